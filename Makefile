@@ -1,0 +1,61 @@
+# The commands of the project; `make help` lists them. The build itself is CMake's (CMakePresets.json).
+PRESET ?= release
+JOBS ?= $(shell nproc)
+TORCH_INDEX_URL ?=
+DEMO_FLAGS ?=
+export TORCH_INDEX_URL
+
+build_dir := build/$(PRESET)
+setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers)
+cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
+control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune -name '*.cc')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup configure build demo test format lint clean
+
+help:
+	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
+	@echo 'make test      set up, build everything and run all tests'
+	@echo 'make build     set up and build everything'
+	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
+	@echo 'make format    format all C++ files'
+	@echo 'make lint      check formatting, clang-tidy over the control plane, order of the layers'
+	@echo 'make clean     remove build/'
+	@echo
+	@echo 'PRESET=release|debug|asan|tsan   what to build and test (default: release)'
+	@echo 'JOBS=<n>                         compilers and tests at a time (default: number of CPUs)'
+	@echo 'TORCH_INDEX_URL=<url>            where pip gets torch from, for a CPU-only or a CUDA build'
+	@echo '                                 (default: the index that pip uses for everything)'
+
+setup:
+	@tools/setup.sh $(setup_groups)
+
+$(build_dir)/build.ninja:
+	@cmake --preset $(PRESET)
+
+configure: setup
+	@$(MAKE) --no-print-directory $(build_dir)/build.ninja
+
+build: configure
+	@cmake --build $(build_dir) -j $(JOBS)
+
+demo: configure
+	@cmake --build $(build_dir) -j $(JOBS) --target pbt_mnist -- --quiet
+	@$(build_dir)/bin/pbt_mnist --storage-path results --name "pbt_mnist_$$(date +%Y-%m-%d_%H-%M-%S)" $(DEMO_FLAGS)
+
+test: build
+	@ctest --preset $(PRESET) -j $(JOBS)
+
+format:
+	@tools/setup.sh lint
+	@clang-format-19 -i $(cxx_files)
+
+lint: configure
+	@tools/setup.sh lint
+	@clang-format-19 --dry-run -Werror $(cxx_files)
+	@.venv/bin/python tools/check_layers.py .
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_tune -- --quiet
+	@run-clang-tidy-19 -quiet -j $(JOBS) -p $(build_dir) $(control_plane_files)
+
+clean:
+	@rm -rf build

@@ -1,0 +1,40 @@
+# One set of flags for everything that Cadre compiles; cadre_warnings adds the warnings to our own targets.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+# -fPIC for programs too: a precompiled header of a -fPIC target is silently ignored in -fPIE programs by g++.
+add_compile_options(-fPIC -Winvalid-pch)
+
+if(CADRE_SANITIZER)
+  add_compile_options(-fsanitize=${CADRE_SANITIZER} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${CADRE_SANITIZER})
+  if(CADRE_SANITIZER MATCHES undefined)
+    # vptr checks need the type information of libtorch's hidden classes.
+    add_compile_options(-fno-sanitize=vptr -fno-sanitize-recover=undefined)
+    add_link_options(-fno-sanitize=vptr)
+  endif()
+endif()
+
+find_program(CADRE_CCACHE ccache)
+if(CADRE_CCACHE)
+  # The "sloppiness" is what ccache asks for with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CADRE_CCACHE})
+endif()
+
+add_library(cadre_warnings INTERFACE)
+target_compile_options(cadre_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wundef
+  $<$<BOOL:${CADRE_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12 uses its own deprecated get_temporary_buffer in std::stable_sort.
+  target_compile_options(cadre_warnings INTERFACE -Wno-deprecated-declarations)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports these in its own std::string and std::optional.
+  target_compile_options(cadre_warnings INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
+    -Wno-array-bounds)
+endif()

@@ -1,0 +1,68 @@
+// Checkpoints: directories with a model's state that belong to one report.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "cadre/value.h"
+
+namespace cadre {
+
+// A directory to fill and report, made by tune::make_checkpoint_directory on the storage's own file system, so that it
+// is moved and not copied. One owner; removed with its content when it is destroyed without having been reported.
+class CheckpointDirectory {
+ public:
+  explicit CheckpointDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+  CheckpointDirectory(CheckpointDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  CheckpointDirectory& operator=(CheckpointDirectory&& other) noexcept;
+  ~CheckpointDirectory();
+
+  const std::filesystem::path& path() const { return path_; }
+  // Gives the directory up without removing it; path() is empty afterwards.
+  std::filesystem::path release() { return std::exchange(path_, {}); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Names a checkpoint's directory. A value: copying it copies the name.
+class Checkpoint {
+ public:
+  // A directory of the user's: it is copied when it is reported and stays as it is.
+  static Checkpoint from_directory(std::filesystem::path directory);
+  // A directory of Cadre's: it is moved when it is reported.
+  static Checkpoint from_directory(CheckpointDirectory&& directory);
+
+  // Read access to the files. Committed checkpoints never change; Cadre does not delete the one that a running trial
+  // was started from.
+  class Reading {
+   public:
+    explicit Reading(std::filesystem::path path) : path_(std::move(path)) {}
+    const std::filesystem::path& path() const { return path_; }
+
+   private:
+    std::filesystem::path path_;
+  };
+  Reading as_directory() const { return Reading(path_); }
+
+  // Copies the files into `target`, which is made if it does not exist. Throws StorageError.
+  void to_directory(const std::filesystem::path& target) const;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  friend class CheckpointAccess;
+  Checkpoint(std::filesystem::path path, std::shared_ptr<CheckpointDirectory> owned)
+      : path_(std::move(path)), owned_(std::move(owned)) {}
+
+  std::filesystem::path path_;
+  std::shared_ptr<CheckpointDirectory> owned_;  // set while it is a directory of Cadre's that was not reported yet
+};
+
+// A checkpoint may be a value of a config: the worker that reads it gets the directory's path.
+Reference to_reference(const Checkpoint& checkpoint);
+
+// Fills a directory with a checkpoint's files.
+using CheckpointWriter = std::function<void(const std::filesystem::path& directory)>;
+
+}  // namespace cadre

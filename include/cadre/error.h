@@ -1,0 +1,39 @@
+// Errors of Cadre. Every message says what happened, to what (trial, path, key), and what to do about it.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace cadre {
+
+// Base of all exceptions that Cadre throws on purpose.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message) : std::runtime_error(message) {}
+};
+
+// A call was given something that it cannot work with. Nothing was started or changed.
+class InvalidArgument : public Error {
+ public:
+  using Error::Error;
+};
+
+// Something that was asked for by name (a key, a file, a trainable, a checkpoint) does not exist.
+class NotFound : public Error {
+ public:
+  using Error::Error;
+};
+
+// A file, a directory or the experiment store could not be read or written, or is damaged.
+class StorageError : public Error {
+ public:
+  using Error::Error;
+};
+
+// The processes that run user code could not be started, or are gone.
+class EngineError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace cadre

@@ -1,0 +1,28 @@
+// The first line of main: prepares this process to start workers.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace cadre {
+
+struct InitOptions {
+  // What this machine offers to trials. Default: the CPUs this process may run on, no GPU.
+  std::optional<double> num_cpus = {};
+  std::optional<double> num_gpus = {};
+  std::map<std::string, double> resources = {};  // custom resources and their amounts, such as {"license", 2}
+  // Runs once in the fork server before any worker exists, so that all workers share what it loads. It must not start
+  // a thread. An exception in it ends the server; fit() then says so.
+  void (*preload)() = nullptr;
+};
+
+// Starts the fork server from which all workers are forked, and returns at once; in a worker it never returns. Call it
+// as the first line of main, from the main thread, before any thread or library state exists that a forked process
+// could not use (when threads are running already, the program is executed anew for the server). What the program
+// makes between init() and fit() is not visible in workers: it reaches them through the config.
+// Throws InvalidArgument when it is called twice, when two trainables have one name, or for a bad amount; EngineError
+// when the process cannot fork.
+void init(int argc, char** argv, const InitOptions& options = {});
+
+}  // namespace cadre

@@ -1,0 +1,19 @@
+// What a trial needs and what a machine has.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace cadre {
+
+// Amounts by name. Fractions are allowed down to 0.0001; amounts are accounting, not isolation (a trial on half a CPU
+// shares a core with another one).
+struct Resources {
+  double cpus = 1;
+  double gpus = 0;
+  std::map<std::string, double> custom = {};  // any names; the machine's own are given to cadre::init
+
+  bool operator==(const Resources&) const = default;
+};
+
+}  // namespace cadre

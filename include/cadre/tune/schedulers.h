@@ -1,0 +1,72 @@
+// Schedulers: who goes on, who waits, who is stopped, who continues from another trial's checkpoint. A scheduler here
+// is a description; the controller makes the one that works from it.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cadre/checkpoint_config.h"
+#include "cadre/tune/search_space.h"
+
+namespace cadre::tune {
+
+using cadre::Mode;
+
+// Trials run in the order in which they were made, each to its end.
+struct FIFO {};
+
+class Mutation;
+using Mutations = std::vector<std::pair<std::string, Mutation>>;
+
+// How one hyper-parameter is explored: from a domain, along a list of values, or, for a nested config, by key.
+class Mutation {
+ public:
+  using Data = std::variant<Domain, List, std::shared_ptr<const Mutations>>;
+
+  Mutation(Domain domain) : data_(std::move(domain)) {}
+  Mutation(std::initializer_list<Value> values) : data_(List(values)) {}
+  Mutation(List values) : data_(std::move(values)) {}
+  Mutation(std::initializer_list<std::pair<std::string, Mutation>> nested);
+
+  const Data& data() const { return data_; }
+
+ private:
+  Data data_;
+};
+
+inline Mutation::Mutation(std::initializer_list<std::pair<std::string, Mutation>> nested)
+    : data_(std::make_shared<const Mutations>(nested)) {}
+
+// Population Based Training (Jaderberg et al., 2017, https://arxiv.org/abs/1711.09846), with the behaviour of Ray
+// Tune's scheduler of the same name where it is sound.
+//
+// Every `perturbation_interval` of `time_attr`, a trial is compared with the last scores of the others. A trial in the
+// lower quantile exploits: it continues from the checkpoint of a random trial of the upper quantile, with that trial's
+// config after exploring it. A trial in the upper quantile becomes a donor with its latest committed checkpoint, which
+// is kept as long as anybody may need it, whatever `num_to_keep` says. All others simply go on.
+//
+// Exploring changes each key of `hyperparam_mutations`, in order: with `resample_probability` it is drawn anew;
+// otherwise a number is multiplied by one of `perturbation_factors` and clipped to its domain (an integer moves by at
+// least 1), and a value of a list or a choice moves to a neighbour.
+struct PopulationBasedTraining {
+  std::string time_attr = {};  // must be set: "training_iteration", "time_total_s", or a metric that only grows
+  std::string metric = {};     // default: the TuneConfig's
+  Mode mode = Mode::max;
+  double perturbation_interval = 0;  // in units of time_attr; must be > 0
+  double burn_in_period = 0;         // no comparison before this time_attr
+  Mutations hyperparam_mutations = {};
+  double quantile_fraction = 0.25;  // size of the lower and of the upper quantile, 0 to 0.5
+  double resample_probability = 0.25;
+  std::pair<double, double> perturbation_factors = {1.2, 0.8};
+  bool log_config = true;     // write pbt_global.txt and pbt_policy_<trial id>.txt
+  bool require_attrs = true;  // a result without time_attr or metric fails its trial; otherwise it is passed over
+  bool synch = false;         // all live trials wait for each other at every interval, and are then compared at once
+};
+
+using Scheduler = std::variant<FIFO, PopulationBasedTraining>;
+
+}  // namespace cadre::tune

@@ -1,0 +1,75 @@
+// The Tuner: runs an experiment, which is many trials of one trainable.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cadre/checkpoint_config.h"
+#include "cadre/tune/result.h"
+#include "cadre/tune/schedulers.h"
+#include "cadre/tune/search_space.h"
+#include "cadre/tune/trainable.h"
+
+namespace cadre::tune {
+
+// When a trial is done: as soon as one of the metrics reaches (>=) its threshold. A name may be a path
+// ("eval/accuracy").
+using Stop = std::vector<std::pair<std::string, double>>;
+
+using cadre::CheckpointConfig;
+
+struct TuneConfig {
+  std::string metric = {};  // what get_best_result and the scheduler use when they are given none
+  Mode mode = Mode::max;
+  std::int64_t num_samples = 1;  // trials to draw from the search space
+  Scheduler scheduler = FIFO{};
+  std::int64_t max_concurrent_trials = 0;  // 0: as many as the resources allow
+  std::uint64_t seed = 0;                  // of everything that is drawn: the search space and the scheduler's choices
+};
+
+struct RunConfig {
+  std::string name = {};                    // of the experiment and its directory; default: <trainable>_<date>_<time>
+  std::filesystem::path storage_path = {};  // default: ~/cadre_results
+  Stop stop = {};
+  CheckpointConfig checkpoint_config = {};
+  int verbose = 1;  // 0: silent, 1: status table and errors on standard output
+};
+
+struct TunerOptions {
+  Space param_space = {};
+  TuneConfig tune_config = {};
+  RunConfig run_config = {};
+};
+
+// One experiment. The constructor and fit() belong to the main thread of a program that called cadre::init.
+class Tuner {
+ public:
+  // Checks all options and throws InvalidArgument that names every fault. Touches nothing on disk.
+  Tuner(Trainable trainable, TunerOptions options);
+
+  // A Tuner that continues the experiment in `directory` where it was interrupted: the same trials with their configs,
+  // results, checkpoints and population. Trials that had not ended run again from their latest checkpoint. Trainable
+  // and options must be those of the interrupted run. Throws NotFound when there is no experiment, StorageError when it
+  // is damaged, InvalidArgument when trainable or options differ.
+  static Tuner restore(const std::filesystem::path& directory, Trainable trainable, TunerOptions options);
+  // Whether `directory` holds an experiment.
+  static bool can_restore(const std::filesystem::path& directory);
+
+  // Runs the experiment to its end in this thread and returns the results of all trials. A trial that fails does not
+  // throw: it is in the results. Throws InvalidArgument when the experiment exists already (see restore) or a trial
+  // needs resources that this machine does not have, StorageError when the directory cannot be used, EngineError when
+  // workers cannot be started; nothing ran in these cases. May be called once.
+  ResultGrid fit();
+
+ private:
+  Trainable trainable_;
+  TunerOptions options_;
+  bool restore_ = false;
+  bool fitted_ = false;
+};
+
+}  // namespace cadre::tune

@@ -1,0 +1,205 @@
+// Values that a config, a search space or a result is made of: nested and ordered, like JSON, with exact 64-bit
+// integers, NaN and infinities.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cadre/error.h"
+
+namespace cadre {
+
+class Value;
+
+using List = std::vector<Value>;
+// Entries in the order in which they were written. Keys are unique where a Dict comes out of Cadre.
+using Dict = std::vector<std::pair<std::string, Value>>;
+
+// Something that a config may carry by name instead of by value: a checkpoint, a dataset, a stored object.
+struct Reference {
+  std::string kind;
+  std::string id;
+  bool operator==(const Reference&) const = default;
+};
+
+namespace detail {
+template <class T>
+concept SignedInteger = std::signed_integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
+template <class T>
+concept UnsignedInteger = std::unsigned_integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
+template <class T>
+concept Referable = requires(const T& t) {
+  { to_reference(t) } -> std::same_as<Reference>;
+};
+template <class T>
+inline constexpr bool is_vector = false;
+template <class T>
+inline constexpr bool is_vector<std::vector<T>> = true;
+}  // namespace detail
+
+// One value: null, bool, 64-bit signed integer, double, text (UTF-8), list, dictionary or reference. Copying is cheap:
+// lists and dictionaries are shared and never change.
+class Value {
+ public:
+  using Data = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::shared_ptr<const List>,
+                            std::shared_ptr<const Dict>, Reference>;
+
+  Value() = default;                                      // null
+  Value(std::same_as<bool> auto value) : data_(value) {}  // same_as: a pointer must not become a bool
+  Value(detail::SignedInteger auto value) : data_(std::int64_t{value}) {}
+  Value(detail::UnsignedInteger auto value) : data_(checked(value)) {}  // InvalidArgument above 2^63 - 1
+  Value(std::floating_point auto value) : data_(static_cast<double>(value)) {}
+  Value(const char* text) : data_(std::string(text)) {}
+  Value(std::string text) : data_(std::move(text)) {}
+  Value(std::string_view text) : data_(std::string(text)) {}
+  Value(List items) : data_(std::make_shared<const List>(std::move(items))) {}
+  Value(Dict entries) : data_(std::make_shared<const Dict>(std::move(entries))) {}
+  // Braces of pairs are always a dictionary; a list is written list(1, 2, 3).
+  Value(std::initializer_list<std::pair<std::string, Value>> entries) : Value(Dict(entries)) {}
+  Value(Reference reference) : data_(std::move(reference)) {}
+  template <detail::Referable T>
+  Value(const T& object) : data_(to_reference(object)) {}
+
+  bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
+  bool is_bool() const { return std::holds_alternative<bool>(data_); }
+  bool is_integer() const { return std::holds_alternative<std::int64_t>(data_); }
+  bool is_double() const { return std::holds_alternative<double>(data_); }
+  bool is_number() const { return is_integer() || is_double(); }
+  bool is_string() const { return std::holds_alternative<std::string>(data_); }
+  bool is_list() const { return std::holds_alternative<std::shared_ptr<const List>>(data_); }
+  bool is_dict() const { return std::holds_alternative<std::shared_ptr<const Dict>>(data_); }
+
+  // The value as a T: bool, any signed integer type, float, double, std::string, List, Dict, Reference, Value or a
+  // std::vector of these. An integer is also a double; nothing else converts. Throws InvalidArgument that shows the
+  // value and the type that was asked for, also when an integer does not fit T.
+  template <class T>
+  T get() const;
+
+  // The entries or items; InvalidArgument where the value is something else.
+  const Dict& dict() const;
+  const List& items() const;
+
+  const Data& data() const { return data_; }
+
+  // Same type and same content; NaN equals NaN, and the integer 1 is not the double 1.0.
+  friend bool operator==(const Value& a, const Value& b);
+
+ private:
+  static std::int64_t checked(std::uint64_t value);
+  bool as_bool() const;
+  std::int64_t as_integer(std::int64_t lowest, std::int64_t highest) const;
+  double as_double() const;
+  const std::string& as_string() const;
+  const Reference& as_reference() const;
+
+  Data data_;
+};
+
+// A list value: list(1, 2, 3), list("relu", "tanh").
+template <class... T>
+Value list(T&&... items) {
+  return Value(List{Value(std::forward<T>(items))...});
+}
+
+// The value as JSON text in the layout of Python's json.dumps, with the tokens NaN and Infinity. For messages and
+// files.
+std::string to_json(const Value& value);
+
+// Named values in the order in which they were added. Config and Metrics have this shape and are not the same type.
+template <class Tag>
+class Record {
+ public:
+  Record() = default;
+  Record(std::initializer_list<std::pair<std::string, Value>> entries) {
+    for (const auto& [key, value] : entries) set(key, value);
+  }
+  explicit Record(const Dict& entries) {
+    for (const auto& [key, value] : entries) set(key, value);
+  }
+
+  // The value at a key, or at a path through nested dictionaries ("optimizer/lr"); nullptr where there is none. The
+  // pointer is good until the record changes.
+  const Value* find(std::string_view key) const;
+  bool contains(std::string_view key) const { return find(key) != nullptr; }
+
+  // The value at a key or path as a T (see Value::get). Throws NotFound with the keys that exist, or InvalidArgument.
+  template <class T>
+  T get(std::string_view key) const {
+    return get_as<T>(key, at(key));
+  }
+  // The same, or `fallback` where there is no such key. A value of another type is still an error.
+  template <class T>
+  T get(std::string_view key, T fallback) const {
+    const Value* value = find(key);
+    return value == nullptr ? std::move(fallback) : get_as<T>(key, *value);
+  }
+  const Value& at(std::string_view key) const;
+
+  // Adds or replaces a top-level entry. Keeps its place when it exists.
+  void set(std::string_view key, Value value);
+  bool erase(std::string_view key);
+
+  const Dict& dict() const { return entries_; }
+  Dict::const_iterator begin() const { return entries_.begin(); }
+  Dict::const_iterator end() const { return entries_.end(); }
+  std::size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  bool operator==(const Record&) const = default;
+
+ private:
+  template <class T>
+  static T get_as(std::string_view key, const Value& value) {
+    try {
+      return value.template get<T>();
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument("key \"" + std::string(key) + "\": " + error.what());
+    }
+  }
+
+  Dict entries_;
+};
+
+// What a trial is run with: hyper-parameters and constants.
+using Config = Record<struct ConfigTag>;
+// What a training function reports: measurements by name.
+using Metrics = Record<struct MetricsTag>;
+
+extern template class Record<ConfigTag>;
+extern template class Record<MetricsTag>;
+
+template <class T>
+T Value::get() const {
+  if constexpr (std::same_as<T, Value>) {
+    return *this;
+  } else if constexpr (std::same_as<T, bool>) {
+    return as_bool();
+  } else if constexpr (detail::SignedInteger<T>) {
+    return static_cast<T>(as_integer(std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  } else if constexpr (std::floating_point<T>) {
+    return static_cast<T>(as_double());
+  } else if constexpr (std::same_as<T, std::string>) {
+    return as_string();
+  } else if constexpr (std::same_as<T, Reference>) {
+    return as_reference();
+  } else if constexpr (std::same_as<T, List>) {
+    return items();
+  } else if constexpr (std::same_as<T, Dict>) {
+    return dict();
+  } else {
+    static_assert(detail::is_vector<T>, "a value is a bool, a signed integer, a double, text, a list or a dictionary");
+    T result;
+    for (const Value& item : items()) result.push_back(item.get<typename T::value_type>());
+    return result;
+  }
+}
+
+}  // namespace cadre

@@ -1,0 +1,71 @@
+// Files and directories: the one place that calls the operating system for them. All errors are StorageError with the
+// path and the system's reason.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cadre::base {
+
+// Owns a file descriptor.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+// "No space left on device" and the like for the present errno.
+std::string last_system_error();
+// Throws StorageError "cannot <doing> <path>: <reason>".
+[[noreturn]] void throw_storage_error(std::string_view doing, const std::filesystem::path& path);
+
+std::string read_file(const std::filesystem::path& path);
+void write_all(int fd, std::string_view bytes, const std::filesystem::path& path);
+// Writes a whole file so that a reader sees the old or the new one, never a part: a temporary file and a rename.
+void replace_file(const std::filesystem::path& path, std::string_view bytes);
+
+// A file that only grows. Opened when something is first written; one write call for each append.
+class AppendFile {
+ public:
+  explicit AppendFile(std::filesystem::path path) : path_(std::move(path)) {}
+  void append(std::string_view bytes);
+  const std::filesystem::path& path() const { return path_; }
+  void close() { fd_.reset(); }
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor fd_;
+};
+
+// Makes one directory; false when it exists. Parents must exist.
+bool make_directory(const std::filesystem::path& path);
+void make_directories(const std::filesystem::path& path);
+void rename(const std::filesystem::path& from, const std::filesystem::path& to);
+// Removes a file, or a directory with its content; nothing happens where there is none. Never follows symbolic links.
+void remove_tree(const std::filesystem::path& path);
+// Copies regular files and directories below `from` into `to`, which is made if needed; shares blocks where the file
+// system can. Refuses anything that is neither.
+void copy_tree(const std::filesystem::path& from, const std::filesystem::path& to);
+// Names in a directory, sorted.
+std::vector<std::string> list_directory(const std::filesystem::path& path);
+
+}  // namespace cadre::base

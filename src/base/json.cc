@@ -1,0 +1,289 @@
+#include "base/json.h"
+
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace cadre::base {
+namespace {
+
+constexpr std::size_t kMaximumDepth = 64;
+constexpr std::string_view kReferenceKey = "$reference";
+
+void append_integer(std::string& out, std::int64_t value) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  out.append(digits, end);
+}
+
+// Decodes one UTF-8 sequence at text[i] and moves i behind it; a byte that starts none is taken as Latin-1.
+char32_t next_code_point(std::string_view text, std::size_t& i) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char first = byte(i++);
+  const int more = first >= 0xf0 && first < 0xf8   ? 3
+                   : first >= 0xe0 && first < 0xf0 ? 2
+                   : first >= 0xc0 && first < 0xe0 ? 1
+                                                   : 0;
+  if (more == 0 || i + static_cast<std::size_t>(more) > text.size()) return first;
+  char32_t code = first & (0x3fu >> more);
+  for (int k = 0; k < more; ++k) {
+    if ((byte(i + static_cast<std::size_t>(k)) & 0xc0u) != 0x80u) return first;
+    code = code << 6 | (byte(i + static_cast<std::size_t>(k)) & 0x3fu);
+  }
+  i += static_cast<std::size_t>(more);
+  return code;
+}
+
+void append_escape(std::string& out, unsigned unit) {
+  constexpr char hex[] = "0123456789abcdef";
+  out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) out += hex[unit >> shift & 15u];
+}
+
+void append_text(std::string& out, std::string_view text) {
+  out += '"';
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '"' || c == '\\') {
+      (out += '\\') += c;
+    } else if (c >= 0x20 && c < 0x7f) {
+      out += c;
+    } else if (c == '\n' || c == '\t' || c == '\r' || c == '\b' || c == '\f') {
+      (out += '\\') += c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c == '\b' ? 'b' : 'f';
+    } else {
+      const char32_t code = next_code_point(text, i);
+      if (code >= 0x10000) {
+        append_escape(out, 0xd800u + static_cast<unsigned>((code - 0x10000) >> 10));
+        append_escape(out, 0xdc00u + static_cast<unsigned>((code - 0x10000) & 0x3ff));
+      } else {
+        append_escape(out, static_cast<unsigned>(code));
+      }
+      continue;
+    }
+    ++i;
+  }
+  out += '"';
+}
+
+void append_double(std::string& out, double value) {
+  if (std::isnan(value)) {
+    out += "NaN";
+  } else if (std::isinf(value)) {
+    out += value > 0 ? "Infinity" : "-Infinity";
+  } else {
+    append_python_float(out, value);
+  }
+}
+
+// One writer for both layouts: a line, or indented by two spaces with sorted keys.
+class Writer {
+ public:
+  Writer(std::string& out, bool pretty) : out_(out), pretty_(pretty) {}
+
+  void write(const Value& value) {
+    std::visit([this](const auto& content) { write_content(content); }, value.data());
+  }
+
+  void write(const Dict& entries) {
+    std::vector<const Dict::value_type*> order;
+    for (const auto& entry : entries) order.push_back(&entry);
+    if (pretty_) std::ranges::sort(order, {}, [](const auto* entry) { return std::string_view(entry->first); });
+    open('{');
+    for (const auto* entry : order) {
+      separate();
+      append_text(out_, entry->first);
+      out_ += ": ";
+      write(entry->second);
+    }
+    close('}');
+  }
+
+ private:
+  void write_content(std::monostate) { out_ += "null"; }
+  void write_content(bool value) { out_ += value ? "true" : "false"; }
+  void write_content(std::int64_t value) { append_integer(out_, value); }
+  void write_content(double value) { append_double(out_, value); }
+  void write_content(const std::string& text) { append_text(out_, text); }
+  void write_content(const std::shared_ptr<const Dict>& entries) { write(*entries); }
+  void write_content(const Reference& reference) {
+    write(Dict{{std::string(kReferenceKey), list(reference.kind, reference.id)}});
+  }
+  void write_content(const std::shared_ptr<const List>& items) {
+    open('[');
+    for (const Value& item : *items) {
+      separate();
+      write(item);
+    }
+    close(']');
+  }
+
+  void open(char bracket) {
+    out_ += bracket;
+    first_ = true;
+    ++depth_;
+  }
+  void separate() {
+    if (!first_) out_ += pretty_ ? "," : ", ";
+    if (pretty_) out_.append("\n").append(2 * depth_, ' ');
+    first_ = false;
+  }
+  void close(char bracket) {
+    --depth_;
+    if (pretty_ && !first_) out_.append("\n").append(2 * depth_, ' ');
+    out_ += bracket;
+    first_ = false;
+  }
+
+  std::string& out_;
+  bool pretty_;
+  bool first_ = true;
+  std::size_t depth_ = 0;
+};
+
+// Builds a Value from RapidJSON's events. A handler returns false to stop the reader; `complaint` then says why.
+class Builder {
+ public:
+  bool Null() { return add(Value()); }
+  bool Bool(bool value) { return add(value); }
+  bool Int(int value) { return add(value); }
+  bool Uint(unsigned value) { return add(value); }
+  bool Int64(std::int64_t value) { return add(value); }
+  bool Uint64(std::uint64_t) { return refuse("an integer does not fit 64 bits"); }
+  bool Double(double value) { return add(value); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return refuse("a raw number"); }
+  bool String(const char* text, rapidjson::SizeType size, bool) { return add(std::string(text, size)); }
+  bool StartObject() { return open(Frame{Dict{}, {}, {}}); }
+  bool StartArray() { return open(Frame{{}, List{}, {}}); }
+  bool Key(const char* text, rapidjson::SizeType size, bool) {
+    frames_.back().key.assign(text, size);
+    return true;
+  }
+  bool EndObject(rapidjson::SizeType) {
+    Dict entries = std::move(*frames_.back().entries);
+    frames_.pop_back();
+    if (entries.size() == 1 && entries[0].first == kReferenceKey) return add_reference(entries[0].second);
+    return add(std::move(entries));
+  }
+  bool EndArray(rapidjson::SizeType) {
+    List items = std::move(*frames_.back().items);
+    frames_.pop_back();
+    return add(std::move(items));
+  }
+
+  Value result;
+  const char* complaint = nullptr;
+
+ private:
+  struct Frame {
+    std::optional<Dict> entries;
+    std::optional<List> items;
+    std::string key;
+  };
+
+  bool open(Frame frame) {
+    if (frames_.size() == kMaximumDepth) return refuse("nested deeper than 64");
+    frames_.push_back(std::move(frame));
+    return true;
+  }
+  bool add(Value value) {
+    if (frames_.empty()) {
+      result = std::move(value);
+    } else if (Frame& frame = frames_.back(); frame.items) {
+      frame.items->push_back(std::move(value));
+    } else {
+      frame.entries->emplace_back(std::move(frame.key), std::move(value));
+    }
+    return true;
+  }
+  bool add_reference(const Value& value) {
+    if (!value.is_list() || value.items().size() != 2 || !value.items()[0].is_string() || !value.items()[1].is_string())
+      return refuse("a reference is not [kind, id]");
+    return add(Reference{value.items()[0].get<std::string>(), value.items()[1].get<std::string>()});
+  }
+  bool refuse(const char* why) {
+    complaint = why;
+    return false;
+  }
+
+  std::vector<Frame> frames_;
+};
+
+}  // namespace
+
+void append_python_float(std::string& out, double value) {
+  if (std::isnan(value) || std::isinf(value)) {
+    out += std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+    return;
+  }
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::scientific).ptr;
+  const std::string_view scientific(text, static_cast<std::size_t>(end - text));
+  const auto e = scientific.find('e');
+  int exponent = 0;
+  const char* exponent_begin = text + e + (scientific[e + 1] == '+' ? 2 : 1);
+  std::from_chars(exponent_begin, end, exponent);
+  if (exponent < -4 || exponent >= 16) {
+    out += scientific;
+    return;
+  }
+  std::string digits(scientific.substr(0, e));
+  if (digits.front() == '-') {
+    out += '-';
+    digits.erase(0, 1);
+  }
+  std::erase(digits, '.');
+  if (exponent < 0) {
+    out.append("0.").append(static_cast<std::size_t>(-exponent - 1), '0').append(digits);
+    return;
+  }
+  const auto whole = static_cast<std::size_t>(exponent) + 1;
+  if (digits.size() < whole) digits.append(whole - digits.size(), '0');
+  out.append(digits, 0, whole).append(".").append(digits.size() > whole ? digits.substr(whole) : "0");
+}
+
+void append_json(std::string& out, const Value& value) { Writer(out, false).write(value); }
+
+void append_json(std::string& out, const Dict& entries) { Writer(out, false).write(entries); }
+
+std::string to_json(const Dict& entries) {
+  std::string out;
+  append_json(out, entries);
+  return out;
+}
+
+std::string to_pretty_json(const Dict& entries) {
+  std::string out;
+  Writer(out, true).write(entries);
+  return out;
+}
+
+Value parse_json(std::string_view text, std::string_view source) {
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  rapidjson::Reader reader;
+  Builder builder;
+  constexpr unsigned flags =
+      rapidjson::kParseNanAndInfFlag | rapidjson::kParseFullPrecisionFlag | rapidjson::kParseIterativeFlag;
+  const rapidjson::ParseResult parsed = reader.Parse<flags>(stream, builder);
+  if (parsed.IsError()) {
+    throw StorageError(std::string(source) + ", offset " + std::to_string(parsed.Offset()) + ": " +
+                       (builder.complaint ? builder.complaint : rapidjson::GetParseError_En(parsed.Code())));
+  }
+  return std::move(builder.result);
+}
+
+}  // namespace cadre::base
+
+namespace cadre {
+
+std::string to_json(const Value& value) {
+  std::string out;
+  base::append_json(out, value);
+  return out;
+}
+
+}  // namespace cadre

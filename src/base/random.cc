@@ -1,0 +1,35 @@
+#include "base/random.h"
+
+#include <algorithm>
+
+namespace cadre::base {
+
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+  constexpr int rounds = 10;
+  for (int round = 0; round < rounds; ++round) {
+    const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
+    const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(b),
+               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(a)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
+std::uint64_t RandomStream::bits() {
+  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+  const auto block = philox({low(index_), low(index_ >> 32), trial_, static_cast<std::uint32_t>(purpose_)},
+                            {low(seed_), low(seed_ >> 32)});
+  ++index_;
+  return std::uint64_t{block[1]} << 32 | block[0];
+}
+
+double RandomStream::uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+
+std::uint64_t RandomStream::below(std::uint64_t n) {
+  // Rounding may reach n itself only for n near 2^53.
+  return std::min(static_cast<std::uint64_t>(uniform() * static_cast<double>(n)), n - 1);
+}
+
+}  // namespace cadre::base

@@ -1,0 +1,43 @@
+// Random numbers that depend on nothing but (seed, trial, purpose, index): the same on every machine, in every order of
+// events, and after a restore.
+//
+// Source: Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+// docs/formats.md says how a stream is laid over it; a change there changes every experiment.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace cadre::base {
+
+// One block of the generator: four 32-bit words for a counter of four and a key of two.
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+
+// What a stream is for. Numbers are part of the format: never reuse one.
+enum class Purpose : std::uint32_t {
+  search_space = 1,  // the values a trial starts with
+  exploit = 2,       // which donor
+  explore = 3,       // how the donor's config is changed
+  training = 4,      // the seed that user code asks for
+};
+
+// The random numbers of one trial for one purpose. A value: copying it copies its position.
+class RandomStream {
+ public:
+  RandomStream(std::uint64_t seed, std::uint32_t trial, Purpose purpose, std::uint64_t index = 0)
+      : seed_(seed), trial_(trial), purpose_(purpose), index_(index) {}
+
+  std::uint64_t bits();                  // 64 bits; the index moves on by one with every call
+  double uniform();                      // [0, 1) with 53 bits
+  std::uint64_t below(std::uint64_t n);  // 0 to n - 1; n from 1 to 2^53
+
+  std::uint64_t index() const { return index_; }
+
+ private:
+  std::uint64_t seed_;
+  std::uint32_t trial_;
+  Purpose purpose_;
+  std::uint64_t index_;
+};
+
+}  // namespace cadre::base

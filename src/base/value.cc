@@ -1,0 +1,132 @@
+#include "cadre/value.h"
+
+#include <cmath>
+#include <limits>
+
+namespace cadre {
+namespace {
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+template <class T>
+bool same_content(const T& a, const T& b) {
+  if constexpr (std::same_as<T, double>) {
+    return same(a, b);
+  } else if constexpr (requires { *a; }) {
+    return a == b || *a == *b;  // lists and dictionaries lie behind shared pointers
+  } else {
+    return a == b;
+  }
+}
+
+[[noreturn]] void wrong_type(const Value& value, const char* wanted) {
+  throw InvalidArgument("the value is " + to_json(value) + ", not " + wanted);
+}
+
+// The place of the entry with this key, or nullptr.
+const Value* find_entry(const Dict& entries, std::string_view key) {
+  for (const auto& [name, value] : entries) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+const Value* find_path(const Dict& entries, std::string_view path) {
+  if (const Value* value = find_entry(entries, path)) return value;
+  for (auto slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
+    const Value* nested = find_entry(entries, path.substr(0, slash));
+    if (nested == nullptr || !nested->is_dict()) continue;
+    if (const Value* value = find_path(nested->dict(), path.substr(slash + 1))) return value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool operator==(const Value& a, const Value& b) {
+  if (a.data_.index() != b.data_.index()) return false;
+  return std::visit(
+      [&](const auto& content) { return same_content(content, std::get<std::decay_t<decltype(content)>>(b.data_)); },
+      a.data_);
+}
+
+const Dict& Value::dict() const {
+  if (!is_dict()) wrong_type(*this, "a dictionary");
+  return *std::get<std::shared_ptr<const Dict>>(data_);
+}
+
+const List& Value::items() const {
+  if (!is_list()) wrong_type(*this, "a list");
+  return *std::get<std::shared_ptr<const List>>(data_);
+}
+
+std::int64_t Value::checked(std::uint64_t value) {
+  if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    throw InvalidArgument(std::to_string(value) + " does not fit a 64-bit signed integer; pass it as text or a double");
+  return static_cast<std::int64_t>(value);
+}
+
+bool Value::as_bool() const {
+  if (!is_bool()) wrong_type(*this, "true or false");
+  return std::get<bool>(data_);
+}
+
+std::int64_t Value::as_integer(std::int64_t lowest, std::int64_t highest) const {
+  if (!is_integer()) wrong_type(*this, "an integer");
+  const auto value = std::get<std::int64_t>(data_);
+  if (value < lowest || value > highest)
+    throw InvalidArgument("the value " + std::to_string(value) + " does not fit an integer type from " +
+                          std::to_string(lowest) + " to " + std::to_string(highest));
+  return value;
+}
+
+double Value::as_double() const {
+  if (is_integer()) return static_cast<double>(std::get<std::int64_t>(data_));
+  if (!is_double()) wrong_type(*this, "a number");
+  return std::get<double>(data_);
+}
+
+const std::string& Value::as_string() const {
+  if (!is_string()) wrong_type(*this, "text");
+  return std::get<std::string>(data_);
+}
+
+const Reference& Value::as_reference() const {
+  const auto* reference = std::get_if<Reference>(&data_);
+  if (reference == nullptr) wrong_type(*this, "a reference to a checkpoint, dataset or object");
+  return *reference;
+}
+
+template <class Tag>
+const Value* Record<Tag>::find(std::string_view key) const {
+  return find_path(entries_, key);
+}
+
+template <class Tag>
+const Value& Record<Tag>::at(std::string_view key) const {
+  if (const Value* value = find(key)) return *value;
+  std::string keys;
+  for (const auto& entry : entries_) keys += (keys.empty() ? "" : ", ") + entry.first;
+  throw NotFound("there is no key \"" + std::string(key) + "\"; the keys are: " + (keys.empty() ? "none" : keys));
+}
+
+template <class Tag>
+void Record<Tag>::set(std::string_view key, Value value) {
+  for (auto& entry : entries_) {
+    if (entry.first == key) {
+      entry.second = std::move(value);
+      return;
+    }
+  }
+  entries_.emplace_back(std::string(key), std::move(value));
+}
+
+template <class Tag>
+bool Record<Tag>::erase(std::string_view key) {
+  return std::erase_if(entries_, [&](const auto& entry) { return entry.first == key; }) != 0;
+}
+
+template class Record<ConfigTag>;
+template class Record<MetricsTag>;
+
+}  // namespace cadre

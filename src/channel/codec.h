@@ -1,0 +1,28 @@
+// Messages to bytes and back.
+//
+// Limits, refused on both sides: max_message_bytes a message, max_depth levels of lists and dictionaries in a value.
+#pragma once
+
+#include <span>
+
+#include "channel/frame.h"
+#include "channel/message.h"
+
+namespace cadre::channel {
+
+inline constexpr int max_depth = 64;
+
+// Replaces `frame` with the whole frame of a message; its memory is used again. Throws InvalidArgument beyond a limit.
+void encode(const Assignment& assignment, Bytes& frame);
+void encode(const Answer& answer, Bytes& frame);
+void encode(const Report& report, Bytes& frame);
+void encode(const Finished& finished, Bytes& frame);
+void encode(const Failed& failed, Bytes& frame);
+
+// Read what FrameReader handed out. Nothing in it is trusted: throws ProtocolError for whatever is not a message of
+// this version within the limits.
+Message decode_message(std::span<const std::byte> body);        // from a worker
+Assignment decode_assignment(std::span<const std::byte> body);  // from the controller, first
+Answer decode_answer(std::span<const std::byte> body);          // from the controller, later
+
+}  // namespace cadre::channel

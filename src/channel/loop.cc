@@ -1,0 +1,339 @@
+#include "channel/loop.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "cadre/error.h"
+#include "channel/codec.h"
+#include "channel/frame.h"
+#include "channel/kj.h"
+
+namespace cadre::channel {
+namespace {
+
+using FdObserver = kj::UnixEventPort::FdObserver;
+
+// kj ignores SIGPIPE in the whole process for its own writes. Ours ask for no signal, and the user's program may live
+// by it (`program | head`).
+class KeepSignalHandlers {
+ public:
+  KeepSignalHandlers() { ::sigaction(SIGPIPE, nullptr, &pipe_); }
+  ~KeepSignalHandlers() { ::sigaction(SIGPIPE, &pipe_, nullptr); }
+  KeepSignalHandlers(const KeepSignalHandlers&) = delete;
+  KeepSignalHandlers& operator=(const KeepSignalHandlers&) = delete;
+
+ private:
+  struct sigaction pipe_ = {};
+};
+
+kj::TimePoint after(std::chrono::nanoseconds timeout) {
+  constexpr std::chrono::nanoseconds longest = std::chrono::hours(24 * 365);
+  return kj::systemPreciseMonotonicClock().now() + std::min(timeout, longest).count() * kj::NANOSECONDS;
+}
+
+// Calls `readable` whenever the descriptor may have become readable, until destroyed (not from inside the call).
+class ReadWatch {
+ public:
+  ReadWatch(kj::UnixEventPort& port, int fd, std::function<void()> readable)
+      : readable_(std::move(readable)), observer_(port, fd, FdObserver::OBSERVE_READ), task_(kj::READY_NOW) {
+    task_ = repeat().eagerlyEvaluate(nullptr);
+  }
+
+  // The next read would find nothing, not even the end, after one that filled only a part of its buffer.
+  bool surely_open() {
+    KJ_IF_MAYBE (at_end, observer_.atEndHint()) return !*at_end;
+    return false;
+  }
+
+ private:
+  kj::Promise<void> repeat() {
+    return observer_.whenBecomesReadable().then([this] {
+      readable_();
+      return repeat();
+    });
+  }
+
+  std::function<void()> readable_;
+  FdObserver observer_;
+  kj::Promise<void> task_;  // after what it uses
+};
+
+// Writes what the socket did not take at once. Watches a duplicate, and only while there is something to write: else
+// each answer that a worker reads would wake the loop.
+class WriteWatch {
+ public:
+  WriteWatch(kj::UnixEventPort& port, int fd)
+      : fd_(::fcntl(fd, F_DUPFD_CLOEXEC, 0)), observer_(port, fd_.get(), FdObserver::OBSERVE_WRITE) {}
+
+  // `write` returns true when there is nothing left to write.
+  kj::Promise<void> until(std::function<bool()> write) {
+    return observer_.whenBecomesWritable().then([this, write = std::move(write)]() mutable -> kj::Promise<void> {
+      if (write()) return kj::READY_NOW;
+      return until(std::move(write));
+    });
+  }
+
+ private:
+  base::FileDescriptor fd_;
+  FdObserver observer_;
+};
+
+}  // namespace
+
+class Loop::Implementation {
+ public:
+  Implementation() : loop_(port_), scope_(loop_) {}
+
+  ConnectionId add_connection(base::FileDescriptor socket, Handlers handlers);
+  template <class Message>
+  void send(ConnectionId connection, const Message& message);
+  void drain(ConnectionId connection);
+  void close(ConnectionId connection);
+  void watch(int fd, std::function<void()> readable);
+  void unwatch(int fd);
+  void turn(std::optional<std::chrono::nanoseconds> timeout);
+
+ private:
+  struct Connection {
+    Connection(base::FileDescriptor of, Handlers to) : socket(std::move(of)), handlers(std::move(to)) {}
+
+    base::FileDescriptor socket;
+    Handlers handlers;
+    FrameReader in;
+    Bytes out;  // what the socket did not take yet: at most an assignment and an answer
+    bool open = true;
+    std::optional<ReadWatch> reading;
+    kj::Promise<void> writing = kj::READY_NOW;
+  };
+
+  void read(Connection& connection, bool to_the_end);
+  void read_messages(Connection& connection, bool to_the_end);
+  void end(Connection& connection, const std::string& reason);
+  void write_later(Connection& connection, std::span<const std::byte> bytes);
+  static std::size_t write_now(Connection& connection, std::span<const std::byte> bytes);
+  void sleep(std::optional<std::chrono::nanoseconds> timeout);
+  void keep(std::exception_ptr failure);
+  void happened();
+  void rethrow();
+
+  KeepSignalHandlers keep_;
+  kj::UnixEventPort port_;
+  kj::EventLoop loop_;
+  kj::WaitScope scope_;
+  kj::Maybe<kj::Own<kj::PromiseFulfiller<void>>> wake_;
+  std::map<ConnectionId, std::unique_ptr<Connection>> connections_;
+  std::map<int, std::unique_ptr<ReadWatch>> watches_;
+  // Closed ones live on until no callback of theirs can be running.
+  std::vector<std::unique_ptr<Connection>> closed_connections_;
+  std::vector<std::unique_ptr<ReadWatch>> closed_watches_;
+  ConnectionId last_id_ = 0;
+  Bytes frame_;
+  std::exception_ptr failure_;
+  bool turning_ = false;
+};
+
+ConnectionId Loop::Implementation::add_connection(base::FileDescriptor socket, Handlers handlers) {
+  auto connection = std::make_unique<Connection>(std::move(socket), std::move(handlers));
+  Connection& added = *connection;
+  added.reading.emplace(port_, added.socket.get(), [this, &added] { read(added, false); });
+  connections_.emplace(++last_id_, std::move(connection));
+  return last_id_;
+}
+
+template <class Message>
+void Loop::Implementation::send(ConnectionId id, const Message& message) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end() || !found->second->open) return;
+  encode(message, frame_);
+  Connection& connection = *found->second;
+  const std::span<const std::byte> bytes(frame_);
+  const std::size_t written = connection.out.empty() ? write_now(connection, bytes) : 0;
+  if (written < bytes.size()) write_later(connection, bytes.subspan(written));
+}
+
+std::size_t Loop::Implementation::write_now(Connection& connection, std::span<const std::byte> bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const auto rest = bytes.subspan(done);
+    const ssize_t sent = ::send(connection.socket.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) done += static_cast<std::size_t>(sent);
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (sent < 0 && errno != EINTR) return bytes.size();  // the worker is gone; reading finds out
+  }
+  return done;
+}
+
+void Loop::Implementation::write_later(Connection& connection, std::span<const std::byte> bytes) {
+  const bool idle = connection.out.empty();
+  connection.out.insert(connection.out.end(), bytes.begin(), bytes.end());
+  if (!idle) return;
+  auto watch = kj::heap<WriteWatch>(port_, connection.socket.get());
+  auto done = watch->until([&connection, written = std::size_t{0}]() mutable {
+    written += write_now(connection, std::span<const std::byte>(connection.out).subspan(written));
+    if (written < connection.out.size()) return false;
+    Bytes().swap(connection.out);
+    return true;
+  });
+  connection.writing = done.attach(kj::mv(watch)).eagerlyEvaluate(nullptr);
+}
+
+void Loop::Implementation::read(Connection& connection, bool to_the_end) {
+  try {
+    read_messages(connection, to_the_end);
+  } catch (const ProtocolError& error) {
+    end(connection, error.what());
+  } catch (...) {
+    keep(std::current_exception());
+  }
+}
+
+void Loop::Implementation::read_messages(Connection& connection, bool to_the_end) {
+  while (connection.open) {
+    const std::span<std::byte> space = connection.in.space();
+    const ssize_t got = ::recv(connection.socket.get(), space.data(), space.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return end(connection, "");
+    connection.in.received(static_cast<std::size_t>(got));
+    while (connection.open) {
+      const auto body = connection.in.next();
+      if (!body) break;
+      Message message = decode_message(*body);
+      happened();
+      connection.handlers.message(std::move(message));
+    }
+    if (!to_the_end && static_cast<std::size_t>(got) < space.size() && connection.reading->surely_open()) return;
+  }
+}
+
+void Loop::Implementation::end(Connection& connection, const std::string& reason) {
+  connection.open = false;
+  ::shutdown(connection.socket.get(), SHUT_RDWR);
+  happened();
+  try {
+    connection.handlers.closed(reason);
+  } catch (...) {
+    keep(std::current_exception());
+  }
+}
+
+void Loop::Implementation::drain(ConnectionId id) {
+  const auto found = connections_.find(id);
+  if (found != connections_.end()) read(*found->second, true);
+  if (!turning_) rethrow();
+}
+
+void Loop::Implementation::close(ConnectionId id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  found->second->open = false;
+  if (turning_) closed_connections_.push_back(std::move(found->second));
+  connections_.erase(found);
+}
+
+void Loop::Implementation::watch(int fd, std::function<void()> readable) {
+  watches_[fd] = std::make_unique<ReadWatch>(port_, fd, [this, readable = std::move(readable)] {
+    happened();
+    try {
+      readable();
+    } catch (...) {
+      keep(std::current_exception());
+    }
+  });
+}
+
+void Loop::Implementation::unwatch(int fd) {
+  const auto found = watches_.find(fd);
+  if (found == watches_.end()) return;
+  if (turning_) closed_watches_.push_back(std::move(found->second));
+  watches_.erase(found);
+}
+
+void Loop::Implementation::turn(std::optional<std::chrono::nanoseconds> timeout) {
+  if (std::exchange(turning_, true)) {
+    std::fputs("cadre: a turn of the event loop was asked for inside one of its callbacks\n", stderr);
+    std::abort();
+  }
+  if (!timeout || *timeout > std::chrono::nanoseconds::zero()) sleep(timeout);
+  scope_.poll();
+  turning_ = false;
+  closed_connections_.clear();
+  closed_watches_.clear();
+  rethrow();
+}
+
+void Loop::Implementation::sleep(std::optional<std::chrono::nanoseconds> timeout) {
+  auto woken = kj::newPromiseAndFulfiller<void>();
+  wake_ = kj::mv(woken.fulfiller);
+  if (!timeout) return woken.promise.wait(scope_);
+  woken.promise.exclusiveJoin(port_.getTimer().atTime(after(*timeout))).wait(scope_);
+}
+
+void Loop::Implementation::happened() {
+  KJ_IF_MAYBE (wake, wake_) (*wake)->fulfill();
+  wake_ = nullptr;
+}
+
+void Loop::Implementation::keep(std::exception_ptr failure) {
+  happened();
+  if (!failure_) failure_ = std::move(failure);
+}
+
+void Loop::Implementation::rethrow() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+// ---- the edge: no kj::Exception goes further
+
+namespace {
+
+template <class Call>
+auto translated(Call call) {
+  try {
+    return call();
+  } catch (const kj::Exception& error) {
+    throw EngineError(std::string("the event loop failed: ") + error.getDescription().cStr());
+  }
+}
+
+}  // namespace
+
+Loop::Loop() : implementation_(translated([] { return std::make_unique<Implementation>(); })) {}
+Loop::~Loop() = default;
+
+ConnectionId Loop::add_connection(base::FileDescriptor socket, Handlers handlers) {
+  return translated([&] { return implementation_->add_connection(std::move(socket), std::move(handlers)); });
+}
+void Loop::send(ConnectionId connection, const Assignment& assignment) {
+  translated([&] { implementation_->send(connection, assignment); });
+}
+void Loop::send(ConnectionId connection, const Answer& answer) {
+  translated([&] { implementation_->send(connection, answer); });
+}
+void Loop::drain(ConnectionId connection) {
+  translated([&] { implementation_->drain(connection); });
+}
+void Loop::close(ConnectionId connection) {
+  translated([&] { implementation_->close(connection); });
+}
+void Loop::watch(int fd, std::function<void()> readable) {
+  translated([&] { implementation_->watch(fd, std::move(readable)); });
+}
+void Loop::unwatch(int fd) {
+  translated([&] { implementation_->unwatch(fd); });
+}
+void Loop::turn(std::optional<std::chrono::nanoseconds> timeout) {
+  translated([&] { implementation_->turn(timeout); });
+}
+
+}  // namespace cadre::channel

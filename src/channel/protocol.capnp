@@ -1,0 +1,60 @@
+@0xb1d5c9a7e3f04286;
+# What channel/message.h says, on the wire. Each message lies in a frame (frame.h); docs/formats.md describes both.
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("cadre::channel::wire");
+
+const version :UInt16 = 1;
+# Raised when a reader of the old version could misread a new message. Both ends refuse any other version.
+
+struct Value {
+  union {
+    null @0 :Void;
+    bool @1 :Bool;
+    integer @2 :Int64;
+    real @3 :Float64;
+    text @4 :Text;
+    list @5 :List(Value);
+    dict @6 :List(Entry);
+    reference :group {
+      kind @7 :Text;
+      id @8 :Text;
+    }
+  }
+}
+
+struct Entry {
+  key @0 :Text;
+  value @1 :Value;
+}
+
+struct FromController {
+  version @0 :UInt16;
+  union {
+    assignment :group {
+      entry @1 :Text;
+      payload @2 :Value;
+    }
+    answer :group {
+      verdict @3 :Verdict;
+      checkpoint @4 :Text;
+    }
+  }
+}
+
+enum Verdict {
+  goOn @0;
+  stop @1;
+}
+
+struct FromWorker {
+  version @0 :UInt16;
+  union {
+    report :group {
+      step @1 :Int64;
+      metrics @2 :List(Entry);
+      checkpoint @3 :Text;
+    }
+    finished @4 :Void;
+    failed @5 :Text;
+  }
+}

@@ -1,0 +1,48 @@
+#include "channel/worker_end.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace cadre::channel {
+
+Assignment WorkerEnd::receive_assignment() { return decode_assignment(receive()); }
+
+Answer WorkerEnd::report(const Report& report) {
+  encode(report, out_);
+  send();
+  return decode_answer(receive());
+}
+
+void WorkerEnd::finished() {
+  encode(Finished{}, out_);
+  send();
+}
+
+void WorkerEnd::failed(const std::string& message) {
+  encode(Failed{message}, out_);
+  send();
+}
+
+std::span<const std::byte> WorkerEnd::receive() {
+  for (;;) {
+    if (const auto body = in_.next()) return *body;
+    const std::span<std::byte> space = in_.space();
+    const ssize_t got = ::recv(connection_.get(), space.data(), space.size(), 0);
+    if (got > 0) {
+      in_.received(static_cast<std::size_t>(got));
+    } else if (got == 0 || errno != EINTR) {
+      throw ControllerGone{};
+    }
+  }
+}
+
+void WorkerEnd::send() {
+  for (std::span<const std::byte> rest(out_); !rest.empty();) {
+    const ssize_t sent = ::send(connection_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno != EINTR) throw ControllerGone{};
+    if (sent > 0) rest = rest.subspan(static_cast<std::size_t>(sent));
+  }
+}
+
+}  // namespace cadre::channel

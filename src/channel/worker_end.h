@@ -1,0 +1,42 @@
+// The worker's end of the connection: writes a message and waits for the answer. No thread, no event loop.
+#pragma once
+
+#include <string>
+
+#include "base/file.h"
+#include "channel/codec.h"
+#include "channel/frame.h"
+#include "channel/message.h"
+
+namespace cadre::channel {
+
+// Thrown when the controller is gone. Not a std::exception, so that user code that catches those does not go on: the
+// process has nobody left to work for and ends.
+struct ControllerGone {};
+
+// All functions block, are called from one thread, and throw ControllerGone when the connection ends, and
+// InvalidArgument for a message beyond the limits, which is then not sent.
+class WorkerEnd {
+ public:
+  explicit WorkerEnd(base::FileDescriptor connection) : connection_(std::move(connection)) {}
+
+  // The first call. Throws ProtocolError when the other end speaks something else.
+  Assignment receive_assignment();
+
+  // Returns when the controller has committed the report.
+  Answer report(const Report& report);
+
+  // The last call, one of the two.
+  void finished();
+  void failed(const std::string& message);
+
+ private:
+  std::span<const std::byte> receive();
+  void send();
+
+  base::FileDescriptor connection_;
+  FrameReader in_;
+  Bytes out_;
+};
+
+}  // namespace cadre::channel

@@ -1,0 +1,35 @@
+// What the controller and its fork server say to each other: packets on a SOCK_SEQPACKET socketpair. Both ends are one
+// program, so these are plain structs without a version.
+#pragma once
+
+#include <climits>
+#include <cstdint>
+
+namespace cadre::engine::local {
+
+struct Request {
+  enum class Kind : std::uint32_t {
+    spawn,  // with the worker's end of its connection as SCM_RIGHTS
+    kill,
+    quit,
+  };
+  Kind kind = Kind::quit;
+  std::int32_t threads = 1;        // for numerical libraries
+  std::uint64_t worker = 0;        // unique in the life of the server
+  char directory[PATH_MAX] = {};   // of its output; sent up to its end only
+};
+
+struct Notice {
+  enum class Kind : std::uint32_t {
+    code,
+    signal,
+    not_started,
+    server_failed,  // last: the server ends, `detail` says why
+  };
+  Kind kind = Kind::code;
+  std::int32_t value = 0;
+  std::uint64_t worker = 0;
+  char detail[1000] = {};  // sent up to its end only
+};
+
+}  // namespace cadre::engine::local

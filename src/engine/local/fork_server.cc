@@ -1,0 +1,185 @@
+#include "engine/local/fork_server.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <vector>
+
+#include "cadre/error.h"
+#include "engine/local/fork_protocol.h"
+
+namespace cadre::engine::local {
+namespace {
+
+// "<control descriptor>,<table descriptor>,<process id of the controller>", in the environment of the server only.
+constexpr const char* mark_name = "CADRE_FORK_SERVER";
+// The server's own limit for its end, and some.
+constexpr int end_patience_ms = 15'000;
+
+std::string child_reason(pid_t process) {
+  int status = 0;
+  if (::waitpid(process, &status, 0) != process) return "the fork server ended";
+  const Exit exit = WIFSIGNALED(status) ? Exit{Exit::Kind::signal, WTERMSIG(status), ""}
+                                        : Exit{Exit::Kind::code, WEXITSTATUS(status), ""};
+  return "the fork server " + to_string(exit);
+}
+
+// What the executed server needs, made before the fork: after it, a process with threads may only call the kernel.
+struct Execution {
+  std::string mark;
+  std::vector<char*> environment;
+};
+
+Execution prepare_execution(int control, int table) {
+  Execution execution;
+  execution.mark = std::string(mark_name) + "=" + std::to_string(control) + "," + std::to_string(table) + "," +
+                   std::to_string(::getpid());
+  for (char** entry = ::environ; *entry != nullptr; ++entry) execution.environment.push_back(*entry);
+  execution.environment.push_back(execution.mark.data());
+  execution.environment.push_back(nullptr);
+  return execution;
+}
+
+void keep_when_executed(int fd) { ::fcntl(fd, F_SETFD, 0); }
+
+bool is_packet_socket(int fd) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+}  // namespace
+
+std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, void (*preload)(), char** argv) {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+    throw EngineError("cannot make the fork server's socket: " + base::last_system_error());
+  }
+  base::FileDescriptor ours(sockets[0]);
+  base::FileDescriptor theirs(sockets[1]);
+  auto table = std::make_unique<WorkerTable>();
+  Execution execution = prepare_execution(theirs.get(), table->fd());
+  const bool execute = !other_threads().empty();
+  const pid_t controller = ::getpid();
+  std::fflush(nullptr);  // or the server would write it again
+  std::cout.flush();
+  const pid_t server = ::fork();
+  if (server < 0) throw EngineError("cannot fork the fork server: " + base::last_system_error());
+  if (server == 0 && execute) {
+    keep_when_executed(theirs.get());
+    keep_when_executed(table->fd());
+    ::execve("/proc/self/exe", argv, execution.environment.data());
+    ::_exit(127);
+  }
+  if (server == 0) {
+    ours.reset();
+    run_fork_server({std::move(theirs), table.get(), controller, body, preload});
+  }
+  return std::unique_ptr<ForkServer>(new ForkServer(server, std::move(ours), std::move(table)));
+}
+
+void ForkServer::run_if_executed(WorkerBody body, void (*preload)()) {
+  const char* const mark = std::getenv(mark_name);
+  if (mark == nullptr) return;
+  int control = -1;
+  int table_fd = -1;
+  pid_t controller = 0;
+  const int read = std::sscanf(mark, "%d,%d,%d", &control, &table_fd, &controller);
+  ::unsetenv(mark_name);
+  if (read != 3 || controller != ::getppid() || !is_packet_socket(control)) return;
+  ::fcntl(control, F_SETFD, FD_CLOEXEC);
+  ::fcntl(table_fd, F_SETFD, FD_CLOEXEC);
+  WorkerTable table{base::FileDescriptor(table_fd)};
+  run_fork_server({base::FileDescriptor(control), &table, controller, body, preload});
+}
+
+ForkServer::ForkServer(pid_t server, base::FileDescriptor control, std::unique_ptr<WorkerTable> table)
+    : owner_(::getpid()), server_(server), control_(std::move(control)), table_(std::move(table)) {}
+
+ForkServer::~ForkServer() {
+  if (::getpid() != owner_ || gone_) return;  // a fork of the controller that ends normally has no say
+  Request request{.kind = Request::Kind::quit};
+  ::send(control_.get(), &request, offsetof(Request, directory), MSG_NOSIGNAL);
+  ::shutdown(control_.get(), SHUT_RDWR);
+  for (int waited_ms = 0; ::waitpid(server_, nullptr, WNOHANG) == 0 && waited_ms < end_patience_ms; ++waited_ms) {
+    ::usleep(1000);
+  }
+}
+
+std::uint64_t ForkServer::spawn(const std::filesystem::path& directory, int threads,
+                                const base::FileDescriptor& connection) {
+  if (gone_) throw_gone();
+  Request request{.kind = Request::Kind::spawn, .threads = threads, .worker = ++last_worker_};
+  const std::string& path = directory.native();
+  if (path.size() >= sizeof request.directory) throw EngineError("a worker's directory is too long: " + path);
+  iovec part{&request, offsetof(Request, directory) + path.copy(request.directory, path.size()) + 1};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  const int fd = connection.get();
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  if (::sendmsg(control_.get(), &message, MSG_NOSIGNAL) < 0) {
+    if (errno != EPIPE && errno != ECONNRESET) throw EngineError("cannot ask for a worker: " + base::last_system_error());
+    note_end();
+    throw_gone();
+  }
+  return request.worker;
+}
+
+void ForkServer::kill(std::uint64_t worker) {
+  Request request{.kind = Request::Kind::kill, .worker = worker};
+  ::send(control_.get(), &request, offsetof(Request, directory), MSG_NOSIGNAL);
+}
+
+std::optional<ForkServer::Ended> ForkServer::next_ended() {
+  while (!gone_) {
+    Notice notice;
+    const ssize_t got = ::recv(control_.get(), &notice, sizeof notice, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      note_end();
+    } else if (notice.kind == Notice::Kind::server_failed) {
+      reason_ = notice.detail;
+    } else {
+      const auto kind = notice.kind == Notice::Kind::code     ? Exit::Kind::code
+                        : notice.kind == Notice::Kind::signal ? Exit::Kind::signal
+                                                              : Exit::Kind::not_started;
+      return Ended{notice.worker, {kind, notice.value, notice.detail}};
+    }
+  }
+  return std::nullopt;
+}
+
+void ForkServer::note_end() {
+  if (std::exchange(gone_, true)) return;
+  const std::string ended = child_reason(server_);
+  if (reason_.empty()) reason_ = ended;
+}
+
+void ForkServer::throw_gone() const {
+  throw EngineError("no worker can be started: " + reason_ + ". Its workers ended with it; start the program again");
+}
+
+void ForkServer::kill_groups() const {
+  for (const pid_t process : table_->processes()) ::kill(-process, SIGKILL);
+}
+
+bool ForkServer::claim() { return !std::exchange(claimed_, true); }
+
+}  // namespace cadre::engine::local

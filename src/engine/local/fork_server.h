@@ -1,0 +1,74 @@
+// The controller's end of its fork server.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/file.h"
+#include "engine/engine.h"
+#include "engine/local/fork_server_main.h"
+#include "engine/local/worker_table.h"
+
+namespace cadre::engine::local {
+
+// A server is started once in a process, before its first thread, and used by one engine after the other.
+class ForkServer {
+ public:
+  struct Ended {
+    std::uint64_t worker = 0;
+    Exit exit;
+  };
+
+  // Forks the server, or executes this program anew where threads are running already. The child that it makes goes on
+  // as the server and never returns from here. Throws EngineError.
+  static std::unique_ptr<ForkServer> start(WorkerBody body, void (*preload)(), char** argv);
+  // Becomes the server when this process was executed to be one; else returns. Clears the mark of it, also when it is
+  // a stale one that came with the environment.
+  static void run_if_executed(WorkerBody body, void (*preload)());
+
+  // Ends the server and all workers and waits until they are gone.
+  ~ForkServer();
+  ForkServer(const ForkServer&) = delete;
+  ForkServer& operator=(const ForkServer&) = delete;
+
+  // Asks for a worker and returns its number here. Takes effect later; an Ended follows in any case but the server's
+  // end. Throws EngineError when the server is gone.
+  std::uint64_t spawn(const std::filesystem::path& directory, int threads, const base::FileDescriptor& connection);
+  // Ends a worker's process group. Nothing happens when it, or the server, is gone.
+  void kill(std::uint64_t worker);
+
+  // Readable when next_ended() may have something.
+  int fd() const { return control_.get(); }
+  // The next end that has been told of; does not wait. When it is empty, gone() may have become true.
+  std::optional<Ended> next_ended();
+  bool gone() const { return gone_; }
+  // Why, when it is gone.
+  const std::string& reason() const { return reason_; }
+  // Kills what the gone server's workers may have left in their process groups.
+  void kill_groups() const;
+
+  // One engine at a time: true when there was none.
+  bool claim();
+  void release() { claimed_ = false; }
+
+ private:
+  ForkServer(pid_t server, base::FileDescriptor control, std::unique_ptr<WorkerTable> table);
+  void note_end();
+  [[noreturn]] void throw_gone() const;
+
+  pid_t owner_;
+  pid_t server_;
+  base::FileDescriptor control_;
+  std::unique_ptr<WorkerTable> table_;
+  std::uint64_t last_worker_ = 0;
+  bool gone_ = false;
+  bool claimed_ = false;
+  std::string reason_;
+};
+
+}  // namespace cadre::engine::local

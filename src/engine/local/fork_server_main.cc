@@ -1,0 +1,370 @@
+#include "engine/local/fork_server_main.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <list>
+#include <unordered_map>
+
+#include "engine/local/collapse_memory.h"
+#include "engine/local/fork_protocol.h"
+#include "engine/local/worker_setup.h"
+
+namespace cadre::engine::local {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+// A process group whose members do not go within this time (stuck in the kernel) no longer delays the notice.
+constexpr auto group_patience = 1s;
+// At the end, for processes that are stuck in the kernel.
+constexpr auto end_patience = 10s;
+constexpr auto group_interval = 10ms;
+
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const pid_t process = std::atoi(entry.path().filename().c_str());
+    if (process <= 0) continue;
+    std::ifstream stat(entry.path() / "stat");
+    std::string text;
+    std::getline(stat, text);
+    const std::size_t name_end = text.rfind(')');  // the name before it may contain anything
+    if (name_end == std::string::npos || name_end + 4 >= text.size()) continue;
+    if (std::atoi(text.c_str() + name_end + 4) == ::getpid()) found.push_back(process);
+  }
+  return found;
+}
+
+bool group_is_gone(pid_t leader) { return ::kill(-leader, 0) != 0 && errno == ESRCH; }
+
+void set_detail(Notice& notice, const std::string& detail) {
+  notice.detail[detail.copy(notice.detail, sizeof notice.detail - 1)] = 0;
+}
+
+class ForkServerMain {
+ public:
+  explicit ForkServerMain(ForkServerParts parts) : parts_(std::move(parts)) {}
+
+  void run() {
+    become_server();
+    preload();
+    block_signals();
+    while (!ending_) turn();
+    end_all();
+  }
+
+ private:
+  struct Worker {
+    std::uint64_t id = 0;
+    std::size_t slot = 0;
+    pid_t process = 0;
+  };
+  struct Ended {  // reaped; members of its process group may be left
+    Worker worker;
+    Notice notice;
+    Clock::time_point deadline;
+  };
+
+  void become_server();
+  void preload();
+  void block_signals();
+  void end_with_controller(int signal);
+  void turn();
+  int poll_timeout() const;
+  void take_signals();
+  void take_requests();
+  bool receive(Request& request, base::FileDescriptor& connection);
+  void spawn(const Request& request, base::FileDescriptor connection);
+  [[noreturn]] void work(const Request& request, std::size_t slot, base::FileDescriptor connection);
+  void collapse_memory();
+  void refuse(const Request& request, const std::string& reason);
+  void reap();
+  void take_end(Worker worker, int status);
+  void finish_groups();
+  void notify(const Notice& notice);
+  void send_notices();
+  void end_all();
+
+  ForkServerParts parts_;
+  base::FileDescriptor signals_;
+  pid_t self_ = 0;
+  std::unordered_map<pid_t, Worker> workers_;
+  std::unordered_map<std::uint64_t, pid_t> processes_;
+  std::list<Ended> ended_;
+  std::deque<Notice> notices_;  // the controller may be busy; this process must not block on it
+  std::optional<CollapseMemory> collapse_;
+  bool collapse_pending_ = false;
+  bool ending_ = false;
+};
+
+void ForkServerMain::become_server() {
+  self_ = ::getpid();
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_NAME, "cadre-server");
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  end_with_controller(SIGKILL);  // as long as nothing of ours runs
+}
+
+void ForkServerMain::end_with_controller(int signal) {
+  ::prctl(PR_SET_PDEATHSIG, signal);
+  if (::getppid() != parts_.controller) ::_exit(0);  // it ended before the line above
+}
+
+void ForkServerMain::preload() {
+  std::string failure;
+  try {
+    if (parts_.preload != nullptr) parts_.preload();
+    const std::vector<std::string> threads = other_threads();
+    if (!threads.empty()) {
+      failure = "the fork server has a thread beside its main one (" + threads.front() +
+                "), so workers cannot be forked from it. Let the program start threads after cadre::init, and not in "
+                "InitOptions::preload";
+    }
+  } catch (const std::exception& error) {
+    failure = std::string("InitOptions::preload threw: ") + error.what();
+  } catch (...) {
+    failure = "InitOptions::preload threw something that is no std::exception";
+  }
+  std::fflush(nullptr);  // or each worker would write it again
+  std::cout.flush();
+  prepare_for_workers();
+  if (failure.empty()) return;
+  Notice notice{.kind = Notice::Kind::server_failed};
+  set_detail(notice, failure);
+  notify(notice);
+  send_notices();
+  ::_exit(1);
+}
+
+void ForkServerMain::block_signals() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  sigset_t taken;
+  ::sigemptyset(&taken);
+  ::sigaddset(&taken, SIGCHLD);
+  ::sigaddset(&taken, SIGTERM);
+  signals_ = base::FileDescriptor(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  end_with_controller(SIGTERM);
+}
+
+void ForkServerMain::turn() {
+  const short control_events = notices_.empty() ? POLLIN : POLLIN | POLLOUT;
+  pollfd descriptors[] = {{parts_.control.get(), control_events, 0}, {signals_.get(), POLLIN, 0}};
+  const int ready = ::poll(descriptors, std::size(descriptors), poll_timeout());
+  if (ready == 0 && collapse_pending_) collapse_memory();
+  if (descriptors[1].revents != 0) take_signals();
+  if (descriptors[0].revents & (POLLIN | POLLHUP | POLLERR)) take_requests();
+  if (!ended_.empty()) finish_groups();
+  send_notices();
+}
+
+int ForkServerMain::poll_timeout() const {
+  if (collapse_pending_) return 0;
+  return ended_.empty() ? -1 : static_cast<int>(std::chrono::milliseconds(group_interval).count());
+}
+
+void ForkServerMain::take_signals() {
+  signalfd_siginfo signal;
+  while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+    // Anybody may send SIGTERM, a batch system to all processes of a job. It is the controller's to decide on.
+    if (signal.ssi_signo == SIGTERM && ::getppid() != parts_.controller) ending_ = true;
+  }
+  reap();
+}
+
+void ForkServerMain::take_requests() {
+  Request request;
+  base::FileDescriptor connection;
+  while (!ending_ && receive(request, connection)) {
+    switch (request.kind) {
+      case Request::Kind::spawn:
+        spawn(request, std::move(connection));
+        break;
+      case Request::Kind::kill:
+        if (const auto found = processes_.find(request.worker); found != processes_.end()) {
+          ::kill(-found->second, SIGKILL);
+        }
+        break;
+      case Request::Kind::quit:
+        ending_ = true;
+        break;
+    }
+    connection = base::FileDescriptor();
+  }
+}
+
+bool ForkServerMain::receive(Request& request, base::FileDescriptor& connection) {
+  iovec part{&request, sizeof request};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  const ssize_t got = ::recvmsg(parts_.control.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got < 0) return false;
+  if (got == 0) ending_ = true;  // the controller is gone
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    connection = base::FileDescriptor(fd);
+  }
+  return got > 0;
+}
+
+void ForkServerMain::spawn(const Request& request, base::FileDescriptor connection) {
+  if (!connection) return refuse(request, "the fork server has too many open files (see ulimit -n)");
+  const std::optional<std::size_t> slot = parts_.table->take_slot();
+  if (!slot) return refuse(request, "there are " + std::to_string(WorkerTable::max_workers) + " workers already");
+  const pid_t process = ::fork();
+  if (process == 0) work(request, *slot, std::move(connection));
+  if (process < 0) {
+    refuse(request, "cannot fork: " + base::last_system_error());
+    return parts_.table->free_slot(*slot);
+  }
+  ::setpgid(process, process);  // the worker does the same; whoever comes first
+  parts_.table->set_process(*slot, process);
+  workers_[process] = Worker{request.worker, *slot, process};
+  processes_[request.worker] = process;
+  if (!collapse_) collapse_pending_ = true;
+}
+
+// One step for each turn in which nothing else was to be done.
+void ForkServerMain::collapse_memory() {
+  if (collapse_) {
+    collapse_->step();
+  } else {
+    collapse_.emplace();
+  }
+  collapse_pending_ = !collapse_->done();
+}
+
+void ForkServerMain::work(const Request& request, std::size_t slot, base::FileDescriptor connection) {
+  const std::string failure = set_up_worker({.directory = request.directory,
+                                             .threads = request.threads,
+                                             .server = self_,
+                                             .foreign = {parts_.control.get(), signals_.get(), parts_.table->fd()}});
+  if (failure.empty()) parts_.body(std::move(connection));
+  parts_.table->set_setup_failure(slot, failure.empty() ? "its body returned" : failure);
+  ::_exit(1);
+}
+
+void ForkServerMain::refuse(const Request& request, const std::string& reason) {
+  Notice notice{.kind = Notice::Kind::not_started, .worker = request.worker};
+  set_detail(notice, reason);
+  notify(notice);
+}
+
+void ForkServerMain::reap() {
+  for (;;) {
+    siginfo_t info{};
+    // The rest of the group goes while the zombie still keeps the group's number from being used again.
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    const auto found = workers_.find(info.si_pid);
+    if (found != workers_.end()) ::kill(-info.si_pid, SIGKILL);
+    int status = 0;
+    if (::waitpid(info.si_pid, &status, 0) != info.si_pid || found == workers_.end()) continue;
+    const Worker worker = found->second;
+    workers_.erase(found);
+    processes_.erase(worker.id);
+    take_end(worker, status);
+  }
+}
+
+void ForkServerMain::take_end(Worker worker, int status) {
+  Notice notice{.worker = worker.id};
+  notice.kind = WIFSIGNALED(status) ? Notice::Kind::signal : Notice::Kind::code;
+  notice.value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  if (const std::string failure = parts_.table->setup_failure(worker.slot); !failure.empty()) {
+    notice.kind = Notice::Kind::not_started;
+    set_detail(notice, failure);
+  }
+  ended_.push_back({worker, notice, Clock::now() + group_patience});
+}
+
+void ForkServerMain::finish_groups() {
+  std::erase_if(ended_, [this](const Ended& ended) {
+    if (!group_is_gone(ended.worker.process) && Clock::now() < ended.deadline) return false;
+    parts_.table->free_slot(ended.worker.slot);
+    notify(ended.notice);
+    return true;
+  });
+}
+
+void ForkServerMain::notify(const Notice& notice) { notices_.push_back(notice); }
+
+void ForkServerMain::send_notices() {
+  while (!notices_.empty()) {
+    const Notice& notice = notices_.front();
+    const std::size_t size = offsetof(Notice, detail) + std::strlen(notice.detail) + 1;
+    if (::send(parts_.control.get(), &notice, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
+      ending_ = true;  // the controller is gone
+    }
+    notices_.pop_front();
+  }
+}
+
+void ForkServerMain::end_all() {
+  for (const auto& [process, worker] : workers_) ::kill(-process, SIGKILL);
+  // Orphans of killed children become children of this process in turn, whatever session they hide in.
+  for (const auto deadline = Clock::now() + end_patience; Clock::now() < deadline;) {
+    for (const pid_t child : children()) ::kill(child, SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
+    pollfd signals{signals_.get(), POLLIN, 0};
+    ::poll(&signals, 1, static_cast<int>(std::chrono::milliseconds(group_interval).count()));
+    signalfd_siginfo signal;
+    while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+    }
+  }
+}
+
+}  // namespace
+
+void run_fork_server(ForkServerParts parts) {
+  ForkServerMain(std::move(parts)).run();
+  ::_exit(0);
+}
+
+std::vector<std::string> other_threads() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    if (std::atoi(entry.path().filename().c_str()) == ::getpid()) continue;
+    std::ifstream file(entry.path() / "comm");
+    std::string name;
+    std::getline(file, name);
+    if (name != "jemalloc_bg_thd") names.push_back(name);  // Arrow's; jemalloc looks after it in forks
+  }
+#if defined(__SANITIZE_THREAD__)
+  if (!names.empty()) names.pop_back();  // the sanitizer's own
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  if (!names.empty()) names.pop_back();
+#endif
+#endif
+  return names;
+}
+
+}  // namespace cadre::engine::local

@@ -1,0 +1,29 @@
+// The process that forks workers, reaps them and tells the controller how they ended. It is forked before the program
+// has a thread and stays single-threaded, so that its children can use every library.
+//
+// It ends when the controller does, or asks for it, and leaves no descendant behind: it is the reaper of all orphans
+// below it. Interrupts from the terminal are the controller's business; it sits in a process group of its own.
+#pragma once
+
+#include "base/file.h"
+#include "engine/local/worker_table.h"
+
+namespace cadre::engine::local {
+
+// Runs in a worker after its setup, with its end of the connection. Does not return.
+using WorkerBody = void (*)(base::FileDescriptor connection);
+
+struct ForkServerParts {
+  base::FileDescriptor control;  // SOCK_SEQPACKET, to the controller
+  WorkerTable* table = nullptr;
+  pid_t controller = 0;  // its parent
+  WorkerBody body = nullptr;
+  void (*preload)() = nullptr;  // may be none
+};
+
+[[noreturn]] void run_fork_server(ForkServerParts parts);
+
+// Threads of this process beside the calling one that a fork would break, by name: all but those known to be harmless.
+std::vector<std::string> other_threads();
+
+}  // namespace cadre::engine::local

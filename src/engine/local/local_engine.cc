@@ -1,0 +1,166 @@
+#include "engine/local/local_engine.h"
+
+#include <sched.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cadre/error.h"
+
+namespace cadre::engine::local {
+namespace {
+
+using std::chrono_literals::operator""s;
+
+// Workers of a dead fork server are killed by the kernel at once; a copy of their connection may live on in a child.
+constexpr auto lost_patience = 1s;
+// Above the fork server's patience with process groups that do not go.
+constexpr auto end_patience = 10s;
+
+constexpr int most_cpus = 4096;
+
+std::optional<std::pair<base::FileDescriptor, base::FileDescriptor>> socket_pair() {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return std::nullopt;
+  return std::pair(base::FileDescriptor(sockets[0]), base::FileDescriptor(sockets[1]));
+}
+
+int thread_count(double cpus) { return std::clamp(static_cast<int>(std::floor(cpus)), 1, most_cpus); }
+
+}  // namespace
+
+Resources machine_resources() {
+  cpu_set_t* const set = CPU_ALLOC(most_cpus);
+  const bool known = ::sched_getaffinity(0, CPU_ALLOC_SIZE(most_cpus), set) == 0;
+  const int cpus = known ? CPU_COUNT_S(CPU_ALLOC_SIZE(most_cpus), set) : 1;
+  CPU_FREE(set);
+  return {.cpus = static_cast<double>(cpus), .gpus = 0, .custom = {}};
+}
+
+LocalEngine::LocalEngine(ForkServer& server, Resources resources) : server_(server), resources_(std::move(resources)) {
+  if (!server_.claim()) throw EngineError("another run in this process uses the fork server; wait until it has ended");
+  loop_.watch(server_.fd(), [this] { on_server(); });
+}
+
+LocalEngine::~LocalEngine() {
+  end_workers();
+  server_.release();
+}
+
+void LocalEngine::start(WorkerId worker, const WorkerSpec& spec) {
+  auto sockets = socket_pair();
+  if (!sockets) return not_started(worker, "cannot make a connection: " + base::last_system_error());
+  const channel::ConnectionId connection = loop_.add_connection(
+      std::move(sockets->first), {[this, worker](channel::Message&& message) { on_message(worker, std::move(message)); },
+                                  [this, worker](const std::string& reason) { on_closed(worker, reason); }});
+  try {
+    loop_.send(connection, spec.assignment);
+    const std::uint64_t number = server_.spawn(spec.directory, thread_count(spec.cpus), sockets->second);
+    workers_[worker] = Worker{.number = number, .connection = connection};
+    by_number_[number] = worker;
+  } catch (const EngineError& error) {
+    loop_.close(connection);
+    if (server_.gone()) throw;
+    not_started(worker, error.what());
+  } catch (...) {
+    loop_.close(connection);
+    throw;
+  }
+}
+
+void LocalEngine::not_started(WorkerId worker, const std::string& reason) {
+  events_.emplace_back(Exited{worker, {Exit::Kind::not_started, 0, reason}});
+}
+
+void LocalEngine::answer(WorkerId worker, const channel::Answer& answer) {
+  const auto found = workers_.find(worker);
+  if (found != workers_.end()) loop_.send(found->second.connection, answer);
+}
+
+void LocalEngine::kill(WorkerId worker) {
+  const auto found = workers_.find(worker);
+  if (found != workers_.end()) server_.kill(found->second.number);
+}
+
+std::vector<Event> LocalEngine::wait(std::optional<std::chrono::nanoseconds> timeout) {
+  const bool ready = !events_.empty();
+  if (give_up_ && !ready) {
+    const std::chrono::nanoseconds left = *give_up_ - Clock::now();
+    timeout = timeout ? std::min(*timeout, left) : left;
+  }
+  loop_.turn(ready ? std::chrono::nanoseconds::zero() : timeout);
+  if (give_up_ && Clock::now() >= *give_up_) report_all_lost();
+  return std::exchange(events_, {});
+}
+
+double LocalEngine::wall_seconds() const {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void LocalEngine::on_message(WorkerId worker, channel::Message&& message) {
+  if (!std::holds_alternative<channel::Report>(message)) workers_.at(worker).last_message = true;
+  events_.emplace_back(Received{worker, std::move(message)});
+}
+
+void LocalEngine::on_closed(WorkerId worker, const std::string& reason) {
+  Worker& state = workers_.at(worker);
+  state.closed = true;
+  state.detail = reason;
+  if (server_.gone()) return report_end(worker, {Exit::Kind::lost, 0, server_.reason()});
+  // It can neither report nor be told to stop any more. Where it merely ended, its exit status is fixed already.
+  if (!state.last_message) server_.kill(state.number);
+}
+
+void LocalEngine::on_server() {
+  while (const auto ended = server_.next_ended()) on_ended(*ended);
+  if (server_.gone() && !give_up_) on_server_gone();
+}
+
+void LocalEngine::on_ended(const ForkServer::Ended& ended) {
+  const auto found = by_number_.find(ended.worker);
+  if (found == by_number_.end()) return;
+  const WorkerId worker = found->second;
+  loop_.drain(workers_.at(worker).connection);
+  Exit exit = ended.exit;
+  if (exit.detail.empty()) exit.detail = workers_.at(worker).detail;
+  report_end(worker, std::move(exit));
+}
+
+void LocalEngine::on_server_gone() {
+  give_up_ = Clock::now() + lost_patience;
+  server_.kill_groups();
+  std::vector<WorkerId> closed;
+  for (const auto& [worker, state] : workers_) {
+    if (state.closed) closed.push_back(worker);
+  }
+  for (const WorkerId worker : closed) report_end(worker, {Exit::Kind::lost, 0, server_.reason()});
+}
+
+void LocalEngine::report_end(WorkerId worker, Exit exit) {
+  const auto found = workers_.find(worker);
+  loop_.close(found->second.connection);
+  by_number_.erase(found->second.number);
+  workers_.erase(found);
+  events_.emplace_back(Exited{worker, std::move(exit)});
+}
+
+void LocalEngine::report_all_lost() {
+  while (!workers_.empty()) {
+    const WorkerId worker = workers_.begin()->first;
+    loop_.drain(workers_.at(worker).connection);
+    if (workers_.contains(worker)) report_end(worker, {Exit::Kind::lost, 0, server_.reason()});
+  }
+  give_up_.reset();
+}
+
+void LocalEngine::end_workers() noexcept {
+  try {
+    for (const auto& [worker, state] : workers_) server_.kill(state.number);
+    for (const auto deadline = now() + end_patience; !workers_.empty() && now() < deadline;) wait(deadline - now());
+  } catch (const Error&) {
+    // The fork server ends them with itself.
+  }
+}
+
+}  // namespace cadre::engine::local

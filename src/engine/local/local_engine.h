@@ -1,0 +1,61 @@
+// Workers on this machine, forked by the fork server of cadre::init.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "channel/loop.h"
+#include "engine/engine.h"
+#include "engine/local/fork_server.h"
+
+namespace cadre::engine::local {
+
+// What a machine without further word has: the CPUs that this process may run on.
+Resources machine_resources();
+
+// One at a time for each fork server; used by the thread that made it. Destroying it ends its workers.
+class LocalEngine final : public Engine {
+ public:
+  // Throws EngineError when another engine uses the server.
+  LocalEngine(ForkServer& server, Resources resources);
+  ~LocalEngine() override;
+
+  Resources resources() const override { return resources_; }
+  // Throws EngineError when the fork server is gone, InvalidArgument for an assignment beyond the channel's limits.
+  void start(WorkerId worker, const WorkerSpec& spec) override;
+  void answer(WorkerId worker, const channel::Answer& answer) override;
+  void kill(WorkerId worker) override;
+  // Throws EngineError when the event loop fails.
+  std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;
+  Clock::time_point now() const override { return Clock::now(); }
+  double wall_seconds() const override;
+
+ private:
+  struct Worker {
+    std::uint64_t number = 0;  // with the fork server
+    channel::ConnectionId connection = 0;
+    bool last_message = false;  // Finished or Failed has come
+    bool closed = false;        // its end of the connection
+    std::string detail = {};
+  };
+
+  void not_started(WorkerId worker, const std::string& reason);
+  void on_message(WorkerId worker, channel::Message&& message);
+  void on_closed(WorkerId worker, const std::string& reason);
+  void on_server();
+  void on_ended(const ForkServer::Ended& ended);
+  void on_server_gone();
+  void report_end(WorkerId worker, Exit exit);
+  void report_all_lost();
+  void end_workers() noexcept;
+
+  ForkServer& server_;
+  Resources resources_;
+  std::unordered_map<WorkerId, Worker> workers_;
+  std::unordered_map<std::uint64_t, WorkerId> by_number_;
+  std::vector<Event> events_;
+  std::optional<Clock::time_point> give_up_;  // for what lost workers may still have to say
+  channel::Loop loop_;                        // last: its callbacks use the rest
+};
+
+}  // namespace cadre::engine::local

@@ -1,0 +1,72 @@
+#include "engine/local/worker_setup.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/file.h"
+
+namespace cadre::engine::local {
+namespace {
+
+// Beside this a worker's size counts, in thousandths of the memory.
+constexpr int added_oom_score = 500;
+
+std::string append_output_to(int stream, const std::string& path) {
+  const base::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (!file || ::dup2(file.get(), stream) < 0) return "cannot write " + path + ": " + base::last_system_error();
+  return {};
+}
+
+void set_thread_count(int threads) {
+  const std::string count = std::to_string(threads);
+  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
+    ::setenv(name, count.c_str(), 1);
+  }
+  // An OpenMP library that was loaded before the fork has read its variable already.
+  using SetThreads = void (*)(int);
+  if (const auto set = reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);
+}
+
+// Best effort: without /proc the worker is merely not the first to go.
+void raise_oom_score() {
+  const base::FileDescriptor file(::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC));
+  char text[16] = {};
+  if (!file || ::pread(file.get(), text, sizeof text - 1, 0) <= 0) return;
+  const std::string raised = std::to_string(std::min(1000, std::atoi(text) + added_oom_score));
+  if (::pwrite(file.get(), raised.data(), raised.size(), 0) < 0) return;
+}
+
+}  // namespace
+
+std::string set_up_worker(const WorkerSetup& setup) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != setup.server) ::_exit(1);  // the server ended before the line above
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_NAME, "cadre-worker");
+  for (const int fd : setup.foreign) ::close(fd);
+  for (const auto& [stream, name] : {std::pair{STDOUT_FILENO, "/stdout"}, std::pair{STDERR_FILENO, "/stderr"}}) {
+    if (std::string failure = append_output_to(stream, setup.directory + name); !failure.empty()) return failure;
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not take the lines before it along
+  set_thread_count(setup.threads);
+  raise_oom_score();
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  return {};
+}
+
+void prepare_for_workers() {
+  const base::FileDescriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (nothing) ::dup2(nothing.get(), STDIN_FILENO);
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);  // fails for SIGKILL and libc's own
+}
+
+}  // namespace cadre::engine::local

@@ -1,0 +1,26 @@
+// What a forked worker does before anything of the user's runs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace cadre::engine::local {
+
+struct WorkerSetup {
+  std::string directory;        // for its output
+  int threads = 1;              // for numerical libraries
+  pid_t server = 0;             // its parent
+  std::vector<int> foreign = {};  // descriptors of the server's
+};
+
+// Its own process group, killed with its parent, output appended to files in the directory, thread counts, first in
+// line when memory runs out, the server's descriptors closed, no signal blocked. Returns why it failed; empty: it did
+// not. The server has already given it a closed stdin and default signal handlers (see prepare_for_workers).
+std::string set_up_worker(const WorkerSetup& setup);
+
+// In the server, once: what every worker inherits.
+void prepare_for_workers();
+
+}  // namespace cadre::engine::local

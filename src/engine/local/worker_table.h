@@ -1,0 +1,56 @@
+// Memory that the controller, the fork server and its workers share: who runs, so that the controller can end process
+// groups when the server is gone, and why a worker could not be set up.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+
+namespace cadre::engine::local {
+
+class WorkerTable {
+ public:
+  static constexpr std::size_t max_workers = 4096;  // at a time
+
+  // Makes the memory. Throws EngineError.
+  WorkerTable();
+  // Maps what another process made.
+  explicit WorkerTable(base::FileDescriptor memory);
+  ~WorkerTable();
+  WorkerTable(const WorkerTable&) = delete;
+  WorkerTable& operator=(const WorkerTable&) = delete;
+
+  int fd() const { return memory_.get(); }
+
+  // In the server.
+  std::optional<std::size_t> take_slot();
+  void set_process(std::size_t slot, pid_t process);
+  std::string setup_failure(std::size_t slot) const;
+  void free_slot(std::size_t slot);
+
+  // In the worker, before it ends because of it. Cut to what fits.
+  void set_setup_failure(std::size_t slot, const std::string& reason);
+
+  // In the controller: the leaders of all process groups, once the server is gone.
+  std::vector<pid_t> processes() const;
+
+ private:
+  struct Slot {
+    std::atomic<pid_t> process;
+    char setup_failure[252];
+  };
+  void map();
+
+  base::FileDescriptor memory_;
+  Slot* slots_ = nullptr;
+  std::vector<std::size_t> free_;  // of the server's; the rest have never been used
+  std::size_t used_ = 0;
+};
+
+}  // namespace cadre::engine::local

@@ -1,0 +1,85 @@
+#include "run/checkpoint_registry.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+namespace cadre::run {
+
+CheckpointId CheckpointRegistry::add(OwnerId owner, std::int64_t step, std::string directory, Metrics metrics) {
+  const CheckpointId id = next_id_++;
+  entries_[id] = Entry{.record = {id, owner, step, std::move(directory), std::move(metrics)}};
+  kept_[owner].push_back(id);
+  apply_retention(owner);
+  return id;
+}
+
+void CheckpointRegistry::retain(CheckpointId id) { ++entries_.at(id).references; }
+
+void CheckpointRegistry::release(CheckpointId id) {
+  Entry& entry = entries_.at(id);
+  if (entry.references == 0) throw std::logic_error("checkpoint " + entry.record.directory + " is released too often");
+  --entry.references;
+  drop_if_unneeded(id);
+}
+
+std::vector<CheckpointRecord> CheckpointRegistry::take_deletable() { return std::exchange(deletable_, {}); }
+
+const CheckpointRecord& CheckpointRegistry::get(CheckpointId id) const { return entries_.at(id).record; }
+
+std::vector<CheckpointId> CheckpointRegistry::kept(OwnerId owner) const {
+  const auto found = kept_.find(owner);
+  if (found == kept_.end()) return {};
+  std::vector<CheckpointId> ids = found->second;
+  std::ranges::sort(ids, [this](CheckpointId a, CheckpointId b) { return worse(a, b); });
+  return ids;
+}
+
+std::vector<CheckpointId> CheckpointRegistry::all() const {
+  std::vector<CheckpointId> ids;
+  for (const auto& [id, entry] : entries_) ids.push_back(id);
+  return ids;
+}
+
+void CheckpointRegistry::apply_retention(OwnerId owner) {
+  if (!config_.num_to_keep) return;
+  std::vector<CheckpointId>& ids = kept_.at(owner);
+  const CheckpointId latest = ids.back();
+  std::vector<CheckpointId> ranked = ids;
+  if (config_.checkpoint_score_attribute) std::erase_if(ranked, [this](CheckpointId id) { return !score(id); });
+  std::ranges::sort(ranked, [this](CheckpointId a, CheckpointId b) { return worse(a, b); });
+  const auto keep = static_cast<std::size_t>(*config_.num_to_keep);
+  for (std::size_t i = 0; i + keep < ranked.size(); ++i) {
+    if (ranked[i] == latest) continue;  // what the trial itself continues from
+    std::erase(ids, ranked[i]);
+    entries_.at(ranked[i]).kept = false;
+    drop_if_unneeded(ranked[i]);
+  }
+}
+
+void CheckpointRegistry::drop_if_unneeded(CheckpointId id) {
+  const auto found = entries_.find(id);
+  if (found->second.kept || found->second.references > 0) return;
+  deletable_.push_back(std::move(found->second.record));
+  entries_.erase(found);
+}
+
+// Ids grow with age, so of equal checkpoints the newer one is the better.
+bool CheckpointRegistry::worse(CheckpointId a, CheckpointId b) const {
+  const auto rank = [this](CheckpointId id) {
+    const std::optional<double> value = config_.checkpoint_score_attribute ? score(id) : std::nullopt;
+    if (!value || std::isnan(*value)) return std::tuple(false, 0.0, id);
+    return std::tuple(true, config_.checkpoint_score_order == Mode::max ? *value : -*value, id);
+  };
+  return rank(a) < rank(b);
+}
+
+std::optional<double> CheckpointRegistry::score(CheckpointId id) const {
+  const Value* value = entries_.at(id).record.metrics.find(*config_.checkpoint_score_attribute);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  return value->get<double>();
+}
+
+}  // namespace cadre::run

@@ -1,0 +1,67 @@
+// Which checkpoints exist, who needs them, and which ones may be deleted. Pure: it decides, others move and delete.
+//
+// A checkpoint exists as long as retention keeps it or somebody holds a reference: the trial it is the latest of, a
+// scheduler that offers it to others, a worker that was started from it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/checkpoint_config.h"
+#include "cadre/value.h"
+
+namespace cadre::run {
+
+using CheckpointId = std::int64_t;
+using OwnerId = std::uint32_t;  // the trial that reported it
+
+struct CheckpointRecord {
+  CheckpointId id = 0;
+  OwnerId owner = 0;
+  std::int64_t step = 0;  // of its report in its lineage
+  std::string directory;  // path inside the experiment's directory
+  Metrics metrics;        // of its report
+};
+
+class CheckpointRegistry {
+ public:
+  explicit CheckpointRegistry(CheckpointConfig config) : config_(std::move(config)) {}
+
+  // Adds the newest checkpoint of its owner; retention then looks at the owner's list again.
+  CheckpointId add(OwnerId owner, std::int64_t step, std::string directory, Metrics metrics);
+
+  // References are counted. Releasing the last one of a checkpoint that retention has dropped makes it deletable.
+  void retain(CheckpointId id);
+  void release(CheckpointId id);
+
+  // Checkpoints that nobody needs any more, each once; they are gone from the registry.
+  std::vector<CheckpointRecord> take_deletable();
+
+  const CheckpointRecord& get(CheckpointId id) const;
+  // The owner's kept checkpoints, best last.
+  std::vector<CheckpointId> kept(OwnerId owner) const;
+  // Everything that exists, kept or referenced.
+  std::vector<CheckpointId> all() const;
+
+ private:
+  struct Entry {
+    CheckpointRecord record;
+    std::int64_t references = 0;
+    bool kept = true;
+  };
+  void apply_retention(OwnerId owner);
+  void drop_if_unneeded(CheckpointId id);
+  bool worse(CheckpointId a, CheckpointId b) const;
+  std::optional<double> score(CheckpointId id) const;
+
+  CheckpointConfig config_;
+  CheckpointId next_id_ = 1;
+  std::map<CheckpointId, Entry> entries_;
+  std::map<OwnerId, std::vector<CheckpointId>> kept_;  // by owner, oldest first
+  std::vector<CheckpointRecord> deletable_;
+};
+
+}  // namespace cadre::run

@@ -1,0 +1,94 @@
+#include "cadre/init.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cadre/error.h"
+#include "engine/local/fork_server.h"
+#include "engine/local/local_engine.h"
+#include "run/entries.h"
+#include "run/root_engine.h"
+#include "run/worker.h"
+
+namespace cadre {
+namespace {
+
+// What cadre::init has set up in this process; in workers nothing.
+struct Process {
+  Resources resources;
+  std::unique_ptr<engine::local::ForkServer> server;
+};
+
+std::unique_ptr<Process>& process() {
+  static std::unique_ptr<Process> instance;
+  return instance;
+}
+
+bool init_was_called = false;
+
+bool is_amount(double amount) { return std::isfinite(amount) && amount >= 0; }
+
+void check_amount(std::vector<std::string>& faults, const std::string& name, double amount) {
+  if (!is_amount(amount)) faults.push_back(name + " is " + to_json(amount) + "; it must be a number from 0 on");
+}
+
+std::vector<std::string> faults_of(const InitOptions& options) {
+  std::vector<std::string> faults;
+  check_amount(faults, "num_cpus", options.num_cpus.value_or(0));
+  check_amount(faults, "num_gpus", options.num_gpus.value_or(0));
+  for (const auto& [name, amount] : options.resources) {
+    check_amount(faults, "resource \"" + name + "\"", amount);
+    if (name.empty()) faults.emplace_back("a resource has no name");
+  }
+  for (const std::string& name : run::duplicate_entry_names()) {
+    faults.push_back("two functions are registered under the name \"" + name + "\"; give one of them another name");
+  }
+  return faults;
+}
+
+void check(const InitOptions& options) {
+  std::string text;
+  for (const std::string& fault : faults_of(options)) text += "\n  " + fault;
+  if (!text.empty()) throw InvalidArgument("cadre::init cannot start:" + text);
+}
+
+Resources resources_of(const InitOptions& options) {
+  Resources resources = engine::local::machine_resources();
+  resources.cpus = options.num_cpus.value_or(resources.cpus);
+  resources.gpus = options.num_gpus.value_or(resources.gpus);
+  resources.custom = options.resources;
+  return resources;
+}
+
+Process& initialised_process() {
+  if (process() != nullptr) return *process();
+  throw EngineError(init_was_called ? "a worker cannot start workers of its own; only the process that called "
+                                      "cadre::init first can"
+                                    : "cadre::init was not called; it must be the first line of main");
+}
+
+}  // namespace
+
+void init(int, char** argv, const InitOptions& options) {
+  if (std::exchange(init_was_called, true)) {
+    throw InvalidArgument("cadre::init was called twice; it is for the first line of main only");
+  }
+  check(options);
+  engine::local::ForkServer::run_if_executed(run::run_worker, options.preload);
+  process() = std::make_unique<Process>(
+      Process{resources_of(options), engine::local::ForkServer::start(run::run_worker, options.preload, argv)});
+}
+
+namespace run {
+
+std::unique_ptr<engine::Engine> make_root_engine() {
+  Process& process = initialised_process();
+  return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
+}
+
+Resources root_resources() { return initialised_process().resources; }
+
+}  // namespace run
+}  // namespace cadre

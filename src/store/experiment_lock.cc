@@ -1,0 +1,44 @@
+#include "store/experiment_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "base/json.h"
+#include "cadre/error.h"
+
+namespace cadre::store {
+namespace {
+
+// Says who holds the lock. Only for people: the lock itself is the kernel's.
+std::string describe_holder(const std::filesystem::path& path) {
+  const std::string text = base::read_file(path);
+  if (text.empty()) return "a process that has just begun";
+  const Config holder(base::parse_json(text, path.string()).dict());
+  return fmt::format("process {} on {}, for {} s", holder.get<std::int64_t>("pid"), holder.get<std::string>("host"),
+                     std::time(nullptr) - holder.get<std::int64_t>("since"));
+}
+
+}  // namespace
+
+ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / ".lock";
+  file_ = base::FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file_) base::throw_storage_error("open", path);
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) base::throw_storage_error("lock", path);
+    throw StorageError("the experiment in " + directory.string() + " is being run already, by " +
+                       describe_holder(path) + "; wait for it or stop it first");
+  }
+  char host[256] = "localhost";
+  ::gethostname(host, sizeof host - 1);
+  if (::ftruncate(file_.get(), 0) != 0) base::throw_storage_error("write", path);
+  base::write_all(file_.get(),
+                  base::to_json(Dict{{"pid", ::getpid()}, {"host", host}, {"since", std::time(nullptr)}}) + "\n", path);
+}
+
+}  // namespace cadre::store

@@ -1,0 +1,20 @@
+// One controller for an experiment: a lock that the kernel frees with its holder, however that ends.
+#pragma once
+
+#include <filesystem>
+
+#include "base/file.h"
+
+namespace cadre::store {
+
+class ExperimentLock {
+ public:
+  // Takes the lock of the experiment in an existing directory. Throws StorageError that names the holder's host,
+  // process and age when there is one. The lock goes with this object.
+  explicit ExperimentLock(const std::filesystem::path& directory);
+
+ private:
+  base::FileDescriptor file_;
+};
+
+}  // namespace cadre::store

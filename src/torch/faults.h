@@ -1,0 +1,29 @@
+// All faults of one call, for one message.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cadre/error.h"
+
+namespace cadre::pt {
+
+class Faults {
+ public:
+  void add(std::string fault) { faults_.push_back(std::move(fault)); }
+
+  // Throws InvalidArgument "<what>: <fault>; <fault>; …" when there are any; shows at most 20.
+  void throw_if_any(const std::string& what) const {
+    if (faults_.empty()) return;
+    constexpr std::size_t shown = 20;
+    std::string message = what + ": ";
+    for (std::size_t i = 0; i < faults_.size() && i < shown; ++i) message += (i == 0 ? "" : "; ") + faults_[i];
+    if (faults_.size() > shown) message += "; and " + std::to_string(faults_.size() - shown) + " more";
+    throw InvalidArgument(message);
+  }
+
+ private:
+  std::vector<std::string> faults_;
+};
+
+}  // namespace cadre::pt

@@ -1,0 +1,31 @@
+// An optimizer's options and state to the state_dict of the Python class of that name, and back.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "torch/faults.h"
+#include "torch/pickle_value.h"
+
+namespace cadre::pt {
+
+// {"state": {0: {…}, …}, "param_groups": [{"lr": …, "params": [0, …]}, …]}. The tensors are the optimizer's own. Throws
+// InvalidArgument for an optimizer that optimizer_kind.h does not know.
+Value optimizer_state(const torch::optim::Optimizer& optimizer);
+
+// What an optimizer is to become, checked.
+struct OptimizerUpdate {
+  std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> group_options;
+  std::vector<std::pair<torch::Tensor, std::unique_ptr<torch::optim::OptimizerParamState>>> parameter_states;
+  void apply(torch::optim::Optimizer& optimizer);
+};
+
+// Compares a state_dict with an optimizer and adds what does not fit to `faults`. Changes nothing. The tensors are
+// copies of the file's, on the device and of the type of their parameters.
+OptimizerUpdate prepare_optimizer_update(const torch::optim::Optimizer& optimizer, const Value& state_dict,
+                                         Faults& faults);
+
+}  // namespace cadre::pt

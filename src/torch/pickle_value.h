@@ -1,0 +1,93 @@
+// What a file of torch.save holds, as values: Python's plain types and tensors.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace cadre::pt {
+
+// A Python object that is named by module and name, such as "torch.FloatStorage".
+struct Global {
+  std::string name;
+};
+
+// A tensor's memory with the type of its elements.
+struct TypedStorage {
+  c10::Storage storage;
+  at::ScalarType type = at::kFloat;
+};
+
+class Value;
+
+// The content of a list, a tuple or a dictionary; a dictionary's keys and values take turns.
+struct Container {
+  enum class Kind { list, tuple, dict };
+  Kind kind = Kind::list;
+  std::vector<Value> items;
+  int depth = 1;        // levels of containers, this one included
+  bool sealed = false;  // set once it lies in another container: it never changes again, so there are no cycles
+};
+
+// Copying is cheap: containers and tensors are shared.
+class Value {
+ public:
+  using Data = std::variant<std::monostate, bool, std::int64_t, double, std::string, torch::Tensor, Global,
+                            TypedStorage, std::shared_ptr<Container>>;
+
+  Value() = default;  // None
+  template <class T>
+    requires(!std::same_as<std::remove_cvref_t<T>, Value> && std::constructible_from<Data, T &&>)
+  Value(T&& data) : data_(std::forward<T>(data)) {}
+
+  template <class T>
+  const T* get_if() const {
+    return std::get_if<T>(&data_);
+  }
+  bool is_none() const { return std::holds_alternative<std::monostate>(data_); }
+
+  // The container, or nullptr where the value is something else.
+  Container* container(Container::Kind kind) const;
+  Container* dict() const { return container(Container::Kind::dict); }
+  Container* list() const { return container(Container::Kind::list); }
+  Container* tuple() const { return container(Container::Kind::tuple); }
+  Container* any_container() const;
+
+  // The value at a dictionary's key; nullptr where there is none or this is no dictionary.
+  const Value* find(std::string_view key) const;
+
+  const Data& data() const { return data_; }
+  // "a dictionary", "an integer": for messages.
+  const char* kind_name() const;
+
+ private:
+  Data data_;
+};
+
+Value make_container(Container::Kind kind, std::vector<Value> items = {});
+
+// Builds a dictionary in the order of the calls.
+class DictBuilder {
+ public:
+  DictBuilder() : dict_(make_container(Container::Kind::dict)) {}
+  void add(Value key, Value value);
+  Value take() { return std::move(dict_); }
+
+ private:
+  Value dict_;
+};
+
+// How files name the types of elements: "torch.FloatStorage". nullptr and nullopt for what such files do not know.
+const char* storage_name(at::ScalarType type);
+std::optional<at::ScalarType> storage_type(std::string_view name);
+
+}  // namespace cadre::pt

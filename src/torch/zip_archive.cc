@@ -1,0 +1,232 @@
+#include "torch/zip_archive.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <optional>
+#include <vector>
+
+#include "cadre/error.h"
+
+namespace cadre::pt {
+namespace {
+
+// Layouts: APPNOTE.TXT of PKWARE, sections 4.3.7 (local header), 4.3.12 (directory entry), 4.3.14 to 4.3.16 (end).
+constexpr std::uint32_t local_signature = 0x04034b50;
+constexpr std::uint32_t entry_signature = 0x02014b50;
+constexpr std::uint32_t end_signature = 0x06054b50;
+constexpr std::uint32_t end64_signature = 0x06064b50;
+constexpr std::uint32_t locator64_signature = 0x07064b50;
+constexpr std::size_t local_size = 30;
+constexpr std::size_t entry_size = 46;
+constexpr std::size_t end_size = 22;
+constexpr std::size_t end64_size = 56;
+constexpr std::size_t locator64_size = 20;
+constexpr std::uint16_t zip64_extra = 0x0001;
+constexpr std::uint16_t in_zip64_16 = 0xffff;
+constexpr std::uint32_t in_zip64_32 = 0xffffffff;
+
+constexpr std::uint64_t max_records = 1'000'000;
+constexpr std::uint64_t max_directory_bytes = std::uint64_t{256} << 20;
+
+// A little-endian number at a position that the caller has checked.
+template <class T>
+T number_at(std::span<const std::byte> bytes, std::size_t position) {
+  T value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    value = static_cast<T>(value | static_cast<T>(std::to_integer<T>(bytes[position + i]) << (8 * i)));
+  }
+  return value;
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// One entry of the archive's directory, with what its zip64 field replaces.
+struct Entry {
+  std::uint16_t flags = 0;
+  std::uint16_t method = 0;
+  std::uint32_t crc32 = 0;
+  std::uint64_t packed_size = 0;
+  std::uint64_t size = 0;
+  std::uint64_t header_offset = 0;
+  std::string name;
+  std::size_t bytes = 0;  // of the entry itself
+};
+
+// Reads the 64-bit values that stand in for the fields that are all ones. False when there are too few.
+bool read_zip64(std::span<const std::byte> extra, Entry& entry) {
+  while (extra.size() >= 4) {
+    const auto id = number_at<std::uint16_t>(extra, 0);
+    const std::size_t length = number_at<std::uint16_t>(extra, 2);
+    if (length > extra.size() - 4) return false;
+    std::span<const std::byte> field = extra.subspan(4, length);
+    extra = extra.subspan(4 + length);
+    if (id != zip64_extra) continue;
+    for (std::uint64_t* value : {&entry.size, &entry.packed_size, &entry.header_offset}) {
+      if (*value != in_zip64_32) continue;
+      if (field.size() < 8) return false;
+      *value = number_at<std::uint64_t>(field, 0);
+      field = field.subspan(8);
+    }
+  }
+  return true;
+}
+
+// The entry at the start of `bytes`, or nothing where it is damaged.
+std::optional<Entry> parse_entry(std::span<const std::byte> bytes) {
+  if (bytes.size() < entry_size || number_at<std::uint32_t>(bytes, 0) != entry_signature) return {};
+  Entry entry;
+  entry.flags = number_at<std::uint16_t>(bytes, 8);
+  entry.method = number_at<std::uint16_t>(bytes, 10);
+  entry.crc32 = number_at<std::uint32_t>(bytes, 16);
+  entry.packed_size = number_at<std::uint32_t>(bytes, 20);
+  entry.size = number_at<std::uint32_t>(bytes, 24);
+  entry.header_offset = number_at<std::uint32_t>(bytes, 42);
+  const std::size_t name_size = number_at<std::uint16_t>(bytes, 28);
+  const std::size_t extra_size = number_at<std::uint16_t>(bytes, 30);
+  const std::size_t comment_size = number_at<std::uint16_t>(bytes, 32);
+  entry.bytes = entry_size + name_size + extra_size + comment_size;
+  if (entry.bytes > bytes.size()) return {};
+  entry.name = text_of(bytes.subspan(entry_size, name_size));
+  if (!read_zip64(bytes.subspan(entry_size + name_size, extra_size), entry)) return {};
+  return entry;
+}
+
+base::FileDescriptor open_file(const std::filesystem::path& path) {
+  base::FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && errno == ENOENT) throw NotFound("no file " + path.string());
+  if (!fd) base::throw_storage_error("open", path);
+  return fd;
+}
+
+std::uint64_t file_size(int fd, const std::filesystem::path& path) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) base::throw_storage_error("read", path);
+  if (!S_ISREG(status.st_mode)) throw StorageError(path.string() + " is no regular file");
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+}  // namespace
+
+ZipArchive::ZipArchive(const std::filesystem::path& file)
+    : path_(file), fd_(open_file(file)), size_(file_size(fd_.get(), file)) {
+  read_directory(find_directory());
+}
+
+void ZipArchive::read(std::string_view name, std::span<std::byte> target) const {
+  const Record& found = record(name);
+  std::byte header[local_size];
+  read_bytes(found.header_offset, header);
+  if (number_at<std::uint32_t>(header, 0) != local_signature) {
+    fail(found.header_offset, "there is no record \"" + std::string(name) + "\" where the directory says");
+  }
+  const std::uint64_t offset =
+      found.header_offset + local_size + number_at<std::uint16_t>(header, 26) + number_at<std::uint16_t>(header, 28);
+  read_bytes(offset, target);
+  const auto crc32 = crc32_z(0, reinterpret_cast<const Bytef*>(target.data()), target.size());
+  if (crc32 != found.crc32) fail(offset, "the checksum of record \"" + std::string(name) + "\" is wrong");
+}
+
+std::string ZipArchive::read_text(std::string_view name, std::size_t limit_bytes) const {
+  const Record& found = record(name);
+  if (found.size > limit_bytes) {
+    fail(found.header_offset, "record \"" + std::string(name) + "\" has " + std::to_string(found.size) +
+                                  " bytes, at most " + std::to_string(limit_bytes) + " are read");
+  }
+  std::string text(found.size, '\0');
+  read(name, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+const ZipArchive::Record& ZipArchive::record(std::string_view name) const {
+  const auto found = records_.find(name);
+  if (found == records_.end()) fail(0, "the archive has no record \"" + std::string(name) + "\"");
+  return found->second;
+}
+
+// The end of the file says where the directory is; torch.save leaves no comment behind it.
+ZipArchive::Directory ZipArchive::find_directory() const {
+  if (size_ < end_size) fail(size_, "too short for a file of torch.save");
+  const std::uint64_t end_offset = size_ - end_size;
+  std::byte end[end_size];
+  read_bytes(end_offset, end);
+  if (number_at<std::uint32_t>(end, 0) != end_signature) {
+    fail(end_offset,
+         "no end of a zip archive: the file is cut, or was not written by torch.save of PyTorch 1.6 or newer");
+  }
+  Directory directory{.offset = number_at<std::uint32_t>(end, 16),
+                      .size = number_at<std::uint32_t>(end, 12),
+                      .record_count = number_at<std::uint16_t>(end, 10)};
+  const bool is_zip64 =
+      directory.offset == in_zip64_32 || directory.size == in_zip64_32 || directory.record_count == in_zip64_16;
+  if (!is_zip64) return directory;
+
+  if (end_offset < locator64_size) fail(end_offset, "no zip64 locator");
+  std::byte locator[locator64_size];
+  read_bytes(end_offset - locator64_size, locator);
+  if (number_at<std::uint32_t>(locator, 0) != locator64_signature)
+    fail(end_offset - locator64_size, "no zip64 locator");
+  const auto end64_offset = number_at<std::uint64_t>(locator, 8);
+  std::byte end64[end64_size];
+  read_bytes(end64_offset, end64);
+  if (number_at<std::uint32_t>(end64, 0) != end64_signature) fail(end64_offset, "no zip64 end of the archive");
+  return {.offset = number_at<std::uint64_t>(end64, 48),
+          .size = number_at<std::uint64_t>(end64, 40),
+          .record_count = number_at<std::uint64_t>(end64, 32)};
+}
+
+void ZipArchive::read_directory(const Directory& directory) {
+  if (directory.size > max_directory_bytes || directory.record_count > max_records) {
+    fail(directory.offset, "a directory of " + std::to_string(directory.record_count) + " records is not read");
+  }
+  if (directory.offset > size_ || directory.size > size_ - directory.offset) {
+    fail(directory.offset, "the archive's directory reaches beyond the end of the file");
+  }
+  std::vector<std::byte> bytes(directory.size);
+  read_bytes(directory.offset, bytes);
+  std::span<const std::byte> rest = bytes;
+  for (std::uint64_t i = 0; i < directory.record_count; ++i) {
+    const std::uint64_t offset = directory.offset + (bytes.size() - rest.size());
+    std::optional<Entry> entry = parse_entry(rest);
+    if (!entry) fail(offset, "the archive's directory is damaged");
+    rest = rest.subspan(entry->bytes);
+    constexpr std::uint16_t encrypted = 1;
+    if (entry->method != 0 || entry->packed_size != entry->size || (entry->flags & encrypted) != 0) {
+      fail(offset, "record \"" + entry->name + "\" is compressed; torch.save does not do that");
+    }
+    if (entry->size > size_) fail(offset, "record \"" + entry->name + "\" is larger than the file");
+    const auto slash = entry->name.find('/');
+    if (slash == std::string::npos) fail(offset, "record \"" + entry->name + "\" lies in no folder");
+    const Record found{.header_offset = entry->header_offset, .size = entry->size, .crc32 = entry->crc32};
+    if (!records_.emplace(entry->name.substr(slash + 1), found).second) {
+      fail(offset, "record \"" + entry->name + "\" is there twice");
+    }
+  }
+  if (!rest.empty()) fail(directory.offset, "the archive's directory has more records than it says");
+}
+
+void ZipArchive::read_bytes(std::uint64_t offset, std::span<std::byte> target) const {
+  if (offset > size_ || target.size() > size_ - offset) {
+    fail(offset,
+         std::to_string(target.size()) + " bytes reach beyond the end of the file, which has " + std::to_string(size_));
+  }
+  while (!target.empty()) {
+    const ssize_t count = ::pread(fd_.get(), target.data(), target.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) base::throw_storage_error("read", path_);
+    if (count == 0) fail(offset, "the file became shorter while it was read");
+    target = target.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
+void ZipArchive::fail(std::uint64_t offset, const std::string& what) const {
+  throw StorageError("cannot load " + path_.string() + ", offset " + std::to_string(offset) + ": " + what);
+}
+
+}  // namespace cadre::pt

@@ -1,0 +1,30 @@
+// What a trial's worker is told at its start: the typed form of channel::Assignment's payload.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cadre/resources.h"
+#include "cadre/value.h"
+
+namespace cadre::tune {
+
+struct TrialAssignment {
+  std::string experiment_name;
+  std::string experiment_directory;
+  std::string trial_id;
+  std::string trial_name;
+  std::string trial_directory;  // path
+  std::int64_t attempt = 0;
+  Config config;
+  std::string checkpoint;      // path of the directory to continue from; empty: from the beginning
+  Metrics checkpoint_metrics;  // the result that it was reported with
+  std::int64_t step = 0;       // to continue from
+  std::int64_t seed = 0;       // for the function's own random numbers; all 64 bits count
+  Resources resources;
+};
+
+Value to_value(const TrialAssignment& assignment);
+TrialAssignment to_assignment(const Value& payload);
+
+}  // namespace cadre::tune

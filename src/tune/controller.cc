@@ -1,0 +1,265 @@
+#include "tune/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <ranges>
+#include <set>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "tune/assignment.h"
+#include "tune/journal.h"
+
+namespace cadre::tune {
+namespace fs = std::filesystem;
+namespace {
+
+template <class... T>
+struct Overload : T... {
+  using T::operator()...;
+};
+template <class... T>
+Overload(T...) -> Overload<T...>;
+
+// A worker's number with the engine.
+engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
+  return std::uint64_t{trial} << 32 | static_cast<std::uint32_t>(attempt);
+}
+
+Event to_event(engine::Event&& event) {
+  const auto trial_of = [](engine::WorkerId worker) { return static_cast<TrialIndex>(worker >> 32); };
+  const auto attempt_of = [](engine::WorkerId worker) { return static_cast<std::int64_t>(worker & 0xffffffffu); };
+  if (auto* exited = std::get_if<engine::Exited>(&event))
+    return WorkerEnded{trial_of(exited->worker), attempt_of(exited->worker), std::move(exited->exit)};
+  auto& [worker, message] = std::get<engine::Received>(event);
+  const TrialIndex trial = trial_of(worker);
+  const std::int64_t attempt = attempt_of(worker);
+  return std::visit(
+      Overload{
+          [&](channel::Report& report) -> Event { return ResultReported{trial, attempt, std::move(report)}; },
+          [&](channel::Finished&) -> Event { return FunctionReturned{trial, attempt}; },
+          [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; }},
+      message);
+}
+
+// What must not be undone by a loss of power once a worker has been told.
+bool must_be_synced(const Action& action) {
+  if (std::holds_alternative<LogExploit>(action)) return true;
+  const auto* answer = std::get_if<AnswerReport>(&action);
+  return answer != nullptr && answer->verdict == channel::Verdict::stop;
+}
+
+}  // namespace
+
+Controller::Controller(Setting setting, Experiment& experiment, store::ExperimentStore& store, engine::Engine& engine,
+                       Console& console)
+    : setting_(std::move(setting)),
+      experiment_(experiment),
+      store_(store),
+      engine_(engine),
+      console_(console),
+      pbt_log_(setting_.directory) {}
+
+void Controller::run() {
+  take_turn({ControllerStarted{engine_.resources()}});
+  while (!experiment_.finished()) {
+    std::vector<Event> events;
+    for (engine::Event& event : engine_.wait(time_to_wait())) events.push_back(to_event(std::move(event)));
+    take_turn(events);
+    const auto now = engine_.now();
+    if (const auto due = store_.sync_due(); due && now >= *due) sync();
+    console_.tick(now);
+    for (const std::string& error : file_pool_.take_errors()) console_.say("Warning: " + error);
+  }
+  sync();
+}
+
+void Controller::take_turn(const std::vector<Event>& events) {
+  Actions actions;
+  for (const Event& event : events) {
+    const auto* result = std::get_if<ResultReported>(&event);
+    const bool repeated = result != nullptr && experiment_.is_repeated(*result);
+    const std::int64_t cause = record(store_, event, engine_.wall_seconds(), repeated);
+    const std::size_t first = actions.size();
+    experiment_.handle(event, actions);
+    for (const Action& action : std::span(actions).subspan(first)) prepare(action, cause);
+  }
+  store_.commit();
+  if (std::ranges::any_of(actions, must_be_synced)) sync();
+  for (const Action& action : actions) log(action);
+  flush_files();
+  for (const Action& action : actions) perform(action);
+}
+
+std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
+  std::optional<engine::Engine::Clock::time_point> until = console_.next_tick();
+  if (const auto due = store_.sync_due(); due && (!until || *due < *until)) until = due;
+  if (!until) return std::nullopt;
+  return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
+}
+
+void Controller::sync() {
+  store_.sync();
+  for (fs::path& directory : std::exchange(to_delete_, {})) file_pool_.remove(std::move(directory));
+}
+
+// ---- Into the transaction
+
+void Controller::prepare(const Action& action, std::int64_t cause) {
+  std::visit(
+      Overload{
+          [&](const RecordDecision& decision) {
+            store_.add(store::DecisionRow{cause, decision.kind, decision.trial, base::to_json(decision.data)});
+          },
+          [&](const SaveTrial& save) { save_trial(experiment_.trials().at(save.trial)); },
+          [&](const CommitCheckpoint& checkpoint) {
+            base::rename(setting_.directory / checkpoint.from, setting_.directory / checkpoint.directory);
+            store_.add(store::CheckpointRow{checkpoint.id, checkpoint.trial, checkpoint.step, checkpoint.directory});
+          },
+          [&](const DeleteCheckpoint& checkpoint) { store_.remove_checkpoint(checkpoint.id); }, [](const auto&) {}},
+      action);
+}
+
+void Controller::save_trial(const Trial& trial) {
+  store_.put(store::TrialRow{.trial = trial.index,
+                             .trial_id = trial.id,
+                             .status = to_string(trial.status),
+                             .attempt = trial.attempt,
+                             .config = base::to_json(trial.config.dict()),
+                             .tag = trial.tag,
+                             .directory = trial.directory,
+                             .error = trial.error});
+}
+
+// ---- Into the result files
+
+void Controller::log(const Action& action) {
+  std::visit(Overload{[&](const LogResult& result) { files_of(result.trial).add(result); },
+                      [&](const LogExploit& exploit) {
+                        pbt_log_.add(exploit, experiment_.trials().at(exploit.target),
+                                     experiment_.trials().at(exploit.donor));
+                      },
+                      [&](const LogError& error) { files_of(error.trial).write_error(error.message); },
+                      [&](const Launch& launch) {
+                        base::make_directory(setting_.directory / experiment_.trials().at(launch.trial).directory);
+                        files_of(launch.trial).write_params(launch.config);
+                      },
+                      [](const auto&) {}},
+             action);
+}
+
+void Controller::flush_files() {
+  for (auto entry = files_.begin(); entry != files_.end();) {
+    entry->second->flush();
+    entry = experiment_.trials().at(entry->first).ended() ? files_.erase(entry) : std::next(entry);
+  }
+}
+
+TrialFiles& Controller::files_of(TrialIndex trial) {
+  std::unique_ptr<TrialFiles>& files = files_[trial];
+  if (!files) files = std::make_unique<TrialFiles>(setting_.directory / experiment_.trials().at(trial).directory);
+  return *files;
+}
+
+// ---- Into the world
+
+void Controller::perform(const Action& action) {
+  std::visit(
+      Overload{
+          [&](const AnswerReport& answer) {
+            const fs::path checkpoint = answer.checkpoint.empty() ? fs::path() : setting_.directory / answer.checkpoint;
+            engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
+          },
+          [&](const Launch& what) { launch(what); },
+          [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
+          [&](const DeleteCheckpoint& checkpoint) { to_delete_.push_back(setting_.directory / checkpoint.directory); },
+          [&](const DiscardDirectory& discard) { file_pool_.remove(setting_.directory / discard.directory); },
+          [&](const Say& say) { console_.say(say.text); },
+          [&](const LogError& error) {
+            console_.say(fmt::format("Trial {} failed: {}", experiment_.trials().at(error.trial).id, error.message));
+          },
+          [](const auto&) {}},
+      action);
+}
+
+void Controller::launch(const Launch& launch) {
+  const Trial& trial = experiment_.trials().at(launch.trial);
+  const fs::path directory = setting_.directory / trial.directory;
+  base::RandomStream seeds(setting_.seed, trial.index, base::Purpose::training,
+                           static_cast<std::uint64_t>(launch.step));
+  const TrialAssignment assignment{
+      .experiment_name = setting_.experiment_name,
+      .experiment_directory = setting_.directory.string(),
+      .trial_id = trial.id,
+      .trial_name = setting_.trainable.name + "_" + trial.id,
+      .trial_directory = directory.string(),
+      .attempt = launch.attempt,
+      .config = launch.config,
+      .checkpoint = launch.checkpoint.empty() ? "" : (setting_.directory / launch.checkpoint).string(),
+      .checkpoint_metrics = launch.checkpoint_metrics,
+      .step = launch.step,
+      .seed = static_cast<std::int64_t>(seeds.bits()),
+      .resources = setting_.trainable.resources};
+  engine_.start(worker_id(launch.trial, launch.attempt), {.assignment = {setting_.trainable.name, to_value(assignment)},
+                                                          .directory = directory,
+                                                          .cpus = setting_.trainable.resources.cpus});
+}
+
+// ---- After an interruption
+
+void Controller::replay() {
+  Actions actions;
+  std::deque<RecordDecision> expected;
+  std::int64_t event_number = 0;
+  const auto differs = [&](const std::string& recorded, const std::string& now) {
+    throw StorageError(fmt::format(
+        "the experiment in {} cannot be continued: after event {} the store records {}, but this program decides {}. "
+        "Continue it with the program and the options that began it",
+        setting_.directory.string(), event_number, recorded, now));
+  };
+  const auto feed = [&](std::int64_t sequence, const Event& event) {
+    if (!expected.empty()) differs("nothing more", "\"" + expected.front().kind + "\"");
+    event_number = sequence;
+    actions.clear();
+    experiment_.handle(event, actions);
+    for (const Action& action : actions) {
+      log(action);
+      if (const auto* decision = std::get_if<RecordDecision>(&action)) expected.push_back(*decision);
+    }
+    flush_files();
+  };
+  store_.visit({.result = [&](const store::ResultRow& row) { feed(row.sequence, to_event(row)); },
+                .event = [&](const store::EventRow& row) { feed(row.sequence, to_event(row)); },
+                .decision =
+                    [&](const store::DecisionRow& row) {
+                      const std::string recorded =
+                          fmt::format("\"{}\" for trial {} with {}", row.kind, row.trial, row.data);
+                      if (expected.empty()) differs(recorded, "nothing");
+                      const RecordDecision now = std::move(expected.front());
+                      expected.pop_front();
+                      const std::string data = base::to_json(now.data);
+                      if (now.kind != row.kind || std::int64_t{now.trial} != row.trial || data != row.data)
+                        differs(recorded, fmt::format("\"{}\" for trial {} with {}", now.kind, now.trial, data));
+                    }});
+  remove_leftovers();
+}
+
+// Directories that a worker or the controller was about to report, commit or delete.
+void Controller::remove_leftovers() {
+  std::set<std::string> listed;
+  const run::CheckpointRegistry& registry = experiment_.checkpoint_registry();
+  for (const run::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
+  for (const Trial& trial : experiment_.trials()) {
+    if (!fs::exists(setting_.directory / trial.directory)) continue;
+    for (const std::string& name : base::list_directory(setting_.directory / trial.directory)) {
+      const std::string directory = trial.directory + "/" + name;
+      const bool ours = name.starts_with("checkpoint_") || name.starts_with(".reporting_");
+      if (ours && !listed.contains(directory)) file_pool_.remove(setting_.directory / directory);
+    }
+  }
+}
+
+}  // namespace cadre::tune

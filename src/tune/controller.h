@@ -1,0 +1,73 @@
+// The shell around the Experiment: carries events in from the engine, and actions out to the store, the files and the
+// engine, in turns.
+//
+// A turn: wait for something to happen; hand everything that is there to the Experiment; commit it and what was decided
+// in one transaction; write the result files; only then act. So whatever a worker was answered is in the store.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "run/file_pool.h"
+#include "store/experiment_store.h"
+#include "tune/console.h"
+#include "tune/experiment.h"
+#include "tune/loggers/pbt_log.h"
+#include "tune/loggers/trial_files.h"
+
+namespace cadre::tune {
+
+class Controller {
+ public:
+  struct Setting {
+    std::string experiment_name;
+    std::filesystem::path directory;  // of the experiment
+    Trainable trainable;
+    std::uint64_t seed = 0;
+  };
+
+  Controller(Setting setting, Experiment& experiment, store::ExperimentStore& store, engine::Engine& engine,
+             Console& console);
+
+  // Brings the experiment to the state that the store describes, by feeding it all recorded events again, and writes
+  // the result files anew. Throws StorageError when a decision comes out differently than recorded.
+  void replay();
+
+  // Runs the experiment to its end.
+  void run();
+
+ private:
+  void take_turn(const std::vector<Event>& events);
+  std::optional<std::chrono::nanoseconds> time_to_wait() const;
+  void sync();
+
+  // Into the open transaction. `cause` is the event's sequence number.
+  void prepare(const Action& action, std::int64_t cause);
+  void save_trial(const Trial& trial);
+  // Into the result files, when the transaction is committed.
+  void log(const Action& action);
+  void flush_files();
+  TrialFiles& files_of(TrialIndex trial);
+  // Into the world.
+  void perform(const Action& action);
+  void launch(const Launch& launch);
+  void remove_leftovers();
+
+  Setting setting_;
+  Experiment& experiment_;
+  store::ExperimentStore& store_;
+  engine::Engine& engine_;
+  Console& console_;
+
+  std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
+  PbtLog pbt_log_;
+  std::vector<std::filesystem::path> to_delete_;  // when the transaction that says so is synced
+  run::FilePool file_pool_;
+};
+
+}  // namespace cadre::tune

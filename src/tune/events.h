@@ -1,0 +1,122 @@
+// What can happen to an experiment, and what it can do about it. Events go into Experiment::handle, actions come out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cadre/resources.h"
+#include "channel/message.h"
+#include "engine/engine.h"
+#include "tune/explore.h"
+#include "tune/trial.h"
+
+namespace cadre::tune {
+
+// ---- Events. They carry everything that decisions depend on, so that a recorded sequence leads to the same state.
+
+// A controller began: the first one, or another one after an interruption. No worker of an earlier one is left.
+struct ControllerStarted {
+  Resources resources;  // of all nodes
+};
+struct ResultReported {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
+  channel::Report report;
+};
+struct FunctionReturned {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
+};
+struct FunctionThrew {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
+  std::string message;
+};
+struct WorkerEnded {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
+  engine::Exit exit;
+};
+using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerEnded>;
+
+// ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
+
+// Something was decided; "go on" is not recorded.
+struct RecordDecision {
+  std::string kind;  // launch, resume, pause, stop, exploit, end, fail
+  TrialIndex trial = 0;
+  Dict data;
+};
+// A trial's status, config or error changed.
+struct SaveTrial {
+  TrialIndex trial = 0;
+};
+// A reported directory becomes a checkpoint. Paths are inside the experiment's directory.
+struct CommitCheckpoint {
+  run::CheckpointId id = 0;
+  TrialIndex trial = 0;
+  std::int64_t step = 0;
+  std::string from;
+  std::string directory;
+};
+// A checkpoint that nobody needs: forgotten with the transaction, deleted after it.
+struct DeleteCheckpoint {
+  run::CheckpointId id = 0;
+  std::string directory;
+};
+
+// A reported directory that is not wanted: the report came too late.
+struct DiscardDirectory {
+  std::string directory;
+};
+struct LogResult {
+  TrialIndex trial = 0;
+  Metrics metrics;
+  std::string checkpoint_dir_name;  // empty: none
+  bool done = false;
+  Config config;
+};
+// A trial continues from another one.
+struct LogExploit {
+  TrialIndex target = 0;
+  TrialIndex donor = 0;
+  std::int64_t target_iteration = 0;
+  std::int64_t donor_iteration = 0;  // of the checkpoint that the target continues from
+  Config donor_config;
+  Config new_config;
+  bool policy_files = false;  // write pbt_*.txt
+};
+struct LogError {
+  TrialIndex trial = 0;
+  std::string message;
+};
+// One or more lines for the person who watches.
+struct Say {
+  std::string text;
+};
+struct Launch {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
+  Config config = {};
+  std::string checkpoint = {};  // directory to continue from, inside the experiment's; empty: from the beginning
+  Metrics checkpoint_metrics = {};
+  std::int64_t step = 0;  // to continue from
+};
+struct AnswerReport {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
+  channel::Verdict verdict = channel::Verdict::go_on;
+  std::string checkpoint;  // committed directory of the report that is answered, inside the experiment's; empty: none
+};
+struct KillWorker {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
+};
+using Action = std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult,
+                            LogExploit, LogError, Say, Launch, AnswerReport, KillWorker>;
+using Actions = std::vector<Action>;
+
+}  // namespace cadre::tune

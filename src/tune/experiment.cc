@@ -1,0 +1,362 @@
+#include "tune/experiment.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "base/name.h"
+#include "tune/searchers/variant_generator.h"
+
+namespace cadre::tune {
+namespace {
+
+constexpr std::size_t kLongestDirectoryName = 100;
+
+std::string directory_name(TrialIndex index, const Dict& sampled) {
+  const std::string variables = format_variables(sampled);
+  const std::string name = fmt::format("{:05d}{}{}", index, variables.empty() ? "" : "_", variables);
+  return base::safe_file_name(name, kLongestDirectoryName);
+}
+
+bool is_true(const Metrics& metrics, std::string_view key) {
+  const Value* value = metrics.find(key);
+  return value != nullptr && value->is_bool() && value->get<bool>();
+}
+
+}  // namespace
+
+Experiment::Experiment(Trainable trainable, TunerOptions options)
+    : trainable_(std::move(trainable)),
+      options_(std::move(options)),
+      scheduler_(make_scheduler(options_.tune_config.scheduler, options_.tune_config.seed)),
+      checkpoints_(options_.run_config.checkpoint_config),
+      resources_(Resources{.cpus = 0}) {}
+
+void Experiment::handle(const Event& event, Actions& actions) {
+  actions_ = &actions;
+  std::visit([this](const auto& content) { on(content); }, event);
+  schedule();
+  delete_unneeded_checkpoints();
+  actions_ = nullptr;
+}
+
+bool Experiment::finished() const { return live_.empty() && trials_to_come() == 0 && workers_ == 0; }
+
+bool Experiment::is_repeated(const ResultReported& event) const {
+  return event.report.step <= trials_.at(event.trial).step;
+}
+
+std::int64_t Experiment::trials_to_come() const {
+  return options_.tune_config.num_samples - static_cast<std::int64_t>(trials_.size());
+}
+
+bool Experiment::anyone_waits() const {
+  if (trials_to_come() > 0) return true;
+  for (const TrialIndex index : waiting_) {
+    if (trials_[index].worker != WorkerState::stopping) return true;  // one that stops is about to start again
+  }
+  return false;
+}
+
+Trial* Experiment::present(TrialIndex index, std::int64_t attempt) {
+  Trial& trial = trials_.at(index);
+  return trial.attempt == attempt && trial.worker != WorkerState::none ? &trial : nullptr;
+}
+
+void Experiment::record(const char* kind, const Trial& trial, Dict data) {
+  actions_->push_back(RecordDecision{kind, trial.index, std::move(data)});
+}
+
+// ---- Events
+
+void Experiment::on(const ControllerStarted& event) {
+  resources_ = run::ResourceLedger(event.resources);
+  running_ = 0;
+  workers_ = 0;
+  // After an interruption nothing runs any more: whoever had not ended starts again where its checkpoint is.
+  for (Trial& trial : trials_) {
+    trial.holds_resources = false;
+    if (trial.worker != WorkerState::none) worker_is_done(trial);
+    if (trial.ended() || trial.status == TrialStatus::pending) continue;
+    trial.status = TrialStatus::pending;
+    waiting_.insert(trial.index);
+    actions_->push_back(SaveTrial{trial.index});
+  }
+  if (scheduler_->needs_whole_population()) {
+    while (trials_to_come() > 0) make_trial();
+  }
+}
+
+void Experiment::on(const ResultReported& event) {
+  Trial* trial = present(event.trial, event.attempt);
+  if (trial == nullptr || trial->worker != WorkerState::busy) {
+    // Too late: from a worker that was replaced, or from one that was told to stop and swallowed it.
+    if (!event.report.checkpoint.empty())
+      actions_->push_back(DiscardDirectory{trials_.at(event.trial).directory + "/" + event.report.checkpoint});
+    actions_->push_back(AnswerReport{event.trial, event.attempt, channel::Verdict::stop, {}});
+    return;
+  }
+  const channel::Report& report = event.report;
+  const bool repeated = is_repeated(event);
+  trial->worker = WorkerState::waiting;
+  trial->reported_checkpoint = commit_checkpoint(*trial, report);
+  if (repeated) return resume(*trial);  // it was shown and counted when it came first
+
+  warn_about_missing_metrics(report.metrics);
+  const std::string& checkpoint = trial->reported_checkpoint;
+  const Decision decision = decide(*trial, report.metrics);
+  trial->step = report.step;
+  trial->last_result = report.metrics;
+  actions_->push_back(LogResult{trial->index, report.metrics, checkpoint.substr(checkpoint.rfind('/') + 1),
+                                decision.kind == Decision::Kind::stop, trial->config});
+  carry_out(*trial, decision);
+}
+
+void Experiment::on(const FunctionReturned& event) {
+  Trial* trial = present(event.trial, event.attempt);
+  if (trial == nullptr) return;
+  const bool expected = trial->worker == WorkerState::stopping;
+  worker_is_done(*trial);
+  if (!expected) end(*trial, TrialStatus::terminated, {});
+}
+
+void Experiment::on(const FunctionThrew& event) {
+  Trial* trial = present(event.trial, event.attempt);
+  if (trial == nullptr) return;
+  const bool expected = trial->worker == WorkerState::stopping;  // thrown while it unwound: it is over either way
+  worker_is_done(*trial);
+  if (!expected) end(*trial, TrialStatus::error, event.message);
+}
+
+void Experiment::on(const WorkerEnded& event) {
+  --workers_;
+  Trial* trial = present(event.trial, event.attempt);
+  if (trial == nullptr) return;
+  const bool expected = trial->worker == WorkerState::stopping;
+  worker_is_done(*trial);
+  if (!expected) {
+    const bool silent = event.exit.kind == engine::Exit::Kind::code;
+    end(*trial, TrialStatus::error,
+        "the worker " + engine::to_string(event.exit) +
+            (silent ? " before its training function returned" : " while its training function ran"));
+  }
+}
+
+// ---- What a result leads to
+
+std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& report) {
+  if (report.checkpoint.empty()) return {};
+  const std::string directory = fmt::format("{}/checkpoint_{:06d}", trial.directory, trial.checkpoints_made++);
+  const run::CheckpointId id = checkpoints_.add(trial.index, report.step, directory, report.metrics);
+  continue_from(trial, id);
+  actions_->push_back(
+      CommitCheckpoint{id, trial.index, report.step, trial.directory + "/" + report.checkpoint, directory});
+  return directory;
+}
+
+Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
+  if (is_true(metrics, "done") || reached_a_threshold(metrics)) return {.kind = Decision::Kind::stop};
+  return scheduler_->on_result(trial, metrics, *this);
+}
+
+bool Experiment::reached_a_threshold(const Metrics& metrics) const {
+  for (const auto& [name, threshold] : options_.run_config.stop) {
+    const Value* value = metrics.find(name);
+    if (value != nullptr && value->is_number() && value->get<double>() >= threshold) return true;
+  }
+  return false;
+}
+
+void Experiment::carry_out(Trial& trial, const Decision& decision) {
+  follow(decision);
+  if (trial.worker != WorkerState::waiting) return;  // it exploits
+  switch (decision.kind) {
+    case Decision::Kind::go_on:
+      return resume(trial);
+    case Decision::Kind::pause:
+      return pause(trial);
+    case Decision::Kind::stop:
+      return end(trial, TrialStatus::terminated, {});
+    case Decision::Kind::fail:
+      return end(trial, TrialStatus::error, decision.reason);
+  }
+}
+
+// A name that no result has is most likely misspelt; but a metric may also be reported now and then only.
+void Experiment::warn_about_missing_metrics(const Metrics& metrics) {
+  if (std::exchange(warned_, true)) return;
+  const auto warn = [&](const std::string& name, const char* use) {
+    if (name.empty() || metrics.contains(name)) return;
+    actions_->push_back(Say{fmt::format("Warning: the first result has no \"{}\", which is {}. It has: {}", name, use,
+                                        fmt::join(std::views::keys(metrics.dict()), ", "))});
+  };
+  for (const auto& [name, threshold] : options_.run_config.stop) warn(name, "a stop criterion");
+  warn(options_.tune_config.metric, "the metric of the TuneConfig");
+  warn(options_.run_config.checkpoint_config.checkpoint_score_attribute.value_or(""), "the checkpoint score attribute");
+}
+
+// The part of a decision that may concern any trial.
+void Experiment::follow(const Decision& decision) {
+  for (const std::string& message : decision.messages) actions_->push_back(Say{message});
+  for (const Exploit& one : decision.exploits) exploit(one);
+}
+
+void Experiment::exploit(const Exploit& exploit) {
+  Trial& target = trials_[exploit.target];
+  const run::CheckpointRecord& from = checkpoints_.get(exploit.checkpoint);
+  Dict perturbations;
+  for (const Perturbation& made : exploit.explored.perturbations) perturbations.emplace_back(made.key, made.operation);
+  record("exploit", target,
+         {{"donor", exploit.donor},
+          {"checkpoint", from.directory},
+          {"config", exploit.explored.config.dict()},
+          {"operations", std::move(perturbations)}});
+  actions_->push_back(LogExploit{exploit.target, exploit.donor, exploit.target_iteration,
+                                 training_iteration(from.metrics), exploit.donor_config, exploit.explored.config,
+                                 exploit.policy_files});
+  // A new lineage: it goes on with the steps and the results of the donor's checkpoint.
+  target.config = exploit.explored.config;
+  target.step = from.step;
+  target.last_result = from.metrics;
+  continue_from(target, exploit.checkpoint);
+  if (target.worker != WorkerState::none) tell_to_stop(target);
+  target.status = TrialStatus::paused;
+  waiting_.insert(target.index);
+  actions_->push_back(SaveTrial{target.index});
+}
+
+void Experiment::pause(Trial& trial) {
+  record("pause", trial);
+  trial.status = TrialStatus::paused;
+  release_resources(trial);
+  waiting_.insert(trial.index);
+  actions_->push_back(SaveTrial{trial.index});
+}
+
+void Experiment::end(Trial& trial, TrialStatus status, std::string error) {
+  record(status == TrialStatus::error ? "fail" : "end", trial);
+  trial.status = status;
+  trial.error = std::move(error);
+  live_.erase(trial.index);
+  waiting_.erase(trial.index);
+  if (status == TrialStatus::error) actions_->push_back(LogError{trial.index, trial.error});
+  actions_->push_back(SaveTrial{trial.index});
+  if (trial.worker != WorkerState::none) tell_to_stop(trial);
+  follow(scheduler_->on_trial_end(trial, *this));
+}
+
+void Experiment::tell_to_stop(Trial& trial) {
+  actions_->push_back(
+      AnswerReport{trial.index, trial.attempt, channel::Verdict::stop, std::exchange(trial.reported_checkpoint, {})});
+  trial.worker = WorkerState::stopping;
+}
+
+void Experiment::worker_is_done(Trial& trial) {
+  trial.worker = WorkerState::none;
+  if (trial.started_from) checkpoints_.release(*std::exchange(trial.started_from, std::nullopt));
+  release_resources(trial);
+}
+
+void Experiment::release_resources(Trial& trial) {
+  if (!std::exchange(trial.holds_resources, false)) return;
+  resources_.release(trainable_.resources);
+  --running_;
+}
+
+void Experiment::continue_from(Trial& trial, run::CheckpointId checkpoint) {
+  checkpoints_.retain(checkpoint);
+  if (trial.latest_checkpoint) checkpoints_.release(*trial.latest_checkpoint);
+  trial.latest_checkpoint = checkpoint;
+}
+
+// ---- Who runs next
+
+void Experiment::schedule() {
+  const std::int64_t limit = options_.tune_config.max_concurrent_trials;
+  while ((limit == 0 || running_ < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
+    if (!resources_.acquire(trainable_.resources)) return;
+    if (should_make_trial()) make_trial();
+    const std::optional<TrialIndex> next = scheduler_->choose(candidates(), *this);
+    if (!next) {
+      resources_.release(trainable_.resources);
+      return;
+    }
+    Trial& trial = trials_[*next];
+    trial.holds_resources = true;
+    ++running_;
+    waiting_.erase(trial.index);
+    trial.status = TrialStatus::running;
+    if (trial.worker == WorkerState::waiting) {
+      record("resume", trial);
+      resume(trial);
+    } else {
+      launch(trial);
+    }
+    actions_->push_back(SaveTrial{trial.index});
+  }
+}
+
+bool Experiment::should_make_trial() const {
+  return trials_to_come() > 0 && std::ranges::none_of(waiting_, [this](TrialIndex index) {
+           return trials_[index].status == TrialStatus::pending;
+         });
+}
+
+void Experiment::make_trial() {
+  const auto index = static_cast<TrialIndex>(trials_.size());
+  Variant variant = generate_variant(options_.param_space, options_.tune_config.seed, index);
+  const std::string variables = format_variables(variant.sampled);
+  Trial trial;
+  trial.index = index;
+  trial.id = fmt::format("{:05d}", index);
+  trial.tag = fmt::format("{}{}{}", index, variables.empty() ? "" : "_", variables);
+  trial.directory = directory_name(index, variant.sampled);
+  trial.sampled = std::move(variant.sampled);
+  trial.config = std::move(variant.config);
+  trials_.push_back(std::move(trial));
+  live_.insert(index);
+  waiting_.insert(index);
+  scheduler_->on_trial_add(trials_.back());
+}
+
+std::vector<TrialIndex> Experiment::candidates() const {
+  std::vector<TrialIndex> ready;
+  for (const TrialIndex index : waiting_) {
+    const WorkerState worker = trials_[index].worker;
+    if (worker == WorkerState::none || worker == WorkerState::waiting) ready.push_back(index);
+  }
+  return ready;
+}
+
+void Experiment::launch(Trial& trial) {
+  ++trial.attempt;
+  ++workers_;
+  trial.worker = WorkerState::busy;
+  Launch launch{.trial = trial.index, .attempt = trial.attempt, .config = trial.config};
+  if (trial.latest_checkpoint) {
+    const run::CheckpointRecord& from = checkpoints_.get(*trial.latest_checkpoint);
+    launch.checkpoint = from.directory;
+    launch.checkpoint_metrics = from.metrics;
+    launch.step = from.step;
+    checkpoints_.retain(from.id);
+    trial.started_from = from.id;
+  }
+  record("launch", trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
+  actions_->push_back(std::move(launch));
+}
+
+void Experiment::resume(Trial& trial) {
+  actions_->push_back(
+      AnswerReport{trial.index, trial.attempt, channel::Verdict::go_on, std::exchange(trial.reported_checkpoint, {})});
+  trial.worker = WorkerState::busy;
+}
+
+void Experiment::delete_unneeded_checkpoints() {
+  for (run::CheckpointRecord& record : checkpoints_.take_deletable())
+    actions_->push_back(DeleteCheckpoint{record.id, std::move(record.directory)});
+}
+
+}  // namespace cadre::tune

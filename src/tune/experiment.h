@@ -1,0 +1,95 @@
+// The functional core of an experiment: events in, actions out. No I/O, no clock, no randomness but the seed's: the
+// same events always lead to the same state and the same actions. The Controller is the shell around it.
+//
+// What holds after every event: a trial has at most one worker that counts, the resources in use are at most those that
+// exist, an ended trial never runs again, and every checkpoint that a trial may continue from exists.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cadre/tune/tuner.h"
+#include "run/checkpoint_registry.h"
+#include "run/resource_ledger.h"
+#include "tune/events.h"
+#include "tune/schedulers/scheduler.h"
+#include "tune/trial.h"
+
+namespace cadre::tune {
+
+class Experiment final : private Population {
+ public:
+  // `name` is the experiment's, for checkpoint paths and messages only. The options must have passed check_options().
+  Experiment(Trainable trainable, TunerOptions options);
+
+  // Takes one event; appends what is to be done, in order.
+  void handle(const Event& event, Actions& actions);
+
+  bool finished() const;
+  // Whether the step of this report was acknowledged before, in an earlier attempt of its trial.
+  bool is_repeated(const ResultReported& event) const;
+
+  const std::vector<Trial>& trials() const { return trials_; }
+  const run::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
+  std::string resource_usage() const { return resources_.usage(); }
+  std::string scheduler_state() const { return scheduler_->debug_string(); }
+  std::int64_t trials_to_come() const;
+
+ private:
+  // Population
+  const Trial& trial(TrialIndex index) const override { return trials_.at(index); }
+  const std::set<TrialIndex>& live_trials() const override { return live_; }
+  bool anyone_waits() const override;
+  run::CheckpointRegistry& checkpoints() override { return checkpoints_; }
+
+  void on(const ControllerStarted& event);
+  void on(const ResultReported& event);
+  void on(const FunctionReturned& event);
+  void on(const FunctionThrew& event);
+  void on(const WorkerEnded& event);
+
+  // The trial of an event when it comes from the trial's present worker; nullptr when that was replaced or has ended.
+  Trial* present(TrialIndex index, std::int64_t attempt);
+
+  std::string commit_checkpoint(Trial& trial, const channel::Report& report);
+  Decision decide(const Trial& trial, const Metrics& metrics);
+  bool reached_a_threshold(const Metrics& metrics) const;
+  void carry_out(Trial& trial, const Decision& decision);
+  void exploit(const Exploit& exploit);
+  void pause(Trial& trial);
+  void end(Trial& trial, TrialStatus status, std::string error);
+  void tell_to_stop(Trial& trial);
+  void worker_is_done(Trial& trial);
+  void release_resources(Trial& trial);
+  void continue_from(Trial& trial, run::CheckpointId checkpoint);
+  void follow(const Decision& decision);
+  void warn_about_missing_metrics(const Metrics& metrics);
+
+  void schedule();
+  bool should_make_trial() const;
+  void make_trial();
+  std::vector<TrialIndex> candidates() const;
+  void launch(Trial& trial);
+  void resume(Trial& trial);
+  void delete_unneeded_checkpoints();
+  void record(const char* kind, const Trial& trial, Dict data = {});
+
+  Trainable trainable_;
+  TunerOptions options_;
+  std::unique_ptr<TrialScheduler> scheduler_;
+  run::CheckpointRegistry checkpoints_;
+  run::ResourceLedger resources_;
+
+  std::vector<Trial> trials_;
+  std::set<TrialIndex> live_;
+  std::set<TrialIndex> waiting_;  // pending or paused
+  std::int64_t running_ = 0;      // trials that hold resources
+  std::int64_t workers_ = 0;      // processes that have not ended
+  bool warned_ = false;           // about metrics that the options name and the first result does not have
+  Actions* actions_ = nullptr;    // of the event being handled
+};
+
+}  // namespace cadre::tune

@@ -1,0 +1,32 @@
+// pbt_global.txt and pbt_policy_<trial id>.txt: who continued from whom with which config, one JSON line an exploit, in
+// the layout of Ray Tune:
+//   [target tag, donor tag, target iteration, donor iteration, donor config, new config]
+// A policy file holds the whole history of configs that led to its trial, for PopulationBasedTrainingReplay. The donor
+// iteration is that of the checkpoint that the target continues from.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/file.h"
+#include "tune/events.h"
+
+namespace cadre::tune {
+
+class PbtLog {
+ public:
+  // Existing files are replaced by the first line written to each.
+  explicit PbtLog(std::filesystem::path experiment_directory)
+      : directory_(std::move(experiment_directory)), global_(directory_ / "pbt_global.txt") {}
+
+  void add(const LogExploit& exploit, const Trial& target, const Trial& donor);
+
+ private:
+  std::filesystem::path directory_;
+  base::AppendFile global_;
+  bool global_is_new_ = true;
+  std::map<TrialIndex, std::string> policies_;  // the lines of each trial's policy file
+};
+
+}  // namespace cadre::tune

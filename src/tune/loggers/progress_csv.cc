@@ -1,0 +1,127 @@
+#include "tune/loggers/progress_csv.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/json.h"
+
+namespace cadre::tune {
+namespace {
+
+void flatten_into(Dict& flat, const std::string& prefix, const Dict& entries) {
+  Dict nested;
+  for (const auto& [key, value] : entries) {
+    if (value.is_dict()) {
+      nested.emplace_back(prefix + key, value);
+    } else {
+      flat.emplace_back(prefix + key, value);
+    }
+  }
+  for (const auto& [path, value] : nested) flatten_into(flat, path + "/", value.dict());
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+// As Python's csv module writes str(value); null is empty.
+void append_cell(std::string& out, const Value& value) {
+  if (value.is_null()) return;
+  if (value.is_bool()) {
+    out += value.get<bool>() ? "True" : "False";
+  } else if (value.is_double()) {
+    base::append_python_float(out, value.get<double>());
+  } else if (value.is_string()) {
+    append_quoted(out, value.get<std::string>());
+  } else if (value.is_integer()) {
+    out += std::to_string(value.get<std::int64_t>());
+  } else {
+    append_quoted(out, to_json(value));
+  }
+}
+
+// The end of the record that begins at `begin`: the first line end outside quotes.
+std::size_t record_end(std::string_view text, std::size_t begin) {
+  bool quoted = false;
+  for (std::size_t i = begin; i < text.size(); ++i) {
+    if (text[i] == '"') quoted = !quoted;
+    if (text[i] == '\n' && !quoted) return i;
+  }
+  return text.size();
+}
+
+}  // namespace
+
+Dict flatten(const Dict& entries) {
+  Dict flat;
+  flatten_into(flat, "", entries);
+  return flat;
+}
+
+void ProgressCsv::add(const Dict& flat_row) {
+  const std::size_t old_columns = columns_.size();
+  if (add_columns(flat_row)) {
+    flush();
+    widen(old_columns);
+  }
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) pending_ += ',';
+    // A row nearly always has its values in the order of the columns.
+    const bool in_place = i < flat_row.size() && flat_row[i].first == columns_[i];
+    const auto found = in_place ? flat_row.begin() + static_cast<std::ptrdiff_t>(i)
+                                : std::ranges::find(flat_row, columns_[i], &Dict::value_type::first);
+    if (found != flat_row.end()) append_cell(pending_, found->second);
+  }
+  pending_ += '\n';
+}
+
+void ProgressCsv::flush() {
+  if (pending_.empty()) return;
+  file_.append(pending_);
+  pending_.clear();
+}
+
+bool ProgressCsv::add_columns(const Dict& flat_row) {
+  const std::size_t before = columns_.size();
+  for (std::size_t i = 0; i < flat_row.size(); ++i) {
+    const std::string& key = flat_row[i].first;
+    if (i < columns_.size() && columns_[i] == key) continue;
+    if (std::ranges::find(columns_, key) == columns_.end()) columns_.push_back(key);
+  }
+  return columns_.size() > before;
+}
+
+void ProgressCsv::widen(std::size_t old_columns) {
+  std::string text = header();
+  if (old_columns > 0) {
+    const std::string old = base::read_file(path_);
+    const std::string padding(columns_.size() - old_columns, ',');
+    for (std::size_t begin = record_end(old, 0) + 1; begin < old.size();) {
+      const std::size_t end = record_end(old, begin);
+      text.append(old, begin, end - begin).append(padding).append("\n");
+      begin = end + 1;
+    }
+  }
+  file_.close();
+  base::replace_file(path_, text);
+}
+
+std::string ProgressCsv::header() const {
+  std::string text;
+  for (const std::string& column : columns_) {
+    if (!text.empty()) text += ',';
+    append_quoted(text, column);
+  }
+  return text + '\n';
+}
+
+}  // namespace cadre::tune

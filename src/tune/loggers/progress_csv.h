@@ -1,0 +1,37 @@
+// progress.csv of one trial: a row for each result, a column for each metric. Readable by pandas while it grows.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "cadre/value.h"
+
+namespace cadre::tune {
+
+// Nested dictionaries as "eval/accuracy", behind the keys that are not nested. Lists stay as they are. Empty
+// dictionaries vanish. Source: Ray Tune's flattening.
+Dict flatten(const Dict& entries);
+
+// Appends rows. A metric that comes later widens the file: a column is added, and the earlier rows are empty in it.
+class ProgressCsv {
+ public:
+  // An existing file is replaced with the first row.
+  explicit ProgressCsv(std::filesystem::path path) : path_(path), file_(std::move(path)) {}
+
+  void add(const Dict& flat_row);
+  void flush();
+
+ private:
+  bool add_columns(const Dict& flat_row);
+  void widen(std::size_t old_columns);
+  std::string header() const;
+
+  std::filesystem::path path_;
+  base::AppendFile file_;
+  std::vector<std::string> columns_;
+  std::string pending_;  // rows that were not written yet
+};
+
+}  // namespace cadre::tune

@@ -1,0 +1,47 @@
+#include "tune/loggers/trial_files.h"
+
+#include "base/json.h"
+
+namespace cadre::tune {
+namespace {
+
+// The row that files show: what was reported, and what was made of it.
+Dict row_of(const LogResult& result) {
+  Dict row = result.metrics.dict();
+  row.emplace_back("checkpoint_dir_name",
+                   result.checkpoint_dir_name.empty() ? Value() : Value(result.checkpoint_dir_name));
+  std::erase_if(row, [](const auto& entry) { return entry.first == "done"; });
+  row.emplace_back("done", result.done);
+  return row;
+}
+
+}  // namespace
+
+TrialFiles::TrialFiles(const std::filesystem::path& directory)
+    : directory_(directory), json_(directory / "result.json"), csv_(directory / "progress.csv") {}
+
+void TrialFiles::add(const LogResult& result) {
+  Dict row = row_of(result);
+  csv_.add(flatten(row));
+  row.emplace_back("config", result.config.dict());
+  base::append_json(pending_json_, row);
+  pending_json_ += '\n';
+}
+
+void TrialFiles::flush() {
+  csv_.flush();
+  if (pending_json_.empty()) return;
+  if (std::exchange(json_is_new_, false)) base::replace_file(json_.path(), "");
+  json_.append(pending_json_);
+  pending_json_.clear();
+}
+
+void TrialFiles::write_params(const Config& config) {
+  base::replace_file(directory_ / "params.json", base::to_pretty_json(config.dict()));
+}
+
+void TrialFiles::write_error(const std::string& message) {
+  base::replace_file(directory_ / "error.txt", message + "\n");
+}
+
+}  // namespace cadre::tune

@@ -1,0 +1,34 @@
+// The result files of one trial: params.json, result.json, progress.csv, error.txt. They follow from the store and are
+// written after it. docs/formats.md describes them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/file.h"
+#include "tune/events.h"
+#include "tune/loggers/progress_csv.h"
+
+namespace cadre::tune {
+
+class TrialFiles {
+ public:
+  // Existing files in the directory, which must exist, are replaced by the first thing written to each.
+  explicit TrialFiles(const std::filesystem::path& directory);
+
+  void add(const LogResult& result);
+  void flush();
+
+  // Of the trial as it is about to run.
+  void write_params(const Config& config);
+  void write_error(const std::string& message);
+
+ private:
+  std::filesystem::path directory_;
+  base::AppendFile json_;
+  std::string pending_json_;
+  bool json_is_new_ = true;
+  ProgressCsv csv_;
+};
+
+}  // namespace cadre::tune

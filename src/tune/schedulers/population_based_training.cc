@@ -1,0 +1,201 @@
+#include "tune/schedulers/population_based_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace cadre::tune {
+namespace {
+
+std::string missing(const std::string& what, const std::string& key, const Metrics& result) {
+  std::string names;
+  for (const auto& [name, value] : result) names += (names.empty() ? "" : ", ") + name;
+  return fmt::format(
+      "the result has no number \"{}\", which PopulationBasedTraining needs as its {}; it has: {}. Report it with "
+      "every "
+      "result, or set require_attrs = false to pass over results without it",
+      key, what, names);
+}
+
+std::optional<double> number(const Metrics& result, const std::string& key) {
+  const Value* value = result.find(key);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  return value->get<double>();
+}
+
+std::string describe(const std::vector<Perturbation>& perturbations) {
+  if (perturbations.empty()) return " No hyperparameters mutated.";
+  std::string text;
+  for (const Perturbation& made : perturbations) {
+    text += fmt::format("\n  {} : {} --- ({}) --> {}", made.key, to_json(made.old_value), made.operation,
+                        to_json(made.new_value));
+  }
+  return text;
+}
+
+}  // namespace
+
+PbtScheduler::PbtScheduler(PopulationBasedTraining settings, std::uint64_t seed)
+    : settings_(std::move(settings)),
+      seed_(seed),
+      next_sync_(std::max(settings_.perturbation_interval, settings_.burn_in_period)) {}
+
+void PbtScheduler::on_trial_add(const Trial& trial) { members_.emplace(trial.index, Member(seed_, trial.index)); }
+
+Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
+  const std::optional<double> time = number(result, settings_.time_attr);
+  const std::optional<double> metric = number(result, settings_.metric);
+  Decision decision;
+  if (!time || !metric) {
+    if (!settings_.require_attrs) return decision;
+    decision.kind = Decision::Kind::fail;
+    decision.reason =
+        !time ? missing("time_attr", settings_.time_attr, result) : missing("metric", settings_.metric, result);
+    return decision;
+  }
+
+  Member& member = members_.at(trial.index);
+  if (!at_interval(member, *time)) return decision;
+  member.last_score = settings_.mode == Mode::max ? *metric : -*metric;
+  member.last_train_time = *time;
+  member.last_iteration = training_iteration(result);
+
+  if (settings_.synch) {
+    decision.kind = Decision::Kind::pause;
+    if (round_is_complete(population, trial.index)) perturb_all(*time, population, decision);
+    return decision;
+  }
+  member.last_perturbation_time = *time;
+  if (population.anyone_waits()) decision.kind = Decision::Kind::pause;
+  offer_or_exploit(trial.index, quantiles(population), population, decision);
+  return decision;
+}
+
+Decision PbtScheduler::on_trial_end(const Trial& trial, Population& population) {
+  withdraw(members_.at(trial.index), population);
+  Decision decision;
+  if (settings_.synch && !population.live_trials().empty() && round_is_complete(population, std::nullopt)) {
+    double time = 0;
+    for (const TrialIndex live : population.live_trials()) time = std::max(time, members_.at(live).last_train_time);
+    perturb_all(time, population, decision);
+  }
+  return decision;
+}
+
+bool PbtScheduler::at_interval(const Member& member, double time) const {
+  return time >= settings_.burn_in_period && time - member.last_perturbation_time >= settings_.perturbation_interval;
+}
+
+bool PbtScheduler::round_is_complete(const Population& population, std::optional<TrialIndex> reporter) const {
+  return std::ranges::all_of(population.live_trials(), [&](TrialIndex live) {
+    return live == reporter || members_.at(live).last_train_time >= next_sync_;
+  });
+}
+
+void PbtScheduler::perturb_all(double time, Population& population, Decision& decision) {
+  const Quantiles parts = quantiles(population);
+  // Donors first: what they offer must be known before anybody exploits.
+  std::vector<TrialIndex> order = parts.upper;
+  for (const TrialIndex live : population.live_trials()) {
+    if (std::ranges::find(parts.upper, live) == parts.upper.end() &&
+        std::ranges::find(parts.lower, live) == parts.lower.end())
+      order.push_back(live);
+  }
+  order.insert(order.end(), parts.lower.begin(), parts.lower.end());
+  for (const TrialIndex live : order) {
+    members_.at(live).last_perturbation_time = time;
+    offer_or_exploit(live, parts, population, decision);
+  }
+  // Beyond everybody, or nobody would ever be chosen to run again.
+  double furthest = 0;
+  for (const auto& [index, member] : members_) furthest = std::max(furthest, member.last_train_time);
+  const double rounds = std::floor((furthest - next_sync_) / settings_.perturbation_interval) + 1;
+  next_sync_ += settings_.perturbation_interval * std::max(rounds, 1.0);
+}
+
+PbtScheduler::Quantiles PbtScheduler::quantiles(const Population& population) const {
+  std::vector<TrialIndex> ranked;
+  for (const TrialIndex live : population.live_trials()) {
+    const std::optional<double>& score = members_.at(live).last_score;
+    if (score && !std::isnan(*score)) ranked.push_back(live);
+  }
+  std::ranges::sort(ranked, {}, [this](TrialIndex index) { return std::pair(*members_.at(index).last_score, index); });
+  if (ranked.size() < 2) return {};
+  const auto count = static_cast<double>(ranked.size());
+  auto size = static_cast<std::ptrdiff_t>(std::ceil(count * settings_.quantile_fraction));
+  if (static_cast<double>(size) > count / 2) size = static_cast<std::ptrdiff_t>(ranked.size() / 2);
+  return {{ranked.begin(), ranked.begin() + size}, {ranked.end() - size, ranked.end()}};
+}
+
+void PbtScheduler::offer_or_exploit(TrialIndex trial, const Quantiles& quantiles, Population& population,
+                                    Decision& decision) {
+  if (std::ranges::find(quantiles.upper, trial) != quantiles.upper.end()) {
+    offer(trial, population);
+  } else {
+    withdraw(members_.at(trial), population);
+  }
+  if (std::ranges::find(quantiles.lower, trial) != quantiles.lower.end())
+    exploit(trial, quantiles.upper, population, decision);
+}
+
+void PbtScheduler::offer(TrialIndex trial, Population& population) {
+  Member& member = members_.at(trial);
+  const std::optional<run::CheckpointId> latest = population.trial(trial).latest_checkpoint;
+  if (latest) population.checkpoints().retain(*latest);
+  withdraw(member, population);
+  member.offered = latest;
+  ++offers_;
+}
+
+void PbtScheduler::withdraw(Member& member, Population& population) {
+  if (member.offered) population.checkpoints().release(*member.offered);
+  member.offered.reset();
+}
+
+void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upper, Population& population,
+                           Decision& decision) {
+  Member& member = members_.at(target);
+  const TrialIndex donor = upper[member.donors.below(upper.size())];
+  const Member& giving = members_.at(donor);
+  const Trial& from = population.trial(donor);
+  const Trial& into = population.trial(target);
+  if (!giving.offered) {
+    decision.messages.push_back(fmt::format(
+        "[PopulationBasedTraining] no checkpoint for trial {}. Skip exploit for trial {}", from.id, into.id));
+    return;
+  }
+  Exploit exploit{.target = target,
+                  .donor = donor,
+                  .checkpoint = *giving.offered,
+                  .target_iteration = member.last_iteration,
+                  .donor_config = from.config,
+                  .explored = explore(from.config, settings_, member.explore),
+                  .policy_files = settings_.log_config};
+  decision.messages.push_back(fmt::format(
+      "[PopulationBasedTraining] [Exploit] Cloning trial {} (score = {:.6f}) into trial {} (score = {:.6f})", from.id,
+      *giving.last_score, into.id, *member.last_score));
+  decision.messages.push_back(
+      fmt::format("[PopulationBasedTraining] [Explore] Perturbed the hyperparameter config of trial {}:{}", into.id,
+                  describe(exploit.explored.perturbations)));
+  member.last_perturbation_time = giving.last_perturbation_time;
+  member.last_train_time = giving.last_train_time;
+  ++exploits_;
+  decision.exploits.push_back(std::move(exploit));
+}
+
+std::optional<TrialIndex> PbtScheduler::choose(std::span<const TrialIndex> candidates, const Population&) {
+  std::optional<TrialIndex> least;
+  for (const TrialIndex candidate : candidates) {
+    const double time = members_.at(candidate).last_train_time;
+    if (settings_.synch && time >= next_sync_) continue;
+    if (!least || time < members_.at(*least).last_train_time) least = candidate;
+  }
+  return least;
+}
+
+std::string PbtScheduler::debug_string() const {
+  return fmt::format("PopulationBasedTraining: {} checkpoints, {} perturbs", offers_, exploits_);
+}
+
+}  // namespace cadre::tune

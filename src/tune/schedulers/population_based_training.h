@@ -1,0 +1,61 @@
+// The working scheduler behind tune::PopulationBasedTraining (see there for what it does).
+// Source: Jaderberg et al. 2017; Ray Tune's PopulationBasedTraining; docs/architecture.md lists the differences.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tune/schedulers/scheduler.h"
+
+namespace cadre::tune {
+
+class PbtScheduler final : public TrialScheduler {
+ public:
+  PbtScheduler(PopulationBasedTraining settings, std::uint64_t seed);
+
+  bool needs_whole_population() const override { return true; }
+  void on_trial_add(const Trial& trial) override;
+  Decision on_result(const Trial& trial, const Metrics& result, Population& population) override;
+  Decision on_trial_end(const Trial& trial, Population& population) override;
+  std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
+  std::string debug_string() const override;
+
+ private:
+  // What is remembered of a trial's last comparison.
+  struct Member {
+    Member(std::uint64_t seed, TrialIndex trial)
+        : donors(seed, trial, base::Purpose::exploit), explore(seed, trial, base::Purpose::explore) {}
+
+    std::optional<double> last_score;  // larger is better
+    double last_perturbation_time = 0;
+    double last_train_time = 0;
+    std::int64_t last_iteration = 0;
+    std::optional<run::CheckpointId> offered;  // while in the upper quantile; referenced
+    base::RandomStream donors;
+    base::RandomStream explore;
+  };
+  struct Quantiles {
+    std::vector<TrialIndex> lower;
+    std::vector<TrialIndex> upper;
+  };
+
+  bool at_interval(const Member& member, double time) const;
+  bool round_is_complete(const Population& population, std::optional<TrialIndex> reporter) const;
+  void perturb_all(double time, Population& population, Decision& decision);
+  Quantiles quantiles(const Population& population) const;
+  void offer_or_exploit(TrialIndex trial, const Quantiles& quantiles, Population& population, Decision& decision);
+  void offer(TrialIndex trial, Population& population);
+  void withdraw(Member& member, Population& population);
+  void exploit(TrialIndex target, const std::vector<TrialIndex>& upper, Population& population, Decision& decision);
+
+  PopulationBasedTraining settings_;
+  std::uint64_t seed_;
+  std::map<TrialIndex, Member> members_;
+  double next_sync_ = 0;  // synchronous: all live trials wait here
+  std::int64_t offers_ = 0;
+  std::int64_t exploits_ = 0;
+};
+
+}  // namespace cadre::tune

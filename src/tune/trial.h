@@ -1,0 +1,52 @@
+// One trial, as the controller knows it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cadre/tune/result.h"
+#include "cadre/value.h"
+#include "run/checkpoint_registry.h"
+
+namespace cadre::tune {
+
+using TrialIndex = std::uint32_t;
+
+// What the trial's worker is doing.
+enum class WorkerState {
+  none,      // there is no process, or it has nothing more to say
+  busy,      // it runs user code
+  waiting,   // it is blocked in report(), until it is answered
+  stopping,  // it was answered "stop" and unwinds
+};
+
+struct Trial {
+  TrialIndex index = 0;
+  std::string id;         // "00003"
+  std::string tag;        // "3_lr=0.1000", as it was when the trial was made
+  Dict sampled;           // what was drawn from the search space, by path
+  std::string directory;  // name inside the experiment's directory
+
+  TrialStatus status = TrialStatus::pending;
+  Config config;
+  std::string error;
+
+  WorkerState worker = WorkerState::none;
+  std::int64_t attempt = 0;  // workers started so far; the last of them is the trial's worker
+  bool holds_resources = false;
+  std::optional<run::CheckpointId> started_from;  // referenced while the worker lives
+  std::string reported_checkpoint;                // committed with the report that the worker waits for
+
+  std::int64_t step = 0;  // of the last result in this lineage that counted
+  Metrics last_result;
+  std::optional<run::CheckpointId> latest_checkpoint;  // what the trial continues from; referenced
+  std::int64_t checkpoints_made = 0;                   // for their names
+
+  bool ended() const { return status == TrialStatus::terminated || status == TrialStatus::error; }
+};
+
+// training_iteration of a result, 0 where there is none.
+std::int64_t training_iteration(const Metrics& result);
+
+}  // namespace cadre::tune

@@ -1,0 +1,77 @@
+#include "local_subject.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "channel/worker_end.h"
+#include "run/entries.h"
+#include "run/root_engine.h"
+#include "run/worker.h"
+
+namespace cadre::system_tests {
+namespace {
+
+// What engine_conformance.h says about scripts.
+class Script {
+ public:
+  explicit Script(channel::WorkerEnd& controller) : controller_(controller) {}
+
+  void run(const Value& step) {
+    const auto& [key, value] = step.dict().at(0);
+    if (key == "report") return report(value.dict(), "");
+    if (key == "report_checkpoint") return report({}, value.get<std::string>());
+    if (key == "throw") throw std::runtime_error(value.get<std::string>());
+    if (key == "exit") ::_exit(value.get<int>());
+    if (key == "signal") ::raise(value.get<int>());
+    for (;;) ::pause();
+  }
+
+ private:
+  void report(const Dict& entries, const std::string& checkpoint) {
+    Metrics metrics(entries);
+    if (!committed_.empty()) metrics.set("committed", committed_);
+    const channel::Answer answer = controller_.report({++step_, metrics, checkpoint});
+    committed_ = answer.checkpoint;
+    if (answer.verdict == channel::Verdict::stop) throw run::StopWorker{};
+  }
+
+  channel::WorkerEnd& controller_;
+  std::int64_t step_ = 0;
+  std::string committed_;
+};
+
+[[maybe_unused]] const bool registered = [] {
+  run::register_entry("conformance", [](channel::WorkerEnd& controller, const Value& payload) {
+    Script script(controller);
+    for (const Value& step : payload.items()) script.run(step);
+  });
+  return true;
+}();
+
+}  // namespace
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string path = std::filesystem::temp_directory_path() / "cadre-test-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
+  path_ = path;
+  std::filesystem::permissions(path_, std::filesystem::perms::all);
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::unique_ptr<engine::Engine> LocalSubject::make_engine() { return run::make_root_engine(); }
+
+std::filesystem::path LocalSubject::make_directory() {
+  const std::filesystem::path path = directory_.path() / std::to_string(++directories_);
+  std::filesystem::create_directory(path);
+  return path;
+}
+
+}  // namespace cadre::system_tests

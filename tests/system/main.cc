@@ -1,0 +1,53 @@
+// cadre::init, then the tests; or one scenario (scenario.h) instead of them.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+
+#include "cadre/init.h"
+#include "scenario.h"
+
+namespace {
+
+using namespace cadre::system_tests;  // NOLINT(google-build-using-namespace)
+
+bool has_argument(int argc, char** argv, std::string_view argument) {
+  for (int i = 1; i < argc; ++i) {
+    if (argument == argv[i]) return true;
+  }
+  return false;
+}
+
+void start_thread_that_stays() {
+  std::thread([] {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    for (std::condition_variable never;;) never.wait(lock);
+  }).detach();
+}
+
+void before_init(int argc, char** argv) {
+  const bool executed = std::getenv("CADRE_FORK_SERVER") != nullptr;
+  if (has_argument(argc, argv, thread_always)) start_thread_that_stays();
+  if (has_argument(argc, argv, thread_before_init) && !executed) start_thread_that_stays();
+  if (has_argument(argc, argv, without_root) && ::getuid() == 0 && ::setuid(65534) != 0) std::abort();
+}
+
+void throw_in_preload() { throw std::runtime_error("no such data set"); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  before_init(argc, argv);
+  cadre::InitOptions options{.num_cpus = 4, .resources = {{"license", 2}}};
+  if (has_argument(argc, argv, preload_throws)) options.preload = throw_in_preload;
+  cadre::init(argc, argv, options);
+  if (const auto scenario = find_scenario(argc, argv)) return (*scenario)();
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,62 @@
+// Tests that need a controller process of their own, to kill it or to start it in another way: this program is executed
+// again and runs a scenario instead of the tests.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+
+namespace cadre::system_tests {
+
+// Runs after cadre::init; the result is the exit code.
+using Scenario = int (*)();
+bool register_scenario(const char* name, Scenario scenario);
+// The one that this process was started for, if it was. What it says to the test goes to standard output, a line each.
+std::optional<Scenario> find_scenario(int argc, char** argv);
+
+// What happens in main before cadre::init, given as further arguments.
+inline constexpr const char* thread_before_init = "--thread-before-init";  // in the first process only
+inline constexpr const char* thread_always = "--thread-always";            // in an executed fork server as well
+inline constexpr const char* preload_throws = "--preload-throws";
+inline constexpr const char* without_root = "--without-root";
+
+class ScenarioProcess {
+ public:
+  ScenarioProcess(const std::string& name, std::vector<std::string> arguments = {},
+                  std::vector<std::string> environment = {});
+  ~ScenarioProcess();
+
+  pid_t process() const { return process_; }
+  // The next line it says; fails the test after a minute or at the end of its output.
+  std::string line();
+  // Lets it continue after a call of wait_for_test().
+  void go_on();
+  // Its exit code, or minus the signal.
+  int wait();
+
+ private:
+  pid_t process_ = -1;
+  base::FileDescriptor output_;
+  base::FileDescriptor input_;
+  std::string buffered_;
+};
+
+// In the scenario: says a line; waits for go_on() of the test.
+void say(const std::string& line);
+void wait_for_test();
+
+// A process as a descriptor, which nobody else can come to bear.
+class Watched {
+ public:
+  explicit Watched(pid_t process);
+  bool ends_within(int timeout_ms) const;
+
+ private:
+  base::FileDescriptor fd_;
+};
+
+}  // namespace cadre::system_tests

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Installs what is missing to build, test and run Cadre on Debian 12. Does nothing, quickly, when nothing is missing.
+#
+#   tools/setup.sh [lint] [sanitizers]     adds clang-format and clang-tidy, or the sanitizers' run-time libraries
+#
+# Debian packages (with root or sudo), a Python virtual environment in .venv (libtorch comes out of its torch wheel)
+# and MNIST in data/mnist. Long output goes to log files in .setup/.
+#   TORCH_INDEX_URL   where pip gets torch from; empty: pip's default index
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly torch_requirement="torch==2.13.0"
+readonly requirements="tools/requirements.txt"
+readonly logs=".setup"
+readonly python=".venv/bin/python"
+
+packages=(
+  clang-19 ccache cmake ninja-build make ca-certificates python3 python3-venv
+  capnproto libcapnp-dev libsqlite3-dev libfmt-dev rapidjson-dev zlib1g-dev libcli11-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+)
+for group in "$@"; do
+  case "$group" in
+    lint) packages+=(clang-format-19 clang-tidy-19) ;;
+    sanitizers) packages+=(libclang-rt-19-dev) ;;
+    *) echo "setup: unknown group \"$group\"; there are: lint, sanitizers" >&2; exit 2 ;;
+  esac
+done
+
+say() { echo "setup: $*"; }
+
+fail() {
+  echo "setup: $*" >&2
+  exit 1
+}
+
+# run_logged <log name> <what it does> <command...>: on failure shows the end of the log and stops.
+run_logged() {
+  local log="$logs/$1.log" what="$2"
+  shift 2
+  mkdir -p "$logs"
+  if ! "$@" >>"$log" 2>&1 </dev/null; then
+    tail -n 15 "$log" >&2
+    fail "could not $what; the whole output is in $log"
+  fi
+}
+
+missing_packages() {
+  local installed
+  installed=" $(dpkg-query -W -f '${db:Status-Abbrev}${Package} ' "${packages[@]}" 2>/dev/null || true) "
+  local package
+  for package in "${packages[@]}"; do
+    [[ "$installed" == *" ii $package "* || "$installed" == *" hi $package "* ]] || echo "$package"
+  done
+}
+
+install_packages() {
+  local missing as_root=()
+  mapfile -t missing < <(missing_packages)
+  [[ ${#missing[@]} -eq 0 ]] && return
+  if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo >/dev/null ||
+      fail "these Debian packages are missing, and there is neither root nor sudo: ${missing[*]}
+setup: have them installed with: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing Debian packages: ${missing[*]}"
+  run_logged apt "read the package lists (apt-get update)" "${as_root[@]}" apt-get -qq update
+  run_logged apt "install Debian packages" "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq install -y --no-install-recommends "${missing[@]}"
+}
+
+install_python_packages() {
+  local stamp=".venv/.installed" wanted
+  wanted="$torch_requirement from ${TORCH_INDEX_URL:-the default index}"$'\n'"$(cat "$requirements")"
+  [[ -x "$python" && -f "$stamp" && "$(cat "$stamp")" == "$wanted" ]] && return
+  local index=()
+  [[ -n "${TORCH_INDEX_URL:-}" ]] && index=(--index-url "$TORCH_INDEX_URL")
+  local pip=("$python" -m pip --disable-pip-version-check --no-input install)
+  say "making the virtual environment .venv"
+  [[ -x "$python" ]] || run_logged pip "make .venv" /usr/bin/python3 -m venv .venv
+  say "installing $torch_requirement into .venv (some minutes)"
+  run_logged pip "install $torch_requirement" "${pip[@]}" "${index[@]}" "$torch_requirement"
+  say "installing $(grep -v '^#' "$requirements" | tr '\n' ' ')into .venv"
+  run_logged pip "install the packages of $requirements" "${pip[@]}" -r "$requirements"
+  printf '%s' "$wanted" >"$stamp"
+}
+
+fetch_data() {
+  [[ -d data/mnist ]] && return
+  say "fetching MNIST into data/mnist"
+  run_logged data "fetch MNIST" "$python" tools/fetch_mnist.py data/mnist
+}
+
+install_packages
+install_python_packages
+fetch_data
