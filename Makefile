@@ -11,7 +11,7 @@ cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -n
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test format lint clean
+.PHONY: help setup build demo test format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
@@ -30,17 +30,16 @@ help:
 setup:
 	@tools/setup.sh $(setup_groups)
 
-$(build_dir)/build.ninja:
+# Ninja configures again by itself when a CMakeLists.txt changes, but not for the presets.
+$(build_dir)/build.ninja: CMakePresets.json | setup
 	@cmake --preset $(PRESET)
+	@touch $@
 
-configure: setup
-	@$(MAKE) --no-print-directory $(build_dir)/build.ninja
-
-build: configure
+build: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS)
 
-demo: configure
-	@cmake --build $(build_dir) -j $(JOBS) --target pbt_mnist -- --quiet
+demo: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target pbt_mnist
 	@$(build_dir)/bin/pbt_mnist --storage-path results --name "pbt_mnist_$$(date +%Y-%m-%d_%H-%M-%S)" $(DEMO_FLAGS)
 
 test: build
@@ -50,7 +49,7 @@ format:
 	@tools/setup.sh lint
 	@clang-format-19 -i $(cxx_files)
 
-lint: configure
+lint: $(build_dir)/build.ninja
 	@tools/setup.sh lint
 	@clang-format-19 --dry-run -Werror $(cxx_files)
 	@.venv/bin/python tools/check_layers.py .

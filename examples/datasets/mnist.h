@@ -9,11 +9,11 @@ namespace datasets {
 
 enum class MnistPart { train, test };
 
-// Images and labels of one part, as they lie in the files: reading costs little more than the files' bytes. Batches are
-// turned into floating point numbers when they are drawn.
+// Images and labels of one part, as they lie in the files: opening plain files costs next to nothing, so that a worker
+// starts quickly. Batches are turned into floating point numbers when they are drawn.
 class Mnist {
  public:
-  // Reads train-images-idx3-ubyte and train-labels-idx1-ubyte (or t10k-...) from a folder, plain or with ".gz".
+  // Opens train-images-idx3-ubyte and train-labels-idx1-ubyte (or t10k-...) from a folder, plain or with ".gz".
   // Throws cadre::NotFound or cadre::StorageError that names the file.
   Mnist(const std::filesystem::path& folder, MnistPart part);
 

@@ -78,7 +78,7 @@ class Value {
   bool is_list() const { return std::holds_alternative<std::shared_ptr<const List>>(data_); }
   bool is_dict() const { return std::holds_alternative<std::shared_ptr<const Dict>>(data_); }
 
-  // The value as a T: bool, any signed integer type, float, double, std::string, List, Dict, Reference, Value or a
+  // The value as a T: bool, any integer type, float, double, std::string, List, Dict, Reference, Value or a
   // std::vector of these. An integer is also a double; nothing else converts. Throws InvalidArgument that shows the
   // value and the type that was asked for, also when an integer does not fit T.
   template <class T>
@@ -184,6 +184,10 @@ T Value::get() const {
     return as_bool();
   } else if constexpr (detail::SignedInteger<T>) {
     return static_cast<T>(as_integer(std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  } else if constexpr (detail::UnsignedInteger<T>) {
+    constexpr auto highest = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    return static_cast<T>(as_integer(0, static_cast<std::int64_t>(highest < most ? highest : most)));
   } else if constexpr (std::floating_point<T>) {
     return static_cast<T>(as_double());
   } else if constexpr (std::same_as<T, std::string>) {
@@ -195,7 +199,7 @@ T Value::get() const {
   } else if constexpr (std::same_as<T, Dict>) {
     return dict();
   } else {
-    static_assert(detail::is_vector<T>, "a value is a bool, a signed integer, a double, text, a list or a dictionary");
+    static_assert(detail::is_vector<T>, "a value is a bool, an integer, a double, text, a list or a dictionary");
     T result;
     for (const Value& item : items()) result.push_back(item.get<typename T::value_type>());
     return result;

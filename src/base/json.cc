@@ -150,12 +150,12 @@ class Builder {
  public:
   bool Null() { return add(Value()); }
   bool Bool(bool value) { return add(value); }
-  bool Int(int value) { return add(value); }
-  bool Uint(unsigned value) { return add(value); }
-  bool Int64(std::int64_t value) { return add(value); }
-  bool Uint64(std::uint64_t) { return refuse("an integer does not fit 64 bits"); }
-  bool Double(double value) { return add(value); }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return refuse("a raw number"); }
+  bool Double(double value) { return add(value); }  // NaN and the infinities
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool) { return add_number({text, size}); }
+  bool Int(int) { return unexpected(); }
+  bool Uint(unsigned) { return unexpected(); }
+  bool Int64(std::int64_t) { return unexpected(); }
+  bool Uint64(std::uint64_t) { return unexpected(); }
   bool String(const char* text, rapidjson::SizeType size, bool) { return add(std::string(text, size)); }
   bool StartObject() { return open(Frame{Dict{}, {}, {}}); }
   bool StartArray() { return open(Frame{{}, List{}, {}}); }
@@ -200,11 +200,24 @@ class Builder {
     }
     return true;
   }
+  bool add_number(std::string_view text) {
+    const char* end = text.data() + text.size();
+    if (text.find_first_of(".eE") == text.npos && text.find_first_of("NI") == text.npos) {
+      std::int64_t integer = 0;
+      if (std::from_chars(text.data(), end, integer).ec != std::errc())
+        return refuse("an integer does not fit 64 bits");
+      return add(integer);
+    }
+    double number = 0;
+    const bool fits = std::from_chars(text.data(), end, number).ec == std::errc();  // reads NaN and Infinity too
+    return fits ? add(number) : refuse("a number is too large or too small for a double");
+  }
   bool add_reference(const Value& value) {
     if (!value.is_list() || value.items().size() != 2 || !value.items()[0].is_string() || !value.items()[1].is_string())
       return refuse("a reference is not [kind, id]");
     return add(Reference{value.items()[0].get<std::string>(), value.items()[1].get<std::string>()});
   }
+  bool unexpected() { return refuse("a number that was not given as text"); }
   bool refuse(const char* why) {
     complaint = why;
     return false;
@@ -267,7 +280,7 @@ Value parse_json(std::string_view text, std::string_view source) {
   rapidjson::Reader reader;
   Builder builder;
   constexpr unsigned flags =
-      rapidjson::kParseNanAndInfFlag | rapidjson::kParseFullPrecisionFlag | rapidjson::kParseIterativeFlag;
+      rapidjson::kParseNanAndInfFlag | rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseIterativeFlag;
   const rapidjson::ParseResult parsed = reader.Parse<flags>(stream, builder);
   if (parsed.IsError()) {
     throw StorageError(std::string(source) + ", offset " + std::to_string(parsed.Offset()) + ": " +

@@ -76,8 +76,7 @@ void copy_frame(capnp::MessageBuilder& message, Bytes& frame) {
   frame.resize(frame_header_bytes + bytes);
   const std::uint32_t header[2] = {frame_magic, static_cast<std::uint32_t>(bytes)};
   std::memcpy(frame.data(), header, sizeof header);
-  kj::ArrayOutputStream out(
-      kj::arrayPtr(reinterpret_cast<kj::byte*>(frame.data() + frame_header_bytes), bytes));
+  kj::ArrayOutputStream out(kj::arrayPtr(reinterpret_cast<kj::byte*>(frame.data() + frame_header_bytes), bytes));
   capnp::writeMessage(out, segments);
 }
 

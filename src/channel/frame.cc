@@ -33,7 +33,8 @@ void FrameReader::received(std::size_t bytes) { end_ += bytes; }
 std::optional<std::span<const std::byte>> FrameReader::next() {
   const std::optional<std::size_t> bytes = frame_bytes();
   if (!bytes || end_ - begin_ < *bytes) return std::nullopt;
-  const auto body = std::span<const std::byte>(buffer_).subspan(begin_ + frame_header_bytes, *bytes - frame_header_bytes);
+  const auto body =
+      std::span<const std::byte>(buffer_).subspan(begin_ + frame_header_bytes, *bytes - frame_header_bytes);
   begin_ += *bytes;
   return body;
 }

@@ -23,18 +23,16 @@ namespace {
 
 using FdObserver = kj::UnixEventPort::FdObserver;
 
-// kj ignores SIGPIPE in the whole process for its own writes. Ours ask for no signal, and the user's program may live
+// kj ignores SIGPIPE in the whole process, for its own writes. Ours ask for no signal, and the user's program may live
 // by it (`program | head`).
-class KeepSignalHandlers {
- public:
-  KeepSignalHandlers() { ::sigaction(SIGPIPE, nullptr, &pipe_); }
-  ~KeepSignalHandlers() { ::sigaction(SIGPIPE, &pipe_, nullptr); }
-  KeepSignalHandlers(const KeepSignalHandlers&) = delete;
-  KeepSignalHandlers& operator=(const KeepSignalHandlers&) = delete;
-
- private:
-  struct sigaction pipe_ = {};
-};
+kj::UnixEventPort make_port() {
+  struct KeepHandler {
+    KeepHandler() { ::sigaction(SIGPIPE, nullptr, &handler); }
+    ~KeepHandler() { ::sigaction(SIGPIPE, &handler, nullptr); }
+    struct sigaction handler = {};
+  } keep;
+  return kj::UnixEventPort();
+}
 
 kj::TimePoint after(std::chrono::nanoseconds timeout) {
   constexpr std::chrono::nanoseconds longest = std::chrono::hours(24 * 365);
@@ -92,7 +90,7 @@ class WriteWatch {
 
 class Loop::Implementation {
  public:
-  Implementation() : loop_(port_), scope_(loop_) {}
+  Implementation() : port_(make_port()), loop_(port_), scope_(loop_) {}
 
   ConnectionId add_connection(base::FileDescriptor socket, Handlers handlers);
   template <class Message>
@@ -126,7 +124,6 @@ class Loop::Implementation {
   void happened();
   void rethrow();
 
-  KeepSignalHandlers keep_;
   kj::UnixEventPort port_;
   kj::EventLoop loop_;
   kj::WaitScope scope_;

@@ -11,21 +11,21 @@ namespace cadre::channel {
 
 // Controller to worker, once, first: what to run.
 struct Assignment {
-  std::string entry;  // a name registered with run::register_entry
-  Value payload;      // what the entry needs; a dictionary whose keys the entry knows
+  std::string entry = {};  // a name registered with run::register_entry
+  Value payload = {};      // what the entry needs; a dictionary whose keys the entry knows
 };
 
 // Worker to controller: one result. The worker waits for the Answer.
 struct Report {
-  std::int64_t step = 0;   // reports of this lineage so far, this one included
-  Metrics metrics;         // as they are stored, with what the worker adds
-  std::string checkpoint;  // a directory to commit, as its name inside the worker's directory; empty: none
+  std::int64_t step = 0;        // reports of this lineage so far, this one included
+  Metrics metrics = {};         // as they are stored, with what the worker adds
+  std::string checkpoint = {};  // a directory to commit, as its name inside the worker's directory; empty: none
 };
 // Worker to controller, last: the function returned, or was unwound by a stop. Not answered.
 struct Finished {};
 // Worker to controller, last: an exception left the function. Not answered.
 struct Failed {
-  std::string message;
+  std::string message = {};
 };
 using Message = std::variant<Report, Finished, Failed>;
 
@@ -34,7 +34,7 @@ enum class Verdict { go_on, stop };
 // Controller to worker: the reply to a Report, sent when it is committed and the worker may go on.
 struct Answer {
   Verdict verdict = Verdict::go_on;
-  std::string checkpoint;  // the committed directory's path; empty: the report had none
+  std::string checkpoint = {};  // the committed directory's path; empty: the report had none
 };
 
 }  // namespace cadre::channel

@@ -20,8 +20,9 @@ using WorkerId = std::uint64_t;
 
 struct WorkerSpec {
   channel::Assignment assignment;
-  std::filesystem::path directory;  // exists; the worker's stdout and stderr are appended to files of these names in it
-  double cpus = 1;                  // its share, for the thread count of numerical libraries (at least 1 thread)
+  std::filesystem::path directory =
+      {};           // exists; the worker's stdout and stderr are appended to files of these names in it
+  double cpus = 1;  // its share, for the thread count of numerical libraries (at least 1 thread)
 };
 
 // How a process ended.
@@ -29,8 +30,9 @@ struct Exit {
   // not_started: there never was a process; lost: the engine that could have told is gone
   enum class Kind { code, signal, not_started, lost };
   Kind kind = Kind::lost;
-  int value = 0;       // the exit code or the signal's number
-  std::string detail;  // what the engine knows beside that: why it did not start, why the engine ended it; often empty
+  int value = 0;  // the exit code or the signal's number
+  std::string detail =
+      {};  // what the engine knows beside that: why it did not start, why the engine ended it; often empty
   bool operator==(const Exit&) const = default;
 };
 // "exited with code 3", "was ended by signal 11 (SIGSEGV)", "could not be started", "was lost with the engine that ran
@@ -40,12 +42,12 @@ std::string to_string(const Exit& exit);
 // A message arrived.
 struct Received {
   WorkerId worker = 0;
-  channel::Message message;
+  channel::Message message = {};
 };
 // The process is gone, and with it the whole process group. Comes once for each started worker, after all its messages.
 struct Exited {
   WorkerId worker = 0;
-  Exit exit;
+  Exit exit = {};
 };
 using Event = std::variant<Received, Exited>;
 

@@ -22,8 +22,8 @@ struct CheckpointRecord {
   CheckpointId id = 0;
   OwnerId owner = 0;
   std::int64_t step = 0;  // of its report in its lineage
-  std::string directory;  // path inside the experiment's directory
-  Metrics metrics;        // of its report
+  std::string directory = {};  // path inside the experiment's directory
+  Metrics metrics = {};        // of its report
 };
 
 class CheckpointRegistry {
@@ -61,7 +61,7 @@ class CheckpointRegistry {
   CheckpointId next_id_ = 1;
   std::map<CheckpointId, Entry> entries_;
   std::map<OwnerId, std::vector<CheckpointId>> kept_;  // by owner, oldest first
-  std::vector<CheckpointRecord> deletable_;
+  std::vector<CheckpointRecord> deletable_ = {};
 };
 
 }  // namespace cadre::run

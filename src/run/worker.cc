@@ -34,6 +34,7 @@ std::optional<std::string> run_entry(channel::WorkerEnd& controller, const chann
   try {
     (*entry)(controller, assignment.payload);
   } catch (const StopWorker&) {
+    return std::nullopt;
   } catch (const channel::ControllerGone&) {
     throw;
   } catch (const abi::__forced_unwind&) {

@@ -28,52 +28,52 @@ struct ResultRow {
   std::int64_t attempt = 0;
   std::int64_t step = 0;
   bool repeated = false;   // the step was reported before, in an earlier attempt of the same lineage
-  std::string metrics;     // JSON
-  std::string checkpoint;  // the worker's name for the directory it reported; empty: none
+  std::string metrics = {};     // JSON
+  std::string checkpoint = {};  // the worker's name for the directory it reported; empty: none
 };
 
 // Anything else that happened.
 struct EventRow {
   std::int64_t sequence = 0;
   double time = 0;
-  std::string kind;
+  std::string kind = {};
   std::int64_t trial = -1;  // -1: none
   std::int64_t attempt = 0;
-  std::string data;  // JSON
+  std::string data = {};  // JSON
 };
 
 // What followed from the event or result with the number `cause`. "Go on" is not recorded.
 struct DecisionRow {
   std::int64_t cause = 0;
-  std::string kind;
+  std::string kind = {};
   std::int64_t trial = -1;
-  std::string data;  // JSON
+  std::string data = {};  // JSON
 };
 
 // A trial as it stands, for people and programs that look; a restore does not read it.
 struct TrialRow {
   std::int64_t trial = 0;
-  std::string trial_id;
-  std::string status;
+  std::string trial_id = {};
+  std::string status = {};
   std::int64_t attempt = 0;
-  std::string config;  // JSON
-  std::string tag;
-  std::string directory;  // name inside the experiment's directory
-  std::string error;
+  std::string config = {};  // JSON
+  std::string tag = {};
+  std::string directory = {};  // name inside the experiment's directory
+  std::string error = {};
 };
 
 struct CheckpointRow {
   std::int64_t id = 0;
   std::int64_t trial = 0;
   std::int64_t step = 0;
-  std::string directory;  // path inside the experiment's directory
+  std::string directory = {};  // path inside the experiment's directory
 };
 
 // Facts about the whole experiment.
 struct ExperimentInfo {
-  std::string name;
-  std::string trainable;
-  std::string options;  // JSON
+  std::string name = {};
+  std::string trainable = {};
+  std::string options = {};  // JSON
 };
 
 class ExperimentStore {
@@ -127,7 +127,7 @@ class ExperimentStore {
   base::FileDescriptor log_;  // the write-ahead log, to sync it
   std::int64_t next_sequence_ = 1;
   bool open_ = false;
-  std::optional<std::chrono::steady_clock::time_point> unsynced_since_;
+  std::optional<std::chrono::steady_clock::time_point> unsynced_since_ = {};
 };
 
 // The metrics of one trial's results in order, each as JSON, repeated steps left out. Opens the store of the experiment

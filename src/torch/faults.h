@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cadre/error.h"
@@ -11,6 +12,8 @@ namespace cadre::pt {
 class Faults {
  public:
   void add(std::string fault) { faults_.push_back(std::move(fault)); }
+
+  bool empty() const { return faults_.empty(); }
 
   // Throws InvalidArgument "<what>: <fault>; <fault>; …" when there are any; shows at most 20.
   void throw_if_any(const std::string& what) const {

@@ -69,7 +69,7 @@ void set_options(torch::optim::Optimizer& optimizer, const Config& config) {
     changed.push_back(std::make_unique<Options>(static_cast<const Options&>(group.options())));
     read_options(config, *changed.back(), group_faults);
     check_together(*changed.back(), group_faults);
-    faults = std::move(group_faults);
+    if (faults.empty()) faults = std::move(group_faults);  // groups differ little: one of them says it all
   }
   faults.throw_if_any(std::string("hyper-parameters of ") + Kind::name);
   for (std::size_t i = 0; i < changed.size(); ++i) {

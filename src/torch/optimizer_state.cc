@@ -26,9 +26,9 @@ template <class Kind>
 void add_python_options(DictBuilder& group) {
   group.add("maximize", false);
   group.add("foreach", Value());
-  group.add("capturable", false);
   group.add("differentiable", false);
-  group.add("fused", Value());
+  if constexpr (!std::same_as<Kind, RMSpropKind>) group.add("fused", Value());
+  if constexpr (!std::same_as<Kind, SGDKind> && !std::same_as<Kind, AdagradKind>) group.add("capturable", false);
   if constexpr (std::same_as<Kind, AdamKind> || std::same_as<Kind, AdamWKind>) {
     group.add("decoupled_weight_decay", std::same_as<Kind, AdamWKind>);
   }

@@ -120,6 +120,11 @@ void write_file(const std::filesystem::path& file, const Value& value) {
 
 Value read_file(const std::filesystem::path& file) {
   const ZipArchive archive(file);
+  if (archive.contains("constants.pkl")) {
+    throw StorageError("cannot load " + file.string() +
+                       ": it is an archive of C++'s torch::save or of TorchScript, not " +
+                       "of save_state or Python's torch.save; torch::load reads it");
+  }
   if (archive.contains("byteorder") && archive.read_text("byteorder", max_byteorder_bytes) != "little") {
     throw StorageError("cannot load " + file.string() + ": it was written on a big-endian machine");
   }

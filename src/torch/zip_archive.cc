@@ -146,6 +146,10 @@ std::string ZipArchive::read_text(std::string_view name, std::size_t limit_bytes
 const ZipArchive::Record& ZipArchive::record(std::string_view name) const {
   const auto found = records_.find(name);
   if (found == records_.end()) fail(0, "the archive has no record \"" + std::string(name) + "\"");
+  if (!found->second.is_plain) {
+    fail(found->second.header_offset,
+         "record \"" + std::string(name) + "\" is compressed; torch.save does not do that");
+  }
   return found->second;
 }
 
@@ -196,13 +200,12 @@ void ZipArchive::read_directory(const Directory& directory) {
     if (!entry) fail(offset, "the archive's directory is damaged");
     rest = rest.subspan(entry->bytes);
     constexpr std::uint16_t encrypted = 1;
-    if (entry->method != 0 || entry->packed_size != entry->size || (entry->flags & encrypted) != 0) {
-      fail(offset, "record \"" + entry->name + "\" is compressed; torch.save does not do that");
-    }
+    const bool is_plain = entry->method == 0 && entry->packed_size == entry->size && (entry->flags & encrypted) == 0;
     if (entry->size > size_) fail(offset, "record \"" + entry->name + "\" is larger than the file");
     const auto slash = entry->name.find('/');
     if (slash == std::string::npos) fail(offset, "record \"" + entry->name + "\" lies in no folder");
-    const Record found{.header_offset = entry->header_offset, .size = entry->size, .crc32 = entry->crc32};
+    const Record found{
+        .header_offset = entry->header_offset, .size = entry->size, .crc32 = entry->crc32, .is_plain = is_plain};
     if (!records_.emplace(entry->name.substr(slash + 1), found).second) {
       fail(offset, "record \"" + entry->name + "\" is there twice");
     }

@@ -36,6 +36,7 @@ class ZipArchive {
     std::uint64_t header_offset = 0;
     std::uint64_t size = 0;
     std::uint32_t crc32 = 0;
+    bool is_plain = true;  // neither compressed nor encrypted
   };
   struct Directory {
     std::uint64_t offset = 0;

@@ -10,18 +10,18 @@
 namespace cadre::tune {
 
 struct TrialAssignment {
-  std::string experiment_name;
-  std::string experiment_directory;
-  std::string trial_id;
-  std::string trial_name;
-  std::string trial_directory;  // path
+  std::string experiment_name = {};
+  std::string experiment_directory = {};
+  std::string trial_id = {};
+  std::string trial_name = {};
+  std::string trial_directory = {};  // path
   std::int64_t attempt = 0;
-  Config config;
-  std::string checkpoint;      // path of the directory to continue from; empty: from the beginning
-  Metrics checkpoint_metrics;  // the result that it was reported with
+  Config config = {};
+  std::string checkpoint = {};      // path of the directory to continue from; empty: from the beginning
+  Metrics checkpoint_metrics = {};  // the result that it was reported with
   std::int64_t step = 0;       // to continue from
   std::int64_t seed = 0;       // for the function's own random numbers; all 64 bits count
-  Resources resources;
+  Resources resources = {};
 };
 
 Value to_value(const TrialAssignment& assignment);

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/overload.h"
 #include "base/random.h"
 #include "tune/assignment.h"
 #include "tune/journal.h"
@@ -16,13 +17,6 @@
 namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
-
-template <class... T>
-struct Overload : T... {
-  using T::operator()...;
-};
-template <class... T>
-Overload(T...) -> Overload<T...>;
 
 // A worker's number with the engine.
 engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
@@ -38,7 +32,7 @@ Event to_event(engine::Event&& event) {
   const TrialIndex trial = trial_of(worker);
   const std::int64_t attempt = attempt_of(worker);
   return std::visit(
-      Overload{
+      base::Overload{
           [&](channel::Report& report) -> Event { return ResultReported{trial, attempt, std::move(report)}; },
           [&](channel::Finished&) -> Event { return FunctionReturned{trial, attempt}; },
           [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; }},
@@ -110,7 +104,7 @@ void Controller::sync() {
 
 void Controller::prepare(const Action& action, std::int64_t cause) {
   std::visit(
-      Overload{
+      base::Overload{
           [&](const RecordDecision& decision) {
             store_.add(store::DecisionRow{cause, decision.kind, decision.trial, base::to_json(decision.data)});
           },
@@ -137,18 +131,19 @@ void Controller::save_trial(const Trial& trial) {
 // ---- Into the result files
 
 void Controller::log(const Action& action) {
-  std::visit(Overload{[&](const LogResult& result) { files_of(result.trial).add(result); },
-                      [&](const LogExploit& exploit) {
-                        pbt_log_.add(exploit, experiment_.trials().at(exploit.target),
-                                     experiment_.trials().at(exploit.donor));
-                      },
-                      [&](const LogError& error) { files_of(error.trial).write_error(error.message); },
-                      [&](const Launch& launch) {
-                        base::make_directory(setting_.directory / experiment_.trials().at(launch.trial).directory);
-                        files_of(launch.trial).write_params(launch.config);
-                      },
-                      [](const auto&) {}},
-             action);
+  std::visit(
+      base::Overload{[&](const LogResult& result) { files_of(result.trial).add(result); },
+                     [&](const LogExploit& exploit) {
+                       pbt_log_.add(exploit, experiment_.trials().at(exploit.target),
+                                    experiment_.trials().at(exploit.donor));
+                     },
+                     [&](const LogError& error) { files_of(error.trial).write_error(error.message); },
+                     [&](const Launch& launch) {
+                       base::make_directory(setting_.directory / experiment_.trials().at(launch.trial).directory);
+                       files_of(launch.trial).write_params(launch.config);
+                     },
+                     [](const auto&) {}},
+      action);
 }
 
 void Controller::flush_files() {
@@ -168,7 +163,7 @@ TrialFiles& Controller::files_of(TrialIndex trial) {
 
 void Controller::perform(const Action& action) {
   std::visit(
-      Overload{
+      base::Overload{
           [&](const AnswerReport& answer) {
             const fs::path checkpoint = answer.checkpoint.empty() ? fs::path() : setting_.directory / answer.checkpoint;
             engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});

@@ -19,12 +19,12 @@ namespace cadre::tune {
 
 // A controller began: the first one, or another one after an interruption. No worker of an earlier one is left.
 struct ControllerStarted {
-  Resources resources;  // of all nodes
+  Resources resources = {};  // of all nodes
 };
 struct ResultReported {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
-  channel::Report report;
+  channel::Report report = {};
 };
 struct FunctionReturned {
   TrialIndex trial = 0;
@@ -33,12 +33,12 @@ struct FunctionReturned {
 struct FunctionThrew {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
-  std::string message;
+  std::string message = {};
 };
 struct WorkerEnded {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
-  engine::Exit exit;
+  engine::Exit exit = {};
 };
 using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerEnded>;
 
@@ -46,9 +46,9 @@ using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, 
 
 // Something was decided; "go on" is not recorded.
 struct RecordDecision {
-  std::string kind;  // launch, resume, pause, stop, exploit, end, fail
+  std::string kind = {};  // launch, resume, pause, stop, exploit, end, fail
   TrialIndex trial = 0;
-  Dict data;
+  Dict data = {};
 };
 // A trial's status, config or error changed.
 struct SaveTrial {
@@ -59,25 +59,25 @@ struct CommitCheckpoint {
   run::CheckpointId id = 0;
   TrialIndex trial = 0;
   std::int64_t step = 0;
-  std::string from;
-  std::string directory;
+  std::string from = {};
+  std::string directory = {};
 };
 // A checkpoint that nobody needs: forgotten with the transaction, deleted after it.
 struct DeleteCheckpoint {
   run::CheckpointId id = 0;
-  std::string directory;
+  std::string directory = {};
 };
 
 // A reported directory that is not wanted: the report came too late.
 struct DiscardDirectory {
-  std::string directory;
+  std::string directory = {};
 };
 struct LogResult {
   TrialIndex trial = 0;
-  Metrics metrics;
-  std::string checkpoint_dir_name;  // empty: none
+  Metrics metrics = {};
+  std::string checkpoint_dir_name = {};  // empty: none
   bool done = false;
-  Config config;
+  Config config = {};
 };
 // A trial continues from another one.
 struct LogExploit {
@@ -85,17 +85,17 @@ struct LogExploit {
   TrialIndex donor = 0;
   std::int64_t target_iteration = 0;
   std::int64_t donor_iteration = 0;  // of the checkpoint that the target continues from
-  Config donor_config;
-  Config new_config;
+  Config donor_config = {};
+  Config new_config = {};
   bool policy_files = false;  // write pbt_*.txt
 };
 struct LogError {
   TrialIndex trial = 0;
-  std::string message;
+  std::string message = {};
 };
 // One or more lines for the person who watches.
 struct Say {
-  std::string text;
+  std::string text = {};
 };
 struct Launch {
   TrialIndex trial = 0;
@@ -109,7 +109,7 @@ struct AnswerReport {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
   channel::Verdict verdict = channel::Verdict::go_on;
-  std::string checkpoint;  // committed directory of the report that is answered, inside the experiment's; empty: none
+  std::string checkpoint = {};  // committed directory of the report that is answered, inside the experiment's; empty: none
 };
 struct KillWorker {
   TrialIndex trial = 0;

@@ -38,7 +38,7 @@ class Explorer {
 
   // To a neighbour in a list.
   std::pair<std::string, Value> along(const List& values, const Value& old_value) {
-    const auto place = std::ranges::find(values, old_value);
+    const auto place = std::ranges::find_if(values, [&](const Value& value) { return same(value, old_value); });
     if (resample() || place == values.end()) return {"resample", values[random_.below(values.size())]};
     const bool right = random_.below(2) == 1;
     const bool at_end = right ? place + 1 == values.end() : place == values.begin();
@@ -50,8 +50,7 @@ class Explorer {
   // By a factor, inside a domain of numbers. The type of the old value stays.
   std::pair<std::string, Value> within(const Domain& domain, const Value& old_value) {
     if (resample() || !old_value.is_number()) {
-      const Value drawn = sample(domain, random_);
-      return {"resample", old_value.is_integer() ? clip(domain, rounded(drawn.get<double>())) : drawn};
+      return {"resample", with_type_of(old_value, sample(domain, random_), domain)};
     }
     const auto& [first, second] = settings_.perturbation_factors;
     const double factor = random_.below(2) == 0 ? first : second;
@@ -62,6 +61,17 @@ class Explorer {
   }
 
   bool resample() { return random_.uniform() < settings_.resample_probability; }
+
+  // Numbers are the same value whether they are integers or not.
+  static bool same(const Value& a, const Value& b) {
+    return a == b || (a.is_number() && b.is_number() && a.get<double>() == b.get<double>());
+  }
+
+  static Value with_type_of(const Value& old_value, const Value& drawn, const Domain& domain) {
+    if (!drawn.is_number()) return drawn;
+    if (old_value.is_integer()) return clip(domain, rounded(drawn.get<double>()));
+    return old_value.is_double() ? Value(drawn.get<double>()) : drawn;
+  }
 
   static std::int64_t rounded(double value) {
     constexpr double limit = 0x1p62;

@@ -59,6 +59,20 @@ const Space* nested_space(const SpaceEntry& entry) {
   return nested == nullptr ? nullptr : nested->get();
 }
 
+bool draws_integers(const SpaceEntry& entry) {
+  const auto* domain = std::get_if<Domain>(&entry.data());
+  const auto* constant = std::get_if<Value>(&entry.data());
+  return (domain != nullptr && std::holds_alternative<RandInt>(*domain)) ||
+         (constant != nullptr && constant->is_integer());
+}
+
+bool holds_an_integer(const Domain& domain) {
+  const auto between = [](double lower, double upper) { return std::ceil(lower) <= std::floor(upper); };
+  if (const auto* real = std::get_if<Uniform>(&domain)) return between(real->lower, real->upper);
+  if (const auto* real = std::get_if<LogUniform>(&domain)) return between(real->lower, real->upper);
+  return true;
+}
+
 void check_mutations(const Mutations& mutations, const Space& space, const std::string& path, Faults& faults);
 
 void check_mutation(const Mutation& mutation, const SpaceEntry& entry, const std::string& name, Faults& faults) {
@@ -71,6 +85,8 @@ void check_mutation(const Mutation& mutation, const SpaceEntry& entry, const std
   if (const auto* domain = std::get_if<Domain>(&mutation.data())) {
     const std::string fault = fault_of(*domain);
     if (!fault.empty()) faults.add(name, to_string(*domain) + " cannot be drawn from: " + fault);
+    if (fault.empty() && draws_integers(entry) && !holds_an_integer(*domain))
+      faults.add(name, to_string(*domain) + " holds no integer, but param_space has integers under this key");
   } else {
     faults.unless(!std::get<List>(mutation.data()).empty(), name, "the list has no values");
   }

@@ -23,24 +23,24 @@ enum class WorkerState {
 
 struct Trial {
   TrialIndex index = 0;
-  std::string id;         // "00003"
-  std::string tag;        // "3_lr=0.1000", as it was when the trial was made
-  Dict sampled;           // what was drawn from the search space, by path
-  std::string directory;  // name inside the experiment's directory
+  std::string id = {};         // "00003"
+  std::string tag = {};        // "3_lr=0.1000", as it was when the trial was made
+  Dict sampled = {};           // what was drawn from the search space, by path
+  std::string directory = {};  // name inside the experiment's directory
 
   TrialStatus status = TrialStatus::pending;
-  Config config;
-  std::string error;
+  Config config = {};
+  std::string error = {};
 
   WorkerState worker = WorkerState::none;
   std::int64_t attempt = 0;  // workers started so far; the last of them is the trial's worker
   bool holds_resources = false;
-  std::optional<run::CheckpointId> started_from;  // referenced while the worker lives
-  std::string reported_checkpoint;                // committed with the report that the worker waits for
+  std::optional<run::CheckpointId> started_from = {};  // referenced while the worker lives
+  std::string reported_checkpoint = {};                // committed with the report that the worker waits for
 
   std::int64_t step = 0;  // of the last result in this lineage that counted
-  Metrics last_result;
-  std::optional<run::CheckpointId> latest_checkpoint;  // what the trial continues from; referenced
+  Metrics last_result = {};
+  std::optional<run::CheckpointId> latest_checkpoint = {};  // what the trial continues from; referenced
   std::int64_t checkpoints_made = 0;                   // for their names
 
   bool ended() const { return status == TrialStatus::terminated || status == TrialStatus::error; }

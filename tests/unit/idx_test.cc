@@ -65,8 +65,8 @@ std::string storage_error(const std::filesystem::path& file, std::size_t dimensi
 
 void expect_small(const datasets::IdxArray& array) {
   EXPECT_EQ(array.dimensions, (std::vector<std::size_t>{3, 2, 5}));
-  ASSERT_EQ(array.bytes.size(), 30U);
-  for (std::size_t i = 0; i < 30; ++i) EXPECT_EQ(array.bytes[i], i);
+  ASSERT_EQ(array.elements.size(), 30U);
+  for (std::size_t i = 0; i < 30; ++i) EXPECT_EQ(array.elements[i], i);
 }
 
 TEST_F(IdxTest, reads_plain_file) { expect_small(datasets::read_idx(write("plain", small_idx()), 3)); }
@@ -100,8 +100,9 @@ TEST_F(IdxTest, gzipped_file_with_wrong_checksum_is_refused) {
 }
 
 TEST_F(IdxTest, longer_file_than_announced_is_refused) {
-  EXPECT_THAT(storage_error(write("long", small_idx() + "x")), HasSubstr("more than the 46 bytes"));
-  EXPECT_THAT(storage_error(write("long.gz", gzipped(small_idx() + "x"))), HasSubstr("more than the 46 bytes"));
+  EXPECT_THAT(storage_error(write("long", small_idx() + "x")), HasSubstr("too long: 47 bytes, expected 46"));
+  EXPECT_THAT(storage_error(write("long.gz", gzipped(small_idx() + "x"))),
+              HasSubstr("too long: 47 bytes, expected 46"));
 }
 
 TEST_F(IdxTest, other_formats_are_refused_by_what_is_wrong) {
@@ -121,7 +122,7 @@ TEST_F(IdxTest, header_that_announces_too_much_is_refused_before_memory_is_asked
 
 TEST_F(IdxTest, missing_file_and_directory_are_told_apart) {
   EXPECT_THROW(datasets::read_idx(folder_ / "nowhere", 3), cadre::NotFound);
-  EXPECT_THAT(storage_error(folder_), HasSubstr("is a directory"));
+  EXPECT_THAT(storage_error(folder_), HasSubstr("no regular file"));
 }
 
 }  // namespace

@@ -19,15 +19,15 @@ std::string to_string(TrialStatus status);
 
 // One trial at the end of an experiment. A value.
 struct Result {
-  std::string trial_id;
+  std::string trial_id = {};
   TrialStatus status = TrialStatus::pending;
-  Config config;                         // as last run: after an exploit the explored one
-  Metrics metrics;                       // the last result; empty when nothing was reported
-  std::optional<Checkpoint> checkpoint;  // the latest
+  Config config = {};                         // as last run: after an exploit the explored one
+  Metrics metrics = {};                       // the last result; empty when nothing was reported
+  std::optional<Checkpoint> checkpoint = {};  // the latest
   // The kept checkpoints with the results they were reported with, best last.
-  std::vector<std::pair<Checkpoint, Metrics>> best_checkpoints;
-  std::filesystem::path path;        // the trial's directory
-  std::optional<std::string> error;  // why the trial failed
+  std::vector<std::pair<Checkpoint, Metrics>> best_checkpoints = {};
+  std::filesystem::path path = {};        // the trial's directory
+  std::optional<std::string> error = {};  // why the trial failed
 
   // All results of the trial in the order in which they were reported, read from the experiment's store. Throws
   // StorageError.
@@ -62,9 +62,9 @@ class ResultGrid {
   const std::filesystem::path& experiment_path() const { return experiment_path_; }
 
  private:
-  std::filesystem::path experiment_path_;
-  std::vector<Result> results_;
-  std::string metric_;
+  std::filesystem::path experiment_path_ = {};
+  std::vector<Result> results_ = {};
+  std::string metric_ = {};
   Mode mode_;
 };
 

@@ -31,6 +31,7 @@ class Mutation {
   Mutation(std::initializer_list<Value> values) : data_(List(values)) {}
   Mutation(List values) : data_(std::move(values)) {}
   Mutation(std::initializer_list<std::pair<std::string, Mutation>> nested);
+  Mutation(Mutations nested);
 
   const Data& data() const { return data_; }
 
@@ -40,6 +41,7 @@ class Mutation {
 
 inline Mutation::Mutation(std::initializer_list<std::pair<std::string, Mutation>> nested)
     : data_(std::make_shared<const Mutations>(nested)) {}
+inline Mutation::Mutation(Mutations nested) : data_(std::make_shared<const Mutations>(std::move(nested))) {}
 
 // Population Based Training (Jaderberg et al., 2017, https://arxiv.org/abs/1711.09846), with the behaviour of Ray
 // Tune's scheduler of the same name where it is sound.

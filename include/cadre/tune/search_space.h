@@ -60,6 +60,7 @@ class SpaceEntry {
     requires std::constructible_from<Value, T&&>
   SpaceEntry(T&& constant) : data_(Value(std::forward<T>(constant))) {}
   SpaceEntry(std::initializer_list<std::pair<std::string, SpaceEntry>> nested);
+  SpaceEntry(Space nested);
 
   const Data& data() const { return data_; }
 
@@ -69,5 +70,6 @@ class SpaceEntry {
 
 inline SpaceEntry::SpaceEntry(std::initializer_list<std::pair<std::string, SpaceEntry>> nested)
     : data_(std::make_shared<const Space>(nested)) {}
+inline SpaceEntry::SpaceEntry(Space nested) : data_(std::make_shared<const Space>(std::move(nested))) {}
 
 }  // namespace cadre::tune

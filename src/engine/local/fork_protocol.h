@@ -14,9 +14,9 @@ struct Request {
     quit,
   };
   Kind kind = Kind::quit;
-  std::int32_t threads = 1;        // for numerical libraries
-  std::uint64_t worker = 0;        // unique in the life of the server
-  char directory[PATH_MAX] = {};   // of its output; sent up to its end only
+  std::int32_t threads = 1;       // for numerical libraries
+  std::uint64_t worker = 0;       // unique in the life of the server
+  char directory[PATH_MAX] = {};  // of its output; sent up to its end only
 };
 
 struct Notice {

@@ -134,9 +134,10 @@ std::uint64_t ForkServer::spawn(const std::filesystem::path& directory, int thre
   const int fd = connection.get();
   std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
   if (::sendmsg(control_.get(), &message, MSG_NOSIGNAL) < 0) {
-    if (errno != EPIPE && errno != ECONNRESET) throw EngineError("cannot ask for a worker: " + base::last_system_error());
-    note_end();
-    throw_gone();
+    const std::string reason = base::last_system_error();
+    while (auto ended = read_ended()) early_.push_back(std::move(*ended));
+    if (gone_) throw_gone();
+    throw EngineError("cannot ask the fork server for a worker: " + reason);
   }
   return request.worker;
 }
@@ -147,11 +148,19 @@ void ForkServer::kill(std::uint64_t worker) {
 }
 
 std::optional<ForkServer::Ended> ForkServer::next_ended() {
+  if (early_.empty()) return read_ended();
+  Ended ended = std::move(early_.front());
+  early_.pop_front();
+  return ended;
+}
+
+std::optional<ForkServer::Ended> ForkServer::read_ended() {
   while (!gone_) {
     Notice notice;
     const ssize_t got = ::recv(control_.get(), &notice, sizeof notice, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-    if (got < 0 && errno == EINTR) continue;
+    // A reset is told once, before the notices that came ahead of it.
+    if (got < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
     if (got <= 0) {
       note_end();
     } else if (notice.kind == Notice::Kind::server_failed) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -58,6 +59,7 @@ class ForkServer {
 
  private:
   ForkServer(pid_t server, base::FileDescriptor control, std::unique_ptr<WorkerTable> table);
+  std::optional<Ended> read_ended();
   void note_end();
   [[noreturn]] void throw_gone() const;
 
@@ -65,6 +67,7 @@ class ForkServer {
   pid_t server_;
   base::FileDescriptor control_;
   std::unique_ptr<WorkerTable> table_;
+  std::deque<Ended> early_;  // read before they were asked for
   std::uint64_t last_worker_ = 0;
   bool gone_ = false;
   bool claimed_ = false;

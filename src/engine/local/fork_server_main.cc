@@ -27,14 +27,12 @@ namespace cadre::engine::local {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono_literals::operator""ms;
-using std::chrono_literals::operator""s;
 
 // A process group whose members do not go within this time (stuck in the kernel) no longer delays the notice.
-constexpr auto group_patience = 1s;
+constexpr auto group_patience = std::chrono::seconds(1);
 // At the end, for processes that are stuck in the kernel.
-constexpr auto end_patience = 10s;
-constexpr auto group_interval = 10ms;
+constexpr auto end_patience = std::chrono::seconds(10);
+constexpr int group_interval_ms = 10;
 
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
@@ -169,6 +167,7 @@ void ForkServerMain::turn() {
   const short control_events = notices_.empty() ? POLLIN : POLLIN | POLLOUT;
   pollfd descriptors[] = {{parts_.control.get(), control_events, 0}, {signals_.get(), POLLIN, 0}};
   const int ready = ::poll(descriptors, std::size(descriptors), poll_timeout());
+  if (ready < 0 && errno != EINTR) ending_ = true;  // it would never hear of anything again
   if (ready == 0 && collapse_pending_) collapse_memory();
   if (descriptors[1].revents != 0) take_signals();
   if (descriptors[0].revents & (POLLIN | POLLHUP | POLLERR)) take_requests();
@@ -178,7 +177,7 @@ void ForkServerMain::turn() {
 
 int ForkServerMain::poll_timeout() const {
   if (collapse_pending_) return 0;
-  return ended_.empty() ? -1 : static_cast<int>(std::chrono::milliseconds(group_interval).count());
+  return ended_.empty() ? -1 : group_interval_ms;
 }
 
 void ForkServerMain::take_signals() {
@@ -333,7 +332,7 @@ void ForkServerMain::end_all() {
     }
     if (::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
     pollfd signals{signals_.get(), POLLIN, 0};
-    ::poll(&signals, 1, static_cast<int>(std::chrono::milliseconds(group_interval).count()));
+    ::poll(&signals, 1, group_interval_ms);
     signalfd_siginfo signal;
     while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
     }

@@ -5,18 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "cadre/error.h"
 
 namespace cadre::engine::local {
 namespace {
 
-using std::chrono_literals::operator""s;
-
 // Workers of a dead fork server are killed by the kernel at once; a copy of their connection may live on in a child.
-constexpr auto lost_patience = 1s;
+constexpr auto lost_patience = std::chrono::seconds(1);
 // Above the fork server's patience with process groups that do not go.
-constexpr auto end_patience = 10s;
+constexpr auto end_patience = std::chrono::seconds(10);
 
 constexpr int most_cpus = 4096;
 
@@ -51,9 +50,10 @@ LocalEngine::~LocalEngine() {
 void LocalEngine::start(WorkerId worker, const WorkerSpec& spec) {
   auto sockets = socket_pair();
   if (!sockets) return not_started(worker, "cannot make a connection: " + base::last_system_error());
-  const channel::ConnectionId connection = loop_.add_connection(
-      std::move(sockets->first), {[this, worker](channel::Message&& message) { on_message(worker, std::move(message)); },
-                                  [this, worker](const std::string& reason) { on_closed(worker, reason); }});
+  const channel::ConnectionId connection =
+      loop_.add_connection(std::move(sockets->first),
+                           {[this, worker](channel::Message&& message) { on_message(worker, std::move(message)); },
+                            [this, worker](const std::string& reason) { on_closed(worker, reason); }});
   try {
     loop_.send(connection, spec.assignment);
     const std::uint64_t number = server_.spawn(spec.directory, thread_count(spec.cpus), sockets->second);
@@ -158,8 +158,8 @@ void LocalEngine::end_workers() noexcept {
   try {
     for (const auto& [worker, state] : workers_) server_.kill(state.number);
     for (const auto deadline = now() + end_patience; !workers_.empty() && now() < deadline;) wait(deadline - now());
-  } catch (const Error&) {
-    // The fork server ends them with itself.
+  } catch (const Error& error) {
+    std::fprintf(stderr, "cadre: workers are left to the fork server, which ends them with itself: %s\n", error.what());
   }
 }
 

@@ -9,9 +9,9 @@
 namespace cadre::engine::local {
 
 struct WorkerSetup {
-  std::string directory;        // for its output
-  int threads = 1;              // for numerical libraries
-  pid_t server = 0;             // its parent
+  std::string directory;          // for its output
+  int threads = 1;                // for numerical libraries
+  pid_t server = 0;               // its parent
   std::vector<int> foreign = {};  // descriptors of the server's
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace cadre::tune {
 namespace {
@@ -44,7 +45,8 @@ PbtScheduler::PbtScheduler(PopulationBasedTraining settings, std::uint64_t seed)
 void PbtScheduler::on_trial_add(const Trial& trial) { members_.emplace(trial.index, Member(seed_, trial.index)); }
 
 Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
-  const std::optional<double> time = number(result, settings_.time_attr);
+  std::optional<double> time = number(result, settings_.time_attr);
+  if (time && !std::isfinite(*time)) time.reset();
   const std::optional<double> metric = number(result, settings_.metric);
   Decision decision;
   if (!time || !metric) {
@@ -107,11 +109,21 @@ void PbtScheduler::perturb_all(double time, Population& population, Decision& de
     members_.at(live).last_perturbation_time = time;
     offer_or_exploit(live, parts, population, decision);
   }
-  // Beyond everybody, or nobody would ever be chosen to run again.
-  double furthest = 0;
+  double furthest = next_sync_;
   for (const auto& [index, member] : members_) furthest = std::max(furthest, member.last_train_time);
-  const double rounds = std::floor((furthest - next_sync_) / settings_.perturbation_interval) + 1;
-  next_sync_ += settings_.perturbation_interval * std::max(rounds, 1.0);
+  next_sync_ = sync_after(furthest);
+}
+
+// The next barrier is beyond everybody, also after rounding: otherwise nobody would ever be chosen to run again.
+double PbtScheduler::sync_after(double time) const {
+  const double interval = settings_.perturbation_interval;
+  const double first = std::max(interval, settings_.burn_in_period);
+  const double intervals = std::floor((time - first) / interval);
+  for (const double more : {0.0, 1.0, 2.0}) {
+    const double barrier = first + (intervals + more) * interval;
+    if (barrier > time) return barrier;
+  }
+  return std::nextafter(time, std::numeric_limits<double>::infinity());  // so late that an interval is lost in rounding
 }
 
 PbtScheduler::Quantiles PbtScheduler::quantiles(const Population& population) const {

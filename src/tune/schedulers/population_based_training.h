@@ -44,6 +44,7 @@ class PbtScheduler final : public TrialScheduler {
   bool at_interval(const Member& member, double time) const;
   bool round_is_complete(const Population& population, std::optional<TrialIndex> reporter) const;
   void perturb_all(double time, Population& population, Decision& decision);
+  double sync_after(double time) const;
   Quantiles quantiles(const Population& population) const;
   void offer_or_exploit(TrialIndex trial, const Quantiles& quantiles, Population& population, Decision& decision);
   void offer(TrialIndex trial, Population& population);
@@ -53,7 +54,7 @@ class PbtScheduler final : public TrialScheduler {
   PopulationBasedTraining settings_;
   std::uint64_t seed_;
   std::map<TrialIndex, Member> members_;
-  double next_sync_ = 0;  // synchronous: all live trials wait here
+  double next_sync_;  // synchronous: all live trials wait here; the first one, or whole intervals beyond it
   std::int64_t offers_ = 0;
   std::int64_t exploits_ = 0;
 };

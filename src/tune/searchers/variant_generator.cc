@@ -69,7 +69,12 @@ Variant generate_variant(const Space& space, std::uint64_t seed, std::uint32_t t
 
 std::string format_variables(const Dict& sampled) {
   Dict sorted = sampled;
-  std::ranges::sort(sorted, {}, [](const auto& entry) { return entry.first; });
+  // By path, part by part: a '/' comes before every other character.
+  std::ranges::sort(sorted, {}, [](const auto& entry) {
+    std::string parts = entry.first;
+    std::ranges::replace(parts, '/', '\0');
+    return parts;
+  });
   std::string text;
   for (const auto& [path, value] : sorted) {
     const std::string key = path.substr(path.rfind('/') + 1);

@@ -1,0 +1,81 @@
+#include "engine/simulated/simulated_engine.h"
+
+#include <csignal>
+#include <stdexcept>
+
+#include "base/overload.h"
+
+namespace cadre::engine::simulated {
+namespace {
+
+const Exit kClean{Exit::Kind::code, 0, {}};
+
+}  // namespace
+
+void SimulatedEngine::start(WorkerId id, const WorkerSpec& spec) {
+  Worker& worker = workers_[id];
+  worker.behaviour = make_behaviour_(spec);
+  plan_next(id, worker, {});
+}
+
+void SimulatedEngine::answer(WorkerId id, const channel::Answer& answer) {
+  const auto found = workers_.find(id);
+  if (found == workers_.end()) return;
+  if (answer.verdict == channel::Verdict::go_on) return plan_next(id, found->second, answer);
+  ++found->second.plan;
+  plan(id, found->second, {}, Received{id, channel::Finished{}});
+  plan(id, found->second, {}, Exited{id, kClean});
+}
+
+void SimulatedEngine::kill(WorkerId id) {
+  const auto found = workers_.find(id);
+  if (found == workers_.end()) return;
+  ++found->second.plan;
+  plan(id, found->second, {}, Exited{id, {Exit::Kind::signal, SIGKILL, {}}});
+}
+
+std::vector<Event> SimulatedEngine::wait(std::optional<std::chrono::nanoseconds> timeout) {
+  const std::chrono::nanoseconds end = timeout ? now_ + *timeout : std::chrono::nanoseconds::max();
+  std::vector<Event> events;
+  while (!happenings_.empty() && happenings_.top().at <= end && (events.empty() || happenings_.top().at == now_)) {
+    const Happening happening = happenings_.top();
+    happenings_.pop();
+    const auto worker = workers_.find(happening.worker);
+    if (worker == workers_.end() || worker->second.plan != happening.plan) continue;
+    now_ = happening.at;
+    if (std::holds_alternative<Exited>(happening.event)) workers_.erase(worker);
+    events.push_back(happening.event);
+  }
+  if (!events.empty()) return events;
+  if (!timeout) throw std::logic_error("simulated engine: waiting for what will never happen");
+  now_ = end;
+  return events;
+}
+
+double SimulatedEngine::wall_seconds() const {
+  constexpr double some_day = 1.8e9;
+  return some_day + std::chrono::duration<double>(now_).count();
+}
+
+void SimulatedEngine::plan_next(WorkerId id, Worker& worker, const channel::Answer& answer) {
+  Step step = worker.behaviour->next(answer);
+  ++worker.plan;
+  std::visit(base::Overload{[&](channel::Report& report) { plan(id, worker, step.after, Received{id, std::move(report)}); },
+                      [&](Step::Return&) {
+                        plan(id, worker, step.after, Received{id, channel::Finished{}});
+                        plan(id, worker, step.after, Exited{id, kClean});
+                      },
+                      [&](Step::Throw& thrown) {
+                        plan(id, worker, step.after, Received{id, channel::Failed{std::move(thrown.message)}});
+                        plan(id, worker, step.after, Exited{id, kClean});
+                      },
+                      [&](Step::Die& death) { plan(id, worker, step.after, Exited{id, std::move(death.exit)}); },
+                      [](Step::Hang&) {}},
+             step.what);
+}
+
+void SimulatedEngine::plan(WorkerId id, const Worker& worker, std::chrono::nanoseconds after, Event event) {
+  happenings_.push({now_ + after, order_++, id, worker.plan, std::move(event)});
+}
+
+}  // namespace cadre::engine::simulated

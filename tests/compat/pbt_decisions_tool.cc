@@ -1,0 +1,204 @@
+// Feeds a trace of results to the experiment's core and prints what it decides, a JSON line for each line of input.
+// pbt_decisions_test.py compares that with a model written from the reference's text; it describes the lines.
+#include <iostream>
+#include <string>
+
+#include "base/json.h"
+#include "tune/experiment.h"
+#include "tune/options.h"
+
+namespace {
+
+using namespace cadre;
+using namespace cadre::tune;
+
+// ["uniform", 0, 1] and the like.
+Domain to_domain(const Value& value) {
+  const List& words = value.items();
+  const auto kind = words[0].get<std::string>();
+  if (kind == "uniform") return uniform(words[1].get<double>(), words[2].get<double>());
+  if (kind == "loguniform") return loguniform(words[1].get<double>(), words[2].get<double>());
+  if (kind == "randint") return randint(words[1].get<std::int64_t>(), words[2].get<std::int64_t>());
+  return choice(words[1].items());
+}
+
+Space to_space(const Dict& entries);
+
+SpaceEntry to_space_entry(const Value& value) {
+  const List& words = value.items();
+  const auto kind = words[0].get<std::string>();
+  if (kind == "constant") return words[1];
+  if (kind == "space") return SpaceEntry(to_space(words[1].dict()));
+  return to_domain(value);
+}
+
+Space to_space(const Dict& entries) {
+  Space space;
+  for (const auto& [key, value] : entries) space.emplace_back(key, to_space_entry(value));
+  return space;
+}
+
+Mutations to_mutations(const Dict& entries);
+
+Mutation to_mutation(const Value& value) {
+  const List& words = value.items();
+  const auto kind = words[0].get<std::string>();
+  if (kind == "list") return words[1].items();
+  if (kind == "nested") return Mutation(to_mutations(words[1].dict()));
+  return to_domain(value);
+}
+
+Mutations to_mutations(const Dict& entries) {
+  Mutations mutations;
+  for (const auto& [key, value] : entries) mutations.emplace_back(key, to_mutation(value));
+  return mutations;
+}
+
+Mode to_mode(const std::string& name) { return name == "max" ? Mode::max : Mode::min; }
+
+TunerOptions to_options(const Config& settings) {
+  const Config pbt(settings.get<Dict>("pbt"));
+  const auto factors = pbt.get<std::vector<double>>("perturbation_factors");
+  TunerOptions options;
+  options.param_space = to_space(settings.get<Dict>("space"));
+  options.tune_config.num_samples = settings.get<std::int64_t>("num_samples");
+  options.tune_config.seed = static_cast<std::uint64_t>(settings.get<std::int64_t>("seed"));
+  options.tune_config.scheduler =
+      PopulationBasedTraining{.time_attr = pbt.get<std::string>("time_attr"),
+                              .metric = pbt.get<std::string>("metric"),
+                              .mode = to_mode(pbt.get<std::string>("mode")),
+                              .perturbation_interval = pbt.get<double>("perturbation_interval"),
+                              .burn_in_period = pbt.get<double>("burn_in_period"),
+                              .hyperparam_mutations = to_mutations(settings.get<Dict>("mutations")),
+                              .quantile_fraction = pbt.get<double>("quantile_fraction"),
+                              .resample_probability = pbt.get<double>("resample_probability"),
+                              .perturbation_factors = {factors.at(0), factors.at(1)},
+                              .require_attrs = pbt.get<bool>("require_attrs"),
+                              .synch = pbt.get<bool>("synch")};
+  for (const auto& [metric, threshold] : settings.get<Dict>("stop"))
+    options.run_config.stop.emplace_back(metric, threshold.get<double>());
+  CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
+  if (!settings.at("num_to_keep").is_null()) checkpoints.num_to_keep = settings.get<std::int64_t>("num_to_keep");
+  if (!settings.at("score_attribute").is_null())
+    checkpoints.checkpoint_score_attribute = settings.get<std::string>("score_attribute");
+  checkpoints.checkpoint_score_order = to_mode(settings.get<std::string>("score_order"));
+  return options;
+}
+
+// "00003_lr=0.1/checkpoint_000007" as [3, 7]; null where there is none.
+Value to_pair(const std::string& directory) {
+  if (directory.empty()) return {};
+  return list(std::stoi(directory.substr(0, 5)), std::stoi(directory.substr(directory.rfind('_') + 1)));
+}
+
+class Tool {
+ public:
+  explicit Tool(const Config& settings)
+      : slots_(settings.get<double>("slots")), experiment_({.name = "oracle"}, resolve(to_options(settings))) {}
+
+  void start() { step(ControllerStarted{{.cpus = slots_}}); }
+
+  void feed(const Config& line) {
+    const auto index = static_cast<TrialIndex>(line.get<std::int64_t>("trial"));
+    const Trial& trial = experiment_.trials().at(index);
+    if (trial.worker != WorkerState::busy) throw Error("trial " + trial.id + " does not run user code");
+    if (line.contains("metrics")) {
+      const bool checkpoint = line.get<bool>("checkpoint");
+      step(ResultReported{index,
+                          trial.attempt,
+                          {.step = ++steps_.at(index),
+                           .metrics = Metrics(line.get<Dict>("metrics")),
+                           .checkpoint = checkpoint ? ".reporting" : ""}});
+    } else if (line.contains("dies")) {
+      step(WorkerEnded{index, trial.attempt, {engine::Exit::Kind::signal, line.get<int>("dies"), {}}});
+    } else {
+      const std::int64_t attempt = trial.attempt;
+      if (line.contains("throws")) {
+        step(FunctionThrew{index, attempt, line.get<std::string>("throws")});
+      } else {
+        step(FunctionReturned{index, attempt});
+      }
+      step(WorkerEnded{index, attempt, {engine::Exit::Kind::code, 0, {}}});
+    }
+  }
+
+  std::string take_line() {
+    std::string line = base::to_json(Dict{{"decisions", std::exchange(decisions_, {})},
+                                          {"configs", std::exchange(configs_, {})},
+                                          {"log", std::exchange(log_, {})}});
+    return line;
+  }
+
+ private:
+  void step(const Event& event) {
+    Actions actions;
+    experiment_.handle(event, actions);
+    for (const Action& action : actions) std::visit([this](const auto& content) { show(content); }, action);
+    for (const Action& action : actions) {
+      const auto* answer = std::get_if<AnswerReport>(&action);
+      if (answer == nullptr || answer->verdict != channel::Verdict::stop) continue;
+      step(FunctionReturned{answer->trial, answer->attempt});
+      step(WorkerEnded{answer->trial, answer->attempt, {engine::Exit::Kind::code, 0, {}}});
+    }
+  }
+
+  void show(const RecordDecision& decision) {
+    const Config data(decision.data);
+    Dict shown{{"kind", decision.kind}, {"trial", decision.trial}};
+    if (decision.kind == "launch") {
+      shown.emplace_back("attempt", data.at("attempt"));
+      shown.emplace_back("checkpoint", to_pair(data.get<std::string>("checkpoint")));
+    } else if (decision.kind == "exploit") {
+      shown.emplace_back("donor", data.at("donor"));
+      shown.emplace_back("checkpoint", to_pair(data.get<std::string>("checkpoint")));
+      shown.emplace_back("config", data.at("config"));
+      shown.emplace_back("operations", data.at("operations"));
+    }
+    decisions_.push_back(std::move(shown));
+  }
+  void show(const DeleteCheckpoint& checkpoint) {
+    decisions_.push_back(Dict{{"kind", "delete"}, {"checkpoint", to_pair(checkpoint.directory)}});
+  }
+  void show(const Launch& launch) {
+    steps_[launch.trial] = launch.step;
+    configs_.emplace_back(std::to_string(launch.trial), launch.config.dict());
+  }
+  void show(const LogExploit& exploit) {
+    log_.push_back(list(experiment_.trials().at(exploit.target).tag, experiment_.trials().at(exploit.donor).tag,
+                        exploit.target_iteration, exploit.donor_iteration, exploit.donor_config.dict(),
+                        exploit.new_config.dict()));
+  }
+  template <class Other>
+  void show(const Other&) {}
+
+  double slots_;
+  Experiment experiment_;
+  std::map<TrialIndex, std::int64_t> steps_;  // reported by the trial's present worker
+  List decisions_;
+  Dict configs_;
+  List log_;
+};
+
+int answer_lines() {
+  std::string line;
+  std::getline(std::cin, line);
+  Tool tool(Config(base::parse_json(line, "the settings").dict()));
+  tool.start();
+  std::cout << tool.take_line() << '\n';
+  while (std::getline(std::cin, line)) {
+    tool.feed(Config(base::parse_json(line, "an event").dict()));
+    std::cout << tool.take_line() << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main() {
+  try {
+    return answer_lines();
+  } catch (const std::exception& error) {
+    std::cerr << "pbt_decisions_tool: " << error.what() << '\n';
+    return 1;
+  }
+}

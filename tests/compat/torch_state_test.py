@@ -1,0 +1,166 @@
+"""Python's torch reads what save_state writes, and load_state reads what torch.save writes."""
+
+import collections
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import torch
+
+TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "torch_state_tool"
+
+# With the options of torch_state_tool.cc.
+OPTIMIZERS = {
+    "SGD": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, weight_decay=1e-4),
+    "Adam": lambda parameters: torch.optim.Adam(parameters, lr=0.01, amsgrad=True),
+    "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
+    "RMSprop": lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, momentum=0.5, centered=True),
+    "Adagrad": lambda parameters: torch.optim.Adagrad(parameters, lr=0.01),
+}
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(1, 2, 3, bias=False)
+        self.norm = torch.nn.BatchNorm2d(2)
+        self.fc = torch.nn.Linear(72, 10)
+
+    def forward(self, images):
+        return self.fc(torch.relu(self.norm(self.conv(images))).flatten(1))
+
+
+def train_step(model, optimizer):
+    images = torch.linspace(-1, 1, 4 * 64).reshape(4, 1, 8, 8)
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(images), torch.arange(4)).backward()
+    optimizer.step()
+
+
+def tool(*arguments):
+    run = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise RuntimeError(run.stderr)
+    return run.stdout.strip()
+
+
+class TorchStateTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.file = self.folder / "checkpoint.pt"
+        torch.manual_seed(5)
+
+    def assert_same_values(self, expected, actual):
+        self.assertEqual(expected.keys(), actual.keys())
+        for key, value in expected.items():
+            # The two sides fuse the optimizers' arithmetic differently: equal up to a few units in the last place.
+            torch.testing.assert_close(actual[key], value, rtol=1e-5, atol=1e-6, msg=key)
+
+    def test_python_reads_ours_and_goes_on_like_us(self):
+        for name, make in OPTIMIZERS.items():
+            with self.subTest(name):
+                tool("save", self.file, name)
+                saved = torch.load(self.file, weights_only=True)
+                self.assertEqual(["model", "optimizer", "step"], list(saved))
+                self.assertEqual(2, saved["step"])
+                model = Net()
+                model.load_state_dict(saved["model"])
+                optimizer = make(model.parameters())
+                own_options = {key for group in optimizer.param_groups for key in group}
+                optimizer.load_state_dict(saved["optimizer"])
+                self.assertEqual(own_options, set(saved["optimizer"]["param_groups"][0]))
+                train_step(model, optimizer)
+                after = torch.load(f"{self.file}.next", weights_only=True)
+                self.assert_same_values(after["model"], model.state_dict())
+
+    def test_we_read_pythons_and_go_on_like_it(self):
+        for name, make in OPTIMIZERS.items():
+            with self.subTest(name):
+                model = Net()
+                optimizer = make(model.parameters())
+                for _ in range(2):
+                    train_step(model, optimizer)
+                torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": 12}, self.file)
+                self.assertEqual("12", tool("load", self.file, name, self.folder / "values.pt"))
+                train_step(model, optimizer)
+                values = torch.load(self.folder / "values.pt", weights_only=True)
+                self.assert_same_values(model.state_dict(), values["model"])
+
+    def test_we_read_a_fresh_optimizer_of_pythons(self):
+        for name, make in OPTIMIZERS.items():
+            with self.subTest(name):
+                model = Net()
+                optimizer = make(model.parameters())
+                torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, self.file)
+                self.assertEqual("0", tool("load", self.file, name, self.folder / "values.pt"))
+                train_step(model, optimizer)
+                values = torch.load(self.folder / "values.pt", weights_only=True)
+                self.assert_same_values(model.state_dict(), values["model"])
+
+    def test_we_read_state_dicts_alone_ordered_and_plain(self):
+        state = Net().state_dict()
+        with_more = {"model": state, "epoch": 3, "notes": ["a", (1, None)]}
+        for saved in (state, dict(state), {"model": dict(state)}, with_more):
+            torch.save(saved, self.file)
+            tool("load", self.file, "none", self.folder / "values.pt")
+            values = torch.load(self.folder / "values.pt", weights_only=True)["model"]
+            for key, value in state.items():
+                self.assertTrue(torch.equal(value, values[key]), key)
+
+    def test_every_kind_of_value_survives_the_way_through_us(self):
+        whole = torch.arange(24.0).reshape(2, 3, 4)
+        types = (torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.uint8, torch.int16, torch.int32,
+                 torch.int64, torch.bool, torch.complex64, torch.complex128)
+        saved = {
+            "text": "äöü \U0001f600",
+            "empty": "",
+            "long": "x" * 300,
+            "numbers": [0, -1, 255, 65536, 2**40, -(2**63), 1.5, float("inf")],
+            "flags": (True, False, None),
+            "nested": collections.OrderedDict(a={"b": [()]}),
+            "size": whole.shape,
+            "whole": whole,
+            "part": whole[:, 1:],
+            "turned": whole.transpose(0, 2),
+            "parameter": torch.nn.Parameter(whole),
+            "scalar": torch.tensor(1.5),
+            "nothing": torch.empty(0, 3),
+            **{str(dtype): whole.remainder(2).to(dtype) for dtype in types},
+        }
+        for protocol in (2, 4):
+            torch.save(saved, self.file, pickle_protocol=protocol)
+            tool("copy", self.file, self.folder / "copy.pt")
+            read = torch.load(self.folder / "copy.pt", weights_only=True)
+            self.assertEqual(list(saved), list(read))
+            for key, value in saved.items():
+                if isinstance(value, torch.Tensor):
+                    self.assertEqual((value.dtype, value.stride()), (read[key].dtype, read[key].stride()), key)
+                    self.assertTrue(torch.equal(value, read[key]), key)
+                else:
+                    self.assertEqual(value, read[key], key)
+            read["whole"][0, 1, 0] = 99
+            self.assertEqual(99, read["part"][0, 0, 0], "shared memory")
+
+    def test_a_pickle_that_runs_code_is_refused_by_name(self):
+        class Evil:
+            def __reduce__(self):
+                return os.system, (f"touch {witness}",)
+
+        witness = self.folder / "ran"
+        torch.save({"model": Evil()}, self.file)
+        with self.assertRaisesRegex(RuntimeError, 'system" is refused'):
+            tool("load", self.file, "none", self.folder / "values.pt")
+        self.assertFalse(witness.exists())
+
+    def test_files_of_the_time_before_zip_are_refused_clearly(self):
+        torch.save(Net().state_dict(), self.file, _use_new_zipfile_serialization=False)
+        with self.assertRaisesRegex(RuntimeError, "PyTorch 1.6 or newer"):
+            tool("load", self.file, "none", self.folder / "values.pt")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,90 @@
+// The C++ half of torch_state_test.py: trains, saves and loads the model that the Python half knows under the same
+// names. `torch_state_tool save <file> <optimizer>`, `torch_state_tool load <file> <optimizer|none> <values file>`.
+#include <torch/torch.h>
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "cadre/torch.h"
+#include "torch/pt_file.h"
+
+namespace {
+
+struct NetImpl : torch::nn::Module {
+  torch::Tensor forward(const torch::Tensor& images) { return fc(torch::relu(norm(conv(images))).flatten(1)); }
+
+  torch::nn::Conv2d conv = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 2, 3).bias(false)));
+  torch::nn::BatchNorm2d norm = register_module("norm", torch::nn::BatchNorm2d(2));
+  torch::nn::Linear fc = register_module("fc", torch::nn::Linear(72, 10));
+};
+TORCH_MODULE(Net);
+
+// With the options of the Python half.
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name, const Net& model) {
+  using namespace torch::optim;
+  const auto parameters = model->parameters();
+  if (name == "SGD") return std::make_unique<SGD>(parameters, SGDOptions(0.1).momentum(0.9).weight_decay(1e-4));
+  if (name == "Adam") return std::make_unique<Adam>(parameters, AdamOptions(0.01).amsgrad(true));
+  if (name == "AdamW") return std::make_unique<AdamW>(parameters, AdamWOptions(0.01));
+  if (name == "RMSprop")
+    return std::make_unique<RMSprop>(parameters, RMSpropOptions(0.01).momentum(0.5).centered(true));
+  if (name == "Adagrad") return std::make_unique<Adagrad>(parameters, AdagradOptions(0.01));
+  return nullptr;
+}
+
+void train_step(Net& model, torch::optim::Optimizer& optimizer) {
+  const torch::Tensor images = torch::linspace(-1, 1, 4 * 64).reshape({4, 1, 8, 8});
+  optimizer.zero_grad();
+  torch::nn::functional::cross_entropy(model(images), torch::arange(4)).backward();
+  optimizer.step();
+}
+
+int save(const std::string& file, const std::string& optimizer_name) {
+  torch::manual_seed(3);
+  Net model;
+  const auto optimizer = make_optimizer(optimizer_name, model);
+  for (int i = 0; i < 2; ++i) train_step(model, *optimizer);
+  cadre::save_state(file, model, *optimizer, 2);
+  train_step(model, *optimizer);
+  cadre::save_state(file + ".next", model, *optimizer, 3);  // what the other half must arrive at
+  return 0;
+}
+
+// Loads, trains one step, and writes the values for the other half to compare.
+int load(const std::string& file, const std::string& optimizer_name, const std::string& values_file) {
+  Net model;
+  std::int64_t step = 0;
+  if (const auto optimizer = make_optimizer(optimizer_name, model)) {
+    step = cadre::load_state(file, model, *optimizer);
+    train_step(model, *optimizer);
+    cadre::save_state(values_file, model, *optimizer, step);
+  } else {
+    step = cadre::load_state(file, model);
+    cadre::save_state(values_file, model, step);
+  }
+  std::cout << step << "\n";
+  return 0;
+}
+
+// Reads any file and writes it again.
+int copy(const std::string& file, const std::string& target) {
+  cadre::pt::write_file(target, cadre::pt::read_file(file));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string command = argc > 1 ? argv[1] : "";
+  try {
+    if (command == "save" && argc == 4) return save(argv[2], argv[3]);
+    if (command == "load" && argc == 5) return load(argv[2], argv[3], argv[4]);
+    if (command == "copy" && argc == 4) return copy(argv[2], argv[3]);
+  } catch (const cadre::Error& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+  std::cerr << "usage: torch_state_tool save|load|copy <file> …\n";
+  return 2;
+}

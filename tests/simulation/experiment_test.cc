@@ -1,0 +1,97 @@
+// The controller's core under random results, orders, faults and interruptions. SIMULATION_SEEDS says how many worlds
+// each test goes through (default 200), SIMULATION_FIRST_SEED where it begins: a failure names the seed that repeats
+// it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "world.h"
+
+namespace cadre::tune {
+namespace {
+
+std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+// Options of a random experiment: population, slots, retention, intervals.
+TunerOptions random_options(std::mt19937_64& random, bool synch) {
+  TunerOptions options;
+  options.param_space = {{"lr", uniform(0.001, 0.5)}, {"momentum", uniform(0, 1)}};
+  options.tune_config.num_samples = static_cast<std::int64_t>(1 + random() % 10);
+  options.tune_config.seed = random();
+  options.tune_config.scheduler =
+      PopulationBasedTraining{.time_attr = "training_iteration",
+                              .metric = "score",
+                              .perturbation_interval = static_cast<double>(1 + random() % 6),
+                              .burn_in_period = random() % 4 == 0 ? 7.0 : 0.0,
+                              .hyperparam_mutations = {{"lr", uniform(0.001, 0.5)}, {"momentum", {0.8, 0.9, 0.99}}},
+                              .quantile_fraction = static_cast<double>(random() % 6) / 10,
+                              .synch = synch};
+  options.run_config.stop = {{"training_iteration", static_cast<double>(5 + random() % 40)}};
+  CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
+  if (random() % 4 != 0) checkpoints.num_to_keep = static_cast<std::int64_t>(1 + random() % 4);
+  if (random() % 2 == 0) checkpoints.checkpoint_score_attribute = "score";
+  return options;
+}
+
+class Simulation : public ::testing::TestWithParam<bool> {
+ protected:
+  // Calls `act` with many worlds, each from a seed.
+  template <class Act>
+  void in_many_worlds(Faults faults, Act act) {
+    const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
+    const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 200);
+    for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      std::mt19937_64 random(seed);
+      const TunerOptions options = random_options(random, GetParam());
+      const Resources resources{.cpus = static_cast<double>(1 + random() % 6)};
+      try {
+        World world(seed, options, resources, faults);
+        act(world, random);
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();  // with the seed, which an exception would not show
+      }
+    }
+  }
+};
+
+TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
+  std::int64_t exploits = 0;
+  in_many_worlds({}, [&](World& world, std::mt19937_64&) {
+    world.run_to_the_end();
+    for (const Trial& trial : world.experiment().trials()) EXPECT_EQ(trial.status, TrialStatus::terminated) << trial.id;
+    EXPECT_EQ(world.experiment().trials_to_come(), 0);
+    exploits += world.exploits;
+  });
+  EXPECT_GT(exploits, 0);
+}
+
+TEST_P(Simulation, FailingTrialsHarmNobodyElse) {
+  const Faults faults{.throws = 0.01, .dies = 0.01, .returns = 0.01, .no_metric = 0.01};
+  in_many_worlds(faults, [](World& world, std::mt19937_64&) {
+    world.run_to_the_end();
+    for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(trial.ended()) << trial.id;
+  });
+}
+
+TEST_P(Simulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
+  const Faults faults{.throws = 0.005, .dies = 0.005};
+  in_many_worlds(faults, [](World& world, std::mt19937_64& random) {
+    for (int interruptions = 0; interruptions < 5; ++interruptions) {
+      for (std::uint64_t steps = random() % 40; steps > 0 && world.step(); --steps) {
+      }
+      world.interrupt();
+    }
+    world.run_to_the_end();
+    for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(trial.ended()) << trial.id;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Pbt, Simulation, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Synchronous" : "Asynchronous"; });
+
+}  // namespace
+}  // namespace cadre::tune

@@ -1,0 +1,160 @@
+#include "world.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+
+namespace cadre::tune {
+namespace {
+
+using engine::simulated::Step;
+
+engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
+  return std::uint64_t{trial} << 32 | static_cast<std::uint32_t>(attempt);
+}
+
+// A function that learns at a speed of its own and meets faults now and then.
+class Learner final : public engine::simulated::Behaviour {
+ public:
+  Learner(std::uint64_t seed, std::int64_t step, double score, double lr, Faults faults)
+      : random_(seed), step_(step), score_(score), lr_(lr), faults_(faults) {}
+
+  Step next(const channel::Answer&) override {
+    const auto after = std::chrono::milliseconds(1 + random_() % 50);
+    const double fault = std::uniform_real_distribution(0.0, 1.0)(random_);
+    if (fault < faults_.throws) return {after, Step::Throw{"a fault of the simulation"}};
+    if (fault < faults_.throws + faults_.dies) return {after, Step::Die{{engine::Exit::Kind::signal, 11, {}}}};
+    if (fault < faults_.throws + faults_.dies + faults_.returns) return {after, Step::Return{}};
+    score_ += lr_ * (1 - score_);
+    ++step_;
+    Metrics metrics{{"training_iteration", step_}, {"score", score_}};
+    if (fault > 1 - faults_.no_metric) metrics.erase("score");
+    return {after,
+            channel::Report{step_, std::move(metrics), step_ % 3 == 0 ? fmt::format(".reporting_{}", step_) : ""}};
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::int64_t step_;
+  double score_;
+  double lr_;
+  Faults faults_;
+};
+
+}  // namespace
+
+World::World(std::uint64_t seed, TunerOptions options, Resources resources, Faults faults)
+    : random_(seed), options_(std::move(options)), resources_(std::move(resources)), faults_(faults) {
+  experiment_ = std::make_unique<Experiment>(Trainable{"learner"}, options_);
+  begin();
+}
+
+void World::begin() {
+  engine_ = std::make_unique<engine::simulated::SimulatedEngine>(
+      resources_, [this](const engine::WorkerSpec& spec) { return make_behaviour(spec); });
+  handle(ControllerStarted{resources_});
+}
+
+std::unique_ptr<engine::simulated::Behaviour> World::make_behaviour(const engine::WorkerSpec& spec) {
+  const Config start(spec.assignment.payload.dict());
+  return std::make_unique<Learner>(random_(), start.get<std::int64_t>("step"), start.get<double>("score"),
+                                   start.get<double>("lr"), faults_);
+}
+
+bool World::step() {
+  if (experiment_->finished()) return false;
+  for (engine::Event& event : engine_->wait(std::nullopt)) {
+    if (auto* exited = std::get_if<engine::Exited>(&event)) {
+      handle(WorkerEnded{static_cast<TrialIndex>(exited->worker >> 32),
+                         static_cast<std::int64_t>(exited->worker & 0xffffffff), exited->exit});
+      continue;
+    }
+    auto& [worker, message] = std::get<engine::Received>(event);
+    const auto trial = static_cast<TrialIndex>(worker >> 32);
+    const auto attempt = static_cast<std::int64_t>(worker & 0xffffffff);
+    if (auto* report = std::get_if<channel::Report>(&message)) {
+      handle(ResultReported{trial, attempt, std::move(*report)});
+    } else if (auto* failed = std::get_if<channel::Failed>(&message)) {
+      handle(FunctionThrew{trial, attempt, std::move(failed->message)});
+    } else {
+      handle(FunctionReturned{trial, attempt});
+    }
+  }
+  return true;
+}
+
+void World::interrupt() {
+  auto again = std::make_unique<Experiment>(Trainable{"learner"}, options_);
+  std::vector<std::string> decisions;
+  for (const Event& event : recorded_) {
+    Actions actions;
+    again->handle(event, actions);
+    for (const Action& action : actions) {
+      if (const auto* made = std::get_if<RecordDecision>(&action))
+        decisions.push_back(fmt::format("{} {} {}", made->kind, made->trial, base::to_json(made->data)));
+    }
+  }
+  ASSERT_EQ(decisions, decisions_) << "the same events led to other decisions";
+  experiment_ = std::move(again);
+  begin();
+}
+
+void World::handle(const Event& event) {
+  recorded_.push_back(event);
+  Actions actions;
+  experiment_->handle(event, actions);
+  check();
+  for (const Action& action : actions) perform(action);
+}
+
+void World::perform(const Action& action) {
+  if (const auto* made = std::get_if<RecordDecision>(&action)) {
+    decisions_.push_back(fmt::format("{} {} {}", made->kind, made->trial, base::to_json(made->data)));
+  } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
+    ASSERT_TRUE(existing_.insert(committed->directory).second) << committed->directory << " exists already";
+  } else if (const auto* deleted = std::get_if<DeleteCheckpoint>(&action)) {
+    ASSERT_EQ(existing_.erase(deleted->directory), 1u) << deleted->directory << " does not exist";
+  } else if (const auto* exploit = std::get_if<LogExploit>(&action)) {
+    ++exploits;
+    const auto lr = exploit->new_config.get<double>("lr");
+    ASSERT_GE(lr, 0.001);
+    ASSERT_LE(lr, 0.5);
+  } else if (const auto* launch = std::get_if<Launch>(&action)) {
+    if (!launch->checkpoint.empty()) {
+      ASSERT_TRUE(existing_.contains(launch->checkpoint)) << launch->checkpoint << " was deleted";
+    }
+    const Value payload = Dict{{"step", launch->step},
+                               {"score", launch->checkpoint_metrics.get<double>("score", 0)},
+                               {"lr", launch->config.get<double>("lr")}};
+    engine_->start(worker_id(launch->trial, launch->attempt),
+                   {.assignment = {"learner", payload}, .directory = {}, .cpus = 1});
+  } else if (const auto* answer = std::get_if<AnswerReport>(&action)) {
+    engine_->answer(worker_id(answer->trial, answer->attempt), {answer->verdict, answer->checkpoint});
+  }
+}
+
+void World::check() const {
+  std::int64_t running = 0;
+  const run::CheckpointRegistry& registry = experiment_->checkpoint_registry();
+  for (const Trial& trial : experiment_->trials()) {
+    running += trial.holds_resources ? 1 : 0;
+    if (trial.ended()) {
+      ASSERT_NE(trial.worker, WorkerState::busy) << trial.id;
+      ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id;
+    }
+    if (trial.worker == WorkerState::busy) {
+      ASSERT_TRUE(trial.holds_resources) << trial.id << " runs without resources";
+      ASSERT_EQ(trial.status, TrialStatus::running) << trial.id;
+    }
+    if (trial.status == TrialStatus::error) {
+      ASSERT_FALSE(trial.error.empty()) << trial.id;
+    }
+    if (trial.latest_checkpoint) {
+      ASSERT_NO_THROW(registry.get(*trial.latest_checkpoint)) << trial.id;
+    }
+  }
+  ASSERT_LE(static_cast<double>(running), resources_.cpus);
+}
+
+}  // namespace cadre::tune

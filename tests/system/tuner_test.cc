@@ -1,0 +1,395 @@
+// The Tuner with real workers, files and kills.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "../unit/temporary_directory.h"
+#include "base/json.h"
+#include "cadre/tune.h"
+#include "scenario.h"
+#include "store/experiment_store.h"
+
+namespace cadre::system_tests {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// ---- what trials do in these tests
+
+// A line that is there as soon as this returns, whoever is killed afterwards.
+void append_line(const fs::path& path, const std::string& line) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const std::string text = line + "\n";
+  if (::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) std::abort();
+  ::close(fd);
+}
+
+// Learns by its lr; its whole state is in its checkpoints. Leaves a line in "witness" after each acknowledged report.
+void learner(const Config& config) {
+  double score = 0;
+  std::int64_t step = 0;
+  if (const auto checkpoint = tune::get_checkpoint())
+    std::ifstream(checkpoint->as_directory().path() / "state") >> step >> score;
+  const fs::path witness = tune::get_context().get_trial_dir() / "witness";
+  for (;;) {
+    ++step;
+    score += config.get<double>("lr") * (1 - score) / 10;
+    const Metrics metrics{{"score", score}, {"lr", config.get<double>("lr")}};
+    if (step % config.get<std::int64_t>("checkpoint_interval") == 0) {
+      tune::report(metrics, [&](const fs::path& directory) {
+        std::ofstream(directory / "state").precision(17);
+        std::ofstream file(directory / "state");
+        file.precision(17);
+        file << step << ' ' << score;
+      });
+    } else {
+      tune::report(metrics);
+    }
+    append_line(witness, std::to_string(step));
+  }
+}
+
+void fails_by_number(const Config&) {
+  const std::string id = tune::get_context().get_trial_id();
+  if (id == "00001") throw std::runtime_error("the data are gone");
+  tune::report({{"score", 1}});
+  if (id == "00002") ::raise(SIGSEGV);
+  if (id == "00003") ::_exit(0);
+}
+
+void speaks(const Config&) {
+  std::puts("a word on standard output");
+  std::fputs("a word on standard error\n", stderr);
+}
+
+void copies_a_directory_of_its_own(const Config& config) {
+  const fs::path own = config.get<std::string>("own");
+  tune::report({{"score", 1}}, Checkpoint::from_directory(own));
+  if (!fs::exists(own / "weights")) throw std::runtime_error("the user's directory was moved");
+  const auto committed = tune::get_checkpoint();
+  if (!committed || !fs::exists(committed->path() / "weights")) throw std::runtime_error("no checkpoint");
+}
+
+void writer_throws(const Config&) {
+  try {
+    tune::report({{"score", 1}}, [](const fs::path& directory) {
+      std::ofstream(directory / "half") << "half";
+      throw std::runtime_error("out of ideas");
+    });
+  } catch (const std::runtime_error&) {
+    tune::report({{"score", 2}});
+  }
+}
+
+void reports_from_another_thread(const Config&) {
+  std::string message;
+  std::thread([&] {
+    try {
+      tune::report({{"score", 1}});
+    } catch (const Error& error) {
+      message = error.what();
+    }
+  }).join();
+  throw std::runtime_error(message);
+}
+
+void swallows_the_stop(const Config&) {
+  for (int i = 0; i < 10; ++i) {
+    try {
+      tune::report({{"score", i}});
+    } catch (...) {
+      append_line(tune::get_context().get_trial_dir() / "swallowed", "once");
+    }
+  }
+}
+
+// ---- experiments
+
+tune::TunerOptions pbt_options(const fs::path& storage, bool synch = false) {
+  const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
+                                          .metric = "score",
+                                          .perturbation_interval = 4,
+                                          .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}},
+                                          .synch = synch};
+  return {.param_space = {{"lr", tune::uniform(0.01, 1)}, {"checkpoint_interval", 2}},
+          .tune_config = {.num_samples = 8, .scheduler = pbt, .seed = 11},
+          .run_config = {.name = "pbt",
+                         .storage_path = storage,
+                         .stop = {{"training_iteration", 40}},
+                         .checkpoint_config = {.num_to_keep = 1},
+                         .verbose = 0}};
+}
+
+tune::TunerOptions plain_options(const fs::path& storage, std::int64_t trials, tune::Space space = {}) {
+  return {.param_space = std::move(space),
+          .tune_config = {.metric = "score", .num_samples = trials},
+          .run_config = {.name = "plain", .storage_path = storage, .verbose = 0}};
+}
+
+std::vector<std::string> lines_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+// Steps in the store by trial, those that count.
+std::map<std::int64_t, std::multiset<std::int64_t>> stored_steps(const fs::path& experiment) {
+  std::map<std::int64_t, std::multiset<std::int64_t>> steps;
+  store::ExperimentStore::open(experiment)
+      .visit({.result = [&](const store::ResultRow& row) { steps[row.trial].insert(row.step); },
+              .event = [](const store::EventRow&) {},
+              .decision = [](const store::DecisionRow&) {}});
+  return steps;
+}
+
+void expect_every_witness_in_the_store(const tune::ResultGrid& results) {
+  auto stored = stored_steps(results.experiment_path());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    for (const std::string& step : lines_of(results[i].path / "witness")) {
+      auto& steps = stored[static_cast<std::int64_t>(i)];
+      const auto found = steps.find(std::stoll(step));
+      ASSERT_NE(found, steps.end()) << "trial " << i << ", step " << step;
+      steps.erase(found);
+    }
+  }
+}
+
+// What is on disk is what is listed: no half checkpoint, none too many.
+void expect_tidy_directories(const tune::ResultGrid& results) {
+  for (const tune::Result& result : results) {
+    std::set<fs::path> listed;
+    for (const auto& [checkpoint, metrics] : result.best_checkpoints) listed.insert(checkpoint.path());
+    for (const auto& entry : fs::directory_iterator(result.path)) {
+      if (!entry.is_directory()) continue;
+      EXPECT_TRUE(listed.contains(entry.path())) << entry.path();
+      EXPECT_TRUE(fs::exists(entry.path() / "state")) << entry.path();
+    }
+  }
+}
+
+template <class Error, class Act>
+std::string message_of(Act act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Tuner, APopulationLearnsAndEveryExploitFindsItsCheckpoint) {
+  const TemporaryDirectory storage;
+  tune::Tuner tuner(tune::trainable<learner>(), pbt_options(storage.path()));
+  const tune::ResultGrid results = tuner.fit();
+  ASSERT_EQ(results.size(), 8u);
+  EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
+  const std::vector<std::string> exploits = lines_of(results.experiment_path() / "pbt_global.txt");
+  EXPECT_GT(exploits.size(), 3u);
+  for (const std::string& line : exploits) {
+    const auto lr = Config(base::parse_json(line, "pbt_global.txt").items().at(5).dict()).get<double>("lr");
+    EXPECT_GE(lr, 0.01);
+    EXPECT_LE(lr, 1);
+  }
+  expect_every_witness_in_the_store(results);
+  expect_tidy_directories(results);
+}
+
+TEST(Tuner, AResultHasWhatEveryResultHas) {
+  const TemporaryDirectory storage;
+  auto options = pbt_options(storage.path());
+  options.tune_config.num_samples = 1;
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<learner>(), options).fit();
+  const std::vector<Metrics> history = results[0].metrics_history();
+  ASSERT_EQ(history.size(), 40u);
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    EXPECT_EQ(history[i].get<std::size_t>("training_iteration", 0), i + 1);
+    for (const char* key : {"timestamp", "trial_id", "date", "time_this_iter_s", "time_total_s", "pid", "hostname",
+                            "node_ip", "time_since_restore", "iterations_since_restore"})
+      EXPECT_TRUE(history[i].contains(key)) << key;
+  }
+  EXPECT_EQ(lines_of(results[0].path / "result.json").size(), 40u);
+  EXPECT_EQ(lines_of(results[0].path / "progress.csv").size(), 41u);
+}
+
+TEST(Tuner, TrialsThatFailAreToldApartAndTheOthersFinish) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results =
+      tune::Tuner(tune::trainable<fails_by_number>(), plain_options(storage.path(), 6)).fit();
+  EXPECT_EQ(results.num_errors(), 3u);
+  EXPECT_EQ(results.num_terminated(), 3u);
+  EXPECT_THAT(*results[1].error, HasSubstr("std::runtime_error: the data are gone"));
+  EXPECT_THAT(*results[2].error, HasSubstr("SIGSEGV"));
+  EXPECT_THAT(*results[3].error, HasSubstr("exited with code 0 before its training function returned"));
+  for (const std::size_t i : {1u, 2u, 3u})
+    EXPECT_EQ(content_of(results[i].path / "error.txt"), *results[i].error + "\n");
+}
+
+TEST(Tuner, AKilledExperimentGoesOnAndEndsAsOneThatNeverWas) {
+  const TemporaryDirectory storage;
+  ::setenv("CADRE_TEST_STORAGE", (storage / "killed").c_str(), 1);
+  for (int kills = 0; kills < 6; ++kills) {
+    ScenarioProcess process(kills == 0 ? "pbt begins" : "pbt goes on");
+    process.line();
+    ::usleep(
+        static_cast<useconds_t>(5'000 + 12'000 * kills));  // anywhere in the run: the outcome must not depend on it
+    ::kill(process.process(), SIGKILL);
+    process.wait();
+  }
+  tune::ResultGrid results =
+      tune::Tuner::restore(storage / "killed/pbt", tune::trainable<learner>(), pbt_options({}, true)).fit();
+  EXPECT_EQ(results.num_terminated(), 8u);
+  expect_every_witness_in_the_store(results);
+  expect_tidy_directories(results);
+
+  const tune::ResultGrid undisturbed =
+      tune::Tuner(tune::trainable<learner>(), pbt_options(storage / "undisturbed", true)).fit();
+  EXPECT_EQ(content_of(results.experiment_path() / "pbt_global.txt"),
+            content_of(undisturbed.experiment_path() / "pbt_global.txt"));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].config, undisturbed[i].config) << i;
+    EXPECT_EQ(results[i].metrics.get<double>("score"), undisturbed[i].metrics.get<double>("score")) << i;
+    EXPECT_EQ(results[i].metrics_history().size(), undisturbed[i].metrics_history().size()) << i;
+    EXPECT_EQ(lines_of(results[i].path / "progress.csv").size(), lines_of(undisturbed[i].path / "progress.csv").size());
+  }
+}
+
+int run_in_scenario(bool restore) {
+  const fs::path storage = std::getenv("CADRE_TEST_STORAGE");
+  say("begins");
+  if (restore) {
+    // The kill may have come before there was an experiment.
+    if (!tune::Tuner::can_restore(storage / "pbt")) return run_in_scenario(false);
+    tune::Tuner::restore(storage / "pbt", tune::trainable<learner>(), pbt_options({}, true)).fit();
+  } else {
+    fs::remove_all(storage);
+    tune::Tuner(tune::trainable<learner>(), pbt_options(storage, true)).fit();
+  }
+  return 0;
+}
+const bool begins = register_scenario("pbt begins", [] { return run_in_scenario(false); });
+const bool goes_on = register_scenario("pbt goes on", [] { return run_in_scenario(true); });
+
+TEST(Tuner, AnExistingExperimentIsNeverRunOver) {
+  const TemporaryDirectory storage;
+  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  const std::string before = content_of(storage / "plain/experiment.db");
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [&] { tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit(); }),
+              AllOf(HasSubstr((storage / "plain").string()), HasSubstr("exists already"), HasSubstr("restore")));
+  EXPECT_EQ(content_of(storage / "plain/experiment.db"), before);
+}
+
+TEST(Tuner, ADirectoryThatIsNoExperimentIsLeftAlone) {
+  const TemporaryDirectory storage;
+  fs::create_directory(storage / "plain");
+  std::ofstream(storage / "plain/thesis.tex") << "chapter 1";
+  EXPECT_THROW(tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit(), InvalidArgument);
+  EXPECT_EQ(content_of(storage / "plain/thesis.tex"), "chapter 1");
+}
+
+TEST(Tuner, RestoringNeedsTheExperimentItsTrainableAndItsOptions) {
+  const TemporaryDirectory storage;
+  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 2)).fit();
+  EXPECT_THROW(tune::Tuner::restore(storage / "nothing", tune::trainable<speaks>(), plain_options({}, 2)), NotFound);
+  EXPECT_THAT(message_of<InvalidArgument>([&] {
+                tune::Tuner::restore(storage / "plain", tune::trainable<learner>(), plain_options({}, 2)).fit();
+              }),
+              HasSubstr("runs the trainable \"speaks\", not \"learner\""));
+  EXPECT_THAT(message_of<InvalidArgument>([&] {
+                tune::Tuner::restore(storage / "plain", tune::trainable<speaks>(), plain_options({}, 3)).fit();
+              }),
+              HasSubstr("num_samples: it was 2, and now is 3"));
+  EXPECT_EQ(tune::Tuner::restore(storage / "plain/", tune::trainable<speaks>(), plain_options({}, 2)).fit().size(), 2u);
+}
+
+TEST(Tuner, MoreThanTheMachineHasIsRefusedBeforeAnythingRan) {
+  const TemporaryDirectory storage;
+  const auto greedy = tune::with_resources(tune::trainable<speaks>(), {.cpus = 1, .custom = {{"license", 3}}});
+  EXPECT_THAT(message_of<InvalidArgument>([&] { tune::Tuner(greedy, plain_options(storage.path(), 1)).fit(); }),
+              HasSubstr("3 license (there are 2)"));
+  EXPECT_TRUE(fs::is_empty(storage.path()));
+}
+
+TEST(Tuner, AnUnwritableStoragePathIsNamed) {
+  EXPECT_THAT(
+      message_of<StorageError>([] { tune::Tuner(tune::trainable<speaks>(), plain_options("/proc/cadre", 1)).fit(); }),
+      HasSubstr("/proc/cadre"));
+}
+
+TEST(Tuner, WhatATrialSaysIsInItsFiles) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  EXPECT_EQ(content_of(results[0].path / "stdout"), "a word on standard output\n");
+  EXPECT_EQ(content_of(results[0].path / "stderr"), "a word on standard error\n");
+}
+
+TEST(Tuner, ADirectoryOfTheUsersIsCopiedAndStays) {
+  const TemporaryDirectory storage;
+  const TemporaryDirectory own;
+  std::ofstream(own / "weights") << "1 2 3";
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<copies_a_directory_of_its_own>(),
+                                               plain_options(storage.path(), 1, {{"own", own.path().string()}}))
+                                       .fit();
+  EXPECT_EQ(results.num_errors(), 0u) << ::testing::PrintToString(results.errors());
+  EXPECT_EQ(content_of(results[0].checkpoint->path() / "weights"), "1 2 3");
+}
+
+TEST(Tuner, AWriterThatThrowsLeavesNothing) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results =
+      tune::Tuner(tune::trainable<writer_throws>(), plain_options(storage.path(), 1)).fit();
+  EXPECT_EQ(results[0].metrics.get<int>("score"), 2);
+  EXPECT_EQ(results[0].metrics.get<int>("training_iteration"), 1);
+  for (const auto& entry : fs::directory_iterator(results[0].path)) EXPECT_FALSE(entry.is_directory()) << entry.path();
+}
+
+TEST(Tuner, ReportBelongsToTheFunctionsThread) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results =
+      tune::Tuner(tune::trainable<reports_from_another_thread>(), plain_options(storage.path(), 1)).fit();
+  EXPECT_THAT(*results[0].error, HasSubstr("another thread"));
+}
+
+TEST(Tuner, AStopThatIsSwallowedComesAgainAndCountsOnce) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 1);
+  options.run_config.stop = {{"training_iteration", 3}};
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<swallows_the_stop>(), options).fit();
+  EXPECT_EQ(results[0].status, tune::TrialStatus::terminated);
+  EXPECT_EQ(results[0].metrics_history().size(), 3u);
+  EXPECT_EQ(lines_of(results[0].path / "swallowed").size(), 8u);
+}
+
+TEST(Tuner, TwoExperimentsOneAfterTheOtherInOneProcess) {
+  const TemporaryDirectory storage;
+  for (const char* name : {"first", "second"}) {
+    auto options = plain_options(storage.path(), 3);
+    options.run_config.name = name;
+    EXPECT_EQ(tune::Tuner(tune::trainable<speaks>(), options).fit().num_terminated(), 3u);
+  }
+}
+
+TEST(Tuner, WithoutANameTheExperimentIsNamedByItsFunctionAndTheTime) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 1);
+  options.run_config.name.clear();
+  const fs::path first = tune::Tuner(tune::trainable<speaks>(), options).fit().experiment_path();
+  const fs::path second = tune::Tuner(tune::trainable<speaks>(), options).fit().experiment_path();
+  EXPECT_THAT(first.filename().string(), StartsWith("speaks_20"));
+  EXPECT_NE(first, second);
+}
+
+}  // namespace
+}  // namespace cadre::system_tests

@@ -1,0 +1,270 @@
+#include "channel/codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "channel/frame.h"
+
+namespace cadre::channel {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::span<const std::byte> body(const Bytes& frame) { return std::span(frame).subspan(frame_header_bytes); }
+
+template <class T>
+Bytes encoded(const T& message) {
+  Bytes frame;
+  encode(message, frame);
+  return frame;
+}
+
+Value round_trip(const Value& value) { return decode_assignment(body(encoded(Assignment{"entry", value}))).payload; }
+
+Value nested(int levels) {
+  Value value = 1;
+  for (int i = 0; i < levels; ++i) value = i % 2 == 0 ? list(value) : Value(Dict{{"in", value}});
+  return value;
+}
+
+Value all_kinds() {
+  return {{"null", {}},
+          {"bool", true},
+          {"integer", 7},
+          {"double", 0.1},
+          {"text", "two\nlines"},
+          {"empty text", ""},
+          {"list", list(1, 2.5, "three", list())},
+          {"dict", {{"a", 1}, {"b", {{"c", list(Value(), false)}}}}},
+          {"empty dict", Value(Dict{})},
+          {"reference", Reference{"object", "17"}},
+          {"", "an empty key"}};
+}
+
+template <class Error, class Call>
+std::string message_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(ChannelCodec, EveryKindOfValueComesBackEqual) {
+  EXPECT_EQ(round_trip(all_kinds()), all_kinds());
+  for (const Value& value :
+       {Value(), Value(false), Value(0), Value(-0.0), Value(""), list(), Value(Dict{}), Value(Reference{"kind", ""})}) {
+    EXPECT_EQ(round_trip(value), value) << to_json(value);
+  }
+}
+
+TEST(ChannelCodec, TextKeepsEveryByte) {
+  std::string text;
+  for (int byte = 0; byte < 256; ++byte) text.push_back(static_cast<char>(byte));
+  EXPECT_EQ(round_trip(text).get<std::string>(), text);
+  EXPECT_EQ(round_trip(Value(Dict{{text, text}})).dict().at(0).first, text);
+}
+
+TEST(ChannelCodec, IntegersKeepAll64Bits) {
+  for (const std::int64_t value : {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(),
+                                   (std::int64_t{1} << 53) + 1, std::int64_t{-1}}) {
+    EXPECT_EQ(round_trip(value).get<std::int64_t>(), value);
+  }
+}
+
+TEST(ChannelCodec, DoublesKeepTheirBitsAlsoOfNaN) {
+  for (const std::uint64_t bits :
+       {std::uint64_t{0x7ff8000000000000}, std::uint64_t{0xfff8000000000001}, std::uint64_t{0x7ff0000000000000},
+        std::uint64_t{0xfff0000000000000}, std::uint64_t{0x8000000000000000}, std::uint64_t{0x0000000000000001},
+        std::uint64_t{0x7fefffffffffffff}}) {
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(round_trip(std::bit_cast<double>(bits)).get<double>()), bits);
+  }
+}
+
+TEST(ChannelCodec, MessagesOfAWorkerComeBackEqual) {
+  const Report report{std::int64_t{1} << 40, Metrics{{"loss", 0.5}, {"nested", {{"a", list(1, 2)}}}}, "checkpoint"};
+  const auto back = std::get<Report>(decode_message(body(encoded(report))));
+  EXPECT_EQ(back.step, report.step);
+  EXPECT_EQ(back.metrics, report.metrics);
+  EXPECT_EQ(back.checkpoint, report.checkpoint);
+  EXPECT_TRUE(std::holds_alternative<Finished>(decode_message(body(encoded(Finished{})))));
+  EXPECT_EQ(std::get<Failed>(decode_message(body(encoded(Failed{"why"})))).message, "why");
+}
+
+TEST(ChannelCodec, AnswersComeBackEqual) {
+  const Answer stop = decode_answer(body(encoded(Answer{Verdict::stop, ""})));
+  EXPECT_EQ(stop.verdict, Verdict::stop);
+  EXPECT_EQ(stop.checkpoint, "");
+  const Answer go_on = decode_answer(body(encoded(Answer{Verdict::go_on, "/a/b"})));
+  EXPECT_EQ(go_on.verdict, Verdict::go_on);
+  EXPECT_EQ(go_on.checkpoint, "/a/b");
+}
+
+TEST(ChannelCodec, AMessageOfManySegmentsComesBackEqual) {
+  Dict entries;
+  for (int i = 0; i < 20'000; ++i) entries.emplace_back("key " + std::to_string(i), std::string(100, 'x'));
+  EXPECT_EQ(round_trip(Value(entries)), Value(entries));
+}
+
+TEST(ChannelCodec, ValuesNestTo64LevelsAndNoDeeper) {
+  EXPECT_EQ(round_trip(nested(max_depth)), nested(max_depth));
+  EXPECT_THAT(message_of<InvalidArgument>([] { encoded(Assignment{"entry", nested(max_depth + 1)}); }),
+              HasSubstr("nested deeper than 64"));
+  // A metric is a level deeper than its value.
+  EXPECT_NO_THROW(encoded(Report{1, Metrics{{"a", nested(max_depth - 1)}}, ""}));
+  EXPECT_THROW(encoded(Report{1, Metrics{{"a", nested(max_depth)}}, ""}), InvalidArgument);
+}
+
+TEST(ChannelCodec, MessagesGrowTo64MiBAndNoFurther) {
+  const std::string most(max_message_bytes - 200, 'x');
+  EXPECT_EQ(round_trip(most), Value(most));
+  EXPECT_THAT(message_of<InvalidArgument>([] { encoded(Assignment{"entry", std::string(max_message_bytes, 'x')}); }),
+              HasSubstr("over the limit of 67108864; keep large data in files"));
+}
+
+TEST(ChannelCodec, TheWrongKindOfMessageIsRefused) {
+  EXPECT_THAT(message_of<ProtocolError>([] { decode_answer(body(encoded(Assignment{"entry", 1}))); }),
+              HasSubstr("no answer"));
+  EXPECT_THAT(message_of<ProtocolError>([] { decode_assignment(body(encoded(Answer{}))); }),
+              HasSubstr("no assignment"));
+}
+
+TEST(ChannelCodec, AnotherVersionIsRefusedByItsNumber) {
+  Bytes frame = encoded(Finished{});
+  constexpr std::size_t version_at = frame_header_bytes + 8 + 8;  // segment table, root pointer
+  ASSERT_EQ(frame[version_at], std::byte{1});
+  frame[version_at] = std::byte{2};
+  EXPECT_THAT(message_of<ProtocolError>([&] { decode_message(body(frame)); }),
+              HasSubstr("protocol version 2; this program speaks version 1"));
+}
+
+// Pointers of a message may be forged to share a target: a small message that unfolds without end.
+TEST(ChannelCodec, AListThatContainsItselfIsRefused) {
+  Bytes frame = encoded(Assignment{"", list(list(1))});
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    Bytes forged = frame;
+    const std::size_t word = 2 + random() % (forged.size() / 8 - 2);
+    const std::size_t from = 2 + random() % (forged.size() / 8 - 2);
+    std::memcpy(forged.data() + word * 8, frame.data() + from * 8, 8);
+    forged[word * 8] = static_cast<std::byte>(random());
+    try {
+      decode_assignment(body(forged));
+    } catch (const ProtocolError&) {
+    }
+  }
+}
+
+Report report_of_all_kinds() { return {3, Metrics(all_kinds().dict()), "checkpoint"}; }
+
+TEST(ChannelCodec, EveryTruncationIsAnErrorOrEqual) {
+  const Bytes frame = encoded(report_of_all_kinds());
+  for (std::size_t size = 0; size < body(frame).size(); ++size) {
+    const Bytes cut(body(frame).begin(), body(frame).begin() + static_cast<std::ptrdiff_t>(size));  // exact, for asan
+    EXPECT_THROW(decode_message(cut), ProtocolError) << size;
+  }
+}
+
+TEST(ChannelCodec, EveryFlippedBitIsReadWithoutHarmOrRefused) {
+  const Bytes frame = encoded(report_of_all_kinds());
+  Bytes flipped(body(frame).begin(), body(frame).end());
+  for (std::size_t bit = 0; bit < flipped.size() * 8; ++bit) {
+    flipped[bit / 8] ^= std::byte{1} << bit % 8;
+    try {
+      decode_message(flipped);
+    } catch (const ProtocolError&) {
+    }
+    flipped[bit / 8] ^= std::byte{1} << bit % 8;
+  }
+  EXPECT_EQ(std::get<Report>(decode_message(flipped)).metrics, report_of_all_kinds().metrics);
+}
+
+TEST(ChannelCodec, RandomBytesAreReadWithoutHarmOrRefused) {
+  const Bytes frame = encoded(report_of_all_kinds());
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 20'000; ++i) {
+    Bytes damaged(body(frame).begin(), body(frame).end());
+    for (std::uint64_t flips = 1 + random() % 16; flips > 0; --flips) {
+      damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+    }
+    try {
+      decode_message(damaged);
+    } catch (const ProtocolError&) {
+    }
+  }
+}
+
+TEST(ChannelCodec, UnalignedBytesAreRead) {
+  const Bytes frame = encoded(report_of_all_kinds());
+  Bytes shifted(frame.size() + 1);
+  std::memcpy(shifted.data() + 1, body(frame).data(), body(frame).size());
+  const auto back = decode_message(std::span(shifted).subspan(1, body(frame).size()));
+  EXPECT_EQ(std::get<Report>(back).metrics, report_of_all_kinds().metrics);
+}
+
+// ---- frames
+
+void feed(FrameReader& reader, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto space = reader.space();
+    const std::size_t size = std::min(space.size(), bytes.size());
+    std::memcpy(space.data(), bytes.data(), size);
+    reader.received(size);
+    bytes = bytes.subspan(size);
+  }
+}
+
+TEST(ChannelFrame, MessagesComeWholeHoweverTheyAreCut) {
+  Bytes stream;
+  for (int i = 0; i < 50; ++i) {
+    const Bytes frame = encoded(Failed{std::string(static_cast<std::size_t>(i * i * 17), 'x')});
+    stream.insert(stream.end(), frame.begin(), frame.end());
+  }
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{4096}, stream.size()}) {
+    FrameReader reader;
+    std::size_t found = 0;
+    for (std::size_t at = 0; at < stream.size(); at += piece) {
+      feed(reader, std::span(stream).subspan(at, std::min(piece, stream.size() - at)));
+      for (auto next = reader.next(); next; next = reader.next(), ++found) {
+        EXPECT_EQ(std::get<Failed>(decode_message(*next)).message.size(), found * found * 17);
+      }
+    }
+    EXPECT_EQ(found, 50U);
+    EXPECT_FALSE(reader.partial());
+  }
+}
+
+TEST(ChannelFrame, WhatDoesNotStartWithTheMarkIsRefused) {
+  FrameReader reader;
+  const std::string text = "hello, controller";
+  feed(reader, std::as_bytes(std::span(text)));
+  EXPECT_THAT(message_of<ProtocolError>([&] { reader.next(); }), HasSubstr("does not start with the mark of one"));
+}
+
+TEST(ChannelFrame, ALengthOverTheLimitIsRefusedBeforeItArrives) {
+  for (const std::uint32_t length : {std::uint32_t{max_message_bytes} + 8, ~std::uint32_t{0}, std::uint32_t{12}}) {
+    const std::uint32_t header[2] = {frame_magic, length};
+    FrameReader reader;
+    feed(reader, std::as_bytes(std::span(header)));
+    EXPECT_THAT(message_of<ProtocolError>([&] { reader.next(); }),
+                HasSubstr("claims to have " + std::to_string(length)));
+  }
+}
+
+TEST(ChannelFrame, MemoryGrowsWithWhatArrivesNotWithWhatIsPromised) {
+  const std::uint32_t header[2] = {frame_magic, std::uint32_t{max_message_bytes}};
+  FrameReader reader;
+  feed(reader, std::as_bytes(std::span(header)));
+  EXPECT_FALSE(reader.next());
+  EXPECT_LE(reader.space().size(), std::size_t{64} << 10);
+}
+
+}  // namespace
+}  // namespace cadre::channel

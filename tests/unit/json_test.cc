@@ -1,0 +1,89 @@
+#include "base/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace cadre::base {
+namespace {
+
+std::string python_float(double value) {
+  std::string text;
+  append_python_float(text, value);
+  return text;
+}
+
+// What Python 3.11 prints for repr() of these.
+TEST(Json, FloatsAreWrittenAsPythonWritesThem) {
+  EXPECT_EQ(python_float(0.1), "0.1");
+  EXPECT_EQ(python_float(1e-5), "1e-05");
+  EXPECT_EQ(python_float(0.0001), "0.0001");
+  EXPECT_EQ(python_float(100), "100.0");
+  EXPECT_EQ(python_float(1e15), "1000000000000000.0");
+  EXPECT_EQ(python_float(1e16), "1e+16");
+  EXPECT_EQ(python_float(1.0 / 3), "0.3333333333333333");
+  EXPECT_EQ(python_float(-0.0), "-0.0");
+  EXPECT_EQ(python_float(5e-324), "5e-324");
+  EXPECT_EQ(python_float(-123456.789), "-123456.789");
+}
+
+TEST(Json, AnyDoubleReadsBackAsTheSameBits) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100'000; ++i) {
+    const auto value = std::bit_cast<double>(random());
+    if (!std::isfinite(value)) continue;
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(parse_json(python_float(value), "test").get<double>()),
+              std::bit_cast<std::uint64_t>(value))
+        << python_float(value);
+  }
+}
+
+TEST(Json, EveryKindOfValueSurvives) {
+  const Value value =
+      Dict{{"null", {}},
+           {"bools", list(true, false)},
+           {"integers", list(std::numeric_limits<std::int64_t>::min(), 0, std::numeric_limits<std::int64_t>::max())},
+           {"doubles", list(1.5, std::nan(""), -std::numeric_limits<double>::infinity(), 3.0)},
+           {"text", "tab\t quote\" back\\slash \x01 \xc3\xa9 \xf0\x9f\x98\x80"},
+           {"nested", {{"empty list", List{}}, {"empty dict", Dict{}}}},
+           {"reference", Reference{"checkpoint", "/a/b"}}};
+  EXPECT_EQ(parse_json(to_json(value), "test"), value);
+}
+
+TEST(Json, ALineLooksAsJsonDumpsWritesIt) {
+  EXPECT_EQ(to_json(Value{{"a", 1}, {"b", list(1.0, "x\xc3\xa9\n")}, {"c", Dict{}}}),
+            R"({"a": 1, "b": [1.0, "x\u00e9\n"], "c": {}})");
+}
+
+TEST(Json, ThePrettyFormSortsItsKeys) {
+  EXPECT_EQ(to_pretty_json(Dict{{"b", 1}, {"a", list(1, 2)}, {"c", Dict{}}, {"d", List{}}}),
+            "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": 1,\n  \"c\": {},\n  \"d\": []\n}");
+}
+
+TEST(Json, TextThatIsNoJsonIsRefusedWithItsPlace) {
+  for (const char* text : {"", "{", "{\"a\": }", "[1, 2", "nul", "{\"a\": 1} x", "99999999999999999999"}) {
+    try {
+      parse_json(text, "some file");
+      FAIL() << text;
+    } catch (const StorageError& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("some file, offset")) << text;
+    }
+  }
+}
+
+TEST(Json, DeepNestingIsRefusedNotFollowed) {
+  EXPECT_THROW(parse_json(std::string(100'000, '['), "test"), StorageError);
+}
+
+TEST(Json, EveryCutOfATextIsRefused) {
+  const std::string whole = to_json(Value{{"a", list(1, 2.5, "text")}, {"b", {{"c", true}}}});
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    EXPECT_THROW(parse_json(whole.substr(0, length), "test"), StorageError) << length;
+}
+
+}  // namespace
+}  // namespace cadre::base

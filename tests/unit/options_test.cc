@@ -1,0 +1,147 @@
+#include "tune/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cadre/error.h"
+
+namespace cadre::tune {
+namespace {
+
+using ::testing::HasSubstr;
+
+void train_for_options(const Config&) {}
+
+PopulationBasedTraining good_pbt() {
+  return {.time_attr = "training_iteration",
+          .metric = "accuracy",
+          .perturbation_interval = 5,
+          .hyperparam_mutations = {{"lr", uniform(0, 1)}}};
+}
+
+TunerOptions good_options() {
+  return {.param_space = {{"lr", uniform(0, 1)}, {"model", {{"width", randint(1, 9)}}}},
+          .tune_config = {.num_samples = 4, .scheduler = good_pbt()},
+          .run_config = {.name = "good", .stop = {{"accuracy", 0.9}}}};
+}
+
+// What is said about the options after a change.
+template <class Change>
+std::string fault_after(Change change) {
+  TunerOptions options = good_options();
+  auto& pbt = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  change(options, pbt);
+  try {
+    check_options(trainable<train_for_options>(), resolve(options));
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Options, GoodOnesPass) {
+  EXPECT_EQ(fault_after([](auto&, auto&) {}), "");
+}
+
+TEST(Options, ABadDomainIsNamedWithItsKey) {
+  const std::string fault = fault_after([](auto& options, auto&) {
+    options.param_space = {{"lr", uniform(1, 0)}, {"model", {{"width", randint(4, 4)}}}, {"act", choice(List{})}};
+  });
+  EXPECT_THAT(fault, HasSubstr("\"lr\": uniform(1.0, 0.0)"));
+  EXPECT_THAT(fault, HasSubstr("\"model\" > \"width\": randint(4, 4)"));
+  EXPECT_THAT(fault, HasSubstr("\"act\": choice([])"));
+}
+
+TEST(Options, KeysMustBeUniqueAndPlain) {
+  const std::string fault =
+      fault_after([](auto& options, auto&) { options.param_space = {{"lr", 1}, {"lr", 2}, {"a/b", 3}, {"", 4}}; });
+  EXPECT_THAT(fault, HasSubstr("\"lr\": the key is there twice"));
+  EXPECT_THAT(fault, HasSubstr("\"a/b\""));
+  EXPECT_THAT(fault, HasSubstr("\"\""));
+}
+
+TEST(Options, AnUnknownMutationKeyIsNamedWithThoseThatExist) {
+  const std::string fault = fault_after([](auto&, auto& pbt) { pbt.hyperparam_mutations = {{"lrr", uniform(0, 1)}}; });
+  EXPECT_THAT(fault, HasSubstr("\"lrr\": param_space has no such key; it has: lr, model"));
+}
+
+TEST(Options, MutationsMustFitTheShapeOfTheSpace) {
+  EXPECT_THAT(fault_after([](auto&, auto& pbt) { pbt.hyperparam_mutations = {{"model", {1, 2}}}; }),
+              HasSubstr("mutate its keys"));
+  EXPECT_THAT(fault_after([](auto&, auto& pbt) { pbt.hyperparam_mutations = {{"lr", {{"x", {1, 2}}}}}; }),
+              HasSubstr("nested search space"));
+  EXPECT_THAT(fault_after([](auto&, auto& pbt) { pbt.hyperparam_mutations = {{"model", {{"height", {1, 2}}}}}; }),
+              HasSubstr("it has: width"));
+}
+
+TEST(Options, ARealDomainForAnIntegerMustHoldOne) {
+  EXPECT_THAT(fault_after([](auto& options, auto& pbt) {
+                options.param_space = {{"n", 5}};
+                pbt.hyperparam_mutations = {{"n", uniform(0.3, 0.4)}};
+              }),
+              HasSubstr("uniform(0.3, 0.4) holds no integer"));
+}
+
+TEST(Options, EveryPbtSettingIsChecked) {
+  const auto fault = [](auto change) { return fault_after([&](auto&, auto& pbt) { change(pbt); }); };
+  EXPECT_THAT(fault([](auto& pbt) { pbt.time_attr = ""; }), HasSubstr("time_attr"));
+  EXPECT_THAT(fault([](auto& pbt) { pbt.metric = ""; }), HasSubstr("name the metric"));
+  EXPECT_THAT(fault([](auto& pbt) { pbt.perturbation_interval = 0; }), HasSubstr("perturbation_interval: it is 0"));
+  EXPECT_THAT(fault([](auto& pbt) { pbt.perturbation_interval = std::nan(""); }), HasSubstr("perturbation_interval"));
+  EXPECT_THAT(fault([](auto& pbt) { pbt.burn_in_period = -1; }), HasSubstr("burn_in_period: it is -1"));
+  EXPECT_THAT(fault([](auto& pbt) { pbt.quantile_fraction = 0.6; }), HasSubstr("quantile_fraction: it is 0.6"));
+  EXPECT_THAT(fault([](auto& pbt) { pbt.resample_probability = 2; }), HasSubstr("resample_probability: it is 2"));
+  EXPECT_THAT(fault([](auto& pbt) { pbt.perturbation_factors = {1.2, 0}; }), HasSubstr("perturbation_factors"));
+  EXPECT_THAT(fault([](auto& pbt) { pbt.hyperparam_mutations = {}; }), HasSubstr("at least one key"));
+}
+
+TEST(Options, TwoDifferentMetricsAreRefusedAndOneIsEnough) {
+  EXPECT_THAT(fault_after([](auto& options, auto&) { options.tune_config.metric = "loss"; }),
+              HasSubstr("it is \"accuracy\", but the TuneConfig's metric is \"loss\""));
+  EXPECT_EQ(fault_after([](auto& options, auto& pbt) {
+              pbt.metric = "";
+              options.tune_config.metric = "accuracy";
+            }),
+            "");
+}
+
+TEST(Options, CountsNamesAndThresholdsAreChecked) {
+  const auto fault = [](auto change) { return fault_after([&](auto& options, auto&) { change(options); }); };
+  EXPECT_THAT(fault([](auto& o) { o.tune_config.num_samples = 0; }), HasSubstr("num_samples: it is 0"));
+  EXPECT_THAT(fault([](auto& o) { o.tune_config.max_concurrent_trials = -1; }), HasSubstr("max_concurrent_trials"));
+  EXPECT_THAT(fault([](auto& o) { o.run_config.checkpoint_config.num_to_keep = 0; }),
+              HasSubstr("num_to_keep: it is 0"));
+  EXPECT_THAT(fault([](auto& o) { o.run_config.name = "../x"; }), HasSubstr("\"../x\" cannot name a directory"));
+  EXPECT_THAT(fault([](auto& o) { o.run_config.stop = {{"loss", std::nan("")}}; }), HasSubstr("NaN"));
+}
+
+TEST(Options, ResourcesMustBePossible) {
+  for (const Resources& bad : {Resources{.cpus = -1}, Resources{.cpus = std::nan("")}, Resources{.cpus = 0}})
+    EXPECT_THROW(check_options(with_resources(trainable<train_for_options>(), bad), good_options()), InvalidArgument);
+}
+
+TEST(Options, AllFaultsComeInOneMessage) {
+  const std::string fault = fault_after([](auto& options, auto& pbt) {
+    options.tune_config.num_samples = 0;
+    pbt.quantile_fraction = 7;
+  });
+  EXPECT_THAT(fault, HasSubstr("num_samples"));
+  EXPECT_THAT(fault, HasSubstr("quantile_fraction"));
+}
+
+TEST(Options, ATrainableThatIsNotRegisteredIsRefused) {
+  EXPECT_THROW(check_options(Trainable{"nobody"}, good_options()), InvalidArgument);
+}
+
+TEST(Options, TheDescriptionTellsExperimentsApart) {
+  const Trainable function = trainable<train_for_options>();
+  TunerOptions other = good_options();
+  std::get<PopulationBasedTraining>(other.tune_config.scheduler).perturbation_interval = 6;
+  EXPECT_EQ(describe(function, good_options()), describe(function, good_options()));
+  EXPECT_FALSE(describe(function, good_options()) == describe(function, other));
+}
+
+}  // namespace
+}  // namespace cadre::tune

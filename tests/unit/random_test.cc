@@ -1,0 +1,63 @@
+#include "base/random.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace cadre::base {
+namespace {
+
+using Block = std::array<std::uint32_t, 4>;
+
+// The known answers that come with the authors' Random123 1.09.
+TEST(Philox, GivesThePublishedAnswers) {
+  constexpr std::uint32_t ones = 0xffffffff;
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({ones, ones, ones, ones}, {ones, ones}), (Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(RandomStream, TrialsPurposesAndSeedsDoNotShareNumbers) {
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    for (std::uint32_t trial = 0; trial < 10; ++trial) {
+      for (const Purpose purpose : {Purpose::search_space, Purpose::exploit, Purpose::explore}) {
+        RandomStream stream(seed, trial, purpose);
+        for (int i = 0; i < 10; ++i) EXPECT_TRUE(seen.insert(stream.bits()).second);
+      }
+    }
+  }
+}
+
+TEST(RandomStream, APositionCanBeTakenUpAgain) {
+  RandomStream stream(1, 2, Purpose::explore);
+  stream.bits();
+  stream.bits();
+  RandomStream later(1, 2, Purpose::explore, 2);
+  EXPECT_EQ(stream.bits(), later.bits());
+}
+
+TEST(RandomStream, UniformNumbersFillTheUnitInterval) {
+  RandomStream stream(5, 0, Purpose::search_space);
+  double sum = 0;
+  constexpr int count = 100'000;
+  for (int i = 0; i < count; ++i) {
+    const double value = stream.uniform();
+    ASSERT_GE(value, 0);
+    ASSERT_LT(value, 1);
+    sum += value;
+  }
+  EXPECT_NEAR(sum / count, 0.5, 0.005);
+}
+
+TEST(RandomStream, BelowReachesEveryNumberAboutEquallyOften) {
+  RandomStream stream(5, 1, Purpose::exploit);
+  std::vector<int> counts(7);
+  for (int i = 0; i < 70'000; ++i) ++counts[stream.below(7)];
+  for (const int count : counts) EXPECT_NEAR(count, 10'000, 500);
+}
+
+}  // namespace
+}  // namespace cadre::base

@@ -1,0 +1,44 @@
+#include "run/resource_ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace cadre::run {
+namespace {
+
+TEST(ResourceLedger, GivesWhatIsThereAndNoMore) {
+  ResourceLedger ledger({.cpus = 2, .custom = {{"license", 1}}});
+  EXPECT_TRUE(ledger.acquire({.cpus = 1, .custom = {{"license", 1}}}));
+  EXPECT_FALSE(ledger.acquire({.cpus = 1, .custom = {{"license", 1}}}));
+  EXPECT_TRUE(ledger.acquire({.cpus = 1}));
+  EXPECT_FALSE(ledger.acquire({.cpus = 0.0001}));
+  ledger.release({.cpus = 1});
+  EXPECT_TRUE(ledger.acquire({.cpus = 1}));
+}
+
+TEST(ResourceLedger, TenTenthsAreOne) {
+  ResourceLedger ledger({.cpus = 1});
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(ledger.acquire({.cpus = 0.1})) << i;
+  EXPECT_FALSE(ledger.acquire({.cpus = 0.1}));
+}
+
+TEST(ResourceLedger, NothingIsTakenWhenOneAmountIsMissing) {
+  ResourceLedger ledger({.cpus = 2, .gpus = 0});
+  EXPECT_FALSE(ledger.acquire({.cpus = 2, .gpus = 1}));
+  EXPECT_TRUE(ledger.acquire({.cpus = 2}));
+}
+
+TEST(ResourceLedger, AShortageNamesTheResource) {
+  const ResourceLedger ledger({.cpus = 2});
+  EXPECT_EQ(ledger.shortage({.cpus = 2}), "");
+  EXPECT_EQ(ledger.shortage({.cpus = 1, .gpus = 1}), "1 gpus (there are 0)");
+  EXPECT_EQ(ledger.shortage({.cpus = 1, .custom = {{"license", 0.5}}}), "0.5 license (there are 0)");
+}
+
+TEST(ResourceLedger, UsageIsForPeople) {
+  ResourceLedger ledger({.cpus = 2, .custom = {{"license", 3}}});
+  ledger.acquire({.cpus = 0.5, .custom = {{"license", 2}}});
+  EXPECT_EQ(ledger.usage(), "0.5/2 CPUs, 0/0 GPUs, 2/3 license");
+}
+
+}  // namespace
+}  // namespace cadre::run

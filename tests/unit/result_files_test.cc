@@ -1,0 +1,104 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "temporary_directory.h"
+#include "tune/loggers/pbt_log.h"
+#include "tune/loggers/progress_csv.h"
+#include "tune/loggers/trial_files.h"
+
+namespace cadre::tune {
+namespace {
+
+TEST(Flatten, NestedKeysFollowTheOthersAndListsStay) {
+  const Dict flat = flatten({{"a", {{"b", 1}, {"c", {{"d", 2}}}}}, {"x", 3}, {"list", list(1)}, {"empty", Dict{}}});
+  std::string keys;
+  for (const auto& [key, value] : flat) keys += key + " ";
+  EXPECT_EQ(keys, "x list a/b a/c/d ");
+}
+
+TEST(ProgressCsv, WritesValuesAsPythonsCsvDoes) {
+  const TemporaryDirectory directory;
+  ProgressCsv csv(directory / "progress.csv");
+  csv.add({{"loss", 1.0},
+           {"txt", "he,\"y"},
+           {"n", 1},
+           {"done", false},
+           {"lst", list(1, 2)},
+           {"none", {}},
+           {"nan", std::nan("")}});
+  csv.flush();
+  EXPECT_EQ(content_of(directory / "progress.csv"),
+            "loss,txt,n,done,lst,none,nan\n1.0,\"he,\"\"y\",1,False,\"[1, 2]\",,nan\n");
+}
+
+TEST(ProgressCsv, AMetricThatComesLaterWidensEarlierRows) {
+  const TemporaryDirectory directory;
+  ProgressCsv csv(directory / "progress.csv");
+  csv.add({{"a", 1}, {"text", "two\nlines"}});
+  csv.flush();
+  csv.add({{"a", 2}, {"b", 3}, {"text", "x"}});
+  csv.add({{"b", 4}, {"c", 5}});
+  csv.flush();
+  EXPECT_EQ(content_of(directory / "progress.csv"), "a,text,b,c\n1,\"two\nlines\",,\n2,x,3,\n,,4,5\n");
+}
+
+TEST(ProgressCsv, AnExistingFileIsWrittenAnew) {
+  const TemporaryDirectory directory;
+  base::replace_file(directory / "progress.csv", "old\n1\n");
+  ProgressCsv csv(directory / "progress.csv");
+  csv.add({{"new", 2}});
+  csv.flush();
+  EXPECT_EQ(content_of(directory / "progress.csv"), "new\n2\n");
+}
+
+TEST(TrialFiles, AResultIsALineOfJsonWithItsConfig) {
+  const TemporaryDirectory directory;
+  TrialFiles files(directory.path());
+  files.add({.trial = 0,
+             .metrics = {{"loss", 0.5}},
+             .checkpoint_dir_name = "checkpoint_000000",
+             .done = true,
+             .config = {{"lr", 0.1}}});
+  files.flush();
+  EXPECT_EQ(
+      content_of(directory / "result.json"),
+      "{\"loss\": 0.5, \"checkpoint_dir_name\": \"checkpoint_000000\", \"done\": true, \"config\": {\"lr\": 0.1}}\n");
+  EXPECT_EQ(content_of(directory / "progress.csv"), "loss,checkpoint_dir_name,done\n0.5,checkpoint_000000,True\n");
+}
+
+Trial trial(TrialIndex index, std::string tag) {
+  Trial made;
+  made.index = index;
+  made.id = "0000" + std::to_string(index);
+  made.tag = std::move(tag);
+  return made;
+}
+
+TEST(PbtLog, APolicyIsTheHistoryThatLedToTheTrial) {
+  const TemporaryDirectory directory;
+  PbtLog log(directory.path());
+  const auto exploit = [&](TrialIndex target, TrialIndex donor, std::int64_t iteration) {
+    log.add({.target = target,
+             .donor = donor,
+             .target_iteration = 4,
+             .donor_iteration = iteration,
+             .donor_config = {{"lr", 0.2}},
+             .new_config = {{"lr", 0.24}},
+             .policy_files = true},
+            trial(target, std::to_string(target)), trial(donor, std::to_string(donor)));
+  };
+  exploit(0, 3, 5);
+  exploit(1, 0, 10);
+  exploit(0, 2, 15);  // 2 has no history: what led to 0 before is over
+  const std::string first = "[\"0\", \"3\", 4, 5, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";
+  const std::string second = "[\"1\", \"0\", 4, 10, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";
+  const std::string third = "[\"0\", \"2\", 4, 15, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";
+  EXPECT_EQ(content_of(directory / "pbt_global.txt"), first + second + third);
+  EXPECT_EQ(content_of(directory / "pbt_policy_00001.txt"), first + second);
+  EXPECT_EQ(content_of(directory / "pbt_policy_00000.txt"), third);
+}
+
+}  // namespace
+}  // namespace cadre::tune

@@ -1,0 +1,56 @@
+#include "cadre/tune/result.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cadre/error.h"
+
+namespace cadre::tune {
+namespace {
+
+Result result(std::string id, Metrics metrics, TrialStatus status = TrialStatus::terminated) {
+  return {.trial_id = std::move(id),
+          .status = status,
+          .config = {},
+          .metrics = std::move(metrics),
+          .checkpoint = {},
+          .best_checkpoints = {},
+          .path = {},
+          .error = {}};
+}
+
+TEST(ResultGrid, TheBestIsFoundAmongFiniteNumbers) {
+  const ResultGrid grid("x",
+                        {result("0", {{"a", std::nan("")}}), result("1", {{"a", 2}}), result("2", {{"a", 2.0}}),
+                         result("3", {}), result("4", {{"a", INFINITY}}), result("5", {{"a", 1}})},
+                        "a", Mode::max);
+  EXPECT_EQ(grid.get_best_result().trial_id, "1");
+  EXPECT_EQ(grid.get_best_result("a", Mode::min).trial_id, "5");
+}
+
+TEST(ResultGrid, WithoutAMetricOrAnyNumberItSaysSo) {
+  EXPECT_THROW(ResultGrid("x", {result("0", {{"a", 1}})}, "", Mode::max).get_best_result(), InvalidArgument);
+  EXPECT_THROW(ResultGrid("x", {result("0", {})}, "a", Mode::max).get_best_result(), NotFound);
+}
+
+TEST(ResultGrid, ErrorsNameTheirTrial) {
+  Result failed = result("00007", {}, TrialStatus::error);
+  failed.error = "boom";
+  const ResultGrid grid("x", {result("0", {}), failed}, "", Mode::max);
+  EXPECT_EQ(grid.errors(), std::vector<std::string>{"trial 00007: boom"});
+  EXPECT_EQ(grid.num_errors(), 1u);
+  EXPECT_EQ(grid.num_terminated(), 1u);
+}
+
+TEST(Result, TheBestCheckpointIsTheOneWithTheBestMetric) {
+  Result trial = result("0", {});
+  trial.best_checkpoints = {{Checkpoint::from_directory("a"), {{"loss", 0.3}}},
+                            {Checkpoint::from_directory("b"), {{"loss", 0.1}}},
+                            {Checkpoint::from_directory("c"), {}}};
+  EXPECT_EQ(trial.get_best_checkpoint("loss", Mode::min).path(), "b");
+  EXPECT_THROW(static_cast<void>(trial.get_best_checkpoint("nothing", Mode::min)), NotFound);
+}
+
+}  // namespace
+}  // namespace cadre::tune
