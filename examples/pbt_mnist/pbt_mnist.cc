@@ -99,7 +99,7 @@ struct Flags {
   std::uint64_t seed = 0;
   bool synch = false;
   std::string data_dir = "data/mnist";
-  std::string storage_path;
+  std::string storage_path = "results";
   std::string name = "pbt_mnist";
   bool restore = false;
   double cpus_per_trial = 1;
@@ -112,7 +112,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--seed", flags.seed, "of all random choices");
   app.add_flag("--synch", flags.synch, "trials wait for each other every 5 iterations");
   app.add_option("--data-dir", flags.data_dir, "folder with the four IDX files of MNIST, plain or .gz");
-  app.add_option("--storage-path", flags.storage_path, "folder for experiments; empty: ~/cadre_results");
+  app.add_option("--storage-path", flags.storage_path, "folder for experiments");
   app.add_option("--name", flags.name, "of the experiment's folder");
   app.add_flag("--restore", flags.restore, "go on with the interrupted experiment of that name");
   app.add_option("--cpus-per-trial", flags.cpus_per_trial, "more trials than CPUs wait for their turn");

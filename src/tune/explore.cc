@@ -43,7 +43,7 @@ class Explorer {
     const bool right = random_.below(2) == 1;
     const bool at_end = right ? place + 1 == values.end() : place == values.begin();
     const std::string direction = right ? "shift right" : "shift left";
-    if (at_end) return {direction + " (noop)", old_value};
+    if (at_end) return {direction + " (noop)", *place};
     return {direction, right ? *(place + 1) : *(place - 1)};
   }
 

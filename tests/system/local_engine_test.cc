@@ -562,6 +562,20 @@ TEST(Init, IgnoresAStaleMarkOfAForkServer) {
   EXPECT_EQ(controller.wait(), 0);
 }
 
+[[maybe_unused]] const bool returns_seven = register_scenario("returns seven", [] { return 7; });
+
+TEST(Init, AnExecutedServerWhoseControllerIsGoneDoesNotRunTheProgram) {
+  int sockets[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets), 0);  // inherited
+  const base::FileDescriptor ours(sockets[0]);
+  const base::FileDescriptor theirs(sockets[1]);
+  const std::string fd = std::to_string(theirs.get());
+  ScenarioProcess orphan("returns seven", {}, {"CADRE_FORK_SERVER=" + fd + "," + fd + ",1"});
+  EXPECT_EQ(orphan.wait(), 0);
+  ScenarioProcess controller("returns seven");
+  EXPECT_EQ(controller.wait(), 7);
+}
+
 [[maybe_unused]] const bool limits = register_scenario("the server meets its limits", [] {
   LocalSubject subject;
   const auto engine = subject.make_engine();

@@ -1,8 +1,10 @@
 #include "engine/local/fork_server.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,7 +96,8 @@ void ForkServer::run_if_executed(WorkerBody body, void (*preload)()) {
   pid_t controller = 0;
   const int read = std::sscanf(mark, "%d,%d,%d", &control, &table_fd, &controller);
   ::unsetenv(mark_name);
-  if (read != 3 || controller != ::getppid() || !is_packet_socket(control)) return;
+  if (read != 3 || !is_packet_socket(control)) return;  // it came with the environment of somebody else
+  if (controller != ::getppid()) ::_exit(0);            // not to run the whole program a second time, as a controller
   ::fcntl(control, F_SETFD, FD_CLOEXEC);
   ::fcntl(table_fd, F_SETFD, FD_CLOEXEC);
   WorkerTable table{base::FileDescriptor(table_fd)};
@@ -109,9 +112,10 @@ ForkServer::~ForkServer() {
   Request request{.kind = Request::Kind::quit};
   ::send(control_.get(), &request, offsetof(Request, directory), MSG_NOSIGNAL);
   ::shutdown(control_.get(), SHUT_RDWR);
-  for (int waited_ms = 0; ::waitpid(server_, nullptr, WNOHANG) == 0 && waited_ms < end_patience_ms; ++waited_ms) {
-    ::usleep(1000);
-  }
+  const base::FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, server_, 0)));
+  pollfd ended{process.get(), POLLIN, 0};
+  if (process) ::poll(&ended, 1, end_patience_ms);
+  ::waitpid(server_, nullptr, WNOHANG);
 }
 
 std::uint64_t ForkServer::spawn(const std::filesystem::path& directory, int threads,

@@ -114,13 +114,13 @@ void PbtScheduler::perturb_all(double time, Population& population, Decision& de
   next_sync_ = sync_after(furthest);
 }
 
-// The next barrier is beyond everybody, also after rounding: otherwise nobody would ever be chosen to run again.
+// The next barrier, whole intervals later and beyond everybody, also after rounding: otherwise nobody would ever be
+// chosen to run again.
 double PbtScheduler::sync_after(double time) const {
   const double interval = settings_.perturbation_interval;
-  const double first = std::max(interval, settings_.burn_in_period);
-  const double intervals = std::floor((time - first) / interval);
-  for (const double more : {0.0, 1.0, 2.0}) {
-    const double barrier = first + (intervals + more) * interval;
+  const double passed = std::floor((time - next_sync_) / interval);
+  for (const double more : {-1.0, 0.0, 1.0, 2.0}) {
+    const double barrier = next_sync_ + std::max(passed + more, 1.0) * interval;
     if (barrier > time) return barrier;
   }
   return std::nextafter(time, std::numeric_limits<double>::infinity());  // so late that an interval is lost in rounding

@@ -54,7 +54,7 @@ class PbtScheduler final : public TrialScheduler {
   PopulationBasedTraining settings_;
   std::uint64_t seed_;
   std::map<TrialIndex, Member> members_;
-  double next_sync_;  // synchronous: all live trials wait here; the first one, or whole intervals beyond it
+  double next_sync_;  // synchronous: all live trials wait here
   std::int64_t offers_ = 0;
   std::int64_t exploits_ = 0;
 };
