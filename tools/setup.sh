@@ -22,7 +22,7 @@ packages=(
 for group in "$@"; do
   case "$group" in
     lint) packages+=(clang-format-19 clang-tidy-19) ;;
-    sanitizers) packages+=(libclang-rt-19-dev) ;;
+    sanitizers) packages+=(libclang-rt-19-dev llvm-19) ;;  # llvm-19: names in their reports
     *) echo "setup: unknown group \"$group\"; there are: lint, sanitizers" >&2; exit 2 ;;
   esac
 done

@@ -110,6 +110,8 @@ class ExperimentStore {
   void sync();
   // When sync() is due for what was committed last; empty when all is synced.
   std::optional<std::chrono::steady_clock::time_point> sync_due() const;
+  // At the end of the experiment: makes it quick to read by trial, and syncs it.
+  void finish();
 
  private:
   ExperimentStore(const std::filesystem::path& directory, Database::Access access);

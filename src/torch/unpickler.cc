@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -293,15 +294,15 @@ class Unpickler {
                               : "entries are added to something that is no dictionary");
     if (kind == Kind::dict && items.size() % 2 != 0) fail("a key without a value");
     check_depth(items);
-    for (Value& item : items) {
+    for (const Value& item : items) {
       if (Container* inner = item.any_container()) {
         inner->sealed = true;
         target->depth = std::max(target->depth, inner->depth + 1);
       }
-      target->items.push_back(std::move(item));
     }
-    // After the loop, so that a container that was put into itself is found, too.
+    // Before anything is added: a container that contains itself would never be freed.
     if (target->sealed) fail("a container changes after it became part of another one");
+    std::ranges::move(items, std::back_inserter(target->items));
   }
 
   const std::vector<Value>& tuple_of(const Value& value, std::size_t smallest) const {

@@ -168,8 +168,10 @@ std::string Console::best_trial() const {
     }
   }
   if (best == nullptr) return {};
+  Dict sampled;
+  for (const auto& [path, value] : best->sampled) sampled.emplace_back(path, best->config.at(path));
   return fmt::format("Current best trial: {} with {}={:.6g} and params={}\n", best->id, metric_, best_value,
-                     to_json(best->config.dict()));
+                     to_json(sampled));
 }
 
 std::string Console::table(bool final) const {

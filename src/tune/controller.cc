@@ -68,6 +68,7 @@ void Controller::run() {
     console_.tick(now);
     for (const std::string& error : file_pool_.take_errors()) console_.say("Warning: " + error);
   }
+  store_.finish();
   sync();
 }
 

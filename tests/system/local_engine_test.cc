@@ -18,6 +18,7 @@
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "cadre/init.h"
 #include "channel/worker_end.h"
@@ -398,7 +399,19 @@ TEST_F(LocalEngine, SignalsOfATerminalOrABatchSystemDoNotEndTheServer) {
   EXPECT_EQ(server(), before);
 }
 
-TEST_F(LocalEngine, ASecondEngineAtTheSameTimeIsRefused) { EXPECT_THROW(run::make_root_engine(), EngineError); }
+TEST_F(LocalEngine, ASecondEngineAtTheSameTimeIsRefusedInEveryThread) {
+  const auto refused = [] {
+    try {
+      run::make_root_engine();
+    } catch (const EngineError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("another run in this process uses the fork server"));
+      return;
+    }
+    ADD_FAILURE() << "it was not refused";
+  };
+  refused();
+  std::thread(refused).join();
+}
 
 TEST_F(LocalEngine, ItsResourcesAreThoseOfInit) {
   EXPECT_EQ(engine->resources(), (Resources{.cpus = 4, .gpus = 0, .custom = {{"license", 2}}}));

@@ -37,15 +37,16 @@ Resources machine_resources() {
   return {.cpus = static_cast<double>(cpus), .gpus = 0, .custom = {}};
 }
 
-LocalEngine::LocalEngine(ForkServer& server, Resources resources) : server_(server), resources_(std::move(resources)) {
-  if (!server_.claim()) throw EngineError("another run in this process uses the fork server; wait until it has ended");
+LocalEngine::Claim::Claim(ForkServer& of) : server(of) {
+  if (!server.claim()) throw EngineError("another run in this process uses the fork server; wait until it has ended");
+}
+
+LocalEngine::LocalEngine(ForkServer& server, Resources resources)
+    : claim_(server), server_(server), resources_(std::move(resources)) {
   loop_.watch(server_.fd(), [this] { on_server(); });
 }
 
-LocalEngine::~LocalEngine() {
-  end_workers();
-  server_.release();
-}
+LocalEngine::~LocalEngine() { end_workers(); }
 
 void LocalEngine::start(WorkerId worker, const WorkerSpec& spec) {
   auto sockets = socket_pair();

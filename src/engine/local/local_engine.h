@@ -39,6 +39,14 @@ class LocalEngine final : public Engine {
     std::string detail = {};
   };
 
+  struct Claim {
+    explicit Claim(ForkServer& of);
+    ~Claim() { server.release(); }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    ForkServer& server;
+  };
+
   void not_started(WorkerId worker, const std::string& reason);
   void on_message(WorkerId worker, channel::Message&& message);
   void on_closed(WorkerId worker, const std::string& reason);
@@ -49,6 +57,7 @@ class LocalEngine final : public Engine {
   void report_all_lost();
   void end_workers() noexcept;
 
+  Claim claim_;  // first: released when nothing uses the server any more
   ForkServer& server_;
   Resources resources_;
   std::unordered_map<WorkerId, Worker> workers_;
