@@ -21,7 +21,7 @@ using OwnerId = std::uint32_t;  // the trial that reported it
 struct CheckpointRecord {
   CheckpointId id = 0;
   OwnerId owner = 0;
-  std::int64_t step = 0;  // of its report in its lineage
+  std::int64_t step = 0;       // of its report in its lineage
   std::string directory = {};  // path inside the experiment's directory
   Metrics metrics = {};        // of its report
 };

@@ -27,7 +27,7 @@ struct ResultRow {
   std::int64_t trial = 0;
   std::int64_t attempt = 0;
   std::int64_t step = 0;
-  bool repeated = false;   // the step was reported before, in an earlier attempt of the same lineage
+  bool repeated = false;        // the step was reported before, in an earlier attempt of the same lineage
   std::string metrics = {};     // JSON
   std::string checkpoint = {};  // the worker's name for the directory it reported; empty: none
 };

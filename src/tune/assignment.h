@@ -19,8 +19,8 @@ struct TrialAssignment {
   Config config = {};
   std::string checkpoint = {};      // path of the directory to continue from; empty: from the beginning
   Metrics checkpoint_metrics = {};  // the result that it was reported with
-  std::int64_t step = 0;       // to continue from
-  std::int64_t seed = 0;       // for the function's own random numbers; all 64 bits count
+  std::int64_t step = 0;            // to continue from
+  std::int64_t seed = 0;            // for the function's own random numbers; all 64 bits count
   Resources resources = {};
 };
 

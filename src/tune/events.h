@@ -109,7 +109,8 @@ struct AnswerReport {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
   channel::Verdict verdict = channel::Verdict::go_on;
-  std::string checkpoint = {};  // committed directory of the report that is answered, inside the experiment's; empty: none
+  std::string checkpoint =
+      {};  // committed directory of the report that is answered, inside the experiment's; empty: none
 };
 struct KillWorker {
   TrialIndex trial = 0;

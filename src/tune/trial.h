@@ -41,7 +41,7 @@ struct Trial {
   std::int64_t step = 0;  // of the last result in this lineage that counted
   Metrics last_result = {};
   std::optional<run::CheckpointId> latest_checkpoint = {};  // what the trial continues from; referenced
-  std::int64_t checkpoints_made = 0;                   // for their names
+  std::int64_t checkpoints_made = 0;                        // for their names
 
   bool ended() const { return status == TrialStatus::terminated || status == TrialStatus::error; }
 };

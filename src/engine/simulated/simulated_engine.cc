@@ -60,18 +60,19 @@ double SimulatedEngine::wall_seconds() const {
 void SimulatedEngine::plan_next(WorkerId id, Worker& worker, const channel::Answer& answer) {
   Step step = worker.behaviour->next(answer);
   ++worker.plan;
-  std::visit(base::Overload{[&](channel::Report& report) { plan(id, worker, step.after, Received{id, std::move(report)}); },
-                      [&](Step::Return&) {
-                        plan(id, worker, step.after, Received{id, channel::Finished{}});
-                        plan(id, worker, step.after, Exited{id, kClean});
-                      },
-                      [&](Step::Throw& thrown) {
-                        plan(id, worker, step.after, Received{id, channel::Failed{std::move(thrown.message)}});
-                        plan(id, worker, step.after, Exited{id, kClean});
-                      },
-                      [&](Step::Die& death) { plan(id, worker, step.after, Exited{id, std::move(death.exit)}); },
-                      [](Step::Hang&) {}},
-             step.what);
+  std::visit(
+      base::Overload{[&](channel::Report& report) { plan(id, worker, step.after, Received{id, std::move(report)}); },
+                     [&](Step::Return&) {
+                       plan(id, worker, step.after, Received{id, channel::Finished{}});
+                       plan(id, worker, step.after, Exited{id, kClean});
+                     },
+                     [&](Step::Throw& thrown) {
+                       plan(id, worker, step.after, Received{id, channel::Failed{std::move(thrown.message)}});
+                       plan(id, worker, step.after, Exited{id, kClean});
+                     },
+                     [&](Step::Die& death) { plan(id, worker, step.after, Exited{id, std::move(death.exit)}); },
+                     [](Step::Hang&) {}},
+      step.what);
 }
 
 void SimulatedEngine::plan(WorkerId id, const Worker& worker, std::chrono::nanoseconds after, Event event) {

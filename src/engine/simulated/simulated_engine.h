@@ -1,5 +1,6 @@
-// An engine without processes, in virtual time: a week of ten thousand workers fits into a test. What a worker does is a
-// Behaviour; everything that happens is a function of the behaviours and the calls, so a test can be repeated exactly.
+// An engine without processes, in virtual time: a week of ten thousand workers fits into a test. What a worker does is
+// a Behaviour; everything that happens is a function of the behaviours and the calls, so a test can be repeated
+// exactly.
 #pragma once
 
 #include <functional>

@@ -1,0 +1,74 @@
+"""The demo on real MNIST: the population learns, and Python's torch loads every checkpoint that it keeps."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import torch
+
+
+def run(storage, *flags):
+    program = os.path.join(os.environ["CADRE_BIN"], "pbt_mnist")
+    data = os.path.join(os.environ["CADRE_SOURCE"], "data", "mnist")
+    return subprocess.run([program, "--storage-path", storage, "--data-dir", data, *flags],
+                          capture_output=True, text=True, timeout=240)
+
+
+class PbtMnistTest(unittest.TestCase):
+    def setUp(self):
+        self.storage = tempfile.TemporaryDirectory()
+        self.addCleanup(self.storage.cleanup)
+
+    def test_the_population_learns_and_python_loads_its_checkpoints(self):
+        done = run(self.storage.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        accuracy = float(re.search(r"Best trial \d+: mean_accuracy ([\d.]+)", done.stdout)[1])
+        self.assertGreaterEqual(accuracy, 0.94, done.stdout)
+
+        experiment = pathlib.Path(self.storage.name) / "pbt_mnist"
+        exploits = [json.loads(line) for line in (experiment / "pbt_global.txt").read_text().splitlines()]
+        self.assertGreater(len(exploits), 0)
+        for exploit in exploits:
+            self.assertTrue(0.0001 <= exploit[5]["lr"] <= 1, exploit)
+            self.assertIn(exploit[5]["momentum"], [0.8, 0.9, 0.99])
+
+        checkpoints = sorted(experiment.glob("*/checkpoint_*/checkpoint.pt"))
+        self.assertGreaterEqual(len(checkpoints), 4)
+        model = torch.nn.ModuleDict({"conv1": torch.nn.Conv2d(1, 3, 3), "fc": torch.nn.Linear(192, 10)})
+        optimizer = torch.optim.SGD(model.parameters(), lr=1, momentum=0.5)
+        for path in checkpoints:
+            state = torch.load(path, weights_only=True)
+            model.load_state_dict(state["model"])
+            optimizer.load_state_dict(state["optimizer"])
+            self.assertEqual(state["step"] % 5, 0)
+
+    def test_an_existing_experiment_is_refused_and_can_be_continued(self):
+        flags = ["--max-iterations", "5", "--num-samples", "2"]
+        self.assertEqual(run(self.storage.name, *flags).returncode, 0)
+        again = run(self.storage.name, *flags)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("exists already", again.stderr)
+        restored = run(self.storage.name, *flags, "--restore")
+        self.assertEqual(restored.returncode, 0, restored.stderr)
+
+    def test_bad_input_is_named_before_anything_ran(self):
+        for flags, culprit in [(["--data-dir", "/nowhere"], "/nowhere"), (["--num-samples", "0"], "num_samples"),
+                               (["--cpus-per-trial", "9999"], "9999 cpus"), (["--name", "../x"], "../x")]:
+            with self.subTest(flags=flags):
+                program = os.path.join(os.environ["CADRE_BIN"], "pbt_mnist")
+                data = [] if "--data-dir" in flags else ["--data-dir",
+                                                         os.path.join(os.environ["CADRE_SOURCE"], "data", "mnist")]
+                done = subprocess.run([program, "--storage-path", self.storage.name, *data, *flags],
+                                      capture_output=True, text=True, timeout=60)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(culprit, done.stderr)
+                self.assertEqual(os.listdir(self.storage.name), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
