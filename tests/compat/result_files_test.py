@@ -32,7 +32,7 @@ class ResultFilesTest(unittest.TestCase):
     def test_csv_and_json_have_the_same_rows(self):
         for trial in self.trials:
             rows = self.rows(trial)
-            table = pandas.read_csv(trial / "progress.csv")
+            table = pandas.read_csv(trial / "progress.csv", float_precision="round_trip")
             self.assertEqual(len(table), len(rows))
             self.assertNotIn("config", table.columns)
             for (_, shown), row in zip(table.iterrows(), rows):
