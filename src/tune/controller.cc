@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/overload.h"
 #include "base/random.h"
+#include "cadre/error.h"
 #include "tune/assignment.h"
 #include "tune/journal.h"
 
@@ -60,9 +61,7 @@ Controller::Controller(Setting setting, Experiment& experiment, store::Experimen
 void Controller::run() {
   take_turn({ControllerStarted{engine_.resources()}});
   while (!experiment_.finished()) {
-    std::vector<Event> events;
-    for (engine::Event& event : engine_.wait(time_to_wait())) events.push_back(to_event(std::move(event)));
-    take_turn(events);
+    take_turn(next_events());
     const auto now = engine_.now();
     if (const auto due = store_.sync_due(); due && now >= *due) sync();
     console_.tick(now);
@@ -70,6 +69,22 @@ void Controller::run() {
   }
   store_.finish();
   sync();
+}
+
+std::vector<Event> Controller::next_events() {
+  std::vector<Event> events;
+  for (engine::Event& event : engine_.wait(time_to_wait())) {
+    const auto* exited = std::get_if<engine::Exited>(&event);
+    if (exited != nullptr && exited->exit.kind == engine::Exit::Kind::lost) {
+      // No trial's fault, and none is to be recorded as failed: a restore continues where the store is now.
+      take_turn(events);
+      throw EngineError(
+          fmt::format("the experiment is interrupted: a worker {}. Continue it with Tuner::restore from {}",
+                      engine::to_string(exited->exit), setting_.directory.string()));
+    }
+    events.push_back(to_event(std::move(event)));
+  }
+  return events;
 }
 
 void Controller::take_turn(const std::vector<Event>& events) {

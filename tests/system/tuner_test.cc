@@ -265,6 +265,48 @@ TEST(Tuner, AKilledExperimentGoesOnAndEndsAsOneThatNeverWas) {
   }
 }
 
+// Does not end before it is killed.
+tune::TunerOptions long_pbt_options(const fs::path& storage) {
+  auto options = pbt_options(storage);
+  options.run_config.stop = {{"training_iteration", 300}};
+  return options;
+}
+
+// The child of a process; -1 when there is none.
+pid_t child_of(pid_t parent) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string stat = content_of(entry.path() / "stat");
+    const std::size_t name_end = stat.rfind(')');
+    if (name_end != stat.npos && std::atoi(stat.c_str() + name_end + 4) == parent)
+      return std::stoi(entry.path().filename());
+  }
+  return -1;
+}
+
+TEST(Tuner, AKilledForkServerIsAnInterruptionAndNoTrialsFault) {
+  const TemporaryDirectory storage;
+  ::setenv("CADRE_TEST_STORAGE", (storage / "lost").c_str(), 1);
+  ScenarioProcess process("pbt loses its server");
+  process.line();
+  while (lines_of(storage / "lost/pbt/pbt_global.txt").empty()) ::usleep(1000);
+  ASSERT_EQ(::kill(child_of(process.process()), SIGKILL), 0);
+  EXPECT_THAT(process.line(), AllOf(HasSubstr("interrupted"), HasSubstr("Tuner::restore from")));
+  EXPECT_EQ(process.wait(), 0);
+  const tune::ResultGrid results =
+      tune::Tuner::restore(storage / "lost/pbt", tune::trainable<learner>(), long_pbt_options({})).fit();
+  EXPECT_EQ(results.num_terminated(), 8u);
+  expect_every_witness_in_the_store(results);
+}
+
+int lose_the_server() {
+  say("begins");
+  const auto options = long_pbt_options(std::getenv("CADRE_TEST_STORAGE"));
+  const std::string message = message_of<EngineError>([&] { tune::Tuner(tune::trainable<learner>(), options).fit(); });
+  say(message);
+  return 0;
+}
+const bool loses = register_scenario("pbt loses its server", lose_the_server);
+
 int run_in_scenario(bool restore) {
   const fs::path storage = std::getenv("CADRE_TEST_STORAGE");
   say("begins");
