@@ -82,9 +82,23 @@ std::vector<Event> Controller::next_events() {
           fmt::format("the experiment is interrupted: a worker {}. Continue it with Tuner::restore from {}",
                       engine::to_string(exited->exit), setting_.directory.string()));
     }
-    events.push_back(to_event(std::move(event)));
+    events.push_back(checked(to_event(std::move(event))));
   }
   return events;
+}
+
+// A worker that reports what is no checkpoint of its own fails its trial, before anything believes it.
+Event Controller::checked(Event event) {
+  const auto* result = std::get_if<ResultReported>(&event);
+  if (result == nullptr || result->report.checkpoint.empty()) return event;
+  const std::string& name = result->report.checkpoint;
+  const fs::path directory = setting_.directory / experiment_.trials().at(result->trial).directory;
+  const bool plain = name.starts_with(kReportingPrefix) && name.find('/') == name.npos;
+  if (plain && fs::is_directory(fs::symlink_status(directory / name))) return event;
+  engine_.kill(worker_id(result->trial, result->attempt));
+  return FunctionThrew{
+      result->trial, result->attempt,
+      "the directory \"" + name + "\" that was reported as a checkpoint is none in " + directory.string()};
 }
 
 void Controller::take_turn(const std::vector<Event>& events) {
@@ -267,8 +281,9 @@ void Controller::remove_leftovers() {
     if (!fs::exists(setting_.directory / trial.directory)) continue;
     for (const std::string& name : base::list_directory(setting_.directory / trial.directory)) {
       const std::string directory = trial.directory + "/" + name;
-      const bool ours = name.starts_with("checkpoint_") || name.starts_with(".reporting_");
-      if (ours && !listed.contains(directory)) file_pool_.remove(setting_.directory / directory);
+      const bool ours = name.starts_with("checkpoint_") || name.starts_with(kReportingPrefix);
+      // Now and not in the pool: a name may come again as soon as trials run.
+      if (ours && !listed.contains(directory)) base::remove_tree(setting_.directory / directory);
     }
   }
 }

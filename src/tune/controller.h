@@ -38,12 +38,13 @@ class Controller {
   // the result files anew. Throws StorageError when a decision comes out differently than recorded.
   void replay();
 
-  // Runs the experiment to its end. Throws EngineError when the engine is gone and StorageError when the store or a file
-  // cannot be written; the experiment can then be continued from what is in the store.
+  // Runs the experiment to its end. Throws EngineError when the engine is gone and StorageError when the store or a
+  // file cannot be written; the experiment can then be continued from what is in the store.
   void run();
 
  private:
   std::vector<Event> next_events();
+  Event checked(Event event);
   void take_turn(const std::vector<Event>& events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
   void sync();

@@ -21,6 +21,12 @@ std::string directory_name(TrialIndex index, const Dict& sampled) {
   return base::safe_file_name(name, kLongestDirectoryName);
 }
 
+// The end of a sentence about a worker that ended by itself.
+const char* when(engine::Exit::Kind kind) {
+  if (kind == engine::Exit::Kind::code) return " before its training function returned";
+  return kind == engine::Exit::Kind::signal ? " while its training function ran" : "";
+}
+
 bool is_true(const Metrics& metrics, std::string_view key) {
   const Value* value = metrics.find(key);
   return value != nullptr && value->is_bool() && value->get<bool>();
@@ -137,12 +143,7 @@ void Experiment::on(const WorkerEnded& event) {
   if (trial == nullptr) return;
   const bool expected = trial->worker == WorkerState::stopping;
   worker_is_done(*trial);
-  if (!expected) {
-    const bool silent = event.exit.kind == engine::Exit::Kind::code;
-    end(*trial, TrialStatus::error,
-        "the worker " + engine::to_string(event.exit) +
-            (silent ? " before its training function returned" : " while its training function ran"));
-  }
+  if (!expected) end(*trial, TrialStatus::error, "the worker " + engine::to_string(event.exit) + when(event.exit.kind));
 }
 
 // ---- What a result leads to

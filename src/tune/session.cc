@@ -143,8 +143,8 @@ Metrics Session::complete(const Metrics& metrics) {
 
 CheckpointDirectory Session::make_checkpoint_directory() {
   require_own_thread();
-  const fs::path path =
-      fs::path(assignment_.trial_directory) / fmt::format(".reporting_{}_{}", assignment_.attempt, directories_made_++);
+  const fs::path path = fs::path(assignment_.trial_directory) /
+                        fmt::format("{}{}_{}", kReportingPrefix, assignment_.attempt, directories_made_++);
   base::remove_tree(path);  // left by a controller that was interrupted in the same attempt
   base::make_directory(path);
   return CheckpointDirectory(path);

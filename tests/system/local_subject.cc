@@ -54,16 +54,9 @@ class Script {
 
 }  // namespace
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::string path = std::filesystem::temp_directory_path() / "cadre-test-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
-  path_ = path;
-  std::filesystem::permissions(path_, std::filesystem::perms::all);
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+LocalSubject::LocalSubject() {
+  // Some workers of these tests give up root.
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms::all);
 }
 
 std::unique_ptr<engine::Engine> LocalSubject::make_engine() { return run::make_root_engine(); }

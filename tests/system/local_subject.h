@@ -5,28 +5,18 @@
 #include <memory>
 
 #include "engine/engine.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::system_tests {
 
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 class LocalSubject {
  public:
+  LocalSubject();
   std::unique_ptr<engine::Engine> make_engine();
   std::filesystem::path make_directory();
 
  private:
-  TemporaryDirectory directory_;
+  test_support::TemporaryDirectory directory_;
   int directories_ = 0;
 };
 

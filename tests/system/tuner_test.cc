@@ -11,14 +11,21 @@
 #include <set>
 #include <thread>
 
-#include "../unit/temporary_directory.h"
 #include "base/json.h"
 #include "cadre/tune.h"
+#include "channel/worker_end.h"
+#include "run/entries.h"
 #include "scenario.h"
 #include "store/experiment_store.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::system_tests {
 namespace {
+
+using cadre::test_support::content_of;
+using cadre::test_support::message_of;
+using cadre::test_support::TemporaryDirectory;
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -179,16 +186,6 @@ void expect_tidy_directories(const tune::ResultGrid& results) {
   }
 }
 
-template <class Error, class Act>
-std::string message_of(Act act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST(Tuner, APopulationLearnsAndEveryExploitFindsItsCheckpoint) {
   const TemporaryDirectory storage;
   tune::Tuner tuner(tune::trainable<learner>(), pbt_options(storage.path()));
@@ -275,6 +272,7 @@ tune::TunerOptions long_pbt_options(const fs::path& storage) {
 // The child of a process; -1 when there is none.
 pid_t child_of(pid_t parent) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
+    if (std::isdigit(static_cast<unsigned char>(entry.path().filename().c_str()[0])) == 0) continue;
     const std::string stat = content_of(entry.path() / "stat");
     const std::size_t name_end = stat.rfind(')');
     if (name_end != stat.npos && std::atoi(stat.c_str() + name_end + 4) == parent)
@@ -413,6 +411,24 @@ TEST(Tuner, AStopThatIsSwallowedComesAgainAndCountsOnce) {
   EXPECT_EQ(results[0].metrics_history().size(), 3u);
   EXPECT_EQ(lines_of(results[0].path / "swallowed").size(), 8u);
 }
+
+TEST(Tuner, ACheckpointThatIsNoneOfItsOwnFailsTheTrialAndTouchesNothing) {
+  for (const char* name : {"../../elsewhere", ".reporting_gone", "/etc", "checkpoint_000000"}) {
+    const TemporaryDirectory storage;
+    fs::create_directory(storage / "elsewhere");
+    const tune::ResultGrid results =
+        tune::Tuner(tune::Trainable{"reports_any_name"}, plain_options(storage.path(), 1, {{"name", name}})).fit();
+    EXPECT_THAT(*results[0].error, HasSubstr(std::string("\"") + name + "\"")) << name;
+    EXPECT_TRUE(fs::exists(storage / "elsewhere"));
+  }
+}
+const bool reports_any_name = [] {
+  run::register_entry("reports_any_name", [](channel::WorkerEnd& controller, const Value& payload) {
+    const Config fields(payload.dict());
+    controller.report({.step = 1, .metrics = {}, .checkpoint = fields.get<std::string>("config/name")});
+  });
+  return true;
+}();
 
 TEST(Tuner, TwoExperimentsOneAfterTheOtherInOneProcess) {
   const TemporaryDirectory storage;

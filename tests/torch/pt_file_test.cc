@@ -9,12 +9,16 @@
 #include "cadre/error.h"
 #include "cadre/torch.h"
 #include "small_net.h"
-#include "temporary_directory.h"
+#include "support/temporary_directory.h"
 #include "torch/pickler.h"
 #include "torch/pt_file.h"
 #include "torch/unpickler.h"
 
 namespace {
+
+using cadre::test_support::content_of;
+using cadre::test_support::TemporaryDirectory;
+using cadre::test_support::write_bytes;
 
 using namespace std::string_literals;
 using cadre::pt::Value;
@@ -37,7 +41,7 @@ class PtFileTest : public testing::Test {
     torch::optim::Adam optimizer(model_->parameters(), torch::optim::AdamOptions(0.01));
     train_step(model_, optimizer);
     cadre::save_state(file_, model_, optimizer, 1);
-    bytes_ = read_bytes(file_);
+    bytes_ = content_of(file_);
   }
 
   // Loads a changed file into a fresh model: true when that is refused with a StorageError or InvalidArgument that

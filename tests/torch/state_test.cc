@@ -9,23 +9,17 @@
 
 #include "cadre/torch.h"
 #include "small_net.h"
-#include "temporary_directory.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
 
 namespace {
+
+using cadre::test_support::message_of;
+using cadre::test_support::TemporaryDirectory;
 
 using testing::AllOf;
 using testing::HasSubstr;
 using MakeOptimizer = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>;
-
-template <class Error, class Function>
-std::string message_of(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 template <class Optimizer, class Options>
 MakeOptimizer maker(Options options) {

@@ -10,9 +10,12 @@
 #include <string>
 
 #include "channel/frame.h"
+#include "support/message_of.h"
 
 namespace cadre::channel {
 namespace {
+
+using cadre::test_support::message_of;
 
 using ::testing::HasSubstr;
 
@@ -45,16 +48,6 @@ Value all_kinds() {
           {"empty dict", Value(Dict{})},
           {"reference", Reference{"object", "17"}},
           {"", "an empty key"}};
-}
-
-template <class Error, class Call>
-std::string message_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(ChannelCodec, EveryKindOfValueComesBackEqual) {

@@ -5,10 +5,12 @@
 
 #include "cadre/error.h"
 #include "store/experiment_lock.h"
-#include "temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::store {
 namespace {
+
+using cadre::test_support::TemporaryDirectory;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

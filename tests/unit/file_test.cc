@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "cadre/error.h"
-#include "temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::base {
 namespace {
+
+using cadre::test_support::TemporaryDirectory;
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;

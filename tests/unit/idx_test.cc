@@ -10,27 +10,21 @@
 #include <string>
 
 #include "cadre/error.h"
+#include "support/temporary_directory.h"
 
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
 
-// A folder that is removed with its content.
 class IdxTest : public testing::Test {
  protected:
-  IdxTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "idx_test_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~IdxTest() override { std::filesystem::remove_all(folder_); }
-
   std::filesystem::path write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    cadre::test_support::write_bytes(folder_ / name, bytes);
     return folder_ / name;
   }
 
-  std::filesystem::path folder_;
+  cadre::test_support::TemporaryDirectory folder_;
 };
 
 // 3 images of 2x5 pixels with the values 0 to 29.
@@ -122,7 +116,7 @@ TEST_F(IdxTest, header_that_announces_too_much_is_refused_before_memory_is_asked
 
 TEST_F(IdxTest, missing_file_and_directory_are_told_apart) {
   EXPECT_THROW(datasets::read_idx(folder_ / "nowhere", 3), cadre::NotFound);
-  EXPECT_THAT(storage_error(folder_), HasSubstr("no regular file"));
+  EXPECT_THAT(storage_error(folder_.path()), HasSubstr("no regular file"));
 }
 
 }  // namespace

@@ -3,13 +3,16 @@
 
 #include <cmath>
 
-#include "temporary_directory.h"
+#include "support/temporary_directory.h"
 #include "tune/loggers/pbt_log.h"
 #include "tune/loggers/progress_csv.h"
 #include "tune/loggers/trial_files.h"
 
 namespace cadre::tune {
 namespace {
+
+using cadre::test_support::content_of;
+using cadre::test_support::TemporaryDirectory;
 
 TEST(Flatten, NestedKeysFollowTheOthersAndListsStay) {
   const Dict flat = flatten({{"a", {{"b", 1}, {"c", {{"d", 2}}}}}, {"x", 3}, {"list", list(1)}, {"empty", Dict{}}});

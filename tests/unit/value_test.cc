@@ -5,22 +5,15 @@
 
 #include <cmath>
 #include <limits>
+#include "support/message_of.h"
 
 namespace cadre {
 namespace {
 
+using cadre::test_support::message_of;
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <class Error, class Act>
-std::string message_of(Act act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(Value, BracesOfPairsAreADictionaryAndListIsAList) {
   const Value dictionary{{"lr", 0.1}, {"epochs", 5}};
