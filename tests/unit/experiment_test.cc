@@ -1,0 +1,184 @@
+#include "tune/experiment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace cadre::tune {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// An experiment, fed by hand. Each call returns what was decided, as "launch 0", "pause 1", ….
+class Hand {
+ public:
+  Hand(TunerOptions options, double slots) : experiment_({"f"}, std::move(options)) {
+    decided = feed(ControllerStarted{{.cpus = slots}});
+  }
+
+  std::vector<std::string> feed(const Event& event) {
+    actions.clear();
+    experiment_.handle(event, actions);
+    std::vector<std::string> made;
+    for (const auto* decision : all<RecordDecision>())
+      made.push_back(decision->kind + " " + std::to_string(decision->trial));
+    return made;
+  }
+  // The next report of the trial's present worker.
+  std::vector<std::string> report(TrialIndex trial, Metrics metrics, std::string checkpoint = {}) {
+    const Trial& present = experiment_.trials().at(trial);
+    return feed(ResultReported{trial, present.attempt, {present.step + 1, std::move(metrics), std::move(checkpoint)}});
+  }
+  template <class T>
+  std::vector<const T*> all() const {
+    std::vector<const T*> found;
+    for (const Action& action : actions) {
+      if (const auto* one = std::get_if<T>(&action)) found.push_back(one);
+    }
+    return found;
+  }
+
+  std::vector<std::string> decided;  // at the start
+  Actions actions;                   // of the last event
+  const Trial& trial(TrialIndex index) const { return experiment_.trials().at(index); }
+  bool finished() const { return experiment_.finished(); }
+
+ private:
+  Experiment experiment_;
+};
+
+TunerOptions fifo(std::int64_t trials) { return {.param_space = {}, .tune_config = {.num_samples = trials}}; }
+
+TunerOptions pbt(std::int64_t trials) {
+  return {.param_space = {{"lr", uniform(0, 1)}},
+          .tune_config = {.num_samples = trials,
+                          .scheduler = PopulationBasedTraining{.time_attr = "training_iteration",
+                                                               .metric = "score",
+                                                               .perturbation_interval = 2,
+                                                               .hyperparam_mutations = {{"lr", uniform(0, 1)}},
+                                                               .quantile_fraction = 0.5}}};
+}
+
+Metrics at(std::int64_t iteration, double score) { return {{"training_iteration", iteration}, {"score", score}}; }
+
+const engine::Exit kClean{engine::Exit::Kind::code, 0, {}};
+
+TEST(Experiment, TrialsBeyondTheSlotsWait) {
+  Hand hand(fifo(3), 2);
+  EXPECT_THAT(hand.decided, ElementsAre("launch 0", "launch 1"));
+  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("end 0", "launch 2"));
+  EXPECT_FALSE(hand.finished());
+}
+
+TEST(Experiment, ItIsFinishedWhenTheLastProcessIsGone) {
+  Hand hand(fifo(1), 1);
+  hand.feed(FunctionReturned{0, 1});
+  EXPECT_FALSE(hand.finished());
+  hand.feed(WorkerEnded{0, 1, kClean});
+  EXPECT_TRUE(hand.finished());
+}
+
+TEST(Experiment, AnEndWithoutTheFunctionsWordIsAFailure) {
+  Hand hand(fifo(1), 1);
+  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, kClean}), ElementsAre("fail 0"));
+  EXPECT_EQ(hand.trial(0).error, "the worker exited with code 0 before its training function returned");
+}
+
+TEST(Experiment, WhoHasProgressedLeastRunsNext) {
+  Hand hand(pbt(3), 1);
+  EXPECT_THAT(hand.report(0, at(1, 0.1)), IsEmpty());
+  EXPECT_THAT(hand.report(0, at(2, 0.2)), ElementsAre("pause 0", "launch 1"));
+  EXPECT_THAT(hand.report(1, at(2, 0.3)), ElementsAre("pause 1", "launch 2"));
+  EXPECT_THAT(hand.report(2, at(2, 0.4)), ElementsAre("pause 2", "resume 0"));
+}
+
+TEST(Experiment, APausedTrialKeepsItsWorkerAndGivesUpItsSlot) {
+  Hand hand(pbt(2), 1);
+  hand.report(0, at(2, 0.2));
+  EXPECT_EQ(hand.trial(0).status, TrialStatus::paused);
+  EXPECT_EQ(hand.trial(0).worker, WorkerState::waiting);
+  EXPECT_FALSE(hand.trial(0).holds_resources);
+  EXPECT_THAT(hand.all<AnswerReport>(), IsEmpty());
+}
+
+TEST(Experiment, AnExploitStopsTheTargetAndStartsItFromTheDonorsCheckpoint) {
+  Hand hand(pbt(2), 2);
+  hand.report(0, at(2, 0.9), ".reporting_1");  // alone it is in no quantile, so it offers nothing
+  hand.report(1, at(2, 0.8), ".reporting_1");
+  hand.report(0, at(4, 0.9), ".reporting_2");
+  EXPECT_THAT(hand.report(1, at(4, 0.1)), ElementsAre("exploit 1"));
+  ASSERT_EQ(hand.all<AnswerReport>().size(), 1u);
+  EXPECT_EQ(hand.all<AnswerReport>()[0]->verdict, channel::Verdict::stop);
+  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("launch 1"));
+  ASSERT_EQ(hand.all<Launch>().size(), 1u);
+  EXPECT_THAT(hand.all<Launch>()[0]->checkpoint, HasSubstr("00000_lr=0."));
+  EXPECT_THAT(hand.all<Launch>()[0]->checkpoint, HasSubstr("/checkpoint_000001"));
+  EXPECT_EQ(hand.all<Launch>()[0]->step, 2);
+  EXPECT_EQ(hand.trial(0).status, TrialStatus::running);
+}
+
+TEST(Experiment, AReportOfASupersededWorkerIsRefused) {
+  Hand hand(pbt(2), 2);
+  hand.report(0, at(2, 0.9), ".reporting_1");
+  hand.report(1, at(2, 0.8), ".reporting_1");
+  hand.report(0, at(4, 0.9), ".reporting_2");
+  hand.report(1, at(4, 0.1));
+  hand.feed(FunctionReturned{1, 1});
+  const Metrics before = hand.trial(1).last_result;
+  hand.feed(ResultReported{1, 1, {99, at(99, 1), ".reporting_9"}});
+  ASSERT_EQ(hand.all<AnswerReport>().size(), 1u);
+  EXPECT_EQ(hand.all<AnswerReport>()[0]->verdict, channel::Verdict::stop);
+  EXPECT_EQ(hand.all<DiscardDirectory>().size(), 1u);
+  EXPECT_EQ(hand.trial(1).last_result, before);
+}
+
+TEST(Experiment, AThresholdEndsTheTrialWithoutAskingTheScheduler) {
+  TunerOptions options = pbt(2);
+  options.run_config.stop = {{"eval/accuracy", 0.9}};
+  Hand hand(options, 2);
+  EXPECT_THAT(hand.report(0, {{"eval", {{"accuracy", 0.95}}}}), ElementsAre("end 0"));
+  EXPECT_TRUE(hand.all<LogResult>().at(0)->done);
+  EXPECT_EQ(hand.trial(0).status, TrialStatus::terminated);
+}
+
+TEST(Experiment, AMissingMetricFailsItsTrialAndSaysWhatThereIs) {
+  Hand hand(pbt(2), 2);
+  EXPECT_THAT(hand.report(0, {{"training_iteration", 2}, {"accuracy", 1}}), ElementsAre("fail 0"));
+  EXPECT_THAT(hand.trial(0).error, HasSubstr("no number \"score\""));
+  EXPECT_THAT(hand.trial(0).error, HasSubstr("training_iteration, accuracy"));
+  EXPECT_EQ(hand.trial(1).status, TrialStatus::running);
+}
+
+TEST(Experiment, ANameThatTheFirstResultDoesNotHaveIsWarnedAboutOnce) {
+  TunerOptions options = fifo(1);
+  options.run_config.stop = {{"acuracy", 0.9}};
+  Hand hand(options, 1);
+  hand.report(0, {{"accuracy", 0.5}});
+  ASSERT_EQ(hand.all<Say>().size(), 1u);
+  EXPECT_THAT(hand.all<Say>()[0]->text, HasSubstr("no \"acuracy\", which is a stop criterion. It has: accuracy"));
+  hand.report(0, {{"accuracy", 0.6}});
+  EXPECT_THAT(hand.all<Say>(), IsEmpty());
+}
+
+TEST(Experiment, AStepThatIsReportedAgainAfterAnInterruptionCountsOnce) {
+  Hand hand(fifo(1), 1);
+  hand.report(0, {{"a", 1}}, ".reporting_1");
+  hand.report(0, {{"a", 2}});
+  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 0"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->step, 1);
+  hand.feed(ResultReported{0, 2, {2, {{"a", 2}}, ""}});
+  EXPECT_THAT(hand.all<LogResult>(), IsEmpty());
+  hand.feed(ResultReported{0, 2, {3, {{"a", 3}}, ""}});
+  EXPECT_EQ(hand.all<LogResult>().size(), 1u);
+}
+
+TEST(Experiment, MaxConcurrentTrialsLimitsThoseThatRun) {
+  TunerOptions options = fifo(5);
+  options.tune_config.max_concurrent_trials = 2;
+  Hand hand(options, 4);
+  EXPECT_THAT(hand.decided, ElementsAre("launch 0", "launch 1"));
+}
+
+}  // namespace
+}  // namespace cadre::tune
