@@ -16,6 +16,9 @@ if(CADRE_SANITIZER)
     # vptr checks need the type information of libtorch's hidden classes.
     add_compile_options(-fno-sanitize=vptr -fno-sanitize-recover=undefined)
     add_link_options(-fno-sanitize=vptr)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      add_compile_options("-fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/cmake/sanitizer-ignorelist.txt")
+    endif()
   endif()
 endif()
 

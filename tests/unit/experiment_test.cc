@@ -108,6 +108,7 @@ TEST(Experiment, AnExploitStopsTheTargetAndStartsItFromTheDonorsCheckpoint) {
   hand.report(1, at(2, 0.8), ".reporting_1");
   hand.report(0, at(4, 0.9), ".reporting_2");
   EXPECT_THAT(hand.report(1, at(4, 0.1)), ElementsAre("exploit 1"));
+  const Config explored = hand.all<LogExploit>().at(0)->new_config;
   ASSERT_EQ(hand.all<AnswerReport>().size(), 1u);
   EXPECT_EQ(hand.all<AnswerReport>()[0]->verdict, channel::Verdict::stop);
   EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("launch 1"));
@@ -115,6 +116,7 @@ TEST(Experiment, AnExploitStopsTheTargetAndStartsItFromTheDonorsCheckpoint) {
   EXPECT_THAT(hand.all<Launch>()[0]->checkpoint, HasSubstr("00000_lr=0."));
   EXPECT_THAT(hand.all<Launch>()[0]->checkpoint, HasSubstr("/checkpoint_000001"));
   EXPECT_EQ(hand.all<Launch>()[0]->step, 2);
+  EXPECT_EQ(hand.all<Launch>()[0]->config, explored);
   EXPECT_EQ(hand.trial(0).status, TrialStatus::running);
 }
 
