@@ -33,7 +33,8 @@ class Faults {
 
 void check_space(const Space& space, const std::string& path, Faults& faults) {
   for (auto entry = space.begin(); entry != space.end(); ++entry) {
-    const auto& [key, content] = *entry;
+    const std::string& key = entry->first;
+    const SpaceEntry& content = entry->second;
     const std::string name = path + "\"" + key + "\"";
     if (key.empty() || key.find('/') != key.npos) faults.add(name, "a key must not be empty or contain '/'");
     if (std::any_of(space.begin(), entry, [&](const auto& earlier) { return earlier.first == key; }))
