@@ -62,8 +62,8 @@ class Tuner {
   // Runs the experiment to its end in this thread and returns the results of all trials. A trial that fails does not
   // throw: it is in the results. Throws InvalidArgument when the experiment exists already (see restore) or a trial
   // needs resources that this machine does not have; nothing ran then. Throws StorageError when the directory cannot be
-  // written and EngineError when workers cannot be started or the fork server is gone; what was reported until then is in
-  // the store, and restore() continues from it. May be called once.
+  // written and EngineError when workers cannot be started or the fork server is gone; what was reported until then is
+  // in the store, and restore() continues from it. May be called once.
   ResultGrid fit();
 
  private:
