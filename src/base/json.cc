@@ -201,15 +201,16 @@ class Builder {
     return true;
   }
   bool add_number(std::string_view text) {
-    const char* end = text.data() + text.size();
+    const char* const begin = text.data();
+    const char* const end = begin + text.size();
     if (text.find_first_of(".eE") == text.npos && text.find_first_of("NI") == text.npos) {
       std::int64_t integer = 0;
-      if (std::from_chars(text.data(), end, integer).ec != std::errc())
+      if (std::from_chars(begin, end, integer).ec != std::errc())
         return refuse("an integer does not fit 64 bits");
       return add(integer);
     }
     double number = 0;
-    const bool fits = std::from_chars(text.data(), end, number).ec == std::errc();  // reads NaN and Infinity too
+    const bool fits = std::from_chars(begin, end, number).ec == std::errc();  // reads NaN and Infinity too
     return fits ? add(number) : refuse("a number is too large or too small for a double");
   }
   bool add_reference(const Value& value) {
