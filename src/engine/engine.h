@@ -20,8 +20,8 @@ using WorkerId = std::uint64_t;
 
 struct WorkerSpec {
   channel::Assignment assignment;
-  std::filesystem::path directory =
-      {};           // exists; the worker's stdout and stderr are appended to files of these names in it
+  // Exists; the worker's stdout and stderr are appended to files of these names in it.
+  std::filesystem::path directory = {};
   double cpus = 1;  // its share, for the thread count of numerical libraries (at least 1 thread)
 };
 
@@ -31,8 +31,8 @@ struct Exit {
   enum class Kind { code, signal, not_started, lost };
   Kind kind = Kind::lost;
   int value = 0;  // the exit code or the signal's number
-  std::string detail =
-      {};  // what the engine knows beside that: why it did not start, why the engine ended it; often empty
+  // What the engine knows beside that: why it did not start, why the engine ended it; often empty.
+  std::string detail = {};
   bool operator==(const Exit&) const = default;
 };
 // "exited with code 3", "was ended by signal 11 (SIGSEGV)", "could not be started", "was lost with the engine that ran

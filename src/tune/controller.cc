@@ -199,7 +199,6 @@ void Controller::perform(const Action& action) {
             engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
           },
           [&](const Launch& what) { launch(what); },
-          [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
           [&](const DeleteCheckpoint& checkpoint) { to_delete_.push_back(setting_.directory / checkpoint.directory); },
           [&](const DiscardDirectory& discard) { file_pool_.remove(setting_.directory / discard.directory); },
           [&](const Say& say) { console_.say(say.text); },

@@ -109,15 +109,11 @@ struct AnswerReport {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
   channel::Verdict verdict = channel::Verdict::go_on;
-  std::string checkpoint =
-      {};  // committed directory of the report that is answered, inside the experiment's; empty: none
-};
-struct KillWorker {
-  TrialIndex trial = 0;
-  std::int64_t attempt = 0;
+  // Committed directory of the report that is answered, inside the experiment's; empty: none
+  std::string checkpoint = {};
 };
 using Action = std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult,
-                            LogExploit, LogError, Say, Launch, AnswerReport, KillWorker>;
+                            LogExploit, LogError, Say, Launch, AnswerReport>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::tune
