@@ -30,6 +30,12 @@ class StorageError : public Error {
   using Error::Error;
 };
 
+// A StorageError because the disk, or the user's share of it, is full: it goes away when somebody makes space.
+class OutOfSpace : public StorageError {
+ public:
+  using StorageError::StorageError;
+};
+
 // The processes that run user code could not be started, or are gone.
 class EngineError : public Error {
  public:

@@ -36,7 +36,7 @@ void copy_regular_file(const fs::path& from, const fs::path& to) {
   for (;;) {
     ssize_t copied = kernel_copies ? ::copy_file_range(source.get(), nullptr, target.get(), nullptr, chunk, 0) : -1;
     if (copied < 0) {
-      if (kernel_copies && errno == ENOSPC) throw_storage_error("write", to);
+      if (kernel_copies && (errno == ENOSPC || errno == EDQUOT)) throw_storage_error("write", to);
       kernel_copies = false;  // not between these file systems: through memory instead
       buffer.resize(std::size_t{1} << 20);
       copied = ::read(source.get(), buffer.data(), buffer.size());
@@ -57,7 +57,10 @@ void FileDescriptor::reset() {
 std::string last_system_error() { return std::strerror(errno); }
 
 void throw_storage_error(std::string_view doing, const fs::path& path) {
-  throw StorageError("cannot " + std::string(doing) + " " + path.string() + ": " + last_system_error());
+  const bool full = errno == ENOSPC || errno == EDQUOT;
+  const std::string message = "cannot " + std::string(doing) + " " + path.string() + ": " + last_system_error();
+  if (full) throw OutOfSpace(message);
+  throw StorageError(message);
 }
 
 std::string read_file(const fs::path& path) {

@@ -35,7 +35,7 @@ class FileDescriptor {
 
 // "No space left on device" and the like for the present errno.
 std::string last_system_error();
-// Throws StorageError "cannot <doing> <path>: <reason>".
+// Throws StorageError "cannot <doing> <path>: <reason>" for the present errno; OutOfSpace where that says so.
 [[noreturn]] void throw_storage_error(std::string_view doing, const std::filesystem::path& path);
 
 std::string read_file(const std::filesystem::path& path);

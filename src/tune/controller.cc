@@ -59,13 +59,18 @@ Controller::Controller(Setting setting, Experiment& experiment, store::Experimen
       pbt_log_(setting_.directory) {}
 
 void Controller::run() {
-  take_turn({ControllerStarted{engine_.resources()}});
-  while (!experiment_.finished()) {
-    take_turn(next_events());
-    const auto now = engine_.now();
-    if (const auto due = store_.sync_due(); due && now >= *due) sync();
-    console_.tick(now);
-    for (const std::string& error : file_pool_.take_errors()) console_.say("Warning: " + error);
+  try {
+    take_turn({ControllerStarted{engine_.resources()}});
+    while (!experiment_.finished()) {
+      take_turn(next_events());
+      const auto now = engine_.now();
+      if (const auto due = store_.sync_due(); due && now >= *due) sync();
+      console_.tick(now);
+      for (const std::string& error : file_pool_.take_errors()) console_.say("Warning: " + error);
+    }
+  } catch (const EngineError& error) {
+    throw EngineError(fmt::format("the experiment is interrupted: {}. Continue it with Tuner::restore from {}",
+                                  error.what(), setting_.directory.string()));
   }
   store_.finish();
   sync();
@@ -78,9 +83,7 @@ std::vector<Event> Controller::next_events() {
     if (exited != nullptr && exited->exit.kind == engine::Exit::Kind::lost) {
       // No trial's fault, and none is to be recorded as failed: a restore continues where the store is now.
       take_turn(events);
-      throw EngineError(
-          fmt::format("the experiment is interrupted: a worker {}. Continue it with Tuner::restore from {}",
-                      engine::to_string(exited->exit), setting_.directory.string()));
+      throw EngineError("a worker " + engine::to_string(exited->exit));
     }
     events.push_back(checked(to_event(std::move(event))));
   }
