@@ -36,6 +36,12 @@ class OutOfSpace : public StorageError {
   using StorageError::StorageError;
 };
 
+// A person or the system asked the program to end (Ctrl-C, SIGTERM). Everything that was reported is saved.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
+};
+
 // The processes that run user code could not be started, or are gone.
 class EngineError : public Error {
  public:

@@ -67,8 +67,10 @@ class Engine {
   virtual void kill(WorkerId worker) = 0;
 
   // Waits until something happened, at most `timeout` (empty: for ever), and returns all events that are there by then,
-  // in the order in which they happened; none after a timeout.
+  // in the order in which they happened; none after a timeout, or when wake() ended the wait.
   virtual std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) = 0;
+  // Ends the present wait(), or the next one. For other threads and for signal handlers.
+  virtual void wake() noexcept = 0;
 
   // Time that only grows, for timers; and the wall clock in seconds since 1970, for people.
   virtual Clock::time_point now() const = 0;

@@ -25,6 +25,21 @@ void CheckpointRegistry::release(CheckpointId id) {
   drop_if_unneeded(id);
 }
 
+void CheckpointRegistry::drop(CheckpointId id) {
+  Entry& entry = entries_.at(id);
+  std::erase(kept_.at(entry.record.owner), id);
+  entry.kept = false;
+  drop_if_unneeded(id);
+}
+
+std::optional<CheckpointId> CheckpointRegistry::before(CheckpointId id) const {
+  std::optional<CheckpointId> newest;
+  for (const CheckpointId other : kept_.at(entries_.at(id).record.owner)) {
+    if (other < id) newest = other;
+  }
+  return newest;
+}
+
 std::vector<CheckpointRecord> CheckpointRegistry::take_deletable() { return std::exchange(deletable_, {}); }
 
 const CheckpointRecord& CheckpointRegistry::get(CheckpointId id) const { return entries_.at(id).record; }

@@ -37,6 +37,12 @@ class CheckpointRegistry {
   void retain(CheckpointId id);
   void release(CheckpointId id);
 
+  // Drops a checkpoint that is not there any more, or damaged, from its owner's list, whatever retention says.
+  void drop(CheckpointId id);
+  // The newest checkpoint in an owner's list that is older than `id`.
+  std::optional<CheckpointId> before(CheckpointId id) const;
+  bool contains(CheckpointId id) const { return entries_.contains(id); }
+
   // Checkpoints that nobody needs any more, each once; they are gone from the registry.
   std::vector<CheckpointRecord> take_deletable();
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <ranges>
 #include <set>
@@ -56,23 +57,35 @@ Controller::Controller(Setting setting, Experiment& experiment, store::Experimen
       store_(store),
       engine_(engine),
       console_(console),
+      interrupts_(engine),
       pbt_log_(setting_.directory) {}
 
 void Controller::run() {
+  const auto resumable = [this](const Error& error) {
+    return fmt::format("the experiment is interrupted: {}. Continue it with Tuner::restore from {}", error.what(),
+                       setting_.directory.string());
+  };
   try {
-    take_turn({ControllerStarted{engine_.resources()}});
-    while (!experiment_.finished()) {
-      take_turn(next_events());
-      const auto now = engine_.now();
-      if (const auto due = store_.sync_due(); due && now >= *due) sync();
-      console_.tick(now);
-      for (const std::string& error : file_pool_.take_errors()) console_.say("Warning: " + error);
-    }
+    take_turns();
   } catch (const EngineError& error) {
-    throw EngineError(fmt::format("the experiment is interrupted: {}. Continue it with Tuner::restore from {}",
-                                  error.what(), setting_.directory.string()));
+    throw EngineError(resumable(error));
+  } catch (const OutOfSpace& error) {
+    throw OutOfSpace(resumable(error));
+  } catch (const StorageError& error) {
+    throw StorageError(resumable(error));
   }
-  store_.finish();
+}
+
+void Controller::take_turns() {
+  take_turn({ControllerStarted{.resources = engine_.resources(), .errored = setting_.errored}});
+  while (!experiment_.finished()) {
+    take_turn(next_events());
+    const auto now = engine_.now();
+    if (const auto due = store_.sync_due(); due && now >= *due) sync();
+    console_.tick(now);
+    for (const std::string& error : file_pool_.take_errors()) console_.say("Warning: " + error);
+  }
+  if (!experiment_.interrupted()) store_.finish();
   sync();
 }
 
@@ -82,10 +95,20 @@ std::vector<Event> Controller::next_events() {
     const auto* exited = std::get_if<engine::Exited>(&event);
     if (exited != nullptr && exited->exit.kind == engine::Exit::Kind::lost) {
       // No trial's fault, and none is to be recorded as failed: a restore continues where the store is now.
-      take_turn(events);
+      take_turn(std::move(events));
       throw EngineError("a worker " + engine::to_string(exited->exit));
     }
     events.push_back(checked(to_event(std::move(event))));
+  }
+  for (const Timer& timer : timers_.take_due(engine_.now())) {
+    if (experiment_.awaits(timer)) events.emplace_back(TimerFired{timer});
+  }
+  if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
+    console_.say(
+        fmt::format("\nInterrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
+                    "what they have reported is saved either way.",
+                    ::sigabbrev_np(interrupts_.signal())));
+    events.emplace_back(ExperimentInterrupted{});
   }
   return events;
 }
@@ -104,26 +127,43 @@ Event Controller::checked(Event event) {
       "the directory \"" + name + "\" that was reported as a checkpoint is none in " + directory.string()};
 }
 
-void Controller::take_turn(const std::vector<Event>& events) {
-  Actions actions;
-  for (const Event& event : events) {
+void Controller::take_turn(std::vector<Event> events) {
+  std::vector<Step> turn;
+  for (Event& event : events) {
     const auto* result = std::get_if<ResultReported>(&event);
     const bool repeated = result != nullptr && experiment_.is_repeated(*result);
-    const std::int64_t cause = record(store_, event, engine_.wall_seconds(), repeated);
-    const std::size_t first = actions.size();
-    experiment_.handle(event, actions);
-    for (const Action& action : std::span(actions).subspan(first)) prepare(action, cause);
+    Step& step = turn.emplace_back(Step{std::move(event), engine_.wall_seconds(), repeated});
+    experiment_.handle(step.event, step.actions);
   }
-  store_.commit();
+  if (turn.empty()) return;
+  patiently([&] { write(turn); });
+  const auto actions = turn | std::views::transform(&Step::actions) | std::views::join;
   if (std::ranges::any_of(actions, must_be_synced)) sync();
-  for (const Action& action : actions) log(action);
-  flush_files();
+  for (const Action& action : actions) patiently([&] { log(action); });
+  patiently([&] { flush_files(); });
   for (const Action& action : actions) perform(action);
+}
+
+template <class Act>
+void Controller::patiently(Act act) {
+  for (bool told = false;; told = true) {
+    try {
+      act();
+      if (told) console_.say("There is space again; the experiment goes on.");
+      return;
+    } catch (const OutOfSpace& error) {
+      if (interrupts_.signal() != 0) throw;
+      if (!told)
+        console_.say(fmt::format("The disk is full: {}. Trials wait in report() until there is space.", error.what()));
+      run::Interrupts::sleep(std::chrono::seconds(1));
+    }
+  }
 }
 
 std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   std::optional<engine::Engine::Clock::time_point> until = console_.next_tick();
   if (const auto due = store_.sync_due(); due && (!until || *due < *until)) until = due;
+  if (const auto due = timers_.next(); due && (!until || *due < *until)) until = due;
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
 }
@@ -135,6 +175,14 @@ void Controller::sync() {
 
 // ---- Into the transaction
 
+void Controller::write(const std::vector<Step>& turn) {
+  for (const Step& step : turn) {
+    const std::int64_t cause = record(store_, step.event, step.time, step.repeated);
+    for (const Action& action : step.actions) prepare(action, cause);
+  }
+  store_.commit();
+}
+
 void Controller::prepare(const Action& action, std::int64_t cause) {
   std::visit(
       base::Overload{
@@ -143,7 +191,9 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
           },
           [&](const SaveTrial& save) { save_trial(experiment_.trials().at(save.trial)); },
           [&](const CommitCheckpoint& checkpoint) {
-            base::rename(setting_.directory / checkpoint.from, setting_.directory / checkpoint.directory);
+            const fs::path committed = setting_.directory / checkpoint.directory;
+            // It is there already when the transaction is tried again.
+            if (!fs::exists(committed)) base::rename(setting_.directory / checkpoint.from, committed);
             store_.add(store::CheckpointRow{checkpoint.id, checkpoint.trial, checkpoint.step, checkpoint.directory});
           },
           [&](const DeleteCheckpoint& checkpoint) { store_.remove_checkpoint(checkpoint.id); }, [](const auto&) {}},
@@ -170,7 +220,7 @@ void Controller::log(const Action& action) {
                        pbt_log_.add(exploit, experiment_.trials().at(exploit.target),
                                     experiment_.trials().at(exploit.donor));
                      },
-                     [&](const LogError& error) { files_of(error.trial).write_error(error.message); },
+                     [&](const LogError& error) { files_of(error.trial).add_error(error.attempt, error.message); },
                      [&](const Launch& launch) {
                        base::make_directory(setting_.directory / experiment_.trials().at(launch.trial).directory);
                        files_of(launch.trial).write_params(launch.config);
@@ -205,6 +255,11 @@ void Controller::perform(const Action& action) {
           [&](const DeleteCheckpoint& checkpoint) { to_delete_.push_back(setting_.directory / checkpoint.directory); },
           [&](const DiscardDirectory& discard) { file_pool_.remove(setting_.directory / discard.directory); },
           [&](const Say& say) { console_.say(say.text); },
+          [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
+          [&](const StartTimer& start) {
+            const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
+            timers_.start(start.timer, engine_.now() + time);
+          },
           [&](const LogError& error) {
             console_.say(fmt::format("Trial {} failed: {}", experiment_.trials().at(error.trial).id, error.message));
           },

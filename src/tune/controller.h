@@ -14,11 +14,13 @@
 
 #include "engine/engine.h"
 #include "run/file_pool.h"
+#include "run/interrupts.h"
 #include "store/experiment_store.h"
 #include "tune/console.h"
 #include "tune/experiment.h"
 #include "tune/loggers/pbt_log.h"
 #include "tune/loggers/trial_files.h"
+#include "tune/timers.h"
 
 namespace cadre::tune {
 
@@ -29,6 +31,7 @@ class Controller {
     std::filesystem::path directory;  // of the experiment
     Trainable trainable;
     std::uint64_t seed = 0;
+    ControllerStarted::Errored errored = ControllerStarted::Errored::leave;
   };
 
   Controller(Setting setting, Experiment& experiment, store::ExperimentStore& store, engine::Engine& engine,
@@ -38,18 +41,33 @@ class Controller {
   // the result files anew. Throws StorageError when a decision comes out differently than recorded.
   void replay();
 
-  // Runs the experiment to its end. Throws EngineError when the engine is gone and StorageError when the store or a
-  // file cannot be written; the experiment can then be continued from what is in the store.
+  // Runs the experiment to its end, or until it is interrupted and nothing of it runs any more. A full disk makes it
+  // wait. Throws EngineError when the engine is gone and StorageError when the store or a file cannot be written; the
+  // experiment can then be continued from what is in the store.
   void run();
 
  private:
+  // An event and what followed from it.
+  struct Step {
+    Event event;
+    double time = 0;        // seconds since 1970
+    bool repeated = false;  // a result whose step was acknowledged before
+    Actions actions = {};
+  };
+
+  void take_turns();
   std::vector<Event> next_events();
   Event checked(Event event);
-  void take_turn(const std::vector<Event>& events);
+  void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
   void sync();
+  // Does it again, as long as the disk is full and nobody interrupts. `act` must be able to begin anew after
+  // OutOfSpace.
+  template <class Act>
+  void patiently(Act act);
 
-  // Into the open transaction. `cause` is the event's sequence number.
+  // One transaction.
+  void write(const std::vector<Step>& turn);
   void prepare(const Action& action, std::int64_t cause);
   void save_trial(const Trial& trial);
   // Into the result files, when the transaction is committed.
@@ -66,7 +84,10 @@ class Controller {
   store::ExperimentStore& store_;
   engine::Engine& engine_;
   Console& console_;
+  run::Interrupts interrupts_;
 
+  Timers timers_;
+  bool told_of_interrupt_ = false;
   std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
   PbtLog pbt_log_;
   std::vector<std::filesystem::path> to_delete_;  // when the transaction that says so is synced

@@ -15,11 +15,28 @@
 
 namespace cadre::tune {
 
+// Time that the core waits for; the shell has the clock. Each kind runs at most once for each trial.
+struct Timer {
+  enum class Kind {
+    running,   // how long a worker may run without a report
+    stopping,  // how long it may take to stop
+    barrier,   // how long trials wait for each other; of the experiment, not of a trial
+  };
+  Kind kind = Kind::running;
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;  // for barrier: which one
+  bool operator==(const Timer&) const = default;
+};
+
 // ---- Events. They carry everything that decisions depend on, so that a recorded sequence leads to the same state.
 
 // A controller began: the first one, or another one after an interruption. No worker of an earlier one is left.
 struct ControllerStarted {
-  Resources resources = {};  // of all nodes
+  enum class Errored { leave, resume, restart };
+
+  Resources resources = {};                              // of all nodes
+  Errored errored = Errored::leave;                      // what becomes of trials that have failed
+  std::vector<run::CheckpointId> lost_checkpoints = {};  // that are not there any more, or damaged
 };
 struct ResultReported {
   TrialIndex trial = 0;
@@ -40,13 +57,19 @@ struct WorkerEnded {
   std::int64_t attempt = 0;
   engine::Exit exit = {};
 };
-using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerEnded>;
+struct TimerFired {
+  Timer timer = {};
+};
+// Somebody asked for the experiment's end: trials stop at their next report, for another controller to continue them.
+struct ExperimentInterrupted {};
+using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
+                           ExperimentInterrupted>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
 // Something was decided; "go on" is not recorded.
 struct RecordDecision {
-  std::string kind = {};  // launch, resume, pause, stop, exploit, end, fail
+  std::string kind = {};  // launch, resume, pause, exploit, retry, end, fail, set_aside, kill, restart
   TrialIndex trial = 0;
   Dict data = {};
 };
@@ -91,6 +114,7 @@ struct LogExploit {
 };
 struct LogError {
   TrialIndex trial = 0;
+  std::int64_t attempt = 0;
   std::string message = {};
 };
 // One or more lines for the person who watches.
@@ -112,8 +136,18 @@ struct AnswerReport {
   // Committed directory of the report that is answered, inside the experiment's; empty: none
   std::string checkpoint = {};
 };
+// Ends a worker by force.
+struct KillWorker {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
+};
+// Starts a timer, or starts it anew.
+struct StartTimer {
+  Timer timer = {};
+  double seconds = 0;
+};
 using Action = std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult,
-                            LogExploit, LogError, Say, Launch, AnswerReport>;
+                            LogExploit, LogError, Say, Launch, AnswerReport, KillWorker, StartTimer>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::tune

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/name.h"
+#include "tune/failure_policy.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
@@ -25,6 +26,15 @@ std::string directory_name(TrialIndex index, const Dict& sampled) {
 const char* when(engine::Exit::Kind kind) {
   if (kind == engine::Exit::Kind::code) return " before its training function returned";
   return kind == engine::Exit::Kind::signal ? " while its training function ran" : "";
+}
+
+double number_or_zero(const Metrics& metrics, std::string_view key) {
+  const Value* value = metrics.find(key);
+  return value != nullptr && value->is_number() ? value->get<double>() : 0;
+}
+
+Failure ran_too_long(Seconds limit) {
+  return {fmt::format("the trial has run for its limit of {:g} s", limit.count()), false};
 }
 
 bool is_true(const Metrics& metrics, std::string_view key) {
@@ -49,13 +59,24 @@ void Experiment::handle(const Event& event, Actions& actions) {
   actions_ = nullptr;
 }
 
-bool Experiment::finished() const { return live_.empty() && trials_to_come() == 0 && workers_ == 0; }
+bool Experiment::finished() const {
+  return workers_ == 0 && (interrupted_ || (live_.empty() && trials_to_come() == 0));
+}
+
+bool Experiment::awaits(const Timer& timer) const {
+  if (timer.kind == Timer::Kind::barrier) return !live_.empty();
+  const Trial* trial = present(timer.trial, timer.attempt);
+  if (trial == nullptr) return false;
+  const bool runs = trial->worker == WorkerState::busy;
+  return timer.kind == Timer::Kind::running ? runs : trial->worker == WorkerState::stopping || (runs && interrupted_);
+}
 
 bool Experiment::is_repeated(const ResultReported& event) const {
   return event.report.step <= trials_.at(event.trial).step;
 }
 
 std::int64_t Experiment::trials_to_come() const {
+  if (failed_fast_) return 0;
   return options_.tune_config.num_samples - static_cast<std::int64_t>(trials_.size());
 }
 
@@ -67,9 +88,13 @@ bool Experiment::anyone_waits() const {
   return false;
 }
 
-Trial* Experiment::present(TrialIndex index, std::int64_t attempt) {
-  Trial& trial = trials_.at(index);
+const Trial* Experiment::present(TrialIndex index, std::int64_t attempt) const {
+  const Trial& trial = trials_.at(index);
   return trial.attempt == attempt && trial.worker != WorkerState::none ? &trial : nullptr;
+}
+
+Trial* Experiment::present(TrialIndex index, std::int64_t attempt) {
+  return const_cast<Trial*>(std::as_const(*this).present(index, attempt));
 }
 
 void Experiment::record(const char* kind, const Trial& trial, Dict data) {
@@ -82,10 +107,16 @@ void Experiment::on(const ControllerStarted& event) {
   resources_ = run::ResourceLedger(event.resources);
   running_ = 0;
   workers_ = 0;
+  interrupted_ = false;
   // After an interruption nothing runs any more: whoever had not ended starts again where its checkpoint is.
   for (Trial& trial : trials_) {
     trial.holds_resources = false;
     if (trial.worker != WorkerState::none) worker_is_done(trial);
+  }
+  for (const run::CheckpointId checkpoint : event.lost_checkpoints) lose(checkpoint);
+  for (Trial& trial : trials_) {
+    if (trial.status == TrialStatus::error && event.errored != ControllerStarted::Errored::leave)
+      take_up(trial, event.errored == ControllerStarted::Errored::restart);
     if (trial.ended() || trial.status == TrialStatus::pending) continue;
     trial.status = TrialStatus::pending;
     waiting_.insert(trial.index);
@@ -94,6 +125,45 @@ void Experiment::on(const ControllerStarted& event) {
   if (scheduler_->needs_whole_population()) {
     while (trials_to_come() > 0) make_trial();
   }
+  follow(scheduler_->on_controller_start(*this));
+}
+
+// Whoever would have continued from it continues from what its owner reported before it.
+void Experiment::lose(run::CheckpointId checkpoint) {
+  if (!checkpoints_.contains(checkpoint)) return;
+  actions_->push_back(Say{fmt::format("Warning: the checkpoint {} is missing or damaged, and is given up",
+                                      checkpoints_.get(checkpoint).directory)});
+  scheduler_->on_checkpoint_lost(checkpoint, *this);
+  const std::optional<run::CheckpointId> older = checkpoints_.before(checkpoint);
+  checkpoints_.retain(checkpoint);  // so that it exists until nobody has it
+  for (Trial& trial : trials_) {
+    if (trial.latest_checkpoint != checkpoint) continue;
+    record("lose", trial, {{"checkpoint", checkpoints_.get(checkpoint).directory}});
+    if (older) {
+      continue_from(trial, *older);
+    } else {
+      checkpoints_.release(*std::exchange(trial.latest_checkpoint, std::nullopt));
+    }
+  }
+  checkpoints_.drop(checkpoint);
+  checkpoints_.release(checkpoint);
+}
+
+// A trial that had failed for good runs again.
+void Experiment::take_up(Trial& trial, bool anew) {
+  record("take_up", trial, {{"anew", anew}});
+  failed_fast_ = false;
+  trial.error.clear();
+  trial.failures = trial.restore_failures = 0;
+  if (anew) {
+    trial.step = 0;
+    trial.last_result = {};
+    trial.time_total_s = 0;
+    if (trial.latest_checkpoint) checkpoints_.release(*std::exchange(trial.latest_checkpoint, std::nullopt));
+  }
+  trial.status = TrialStatus::running;  // as it was when it failed
+  live_.insert(trial.index);
+  scheduler_->on_trial_add(trial);
 }
 
 void Experiment::on(const ResultReported& event) {
@@ -108,6 +178,9 @@ void Experiment::on(const ResultReported& event) {
   const channel::Report& report = event.report;
   const bool repeated = is_repeated(event);
   trial->worker = WorkerState::waiting;
+  trial->restoring = false;
+  trial->restore_failures = 0;
+  trial->time_total_s = number_or_zero(report.metrics, "time_total_s");
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
   if (repeated) return resume(*trial);  // it was shown and counted when it came first
 
@@ -124,26 +197,58 @@ void Experiment::on(const ResultReported& event) {
 void Experiment::on(const FunctionReturned& event) {
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
-  const bool expected = trial->worker == WorkerState::stopping;
-  worker_is_done(*trial);
-  if (!expected) end(*trial, TrialStatus::terminated, {});
+  on_last_word(*trial, std::nullopt);
 }
 
 void Experiment::on(const FunctionThrew& event) {
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
-  const bool expected = trial->worker == WorkerState::stopping;  // thrown while it unwound: it is over either way
-  worker_is_done(*trial);
-  if (!expected) end(*trial, TrialStatus::error, event.message);
+  on_last_word(*trial, Failure{event.message});
 }
 
 void Experiment::on(const WorkerEnded& event) {
   --workers_;
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
-  const bool expected = trial->worker == WorkerState::stopping;
-  worker_is_done(*trial);
-  if (!expected) end(*trial, TrialStatus::error, "the worker " + engine::to_string(event.exit) + when(event.exit.kind));
+  on_last_word(*trial, Failure{"the worker " + engine::to_string(event.exit) + when(event.exit.kind)});
+}
+
+void Experiment::on(const TimerFired& event) {
+  const Timer& timer = event.timer;
+  if (timer.kind == Timer::Kind::barrier) return follow(scheduler_->on_deadline(timer.attempt, *this));
+  if (!awaits(timer)) return;
+  Trial& trial = trials_.at(timer.trial);
+  const TrialLimits& limits = options_.run_config.limits;
+  if (timer.kind == Timer::Kind::stopping) {
+    if (trial.worker == WorkerState::busy) set_aside(trial);
+    return kill(trial, std::nullopt);
+  }
+  const std::optional<double> left = time_left(trial);
+  if (left && (!limits.time_between_reports || *left <= limits.time_between_reports->count()))
+    return kill(trial, ran_too_long(*limits.time));
+  kill(trial, Failure{fmt::format("the worker hung: it has not reported for {:g} s, its limit",
+                                  limits.time_between_reports->count())});
+}
+
+void Experiment::on(const ExperimentInterrupted&) {
+  interrupted_ = true;
+  const double grace = options_.run_config.stop_grace_period.count();
+  for (Trial& trial : trials_) {
+    if (trial.worker == WorkerState::waiting) stop_for_now(trial);
+    if (trial.worker == WorkerState::busy)
+      actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
+  }
+}
+
+// The worker has said its last word, or has ended without one.
+void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
+  const WorkerState was = trial.worker;
+  if (was == WorkerState::killed) failure = std::exchange(trial.killed_for, std::nullopt);
+  const bool expected = was == WorkerState::stopping || was == WorkerState::killed;
+  if (was == WorkerState::stopping) failure.reset();  // thrown while it unwound: it is over either way
+  worker_is_done(trial);
+  if (failure) return fail(trial, std::move(*failure));
+  if (!expected) end(trial, TrialStatus::terminated);
 }
 
 // ---- What a result leads to
@@ -160,6 +265,9 @@ std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& r
 
 Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
   if (is_true(metrics, "done") || reached_a_threshold(metrics)) return {.kind = Decision::Kind::stop};
+  const std::optional<Seconds>& limit = options_.run_config.limits.time;
+  if (limit && trial.time_total_s >= limit->count())
+    return {.kind = Decision::Kind::fail, .reason = ran_too_long(*limit).cause};
   return scheduler_->on_result(trial, metrics, *this);
 }
 
@@ -180,9 +288,9 @@ void Experiment::carry_out(Trial& trial, const Decision& decision) {
     case Decision::Kind::pause:
       return pause(trial);
     case Decision::Kind::stop:
-      return end(trial, TrialStatus::terminated, {});
+      return end(trial, TrialStatus::terminated);
     case Decision::Kind::fail:
-      return end(trial, TrialStatus::error, decision.reason);
+      return fail(trial, {.cause = decision.reason, .may_retry = false});
   }
 }
 
@@ -201,7 +309,10 @@ void Experiment::warn_about_missing_metrics(const Metrics& metrics) {
 
 // The part of a decision that may concern any trial.
 void Experiment::follow(const Decision& decision) {
+  if (failed_fast_) return;  // everybody is being ended
   for (const std::string& message : decision.messages) actions_->push_back(Say{message});
+  if (decision.deadline)
+    actions_->push_back(StartTimer{{Timer::Kind::barrier, 0, decision.deadline->number}, decision.deadline->seconds});
   for (const Exploit& one : decision.exploits) exploit(one);
 }
 
@@ -223,13 +334,14 @@ void Experiment::exploit(const Exploit& exploit) {
   target.step = from.step;
   target.last_result = from.metrics;
   continue_from(target, exploit.checkpoint);
-  if (target.worker != WorkerState::none) tell_to_stop(target);
+  tell_to_stop(target);
   target.status = TrialStatus::paused;
   waiting_.insert(target.index);
   actions_->push_back(SaveTrial{target.index});
 }
 
 void Experiment::pause(Trial& trial) {
+  if (interrupted_) return stop_for_now(trial);
   record("pause", trial);
   trial.status = TrialStatus::paused;
   release_resources(trial);
@@ -237,26 +349,85 @@ void Experiment::pause(Trial& trial) {
   actions_->push_back(SaveTrial{trial.index});
 }
 
-void Experiment::end(Trial& trial, TrialStatus status, std::string error) {
+void Experiment::fail(Trial& trial, Failure failure) {
+  trial.error = std::move(failure.cause);
+  actions_->push_back(LogError{trial.index, trial.attempt, trial.error});
+  if (failure.may_retry && count_failure(trial, options_.run_config.failure_config)) {
+    record("retry", trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
+    return set_aside(trial);
+  }
+  end(trial, TrialStatus::error);
+  if (options_.run_config.failure_config.fail_fast && !failed_fast_) end_everybody();
+}
+
+void Experiment::end(Trial& trial, TrialStatus status) {
   record(status == TrialStatus::error ? "fail" : "end", trial);
   trial.status = status;
-  trial.error = std::move(error);
   live_.erase(trial.index);
   waiting_.erase(trial.index);
-  if (status == TrialStatus::error) actions_->push_back(LogError{trial.index, trial.error});
   actions_->push_back(SaveTrial{trial.index});
-  if (trial.worker != WorkerState::none) tell_to_stop(trial);
+  tell_to_stop(trial);
   follow(scheduler_->on_trial_end(trial, *this));
 }
 
+void Experiment::end_everybody() {
+  failed_fast_ = true;
+  for (const TrialIndex index : std::set(live_)) end(trials_[index], TrialStatus::terminated);
+}
+
+// It will be started again from its latest checkpoint.
+void Experiment::set_aside(Trial& trial) {
+  trial.status = TrialStatus::pending;
+  waiting_.insert(trial.index);
+  actions_->push_back(SaveTrial{trial.index});
+}
+
+// The same for a trial whose worker waits for its answer, because the experiment is interrupted.
+void Experiment::stop_for_now(Trial& trial) {
+  record("set_aside", trial);
+  tell_to_stop(trial);
+  set_aside(trial);
+}
+
+// A worker that is busy is told with its next report, which comes too late to count.
 void Experiment::tell_to_stop(Trial& trial) {
-  actions_->push_back(
-      AnswerReport{trial.index, trial.attempt, channel::Verdict::stop, std::exchange(trial.reported_checkpoint, {})});
+  if (trial.worker != WorkerState::busy && trial.worker != WorkerState::waiting) return;
+  if (trial.worker == WorkerState::waiting)
+    actions_->push_back(
+        AnswerReport{trial.index, trial.attempt, channel::Verdict::stop, std::exchange(trial.reported_checkpoint, {})});
   trial.worker = WorkerState::stopping;
+  actions_->push_back(
+      StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, options_.run_config.stop_grace_period.count()});
+}
+
+void Experiment::kill(Trial& trial, std::optional<Failure> failure) {
+  const std::string reason = failure ? failure->cause : "it has not stopped in time";
+  record("kill", trial, {{"reason", reason}});
+  actions_->push_back(Say{fmt::format("Trial {}: its worker is ended by force: {}", trial.id, reason)});
+  trial.killed_for = std::move(failure);
+  trial.worker = WorkerState::killed;
+  actions_->push_back(KillWorker{trial.index, trial.attempt});
+}
+
+std::optional<double> Experiment::time_left(const Trial& trial) const {
+  const std::optional<Seconds>& limit = options_.run_config.limits.time;
+  if (!limit) return std::nullopt;
+  return std::max(0.0, limit->count() - trial.time_total_s);
+}
+
+// Starts the clock of a worker that goes on.
+void Experiment::limit_running(const Trial& trial) {
+  const TrialLimits& limits = options_.run_config.limits;
+  std::optional<double> seconds;
+  if (limits.time_between_reports) seconds = limits.time_between_reports->count();
+  if (const std::optional<double> left = time_left(trial)) seconds = std::min(seconds.value_or(*left), *left);
+  if (seconds) actions_->push_back(StartTimer{{Timer::Kind::running, trial.index, trial.attempt}, *seconds});
 }
 
 void Experiment::worker_is_done(Trial& trial) {
   trial.worker = WorkerState::none;
+  trial.killed_for.reset();
+  trial.reported_checkpoint.clear();
   if (trial.started_from) checkpoints_.release(*std::exchange(trial.started_from, std::nullopt));
   release_resources(trial);
 }
@@ -276,6 +447,7 @@ void Experiment::continue_from(Trial& trial, run::CheckpointId checkpoint) {
 // ---- Who runs next
 
 void Experiment::schedule() {
+  if (interrupted_) return;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
   while ((limit == 0 || running_ < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
     if (!resources_.acquire(trainable_.resources)) return;
@@ -336,6 +508,7 @@ void Experiment::launch(Trial& trial) {
   ++trial.attempt;
   ++workers_;
   trial.worker = WorkerState::busy;
+  trial.restoring = trial.latest_checkpoint.has_value();
   Launch launch{.trial = trial.index, .attempt = trial.attempt, .config = trial.config};
   if (trial.latest_checkpoint) {
     const run::CheckpointRecord& from = checkpoints_.get(*trial.latest_checkpoint);
@@ -345,14 +518,18 @@ void Experiment::launch(Trial& trial) {
     checkpoints_.retain(from.id);
     trial.started_from = from.id;
   }
+  trial.time_total_s = number_or_zero(launch.checkpoint_metrics, "time_total_s");
   record("launch", trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
   actions_->push_back(std::move(launch));
+  limit_running(trial);
 }
 
 void Experiment::resume(Trial& trial) {
+  if (interrupted_) return stop_for_now(trial);
   actions_->push_back(
       AnswerReport{trial.index, trial.attempt, channel::Verdict::go_on, std::exchange(trial.reported_checkpoint, {})});
   trial.worker = WorkerState::busy;
+  limit_running(trial);
 }
 
 void Experiment::delete_unneeded_checkpoints() {

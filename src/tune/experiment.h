@@ -28,7 +28,11 @@ class Experiment final : private Population {
   // Takes one event; appends what is to be done, in order.
   void handle(const Event& event, Actions& actions);
 
+  // Nothing is left to do, or, after an interruption, nothing runs any more.
   bool finished() const;
+  bool interrupted() const { return interrupted_; }
+  // Whether the timer still means something; one that does not is not worth an event.
+  bool awaits(const Timer& timer) const;
   // Whether the step of this report was acknowledged before, in an earlier attempt of its trial.
   bool is_repeated(const ResultReported& event) const;
 
@@ -50,9 +54,15 @@ class Experiment final : private Population {
   void on(const FunctionReturned& event);
   void on(const FunctionThrew& event);
   void on(const WorkerEnded& event);
+  void on(const TimerFired& event);
+  void on(const ExperimentInterrupted& event);
+  void on_last_word(Trial& trial, std::optional<Failure> failure);
+  void lose(run::CheckpointId checkpoint);
+  void take_up(Trial& trial, bool anew);
 
   // The trial of an event when it comes from the trial's present worker; nullptr when that was replaced or has ended.
   Trial* present(TrialIndex index, std::int64_t attempt);
+  const Trial* present(TrialIndex index, std::int64_t attempt) const;
 
   std::string commit_checkpoint(Trial& trial, const channel::Report& report);
   Decision decide(const Trial& trial, const Metrics& metrics);
@@ -60,8 +70,15 @@ class Experiment final : private Population {
   void carry_out(Trial& trial, const Decision& decision);
   void exploit(const Exploit& exploit);
   void pause(Trial& trial);
-  void end(Trial& trial, TrialStatus status, std::string error);
+  void fail(Trial& trial, Failure failure);
+  void end(Trial& trial, TrialStatus status);
+  void end_everybody();
+  void set_aside(Trial& trial);
+  void stop_for_now(Trial& trial);
   void tell_to_stop(Trial& trial);
+  void kill(Trial& trial, std::optional<Failure> failure);
+  std::optional<double> time_left(const Trial& trial) const;
+  void limit_running(const Trial& trial);
   void worker_is_done(Trial& trial);
   void release_resources(Trial& trial);
   void continue_from(Trial& trial, run::CheckpointId checkpoint);
@@ -88,6 +105,8 @@ class Experiment final : private Population {
   std::set<TrialIndex> waiting_;  // pending or paused
   std::int64_t running_ = 0;      // trials that hold resources
   std::int64_t workers_ = 0;      // processes that have not ended
+  bool interrupted_ = false;      // by somebody, until another controller begins
+  bool failed_fast_ = false;      // one trial's failure has ended all others
   bool warned_ = false;           // about metrics that the options name and the first result does not have
   Actions* actions_ = nullptr;    // of the event being handled
 };

@@ -13,6 +13,8 @@ constexpr const char* kStarted = "controller_started";
 constexpr const char* kReturned = "function_returned";
 constexpr const char* kThrew = "function_threw";
 constexpr const char* kEnded = "worker_ended";
+constexpr const char* kTimer = "timer_fired";
+constexpr const char* kInterrupted = "interrupted";
 
 Dict to_dict(const Resources& resources) {
   Dict custom;
@@ -26,21 +28,52 @@ Resources to_resources(const Config& data) {
   return resources;
 }
 
+// Enumerations have names in the store.
+template <class Enum, std::size_t size>
+const char* name_of(Enum value, const std::pair<Enum, const char*> (&names)[size]) {
+  return std::ranges::find(names, value, &std::pair<Enum, const char*>::first)->second;
+}
+
+template <class Enum, std::size_t size>
+Enum value_of(const std::string& name, const std::pair<Enum, const char*> (&names)[size], const std::string& source) {
+  for (const auto& [value, known] : names) {
+    if (name == known) return value;
+  }
+  throw StorageError(source + " has the unknown word \"" + name + "\": the store is damaged or of a newer Cadre");
+}
+
 constexpr std::pair<engine::Exit::Kind, const char*> kExitKinds[] = {{engine::Exit::Kind::code, "code"},
                                                                      {engine::Exit::Kind::signal, "signal"},
                                                                      {engine::Exit::Kind::not_started, "not_started"},
                                                                      {engine::Exit::Kind::lost, "lost"}};
 
 Dict to_dict(const engine::Exit& exit) {
-  const auto* kind = std::ranges::find(kExitKinds, exit.kind, &std::pair<engine::Exit::Kind, const char*>::first);
-  return {{"kind", kind->second}, {"value", exit.value}, {"detail", exit.detail}};
+  return {{"kind", name_of(exit.kind, kExitKinds)}, {"value", exit.value}, {"detail", exit.detail}};
 }
 
 engine::Exit to_exit(const Config& data, const std::string& source) {
-  for (const auto& [kind, name] : kExitKinds) {
-    if (data.get<std::string>("kind") == name) return {kind, data.get<int>("value"), data.get<std::string>("detail")};
-  }
-  throw StorageError(source + " has the unknown exit kind \"" + data.get<std::string>("kind") + "\"");
+  return {value_of(data.get<std::string>("kind"), kExitKinds, source), data.get<int>("value"),
+          data.get<std::string>("detail")};
+}
+
+using Errored = ControllerStarted::Errored;
+constexpr std::pair<Errored, const char*> kErrored[] = {
+    {Errored::leave, "leave"}, {Errored::resume, "resume"}, {Errored::restart, "restart"}};
+
+constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {
+    {Timer::Kind::running, "running"}, {Timer::Kind::stopping, "stopping"}, {Timer::Kind::barrier, "barrier"}};
+
+Dict to_dict(const ControllerStarted& event) {
+  Dict data = to_dict(event.resources);
+  data.emplace_back("errored", name_of(event.errored, kErrored));
+  data.emplace_back("lost_checkpoints", List(event.lost_checkpoints.begin(), event.lost_checkpoints.end()));
+  return data;
+}
+
+ControllerStarted to_controller_started(const Config& data, const std::string& source) {
+  ControllerStarted event{to_resources(data), value_of(data.get<std::string>("errored"), kErrored, source), {}};
+  for (const Value& id : data.get<List>("lost_checkpoints")) event.lost_checkpoints.push_back(id.get<std::int64_t>());
+  return event;
 }
 
 struct Record {
@@ -54,9 +87,7 @@ struct Record {
     return store.add(store::ResultRow{0, time, event.trial, event.attempt, event.report.step, repeated,
                                       std::move(metrics), event.report.checkpoint});
   }
-  std::int64_t operator()(const ControllerStarted& event) const {
-    return add(kStarted, -1, 0, to_dict(event.resources));
-  }
+  std::int64_t operator()(const ControllerStarted& event) const { return add(kStarted, -1, 0, to_dict(event)); }
   std::int64_t operator()(const FunctionReturned& event) const {
     return add(kReturned, event.trial, event.attempt, {});
   }
@@ -66,6 +97,11 @@ struct Record {
   std::int64_t operator()(const WorkerEnded& event) const {
     return add(kEnded, event.trial, event.attempt, to_dict(event.exit));
   }
+  std::int64_t operator()(const TimerFired& event) const {
+    const auto& [kind, trial, attempt] = event.timer;
+    return add(kTimer, trial, attempt, {{"kind", name_of(kind, kTimerKinds)}});
+  }
+  std::int64_t operator()(const ExperimentInterrupted&) const { return add(kInterrupted, -1, 0, {}); }
 
  private:
   std::int64_t add(const char* kind, std::int64_t trial, std::int64_t attempt, const Dict& data) const {
@@ -90,10 +126,13 @@ Event to_event(const store::EventRow& row) {
   const std::string source = "event " + std::to_string(row.sequence) + " of the store";
   const Config data(base::parse_json(row.data, source).dict());
   const auto trial = static_cast<TrialIndex>(row.trial);
-  if (row.kind == kStarted) return ControllerStarted{to_resources(data)};
+  if (row.kind == kStarted) return to_controller_started(data, source);
   if (row.kind == kReturned) return FunctionReturned{trial, row.attempt};
   if (row.kind == kThrew) return FunctionThrew{trial, row.attempt, data.get<std::string>("message")};
   if (row.kind == kEnded) return WorkerEnded{trial, row.attempt, to_exit(data, source)};
+  if (row.kind == kTimer)
+    return TimerFired{{value_of(data.get<std::string>("kind"), kTimerKinds, source), trial, row.attempt}};
+  if (row.kind == kInterrupted) return ExperimentInterrupted{};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }
 

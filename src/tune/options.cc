@@ -128,6 +128,9 @@ void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& opt
   const auto& [first, second] = pbt.perturbation_factors;
   faults.unless(std::isfinite(first) && std::isfinite(second) && first > 0 && second > 0, name + "perturbation_factors",
                 fmt::format("they are {} and {}; both must be above 0", first, second));
+  faults.unless(std::isfinite(pbt.synch_deadline) && pbt.synch_deadline >= 0, name + "synch_deadline",
+                fmt::format("it is {}; it must be 0 (none) or more seconds", pbt.synch_deadline));
+  faults.unless(pbt.synch || pbt.synch_deadline == 0, name + "synch_deadline", "it needs synch = true");
   faults.unless(!pbt.hyperparam_mutations.empty(), name + "hyperparam_mutations", "name at least one key to mutate");
   check_mutations(pbt.hyperparam_mutations, options.param_space, name + "hyperparam_mutations ", faults);
 }
@@ -147,6 +150,28 @@ void check_resources(const Resources& resources, Faults& faults) {
   faults.unless(any, "resources", "a trial needs some amount of some resource");
 }
 
+void check_failure_config(const FailureConfig& failure, Faults& faults) {
+  faults.unless(failure.max_failures >= -1, "failure_config max_failures",
+                fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", failure.max_failures));
+  faults.unless(failure.max_restore_failures >= 0, "failure_config max_restore_failures",
+                fmt::format("it is {}; it must be 0 or more", failure.max_restore_failures));
+  faults.unless(!failure.fail_fast || failure.max_failures == 0, "failure_config fail_fast",
+                "the first failure ends the experiment, so max_failures must be 0");
+}
+
+bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
+
+void check_limits(const TrialLimits& limits, Faults& faults) {
+  const auto check = [&](const std::string& name, const std::optional<Seconds>& limit) {
+    const bool good = !limit || (is_time(*limit) && limit->count() > 0);
+    faults.unless(good, "limits " + name,
+                  fmt::format("it is {:g} s; it must be above 0", limit.value_or(Seconds()).count()));
+  };
+  check("time", limits.time);
+  check("time_between_reports", limits.time_between_reports);
+  faults.unless(limits.memory_bytes != 0, "limits memory_bytes", "it is 0; a worker needs some memory");
+}
+
 void check_run_config(const RunConfig& run, Faults& faults) {
   if (!run.name.empty()) {
     const std::string fault = base::fault_of_file_name(run.name);
@@ -156,6 +181,10 @@ void check_run_config(const RunConfig& run, Faults& faults) {
     faults.unless(!metric.empty(), "stop", "a criterion has no metric");
     faults.unless(!std::isnan(threshold), "stop \"" + metric + "\"", "the threshold is NaN and is never reached");
   }
+  check_failure_config(run.failure_config, faults);
+  check_limits(run.limits, faults);
+  faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
+                fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
   const auto& keep = run.checkpoint_config.num_to_keep;
   faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));

@@ -18,7 +18,13 @@ enum class WorkerState {
   none,      // there is no process, or it has nothing more to say
   busy,      // it runs user code
   waiting,   // it is blocked in report(), until it is answered
-  stopping,  // it was answered "stop" and unwinds
+  stopping,  // it was told to stop, or will be with its next report, and unwinds
+  killed,    // it was ended by force, and its end is awaited
+};
+
+struct Failure {
+  std::string cause = {};
+  bool may_retry = true;  // trying again can help
 };
 
 struct Trial {
@@ -30,13 +36,18 @@ struct Trial {
 
   TrialStatus status = TrialStatus::pending;
   Config config = {};
-  std::string error = {};
+  std::string error = {};             // of the last failure
+  std::int64_t failures = 0;          // that count, since the trial began or was taken up again
+  std::int64_t restore_failures = 0;  // since its last report
 
   WorkerState worker = WorkerState::none;
   std::int64_t attempt = 0;  // workers started so far; the last of them is the trial's worker
   bool holds_resources = false;
   std::optional<run::CheckpointId> started_from = {};  // referenced while the worker lives
   std::string reported_checkpoint = {};                // committed with the report that the worker waits for
+  bool restoring = false;                              // the worker began with a checkpoint and has not reported yet
+  std::optional<Failure> killed_for = {};              // what it was ended for, if that is a failure
+  double time_total_s = 0;                             // up to its last report
 
   std::int64_t step = 0;  // of the last result in this lineage that counted
   Metrics last_result = {};

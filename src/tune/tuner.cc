@@ -143,6 +143,11 @@ ResultGrid Tuner::fit() {
   console.begin(name, options_.tune_config.num_samples, restore_);
   controller.run();
   console.end();
+  if (experiment.interrupted())
+    throw Interrupted(
+        fmt::format("the experiment {} was interrupted, and everything that was reported is saved. "
+                    "Continue it with Tuner::restore from {}",
+                    name, directory.string()));
   return {directory, make_results(experiment, directory), options_.tune_config.metric, options_.tune_config.mode};
 }
 

@@ -230,7 +230,7 @@ TEST(Tuner, TrialsThatFailAreToldApartAndTheOthersFinish) {
   EXPECT_THAT(*results[2].error, HasSubstr("SIGSEGV"));
   EXPECT_THAT(*results[3].error, HasSubstr("exited with code 0 before its training function returned"));
   for (const std::size_t i : {1u, 2u, 3u})
-    EXPECT_EQ(content_of(results[i].path / "error.txt"), *results[i].error + "\n");
+    EXPECT_EQ(content_of(results[i].path / "error.txt"), "Attempt 1: " + *results[i].error + "\n");
 }
 
 TEST(Tuner, AKilledExperimentGoesOnAndEndsAsOneThatNeverWas) {

@@ -67,6 +67,9 @@ struct PopulationBasedTraining {
   bool log_config = true;     // write pbt_global.txt and pbt_policy_<trial id>.txt
   bool require_attrs = true;  // a result without time_attr or metric fails its trial; otherwise it is passed over
   bool synch = false;         // all live trials wait for each other at every interval, and are then compared at once
+  // With synch: how long the first one to arrive waits, in seconds; then those that are there are compared without the
+  // others, which take part the next time. 0: for ever, so that the outcome does not depend on the machine's load.
+  double synch_deadline = 0;
 };
 
 using Scheduler = std::variant<FIFO, PopulationBasedTraining>;

@@ -1,6 +1,7 @@
 // The Tuner: runs an experiment, which is many trials of one trainable.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "cadre/checkpoint_config.h"
+#include "cadre/failure_config.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
@@ -21,6 +23,8 @@ namespace cadre::tune {
 using Stop = std::vector<std::pair<std::string, double>>;
 
 using cadre::CheckpointConfig;
+using cadre::FailureConfig;
+using Seconds = std::chrono::duration<double>;
 
 struct TuneConfig {
   std::string metric = {};  // what get_best_result and the scheduler use when they are given none
@@ -31,11 +35,30 @@ struct TuneConfig {
   std::uint64_t seed = 0;                  // of everything that is drawn: the search space and the scheduler's choices
 };
 
+// What a trial may use. Exceeding a limit is a failure of the trial, told apart from others by its cause.
+struct TrialLimits {
+  // Running time of the trial in all, as time_total_s counts it: without the time that it is paused. A trial that
+  // reports is ended at the report; one that does not is ended by force. Default: none.
+  std::optional<Seconds> time = {};
+  // From the worker's start or a report's return to the next report: a worker that takes longer hangs, and is ended by
+  // force. Default: none.
+  std::optional<Seconds> time_between_reports = {};
+  // Private memory, in bytes, that each process of a worker may allocate beyond what the program had allocated when the
+  // worker was started. More is refused by the kernel: std::bad_alloc in C++, DefaultCPUAllocator's error in libtorch.
+  // Default: none.
+  std::optional<std::uint64_t> memory_bytes = {};
+};
+
 struct RunConfig {
   std::string name = {};                    // of the experiment and its directory; default: <trainable>_<date>_<time>
   std::filesystem::path storage_path = {};  // default: ~/cadre_results
   Stop stop = {};
   CheckpointConfig checkpoint_config = {};
+  FailureConfig failure_config = {};
+  TrialLimits limits = {};  // of each trial
+  // A worker that was told to stop, and an experiment that was interrupted, have this long until they are ended by
+  // force.
+  Seconds stop_grace_period = std::chrono::seconds(30);
   int verbose = 1;  // 0: silent, 1: status table and errors on standard output
 };
 

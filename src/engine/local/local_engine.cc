@@ -1,9 +1,12 @@
 #include "engine/local/local_engine.h"
 
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 
@@ -42,8 +45,17 @@ LocalEngine::Claim::Claim(ForkServer& of) : server(of) {
 }
 
 LocalEngine::LocalEngine(ForkServer& server, Resources resources)
-    : claim_(server), server_(server), resources_(std::move(resources)) {
+    : claim_(server),
+      server_(server),
+      resources_(std::move(resources)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!wake_) throw EngineError("cannot make the engine's eventfd: " + base::last_system_error());
   loop_.watch(server_.fd(), [this] { on_server(); });
+  loop_.watch(wake_.get(), [this] {
+    std::uint64_t count = 0;
+    while (::read(wake_.get(), &count, sizeof count) > 0) {
+    }
+  });
 }
 
 LocalEngine::~LocalEngine() { end_workers(); }
@@ -93,6 +105,13 @@ std::vector<Event> LocalEngine::wait(std::optional<std::chrono::nanoseconds> tim
   loop_.turn(ready ? std::chrono::nanoseconds::zero() : timeout);
   if (give_up_ && Clock::now() >= *give_up_) report_all_lost();
   return std::exchange(events_, {});
+}
+
+void LocalEngine::wake() noexcept {
+  const int keep = errno;  // a signal handler must not change it
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(wake_.get(), &one, sizeof one));
+  errno = keep;
 }
 
 double LocalEngine::wall_seconds() const {

@@ -27,6 +27,7 @@ class LocalEngine final : public Engine {
   void kill(WorkerId worker) override;
   // Throws EngineError when the event loop fails.
   std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;
+  void wake() noexcept override;
   Clock::time_point now() const override { return Clock::now(); }
   double wall_seconds() const override;
 
@@ -63,6 +64,7 @@ class LocalEngine final : public Engine {
   std::unordered_map<WorkerId, Worker> workers_;
   std::unordered_map<std::uint64_t, WorkerId> by_number_;
   std::vector<Event> events_;
+  base::FileDescriptor wake_;                 // an eventfd
   std::optional<Clock::time_point> give_up_;  // for what lost workers may still have to say
   channel::Loop loop_;                        // last: its callbacks use the rest
 };

@@ -35,6 +35,7 @@ void SimulatedEngine::kill(WorkerId id) {
 }
 
 std::vector<Event> SimulatedEngine::wait(std::optional<std::chrono::nanoseconds> timeout) {
+  if (woken_.exchange(false)) return {};
   const std::chrono::nanoseconds end = timeout ? now_ + *timeout : std::chrono::nanoseconds::max();
   std::vector<Event> events;
   while (!happenings_.empty() && happenings_.top().at <= end && (events.empty() || happenings_.top().at == now_)) {

@@ -3,6 +3,7 @@
 // exactly.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -51,6 +52,7 @@ class SimulatedEngine final : public Engine {
   // Everything that happens at the next moment at which anything does; the clock is then there. Throws std::logic_error
   // when nothing will ever happen and there is no timeout: whoever waits has forgotten somebody.
   std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;
+  void wake() noexcept override { woken_ = true; }
   Clock::time_point now() const override { return Clock::time_point(now_); }
   double wall_seconds() const override;
 
@@ -79,6 +81,7 @@ class SimulatedEngine final : public Engine {
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> happenings_;
   std::chrono::nanoseconds now_ = {};
   std::uint64_t order_ = 0;
+  std::atomic<bool> woken_ = false;
 };
 
 }  // namespace cadre::engine::simulated

@@ -40,8 +40,10 @@ void TrialFiles::write_params(const Config& config) {
   base::replace_file(directory_ / "params.json", base::to_pretty_json(config.dict()));
 }
 
-void TrialFiles::write_error(const std::string& message) {
-  base::replace_file(directory_ / "error.txt", message + "\n");
+void TrialFiles::add_error(std::int64_t attempt, const std::string& message) {
+  std::string errors = errors_ + "Attempt " + std::to_string(attempt) + ": " + message + "\n";
+  base::replace_file(directory_ / "error.txt", errors);
+  errors_ = std::move(errors);
 }
 
 }  // namespace cadre::tune

@@ -21,7 +21,7 @@ class TrialFiles {
 
   // Of the trial as it is about to run.
   void write_params(const Config& config);
-  void write_error(const std::string& message);
+  void add_error(std::int64_t attempt, const std::string& message);
 
  private:
   std::filesystem::path directory_;
@@ -29,6 +29,7 @@ class TrialFiles {
   std::string pending_json_;
   bool json_is_new_ = true;
   ProgressCsv csv_;
+  std::string errors_;  // what error.txt holds
 };
 
 }  // namespace cadre::tune

@@ -42,7 +42,15 @@ PbtScheduler::PbtScheduler(PopulationBasedTraining settings, std::uint64_t seed)
       seed_(seed),
       next_sync_(std::max(settings_.perturbation_interval, settings_.burn_in_period)) {}
 
-void PbtScheduler::on_trial_add(const Trial& trial) { members_.emplace(trial.index, Member(seed_, trial.index)); }
+void PbtScheduler::on_trial_add(const Trial& trial) {
+  const auto [entry, added] = members_.emplace(trial.index, Member(seed_, trial.index));
+  if (added || trial.step > 0) return;
+  // It begins anew; only its random numbers go on, so that it is not drawn what it was drawn before.
+  Member& member = entry->second;
+  member.last_score.reset();
+  member.last_perturbation_time = member.last_train_time = 0;
+  member.last_iteration = 0;
+}
 
 Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
   std::optional<double> time = number(result, settings_.time_attr);
@@ -65,53 +73,101 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
 
   if (settings_.synch) {
     decision.kind = Decision::Kind::pause;
-    if (round_is_complete(population, trial.index)) perturb_all(*time, population, decision);
+    const std::set<TrialIndex>& live = population.live_trials();
+    if (round_is_complete(population, trial.index)) {
+      perturb_all(*time, {live.begin(), live.end()}, population, decision);
+    } else if (settings_.synch_deadline > 0 && arrived(population) == std::vector{trial.index}) {
+      decision.deadline = Deadline{round_, settings_.synch_deadline};
+    }
     return decision;
   }
   member.last_perturbation_time = *time;
   if (population.anyone_waits()) decision.kind = Decision::Kind::pause;
-  offer_or_exploit(trial.index, quantiles(population), population, decision);
+  offer_or_exploit(trial.index, quantiles(population.live_trials()), population, decision);
   return decision;
 }
 
 Decision PbtScheduler::on_trial_end(const Trial& trial, Population& population) {
   withdraw(members_.at(trial.index), population);
   Decision decision;
-  if (settings_.synch && !population.live_trials().empty() && round_is_complete(population, std::nullopt)) {
-    double time = 0;
-    for (const TrialIndex live : population.live_trials()) time = std::max(time, members_.at(live).last_train_time);
-    perturb_all(time, population, decision);
+  const std::set<TrialIndex>& live = population.live_trials();
+  if (settings_.synch && !live.empty() && round_is_complete(population, std::nullopt)) {
+    const std::vector<TrialIndex> members(live.begin(), live.end());
+    perturb_all(furthest(members), members, population, decision);
   }
   return decision;
+}
+
+Decision PbtScheduler::on_deadline(std::int64_t number, Population& population) {
+  Decision decision;
+  const std::vector<TrialIndex> waiting = arrived(population);
+  if (number != round_ || waiting.empty()) return decision;
+  decision.messages.push_back(
+      fmt::format("[PopulationBasedTraining] {} of {} trials have not reached {} {:g} within {:g} s; the others go on "
+                  "without them",
+                  population.live_trials().size() - waiting.size(), population.live_trials().size(),
+                  settings_.time_attr, next_sync_, settings_.synch_deadline));
+  perturb_all(furthest(waiting), waiting, population, decision);
+  return decision;
+}
+
+Decision PbtScheduler::on_controller_start(Population& population) {
+  Decision decision;
+  const bool waits = settings_.synch && settings_.synch_deadline > 0 && !arrived(population).empty();
+  if (waits) decision.deadline = Deadline{round_, settings_.synch_deadline};
+  return decision;
+}
+
+void PbtScheduler::on_checkpoint_lost(run::CheckpointId checkpoint, Population& population) {
+  for (auto& [index, member] : members_) {
+    if (member.offered == checkpoint) withdraw(member, population);
+  }
 }
 
 bool PbtScheduler::at_interval(const Member& member, double time) const {
   return time >= settings_.burn_in_period && time - member.last_perturbation_time >= settings_.perturbation_interval;
 }
 
+std::vector<TrialIndex> PbtScheduler::arrived(const Population& population) const {
+  std::vector<TrialIndex> found;
+  for (const TrialIndex live : population.live_trials()) {
+    if (members_.at(live).last_train_time >= next_sync_) found.push_back(live);
+  }
+  return found;
+}
+
+double PbtScheduler::furthest(const std::vector<TrialIndex>& members) const {
+  double time = 0;
+  for (const TrialIndex member : members) time = std::max(time, members_.at(member).last_train_time);
+  return time;
+}
+
+// The one that has just reported counts as arrived: it may be beyond its interval and yet before the barrier.
 bool PbtScheduler::round_is_complete(const Population& population, std::optional<TrialIndex> reporter) const {
   return std::ranges::all_of(population.live_trials(), [&](TrialIndex live) {
     return live == reporter || members_.at(live).last_train_time >= next_sync_;
   });
 }
 
-void PbtScheduler::perturb_all(double time, Population& population, Decision& decision) {
-  const Quantiles parts = quantiles(population);
+void PbtScheduler::perturb_all(double time, const std::vector<TrialIndex>& members, Population& population,
+                               Decision& decision) {
+  const Quantiles parts = quantiles(members);
   // Donors first: what they offer must be known before anybody exploits.
   std::vector<TrialIndex> order = parts.upper;
-  for (const TrialIndex live : population.live_trials()) {
-    if (std::ranges::find(parts.upper, live) == parts.upper.end() &&
-        std::ranges::find(parts.lower, live) == parts.lower.end())
-      order.push_back(live);
+  for (const TrialIndex member : members) {
+    if (std::ranges::find(parts.upper, member) == parts.upper.end() &&
+        std::ranges::find(parts.lower, member) == parts.lower.end())
+      order.push_back(member);
   }
   order.insert(order.end(), parts.lower.begin(), parts.lower.end());
-  for (const TrialIndex live : order) {
-    members_.at(live).last_perturbation_time = time;
-    offer_or_exploit(live, parts, population, decision);
+  for (const TrialIndex member : order) {
+    members_.at(member).last_perturbation_time = time;
+    offer_or_exploit(member, parts, population, decision);
   }
-  double furthest = next_sync_;
-  for (const auto& [index, member] : members_) furthest = std::max(furthest, member.last_train_time);
-  next_sync_ = sync_after(furthest);
+  ++round_;
+  double beyond = next_sync_;
+  for (const auto& [index, member] : members_) beyond = std::max(beyond, member.last_train_time);
+  next_sync_ = sync_after(beyond);
 }
 
 // The next barrier, whole intervals later and beyond everybody, also after rounding: otherwise nobody would ever be
@@ -126,11 +182,12 @@ double PbtScheduler::sync_after(double time) const {
   return std::nextafter(time, std::numeric_limits<double>::infinity());  // so late that an interval is lost in rounding
 }
 
-PbtScheduler::Quantiles PbtScheduler::quantiles(const Population& population) const {
+template <class Trials>
+PbtScheduler::Quantiles PbtScheduler::quantiles(const Trials& trials) const {
   std::vector<TrialIndex> ranked;
-  for (const TrialIndex live : population.live_trials()) {
-    const std::optional<double>& score = members_.at(live).last_score;
-    if (score && !std::isnan(*score)) ranked.push_back(live);
+  for (const TrialIndex index : trials) {
+    const std::optional<double>& score = members_.at(index).last_score;
+    if (score && !std::isnan(*score)) ranked.push_back(index);
   }
   std::ranges::sort(ranked, {}, [this](TrialIndex index) { return std::pair(*members_.at(index).last_score, index); });
   if (ranked.size() < 2) return {};

@@ -19,6 +19,9 @@ class PbtScheduler final : public TrialScheduler {
   void on_trial_add(const Trial& trial) override;
   Decision on_result(const Trial& trial, const Metrics& result, Population& population) override;
   Decision on_trial_end(const Trial& trial, Population& population) override;
+  Decision on_deadline(std::int64_t number, Population& population) override;
+  Decision on_controller_start(Population& population) override;
+  void on_checkpoint_lost(run::CheckpointId checkpoint, Population& population) override;
   std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
   std::string debug_string() const override;
 
@@ -42,10 +45,14 @@ class PbtScheduler final : public TrialScheduler {
   };
 
   bool at_interval(const Member& member, double time) const;
+  // Synchronous: who waits at the barrier.
+  std::vector<TrialIndex> arrived(const Population& population) const;
+  double furthest(const std::vector<TrialIndex>& members) const;
   bool round_is_complete(const Population& population, std::optional<TrialIndex> reporter) const;
-  void perturb_all(double time, Population& population, Decision& decision);
+  void perturb_all(double time, const std::vector<TrialIndex>& members, Population& population, Decision& decision);
   double sync_after(double time) const;
-  Quantiles quantiles(const Population& population) const;
+  template <class Trials>
+  Quantiles quantiles(const Trials& trials) const;
   void offer_or_exploit(TrialIndex trial, const Quantiles& quantiles, Population& population, Decision& decision);
   void offer(TrialIndex trial, Population& population);
   void withdraw(Member& member, Population& population);
@@ -54,7 +61,8 @@ class PbtScheduler final : public TrialScheduler {
   PopulationBasedTraining settings_;
   std::uint64_t seed_;
   std::map<TrialIndex, Member> members_;
-  double next_sync_;  // synchronous: all live trials wait here
+  double next_sync_;        // synchronous: all live trials wait here
+  std::int64_t round_ = 0;  // barriers passed
   std::int64_t offers_ = 0;
   std::int64_t exploits_ = 0;
 };

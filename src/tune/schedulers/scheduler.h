@@ -38,12 +38,19 @@ struct Exploit {
   bool policy_files = false;
 };
 
+// To be called back when a time has passed.
+struct Deadline {
+  std::int64_t number = 0;  // the scheduler's own
+  double seconds = 0;
+};
+
 struct Decision {
   enum class Kind { go_on, pause, stop, fail };
   Kind kind = Kind::go_on;  // for the trial that reported, unless it exploits
   std::string reason = {};  // why it fails
   std::vector<Exploit> exploits = {};
   std::vector<std::string> messages = {};  // for the person who watches
+  std::optional<Deadline> deadline = {};   // replaces an earlier one
 };
 
 class TrialScheduler {
@@ -52,12 +59,19 @@ class TrialScheduler {
 
   // Whether all trials belong together, so that they are made at the beginning and not as slots become free.
   virtual bool needs_whole_population() const { return false; }
+  // A new trial, or one that had failed and is taken up again.
   virtual void on_trial_add(const Trial&) {}
   // A result that counts. Its checkpoint, if it has one, is the trial's latest already; the rest of `trial` is as
   // before.
   virtual Decision on_result(const Trial& trial, const Metrics& result, Population& population) = 0;
   // The trial ended, whatever way. The decision is about others: its kind is ignored.
   virtual Decision on_trial_end(const Trial&, Population&) { return {}; }
+  // A deadline of an earlier decision has passed, or another controller has begun, which restarts deadlines. Decisions
+  // as above.
+  virtual Decision on_deadline(std::int64_t, Population&) { return {}; }
+  virtual Decision on_controller_start(Population&) { return {}; }
+  // The checkpoint is not there any more: references to it must be released.
+  virtual void on_checkpoint_lost(run::CheckpointId, Population&) {}
   // Who runs next, of the trials that could (pending and paused ones, in the order of their index).
   virtual std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) = 0;
   // One line about the scheduler's state.

@@ -1,0 +1,35 @@
+// The timers that the core has started, and when they are due.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "engine/engine.h"
+#include "tune/events.h"
+
+namespace cadre::tune {
+
+class Timers {
+ public:
+  using TimePoint = engine::Engine::Clock::time_point;
+
+  // Replaces the timer of the same kind and trial.
+  void start(const Timer& timer, TimePoint due);
+  std::optional<TimePoint> next() const;
+  // Those that are due at `now`, the earliest first; they are gone.
+  std::vector<Timer> take_due(TimePoint now);
+
+ private:
+  using Key = std::pair<Timer::Kind, TrialIndex>;
+  struct Entry {
+    Timer timer;
+    TimePoint due;
+  };
+
+  std::map<Key, Entry> timers_;
+  std::set<std::pair<TimePoint, Key>> order_;
+};
+
+}  // namespace cadre::tune
