@@ -8,9 +8,23 @@
 
 namespace cadre::run {
 
-CheckpointId CheckpointRegistry::add(OwnerId owner, std::int64_t step, std::string directory, Metrics metrics) {
+namespace {
+
+constexpr std::size_t kMostAncestors = 16;
+
+}  // namespace
+
+CheckpointId CheckpointRegistry::add(OwnerId owner, std::int64_t step, std::string directory, Metrics metrics,
+                                     std::optional<CheckpointId> parent) {
   const CheckpointId id = next_id_++;
-  entries_[id] = Entry{.record = {id, owner, step, std::move(directory), std::move(metrics)}};
+  std::vector<CheckpointId> ancestors;
+  if (parent) {
+    ancestors = entries_.at(*parent).record.ancestors;
+    std::erase_if(ancestors, [this](CheckpointId older) { return !contains(older); });
+    ancestors.insert(ancestors.begin(), *parent);
+    ancestors.resize(std::min(ancestors.size(), kMostAncestors));
+  }
+  entries_[id] = Entry{.record = {id, owner, step, std::move(directory), std::move(metrics), std::move(ancestors)}};
   kept_[owner].push_back(id);
   apply_retention(owner);
   return id;
@@ -32,12 +46,10 @@ void CheckpointRegistry::drop(CheckpointId id) {
   drop_if_unneeded(id);
 }
 
-std::optional<CheckpointId> CheckpointRegistry::before(CheckpointId id) const {
-  std::optional<CheckpointId> newest;
-  for (const CheckpointId other : kept_.at(entries_.at(id).record.owner)) {
-    if (other < id) newest = other;
-  }
-  return newest;
+std::optional<CheckpointId> CheckpointRegistry::ancestor(CheckpointId id) const {
+  const std::vector<CheckpointId>& ancestors = entries_.at(id).record.ancestors;
+  const auto found = std::ranges::find_if(ancestors, [this](CheckpointId older) { return contains(older); });
+  return found == ancestors.end() ? std::nullopt : std::optional(*found);
 }
 
 std::vector<CheckpointRecord> CheckpointRegistry::take_deletable() { return std::exchange(deletable_, {}); }

@@ -24,14 +24,19 @@ struct CheckpointRecord {
   std::int64_t step = 0;       // of its report in its lineage
   std::string directory = {};  // path inside the experiment's directory
   Metrics metrics = {};        // of its report
+  // What its lineage was saved in before, newest first, as far as it existed when this one was made: what to go on from
+  // when this one is lost.
+  std::vector<CheckpointId> ancestors = {};
 };
 
 class CheckpointRegistry {
  public:
   explicit CheckpointRegistry(CheckpointConfig config) : config_(std::move(config)) {}
 
-  // Adds the newest checkpoint of its owner; retention then looks at the owner's list again.
-  CheckpointId add(OwnerId owner, std::int64_t step, std::string directory, Metrics metrics);
+  // Adds the newest checkpoint of its owner; retention then looks at the owner's list again. `parent` is the one that
+  // its lineage was saved in before.
+  CheckpointId add(OwnerId owner, std::int64_t step, std::string directory, Metrics metrics,
+                   std::optional<CheckpointId> parent = {});
 
   // References are counted. Releasing the last one of a checkpoint that retention has dropped makes it deletable.
   void retain(CheckpointId id);
@@ -39,8 +44,8 @@ class CheckpointRegistry {
 
   // Drops a checkpoint that is not there any more, or damaged, from its owner's list, whatever retention says.
   void drop(CheckpointId id);
-  // The newest checkpoint in an owner's list that is older than `id`.
-  std::optional<CheckpointId> before(CheckpointId id) const;
+  // The newest one of its lineage that exists beside it.
+  std::optional<CheckpointId> ancestor(CheckpointId id) const;
   bool contains(CheckpointId id) const { return entries_.contains(id); }
 
   // Checkpoints that nobody needs any more, each once; they are gone from the registry.

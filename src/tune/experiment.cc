@@ -128,14 +128,14 @@ void Experiment::on(const ControllerStarted& event) {
   follow(scheduler_->on_controller_start(*this));
 }
 
-// Whoever would have continued from it continues from what its owner reported before it.
+// Whoever would have continued from it continues from what its lineage was saved in before.
 void Experiment::lose(run::CheckpointId checkpoint) {
   if (!checkpoints_.contains(checkpoint)) return;
   actions_->push_back(Say{fmt::format("Warning: the checkpoint {} is missing or damaged, and is given up",
                                       checkpoints_.get(checkpoint).directory)});
+  checkpoints_.retain(checkpoint);  // so that it is known until nobody has it
   scheduler_->on_checkpoint_lost(checkpoint, *this);
-  const std::optional<run::CheckpointId> older = checkpoints_.before(checkpoint);
-  checkpoints_.retain(checkpoint);  // so that it exists until nobody has it
+  const std::optional<run::CheckpointId> older = checkpoints_.ancestor(checkpoint);
   for (Trial& trial : trials_) {
     if (trial.latest_checkpoint != checkpoint) continue;
     record("lose", trial, {{"checkpoint", checkpoints_.get(checkpoint).directory}});
@@ -256,7 +256,8 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
 std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& report) {
   if (report.checkpoint.empty()) return {};
   const std::string directory = fmt::format("{}/checkpoint_{:06d}", trial.directory, trial.checkpoints_made++);
-  const run::CheckpointId id = checkpoints_.add(trial.index, report.step, directory, report.metrics);
+  const run::CheckpointId id =
+      checkpoints_.add(trial.index, report.step, directory, report.metrics, trial.latest_checkpoint);
   continue_from(trial, id);
   actions_->push_back(
       CommitCheckpoint{id, trial.index, report.step, trial.directory + "/" + report.checkpoint, directory});

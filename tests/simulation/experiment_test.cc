@@ -1,5 +1,5 @@
 // The controller's core under random results, orders, faults and interruptions. SIMULATION_SEEDS says how many worlds
-// each test goes through (default 200), SIMULATION_FIRST_SEED where it begins: a failure names the seed that repeats
+// each test goes through (default 1000), SIMULATION_FIRST_SEED where it begins: a failure names the seed that repeats
 // it.
 #include <gtest/gtest.h>
 
@@ -33,6 +33,12 @@ TunerOptions random_options(std::mt19937_64& random, bool synch) {
   CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
   if (random() % 4 != 0) checkpoints.num_to_keep = static_cast<std::int64_t>(1 + random() % 4);
   if (random() % 2 == 0) checkpoints.checkpoint_score_attribute = "score";
+  options.run_config.failure_config.max_failures = static_cast<std::int64_t>(random() % 5) - 1;
+  options.run_config.failure_config.max_restore_failures = static_cast<std::int64_t>(random() % 3);
+  options.run_config.limits.time_between_reports = std::chrono::seconds(1);
+  options.run_config.stop_grace_period = std::chrono::milliseconds(random() % 100);
+  if (synch && random() % 2 == 0)
+    std::get<PopulationBasedTraining>(options.tune_config.scheduler).synch_deadline = 0.05;
   return options;
 }
 
@@ -40,13 +46,14 @@ class Simulation : public ::testing::TestWithParam<bool> {
  protected:
   // Calls `act` with many worlds, each from a seed.
   template <class Act>
-  void in_many_worlds(Faults faults, Act act) {
+  void in_many_worlds(Faults faults, Act act, const std::optional<FailureConfig>& failure_config = {}) {
     const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
-    const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 200);
+    const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
     for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
       std::mt19937_64 random(seed);
-      const TunerOptions options = random_options(random, GetParam());
+      TunerOptions options = random_options(random, GetParam());
+      if (failure_config) options.run_config.failure_config = *failure_config;
       const Resources resources{.cpus = static_cast<double>(1 + random() % 6)};
       try {
         World world(seed, options, resources, faults);
@@ -83,11 +90,69 @@ TEST_P(Simulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
     for (int interruptions = 0; interruptions < 5; ++interruptions) {
       for (std::uint64_t steps = random() % 40; steps > 0 && world.step(); --steps) {
       }
-      world.interrupt();
+      random() % 2 == 0 ? world.kill_controller() : world.interrupt();
     }
     world.run_to_the_end();
     for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(trial.ended()) << trial.id;
   });
+}
+
+TEST_P(Simulation, WorkersThatHangOrIgnoreTheirStopAreEnded) {
+  std::int64_t kills = 0;
+  in_many_worlds({.hangs = 0.01, .ignores_stop = 0.2}, [&](World& world, std::mt19937_64& random) {
+    for (std::uint64_t steps = random() % 40; steps > 0 && world.step(); --steps) {
+    }
+    world.interrupt();
+    world.run_to_the_end();
+    for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(trial.ended()) << trial.id;
+    kills += world.kills;
+  });
+  EXPECT_GT(kills, 0);
+}
+
+TEST_P(Simulation, LostCheckpointsCostStepsAndNothingElse) {
+  std::int64_t lost = 0;
+  in_many_worlds({.loses_checkpoint = 0.3}, [&](World& world, std::mt19937_64& random) {
+    for (int interruptions = 0; interruptions < 3; ++interruptions) {
+      for (std::uint64_t steps = random() % 60; steps > 0 && world.step(); --steps) {
+      }
+      world.kill_controller();
+    }
+    world.run_to_the_end();
+    for (const Trial& trial : world.experiment().trials()) EXPECT_EQ(trial.status, TrialStatus::terminated) << trial.id;
+    lost += world.lost;
+  });
+  EXPECT_GT(lost, 0);
+}
+
+TEST_P(Simulation, ErroredTrialsCanBeTakenUpAgain) {
+  const Faults faults{.throws = 0.02, .dies = 0.02};
+  in_many_worlds(faults, [](World& world, std::mt19937_64& random) {
+    world.run_to_the_end();
+    for (int times = 0; times < 3; ++times) {
+      const bool resume = random() % 2 == 0;
+      world.restore_errored(resume ? ControllerStarted::Errored::resume : ControllerStarted::Errored::restart);
+      for (const Trial& trial : world.experiment().trials()) EXPECT_NE(trial.status, TrialStatus::error) << trial.id;
+      world.run_to_the_end();
+    }
+  });
+}
+
+TEST_P(Simulation, FailFastEndsEverybody) {
+  std::int64_t failed = 0;
+  in_many_worlds({.throws = 0.01, .ignores_stop = 0.1},
+                 [&](World& world, std::mt19937_64&) {
+                   world.run_to_the_end();
+                   std::int64_t errors = 0;
+                   for (const Trial& trial : world.experiment().trials()) {
+                     EXPECT_TRUE(trial.ended()) << trial.id;
+                     errors += trial.status == TrialStatus::error ? 1 : 0;
+                   }
+                   EXPECT_LE(errors, 1);
+                   failed += errors;
+                 },
+                 FailureConfig{.fail_fast = true});
+  EXPECT_GT(failed, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Pbt, Simulation, ::testing::Bool(),

@@ -1,7 +1,10 @@
 #include "world.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "base/json.h"
 
@@ -26,6 +29,7 @@ class Learner final : public engine::simulated::Behaviour {
     if (fault < faults_.throws) return {after, Step::Throw{"a fault of the simulation"}};
     if (fault < faults_.throws + faults_.dies) return {after, Step::Die{{engine::Exit::Kind::signal, 11, {}}}};
     if (fault < faults_.throws + faults_.dies + faults_.returns) return {after, Step::Return{}};
+    if (std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.hangs) return {after, Step::Hang{}};
     score_ += lr_ * (1 - score_);
     ++step_;
     Metrics metrics{{"training_iteration", step_}, {"score", score_}};
@@ -33,6 +37,8 @@ class Learner final : public engine::simulated::Behaviour {
     return {after,
             channel::Report{step_, std::move(metrics), step_ % 3 == 0 ? fmt::format(".reporting_{}", step_) : ""}};
   }
+
+  bool ignores_stop() override { return std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.ignores_stop; }
 
  private:
   std::mt19937_64 random_;
@@ -50,10 +56,18 @@ World::World(std::uint64_t seed, TunerOptions options, Resources resources, Faul
   begin();
 }
 
-void World::begin() {
+void World::begin(ControllerStarted::Errored errored) {
   engine_ = std::make_unique<engine::simulated::SimulatedEngine>(
       resources_, [this](const engine::WorkerSpec& spec) { return make_behaviour(spec); });
-  handle(ControllerStarted{resources_});
+  timers_ = {};
+  alive_.clear();
+  ControllerStarted started{.resources = resources_, .errored = errored};
+  for (const auto& [id, directory] : existing_) {
+    if (std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.loses_checkpoint)
+      started.lost_checkpoints.push_back(id);
+  }
+  lost += static_cast<std::int64_t>(started.lost_checkpoints.size());
+  handle(started);
 }
 
 std::unique_ptr<engine::simulated::Behaviour> World::make_behaviour(const engine::WorkerSpec& spec) {
@@ -63,9 +77,15 @@ std::unique_ptr<engine::simulated::Behaviour> World::make_behaviour(const engine
 }
 
 bool World::step() {
-  if (experiment_->finished()) return false;
-  for (engine::Event& event : engine_->wait(std::nullopt)) {
+  if (experiment_->finished()) {
+    check_end();
+    return false;
+  }
+  std::optional<std::chrono::nanoseconds> timeout;
+  if (const auto due = timers_.next()) timeout = std::max(*due - engine_->now(), std::chrono::nanoseconds(0));
+  for (engine::Event& event : engine_->wait(timeout)) {
     if (auto* exited = std::get_if<engine::Exited>(&event)) {
+      alive_.erase(exited->worker);
       handle(WorkerEnded{static_cast<TrialIndex>(exited->worker >> 32),
                          static_cast<std::int64_t>(exited->worker & 0xffffffff), exited->exit});
       continue;
@@ -73,6 +93,7 @@ bool World::step() {
     auto& [worker, message] = std::get<engine::Received>(event);
     const auto trial = static_cast<TrialIndex>(worker >> 32);
     const auto attempt = static_cast<std::int64_t>(worker & 0xffffffff);
+    if (!std::holds_alternative<channel::Report>(message)) alive_.erase(worker);
     if (auto* report = std::get_if<channel::Report>(&message)) {
       handle(ResultReported{trial, attempt, std::move(*report)});
     } else if (auto* failed = std::get_if<channel::Failed>(&message)) {
@@ -81,10 +102,29 @@ bool World::step() {
       handle(FunctionReturned{trial, attempt});
     }
   }
+  for (const Timer& timer : timers_.take_due(engine_->now())) {
+    if (experiment_->awaits(timer)) handle(TimerFired{timer});
+  }
   return true;
 }
 
+void World::kill_controller() {
+  replay();
+  begin();
+}
+
 void World::interrupt() {
+  handle(ExperimentInterrupted{});
+  run_to_the_end();
+  kill_controller();
+}
+
+void World::restore_errored(ControllerStarted::Errored errored) {
+  replay();
+  begin(errored);
+}
+
+void World::replay() {
   auto again = std::make_unique<Experiment>(Trainable{"learner"}, options_);
   std::vector<std::string> decisions;
   for (const Event& event : recorded_) {
@@ -97,7 +137,6 @@ void World::interrupt() {
   }
   ASSERT_EQ(decisions, decisions_) << "the same events led to other decisions";
   experiment_ = std::move(again);
-  begin();
 }
 
 void World::handle(const Event& event) {
@@ -111,19 +150,29 @@ void World::handle(const Event& event) {
 void World::perform(const Action& action) {
   if (const auto* made = std::get_if<RecordDecision>(&action)) {
     decisions_.push_back(fmt::format("{} {} {}", made->kind, made->trial, base::to_json(made->data)));
+    if (made->kind == "retry") ++retries;
+    if (made->kind == "take_up" && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
-    ASSERT_TRUE(existing_.insert(committed->directory).second) << committed->directory << " exists already";
+    for (const auto& [id, directory] : existing_) ASSERT_NE(directory, committed->directory) << "it exists already";
+    ASSERT_TRUE(existing_.emplace(committed->id, committed->directory).second) << committed->id;
   } else if (const auto* deleted = std::get_if<DeleteCheckpoint>(&action)) {
-    ASSERT_EQ(existing_.erase(deleted->directory), 1u) << deleted->directory << " does not exist";
+    ASSERT_EQ(existing_.erase(deleted->id), 1u) << deleted->directory << " does not exist";
+  } else if (const auto* result = std::get_if<LogResult>(&action)) {
+    check_result(*result);
   } else if (const auto* exploit = std::get_if<LogExploit>(&action)) {
     ++exploits;
+    shown_[exploit->target] = exploit->donor_iteration;
     const auto lr = exploit->new_config.get<double>("lr");
     ASSERT_GE(lr, 0.001);
     ASSERT_LE(lr, 0.5);
   } else if (const auto* launch = std::get_if<Launch>(&action)) {
     if (!launch->checkpoint.empty()) {
-      ASSERT_TRUE(existing_.contains(launch->checkpoint)) << launch->checkpoint << " was deleted";
+      const auto exists = [&](const auto& entry) { return entry.second == launch->checkpoint; };
+      ASSERT_TRUE(std::ranges::any_of(existing_, exists)) << launch->checkpoint << " was deleted";
     }
+    ASSERT_EQ(launch->attempt, ++attempts_[launch->trial]) << "attempts of trial " << launch->trial;
+    for (const engine::WorkerId worker : alive_) ASSERT_NE(worker >> 32, launch->trial) << "it has a worker";
+    alive_.insert(worker_id(launch->trial, launch->attempt));
     const Value payload = Dict{{"step", launch->step},
                                {"score", launch->checkpoint_metrics.get<double>("score", 0)},
                                {"lr", launch->config.get<double>("lr")}};
@@ -131,7 +180,32 @@ void World::perform(const Action& action) {
                    {.assignment = {"learner", payload}, .directory = {}, .cpus = 1});
   } else if (const auto* answer = std::get_if<AnswerReport>(&action)) {
     engine_->answer(worker_id(answer->trial, answer->attempt), {answer->verdict, answer->checkpoint});
+  } else if (const auto* kill = std::get_if<KillWorker>(&action)) {
+    ++kills;
+    engine_->kill(worker_id(kill->trial, kill->attempt));
+  } else if (const auto* start = std::get_if<StartTimer>(&action)) {
+    timers_.start(start->timer, engine_->now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                                     std::chrono::duration<double>(start->seconds)));
   }
+}
+
+// Each step of a lineage is shown once, and in order.
+void World::check_result(const LogResult& result) {
+  const auto step = result.metrics.get<std::int64_t>("training_iteration");
+  ASSERT_EQ(step, ++shown_[result.trial]) << "trial " << result.trial;
+}
+
+void World::check_end() const {
+  EXPECT_EQ(engine_->workers(), 0u) << "a worker runs on";
+  EXPECT_THAT(experiment_->resource_usage(), ::testing::StartsWith("0/")) << "resources are held at the end";
+  for (const Trial& trial : experiment_->trials()) {
+    EXPECT_TRUE(trial.ended() || experiment_->interrupted()) << trial.id;
+    EXPECT_FALSE(trial.started_from) << trial.id << " holds a checkpoint without a worker";
+  }
+  std::set<std::string> listed;
+  const run::CheckpointRegistry& registry = experiment_->checkpoint_registry();
+  for (const run::CheckpointId id : registry.all()) EXPECT_TRUE(existing_.contains(id)) << registry.get(id).directory;
+  EXPECT_EQ(registry.all().size(), existing_.size()) << "a checkpoint that nobody lists";
 }
 
 void World::check() const {
@@ -139,6 +213,10 @@ void World::check() const {
   const run::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   for (const Trial& trial : experiment_->trials()) {
     running += trial.holds_resources ? 1 : 0;
+    const std::int64_t budget = options_.run_config.failure_config.max_failures;
+    if (budget >= 0) {
+      ASSERT_LE(trial.failures, budget + 1) << trial.id;
+    }
     if (trial.ended()) {
       ASSERT_NE(trial.worker, WorkerState::busy) << trial.id;
       ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id;

@@ -2,6 +2,7 @@
 // after every event.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "engine/simulated/simulated_engine.h"
 #include "tune/experiment.h"
+#include "tune/timers.h"
 
 namespace cadre::tune {
 
@@ -19,6 +21,9 @@ struct Faults {
   double dies = 0;
   double returns = 0;
   double no_metric = 0;
+  double hangs = 0;
+  double ignores_stop = 0;
+  double loses_checkpoint = 0;  // each one, at each interruption
 };
 
 class World {
@@ -32,18 +37,28 @@ class World {
     }
   }
   // The controller and all workers are gone; another controller goes on with the recorded events.
+  void kill_controller();
+  // Somebody asks for the end: the experiment stops in an orderly way, and another controller goes on.
   void interrupt();
+  // The same after the end, to take up the trials that failed.
+  void restore_errored(ControllerStarted::Errored errored);
 
   const Experiment& experiment() const { return *experiment_; }
   const std::vector<Event>& recorded() const { return recorded_; }
   const std::vector<std::string>& decisions() const { return decisions_; }
   std::int64_t exploits = 0;
+  std::int64_t kills = 0;
+  std::int64_t retries = 0;
+  std::int64_t lost = 0;  // checkpoints
 
  private:
-  void begin();
+  void begin(ControllerStarted::Errored errored = ControllerStarted::Errored::leave);
+  void replay();
   void handle(const Event& event);
   void perform(const Action& action);
   void check() const;
+  void check_result(const LogResult& result);
+  void check_end() const;
   std::unique_ptr<engine::simulated::Behaviour> make_behaviour(const engine::WorkerSpec& spec);
 
   std::mt19937_64 random_;
@@ -54,7 +69,11 @@ class World {
   std::unique_ptr<engine::simulated::SimulatedEngine> engine_;
   std::vector<Event> recorded_;
   std::vector<std::string> decisions_;
-  std::set<std::string> existing_;  // checkpoint directories
+  Timers timers_;
+  std::map<run::CheckpointId, std::string> existing_;  // checkpoint directories
+  std::map<TrialIndex, std::int64_t> shown_;           // the last step of each trial's lineage in its result files
+  std::map<TrialIndex, std::int64_t> attempts_;        // the last one started
+  std::set<engine::WorkerId> alive_;  // that have not said their last word
 };
 
 }  // namespace cadre::tune

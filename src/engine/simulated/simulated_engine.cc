@@ -23,6 +23,7 @@ void SimulatedEngine::answer(WorkerId id, const channel::Answer& answer) {
   if (found == workers_.end()) return;
   if (answer.verdict == channel::Verdict::go_on) return plan_next(id, found->second, answer);
   ++found->second.plan;
+  if (found->second.behaviour->ignores_stop()) return;
   plan(id, found->second, {}, Received{id, channel::Finished{}});
   plan(id, found->second, {}, Exited{id, kClean});
 }

@@ -36,6 +36,8 @@ class Behaviour {
   virtual ~Behaviour() = default;
   // Asked at the start, and after each report with its answer (never after a stop).
   virtual Step next(const channel::Answer& answer) = 0;
+  // A function that swallows the stop, and then hangs.
+  virtual bool ignores_stop() { return false; }
 };
 
 class SimulatedEngine final : public Engine {
