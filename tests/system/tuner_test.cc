@@ -153,6 +153,13 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
+// Until the file has that many lines; fails the test when the process that writes it ends before.
+void wait_for_lines(const fs::path& file, std::size_t count, const ScenarioProcess& process) {
+  const Watched writer(process.process());
+  while (lines_of(file).size() < count)
+    ASSERT_FALSE(writer.ends_within(1)) << file << " has " << lines_of(file).size() << " lines";
+}
+
 // Steps in the store by trial, those that count.
 std::map<std::int64_t, std::multiset<std::int64_t>> stored_steps(const fs::path& experiment) {
   std::map<std::int64_t, std::multiset<std::int64_t>> steps;
@@ -283,7 +290,7 @@ TEST(Tuner, AKilledExperimentGoesOnFromItsDirectoryAloneWhereverThatIs) {
     ScenarioProcess process(kills == 0 ? "pbt begins" : "pbt goes on from its directory");
     process.line();
     // Not before there is something to continue from; where after that it is killed does not matter.
-    while (lines_of(place / "pbt_global.txt").size() < static_cast<std::size_t>(2 * kills + 1)) ::usleep(500);
+    wait_for_lines(place / "pbt_global.txt", static_cast<std::size_t>(kills + 1), process);
     ::kill(process.process(), SIGKILL);
     process.wait();
     const fs::path next = storage / ("moved " + std::to_string(kills)) / (std::to_string(kills) + ".pbt");
@@ -386,7 +393,7 @@ TEST(Tuner, AnExperimentThatIsBeingRunIsNeitherRunNorRestoredAgain) {
   const TemporaryDirectory storage;
   ::setenv("CADRE_TEST_STORAGE", storage.path().c_str(), 1);
   ScenarioProcess process("waits for ever");
-  while (lines_of(storage / "plain/00000/stdout").empty()) ::usleep(1000);
+  wait_for_lines(storage / "plain/00000/stdout", 1, process);
   ASSERT_EQ(::kill(process.process(), SIGSTOP), 0);  // what changes from here on is not its doing
   ASSERT_EQ(::waitpid(process.process(), nullptr, WUNTRACED), process.process());
   const auto before = snapshot_of(storage.path());
