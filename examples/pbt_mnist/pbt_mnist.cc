@@ -114,7 +114,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--data-dir", flags.data_dir, "folder with the four IDX files of MNIST, plain or .gz");
   app.add_option("--storage-path", flags.storage_path, "folder for experiments");
   app.add_option("--name", flags.name, "of the experiment's folder");
-  app.add_flag("--restore", flags.restore, "go on with the interrupted experiment of that name");
+  app.add_flag("--restore", flags.restore,
+               "go on with the interrupted experiment of that name, with the flags it was begun with");
   app.add_option("--cpus-per-trial", flags.cpus_per_trial, "more trials than CPUs wait for their turn");
 }
 
@@ -142,15 +143,15 @@ tune::TunerOptions make_options(const Flags& flags) {
                      .checkpoint_config = {.num_to_keep = 4, .checkpoint_score_attribute = "mean_accuracy"}}};
 }
 
-int run(const Flags& flags) {
+tune::Tuner make_tuner(const Flags& flags) {
+  if (flags.restore) return tune::Tuner::restore(std::filesystem::path(flags.storage_path) / flags.name);
   // A missing or damaged file is better told now than by every trial.
   for (const MnistPart part : {MnistPart::train, MnistPart::test}) Mnist(flags.data_dir, part);
+  return {tune::with_resources(tune::trainable<train_convnet>(), {.cpus = flags.cpus_per_trial}), make_options(flags)};
+}
 
-  const auto trainable = tune::with_resources(tune::trainable<train_convnet>(), {.cpus = flags.cpus_per_trial});
-  const tune::TunerOptions options = make_options(flags);
-  tune::Tuner tuner = flags.restore
-                          ? tune::Tuner::restore(options.run_config.storage_path / flags.name, trainable, options)
-                          : tune::Tuner(trainable, options);
+int run(const Flags& flags) {
+  tune::Tuner tuner = make_tuner(flags);
   const tune::ResultGrid results = tuner.fit();
 
   const tune::Result& best = results.get_best_result();

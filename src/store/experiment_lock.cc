@@ -41,4 +41,14 @@ ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
                   base::to_json(Dict{{"pid", ::getpid()}, {"host", host}, {"since", std::time(nullptr)}}) + "\n", path);
 }
 
+std::optional<std::string> ExperimentLock::holder(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / ".lock";
+  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (!file) base::throw_storage_error("open", path);
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;  // shared: two who ask do not see each other
+  if (errno != EWOULDBLOCK) base::throw_storage_error("lock", path);
+  return describe_holder(path);
+}
+
 }  // namespace cadre::store

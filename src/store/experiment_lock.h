@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "base/file.h"
 
@@ -12,6 +14,10 @@ class ExperimentLock {
   // Takes the lock of the experiment in an existing directory. Throws StorageError that names the holder's host,
   // process and age when there is one. The lock goes with this object.
   explicit ExperimentLock(const std::filesystem::path& directory);
+
+  // Who holds the lock ("process 4711 on host, for 20 s"), empty when nobody does. Changes nothing on disk. Throws
+  // StorageError when the lock's file cannot be read.
+  static std::optional<std::string> holder(const std::filesystem::path& directory);
 
  private:
   base::FileDescriptor file_;

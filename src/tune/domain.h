@@ -18,7 +18,7 @@ Value clip(const Domain& domain, const Value& value);
 // Why the domain cannot be drawn from ("its lower bound 1 is not below its upper bound 0"); empty when it can.
 std::string fault_of(const Domain& domain);
 
-// "uniform(0.001, 1.0)", for messages and the store.
+// "uniform(0.001, 1.0)", for messages.
 std::string to_string(const Domain& domain);
 
 }  // namespace cadre::tune

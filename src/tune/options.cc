@@ -7,8 +7,10 @@
 #include <cmath>
 #include <ranges>
 
+#include "base/json.h"
 #include "base/name.h"
 #include "run/entries.h"
+#include "tune/description.h"
 #include "tune/domain.h"
 
 namespace cadre::tune {
@@ -190,57 +192,21 @@ void check_run_config(const RunConfig& run, Faults& faults) {
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
 }
 
-// ---- Description
+// ---- What is stored
 
-Value describe(const Space& space);
-
-struct DescribeEntry {
-  Value operator()(const Domain& domain) const { return to_string(domain); }
-  Value operator()(const Value& constant) const { return Dict{{"constant", constant}}; }
-  Value operator()(const std::shared_ptr<const Space>& nested) const { return describe(*nested); }
-};
-
-Value describe(const Space& space) {
-  Dict entries;
-  for (const auto& [key, entry] : space) entries.emplace_back(key, std::visit(DescribeEntry{}, entry.data()));
-  return entries;
-}
-
-Value describe(const Mutations& mutations);
-
-struct DescribeMutation {
-  Value operator()(const Domain& domain) const { return to_string(domain); }
-  Value operator()(const List& values) const { return values; }
-  Value operator()(const std::shared_ptr<const Mutations>& nested) const { return describe(*nested); }
-};
-
-Value describe(const Mutations& mutations) {
-  Dict entries;
-  for (const auto& [key, mutation] : mutations)
-    entries.emplace_back(key, std::visit(DescribeMutation{}, mutation.data()));
-  return entries;
-}
-
-const char* name_of(Mode mode) { return mode == Mode::max ? "max" : "min"; }
-
-struct DescribeScheduler {
-  Value operator()(const FIFO&) const { return Dict{{"type", "FIFO"}}; }
-  Value operator()(const PopulationBasedTraining& pbt) const {
-    return Dict{{"type", "PopulationBasedTraining"},
-                {"time_attr", pbt.time_attr},
-                {"metric", pbt.metric},
-                {"mode", name_of(pbt.mode)},
-                {"perturbation_interval", pbt.perturbation_interval},
-                {"burn_in_period", pbt.burn_in_period},
-                {"hyperparam_mutations", describe(pbt.hyperparam_mutations)},
-                {"quantile_fraction", pbt.quantile_fraction},
-                {"resample_probability", pbt.resample_probability},
-                {"perturbation_factors", list(pbt.perturbation_factors.first, pbt.perturbation_factors.second)},
-                {"log_config", pbt.log_config},
-                {"require_attrs", pbt.require_attrs},
-                {"synch", pbt.synch}};
+// Whatever begins can be continued: it reads back from its store as it is.
+void check_description(const Dict& description, Faults& faults) {
+  try {
+    const Value stored = base::parse_json(base::to_json(description), "the options as JSON");
+    for (const Difference& difference : differences(description, stored.dict())) {
+      faults.add(difference.path,
+                 "it would not be read back from the store as it is: text must be UTF-8, and the key \"$reference\" is "
+                 "reserved");
+    }
+  } catch (const StorageError& error) {
+    faults.add("options", std::string("they would not be read back from the store: ") + error.what());
   }
-};
+}
 
 }  // namespace
 
@@ -272,25 +238,8 @@ void check_options(const Trainable& trainable, const TunerOptions& options) {
                 fmt::format("it is {}; it must be 0 (no limit) or more", tune.max_concurrent_trials));
   std::visit([&](const auto& scheduler) { check_scheduler(scheduler, options, faults); }, tune.scheduler);
   check_run_config(options.run_config, faults);
+  check_description(describe(trainable, options), faults);
   faults.throw_if_any("the experiment");
-}
-
-Dict describe(const Trainable& trainable, const TunerOptions& options) {
-  const TuneConfig& tune = options.tune_config;
-  const CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
-  Dict stop;
-  for (const auto& [metric, threshold] : options.run_config.stop) stop.emplace_back(metric, threshold);
-  return {{"trainable", trainable.name},
-          {"param_space", describe(options.param_space)},
-          {"metric", tune.metric},
-          {"mode", name_of(tune.mode)},
-          {"num_samples", tune.num_samples},
-          {"seed", static_cast<std::int64_t>(tune.seed)},
-          {"scheduler", std::visit(DescribeScheduler{}, tune.scheduler)},
-          {"stop", std::move(stop)},
-          {"num_to_keep", checkpoints.num_to_keep ? Value(*checkpoints.num_to_keep) : Value()},
-          {"checkpoint_score_attribute", Value(checkpoints.checkpoint_score_attribute.value_or(""))},
-          {"checkpoint_score_order", name_of(checkpoints.checkpoint_score_order)}};
 }
 
 }  // namespace cadre::tune

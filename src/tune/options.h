@@ -1,4 +1,4 @@
-// What a user asks for: made complete, checked before anything runs, and described for the store.
+// What a user asks for: made complete, and checked before anything runs.
 #pragma once
 
 #include <string>
@@ -12,8 +12,5 @@ TunerOptions resolve(TunerOptions options);
 
 // Throws InvalidArgument with all faults of the options in one message, one a line, each with the name of the option.
 void check_options(const Trainable& trainable, const TunerOptions& options);
-
-// All options that decide what an experiment is, to be stored with it and compared when it is restored.
-Dict describe(const Trainable& trainable, const TunerOptions& options);
 
 }  // namespace cadre::tune

@@ -1,6 +1,7 @@
 #include "cadre/tune/tuner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <ctime>
@@ -8,10 +9,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/name.h"
+#include "run/entries.h"
 #include "run/root_engine.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_store.h"
 #include "tune/controller.h"
+#include "tune/description.h"
 #include "tune/options.h"
 
 namespace cadre::tune {
@@ -40,6 +43,9 @@ std::string free_name(const fs::path& storage, const std::string& trainable) {
 
 // The directory of a new experiment, which nothing else uses.
 void make_experiment_directory(const fs::path& directory) {
+  if (const auto holder = store::ExperimentLock::holder(directory))
+    throw InvalidArgument("the experiment " + directory.string() + " is being run already, by " + *holder +
+                          ": give this one another name");
   if (holds_an_experiment(directory))
     throw InvalidArgument("the experiment " + directory.string() +
                           " exists already: continue it with Tuner::restore, or give this one another name");
@@ -72,21 +78,35 @@ std::vector<Result> make_results(const Experiment& experiment, const fs::path& d
   return results;
 }
 
-void check_same(const store::ExperimentInfo& stored, const Trainable& trainable, const Dict& options,
-                const fs::path& directory) {
-  if (stored.trainable != trainable.name)
-    throw InvalidArgument("the experiment in " + directory.string() + " runs the trainable \"" + stored.trainable +
-                          "\", not \"" + trainable.name + "\"");
-  const Config before(base::parse_json(stored.options, "the options in the store").dict());
-  std::string differences;
-  for (const auto& [key, value] : options) {
-    const Value* old = before.find(key);
-    if (old == nullptr || !(*old == value))
-      differences +=
-          fmt::format("\n  {}: it was {}, and now is {}", key, old ? to_json(*old) : "unknown", to_json(value));
-  }
-  if (!differences.empty())
-    throw InvalidArgument("the experiment in " + directory.string() + " was begun with other options:" + differences);
+// The directory of an existing experiment, without links, so that the experiment keeps its name.
+fs::path find_experiment(const fs::path& directory) {
+  if (holds_an_experiment(directory)) return fs::canonical(directory);
+  throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
+                 " to continue: it has no file " + store::ExperimentStore::kFileName);
+}
+
+// What the experiment was begun with.
+Description stored_description(const fs::path& directory) {
+  const store::ExperimentLock lock(directory);
+  const std::string source = "the options in " + (directory / store::ExperimentStore::kFileName).string();
+  return parse_description(base::parse_json(store::ExperimentStore::open(directory).info().options, source), source);
+}
+
+void check_registered(const Trainable& trainable, const fs::path& directory) {
+  if (run::find_entry(trainable.name) != nullptr) return;
+  throw InvalidArgument(
+      fmt::format("the experiment in {} runs the trainable \"{}\", and this program has none of that name; it has: {}. "
+                  "Was the experiment made by another program?",
+                  directory.string(), trainable.name, fmt::join(run::entry_names(), ", ")));
+}
+
+void check_same(const Description& stored, const Dict& description, const fs::path& directory) {
+  std::string text;
+  for (const auto& [path, before, now] : differences(describe(stored.trainable, stored.options), description))
+    text += fmt::format("\n  {}: it was {}, and now is {}", path, before.empty() ? "not there" : before,
+                        now.empty() ? "not there" : now);
+  if (!text.empty())
+    throw InvalidArgument("the experiment in " + directory.string() + " was begun with other options:" + text);
 }
 
 }  // namespace
@@ -103,16 +123,31 @@ Tuner::Tuner(Trainable trainable, TunerOptions options)
 
 bool Tuner::can_restore(const fs::path& directory) { return holds_an_experiment(directory); }
 
-Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOptions options) {
-  const fs::path absolute = fs::absolute(directory).lexically_normal();
-  const fs::path plain = absolute.has_filename() ? absolute : absolute.parent_path();
-  if (!holds_an_experiment(plain))
-    throw NotFound("there is no experiment in " + plain.string() + " to continue: it has no file " +
-                   store::ExperimentStore::kFileName);
-  options.run_config.name = plain.filename();
-  options.run_config.storage_path = plain.parent_path();
+Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOptions options,
+                        const RestoreOptions& restore) {
+  if (restore.resume_errored && restore.restart_errored)
+    throw InvalidArgument(
+        "resume_errored and restart_errored are both set: trials that failed either continue or begin anew");
+  options.run_config.name.clear();  // that of a renamed directory need not be one that a new experiment can have
   Tuner tuner(std::move(trainable), std::move(options));
-  tuner.restore_ = true;
+  tuner.options_.run_config.name = directory.filename();
+  tuner.options_.run_config.storage_path = directory.parent_path();
+  tuner.restore_ = restore;
+  return tuner;
+}
+
+Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
+  const fs::path plain = find_experiment(directory);
+  Description stored = stored_description(plain);
+  check_registered(stored.trainable, plain);
+  return continuing(plain, std::move(stored.trainable), std::move(stored.options), restore);
+}
+
+Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOptions options,
+                     const RestoreOptions& restore) {
+  const fs::path plain = find_experiment(directory);
+  Tuner tuner = continuing(plain, std::move(trainable), std::move(options), restore);
+  check_same(stored_description(plain), describe(tuner.trainable_, tuner.options_), plain);
   return tuner;
 }
 
@@ -129,18 +164,17 @@ ResultGrid Tuner::fit() {
   if (!restore_) make_experiment_directory(directory);
   const store::ExperimentLock lock(directory);
 
-  const Dict description = describe(trainable_, options_);
   store::ExperimentStore store =
       restore_ ? store::ExperimentStore::open(directory)
-               : store::ExperimentStore::create(directory, {name, trainable_.name, base::to_json(description)});
-  if (restore_) check_same(store.info(), trainable_, description, directory);
+               : store::ExperimentStore::create(directory,
+                                                {name, trainable_.name, base::to_json(describe(trainable_, options_))});
 
   Experiment experiment(trainable_, options_);
   Console console(experiment, directory.string(), options_.tune_config.metric, options_.tune_config.mode, run.verbose);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
   Controller controller({name, directory, trainable_, options_.tune_config.seed}, experiment, store, *engine, console);
   if (restore_) controller.replay();
-  console.begin(name, options_.tune_config.num_samples, restore_);
+  console.begin(name, options_.tune_config.num_samples, restore_.has_value());
   controller.run();
   console.end();
   if (experiment.interrupted())

@@ -53,8 +53,9 @@ class PbtMnistTest(unittest.TestCase):
         again = run(self.storage.name, *flags)
         self.assertEqual(again.returncode, 1)
         self.assertIn("exists already", again.stderr)
-        restored = run(self.storage.name, *flags, "--restore")
+        restored = run(self.storage.name, "--restore")
         self.assertEqual(restored.returncode, 0, restored.stderr)
+        self.assertIn("at iteration 5", restored.stdout)  # as it was begun, not the default 50
 
     def test_bad_input_is_named_before_anything_ran(self):
         for flags, culprit in [(["--data-dir", "/nowhere"], "/nowhere"), (["--num-samples", "0"], "num_samples"),

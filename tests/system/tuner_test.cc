@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include "store/experiment_store.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
+#include "tune/description.h"
 
 namespace cadre::system_tests {
 namespace {
@@ -151,6 +153,13 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
+// Until the file has that many lines; fails the test when the process that writes it ends before.
+void wait_for_lines(const fs::path& file, std::size_t count, const ScenarioProcess& process) {
+  const Watched writer(process.process());
+  while (lines_of(file).size() < count)
+    ASSERT_FALSE(writer.ends_within(1)) << file << " has " << lines_of(file).size() << " lines";
+}
+
 // Steps in the store by trial, those that count.
 std::map<std::int64_t, std::multiset<std::int64_t>> stored_steps(const fs::path& experiment) {
   std::map<std::int64_t, std::multiset<std::int64_t>> steps;
@@ -233,6 +242,19 @@ TEST(Tuner, TrialsThatFailAreToldApartAndTheOthersFinish) {
     EXPECT_EQ(content_of(results[i].path / "error.txt"), "Attempt 1: " + *results[i].error + "\n");
 }
 
+// The end of the synchronous population does not depend on what happened on the way.
+void expect_the_same_end(const tune::ResultGrid& results, const fs::path& storage) {
+  const tune::ResultGrid undisturbed = tune::Tuner(tune::trainable<learner>(), pbt_options(storage, true)).fit();
+  EXPECT_EQ(content_of(results.experiment_path() / "pbt_global.txt"),
+            content_of(undisturbed.experiment_path() / "pbt_global.txt"));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].config, undisturbed[i].config) << i;
+    EXPECT_EQ(results[i].metrics.get<double>("score"), undisturbed[i].metrics.get<double>("score")) << i;
+    EXPECT_EQ(results[i].metrics_history().size(), undisturbed[i].metrics_history().size()) << i;
+    EXPECT_EQ(lines_of(results[i].path / "progress.csv").size(), lines_of(undisturbed[i].path / "progress.csv").size());
+  }
+}
+
 TEST(Tuner, AKilledExperimentGoesOnAndEndsAsOneThatNeverWas) {
   const TemporaryDirectory storage;
   ::setenv("CADRE_TEST_STORAGE", (storage / "killed").c_str(), 1);
@@ -250,17 +272,45 @@ TEST(Tuner, AKilledExperimentGoesOnAndEndsAsOneThatNeverWas) {
   expect_every_witness_in_the_store(results);
   expect_tidy_directories(results);
 
-  const tune::ResultGrid undisturbed =
-      tune::Tuner(tune::trainable<learner>(), pbt_options(storage / "undisturbed", true)).fit();
-  EXPECT_EQ(content_of(results.experiment_path() / "pbt_global.txt"),
-            content_of(undisturbed.experiment_path() / "pbt_global.txt"));
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    EXPECT_EQ(results[i].config, undisturbed[i].config) << i;
-    EXPECT_EQ(results[i].metrics.get<double>("score"), undisturbed[i].metrics.get<double>("score")) << i;
-    EXPECT_EQ(results[i].metrics_history().size(), undisturbed[i].metrics_history().size()) << i;
-    EXPECT_EQ(lines_of(results[i].path / "progress.csv").size(), lines_of(undisturbed[i].path / "progress.csv").size());
-  }
+  expect_the_same_end(results, storage / "undisturbed");
 }
+
+// Moves the directory to another place under another name.
+void move_experiment(const fs::path& from, const fs::path& to) {
+  fs::create_directories(to.parent_path());
+  fs::rename(from, to);
+}
+
+TEST(Tuner, AKilledExperimentGoesOnFromItsDirectoryAloneWhereverThatIs) {
+  const TemporaryDirectory storage;
+  fs::path place = storage / "killed/pbt";
+  ::setenv("CADRE_TEST_STORAGE", (storage / "killed").c_str(), 1);
+  for (int kills = 0; kills < 4; ++kills) {
+    ::setenv("CADRE_TEST_EXPERIMENT", place.c_str(), 1);
+    ScenarioProcess process(kills == 0 ? "pbt begins" : "pbt goes on from its directory");
+    process.line();
+    // Not before there is something to continue from; where after that it is killed does not matter.
+    wait_for_lines(place / "pbt_global.txt", static_cast<std::size_t>(kills + 1), process);
+    ::kill(process.process(), SIGKILL);
+    process.wait();
+    const fs::path next = storage / ("moved " + std::to_string(kills)) / (std::to_string(kills) + ".pbt");
+    move_experiment(place, next);
+    place = next;
+  }
+  fs::rename(place.parent_path(), storage / "parent");
+  const tune::ResultGrid results = tune::Tuner::restore(storage / "parent" / place.filename()).fit();
+  EXPECT_EQ(results.experiment_path(), storage / "parent" / place.filename());
+  expect_every_witness_in_the_store(results);
+  expect_tidy_directories(results);
+  expect_the_same_end(results, storage / "undisturbed");
+}
+
+int go_on_from_directory() {
+  say("begins");
+  tune::Tuner::restore(std::getenv("CADRE_TEST_EXPERIMENT")).fit();
+  return 0;
+}
+const bool goes_on_from_directory = register_scenario("pbt goes on from its directory", go_on_from_directory);
 
 // Does not end before it is killed.
 tune::TunerOptions long_pbt_options(const fs::path& storage) {
@@ -321,15 +371,48 @@ int run_in_scenario(bool restore) {
 const bool begins = register_scenario("pbt begins", [] { return run_in_scenario(false); });
 const bool goes_on = register_scenario("pbt goes on", [] { return run_in_scenario(true); });
 
+// Everything in a directory: what each file holds and when it and its directory were changed.
+std::map<fs::path, std::pair<std::string, fs::file_time_type>> snapshot_of(const fs::path& directory) {
+  std::map<fs::path, std::pair<std::string, fs::file_time_type>> found;
+  for (const auto& entry : fs::recursive_directory_iterator(directory))
+    found[entry.path()] = {entry.is_regular_file() ? content_of(entry.path()) : "", entry.last_write_time()};
+  return found;
+}
+
 TEST(Tuner, AnExistingExperimentIsNeverRunOver) {
   const TemporaryDirectory storage;
   tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
-  const std::string before = content_of(storage / "plain/experiment.db");
+  const auto before = snapshot_of(storage.path());
   EXPECT_THAT(message_of<InvalidArgument>(
                   [&] { tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit(); }),
               AllOf(HasSubstr((storage / "plain").string()), HasSubstr("exists already"), HasSubstr("restore")));
-  EXPECT_EQ(content_of(storage / "plain/experiment.db"), before);
+  EXPECT_EQ(snapshot_of(storage.path()), before);
 }
+
+TEST(Tuner, AnExperimentThatIsBeingRunIsNeitherRunNorRestoredAgain) {
+  const TemporaryDirectory storage;
+  ::setenv("CADRE_TEST_STORAGE", storage.path().c_str(), 1);
+  ScenarioProcess process("waits for ever");
+  wait_for_lines(storage / "plain/00000/stdout", 1, process);
+  ASSERT_EQ(::kill(process.process(), SIGSTOP), 0);  // what changes from here on is not its doing
+  ASSERT_EQ(::waitpid(process.process(), nullptr, WUNTRACED), process.process());
+  const auto before = snapshot_of(storage.path());
+  const std::string holder = "is being run already, by process " + std::to_string(process.process());
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [&] { tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit(); }),
+              AllOf(HasSubstr(holder), HasSubstr("another name")));
+  EXPECT_THAT(message_of<StorageError>([&] { tune::Tuner::restore(storage / "plain"); }), HasSubstr(holder));
+  EXPECT_EQ(snapshot_of(storage.path()), before);
+}
+
+void waits_for_ever(const Config&) {
+  std::puts("waits");
+  for (;;) ::pause();
+}
+const bool waits = register_scenario("waits for ever", [] {
+  tune::Tuner(tune::trainable<waits_for_ever>(), plain_options(std::getenv("CADRE_TEST_STORAGE"), 1)).fit();
+  return 0;
+});
 
 TEST(Tuner, ADirectoryThatIsNoExperimentIsLeftAlone) {
   const TemporaryDirectory storage;
@@ -343,15 +426,72 @@ TEST(Tuner, RestoringNeedsTheExperimentItsTrainableAndItsOptions) {
   const TemporaryDirectory storage;
   tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 2)).fit();
   EXPECT_THROW(tune::Tuner::restore(storage / "nothing", tune::trainable<speaks>(), plain_options({}, 2)), NotFound);
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [&] { tune::Tuner::restore(storage / "plain", tune::trainable<learner>(), plain_options({}, 2)); }),
+              HasSubstr("trainable/name: it was \"speaks\", and now is \"learner\""));
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [&] { tune::Tuner::restore(storage / "plain", tune::trainable<speaks>(), plain_options({}, 3)); }),
+              HasSubstr("tune_config/num_samples: it was 2, and now is 3"));
   EXPECT_THAT(message_of<InvalidArgument>([&] {
-                tune::Tuner::restore(storage / "plain", tune::trainable<learner>(), plain_options({}, 2)).fit();
+                tune::Tuner::restore(storage / "plain", tune::trainable<speaks>(), plain_options({}, 2, {{"a", 1}}));
               }),
-              HasSubstr("runs the trainable \"speaks\", not \"learner\""));
-  EXPECT_THAT(message_of<InvalidArgument>([&] {
-                tune::Tuner::restore(storage / "plain", tune::trainable<speaks>(), plain_options({}, 3)).fit();
-              }),
-              HasSubstr("num_samples: it was 2, and now is 3"));
+              HasSubstr("param_space/a: it was not there, and now is {"));
   EXPECT_EQ(tune::Tuner::restore(storage / "plain/", tune::trainable<speaks>(), plain_options({}, 2)).fit().size(), 2u);
+}
+
+TEST(Tuner, AnExperimentIsFoundByEveryPathThatLeadsToIt) {
+  const TemporaryDirectory storage;
+  const fs::path before = fs::current_path();
+  fs::current_path(storage.path());
+  fs::create_directory("relative");
+  const fs::path made =
+      tune::Tuner(tune::trainable<speaks>(), plain_options("relative/", 1, {{"a", tune::uniform(0, 1)}}))
+          .fit()
+          .experiment_path();
+  fs::create_directory_symlink("relative/plain", "link");
+  fs::create_directory_symlink("relative", "parent link");
+  for (const char* path : {"relative/plain", "relative/plain//", "./relative/../relative/plain", "link", "link/",
+                           "link/../plain", "parent link/plain"}) {
+    const tune::ResultGrid results = tune::Tuner::restore(path).fit();
+    EXPECT_EQ(results.experiment_path(), made) << path;
+    EXPECT_EQ(results.num_terminated(), 1u) << path;
+    EXPECT_TRUE(fs::exists(results[0].path / "params.json")) << path;
+  }
+  EXPECT_THAT(message_of<NotFound>([] { tune::Tuner::restore("relative"); }),
+              HasSubstr((storage / "relative").string()));
+  fs::current_path(before);
+  EXPECT_EQ(made, storage / "relative/plain");
+}
+
+TEST(Tuner, ARenamedExperimentMayHaveANameThatANewOneMayNot) {
+  const TemporaryDirectory storage;
+  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  fs::rename(storage / "plain", storage / ".hidden");
+  EXPECT_EQ(tune::Tuner::restore(storage / ".hidden").fit().num_terminated(), 1u);
+}
+
+TEST(Tuner, AnExperimentOfAnotherProgramNamesItsTrainableAndThoseThatThereAre) {
+  const TemporaryDirectory storage;
+  const tune::Trainable foreign{"train_elsewhere"};
+  const std::string options = base::to_json(tune::describe(foreign, plain_options({}, 1)));
+  store::ExperimentStore::create(storage.path(), {"foreign", foreign.name, options});
+  EXPECT_THAT(message_of<InvalidArgument>([&] { tune::Tuner::restore(storage.path()); }),
+              AllOf(HasSubstr("\"train_elsewhere\""), HasSubstr("learner, "), HasSubstr("another program?")));
+}
+
+TEST(Tuner, StoredOptionsThatCannotBeReadAreNamedWithTheStore) {
+  const TemporaryDirectory storage;
+  store::ExperimentStore::create(storage.path(), {"odd", "speaks", R"({"trainable": 1})"});
+  EXPECT_THAT(message_of<StorageError>([&] { tune::Tuner::restore(storage.path()); }),
+              AllOf(HasSubstr((storage / "experiment.db").string()), HasSubstr("trainable: the value is 1")));
+}
+
+TEST(Tuner, TrialsThatFailedEitherContinueOrBeginAnew) {
+  const TemporaryDirectory storage;
+  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [&] { tune::Tuner::restore(storage / "plain", {.resume_errored = true, .restart_errored = true}); }),
+              AllOf(HasSubstr("resume_errored"), HasSubstr("restart_errored")));
 }
 
 TEST(Tuner, MoreThanTheMachineHasIsRefusedBeforeAnythingRan) {

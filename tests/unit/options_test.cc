@@ -135,12 +135,15 @@ TEST(Options, ATrainableThatIsNotRegisteredIsRefused) {
   EXPECT_THROW(check_options(Trainable{"nobody"}, good_options()), InvalidArgument);
 }
 
-TEST(Options, TheDescriptionTellsExperimentsApart) {
-  const Trainable function = trainable<train_for_options>();
-  TunerOptions other = good_options();
-  std::get<PopulationBasedTraining>(other.tune_config.scheduler).perturbation_interval = 6;
-  EXPECT_EQ(describe(function, good_options()), describe(function, good_options()));
-  EXPECT_FALSE(describe(function, good_options()) == describe(function, other));
+TEST(Options, WhatTheStoreWouldNotGiveBackIsNamed) {
+  const auto fault = [](Value constant) {
+    return fault_after([&](auto& options, auto&) { options.param_space = {{"lr", 1}, {"model", {{"x", constant}}}}; });
+  };
+  EXPECT_THAT(fault("caf\xe9"), HasSubstr("param_space/model/entries/x/value: it would not be read back"));
+  EXPECT_THAT(fault(Dict{{"$reference", list("dataset", "mnist")}}), HasSubstr("/x/value: it would not be read back"));
+  Value deep = 1;
+  for (int i = 0; i < 64; ++i) deep = List{deep};
+  EXPECT_THAT(fault(deep), HasSubstr("nested deeper than 64"));
 }
 
 }  // namespace

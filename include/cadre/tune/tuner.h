@@ -68,6 +68,15 @@ struct TunerOptions {
   RunConfig run_config = {};
 };
 
+// How an experiment is continued.
+struct RestoreOptions {
+  bool resume_errored = false;   // trials that failed continue from their latest checkpoint
+  bool restart_errored = false;  // trials that failed begin anew; not together with resume_errored
+  // A decision that comes out differently than it was recorded is reported, and the new one counts from there on;
+  // otherwise it is an error. For programs that have changed.
+  bool allow_divergence = false;
+};
+
 // One experiment. The constructor and fit() belong to the main thread of a program that called cadre::init.
 class Tuner {
  public:
@@ -75,10 +84,15 @@ class Tuner {
   Tuner(Trainable trainable, TunerOptions options);
 
   // A Tuner that continues the experiment in `directory` where it was interrupted: the same trials with their configs,
-  // results, checkpoints and population. Trials that had not ended run again from their latest checkpoint. Trainable
-  // and options must be those of the interrupted run. Throws NotFound when there is no experiment, StorageError when it
-  // is damaged, InvalidArgument when trainable or options differ.
-  static Tuner restore(const std::filesystem::path& directory, Trainable trainable, TunerOptions options);
+  // results, checkpoints and population. Trials that had not ended run again from their latest checkpoint. Everything
+  // comes from the directory, which may have been moved or renamed; the trainable is found by its name among those of
+  // this program. Throws NotFound when there is no experiment, StorageError when it is damaged or being run,
+  // InvalidArgument when this program has no such trainable or `restore` asks for what contradicts itself.
+  static Tuner restore(const std::filesystem::path& directory, const RestoreOptions& restore = {});
+  // The same with trainable and options, for a program that has them anyway: InvalidArgument lists where they differ
+  // from those of the interrupted run. `verbose` may differ; `name` and `storage_path` do not count.
+  static Tuner restore(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
+                       const RestoreOptions& restore = {});
   // Whether `directory` holds an experiment.
   static bool can_restore(const std::filesystem::path& directory);
 
@@ -90,9 +104,12 @@ class Tuner {
   ResultGrid fit();
 
  private:
+  static Tuner continuing(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
+                          const RestoreOptions& restore);
+
   Trainable trainable_;
   TunerOptions options_;
-  bool restore_ = false;
+  std::optional<RestoreOptions> restore_ = {};  // empty: a new experiment
   bool fitted_ = false;
 };
 

@@ -1,0 +1,287 @@
+#include "tune/description.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/overload.h"
+#include "tune/option_fields.h"
+
+namespace cadre::tune {
+namespace {
+
+template <class T>
+using Named = std::vector<std::pair<std::string, T>>;
+
+// What a Value holds as it is.
+template <class T>
+concept Plain = std::constructible_from<Value, const T&>;
+
+// ---- Writing
+
+// An archive that makes a dictionary.
+class Writer {
+ public:
+  template <class T>
+  void operator()(const char* key, const T& field) {
+    entries_.emplace_back(key, to_value(field));
+  }
+
+  template <class T>
+    requires(!Plain<T>)
+  static Dict to_dict(const T& object) {
+    Writer writer;
+    fields(writer, object);
+    return std::move(writer.entries_);
+  }
+
+ private:
+  static Value to_value(const Plain auto& plain) { return plain; }
+  static Value to_value(std::uint64_t number) { return std::to_string(number); }  // a Value's integers have a sign
+  static Value to_value(Mode mode) { return mode == Mode::max ? "max" : "min"; }
+  static Value to_value(const std::pair<double, double>& pair) { return list(pair.first, pair.second); }
+
+  template <class T>
+  static Value to_value(const std::optional<T>& optional) {
+    return optional ? to_value(*optional) : Value();
+  }
+  template <class T>
+  static Value to_value(const Named<T>& named) {
+    Dict entries;
+    for (const auto& [name, item] : named) entries.emplace_back(name, to_value(item));
+    return entries;
+  }
+  static Value to_value(const std::map<std::string, double>& amounts) {
+    return to_value(Named<double>(amounts.begin(), amounts.end()));
+  }
+  template <class... T>
+  static Value to_value(const std::variant<T...>& variant) {
+    return std::visit(
+        []<class Type>(const Type& object) -> Value {
+          Writer writer;
+          writer("type", std::string(type_name<Type>));
+          fields(writer, object);
+          return std::move(writer.entries_);
+        },
+        variant);
+  }
+  static Value to_value(const SpaceEntry& entry) {
+    using Nested = std::shared_ptr<const Space>;
+    return std::visit(base::Overload{[](const Domain& domain) { return to_value(domain); },
+                                     [](const Value& constant) { return to_value(StoredEntry(Constant{constant})); },
+                                     [](const Nested& nested) { return to_value(StoredEntry(NestedSpace{*nested})); }},
+                      entry.data());
+  }
+  static Value to_value(const Mutation& mutation) {
+    using Nested = std::shared_ptr<const Mutations>;
+    return std::visit(
+        base::Overload{[](const Domain& domain) { return to_value(domain); },
+                       [](const List& values) { return to_value(StoredMutation(Values{values})); },
+                       [](const Nested& nested) { return to_value(StoredMutation(NestedMutations{*nested})); }},
+        mutation.data());
+  }
+  template <class T>
+    requires(!Plain<T>)
+  static Value to_value(const T& object) {
+    return to_dict(object);
+  }
+
+  Dict entries_;
+};
+
+// ---- Reading
+
+// A value of the stored description, and where it stands.
+struct Stored {
+  const Value& value;
+  std::string path;
+  const std::string& source;
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw StorageError(fmt::format("{}: {}{}. The store is damaged, or of another version of Cadre", source,
+                                   path.empty() ? "" : path + ": ", why));
+  }
+  template <class T>
+  T get() const {
+    try {
+      return value.get<T>();
+    } catch (const InvalidArgument& error) {
+      refuse(error.what());
+    }
+  }
+  Stored at(const std::string& key, const Value& entry) const {
+    return {entry, path.empty() ? key : path + "/" + key, source};
+  }
+};
+
+// An archive that takes a dictionary apart.
+class Reader {
+ public:
+  explicit Reader(const Stored& stored) : stored_(stored), entries_(stored.get<Dict>()) {}
+
+  template <class T>
+  void operator()(const char* key, T& field) {
+    const auto entry = std::ranges::find(entries_, key, &Dict::value_type::first);
+    if (entry == entries_.end()) stored_.at(key, stored_.value).refuse("it is missing");
+    read(field, stored_.at(key, entry->second));
+    read_.insert(&*entry);
+  }
+
+  // To be called when all fields were read.
+  void refuse_others() const {
+    for (const Dict::value_type& entry : entries_) {
+      if (!read_.contains(&entry)) stored_.at(entry.first, entry.second).refuse("no such option is known");
+    }
+  }
+
+  template <class T>
+    requires(!Plain<T>)
+  static void read(T& object, const Stored& stored) {
+    Reader reader(stored);
+    fields(reader, object);
+    reader.refuse_others();
+  }
+
+ private:
+  template <Plain T>
+  static void read(T& plain, const Stored& stored) {
+    plain = stored.get<T>();
+  }
+  static void read(std::uint64_t& number, const Stored& stored) {
+    const auto text = stored.get<std::string>();
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || stop != end) stored.refuse("\"" + text + "\" is no number from 0 to 2^64 - 1");
+  }
+  static void read(Mode& mode, const Stored& stored) {
+    const auto text = stored.get<std::string>();
+    if (text != "max" && text != "min") stored.refuse("\"" + text + "\" is neither \"max\" nor \"min\"");
+    mode = text == "max" ? Mode::max : Mode::min;
+  }
+  static void read(std::pair<double, double>& pair, const Stored& stored) {
+    const auto numbers = stored.get<std::vector<double>>();
+    if (numbers.size() != 2) stored.refuse(to_json(stored.value) + " is not two numbers");
+    pair = {numbers[0], numbers[1]};
+  }
+
+  template <class T>
+  static void read(std::optional<T>& optional, const Stored& stored) {
+    if (stored.value.is_null()) return optional.reset();
+    read(optional.emplace(), stored);
+  }
+  template <class T>
+  static void read(Named<T>& named, const Stored& stored) {
+    for (const auto& [name, item] : stored.get<Dict>())
+      read(named.emplace_back(name, T{}).second, stored.at(name, item));
+  }
+  static void read(std::map<std::string, double>& amounts, const Stored& stored) {
+    Named<double> named;
+    read(named, stored);
+    amounts = {named.begin(), named.end()};
+  }
+  template <class... T>
+  static void read(std::variant<T...>& variant, const Stored& stored) {
+    Reader reader(stored);
+    std::string type;
+    reader("type", type);
+    const bool known = ((type == type_name<T> && (fields(reader, variant.template emplace<T>()), true)) || ...);
+    if (!known) stored.refuse("the type \"" + type + "\" is unknown");
+    reader.refuse_others();
+  }
+  static void read(Space& space, const Stored& stored) {
+    Named<StoredEntry> entries;
+    read(entries, stored);
+    for (const auto& [key, entry] : entries) {
+      space.emplace_back(key,
+                         std::visit(base::Overload{[](const Constant& constant) { return SpaceEntry(constant.value); },
+                                                   [](const NestedSpace& nested) { return SpaceEntry(nested.entries); },
+                                                   [](const auto& domain) { return SpaceEntry(Domain(domain)); }},
+                                    entry));
+    }
+  }
+  static void read(Mutations& mutations, const Stored& stored) {
+    Named<StoredMutation> entries;
+    read(entries, stored);
+    for (const auto& [key, entry] : entries) {
+      mutations.emplace_back(
+          key, std::visit(base::Overload{[](const Values& values) { return Mutation(values.values); },
+                                         [](const NestedMutations& nested) { return Mutation(nested.entries); },
+                                         [](const auto& domain) { return Mutation(Domain(domain)); }},
+                          entry));
+    }
+  }
+
+  const Stored& stored_;
+  Dict entries_;
+  std::set<const Dict::value_type*> read_;
+};
+
+// ---- Comparing
+
+const Value* find(const Dict& entries, const std::string& key) {
+  const auto entry = std::ranges::find(entries, key, &Dict::value_type::first);
+  return entry == entries.end() ? nullptr : &entry->second;
+}
+
+List keys_of(const Dict& entries) {
+  List keys;
+  for (const auto& [key, value] : entries) keys.emplace_back(key);
+  return keys;
+}
+
+// Of one kind, so that what differs is an entry.
+bool comparable(const Value& before, const Value& now) {
+  if (!before.is_dict() || !now.is_dict()) return false;
+  const Value* const old_type = find(before.dict(), "type");
+  const Value* const new_type = find(now.dict(), "type");
+  return old_type == nullptr || new_type == nullptr || *old_type == *new_type;
+}
+
+void compare(const Value& before, const Value& now, const std::string& path, std::vector<Difference>& found) {
+  if (before == now || path == "run_config/verbose") return;
+  if (!comparable(before, now)) return found.push_back({path, to_json(before), to_json(now)});
+  const auto at = [&](const std::string& key) { return path.empty() ? key : path + "/" + key; };
+  const Dict& old_entries = before.dict();
+  const Dict& new_entries = now.dict();
+  if (keys_of(old_entries) == keys_of(new_entries)) {
+    for (std::size_t i = 0; i < old_entries.size(); ++i)
+      compare(old_entries[i].second, new_entries[i].second, at(old_entries[i].first), found);
+    return;
+  }
+  const std::size_t found_before = found.size();
+  for (const auto& [key, value] : old_entries) {
+    if (find(new_entries, key) == nullptr) found.push_back({at(key), to_json(value), ""});
+  }
+  for (const auto& [key, value] : new_entries) {
+    const Value* const old_value = find(old_entries, key);
+    if (old_value == nullptr) found.push_back({at(key), "", to_json(value)});
+    if (old_value != nullptr) compare(*old_value, value, at(key), found);
+  }
+  if (found.size() == found_before)
+    found.push_back({path + ", its order", to_json(keys_of(old_entries)), to_json(keys_of(new_entries))});
+}
+
+}  // namespace
+
+Dict describe(const Trainable& trainable, const TunerOptions& options) {
+  return Writer::to_dict(Description{trainable, options});
+}
+
+Description parse_description(const Value& stored, const std::string& source) {
+  Description description;
+  Reader::read(description, {stored, "", source});
+  return description;
+}
+
+std::vector<Difference> differences(const Dict& before, const Dict& now) {
+  std::vector<Difference> found;
+  compare(before, now, "", found);
+  return found;
+}
+
+}  // namespace cadre::tune

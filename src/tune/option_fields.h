@@ -1,0 +1,164 @@
+// The fields of everything that is stored of an experiment's options: one list for each struct, by which it is written
+// and read (description.cc). Who adds an option adds its name and its line here; a struct with a field more than its
+// list does not compile.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+#include <variant>
+
+#include "tune/description.h"
+
+namespace cadre::tune {
+
+// A T or a const T: an archive that reads gets the one, an archive that writes the other.
+template <class T, class U>
+concept Is = std::same_as<std::remove_const_t<T>, U>;
+
+// ---- Search space
+
+void fields(auto& archive, Is<Uniform> auto& domain) {
+  auto& [lower, upper] = domain;
+  archive("lower", lower);
+  archive("upper", upper);
+}
+
+void fields(auto& archive, Is<LogUniform> auto& domain) {
+  auto& [lower, upper] = domain;
+  archive("lower", lower);
+  archive("upper", upper);
+}
+
+void fields(auto& archive, Is<RandInt> auto& domain) {
+  auto& [lower, upper] = domain;
+  archive("lower", lower);
+  archive("upper", upper);
+}
+
+void fields(auto& archive, Is<Choice> auto& domain) {
+  auto& [options] = domain;
+  archive("options", options);
+}
+
+// What else can stand in a search space or among mutations, each with a type of its own so that none is taken for
+// another.
+struct Constant {
+  Value value;
+};
+struct NestedSpace {
+  Space entries;
+};
+struct Values {
+  List values;
+};
+struct NestedMutations {
+  Mutations entries;
+};
+using StoredEntry = std::variant<Uniform, LogUniform, RandInt, Choice, Constant, NestedSpace>;
+using StoredMutation = std::variant<Uniform, LogUniform, RandInt, Choice, Values, NestedMutations>;
+
+void fields(auto& archive, Is<Constant> auto& constant) { archive("value", constant.value); }
+void fields(auto& archive, Is<NestedSpace> auto& space) { archive("entries", space.entries); }
+void fields(auto& archive, Is<Values> auto& values) { archive("values", values.values); }
+void fields(auto& archive, Is<NestedMutations> auto& mutations) { archive("entries", mutations.entries); }
+
+// ---- Schedulers
+
+void fields(auto&, Is<FIFO> auto&) {}
+
+void fields(auto& archive, Is<PopulationBasedTraining> auto& pbt) {
+  auto& [time_attr, metric, mode, perturbation_interval, burn_in_period, hyperparam_mutations, quantile_fraction,
+         resample_probability, perturbation_factors, log_config, require_attrs, synch] = pbt;
+  archive("time_attr", time_attr);
+  archive("metric", metric);
+  archive("mode", mode);
+  archive("perturbation_interval", perturbation_interval);
+  archive("burn_in_period", burn_in_period);
+  archive("hyperparam_mutations", hyperparam_mutations);
+  archive("quantile_fraction", quantile_fraction);
+  archive("resample_probability", resample_probability);
+  archive("perturbation_factors", perturbation_factors);
+  archive("log_config", log_config);
+  archive("require_attrs", require_attrs);
+  archive("synch", synch);
+}
+
+// ---- What a variant's alternatives are called
+
+template <class T>
+inline constexpr const char* type_name = nullptr;
+template <>
+inline constexpr const char* type_name<Uniform> = "uniform";
+template <>
+inline constexpr const char* type_name<LogUniform> = "loguniform";
+template <>
+inline constexpr const char* type_name<RandInt> = "randint";
+template <>
+inline constexpr const char* type_name<Choice> = "choice";
+template <>
+inline constexpr const char* type_name<Constant> = "constant";
+template <>
+inline constexpr const char* type_name<NestedSpace> = "space";
+template <>
+inline constexpr const char* type_name<Values> = "values";
+template <>
+inline constexpr const char* type_name<NestedMutations> = "mutations";
+template <>
+inline constexpr const char* type_name<FIFO> = "FIFO";
+template <>
+inline constexpr const char* type_name<PopulationBasedTraining> = "PopulationBasedTraining";
+
+// ---- The experiment
+
+void fields(auto& archive, Is<Resources> auto& resources) {
+  auto& [cpus, gpus, custom] = resources;
+  archive("cpus", cpus);
+  archive("gpus", gpus);
+  archive("custom", custom);
+}
+
+void fields(auto& archive, Is<Trainable> auto& trainable) {
+  auto& [name, resources] = trainable;
+  archive("name", name);
+  archive("resources", resources);
+}
+
+void fields(auto& archive, Is<TuneConfig> auto& tune) {
+  auto& [metric, mode, num_samples, scheduler, max_concurrent_trials, seed] = tune;
+  archive("metric", metric);
+  archive("mode", mode);
+  archive("num_samples", num_samples);
+  archive("scheduler", scheduler);
+  archive("max_concurrent_trials", max_concurrent_trials);
+  archive("seed", seed);
+}
+
+void fields(auto& archive, Is<CheckpointConfig> auto& checkpoints) {
+  auto& [num_to_keep, checkpoint_score_attribute, checkpoint_score_order] = checkpoints;
+  archive("num_to_keep", num_to_keep);
+  archive("checkpoint_score_attribute", checkpoint_score_attribute);
+  archive("checkpoint_score_order", checkpoint_score_order);
+}
+
+// Without name and storage_path: they are where the directory lies, and change when it is moved.
+void fields(auto& archive, Is<RunConfig> auto& run) {
+  auto& [name, storage_path, stop, checkpoint_config, verbose] = run;
+  archive("stop", stop);
+  archive("checkpoint_config", checkpoint_config);
+  archive("verbose", verbose);
+}
+
+void fields(auto& archive, Is<TunerOptions> auto& options) {
+  auto& [param_space, tune_config, run_config] = options;
+  archive("param_space", param_space);
+  archive("tune_config", tune_config);
+  archive("run_config", run_config);
+}
+
+void fields(auto& archive, Is<Description> auto& description) {
+  auto& [trainable, options] = description;
+  archive("trainable", trainable);
+  fields(archive, options);
+}
+
+}  // namespace cadre::tune

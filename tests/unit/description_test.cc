@@ -1,0 +1,417 @@
+#include "tune/description.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "base/json.h"
+#include "support/message_of.h"
+
+namespace cadre::tune {
+namespace {
+
+using cadre::test_support::message_of;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// As the store does it: by way of JSON.
+Description read_back(const Dict& description) {
+  return parse_description(base::parse_json(base::to_json(description), "the JSON"), "the store");
+}
+Description read_back(const Description& description) {
+  return read_back(describe(description.trainable, description.options));
+}
+
+template <class T, class Entry>
+const T& as(const Entry& entry) {
+  return std::get<T>(entry.second.data());
+}
+template <class T, class Entry>
+const T& domain(const Entry& entry) {
+  return std::get<T>(as<Domain>(entry));
+}
+
+// Every option is something else than its default.
+Description everything() {
+  PopulationBasedTraining pbt{.time_attr = "seconds",
+                              .metric = "eval/loss",
+                              .mode = Mode::min,
+                              .perturbation_interval = 0.1,
+                              .burn_in_period = 1e-320,
+                              .hyperparam_mutations = {{"lr", loguniform(1e-5, 1)},
+                                                       {"act", {"relu", 2, 2.0}},
+                                                       {"model", {{"width", choice({1, 2})}}}},
+                              .quantile_fraction = 0.5,
+                              .resample_probability = 1.0 / 3,
+                              .perturbation_factors = {1.1, 0.9},
+                              .log_config = false,
+                              .require_attrs = false,
+                              .synch = true};
+  return {{"train", {.cpus = 0.5, .gpus = 2, .custom = {{"license", 1}, {"tpu", 0.25}}}},
+          {.param_space = {{"lr", uniform(-1.5, 1e300)},
+                           {"model", {{"width", randint(-9, 9)}, {"act", choice({"relu", 1, 1.0})}}},
+                           {"epochs", 5},
+                           {"scale", loguniform(1e-4, 1)}},
+           .tune_config = {.metric = "loss",
+                           .mode = Mode::min,
+                           .num_samples = 7,
+                           .scheduler = std::move(pbt),
+                           .max_concurrent_trials = 3,
+                           .seed = std::numeric_limits<std::uint64_t>::max()},
+           .run_config = {.stop = {{"loss", -infinity}, {"eval/accuracy", 0.96}, {"loss", infinity}},
+                          .checkpoint_config = {.num_to_keep = 4,
+                                                .checkpoint_score_attribute = "",
+                                                .checkpoint_score_order = Mode::min},
+                          .verbose = 0}}};
+}
+
+TEST(Description, EveryOptionIsReadBack) {
+  const auto [trainable, options] = read_back(everything());
+  EXPECT_EQ(trainable.name, "train");
+  EXPECT_EQ(trainable.resources, everything().trainable.resources);
+  const TuneConfig& tune = options.tune_config;
+  EXPECT_EQ(tune.metric, "loss");
+  EXPECT_EQ(tune.mode, Mode::min);
+  EXPECT_EQ(tune.num_samples, 7);
+  EXPECT_EQ(tune.max_concurrent_trials, 3);
+  EXPECT_EQ(tune.seed, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(options.run_config.stop, everything().options.run_config.stop);
+  const CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
+  EXPECT_EQ(checkpoints.num_to_keep, 4);
+  EXPECT_EQ(checkpoints.checkpoint_score_attribute, "");
+  EXPECT_EQ(checkpoints.checkpoint_score_order, Mode::min);
+  EXPECT_EQ(options.run_config.verbose, 0);
+}
+
+TEST(Description, ASearchSpaceIsReadBackInItsOrder) {
+  const Space space = read_back(everything()).options.param_space;
+  ASSERT_EQ(space.size(), 4u);
+  EXPECT_EQ(space[0].first, "lr");
+  EXPECT_EQ(domain<Uniform>(space[0]), (Uniform{-1.5, 1e300}));
+  const Space& model = *as<std::shared_ptr<const Space>>(space[1]);
+  EXPECT_EQ(model[0].first, "width");
+  EXPECT_EQ(domain<RandInt>(model[0]), (RandInt{-9, 9}));
+  EXPECT_EQ(domain<Choice>(model[1]), (Choice{{"relu", 1, 1.0}}));
+  EXPECT_EQ(as<Value>(space[2]), Value(5));
+  EXPECT_EQ(domain<LogUniform>(space[3]), (LogUniform{1e-4, 1}));
+}
+
+TEST(Description, PopulationBasedTrainingIsReadBack) {
+  const auto pbt = std::get<PopulationBasedTraining>(read_back(everything()).options.tune_config.scheduler);
+  EXPECT_EQ(pbt.time_attr, "seconds");
+  EXPECT_EQ(pbt.metric, "eval/loss");
+  EXPECT_EQ(pbt.mode, Mode::min);
+  EXPECT_EQ(pbt.perturbation_interval, 0.1);
+  EXPECT_EQ(pbt.burn_in_period, 1e-320);
+  EXPECT_EQ(pbt.quantile_fraction, 0.5);
+  EXPECT_EQ(pbt.resample_probability, 1.0 / 3);
+  EXPECT_EQ(pbt.perturbation_factors, std::pair(1.1, 0.9));
+  EXPECT_FALSE(pbt.log_config);
+  EXPECT_FALSE(pbt.require_attrs);
+  EXPECT_TRUE(pbt.synch);
+  const Mutations& mutations = pbt.hyperparam_mutations;
+  ASSERT_EQ(mutations.size(), 3u);
+  EXPECT_EQ(domain<LogUniform>(mutations[0]), (LogUniform{1e-5, 1}));
+  EXPECT_EQ(as<List>(mutations[1]), (List{"relu", 2, 2.0}));
+  EXPECT_EQ(domain<Choice>(as<std::shared_ptr<const Mutations>>(mutations[2])->at(0)), (Choice{{1, 2}}));
+}
+
+TEST(Description, DefaultsAreReadBack) {
+  const auto [trainable, options] = read_back({{"train"}, {}});
+  EXPECT_EQ(trainable.resources, Resources{});
+  EXPECT_TRUE(std::holds_alternative<FIFO>(options.tune_config.scheduler));
+  EXPECT_EQ(options.run_config.checkpoint_config.num_to_keep, std::nullopt);
+  EXPECT_EQ(options.run_config.checkpoint_config.checkpoint_score_attribute, std::nullopt);
+  EXPECT_EQ(options.run_config.verbose, 1);
+}
+
+TEST(Description, AConstantIsNeverTakenForSomethingElse) {
+  for (const Value& constant : std::initializer_list<Value>{
+           Value(), Dict{{"type", "uniform"}, {"lower", 0.0}, {"upper", 1.0}},
+           Dict{{"type", "space"}, {"entries", Dict{}}}, Dict{{"type", "constant"}, {"value", 1}}, Dict{}, List{},
+           list(1, 1.0, true, "1"), Reference{"dataset", "mnist"}, std::nan(""), -infinity, -0.0, 5e-324,
+           std::numeric_limits<std::int64_t>::min(), "é\n\"\0"}) {
+    const Space space = read_back({{"train"}, {.param_space = {{"c", constant}}}}).options.param_space;
+    EXPECT_EQ(as<Value>(space.at(0)), constant) << to_json(constant);
+    EXPECT_EQ(to_json(as<Value>(space.at(0))), to_json(constant));
+  }
+}
+
+TEST(Description, NameAndPlaceAreNotPartOfIt) {
+  Description moved = everything();
+  moved.options.run_config.name = "other";
+  moved.options.run_config.storage_path = "/elsewhere";
+  EXPECT_EQ(describe(moved.trainable, moved.options), describe(everything().trainable, everything().options));
+}
+
+// ---- random ones
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : bits_(seed) {}
+
+  std::int64_t below(std::int64_t n) { return std::uniform_int_distribution<std::int64_t>(0, n - 1)(bits_); }
+  bool coin() { return below(2) == 0; }
+  double number() {
+    constexpr double special[] = {0, -0.0, 1, 0.1, infinity, -infinity, 5e-324, 1.7976931348623157e308};
+    return coin() ? special[below(std::size(special))] : std::bit_cast<double>(bits_() & 0xbfff'ffff'ffff'ffffu);
+  }
+  std::int64_t integer() { return static_cast<std::int64_t>(bits_()); }
+  std::string text() {
+    constexpr const char* pieces[] = {"a", "lr", "\"", "\\", "\n", "é", "🙂", "type", "$", "{}"};
+    std::string made;
+    for (auto i = below(4); i > 0; --i) made += pieces[below(std::size(pieces))];
+    return made;
+  }
+  std::string key() { return text() + std::to_string(next_key_++); }
+  Mode mode() { return coin() ? Mode::min : Mode::max; }
+
+  List values(int depth) {
+    List made;
+    for (auto i = below(4); i > 0; --i) made.push_back(value(depth - 1));
+    return made;
+  }
+  Value value(int depth) {
+    switch (below(depth > 0 ? 8 : 5)) {
+      case 0:
+        return {};
+      case 1:
+        return coin();
+      case 2:
+        return integer();
+      case 3:
+        return number();
+      case 4:
+        return text();
+      case 5:
+        return Reference{text(), text()};
+      case 6:
+        return values(depth);
+      default:
+        return Dict{{key(), value(depth - 1)}, {key(), value(depth - 1)}};
+    }
+  }
+  Domain domain() {
+    switch (below(4)) {
+      case 0:
+        return uniform(number(), number());
+      case 1:
+        return loguniform(number(), number());
+      case 2:
+        return randint(integer(), integer());
+      default:
+        return choice(values(2));
+    }
+  }
+  Space space(int depth) {
+    Space made;
+    for (auto i = below(4); i > 0; --i) {
+      const auto kind = below(depth > 0 ? 3 : 2);
+      made.emplace_back(key(), kind == 0 ? SpaceEntry(domain()) : kind == 1 ? SpaceEntry(value(2)) : space(depth - 1));
+    }
+    return made;
+  }
+  Mutations mutations(int depth) {
+    Mutations made;
+    for (auto i = below(4); i > 0; --i) {
+      const auto kind = below(depth > 0 ? 3 : 2);
+      made.emplace_back(key(), kind == 0   ? Mutation(domain())
+                               : kind == 1 ? Mutation(values(2))
+                                           : Mutation(mutations(depth - 1)));
+    }
+    return made;
+  }
+  Scheduler scheduler() {
+    if (below(4) == 0) return FIFO{};
+    return PopulationBasedTraining{
+        text(), text(), mode(), number(), number(), mutations(3), number(), number(), {number(), number()},
+        coin(), coin(), coin()};
+  }
+  Description description() {
+    Description made{{text(), {number(), number(), {{key(), number()}, {key(), number()}}}},
+                     {.param_space = space(3),
+                      .tune_config = {text(), mode(), integer(), scheduler(), integer(), bits_()},
+                      .run_config = {.stop = {{text(), number()}, {text(), number()}},
+                                     .checkpoint_config = {{}, {}, mode()},
+                                     .verbose = static_cast<int>(below(3))}}};
+    if (coin()) made.options.run_config.checkpoint_config.num_to_keep = integer();
+    if (coin()) made.options.run_config.checkpoint_config.checkpoint_score_attribute = text();
+    return made;
+  }
+
+ private:
+  std::mt19937_64 bits_;
+  int next_key_ = 0;
+};
+
+TEST(Description, RandomOptionsAreReadBackToTheBit) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    const Description made = Random(seed).description();
+    const Dict description = describe(made.trainable, made.options);
+    const Description read = read_back(description);
+    // As JSON too: -0.0 equals 0.0 as a value.
+    EXPECT_EQ(base::to_json(describe(read.trainable, read.options)), base::to_json(description)) << "seed " << seed;
+    EXPECT_EQ(describe(read.trainable, read.options), description) << "seed " << seed;
+  }
+}
+
+// ---- damage
+
+// Changes one dictionary, at `path`, of a description.
+Value changed(const Value& value, const std::string& path, const std::function<void(Dict&)>& change) {
+  Dict entries = value.dict();
+  if (path.empty()) {
+    change(entries);
+    return entries;
+  }
+  const auto slash = path.find('/');
+  for (auto& [key, entry] : entries) {
+    if (key == path.substr(0, slash)) entry = changed(entry, slash == path.npos ? "" : path.substr(slash + 1), change);
+  }
+  return entries;
+}
+
+std::string fault_after(const std::string& path, const std::function<void(Dict&)>& change) {
+  const Value intact = describe(everything().trainable, everything().options);
+  return message_of<StorageError>([&] { parse_description(changed(intact, path, change), "the store of x"); });
+}
+
+// Dictionaries whose keys are fields.
+constexpr const char* structs[] = {"",
+                                   "trainable",
+                                   "trainable/resources",
+                                   "param_space/lr",
+                                   "param_space/epochs",
+                                   "param_space/model",
+                                   "param_space/model/entries/width",
+                                   "param_space/model/entries/act",
+                                   "param_space/scale",
+                                   "tune_config",
+                                   "tune_config/scheduler",
+                                   "tune_config/scheduler/hyperparam_mutations/act",
+                                   "tune_config/scheduler/hyperparam_mutations/model",
+                                   "run_config",
+                                   "run_config/checkpoint_config"};
+
+Dict fields_at(const std::string& path) {
+  Dict found;
+  changed(describe(everything().trainable, everything().options), path, [&](Dict& entries) { found = entries; });
+  return found;
+}
+
+TEST(Description, AMissingFieldIsNamed) {
+  for (const std::string path : structs) {
+    ASSERT_THAT(fields_at(path), Not(IsEmpty())) << path;
+    for (const auto& [key, value] : fields_at(path)) {
+      const std::string name = path.empty() ? key : path + "/" + key;
+      EXPECT_THAT(
+          fault_after(path, [&](Dict& entries) { std::erase_if(entries, [&](auto& e) { return e.first == key; }); }),
+          AllOf(HasSubstr("the store of x: " + name + ": it is missing"), HasSubstr("another version")));
+    }
+  }
+}
+
+TEST(Description, AnUnknownFieldIsNamed) {
+  for (const std::string path : structs) {
+    const std::string name = path.empty() ? "gravity" : path + "/gravity";
+    EXPECT_THAT(fault_after(path, [&](Dict& entries) { entries.emplace_back("gravity", 9.81); }),
+                HasSubstr("the store of x: " + name + ": no such option is known"));
+  }
+}
+
+TEST(Description, AFieldThatIsThereTwiceIsNamed) {
+  for (const std::string path : structs) {
+    EXPECT_THAT(fault_after(path, [&](Dict& entries) { entries.push_back(entries.front()); }),
+                HasSubstr(fields_at(path).front().first + ": no such option is known"));
+  }
+}
+
+TEST(Description, AFieldOfTheWrongTypeIsNamed) {
+  const Value wrong = Reference{"of", "no field's type"};
+  for (const std::string path : structs) {
+    for (const auto& [key, value] : fields_at(path)) {
+      if (path == "param_space/epochs" && key == "value") continue;  // a constant may be anything
+      const std::string name = path.empty() ? key : path + "/" + key;
+      const auto spoil = [&](Dict& entries) {
+        std::ranges::find(entries, key, &Dict::value_type::first)->second = wrong;
+      };
+      EXPECT_THAT(fault_after(path, spoil), HasSubstr("the store of x: " + name + ": "));
+    }
+  }
+}
+
+TEST(Description, AnImpossibleValueIsNamed) {
+  const auto fault = [](const std::string& path, const std::string& key, const Value& value) {
+    return fault_after(
+        path, [&](Dict& entries) { std::ranges::find(entries, key, &Dict::value_type::first)->second = value; });
+  };
+  EXPECT_THAT(fault("tune_config", "mode", "most"), HasSubstr("tune_config/mode: \"most\" is neither"));
+  for (const char* seed : {"", "-1", "1x", "18446744073709551616"})
+    EXPECT_THAT(fault("tune_config", "seed", seed), HasSubstr("tune_config/seed")) << seed;
+  EXPECT_THAT(fault("tune_config/scheduler", "type", "Hyperband"), HasSubstr("the type \"Hyperband\" is unknown"));
+  EXPECT_THAT(fault("tune_config/scheduler", "perturbation_factors", list(1.5)), HasSubstr("[1.5] is not two numbers"));
+  EXPECT_THAT(fault("param_space/lr", "type", "values"), HasSubstr("param_space/lr: the type \"values\" is unknown"));
+  EXPECT_THAT(fault("run_config", "verbose", std::int64_t{1} << 40), HasSubstr("run_config/verbose"));
+  EXPECT_THAT(message_of<StorageError>([] { parse_description(list(1), "the store of x"); }),
+              HasSubstr("the store of x: the value is [1], not a dictionary"));
+}
+
+// ---- differences
+
+template <class Change>
+std::vector<std::string> differences_after(Change change) {
+  Description other = everything();
+  change(other.options, std::get<PopulationBasedTraining>(other.options.tune_config.scheduler));
+  std::vector<std::string> lines;
+  for (const auto& [path, before, now] :
+       differences(describe(everything().trainable, everything().options), describe(other.trainable, other.options)))
+    lines.push_back(path + ": " + before + " -> " + now);
+  return lines;
+}
+
+TEST(Description, DifferencesAreListedByKey) {
+  EXPECT_THAT(differences_after([](auto&, auto&) {}), IsEmpty());
+  EXPECT_THAT(
+      differences_after([](auto& options, auto& pbt) {
+        options.tune_config.num_samples = 8;
+        pbt.perturbation_interval = 6;
+      }),
+      ElementsAre("tune_config/num_samples: 7 -> 8", "tune_config/scheduler/perturbation_interval: 0.1 -> 6.0"));
+}
+
+TEST(Description, ADifferentSearchSpaceIsShownWhereItDiffers) {
+  const auto after = [](Space space) {
+    return differences_after([&](auto& options, auto&) {
+      space.insert(space.end(), options.param_space.begin() + 1, options.param_space.end());
+      options.param_space = std::move(space);
+    });
+  };
+  EXPECT_THAT(after({{"lr", uniform(-1.5, 2)}}), ElementsAre("param_space/lr/upper: 1e+300 -> 2.0"));
+  EXPECT_THAT(after({{"lr", 5}}), ElementsAre(AllOf(HasSubstr("param_space/lr: {\"type\": \"uniform\", "),
+                                                    HasSubstr(" -> {\"type\": \"constant\", \"value\": 5}"))));
+  EXPECT_THAT(after({}), ElementsAre(AllOf(HasSubstr("param_space/lr: {"), testing::EndsWith(" -> "))));
+  EXPECT_THAT(after({{"lr", uniform(-1.5, 1e300)}, {"wd", 0}}), ElementsAre(HasSubstr("param_space/wd:  -> {")));
+}
+
+TEST(Description, ADifferentOrderIsADifference) {
+  EXPECT_THAT(
+      differences_after([](auto& options, auto&) { std::swap(options.param_space[0], options.param_space[1]); }),
+      ElementsAre(testing::StartsWith("param_space, its order: [\"lr\", \"model\", ")));
+  EXPECT_THAT(differences_after([](auto& options, auto&) { options.run_config.stop.pop_back(); }),
+              ElementsAre(testing::StartsWith("run_config/stop, its order: ")));
+}
+
+TEST(Description, HowMuchIsSaidIsNoDifference) {
+  EXPECT_THAT(differences_after([](auto& options, auto&) { options.run_config.verbose = 1; }), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cadre::tune
