@@ -234,11 +234,15 @@ void Controller::flush_files() {
     entry->second->flush();
     entry = experiment_.trials().at(entry->first).ended() ? files_.erase(entry) : std::next(entry);
   }
+  pbt_log_.flush();
 }
 
 TrialFiles& Controller::files_of(TrialIndex trial) {
   std::unique_ptr<TrialFiles>& files = files_[trial];
-  if (!files) files = std::make_unique<TrialFiles>(setting_.directory / experiment_.trials().at(trial).directory);
+  if (!files) {
+    files = std::make_unique<TrialFiles>(setting_.directory / experiment_.trials().at(trial).directory);
+    if (!begun_.insert(trial).second) files->resume();  // the trial had ended, and was taken up again
+  }
   return *files;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class Controller {
     Trainable trainable;
     std::uint64_t seed = 0;
     ControllerStarted::Errored errored = ControllerStarted::Errored::leave;
+    bool allow_divergence = false;
   };
 
   Controller(Setting setting, Experiment& experiment, store::ExperimentStore& store, engine::Engine& engine,
@@ -89,6 +91,7 @@ class Controller {
   Timers timers_;
   bool told_of_interrupt_ = false;
   std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
+  std::set<TrialIndex> begun_;                               // those whose files are from this controller
   PbtLog pbt_log_;
   std::vector<std::filesystem::path> to_delete_;  // when the transaction that says so is synced
   run::FilePool file_pool_;
