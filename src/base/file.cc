@@ -108,6 +108,11 @@ void AppendFile::append(std::string_view bytes) {
   size_ += static_cast<off_t>(bytes.size());
 }
 
+void sync_directory(const fs::path& path) {
+  const FileDescriptor directory = open_file(path, O_RDONLY | O_DIRECTORY, "read");
+  if (::fsync(directory.get()) != 0) throw_storage_error("sync", path);
+}
+
 bool make_directory(const fs::path& path) {
   if (::mkdir(path.c_str(), 0777) == 0) return true;
   if (errno != EEXIST) throw_storage_error("make the directory", path);

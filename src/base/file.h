@@ -58,6 +58,8 @@ class AppendFile {
   off_t size_ = 0;
 };
 
+// Waits until the names in a directory are on the disk.
+void sync_directory(const std::filesystem::path& path);
 // Makes one directory; false when it exists. Parents must exist.
 bool make_directory(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);
