@@ -146,6 +146,15 @@ void fails_to_load(const Config& config) {
     throw std::runtime_error("cannot load");
 }
 
+void first_one_fails(const Config&) {
+  const fs::path experiment = tune::get_context().get_trial_dir().parent_path();
+  for (;;) {
+    tune::report({{"score", 1}});
+    const bool all_run = fs::exists(experiment / "00001/result.json") && fs::exists(experiment / "00002/result.json");
+    if (all_run && tune::get_context().get_trial_id() == "00000") throw std::runtime_error("the first one");
+  }
+}
+
 void hangs(const Config&) {
   tune::report({{"score", 1}});
   for (;;) ::pause();
@@ -332,11 +341,10 @@ TEST(Tuner, FailuresToLoadACheckpointHaveABudgetOfTheirOwn) {
 
 TEST(Tuner, FailFastStopsAllOthersAndMakesNoMore) {
   const TemporaryDirectory storage;
-  auto options = plain_options(storage.path(), 20, {{"pause_ms", 10}});
+  auto options = plain_options(storage.path(), 20);
   options.run_config.failure_config.fail_fast = true;
   options.tune_config.max_concurrent_trials = 3;
-  options.run_config.limits.time = tune::Seconds(0.5);  // ends the first one that was made
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_now_and_then>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<first_one_fails>(), options).fit();
   EXPECT_EQ(results.size(), 3u);
   EXPECT_EQ(results.num_errors(), 1u);
   EXPECT_EQ(results.num_terminated(), 2u);
