@@ -85,6 +85,29 @@ std::int64_t last_key(const Database& database, const char* sql) {
   return statement.integer(0);
 }
 
+void remove_database(const std::filesystem::path& path) noexcept {
+  for (const char* ending : {"-wal", "-shm", ""}) {
+    std::error_code ignored;  // what is in the way is said by whoever meets it
+    std::filesystem::remove(path.string() + ending, ignored);
+  }
+}
+
+// A database with the tables and the facts, closed: everything is in its one file.
+void make_database(const std::filesystem::path& path, const ExperimentInfo& info) {
+  Database database(path, Database::Access::create);
+  // Nothing depends on the files of a store that is just being made, so their creation need not wait for the disk.
+  database.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN");
+  database.execute(kSchema);
+  RowWriter meta(database, kMeta, RowWriter::Mode::add);
+  meta.write("format", std::to_string(ExperimentStore::kFormat));
+  meta.write("name", info.name);
+  meta.write("trainable", info.trainable);
+  meta.write("options", info.options);
+  meta.write("boot", base::boot_id());
+  database.execute("COMMIT");
+  database.copy_log();  // what says whether damage of the log is to be expected must not lie in the log
+}
+
 }  // namespace
 
 struct ExperimentStore::Statements {
@@ -122,39 +145,28 @@ ExperimentStore::ExperimentStore(std::unique_ptr<Database> database)
 
 ExperimentStore ExperimentStore::create(const std::filesystem::path& directory, const ExperimentInfo& info) {
   const std::filesystem::path path = file_of(directory);
-  const std::filesystem::path log = path.string() + "-wal";
-  for (const auto& file : {path, log}) {
-    if (std::filesystem::exists(file)) throw StorageError("there is a store already: " + file.string());
+  for (const std::string& file : {path.string(), path.string() + "-wal"}) {
+    if (std::filesystem::exists(file)) throw StorageError("there is a store already: " + file);
   }
+  // Under another name until it is whole: a kill on the way leaves no store, and nothing that is in the way of one.
+  const std::filesystem::path unfinished = directory / kUnfinishedName;
+  remove_database(unfinished);
   try {
-    return make(path, info);
+    make_database(unfinished, info);
+    base::rename(unfinished, path);
   } catch (...) {
-    for (const auto& file : {log, path}) {
-      std::error_code ignored;  // what went wrong first is said
-      std::filesystem::remove(file, ignored);
-    }
+    remove_database(unfinished);
     throw;
   }
-}
-
-ExperimentStore ExperimentStore::make(const std::filesystem::path& path, const ExperimentInfo& info) {
-  auto database = std::make_unique<Database>(path, Database::Access::create);
-  // Nothing depends on the files of a store that is just being made, so their creation need not wait for the disk.
-  database->execute("PRAGMA synchronous = OFF");
-  ExperimentStore store(std::move(database));
-  store.is_new_ = true;
-  store.database_->execute("BEGIN");
-  store.database_->execute(kSchema);
-  RowWriter meta(*store.database_, kMeta, RowWriter::Mode::add);
-  meta.write("format", std::to_string(kFormat));
-  meta.write("name", info.name);
-  meta.write("trainable", info.trainable);
-  meta.write("options", info.options);
-  meta.write("boot", store.boot_);
-  store.database_->execute("COMMIT");
-  store.database_->copy_log();  // what says whether damage of the log is to be expected must not lie in the log
-  store.prepare();
-  return store;
+  try {
+    ExperimentStore store(std::make_unique<Database>(path, Database::Access::read_write));
+    store.is_new_ = true;
+    store.prepare();
+    return store;
+  } catch (...) {
+    remove_database(path);
+    throw;
+  }
 }
 
 ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {

@@ -93,6 +93,7 @@ class ExperimentStore {
  public:
   static constexpr int kFormat = 2;
   static constexpr const char* kFileName = "experiment.db";
+  static constexpr const char* kUnfinishedName = "experiment.db.new";  // while it is being created
 
   // A new store in an existing directory. Throws OutOfSpace or StorageError, with nothing left behind; a store that
   // exists is an error too, and so is the log of one.
@@ -145,7 +146,6 @@ class ExperimentStore {
 
  private:
   explicit ExperimentStore(std::unique_ptr<Database> database);
-  static ExperimentStore make(const std::filesystem::path& path, const ExperimentInfo& info);
   void begin();
   void roll_back();
   template <typename Write>
