@@ -287,7 +287,8 @@ void Controller::launch(const Launch& launch) {
       .resources = setting_.trainable.resources};
   engine_.start(worker_id(launch.trial, launch.attempt), {.assignment = {setting_.trainable.name, to_value(assignment)},
                                                           .directory = directory,
-                                                          .cpus = setting_.trainable.resources.cpus});
+                                                          .cpus = setting_.trainable.resources.cpus,
+                                                          .memory_bytes = setting_.limits.memory_bytes});
 }
 
 // ---- After an interruption

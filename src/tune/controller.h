@@ -30,6 +30,7 @@ class Controller {
     std::string experiment_name;
     std::filesystem::path directory;  // of the experiment
     Trainable trainable;
+    TrialLimits limits = {};
     std::uint64_t seed = 0;
     ControllerStarted::Errored errored = ControllerStarted::Errored::leave;
   };

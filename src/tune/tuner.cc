@@ -172,7 +172,8 @@ ResultGrid Tuner::fit() {
   Experiment experiment(trainable_, options_);
   Console console(experiment, directory.string(), options_.tune_config.metric, options_.tune_config.mode, run.verbose);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
-  Controller controller({name, directory, trainable_, options_.tune_config.seed}, experiment, store, *engine, console);
+  Controller controller({name, directory, trainable_, options_.run_config.limits, options_.tune_config.seed},
+                        experiment, store, *engine, console);
   if (restore_) controller.replay();
   console.begin(name, options_.tune_config.num_samples, restore_.has_value());
   controller.run();
