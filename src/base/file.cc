@@ -95,8 +95,22 @@ void replace_file(const fs::path& path, std::string_view bytes) {
 }
 
 void AppendFile::append(std::string_view bytes) {
-  if (!fd_) fd_ = open_file(path_, O_WRONLY | O_CREAT | O_APPEND, "write");
-  write_all(fd_.get(), bytes, path_);
+  if (!fd_) {
+    fd_ = open_file(path_, O_WRONLY | O_CREAT | O_APPEND, "write");
+    size_ = ::lseek(fd_.get(), 0, SEEK_END);
+  }
+  try {
+    write_all(fd_.get(), bytes, path_);
+  } catch (const StorageError&) {
+    if (::ftruncate(fd_.get(), size_) != 0) fd_.reset();  // the next append looks where the end is
+    throw;
+  }
+  size_ += static_cast<off_t>(bytes.size());
+}
+
+void sync_directory(const fs::path& path) {
+  const FileDescriptor directory = open_file(path, O_RDONLY | O_DIRECTORY, "read");
+  if (::fsync(directory.get()) != 0) throw_storage_error("sync", path);
 }
 
 bool make_directory(const fs::path& path) {

@@ -43,7 +43,8 @@ void write_all(int fd, std::string_view bytes, const std::filesystem::path& path
 // Writes a whole file so that a reader sees the old or the new one, never a part: a temporary file and a rename.
 void replace_file(const std::filesystem::path& path, std::string_view bytes);
 
-// A file that only grows. Opened when something is first written; one write call for each append.
+// A file that only grows. Opened when something is first written; one write call for each append. After a StorageError
+// the file ends where it ended before.
 class AppendFile {
  public:
   explicit AppendFile(std::filesystem::path path) : path_(std::move(path)) {}
@@ -54,8 +55,11 @@ class AppendFile {
  private:
   std::filesystem::path path_;
   FileDescriptor fd_;
+  off_t size_ = 0;
 };
 
+// Waits until the names in a directory are on the disk.
+void sync_directory(const std::filesystem::path& path);
 // Makes one directory; false when it exists. Parents must exist.
 bool make_directory(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);

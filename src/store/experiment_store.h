@@ -3,6 +3,9 @@
 //
 // Rows that are added become durable together: commit() makes them survive the death of the process, and within 100 ms
 // of power too; sync() waits for that.
+//
+// Every row carries a checksum that is compared whenever the row is read. Damage throws StorageError that names the
+// file and, where it is known, the byte; nothing is changed by that.
 #pragma once
 
 #include <chrono>
@@ -42,7 +45,8 @@ struct EventRow {
   std::string data = {};  // JSON
 };
 
-// What followed from the event or result with the number `cause`. "Go on" is not recorded.
+// What followed from the event or result with the number `cause`, which never falls from one decision to the next. "Go
+// on" is not recorded.
 struct DecisionRow {
   std::int64_t cause = 0;
   std::string kind = {};
@@ -67,6 +71,15 @@ struct CheckpointRow {
   std::int64_t trial = 0;
   std::int64_t step = 0;
   std::string directory = {};  // path inside the experiment's directory
+  std::string boot = {};       // base::boot_id() of when it was committed; empty in a row to be added: the present one
+  bool synced = false;         // its files survive a loss of power
+  std::string manifest = {};   // JSON: what its files must be; may be empty
+};
+
+// The state of whoever made the decisions, after the event or result with the number `sequence` was handled.
+struct Snapshot {
+  std::int64_t sequence = 0;
+  std::string state = {};
 };
 
 // Facts about the whole experiment.
@@ -78,35 +91,52 @@ struct ExperimentInfo {
 
 class ExperimentStore {
  public:
-  static constexpr int kFormat = 1;
+  static constexpr int kFormat = 2;
   static constexpr const char* kFileName = "experiment.db";
 
-  // A new store in an existing directory. Throws StorageError; a store that exists is an error too.
+  // A new store in an existing directory. Throws OutOfSpace or StorageError, with nothing left behind; a store that
+  // exists is an error too, and so is the log of one.
   static ExperimentStore create(const std::filesystem::path& directory, const ExperimentInfo& info);
-  // An existing one. Throws NotFound, or StorageError for a damaged one or one of a newer format.
+  // An existing one, for its only writer. Throws NotFound, or StorageError for one that is damaged or of another
+  // format: its files are then as they were. What a kill left unfinished is rolled back to the last whole transaction,
+  // as is what a loss of power left behind a gap in the log; damage without a loss of power is refused.
   static ExperimentStore open(const std::filesystem::path& directory);
+
+  // One line for people when transactions were lost with the machine's power; empty otherwise.
+  const std::string& recovered() const { return recovered_; }
 
   ExperimentInfo info() const;
 
-  // Reads all rows in order; the result or event is followed by its decisions.
+  // Reads the rows after a sequence number in order; each result or event is followed by its decisions. Throws
+  // StorageError at a row that is damaged or missing: what was visited before is as it was written.
   struct Visitor {
     std::function<void(const ResultRow&)> result;
     std::function<void(const EventRow&)> event;
     std::function<void(const DecisionRow&)> decision;
   };
-  void visit(const Visitor& visitor) const;
+  void visit(const Visitor& visitor, std::int64_t after_sequence = 0) const;
+  std::vector<TrialRow> trials() const;            // ordered by trial
+  std::vector<CheckpointRow> checkpoints() const;  // ordered by id
+  std::optional<Snapshot> last_snapshot() const;
 
-  // Adds a row to the open transaction. The first two return the row's sequence number.
+  // Adds a row to the open transaction, or opens one. The first two return the row's sequence number.
+  //
+  // Throws OutOfSpace when the disk is full, StorageError otherwise. After an exception of any of these functions or of
+  // commit() nothing of the transaction is there, sequence numbers are given again, and the store is as it was before
+  // the first row: the same rows can be added and committed again.
   std::int64_t add(const ResultRow& row);
   std::int64_t add(const EventRow& row);
   void add(const DecisionRow& row);
   void put(const TrialRow& row);  // adds or replaces
   void add(const CheckpointRow& row);
+  void set_checkpoint_synced(std::int64_t id, std::string_view manifest);  // nothing happens when it is gone
   void remove_checkpoint(std::int64_t id);
+  void put_snapshot(std::int64_t sequence, std::string_view state);  // the newest two are kept
 
-  // Ends the transaction, if there is one. After an exception nothing of it is there.
+  // Ends the transaction, if there is one.
   void commit();
-  // Makes everything that was committed survive a loss of power; waits for the disk.
+  // Makes everything that was committed survive a loss of power; waits for the disk. After an exception it is still
+  // due.
   void sync();
   // When sync() is due for what was committed last; empty when all is synced.
   std::optional<std::chrono::steady_clock::time_point> sync_due() const;
@@ -114,21 +144,37 @@ class ExperimentStore {
   void finish();
 
  private:
-  ExperimentStore(const std::filesystem::path& directory, Database::Access access);
+  explicit ExperimentStore(std::unique_ptr<Database> database);
+  static ExperimentStore make(const std::filesystem::path& path, const ExperimentInfo& info);
   void begin();
-  void prepare_statements();
+  void roll_back();
+  template <typename Write>
+  auto in_transaction(const Write& write);
+  void prepare();
+  void set_boot();
+  std::int64_t first_decision_after(std::int64_t sequence) const;
 
   struct Statements;
   struct CloseStatements {
     void operator()(Statements* statements) const;
+  };
+  // What the next rows get.
+  struct Numbers {
+    std::int64_t sequence = 1;
+    std::int64_t decision = 1;
   };
 
   std::unique_ptr<Database> database_;
   std::unique_ptr<Statements, CloseStatements> statements_;
   std::unique_ptr<WalCheckpointer> checkpointer_;
   base::FileDescriptor log_;  // the write-ahead log, to sync it
-  std::int64_t next_sequence_ = 1;
+  std::string boot_;
+  std::string recovered_;
+  Numbers next_;
+  Numbers committed_;  // as `next_` was before the open transaction
   bool open_ = false;
+  bool is_new_ = false;           // its files were made without waiting for the disk
+  bool log_is_doubtful_ = false;  // a sync failed: the system may have dropped what it could not write
   std::optional<std::chrono::steady_clock::time_point> unsynced_since_ = {};
 };
 

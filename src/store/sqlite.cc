@@ -1,13 +1,33 @@
 #include "store/sqlite.h"
 
+#include <algorithm>
+#include <cerrno>
+
 #include "cadre/error.h"
 
 namespace cadre::store {
+namespace {
+
+// SQLite knows ENOSPC; why else a write failed only the file says.
+bool out_of_space(sqlite3* handle) {
+  const int result = sqlite3_extended_errcode(handle);
+  if (result == SQLITE_FULL || result == SQLITE_IOERR_SHMSIZE) return true;
+  if (result != SQLITE_IOERR_WRITE) return false;
+  for (const int operation : {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER}) {
+    sqlite3_file* file = nullptr;
+    sqlite3_file_control(handle, "main", operation, static_cast<void*>(&file));
+    int reason = 0;
+    if (file != nullptr && file->pMethods != nullptr)
+      file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &reason);
+    if (reason == ENOSPC || reason == EDQUOT) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 Database::Database(std::filesystem::path path, Access access) : path_(std::move(path)) {
-  const int flags = access == Access::create       ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                    : access == Access::read_write ? SQLITE_OPEN_READWRITE
-                                                   : SQLITE_OPEN_READONLY;
+  const int flags = SQLITE_OPEN_READWRITE | (access == Access::create ? SQLITE_OPEN_CREATE : 0);
   sqlite3* handle = nullptr;
   const int result = sqlite3_open_v2(path_.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   handle_.reset(handle);
@@ -20,35 +40,54 @@ void Database::execute(const char* sql) {
   if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail("use");
 }
 
-void Database::fail(std::string_view doing) const {
-  throw StorageError("cannot " + std::string(doing) + " the store " + path_.string() + ": " +
-                     (handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory"));
+void Database::roll_back() noexcept {
+  if (in_transaction()) sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
-Statement::Statement(const Database& database, const char* sql) : database_(database) {
+void Database::keep_log(bool keep) {
+  if (sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep ? 1 : 0, nullptr) != SQLITE_OK)
+    fail("use");
+}
+
+bool Database::copy_log() {
+  const int result = sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  if (result != SQLITE_OK && result != SQLITE_BUSY) fail("copy the log into");
+  return result == SQLITE_OK;
+}
+
+void Database::fail(std::string_view doing) const {
+  const std::string what = "cannot " + std::string(doing) + " the store " + path_.string() + ": ";
+  if (!handle_) throw StorageError(what + "out of memory");
+  const std::string reason = sqlite3_errmsg(handle_.get());
+  if (out_of_space(handle_.get())) throw OutOfSpace(what + reason + "; make space on the disk, then continue");
+  const int result = sqlite3_errcode(handle_.get());
+  if (result == SQLITE_CORRUPT || result == SQLITE_NOTADB)
+    throw StorageError(what + "it is damaged (" + reason + "): restore the file from a backup");
+  throw StorageError(what + reason);
+}
+
+Statement::Statement(const Database& database, const std::string& sql) : database_(database) {
   sqlite3_stmt* handle = nullptr;
-  if (sqlite3_prepare_v3(database.handle(), sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, nullptr) != SQLITE_OK)
+  if (sqlite3_prepare_v3(database.handle(), sql.c_str(), -1, SQLITE_PREPARE_PERSISTENT, &handle, nullptr) != SQLITE_OK)
     database.fail("use");
   handle_.reset(handle);
 }
 
 Statement& Statement::bind(int parameter, std::int64_t value) {
-  sqlite3_bind_int64(handle_.get(), parameter, value);
-  return *this;
+  return check(sqlite3_bind_int64(handle_.get(), parameter, value));
 }
 
 Statement& Statement::bind(int parameter, double value) {
-  sqlite3_bind_double(handle_.get(), parameter, value);
-  return *this;
+  return check(sqlite3_bind_double(handle_.get(), parameter, value));
 }
 
 Statement& Statement::bind(int parameter, std::string_view text) {
-  sqlite3_bind_text64(handle_.get(), parameter, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
-  return *this;
+  const char* data = text.data() == nullptr ? "" : text.data();  // SQLite would take a null pointer for NULL
+  return check(sqlite3_bind_text64(handle_.get(), parameter, data, text.size(), SQLITE_STATIC, SQLITE_UTF8));
 }
 
-Statement& Statement::bind_null(int parameter) {
-  sqlite3_bind_null(handle_.get(), parameter);
+Statement& Statement::check(int result) {
+  if (result != SQLITE_OK) database_.fail("use");
   return *this;
 }
 
@@ -65,10 +104,42 @@ bool Statement::step() {
   return false;
 }
 
+void Statement::reset() { sqlite3_reset(handle_.get()); }
+
 std::string_view Statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
   return bytes ? std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column)))
                : std::string_view();
+}
+
+DatabaseFile::DatabaseFile(const Database& database, Kind kind)
+    : path_(kind == Kind::database ? database.path() : database.log_path()) {
+  const int operation = kind == Kind::database ? SQLITE_FCNTL_FILE_POINTER : SQLITE_FCNTL_JOURNAL_POINTER;
+  if (sqlite3_file_control(database.handle(), "main", operation, static_cast<void*>(&file_)) != SQLITE_OK)
+    database.fail("read");
+  if (file_ != nullptr && file_->pMethods == nullptr) file_ = nullptr;  // not opened yet
+}
+
+std::uint64_t DatabaseFile::size() const {
+  sqlite3_int64 size = 0;
+  if (file_ != nullptr && file_->pMethods->xFileSize(file_, &size) != SQLITE_OK)
+    throw StorageError("cannot read the size of " + path_.string());
+  return static_cast<std::uint64_t>(size);
+}
+
+std::string DatabaseFile::read(std::uint64_t offset, std::size_t size) const {
+  const std::uint64_t end = this->size();
+  if (offset >= end) return {};
+  std::string bytes(std::min<std::uint64_t>(size, end - offset), '\0');
+  const int result =
+      file_->pMethods->xRead(file_, bytes.data(), static_cast<int>(bytes.size()), static_cast<sqlite3_int64>(offset));
+  if (result != SQLITE_OK) throw StorageError("cannot read " + path_.string() + ": " + sqlite3_errstr(result));
+  return bytes;
+}
+
+void DatabaseFile::sync() {
+  if (file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL) != SQLITE_OK)
+    throw StorageError("cannot sync " + path_.string());
 }
 
 }  // namespace cadre::store

@@ -8,6 +8,27 @@ namespace {
 constexpr std::size_t kPassiveBytes = std::size_t{4} << 20;   // copy what nobody uses
 constexpr std::size_t kRestartBytes = std::size_t{32} << 20;  // hold the writer off and start the log over
 
+sqlite3* open(const std::filesystem::path& path) {
+  sqlite3* database = nullptr;
+  if (sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr) != SQLITE_OK) {
+    sqlite3_close_v2(database);
+    return nullptr;
+  }
+  constexpr int patience_ms = 1'000;
+  sqlite3_busy_timeout(database, patience_ms);
+  return database;
+}
+
+// What fails leaves the log longer and is tried again with the next one; nothing is lost by it.
+void copy_log(sqlite3* database) {
+  int frames = 0;
+  int copied = 0;
+  sqlite3_wal_checkpoint_v2(database, nullptr, SQLITE_CHECKPOINT_PASSIVE, &frames, &copied);
+  constexpr std::size_t page_bytes = 4096;
+  if (frames > 0 && static_cast<std::size_t>(frames) * page_bytes > kRestartBytes)
+    sqlite3_wal_checkpoint_v2(database, nullptr, SQLITE_CHECKPOINT_RESTART, &frames, &copied);
+}
+
 }  // namespace
 
 WalCheckpointer::WalCheckpointer(std::filesystem::path database)
@@ -36,17 +57,8 @@ void WalCheckpointer::run() {
     if (quit_) break;
     pending_ = 0;
     lock.unlock();
-    if (database == nullptr && sqlite3_open_v2(path_.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK) {
-      constexpr int patience_ms = 1'000;
-      sqlite3_busy_timeout(database, patience_ms);
-    }
-    int frames = 0;
-    int copied = 0;
-    // A checkpoint that fails leaves the log longer and is tried again with the next one; nothing is lost by it.
-    sqlite3_wal_checkpoint_v2(database, nullptr, SQLITE_CHECKPOINT_PASSIVE, &frames, &copied);
-    constexpr std::size_t page_bytes = 4096;
-    if (static_cast<std::size_t>(frames) * page_bytes > kRestartBytes)
-      sqlite3_wal_checkpoint_v2(database, nullptr, SQLITE_CHECKPOINT_RESTART, &frames, &copied);
+    if (database == nullptr) database = open(path_);
+    if (database != nullptr) copy_log(database);
     lock.lock();
   }
   lock.unlock();

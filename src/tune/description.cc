@@ -43,6 +43,7 @@ class Writer {
  private:
   static Value to_value(const Plain auto& plain) { return plain; }
   static Value to_value(std::uint64_t number) { return std::to_string(number); }  // a Value's integers have a sign
+  static Value to_value(Seconds time) { return time.count(); }
   static Value to_value(Mode mode) { return mode == Mode::max ? "max" : "min"; }
   static Value to_value(const std::pair<double, double>& pair) { return list(pair.first, pair.second); }
 
@@ -158,6 +159,7 @@ class Reader {
     const auto [stop, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc() || stop != end) stored.refuse("\"" + text + "\" is no number from 0 to 2^64 - 1");
   }
+  static void read(Seconds& time, const Stored& stored) { time = Seconds(stored.get<double>()); }
   static void read(Mode& mode, const Stored& stored) {
     const auto text = stored.get<std::string>();
     if (text != "max" && text != "min") stored.refuse("\"" + text + "\" is neither \"max\" nor \"min\"");

@@ -68,7 +68,7 @@ void fields(auto&, Is<FIFO> auto&) {}
 
 void fields(auto& archive, Is<PopulationBasedTraining> auto& pbt) {
   auto& [time_attr, metric, mode, perturbation_interval, burn_in_period, hyperparam_mutations, quantile_fraction,
-         resample_probability, perturbation_factors, log_config, require_attrs, synch] = pbt;
+         resample_probability, perturbation_factors, log_config, require_attrs, synch, synch_deadline] = pbt;
   archive("time_attr", time_attr);
   archive("metric", metric);
   archive("mode", mode);
@@ -81,6 +81,7 @@ void fields(auto& archive, Is<PopulationBasedTraining> auto& pbt) {
   archive("log_config", log_config);
   archive("require_attrs", require_attrs);
   archive("synch", synch);
+  archive("synch_deadline", synch_deadline);
 }
 
 // ---- What a variant's alternatives are called
@@ -140,11 +141,28 @@ void fields(auto& archive, Is<CheckpointConfig> auto& checkpoints) {
   archive("checkpoint_score_order", checkpoint_score_order);
 }
 
+void fields(auto& archive, Is<FailureConfig> auto& failures) {
+  auto& [max_failures, max_restore_failures, fail_fast] = failures;
+  archive("max_failures", max_failures);
+  archive("max_restore_failures", max_restore_failures);
+  archive("fail_fast", fail_fast);
+}
+
+void fields(auto& archive, Is<TrialLimits> auto& limits) {
+  auto& [time, time_between_reports, memory_bytes] = limits;
+  archive("time", time);
+  archive("time_between_reports", time_between_reports);
+  archive("memory_bytes", memory_bytes);
+}
+
 // Without name and storage_path: they are where the directory lies, and change when it is moved.
 void fields(auto& archive, Is<RunConfig> auto& run) {
-  auto& [name, storage_path, stop, checkpoint_config, verbose] = run;
+  auto& [name, storage_path, stop, checkpoint_config, failure_config, limits, stop_grace_period, verbose] = run;
   archive("stop", stop);
   archive("checkpoint_config", checkpoint_config);
+  archive("failure_config", failure_config);
+  archive("limits", limits);
+  archive("stop_grace_period", stop_grace_period);
   archive("verbose", verbose);
 }
 

@@ -109,6 +109,12 @@ void check_same(const Description& stored, const Dict& description, const fs::pa
     throw InvalidArgument("the experiment in " + directory.string() + " was begun with other options:" + text);
 }
 
+ControllerStarted::Errored errored_of(const RestoreOptions& restore) {
+  using Errored = ControllerStarted::Errored;
+  if (restore.resume_errored) return Errored::resume;
+  return restore.restart_errored ? Errored::restart : Errored::leave;
+}
+
 }  // namespace
 
 Trainable with_resources(Trainable trainable, Resources resources) {
@@ -172,7 +178,12 @@ ResultGrid Tuner::fit() {
   Experiment experiment(trainable_, options_);
   Console console(experiment, directory.string(), options_.tune_config.metric, options_.tune_config.mode, run.verbose);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
-  Controller controller({name, directory, trainable_, options_.run_config.limits, options_.tune_config.seed},
+  Controller controller({.experiment_name = name,
+                         .directory = directory,
+                         .trainable = trainable_,
+                         .seed = options_.tune_config.seed,
+                         .errored = errored_of(restore_.value_or(RestoreOptions())),
+                         .allow_divergence = restore_ && restore_->allow_divergence},
                         experiment, store, *engine, console);
   if (restore_) controller.replay();
   console.begin(name, options_.tune_config.num_samples, restore_.has_value());

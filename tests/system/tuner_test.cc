@@ -131,6 +131,58 @@ void swallows_the_stop(const Config&) {
   }
 }
 
+// Fails in each attempt until there was one that got so far.
+void fails_at_steps(const Config& config) {
+  std::int64_t step = 0;
+  if (const auto checkpoint = tune::get_checkpoint()) std::ifstream(checkpoint->path() / "state") >> step;
+  const auto fail = config.get<std::int64_t>("every");
+  for (const std::int64_t begin = step; step < 10;) {
+    ++step;
+    if (step == begin + fail) throw std::runtime_error("failure before step " + std::to_string(step));
+    tune::report({{"score", step}}, [&](const fs::path& directory) { std::ofstream(directory / "state") << step; });
+  }
+}
+
+void fails_to_load(const Config& config) {
+  if (!tune::get_checkpoint()) {
+    tune::report({{"score", 1}}, [](const fs::path& directory) { std::ofstream(directory / "state") << 1; });
+    throw std::runtime_error("the first failure");
+  }
+  const fs::path tries = tune::get_context().get_trial_dir() / "tries";
+  append_line(tries, "one");
+  if (static_cast<std::int64_t>(content_of(tries).size()) / 4 <= config.get<std::int64_t>("failures"))
+    throw std::runtime_error("cannot load");
+}
+
+void first_one_fails(const Config&) {
+  const fs::path experiment = tune::get_context().get_trial_dir().parent_path();
+  for (;;) {
+    tune::report({{"score", 1}});
+    const bool all_run = fs::exists(experiment / "00001/result.json") && fs::exists(experiment / "00002/result.json");
+    if (all_run && tune::get_context().get_trial_id() == "00000") throw std::runtime_error("the first one");
+  }
+}
+
+void hangs(const Config&) {
+  tune::report({{"score", 1}});
+  for (;;) ::pause();
+}
+
+void hangs_when_stopped(const Config&) {
+  try {
+    for (;;) tune::report({{"score", 1}});
+  } catch (...) {
+    for (;;) ::pause();
+  }
+}
+
+void reports_now_and_then(const Config& config) {
+  for (;;) {
+    ::usleep(static_cast<useconds_t>(config.get<std::int64_t>("pause_ms") * 1000));
+    tune::report({{"score", 1}});
+  }
+}
+
 // ---- experiments
 
 tune::TunerOptions pbt_options(const fs::path& storage, bool synch = false) {
@@ -274,6 +326,167 @@ void expect_the_same_end(const tune::ResultGrid& results, const fs::path& storag
     EXPECT_EQ(lines_of(results[i].path / "progress.csv").size(), lines_of(undisturbed[i].path / "progress.csv").size());
   }
 }
+
+TEST(Tuner, AFailedTrialIsTriedAgainFromItsLatestCheckpoint) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 1, {{"every", 4}});
+  options.run_config.failure_config.max_failures = 3;
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<fails_at_steps>(), options).fit();
+  EXPECT_EQ(results[0].status, tune::TrialStatus::terminated);
+  EXPECT_EQ(results[0].metrics_history().size(), 10u);
+  EXPECT_EQ(content_of(results[0].path / "error.txt"),
+            "Attempt 1: std::runtime_error: failure before step 4\n"
+            "Attempt 2: std::runtime_error: failure before step 7\n"
+            "Attempt 3: std::runtime_error: failure before step 10\n");
+}
+
+TEST(Tuner, OneFailureMoreThanAllowedFailsTheTrial) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 1, {{"every", 4}});
+  options.run_config.failure_config.max_failures = 2;
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<fails_at_steps>(), options).fit();
+  EXPECT_EQ(results[0].status, tune::TrialStatus::error);
+  EXPECT_THAT(*results[0].error, HasSubstr("failure before step 10"));
+}
+
+TEST(Tuner, FailuresToLoadACheckpointHaveABudgetOfTheirOwn) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 1, {{"failures", 3}});
+  options.run_config.failure_config = {.max_failures = 1, .max_restore_failures = 3};
+  EXPECT_EQ(tune::Tuner(tune::trainable<fails_to_load>(), options).fit().num_errors(), 0u);
+  options.param_space = {{"failures", 5}};
+  options.run_config.name = "more";
+  EXPECT_EQ(tune::Tuner(tune::trainable<fails_to_load>(), options).fit().num_errors(), 1u);
+}
+
+TEST(Tuner, FailFastStopsAllOthersAndMakesNoMore) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 20);
+  options.run_config.failure_config.fail_fast = true;
+  options.tune_config.max_concurrent_trials = 3;
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<first_one_fails>(), options).fit();
+  EXPECT_EQ(results.size(), 3u);
+  EXPECT_EQ(results.num_errors(), 1u);
+  EXPECT_EQ(results.num_terminated(), 2u);
+}
+
+TEST(Tuner, TrialsThatFailedContinueOrBeginAnewWhenThatIsAskedFor) {
+  const TemporaryDirectory storage;
+  tune::Tuner(tune::trainable<fails_at_steps>(), plain_options(storage.path(), 2, {{"every", 4}})).fit();
+  const tune::ResultGrid left = tune::Tuner::restore(storage / "plain").fit();
+  EXPECT_EQ(left.num_errors(), 2u);
+  const tune::ResultGrid resumed = tune::Tuner::restore(storage / "plain", {.resume_errored = true}).fit();
+  EXPECT_EQ(resumed.num_errors(), 2u);
+  EXPECT_EQ(resumed[0].metrics_history().size(), 6u);  // steps 1 to 3 and 4 to 6
+  const tune::ResultGrid anew = tune::Tuner::restore(storage / "plain", {.restart_errored = true}).fit();
+  EXPECT_EQ(anew[0].metrics_history().size(), 9u);  // steps 1 to 3 once more
+  EXPECT_EQ(lines_of(anew[0].path / "progress.csv").size(), 10u);
+  EXPECT_EQ(lines_of(anew[0].path / "result.json").size(), 9u);
+  EXPECT_EQ(lines_of(anew[0].path / "error.txt").size(), 3u);
+}
+
+TEST(Tuner, AWorkerThatHangsIsEndedAndItsTrialFailsWithTheCause) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 2);
+  options.run_config.limits.time_between_reports = tune::Seconds(0.3);
+  options.run_config.failure_config.max_failures = 1;
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<hangs>(), options).fit();
+  ASSERT_EQ(results.num_errors(), 2u);
+  EXPECT_THAT(*results[0].error, HasSubstr("the worker hung: it has not reported for 0.3 s"));
+  EXPECT_EQ(lines_of(results[0].path / "error.txt").size(), 2u);
+}
+
+TEST(Tuner, ATrialThatRunsTooLongFailsWithTheCause) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 1);
+  options.run_config.limits.time = tune::Seconds(0.3);
+  options.run_config.failure_config.max_failures = 5;  // which would not help
+  for (const auto& trainable : {tune::trainable<hangs>(), tune::trainable<reports_now_and_then>()}) {
+    options.run_config.name = trainable.name;
+    options.param_space = {{"pause_ms", 20}};
+    const tune::ResultGrid results = tune::Tuner(trainable, options).fit();
+    EXPECT_THAT(*results[0].error, HasSubstr("has run for its limit of 0.3 s")) << trainable.name;
+    EXPECT_EQ(lines_of(results[0].path / "error.txt").size(), 1u);
+  }
+}
+
+TEST(Tuner, AWorkerThatDoesNotStopIsEndedAndCountsAsStopped) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 2);
+  options.run_config.stop = {{"training_iteration", 3}};
+  options.run_config.stop_grace_period = tune::Seconds(0.2);
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<hangs_when_stopped>(), options).fit();
+  EXPECT_EQ(results.num_terminated(), 2u) << ::testing::PrintToString(results.errors());
+}
+
+TEST(Tuner, ASignalEndsTheExperimentInAnOrderlyWayAndTheNextOneEndsTheProgram) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const TemporaryDirectory storage;
+    ::setenv("CADRE_TEST_STORAGE", storage.path().c_str(), 1);
+    ScenarioProcess process("is interrupted");
+    process.line();
+    while (lines_of(storage / "pbt/pbt_global.txt").empty()) ::usleep(1000);
+    ::kill(process.process(), signal);
+    EXPECT_THAT(process.line(),
+                AllOf(HasSubstr("interrupted"), HasSubstr("Tuner::restore from " + (storage / "pbt").string())));
+    EXPECT_EQ(process.wait(), 0);
+    // Everything that a worker was told has been recorded, and nothing was given up: no step is repeated.
+    std::int64_t repeated = 0;
+    const tune::ResultGrid results = tune::Tuner::restore(storage / "pbt").fit();
+    store::ExperimentStore::open(storage / "pbt")
+        .visit({.result = [&](const store::ResultRow& row) { repeated += row.repeated ? 1 : 0; },
+                .event = [](const store::EventRow&) {},
+                .decision = [](const store::DecisionRow&) {}});
+    EXPECT_EQ(results.num_terminated(), 8u);
+    EXPECT_LE(repeated, 8) << "at most the one since each trial's last checkpoint";
+    expect_every_witness_in_the_store(results);
+    expect_tidy_directories(results);
+  }
+}
+int be_interrupted() {
+  say("begins");
+  auto options = pbt_options(std::getenv("CADRE_TEST_STORAGE"));
+  options.run_config.stop = {{"training_iteration", 300}};
+  say(message_of<Interrupted>([&] { tune::Tuner(tune::trainable<learner>(), options).fit(); }));
+  return 0;
+}
+const bool is_interrupted = register_scenario("is interrupted", be_interrupted);
+
+TEST(Tuner, TheSecondSignalEndsTheProgramAtOnceAndNothingIsLost) {
+  const TemporaryDirectory storage;
+  ::setenv("CADRE_TEST_STORAGE", storage.path().c_str(), 1);
+  ScenarioProcess process("is interrupted while it hangs");
+  process.line();
+  while (lines_of(storage / "plain/00000/result.json").empty()) ::usleep(1000);
+  ::kill(process.process(), SIGINT);
+  EXPECT_FALSE(Watched(process.process()).ends_within(300)) << "it did not wait for its trials";
+  ::kill(process.process(), SIGINT);
+  EXPECT_EQ(process.wait(), -SIGINT);
+  EXPECT_EQ(stored_steps(storage / "plain")[0], (std::multiset<std::int64_t>{1}));
+}
+const bool is_interrupted_while_it_hangs = register_scenario("is interrupted while it hangs", [] {
+  say("begins");
+  tune::Tuner(tune::trainable<hangs>(), plain_options(std::getenv("CADRE_TEST_STORAGE"), 1)).fit();
+  return 0;
+});
+
+TEST(Tuner, AnInterruptedExperimentWaitsForItsTrialsNoLongerThanItsGracePeriod) {
+  const TemporaryDirectory storage;
+  ::setenv("CADRE_TEST_STORAGE", storage.path().c_str(), 1);
+  ScenarioProcess process("is interrupted with little patience");
+  process.line();
+  while (lines_of(storage / "plain/00000/result.json").empty()) ::usleep(1000);
+  ::kill(process.process(), SIGTERM);
+  EXPECT_THAT(process.line(), HasSubstr("interrupted"));
+  EXPECT_EQ(process.wait(), 0);
+}
+const bool is_interrupted_with_little_patience = register_scenario("is interrupted with little patience", [] {
+  say("begins");
+  auto options = plain_options(std::getenv("CADRE_TEST_STORAGE"), 2);
+  options.run_config.stop_grace_period = tune::Seconds(0.2);
+  say(message_of<Interrupted>([&] { tune::Tuner(tune::trainable<hangs>(), options).fit(); }));
+  return 0;
+});
 
 TEST(Tuner, AKilledExperimentGoesOnAndEndsAsOneThatNeverWas) {
   const TemporaryDirectory storage;

@@ -54,7 +54,8 @@ Description everything() {
                               .perturbation_factors = {1.1, 0.9},
                               .log_config = false,
                               .require_attrs = false,
-                              .synch = true};
+                              .synch = true,
+                              .synch_deadline = 2.5};
   return {{"train", {.cpus = 0.5, .gpus = 2, .custom = {{"license", 1}, {"tpu", 0.25}}}},
           {.param_space = {{"lr", uniform(-1.5, 1e300)},
                            {"model", {{"width", randint(-9, 9)}, {"act", choice({"relu", 1, 1.0})}}},
@@ -66,11 +67,15 @@ Description everything() {
                            .scheduler = std::move(pbt),
                            .max_concurrent_trials = 3,
                            .seed = std::numeric_limits<std::uint64_t>::max()},
-           .run_config = {.stop = {{"loss", -infinity}, {"eval/accuracy", 0.96}, {"loss", infinity}},
-                          .checkpoint_config = {.num_to_keep = 4,
-                                                .checkpoint_score_attribute = "",
-                                                .checkpoint_score_order = Mode::min},
-                          .verbose = 0}}};
+           .run_config = {
+               .stop = {{"loss", -infinity}, {"eval/accuracy", 0.96}, {"loss", infinity}},
+               .checkpoint_config = {.num_to_keep = 4,
+                                     .checkpoint_score_attribute = "",
+                                     .checkpoint_score_order = Mode::min},
+               .failure_config = {.max_failures = -1, .max_restore_failures = 2, .fail_fast = true},
+               .limits = {.time = Seconds(0.5), .time_between_reports = Seconds(1.5), .memory_bytes = 1ull << 63},
+               .stop_grace_period = Seconds(0.1),
+               .verbose = 0}}};
 }
 
 TEST(Description, EveryOptionIsReadBack) {
@@ -88,6 +93,14 @@ TEST(Description, EveryOptionIsReadBack) {
   EXPECT_EQ(checkpoints.num_to_keep, 4);
   EXPECT_EQ(checkpoints.checkpoint_score_attribute, "");
   EXPECT_EQ(checkpoints.checkpoint_score_order, Mode::min);
+  const FailureConfig& failures = options.run_config.failure_config;
+  EXPECT_EQ(failures.max_failures, -1);
+  EXPECT_EQ(failures.max_restore_failures, 2);
+  EXPECT_TRUE(failures.fail_fast);
+  EXPECT_EQ(options.run_config.limits.time, Seconds(0.5));
+  EXPECT_EQ(options.run_config.limits.time_between_reports, Seconds(1.5));
+  EXPECT_EQ(options.run_config.limits.memory_bytes, 1ull << 63);
+  EXPECT_EQ(options.run_config.stop_grace_period, Seconds(0.1));
   EXPECT_EQ(options.run_config.verbose, 0);
 }
 
@@ -117,6 +130,7 @@ TEST(Description, PopulationBasedTrainingIsReadBack) {
   EXPECT_FALSE(pbt.log_config);
   EXPECT_FALSE(pbt.require_attrs);
   EXPECT_TRUE(pbt.synch);
+  EXPECT_EQ(pbt.synch_deadline, 2.5);
   const Mutations& mutations = pbt.hyperparam_mutations;
   ASSERT_EQ(mutations.size(), 3u);
   EXPECT_EQ(domain<LogUniform>(mutations[0]), (LogUniform{1e-5, 1}));
@@ -233,7 +247,7 @@ class Random {
     if (below(4) == 0) return FIFO{};
     return PopulationBasedTraining{
         text(), text(), mode(), number(), number(), mutations(3), number(), number(), {number(), number()},
-        coin(), coin(), coin()};
+        coin(), coin(), coin(), number()};
   }
   Description description() {
     Description made{{text(), {number(), number(), {{key(), number()}, {key(), number()}}}},
@@ -241,6 +255,9 @@ class Random {
                       .tune_config = {text(), mode(), integer(), scheduler(), integer(), bits_()},
                       .run_config = {.stop = {{text(), number()}, {text(), number()}},
                                      .checkpoint_config = {{}, {}, mode()},
+                                     .failure_config = {integer(), integer(), coin()},
+                                     .limits = {Seconds(number()), {}, bits_()},
+                                     .stop_grace_period = Seconds(number()),
                                      .verbose = static_cast<int>(below(3))}}};
     if (coin()) made.options.run_config.checkpoint_config.num_to_keep = integer();
     if (coin()) made.options.run_config.checkpoint_config.checkpoint_score_attribute = text();
@@ -288,6 +305,8 @@ std::string fault_after(const std::string& path, const std::function<void(Dict&)
 constexpr const char* structs[] = {"",
                                    "trainable",
                                    "trainable/resources",
+                                   "run_config/failure_config",
+                                   "run_config/limits",
                                    "param_space/lr",
                                    "param_space/epochs",
                                    "param_space/model",

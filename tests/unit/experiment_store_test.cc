@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/boot.h"
 #include "cadre/error.h"
 #include "store/experiment_lock.h"
 #include "support/temporary_directory.h"
@@ -14,13 +15,15 @@ using cadre::test_support::TemporaryDirectory;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-// All rows as text, in the order in which they are visited.
-std::vector<std::string> rows_of(const ExperimentStore& store) {
+// The rows after a sequence number as text, in the order in which they are visited.
+std::vector<std::string> rows_of(const ExperimentStore& store, std::int64_t after = 0) {
   std::vector<std::string> rows;
   store.visit({.result = [&](const ResultRow& row) { rows.push_back("result " + row.metrics); },
                .event = [&](const EventRow& row) { rows.push_back("event " + row.kind); },
-               .decision = [&](const DecisionRow& row) { rows.push_back("decision " + row.kind); }});
+               .decision = [&](const DecisionRow& row) { rows.push_back("decision " + row.kind); }},
+              after);
   return rows;
 }
 
@@ -63,6 +66,81 @@ TEST(ExperimentStore, MetricsComeBackToTheByte) {
   store.add(ResultRow{.trial = 5, .metrics = "{}"});
   store.commit();
   EXPECT_THAT(read_results(directory.path(), 4), ElementsAre(metrics));
+}
+
+TEST(ExperimentStore, ATrialsResultsAreReadAsWellAfterTheEndAndWhenTheExperimentGoesOn) {
+  const TemporaryDirectory directory;
+  {
+    ExperimentStore store = ExperimentStore::create(directory.path(), {});
+    store.put(TrialRow{.trial = 6});
+    for (const char* metrics : {"1", "2"}) store.add(ResultRow{.trial = 4, .metrics = metrics});
+    store.add(ResultRow{.trial = 4, .repeated = true, .metrics = "2"});
+    store.add(ResultRow{.trial = 5, .metrics = "9"});
+    store.finish();
+    EXPECT_THAT(read_results(directory.path(), 4), ElementsAre("1", "2"));
+  }
+  EXPECT_THAT(read_results(directory.path(), 4), ElementsAre("1", "2"));
+  EXPECT_THAT(read_results(directory.path(), 6), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(directory / "experiment.db-wal"));
+  ExperimentStore store = ExperimentStore::open(directory.path());
+  store.add(ResultRow{.trial = 4, .metrics = "3"});
+  store.commit();
+  EXPECT_THAT(read_results(directory.path(), 4), ElementsAre("1", "2", "3"));
+}
+
+TEST(ExperimentStore, ReadsOnFromASequenceNumber) {
+  const TemporaryDirectory directory;
+  ExperimentStore store = ExperimentStore::create(directory.path(), {});
+  for (int i = 1; i <= 20; ++i) {
+    const std::int64_t cause = i % 2 == 0 ? store.add(ResultRow{.metrics = std::to_string(i)})
+                                          : store.add(EventRow{.kind = std::to_string(i)});
+    for (int j = 0; j < i % 4; ++j) store.add(DecisionRow{.cause = cause, .kind = std::to_string(i)});
+  }
+  const std::vector<std::string> all = rows_of(store);
+  for (int after = 0; after <= 21; ++after) {
+    std::vector<std::string> expected;
+    for (const std::string& row : all) {
+      if (std::stoi(row.substr(row.find(' '))) > after) expected.push_back(row);
+    }
+    EXPECT_EQ(rows_of(store, after), expected) << after;
+  }
+}
+
+TEST(ExperimentStore, ACheckpointIsOfItsBootUntilItIsSynced) {
+  const TemporaryDirectory directory;
+  ExperimentStore store = ExperimentStore::create(directory.path(), {});
+  store.add(CheckpointRow{.id = 8, .trial = 1, .step = 3, .directory = "b"});
+  store.add(CheckpointRow{.id = 7, .trial = 2, .step = 4, .directory = "a", .boot = "another"});
+  store.set_checkpoint_synced(7, R"({"file": 1})");
+  store.set_checkpoint_synced(9, "{}");  // gone already
+  store.commit();
+  const std::vector<CheckpointRow> rows = store.checkpoints();
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[0].id, 7);
+  EXPECT_EQ(rows[0].trial, 2);
+  EXPECT_EQ(rows[0].step, 4);
+  EXPECT_EQ(rows[0].directory, "a");
+  EXPECT_EQ(rows[0].boot, "another");
+  EXPECT_TRUE(rows[0].synced);
+  EXPECT_EQ(rows[0].manifest, R"({"file": 1})");
+  EXPECT_EQ(rows[1].id, 8);
+  EXPECT_EQ(rows[1].boot, base::boot_id());
+  EXPECT_FALSE(rows[1].synced);
+  EXPECT_EQ(rows[1].manifest, "");
+}
+
+TEST(ExperimentStore, TheNewestTwoSnapshotsAreKept) {
+  const TemporaryDirectory directory;
+  ExperimentStore store = ExperimentStore::create(directory.path(), {});
+  EXPECT_FALSE(store.last_snapshot());
+  for (const std::int64_t sequence : {10, 20, 30}) store.put_snapshot(sequence, "state " + std::to_string(sequence));
+  store.commit();
+  EXPECT_EQ(store.last_snapshot()->sequence, 30);
+  EXPECT_EQ(store.last_snapshot()->state, "state 30");
+  const Database database(directory / "experiment.db", Database::Access::read_write);
+  Statement count(database, "SELECT min(sequence) FROM snapshots");
+  EXPECT_TRUE(count.step());
+  EXPECT_EQ(count.integer(0), 20);
 }
 
 TEST(ExperimentStore, SyncIsDueAfterACommitUntilItIsDone) {

@@ -56,6 +56,37 @@ TEST(ProgressCsv, AnExistingFileIsWrittenAnew) {
   EXPECT_EQ(content_of(directory / "progress.csv"), "new\n2\n");
 }
 
+TEST(ProgressCsv, AFileThatIsResumedKeepsItsRowsAndColumns) {
+  const TemporaryDirectory directory;
+  base::replace_file(directory / "progress.csv", "a,\"b,\"\"c\",d\n1,2,3\n");
+  ProgressCsv csv(directory / "progress.csv");
+  csv.resume();
+  csv.add({{"b,\"c", 5}, {"a", 4}});
+  csv.flush();
+  csv.add({{"e", 6}});
+  csv.flush();
+  EXPECT_EQ(content_of(directory / "progress.csv"), "a,\"b,\"\"c\",d,e\n1,2,3,\n4,5,,\n,,,6\n");
+}
+
+TEST(TrialFiles, ResumedTheyGoOn) {
+  const TemporaryDirectory directory;
+  {
+    TrialFiles files(directory.path());
+    files.add({.metrics = {{"loss", 1}}});
+    files.add_error(1, "bad luck");
+    files.flush();
+  }
+  TrialFiles files(directory.path());
+  files.resume();
+  files.add({.metrics = {{"loss", 2}}});
+  files.add_error(2, "again");
+  files.flush();
+  EXPECT_THAT(content_of(directory / "progress.csv"),
+              ::testing::StartsWith("loss,checkpoint_dir_name,done\n1,,False\n2,"));
+  EXPECT_EQ(std::ranges::count(content_of(directory / "result.json"), '\n'), 2);
+  EXPECT_EQ(content_of(directory / "error.txt"), "Attempt 1: bad luck\nAttempt 2: again\n");
+}
+
 TEST(TrialFiles, AResultIsALineOfJsonWithItsConfig) {
   const TemporaryDirectory directory;
   TrialFiles files(directory.path());
@@ -95,6 +126,7 @@ TEST(PbtLog, APolicyIsTheHistoryThatLedToTheTrial) {
   exploit(0, 3, 5);
   exploit(1, 0, 10);
   exploit(0, 2, 15);  // 2 has no history: what led to 0 before is over
+  log.flush();
   const std::string first = "[\"0\", \"3\", 4, 5, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";
   const std::string second = "[\"1\", \"0\", 4, 10, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";
   const std::string third = "[\"0\", \"2\", 4, 15, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";

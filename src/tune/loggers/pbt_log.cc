@@ -9,14 +9,21 @@ void PbtLog::add(const LogExploit& exploit, const Trial& target, const Trial& do
   std::string line;
   base::append_json(line, list(target.tag, donor.tag, exploit.target_iteration, exploit.donor_iteration,
                                exploit.donor_config.dict(), exploit.new_config.dict()));
-  line += '\n';
-  if (std::exchange(global_is_new_, false)) base::replace_file(global_.path(), "");
-  global_.append(line);
-
+  pending_ += line += '\n';
   // The target's own past ends here; from now on the donor's is its past.
-  std::string history = policies_[exploit.donor] + line;
-  base::replace_file(directory_ / ("pbt_policy_" + target.id + ".txt"), history);
-  policies_[exploit.target] = std::move(history);
+  policies_[exploit.target] = policies_[exploit.donor] + line;
+  changed_[exploit.target] = target.id;
+}
+
+void PbtLog::flush() {
+  if (pending_.empty()) return;
+  for (const auto& [trial, id] : changed_)
+    base::replace_file(directory_ / ("pbt_policy_" + id + ".txt"), policies_.at(trial));
+  changed_.clear();
+  if (global_is_new_) base::replace_file(global_.path(), "");
+  global_is_new_ = false;
+  global_.append(pending_);
+  pending_.clear();
 }
 
 }  // namespace cadre::tune

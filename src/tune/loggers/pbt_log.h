@@ -21,12 +21,16 @@ class PbtLog {
       : directory_(std::move(experiment_directory)), global_(directory_ / "pbt_global.txt") {}
 
   void add(const LogExploit& exploit, const Trial& target, const Trial& donor);
+  // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
+  void flush();
 
  private:
   std::filesystem::path directory_;
   base::AppendFile global_;
   bool global_is_new_ = true;
+  std::string pending_;                         // lines for pbt_global.txt that were not written yet
   std::map<TrialIndex, std::string> policies_;  // the lines of each trial's policy file
+  std::map<TrialIndex, std::string> changed_;   // ids of those that were not written yet
 };
 
 }  // namespace cadre::tune

@@ -59,6 +59,37 @@ std::size_t record_end(std::string_view text, std::size_t begin) {
   return text.size();
 }
 
+// Rows with empty cells added to each.
+std::string padded(std::string_view rows, std::size_t cells) {
+  const std::string padding(cells, ',');
+  std::string text;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    const std::size_t end = record_end(rows, begin);
+    text.append(rows, begin, end - begin).append(padding).append("\n");
+    begin = end + 1;
+  }
+  return text;
+}
+
+std::vector<std::string> cells_of(std::string_view record) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < record.size(); ++i) {
+    if (record[i] == '"') {
+      if (quoted && i + 1 < record.size() && record[i + 1] == '"') {
+        cells.back() += record[i++];  // two stand for one
+      } else {
+        quoted = !quoted;
+      }
+    } else if (record[i] == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += record[i];
+    }
+  }
+  return cells;
+}
+
 }  // namespace
 
 Dict flatten(const Dict& entries) {
@@ -67,12 +98,17 @@ Dict flatten(const Dict& entries) {
   return flat;
 }
 
+void ProgressCsv::resume() {
+  if (!std::filesystem::exists(path_)) return;
+  const std::string text = base::read_file(path_);
+  columns_ = cells_of(std::string_view(text).substr(0, record_end(text, 0)));
+  written_columns_ = columns_.size();
+}
+
 void ProgressCsv::add(const Dict& flat_row) {
-  const std::size_t old_columns = columns_.size();
-  if (add_columns(flat_row)) {
-    flush();
-    widen(old_columns);
-  }
+  const std::size_t columns_before = columns_.size();
+  add_columns(flat_row);
+  if (columns_.size() > columns_before) pending_ = padded(pending_, columns_.size() - columns_before);
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (i > 0) pending_ += ',';
     // A row nearly always has its values in the order of the columns.
@@ -86,33 +122,33 @@ void ProgressCsv::add(const Dict& flat_row) {
 
 void ProgressCsv::flush() {
   if (pending_.empty()) return;
-  file_.append(pending_);
+  if (written_columns_ < columns_.size()) {
+    rewrite();
+  } else {
+    file_.append(pending_);
+  }
   pending_.clear();
 }
 
-bool ProgressCsv::add_columns(const Dict& flat_row) {
-  const std::size_t before = columns_.size();
+void ProgressCsv::add_columns(const Dict& flat_row) {
   for (std::size_t i = 0; i < flat_row.size(); ++i) {
     const std::string& key = flat_row[i].first;
     if (i < columns_.size() && columns_[i] == key) continue;
     if (std::ranges::find(columns_, key) == columns_.end()) columns_.push_back(key);
   }
-  return columns_.size() > before;
 }
 
-void ProgressCsv::widen(std::size_t old_columns) {
+// The whole file with all columns, in one step.
+void ProgressCsv::rewrite() {
   std::string text = header();
-  if (old_columns > 0) {
+  if (written_columns_ > 0) {
     const std::string old = base::read_file(path_);
-    const std::string padding(columns_.size() - old_columns, ',');
-    for (std::size_t begin = record_end(old, 0) + 1; begin < old.size();) {
-      const std::size_t end = record_end(old, begin);
-      text.append(old, begin, end - begin).append(padding).append("\n");
-      begin = end + 1;
-    }
+    const std::size_t body = std::min(record_end(old, 0) + 1, old.size());
+    text += padded(std::string_view(old).substr(body), columns_.size() - written_columns_);
   }
   file_.close();
-  base::replace_file(path_, text);
+  base::replace_file(path_, text + pending_);
+  written_columns_ = columns_.size();
 }
 
 std::string ProgressCsv::header() const {

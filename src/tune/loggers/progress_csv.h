@@ -19,19 +19,23 @@ class ProgressCsv {
  public:
   // An existing file is replaced with the first row.
   explicit ProgressCsv(std::filesystem::path path) : path_(path), file_(std::move(path)) {}
+  // Goes on with an existing file.
+  void resume();
 
   void add(const Dict& flat_row);
+  // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
   void flush();
 
  private:
-  bool add_columns(const Dict& flat_row);
-  void widen(std::size_t old_columns);
+  void add_columns(const Dict& flat_row);
+  void rewrite();
   std::string header() const;
 
   std::filesystem::path path_;
   base::AppendFile file_;
   std::vector<std::string> columns_;
-  std::string pending_;  // rows that were not written yet
+  std::size_t written_columns_ = 0;  // those that the file has
+  std::string pending_;              // rows that were not written yet, with all columns
 };
 
 }  // namespace cadre::tune

@@ -20,6 +20,12 @@ Dict row_of(const LogResult& result) {
 TrialFiles::TrialFiles(const std::filesystem::path& directory)
     : directory_(directory), json_(directory / "result.json"), csv_(directory / "progress.csv") {}
 
+void TrialFiles::resume() {
+  json_is_new_ = false;
+  csv_.resume();
+  if (const auto errors = directory_ / "error.txt"; std::filesystem::exists(errors)) errors_ = base::read_file(errors);
+}
+
 void TrialFiles::add(const LogResult& result) {
   Dict row = row_of(result);
   csv_.add(flatten(row));
@@ -31,7 +37,8 @@ void TrialFiles::add(const LogResult& result) {
 void TrialFiles::flush() {
   csv_.flush();
   if (pending_json_.empty()) return;
-  if (std::exchange(json_is_new_, false)) base::replace_file(json_.path(), "");
+  if (json_is_new_) base::replace_file(json_.path(), "");
+  json_is_new_ = false;
   json_.append(pending_json_);
   pending_json_.clear();
 }

@@ -15,6 +15,8 @@ class TrialFiles {
  public:
   // Existing files in the directory, which must exist, are replaced by the first thing written to each.
   explicit TrialFiles(const std::filesystem::path& directory);
+  // Goes on with the files in the directory.
+  void resume();
 
   void add(const LogResult& result);
   void flush();

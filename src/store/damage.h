@@ -1,0 +1,20 @@
+// What is said about a store that is damaged: the file, the byte, and what to do.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "store/sqlite.h"
+
+namespace cadre::store {
+
+// Throws StorageError "<file> is damaged[ near byte <offset>]: <what>; ...".
+[[noreturn]] void throw_damaged(const std::filesystem::path& file, std::optional<std::uint64_t> offset,
+                                const std::string& what);
+
+// The same for a row whose checksum is wrong. The checksum, 64 bits that no other row has, tells where the row lies.
+[[noreturn]] void throw_damaged_row(const Database& database, const std::string& row, std::int64_t checksum);
+
+}  // namespace cadre::store
