@@ -181,6 +181,7 @@ ResultGrid Tuner::fit() {
   Controller controller({.experiment_name = name,
                          .directory = directory,
                          .trainable = trainable_,
+                         .limits = run.limits,
                          .seed = options_.tune_config.seed,
                          .errored = errored_of(restore_.value_or(RestoreOptions())),
                          .allow_divergence = restore_ && restore_->allow_divergence},

@@ -16,6 +16,7 @@ namespace cadre::engine::local {
 namespace {
 
 constexpr std::chrono::milliseconds interval{250};
+constexpr int most_rounds = 4;
 
 // The first line of a file that was cut. Of one length, so that the number can come last of all.
 constexpr std::size_t header_bytes = 80;
@@ -64,13 +65,20 @@ void cut(int fd, std::uint64_t size) {
   const std::uint64_t dropped_before = dropped_bytes(fd);
   std::string newest = read_at(fd, size - kept_output_bytes, kept_output_bytes);
   newest.erase(0, newest.find('\n') + 1);
+  std::uint64_t left = header_bytes;
+  bool written = true;
+  // Again for what is appended meanwhile: the last words of a writer matter most. One that does not rest loses some.
+  for (int round = 0; round < most_rounds && written && !newest.empty(); ++round) {
+    written = write_at(fd, left, newest);
+    left += newest.size();
+    newest = read_at(fd, size, kept_output_bytes);
+    size += newest.size();
+  }
   struct stat file{};
-  const bool written =
-      write_at(fd, header_bytes, newest) && ::fstat(fd, &file) == 0 &&
-      write_at(fd, 0, header(dropped_before + static_cast<std::uint64_t>(file.st_size) - newest.size()));
+  written = written && ::fstat(fd, &file) == 0 &&
+            write_at(fd, 0, header(dropped_before + static_cast<std::uint64_t>(file.st_size) + header_bytes - left));
   // A file system that needs space even for this is full, and this is why.
-  const std::size_t left = written ? header_bytes + newest.size() : 0;
-  if (::ftruncate(fd, static_cast<off_t>(left)) != 0) return;
+  if (::ftruncate(fd, written ? static_cast<off_t>(left) : 0) != 0) return;
 }
 
 }  // namespace

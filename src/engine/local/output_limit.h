@@ -19,7 +19,7 @@ inline constexpr std::uint64_t max_output_bytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kept_output_bytes = std::uint64_t{4} << 20;
 
 // Cuts the file when it has grown beyond the limit. Its writers may go on (with O_APPEND); what they write at that
-// moment may be lost. Does nothing to what is no regular file. Best effort: a file that cannot be cut stays.
+// moment may be lost in part. Does nothing to what is no regular file. Best effort: a file that cannot be cut stays.
 void limit_output(const std::filesystem::path& file);
 
 // Does so to the files of running workers, some times a second, in a thread of its own: copying takes milliseconds. By
