@@ -29,8 +29,9 @@ fs::path small_cgroup_of(pid_t process) {
   return engine::local::oom_counter_file().parent_path() / ("cadre_test_" + std::to_string(process));
 }
 
+// Into a file that is there.
 bool write(const fs::path& file, const std::string& text) {
-  std::ofstream stream(file);
+  std::ofstream stream(file, std::ios::in | std::ios::out);
   stream << text << std::flush;
   return static_cast<bool>(stream);
 }
