@@ -306,9 +306,11 @@ void Controller::launch(const Launch& launch) {
       .step = launch.step,
       .seed = static_cast<std::int64_t>(seeds.bits()),
       .resources = setting_.trainable.resources};
-  engine_.start(worker_id(launch.trial, launch.attempt), {.assignment = {setting_.trainable.name, to_value(assignment)},
-                                                          .directory = directory,
-                                                          .cpus = setting_.trainable.resources.cpus});
+  engine_.start(worker_id(launch.trial, launch.attempt),
+                {.assignment = {setting_.trainable.name, to_value(assignment)},
+                 .directory = directory,
+                 .cpus = setting_.trainable.resources.cpus,
+                 .memory_bytes = setting_.options.run_config.limits.memory_bytes});
 }
 
 // ---- After an interruption
