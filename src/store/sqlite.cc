@@ -15,7 +15,7 @@ bool out_of_space(sqlite3* handle) {
   if (result != SQLITE_IOERR_WRITE) return false;
   for (const int operation : {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER}) {
     sqlite3_file* file = nullptr;
-    sqlite3_file_control(handle, "main", operation, &file);
+    sqlite3_file_control(handle, "main", operation, static_cast<void*>(&file));
     int reason = 0;
     if (file != nullptr && file->pMethods != nullptr)
       file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &reason);
@@ -115,7 +115,8 @@ std::string_view Statement::text(int column) const {
 DatabaseFile::DatabaseFile(const Database& database, Kind kind)
     : path_(kind == Kind::database ? database.path() : database.log_path()) {
   const int operation = kind == Kind::database ? SQLITE_FCNTL_FILE_POINTER : SQLITE_FCNTL_JOURNAL_POINTER;
-  if (sqlite3_file_control(database.handle(), "main", operation, &file_) != SQLITE_OK) database.fail("read");
+  if (sqlite3_file_control(database.handle(), "main", operation, static_cast<void*>(&file_)) != SQLITE_OK)
+    database.fail("read");
   if (file_ != nullptr && file_->pMethods == nullptr) file_ = nullptr;  // not opened yet
 }
 

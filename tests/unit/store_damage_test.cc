@@ -208,6 +208,15 @@ TEST(StoreDamage, WhatIsRefusedIsLeftAsItWas) {
   EXPECT_TRUE(files.are_in(directory));
 }
 
+TEST(StoreDamage, AFileThatWasCutIsNamedWithItsEnd) {
+  Files files = files_after_close();
+  files.database.resize(files.database.size() - 100);
+  const TemporaryDirectory directory;
+  files.write_to(directory);
+  EXPECT_THAT(message_of<StorageError>([&] { ExperimentStore::open(directory.path()); }),
+              HasSubstr(fmt::format("experiment.db is damaged near byte {}: the file ends", files.database.size())));
+}
+
 TEST(StoreDamage, DamageInTheMiddleOfTheLogIsNamedWithItsOffset) {
   Files files = files_after_kill();
   constexpr std::size_t frame = 4096 + 24;
