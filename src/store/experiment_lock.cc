@@ -26,7 +26,7 @@ std::string describe_holder(const std::filesystem::path& path) {
 }  // namespace
 
 ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / ".lock";
+  const std::filesystem::path path = directory / kFileName;
   file_ = base::FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!file_) base::throw_storage_error("open", path);
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -42,7 +42,7 @@ ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
 }
 
 std::optional<std::string> ExperimentLock::holder(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / ".lock";
+  const std::filesystem::path path = directory / kFileName;
   const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   if (!file) base::throw_storage_error("open", path);

@@ -11,6 +11,8 @@ namespace cadre::store {
 
 class ExperimentLock {
  public:
+  static constexpr const char* kFileName = ".lock";
+
   // Takes the lock of the experiment in an existing directory. Throws StorageError that names the holder's host,
   // process and age when there is one. The lock goes with this object.
   explicit ExperimentLock(const std::filesystem::path& directory);

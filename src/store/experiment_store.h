@@ -93,9 +93,10 @@ class ExperimentStore {
  public:
   static constexpr int kFormat = 2;
   static constexpr const char* kFileName = "experiment.db";
+  static constexpr const char* kUnfinishedName = "experiment.db.new";  // as long as it is being made
 
-  // A new store in an existing directory. Throws OutOfSpace or StorageError, with nothing left behind; a store that
-  // exists is an error too, and so is the log of one.
+  // A new store in an existing directory: it is there as a whole, or, after a kill, not at all. Throws OutOfSpace or
+  // StorageError, with nothing left behind; a store that exists is an error too, and so is the log of one.
   static ExperimentStore create(const std::filesystem::path& directory, const ExperimentInfo& info);
   // An existing one, for its only writer. Throws NotFound, or StorageError for one that is damaged or of another
   // format: its files are then as they were. What a kill left unfinished is rolled back to the last whole transaction,
@@ -145,7 +146,6 @@ class ExperimentStore {
 
  private:
   explicit ExperimentStore(std::unique_ptr<Database> database);
-  static ExperimentStore make(const std::filesystem::path& path, const ExperimentInfo& info);
   void begin();
   void roll_back();
   template <typename Write>

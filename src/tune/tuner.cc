@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 
@@ -41,6 +42,14 @@ std::string free_name(const fs::path& storage, const std::string& trainable) {
   }
 }
 
+// Whether nothing is there but what a kill leaves of an experiment that was about to begin.
+bool is_vacant(const fs::path& directory) {
+  return fs::is_directory(directory) &&
+         std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
+           return name == store::ExperimentLock::kFileName || name.starts_with(store::ExperimentStore::kUnfinishedName);
+         });
+}
+
 // The directory of a new experiment, which nothing else uses.
 void make_experiment_directory(const fs::path& directory) {
   if (const auto holder = store::ExperimentLock::holder(directory))
@@ -49,7 +58,7 @@ void make_experiment_directory(const fs::path& directory) {
   if (holds_an_experiment(directory))
     throw InvalidArgument("the experiment " + directory.string() +
                           " exists already: continue it with Tuner::restore, or give this one another name");
-  if (fs::exists(directory) && (!fs::is_directory(directory) || !fs::is_empty(directory)))
+  if (fs::exists(directory) && !is_vacant(directory))
     throw InvalidArgument(directory.string() + " exists and is not an experiment: give this one another name");
   base::make_directories(directory);
 }
