@@ -104,7 +104,7 @@ class Experiment {
     ControllerProcess controller;
     Clock::time_point began = Clock::now();
     bool restores = false;
-    bool timed = false;
+    bool timed = false;   // or need not be
     bool mortal = false;  // its controller or server was killed
   };
 
@@ -157,7 +157,8 @@ void Experiment::live() {
                                              .setting = setting_,
                                              .slots = static_cast<int>(1 + random_.below(4)),
                                              .environment = {}}),
-            .restores = restores};
+            .restores = restores,
+            .timed = random_.chance(0.8)};  // to look for workers costs more than all the rest
   if (restores) ++tally_.restores;
   while (!life.mortal && tally_.all_kills() < options_.kills) {
     const Plan plan = draw_plan();
@@ -175,7 +176,7 @@ Plan Experiment::draw_plan() {
   Plan plan;
   const bool spare_workers = setting_.synch && setting_.max_failures >= 0;
   const double whom = random_.uniform(0, 1);
-  plan.victim = whom < 0.5 ? Victim::controller : whom < 0.7 || spare_workers ? Victim::server : Victim::worker;
+  plan.victim = whom < 0.4 ? Victim::controller : whom < 0.6 || spare_workers ? Victim::server : Victim::worker;
   const double when = random_.uniform(0, 1);
   if (when < 0.35) {
     plan.after = Milliseconds(std::exp(random_.uniform(std::log(0.1), std::log(40))));
