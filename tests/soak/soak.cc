@@ -138,7 +138,9 @@ Experiment::Experiment(const Options& options, std::int64_t number, Tally& tally
       random_(options.seed, static_cast<std::uint64_t>(number)),
       setting_number_(static_cast<int>(number % kSettings)),
       setting_(setting_of(setting_number_)),
-      directory_(options.directory / fmt::format("experiment_{}", number)) {}
+      directory_(options.directory / fmt::format("experiment_{}", number)) {
+  fs::remove_all(directory_);  // of an earlier soak in the same place
+}
 
 std::vector<std::string> Experiment::run() {
   ++tally_.experiments;

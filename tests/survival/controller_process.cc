@@ -34,7 +34,8 @@ std::vector<std::string> to_arguments(const ControllerOptions& options) {
   std::vector<std::string> arguments{"controller", kOption, options.experiment.string()};
   for (const std::int64_t number :
        {std::int64_t{options.slots}, std::int64_t{setting.synch}, setting.population, setting.steps, setting.interval,
-        setting.checkpoint_interval, std::int64_t{setting.copied}, setting.num_to_keep, setting.max_failures})
+        setting.checkpoint_interval, std::int64_t{setting.copied}, setting.num_to_keep, setting.max_failures,
+        std::int64_t{setting.verbose}})
     arguments.push_back(std::to_string(number));
   return arguments;
 }
@@ -49,7 +50,8 @@ ControllerOptions from_arguments(char** argv) {
                       .checkpoint_interval = number(8),
                       .copied = number(9) != 0,
                       .num_to_keep = number(10),
-                      .max_failures = number(11)},
+                      .max_failures = number(11),
+                      .verbose = number(12) != 0},
           .slots = static_cast<int>(number(3))};
 }
 

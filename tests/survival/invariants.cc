@@ -71,7 +71,7 @@ class Inspection {
     check_listed_checkpoints();
     if (!expectation_.finished) return std::move(faults_);
     check_trials();
-    check_directories();
+    if (!expectation_.leftovers) check_directories();
     check_result_files();
     check_exploits();
     check_outcome();

@@ -25,6 +25,7 @@ struct Outcome {
 
 struct Expectation {
   bool finished = false;           // the experiment has come to its end
+  bool leftovers = false;          // something could not be deleted: the next restore does it
   std::int64_t worker_deaths = 0;  // at most; each may have failed a trial once
   std::optional<Outcome> outcome;  // of the same experiment when nothing disturbs it
 };

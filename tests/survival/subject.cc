@@ -72,7 +72,7 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
                          .stop = {{"training_iteration", static_cast<double>(setting.steps)}},
                          .checkpoint_config = {.num_to_keep = setting.num_to_keep},
                          .failure_config = {.max_failures = setting.max_failures},
-                         .verbose = 0}};
+                         .verbose = setting.verbose}};
 }
 
 void survivor(const Config& config) {

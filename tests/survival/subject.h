@@ -20,6 +20,7 @@ struct Setting {
   bool copied = false;                   // checkpoints are directories of the trial's own, and not Cadre's
   std::int64_t num_to_keep = 1;
   std::int64_t max_failures = -1;
+  bool verbose = false;
 
   std::string text() const;  // for messages
 };
