@@ -205,8 +205,7 @@ class Builder {
     const char* const end = begin + text.size();
     if (text.find_first_of(".eE") == text.npos && text.find_first_of("NI") == text.npos) {
       std::int64_t integer = 0;
-      if (std::from_chars(begin, end, integer).ec != std::errc())
-        return refuse("an integer does not fit 64 bits");
+      if (std::from_chars(begin, end, integer).ec != std::errc()) return refuse("an integer does not fit 64 bits");
       return add(integer);
     }
     double number = 0;

@@ -39,10 +39,23 @@ void CheckpointRegistry::release(CheckpointId id) {
   drop_if_unneeded(id);
 }
 
+void CheckpointRegistry::set_synced(CheckpointId id) {
+  if (!contains(id)) return;
+  const auto [newest, first] = synced_.try_emplace(entries_.at(id).record.owner, id);
+  if (!first && newest->second > id) return;
+  retain(id);
+  if (!first) release(std::exchange(newest->second, id));
+}
+
 void CheckpointRegistry::drop(CheckpointId id) {
   Entry& entry = entries_.at(id);
   std::erase(kept_.at(entry.record.owner), id);
   entry.kept = false;
+  const auto synced = synced_.find(entry.record.owner);
+  if (synced != synced_.end() && synced->second == id) {
+    synced_.erase(synced);
+    --entry.references;
+  }
   drop_if_unneeded(id);
 }
 

@@ -1,7 +1,8 @@
 // Which checkpoints exist, who needs them, and which ones may be deleted. Pure: it decides, others move and delete.
 //
 // A checkpoint exists as long as retention keeps it or somebody holds a reference: the trial it is the latest of, a
-// scheduler that offers it to others, a worker that was started from it.
+// scheduler that offers it to others, a worker that was started from it. And each owner's newest one that survives a
+// loss of power exists until a newer one does.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,9 @@ class CheckpointRegistry {
   void retain(CheckpointId id);
   void release(CheckpointId id);
 
+  // The checkpoint's files survive a loss of power. Nothing happens when it is gone.
+  void set_synced(CheckpointId id);
+
   // Drops a checkpoint that is not there any more, or damaged, from its owner's list, whatever retention says.
   void drop(CheckpointId id);
   // The newest one of its lineage that exists beside it.
@@ -72,6 +76,7 @@ class CheckpointRegistry {
   CheckpointId next_id_ = 1;
   std::map<CheckpointId, Entry> entries_;
   std::map<OwnerId, std::vector<CheckpointId>> kept_;  // by owner, oldest first
+  std::map<OwnerId, CheckpointId> synced_;             // the newest one, referenced
   std::vector<CheckpointRecord> deletable_ = {};
 };
 

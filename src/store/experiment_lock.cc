@@ -16,11 +16,23 @@ namespace {
 
 // Says who holds the lock. Only for people: the lock itself is the kernel's.
 std::string describe_holder(const std::filesystem::path& path) {
-  const std::string text = base::read_file(path);
-  if (text.empty()) return "a process that has just begun";
-  const Config holder(base::parse_json(text, path.string()).dict());
-  return fmt::format("process {} on {}, for {} s", holder.get<std::int64_t>("pid"), holder.get<std::string>("host"),
-                     std::time(nullptr) - holder.get<std::int64_t>("since"));
+  try {
+    const Config holder(base::parse_json(base::read_file(path), path.string()).dict());
+    return fmt::format("process {} on {}, for {} s", holder.get<std::int64_t>("pid"), holder.get<std::string>("host"),
+                       std::time(nullptr) - holder.get<std::int64_t>("since"));
+  } catch (const Error&) {
+    return "a process that has not said who it is";
+  }
+}
+
+void describe_this_holder(int file, const std::filesystem::path& path) {
+  char host[256] = "localhost";
+  ::gethostname(host, sizeof host - 1);
+  const Dict holder{{"pid", ::getpid()}, {"host", host}, {"since", std::time(nullptr)}};
+  try {
+    if (::ftruncate(file, 0) == 0) base::write_all(file, base::to_json(holder) + "\n", path);
+  } catch (const StorageError&) {  // on a full disk the lock is as good without it
+  }
 }
 
 }  // namespace
@@ -34,11 +46,7 @@ ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
     throw StorageError("the experiment in " + directory.string() + " is being run already, by " +
                        describe_holder(path) + "; wait for it or stop it first");
   }
-  char host[256] = "localhost";
-  ::gethostname(host, sizeof host - 1);
-  if (::ftruncate(file_.get(), 0) != 0) base::throw_storage_error("write", path);
-  base::write_all(file_.get(),
-                  base::to_json(Dict{{"pid", ::getpid()}, {"host", host}, {"since", std::time(nullptr)}}) + "\n", path);
+  describe_this_holder(file_.get(), path);
 }
 
 std::optional<std::string> ExperimentLock::holder(const std::filesystem::path& directory) {

@@ -40,32 +40,6 @@ constexpr Table kHistories{"histories", "trial, sequences"};
 
 std::filesystem::path file_of(const std::filesystem::path& directory) { return directory / ExperimentStore::kFileName; }
 
-std::filesystem::path log_of(const std::filesystem::path& path) { return path.string() + "-wal"; }
-
-// As far as it can: what went wrong before is said.
-void remove_store(const std::filesystem::path& path) {
-  for (const auto& file : {std::filesystem::path(path.string() + "-shm"), log_of(path), path}) {
-    std::error_code ignored;
-    std::filesystem::remove(file, ignored);
-  }
-}
-
-// The file of a new store, whole.
-void make_database(const std::filesystem::path& path, const ExperimentInfo& info) {
-  Database database(path, Database::Access::create);
-  // Nothing depends on the files of a store that is just being made, so their creation need not wait for the disk.
-  database.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN");
-  database.execute(kSchema);
-  RowWriter meta(database, kMeta, RowWriter::Mode::add);
-  meta.write("format", std::to_string(ExperimentStore::kFormat));
-  meta.write("name", info.name);
-  meta.write("trainable", info.trainable);
-  meta.write("options", info.options);
-  meta.write("boot", base::boot_id());
-  database.execute("COMMIT");
-  database.copy_log();  // what says whether damage of the log is to be expected must not lie in the log
-}
-
 // An existing store, not written to yet. When it is closed before somebody says otherwise a log stays as it is.
 std::unique_ptr<Database> open_database(const std::filesystem::path& directory) {
   const std::filesystem::path path = file_of(directory);
@@ -111,6 +85,29 @@ std::int64_t last_key(const Database& database, const char* sql) {
   return statement.integer(0);
 }
 
+void remove_database(const std::filesystem::path& path) noexcept {
+  for (const char* ending : {"-wal", "-shm", ""}) {
+    std::error_code ignored;  // what is in the way is said by whoever meets it
+    std::filesystem::remove(path.string() + ending, ignored);
+  }
+}
+
+// A database with the tables and the facts, closed: everything is in its one file.
+void make_database(const std::filesystem::path& path, const ExperimentInfo& info) {
+  Database database(path, Database::Access::create);
+  // Nothing depends on the files of a store that is just being made, so their creation need not wait for the disk.
+  database.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN");
+  database.execute(kSchema);
+  RowWriter meta(database, kMeta, RowWriter::Mode::add);
+  meta.write("format", std::to_string(ExperimentStore::kFormat));
+  meta.write("name", info.name);
+  meta.write("trainable", info.trainable);
+  meta.write("options", info.options);
+  meta.write("boot", base::boot_id());
+  database.execute("COMMIT");
+  database.copy_log();  // what says whether damage of the log is to be expected must not lie in the log
+}
+
 }  // namespace
 
 struct ExperimentStore::Statements {
@@ -148,21 +145,26 @@ ExperimentStore::ExperimentStore(std::unique_ptr<Database> database)
 
 ExperimentStore ExperimentStore::create(const std::filesystem::path& directory, const ExperimentInfo& info) {
   const std::filesystem::path path = file_of(directory);
-  const std::filesystem::path unfinished = directory / kUnfinishedName;
-  for (const auto& file : {path, log_of(path)}) {
-    if (std::filesystem::exists(file)) throw StorageError("there is a store already: " + file.string());
+  for (const std::string& file : {path.string(), path.string() + "-wal"}) {
+    if (std::filesystem::exists(file)) throw StorageError("there is a store already: " + file);
   }
+  // Under another name until it is whole: a kill on the way leaves no store, and nothing that is in the way of one.
+  const std::filesystem::path unfinished = directory / kUnfinishedName;
+  remove_database(unfinished);
   try {
-    remove_store(unfinished);  // of a creation that was killed
     make_database(unfinished, info);
     base::rename(unfinished, path);
+  } catch (...) {
+    remove_database(unfinished);
+    throw;
+  }
+  try {
     ExperimentStore store(std::make_unique<Database>(path, Database::Access::read_write));
     store.is_new_ = true;
     store.prepare();
     return store;
   } catch (...) {
-    remove_store(unfinished);
-    remove_store(path);
+    remove_database(path);
     throw;
   }
 }

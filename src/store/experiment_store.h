@@ -93,10 +93,10 @@ class ExperimentStore {
  public:
   static constexpr int kFormat = 2;
   static constexpr const char* kFileName = "experiment.db";
-  static constexpr const char* kUnfinishedName = "experiment.db.new";  // as long as it is being made
+  static constexpr const char* kUnfinishedName = "experiment.db.new";  // while it is being created
 
-  // A new store in an existing directory: it is there as a whole, or, after a kill, not at all. Throws OutOfSpace or
-  // StorageError, with nothing left behind; a store that exists is an error too, and so is the log of one.
+  // A new store in an existing directory. Throws OutOfSpace or StorageError, with nothing left behind; a store that
+  // exists is an error too, and so is the log of one.
   static ExperimentStore create(const std::filesystem::path& directory, const ExperimentInfo& info);
   // An existing one, for its only writer. Throws NotFound, or StorageError for one that is damaged or of another
   // format: its files are then as they were. What a kill left unfinished is rolled back to the last whole transaction,

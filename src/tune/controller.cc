@@ -8,11 +8,13 @@
 #include <ranges>
 #include <set>
 
+#include "base/boot.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/overload.h"
 #include "base/random.h"
 #include "cadre/error.h"
+#include "store/manifest.h"
 #include "tune/assignment.h"
 #include "tune/journal.h"
 
@@ -41,6 +43,22 @@ Event to_event(engine::Event&& event) {
       message);
 }
 
+// What is wrong with a checkpoint that is listed; empty when nothing is.
+std::string fault_of(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
+                     bool contents) {
+  const fs::path directory = experiment / row.directory;
+  if (!row.synced && row.boot != boot) return "it was not yet on the disk when the machine was started again";
+  const fs::path metadata = directory / ".metadata.json";
+  const std::string source = row.synced ? "the manifest of " + row.directory : metadata.string();
+  try {
+    const Value listed = base::parse_json(row.synced ? row.manifest : base::read_file(metadata), source);
+    return store::fault_of_files(directory, row.synced ? listed.dict() : Config(listed.dict()).get<Dict>("files"),
+                                 contents);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 // What must not be undone by a loss of power once a worker has been told.
 bool must_be_synced(const Action& action) {
   if (std::holds_alternative<LogExploit>(action)) return true;
@@ -58,7 +76,8 @@ Controller::Controller(Setting setting, Experiment& experiment, store::Experimen
       engine_(engine),
       console_(console),
       interrupts_(engine),
-      pbt_log_(setting_.directory) {}
+      pbt_log_(setting_.directory),
+      file_worker_([&engine] { engine.wake(); }) {}
 
 void Controller::run() {
   const auto resumable = [this](const Error& error) {
@@ -77,14 +96,19 @@ void Controller::run() {
 }
 
 void Controller::take_turns() {
-  take_turn({ControllerStarted{.resources = engine_.resources(), .errored = setting_.errored}});
+  take_turn({ControllerStarted{
+      .resources = engine_.resources(), .errored = setting_.errored, .lost_checkpoints = lost_checkpoints_}});
   while (!experiment_.finished()) {
     take_turn(next_events());
     const auto now = engine_.now();
     if (const auto due = store_.sync_due(); due && now >= *due) sync();
     console_.tick(now);
-    for (const std::string& error : file_pool_.take_errors()) console_.say("Warning: " + error);
+    for (const std::string& error : file_worker_.take_errors()) console_.say("Warning: " + error);
   }
+  file_worker_.finish_sealing();
+  std::vector<Event> last;
+  take_sealed(last);
+  take_turn(std::move(last));
   if (!experiment_.interrupted()) store_.finish();
   sync();
 }
@@ -100,6 +124,7 @@ std::vector<Event> Controller::next_events() {
     }
     events.push_back(checked(to_event(std::move(event))));
   }
+  take_sealed(events);
   for (const Timer& timer : timers_.take_due(engine_.now())) {
     if (experiment_.awaits(timer)) events.emplace_back(TimerFired{timer});
   }
@@ -111,6 +136,15 @@ std::vector<Event> Controller::next_events() {
     events.emplace_back(ExperimentInterrupted{});
   }
   return events;
+}
+
+void Controller::take_sealed(std::vector<Event>& events) {
+  CheckpointsSynced synced;
+  for (auto& [id, files] : file_worker_.take_sealed()) {
+    synced.checkpoints.push_back(id);
+    sealed_[id] = std::move(files);
+  }
+  if (!synced.checkpoints.empty()) events.emplace_back(std::move(synced));
 }
 
 // A worker that reports what is no checkpoint of its own fails its trial, before anything believes it.
@@ -137,6 +171,7 @@ void Controller::take_turn(std::vector<Event> events) {
   }
   if (turn.empty()) return;
   patiently([&] { write(turn); });
+  sealed_.clear();
   const auto actions = turn | std::views::transform(&Step::actions) | std::views::join;
   if (std::ranges::any_of(actions, must_be_synced)) sync();
   for (const Action& action : actions) patiently([&] { log(action); });
@@ -170,7 +205,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
 
 void Controller::sync() {
   store_.sync();
-  for (fs::path& directory : std::exchange(to_delete_, {})) file_pool_.remove(std::move(directory));
+  for (auto& [id, directory] : std::exchange(to_delete_, {})) file_worker_.remove(id, std::move(directory));
 }
 
 // ---- Into the transaction
@@ -196,6 +231,7 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
             if (!fs::exists(committed)) base::rename(setting_.directory / checkpoint.from, committed);
             store_.add(store::CheckpointRow{checkpoint.id, checkpoint.trial, checkpoint.step, checkpoint.directory});
           },
+          [&](const MarkSynced& mark) { store_.set_checkpoint_synced(mark.id, base::to_json(sealed_.at(mark.id))); },
           [&](const DeleteCheckpoint& checkpoint) { store_.remove_checkpoint(checkpoint.id); }, [](const auto&) {}},
       action);
 }
@@ -256,8 +292,13 @@ void Controller::perform(const Action& action) {
             engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
           },
           [&](const Launch& what) { launch(what); },
-          [&](const DeleteCheckpoint& checkpoint) { to_delete_.push_back(setting_.directory / checkpoint.directory); },
-          [&](const DiscardDirectory& discard) { file_pool_.remove(setting_.directory / discard.directory); },
+          [&](const CommitCheckpoint& checkpoint) {
+            file_worker_.seal(checkpoint.id, setting_.directory / checkpoint.directory);
+          },
+          [&](const DeleteCheckpoint& checkpoint) {
+            to_delete_.emplace_back(checkpoint.id, setting_.directory / checkpoint.directory);
+          },
+          [&](const DiscardDirectory& discard) { file_worker_.remove(setting_.directory / discard.directory); },
           [&](const Say& say) { console_.say(say.text); },
           [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
           [&](const StartTimer& start) {
@@ -330,7 +371,38 @@ void Controller::replay() {
                       if (now.kind != row.kind || std::int64_t{now.trial} != row.trial || data != row.data)
                         differs(recorded, fmt::format("\"{}\" for trial {} with {}", now.kind, now.trial, data));
                     }});
+  if (!expected.empty()) differs("nothing more", "\"" + expected.front().kind + "\"");
+  if (!store_.recovered().empty()) console_.say("Warning: " + store_.recovered());
   remove_leftovers();
+  find_lost_checkpoints();
+}
+
+// Those that are listed and not there, or not as they were. Contents are read where a trial may continue from them.
+void Controller::find_lost_checkpoints() {
+  const run::CheckpointRegistry& registry = experiment_.checkpoint_registry();
+  const std::string boot = base::boot_id();
+  std::map<run::CheckpointId, store::CheckpointRow> rows;
+  for (store::CheckpointRow& row : store_.checkpoints()) rows[row.id] = std::move(row);
+  std::set<run::CheckpointId> lost;
+  const auto check = [&](run::CheckpointId id, bool contents) {
+    if (lost.contains(id)) return;
+    const std::string fault = fault_of(setting_.directory, rows.at(id), boot, contents);
+    if (fault.empty()) return;
+    console_.say(fmt::format("Warning: the checkpoint {} is given up: {}", rows.at(id).directory, fault));
+    lost.insert(id);
+  };
+  for (const run::CheckpointId id : registry.all()) check(id, false);
+  std::vector<run::CheckpointId> needed = experiment_.needed_checkpoints();
+  while (!needed.empty()) {
+    const run::CheckpointId id = needed.back();
+    needed.pop_back();
+    check(id, true);
+    if (const auto older = registry.ancestor(id); older && lost.contains(id)) needed.push_back(*older);
+  }
+  lost_checkpoints_.assign(lost.begin(), lost.end());
+  for (const auto& [id, row] : rows) {
+    if (!row.synced && !lost.contains(id)) file_worker_.seal(id, setting_.directory / row.directory);
+  }
 }
 
 // Directories that a worker or the controller was about to report, commit or delete.

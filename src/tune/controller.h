@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "run/file_pool.h"
+#include "run/file_worker.h"
 #include "run/interrupts.h"
 #include "store/experiment_store.h"
 #include "tune/console.h"
@@ -59,6 +59,7 @@ class Controller {
 
   void take_turns();
   std::vector<Event> next_events();
+  void take_sealed(std::vector<Event>& events);
   Event checked(Event event);
   void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
@@ -79,7 +80,10 @@ class Controller {
   // Into the world.
   void perform(const Action& action);
   void launch(const Launch& launch);
+
+  // After an interruption.
   void remove_leftovers();
+  void find_lost_checkpoints();
 
   Setting setting_;
   Experiment& experiment_;
@@ -93,8 +97,11 @@ class Controller {
   std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
   std::set<TrialIndex> begun_;                               // those whose files are from this controller
   PbtLog pbt_log_;
-  std::vector<std::filesystem::path> to_delete_;  // when the transaction that says so is synced
-  run::FilePool file_pool_;
+  std::map<run::CheckpointId, Dict> sealed_;  // files of checkpoints whose transaction is not committed yet
+  // When the transaction that says so is synced.
+  std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
+  std::vector<run::CheckpointId> lost_checkpoints_;
+  run::FileWorker file_worker_;
 };
 
 }  // namespace cadre::tune

@@ -62,8 +62,12 @@ struct TimerFired {
 };
 // Somebody asked for the experiment's end: trials stop at their next report, for another controller to continue them.
 struct ExperimentInterrupted {};
+// The files of these checkpoints now survive a loss of power.
+struct CheckpointsSynced {
+  std::vector<run::CheckpointId> checkpoints = {};
+};
 using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
-                           ExperimentInterrupted>;
+                           ExperimentInterrupted, CheckpointsSynced>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
@@ -84,6 +88,10 @@ struct CommitCheckpoint {
   std::int64_t step = 0;
   std::string from = {};
   std::string directory = {};
+};
+// A checkpoint that survives a loss of power, for the record.
+struct MarkSynced {
+  run::CheckpointId id = 0;
 };
 // A checkpoint that nobody needs: forgotten with the transaction, deleted after it.
 struct DeleteCheckpoint {
@@ -147,7 +155,7 @@ struct StartTimer {
   double seconds = 0;
 };
 using Action = std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult,
-                            LogExploit, LogError, Say, Launch, AnswerReport, KillWorker, StartTimer>;
+                            LogExploit, LogError, Say, Launch, AnswerReport, KillWorker, StartTimer, MarkSynced>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::tune

@@ -131,8 +131,6 @@ void Experiment::on(const ControllerStarted& event) {
 // Whoever would have continued from it continues from what its lineage was saved in before.
 void Experiment::lose(run::CheckpointId checkpoint) {
   if (!checkpoints_.contains(checkpoint)) return;
-  actions_->push_back(Say{fmt::format("Warning: the checkpoint {} is missing or damaged, and is given up",
-                                      checkpoints_.get(checkpoint).directory)});
   checkpoints_.retain(checkpoint);  // so that it is known until nobody has it
   scheduler_->on_checkpoint_lost(checkpoint, *this);
   const std::optional<run::CheckpointId> older = checkpoints_.ancestor(checkpoint);
@@ -238,6 +236,22 @@ void Experiment::on(const ExperimentInterrupted&) {
     if (trial.worker == WorkerState::busy)
       actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
   }
+}
+
+void Experiment::on(const CheckpointsSynced& event) {
+  for (const run::CheckpointId checkpoint : event.checkpoints) {
+    if (!checkpoints_.contains(checkpoint)) continue;
+    checkpoints_.set_synced(checkpoint);
+    actions_->push_back(MarkSynced{checkpoint});
+  }
+}
+
+std::vector<run::CheckpointId> Experiment::needed_checkpoints() const {
+  std::vector<run::CheckpointId> needed = scheduler_->offered_checkpoints();
+  for (const Trial& trial : trials_) {
+    if (!trial.ended() && trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
+  }
+  return needed;
 }
 
 // The worker has said its last word, or has ended without one.

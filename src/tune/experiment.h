@@ -31,6 +31,8 @@ class Experiment final : private Population {
   // Nothing is left to do, or, after an interruption, nothing runs any more.
   bool finished() const;
   bool interrupted() const { return interrupted_; }
+  // What trials that have not ended would continue from, themselves or others.
+  std::vector<run::CheckpointId> needed_checkpoints() const;
   // Whether the timer still means something; one that does not is not worth an event.
   bool awaits(const Timer& timer) const;
   // Whether the step of this report was acknowledged before, in an earlier attempt of its trial.
@@ -56,6 +58,7 @@ class Experiment final : private Population {
   void on(const WorkerEnded& event);
   void on(const TimerFired& event);
   void on(const ExperimentInterrupted& event);
+  void on(const CheckpointsSynced& event);
   void on_last_word(Trial& trial, std::optional<Failure> failure);
   void lose(run::CheckpointId checkpoint);
   void take_up(Trial& trial, bool anew);

@@ -15,6 +15,7 @@ constexpr const char* kThrew = "function_threw";
 constexpr const char* kEnded = "worker_ended";
 constexpr const char* kTimer = "timer_fired";
 constexpr const char* kInterrupted = "interrupted";
+constexpr const char* kSynced = "checkpoints_synced";
 
 Dict to_dict(const Resources& resources) {
   Dict custom;
@@ -63,17 +64,24 @@ constexpr std::pair<Errored, const char*> kErrored[] = {
 constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {
     {Timer::Kind::running, "running"}, {Timer::Kind::stopping, "stopping"}, {Timer::Kind::barrier, "barrier"}};
 
+List to_list(const std::vector<run::CheckpointId>& ids) { return {ids.begin(), ids.end()}; }
+
+std::vector<run::CheckpointId> to_ids(const List& list) {
+  std::vector<run::CheckpointId> ids;
+  for (const Value& id : list) ids.push_back(id.get<run::CheckpointId>());
+  return ids;
+}
+
 Dict to_dict(const ControllerStarted& event) {
   Dict data = to_dict(event.resources);
   data.emplace_back("errored", name_of(event.errored, kErrored));
-  data.emplace_back("lost_checkpoints", List(event.lost_checkpoints.begin(), event.lost_checkpoints.end()));
+  data.emplace_back("lost_checkpoints", to_list(event.lost_checkpoints));
   return data;
 }
 
 ControllerStarted to_controller_started(const Config& data, const std::string& source) {
-  ControllerStarted event{to_resources(data), value_of(data.get<std::string>("errored"), kErrored, source), {}};
-  for (const Value& id : data.get<List>("lost_checkpoints")) event.lost_checkpoints.push_back(id.get<std::int64_t>());
-  return event;
+  return {to_resources(data), value_of(data.get<std::string>("errored"), kErrored, source),
+          to_ids(data.get<List>("lost_checkpoints"))};
 }
 
 struct Record {
@@ -102,6 +110,9 @@ struct Record {
     return add(kTimer, trial, attempt, {{"kind", name_of(kind, kTimerKinds)}});
   }
   std::int64_t operator()(const ExperimentInterrupted&) const { return add(kInterrupted, -1, 0, {}); }
+  std::int64_t operator()(const CheckpointsSynced& event) const {
+    return add(kSynced, -1, 0, {{"checkpoints", to_list(event.checkpoints)}});
+  }
 
  private:
   std::int64_t add(const char* kind, std::int64_t trial, std::int64_t attempt, const Dict& data) const {
@@ -133,6 +144,7 @@ Event to_event(const store::EventRow& row) {
   if (row.kind == kTimer)
     return TimerFired{{value_of(data.get<std::string>("kind"), kTimerKinds, source), trial, row.attempt}};
   if (row.kind == kInterrupted) return ExperimentInterrupted{};
+  if (row.kind == kSynced) return CheckpointsSynced{to_ids(data.get<List>("checkpoints"))};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }
 

@@ -13,6 +13,7 @@
 #include "run/entries.h"
 #include "run/worker.h"
 #include "store/checkpoint_access.h"
+#include "store/manifest.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
@@ -160,10 +161,11 @@ CheckpointDirectory Session::stage(const Checkpoint& checkpoint) {
 }
 
 void Session::write_metadata(const fs::path& directory, const Metrics& metrics) const {
-  const Dict metadata{{"format", 1},
+  const Dict metadata{{"format", 2},
                       {"trial_id", assignment_.trial_id},
                       {"training_iteration", metrics.at("training_iteration")},
-                      {"timestamp", metrics.at("timestamp")}};
+                      {"timestamp", metrics.at("timestamp")},
+                      {"files", store::list_files(directory)}};
   base::replace_file(directory / ".metadata.json", base::to_pretty_json(metadata));
 }
 

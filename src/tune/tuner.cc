@@ -42,12 +42,11 @@ std::string free_name(const fs::path& storage, const std::string& trainable) {
   }
 }
 
-// Whether nothing is there but what a kill leaves of an experiment that was about to begin.
-bool is_vacant(const fs::path& directory) {
-  return fs::is_directory(directory) &&
-         std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
-           return name == store::ExperimentLock::kFileName || name.starts_with(store::ExperimentStore::kUnfinishedName);
-         });
+// Whether nothing is in a directory, or only what a controller leaves that is killed before there is an experiment.
+bool holds_beginnings_only(const fs::path& directory) {
+  return std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
+    return name == store::ExperimentLock::kFileName || name.starts_with(store::ExperimentStore::kUnfinishedName);
+  });
 }
 
 // The directory of a new experiment, which nothing else uses.
@@ -58,7 +57,7 @@ void make_experiment_directory(const fs::path& directory) {
   if (holds_an_experiment(directory))
     throw InvalidArgument("the experiment " + directory.string() +
                           " exists already: continue it with Tuner::restore, or give this one another name");
-  if (fs::exists(directory) && !is_vacant(directory))
+  if (fs::exists(directory) && !(fs::is_directory(directory) && holds_beginnings_only(directory)))
     throw InvalidArgument(directory.string() + " exists and is not an experiment: give this one another name");
   base::make_directories(directory);
 }

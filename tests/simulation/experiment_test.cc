@@ -140,18 +140,19 @@ TEST_P(Simulation, ErroredTrialsCanBeTakenUpAgain) {
 
 TEST_P(Simulation, FailFastEndsEverybody) {
   std::int64_t failed = 0;
-  in_many_worlds({.throws = 0.01, .ignores_stop = 0.1},
-                 [&](World& world, std::mt19937_64&) {
-                   world.run_to_the_end();
-                   std::int64_t errors = 0;
-                   for (const Trial& trial : world.experiment().trials()) {
-                     EXPECT_TRUE(trial.ended()) << trial.id;
-                     errors += trial.status == TrialStatus::error ? 1 : 0;
-                   }
-                   EXPECT_LE(errors, 1);
-                   failed += errors;
-                 },
-                 FailureConfig{.fail_fast = true});
+  in_many_worlds(
+      {.throws = 0.01, .ignores_stop = 0.1},
+      [&](World& world, std::mt19937_64&) {
+        world.run_to_the_end();
+        std::int64_t errors = 0;
+        for (const Trial& trial : world.experiment().trials()) {
+          EXPECT_TRUE(trial.ended()) << trial.id;
+          errors += trial.status == TrialStatus::error ? 1 : 0;
+        }
+        EXPECT_LE(errors, 1);
+        failed += errors;
+      },
+      FailureConfig{.fail_fast = true});
   EXPECT_GT(failed, 0);
 }
 

@@ -67,6 +67,8 @@ void World::begin(ControllerStarted::Errored errored) {
       started.lost_checkpoints.push_back(id);
   }
   lost += static_cast<std::int64_t>(started.lost_checkpoints.size());
+  for (const run::CheckpointId id : started.lost_checkpoints)
+    std::erase_if(synced_, [&](const auto& entry) { return entry.second == id; });
   handle(started);
 }
 
@@ -101,6 +103,11 @@ bool World::step() {
     } else {
       handle(FunctionReturned{trial, attempt});
     }
+  }
+  if (random_() % 16 == 0 && !existing_.empty()) {
+    CheckpointsSynced synced;
+    for (const auto& [id, directory] : existing_) synced.checkpoints.push_back(id);
+    handle(synced);
   }
   for (const Timer& timer : timers_.take_due(engine_->now())) {
     if (experiment_->awaits(timer)) handle(TimerFired{timer});
@@ -155,8 +162,14 @@ void World::perform(const Action& action) {
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
     for (const auto& [id, directory] : existing_) ASSERT_NE(directory, committed->directory) << "it exists already";
     ASSERT_TRUE(existing_.emplace(committed->id, committed->directory).second) << committed->id;
+    owners_[committed->id] = committed->trial;
   } else if (const auto* deleted = std::get_if<DeleteCheckpoint>(&action)) {
     ASSERT_EQ(existing_.erase(deleted->id), 1u) << deleted->directory << " does not exist";
+    for (const auto& [trial, newest] : synced_)
+      ASSERT_NE(newest, deleted->id) << "none of trial " << trial << " is safe";
+  } else if (const auto* synced = std::get_if<MarkSynced>(&action)) {
+    run::CheckpointId& newest = synced_[owners_.at(synced->id)];
+    newest = std::max(newest, synced->id);
   } else if (const auto* result = std::get_if<LogResult>(&action)) {
     check_result(*result);
   } else if (const auto* exploit = std::get_if<LogExploit>(&action)) {

@@ -71,9 +71,11 @@ class World {
   std::vector<std::string> decisions_;
   Timers timers_;
   std::map<run::CheckpointId, std::string> existing_;  // checkpoint directories
-  std::map<TrialIndex, std::int64_t> shown_;           // the last step of each trial's lineage in its result files
-  std::map<TrialIndex, std::int64_t> attempts_;        // the last one started
-  std::set<engine::WorkerId> alive_;  // that have not said their last word
+  std::map<run::CheckpointId, TrialIndex> owners_;
+  std::map<TrialIndex, run::CheckpointId> synced_;  // the newest of each trial that survives a loss of power
+  std::map<TrialIndex, std::int64_t> shown_;        // the last step of each trial's lineage in its result files
+  std::map<TrialIndex, std::int64_t> attempts_;     // the last one started
+  std::set<engine::WorkerId> alive_;                // that have not said their last word
 };
 
 }  // namespace cadre::tune

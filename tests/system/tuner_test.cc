@@ -146,6 +146,15 @@ void fails_to_load(const Config& config) {
     throw std::runtime_error("cannot load");
 }
 
+void first_one_fails(const Config&) {
+  const fs::path experiment = tune::get_context().get_trial_dir().parent_path();
+  for (;;) {
+    tune::report({{"score", 1}});
+    const bool all_run = fs::exists(experiment / "00001/result.json") && fs::exists(experiment / "00002/result.json");
+    if (all_run && tune::get_context().get_trial_id() == "00000") throw std::runtime_error("the first one");
+  }
+}
+
 void hangs(const Config&) {
   tune::report({{"score", 1}});
   for (;;) ::pause();
@@ -332,11 +341,10 @@ TEST(Tuner, FailuresToLoadACheckpointHaveABudgetOfTheirOwn) {
 
 TEST(Tuner, FailFastStopsAllOthersAndMakesNoMore) {
   const TemporaryDirectory storage;
-  auto options = plain_options(storage.path(), 20, {{"pause_ms", 10}});
+  auto options = plain_options(storage.path(), 20);
   options.run_config.failure_config.fail_fast = true;
   options.tune_config.max_concurrent_trials = 3;
-  options.run_config.limits.time = tune::Seconds(0.5);  // ends the first one that was made
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_now_and_then>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<first_one_fails>(), options).fit();
   EXPECT_EQ(results.size(), 3u);
   EXPECT_EQ(results.num_errors(), 1u);
   EXPECT_EQ(results.num_terminated(), 2u);
@@ -484,6 +492,129 @@ TEST(Tuner, AKilledExperimentGoesOnAndEndsAsOneThatNeverWas) {
 void move_experiment(const fs::path& from, const fs::path& to) {
   fs::create_directories(to.parent_path());
   fs::rename(from, to);
+}
+
+// A killed experiment, and one of its checkpoints that an unfinished trial would continue from.
+fs::path kill_with_checkpoints(const fs::path& storage) {
+  ::setenv("CADRE_TEST_STORAGE", storage.c_str(), 1);
+  ScenarioProcess process("pbt runs long");
+  process.line();
+  while (lines_of(storage / "pbt/pbt_global.txt").size() < 3) ::usleep(1000);
+  ::usleep(700'000);  // until some are sealed
+  ::kill(process.process(), SIGKILL);
+  process.wait();
+  return storage / "pbt";
+}
+const bool runs_long = register_scenario("pbt runs long", [] {
+  say("begins");
+  auto options = pbt_options(std::getenv("CADRE_TEST_STORAGE"));
+  options.run_config.stop = {{"training_iteration", 400}};
+  options.run_config.checkpoint_config.num_to_keep = 3;
+  tune::Tuner(tune::trainable<learner>(), options).fit();
+  return 0;
+});
+
+std::vector<store::CheckpointRow> stored_checkpoints(const fs::path& experiment) {
+  return store::ExperimentStore::open(experiment).checkpoints();
+}
+
+std::vector<std::int64_t> lost_checkpoints(const fs::path& experiment) {
+  std::vector<std::int64_t> lost;
+  store::ExperimentStore::open(experiment)
+      .visit({.result = [](const store::ResultRow&) {},
+              .event =
+                  [&](const store::EventRow& row) {
+                    if (row.kind != "controller_started") return;
+                    const Config data(base::parse_json(row.data, "an event").dict());
+                    lost = data.get<std::vector<std::int64_t>>("lost_checkpoints");
+                  },
+              .decision = [](const store::DecisionRow&) {}});
+  return lost;
+}
+
+void expect_it_goes_on_without(const fs::path& experiment, const std::set<std::int64_t>& damaged) {
+  const tune::ResultGrid results = tune::Tuner::restore(experiment).fit();
+  EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
+  const auto lost = lost_checkpoints(experiment);
+  EXPECT_EQ(std::set(lost.begin(), lost.end()), damaged);
+  expect_every_witness_in_the_store(results);
+  expect_tidy_directories(results);
+}
+
+// The newest of each trial.
+std::map<std::int64_t, store::CheckpointRow> newest_checkpoints(const fs::path& experiment) {
+  std::map<std::int64_t, store::CheckpointRow> newest;
+  for (const store::CheckpointRow& row : stored_checkpoints(experiment)) newest[row.trial] = row;
+  return newest;
+}
+
+TEST(Tuner, MissingAndCutCheckpointsAreNoticedAndTheirTrialsGoOnFromOlderOnes) {
+  const TemporaryDirectory storage;
+  const fs::path experiment = kill_with_checkpoints(storage.path());
+  std::set<std::int64_t> damaged;
+  for (const auto& [trial, row] : newest_checkpoints(experiment)) {
+    if (trial % 2 == 0) {
+      fs::remove_all(experiment / row.directory);
+    } else {
+      fs::resize_file(experiment / row.directory / "state", 1);
+    }
+    damaged.insert(row.id);
+  }
+  ASSERT_GT(damaged.size(), 4u);
+  expect_it_goes_on_without(experiment, damaged);
+}
+
+TEST(Tuner, AFlippedBitInASealedCheckpointIsNoticed) {
+  const TemporaryDirectory storage;
+  const fs::path experiment = kill_with_checkpoints(storage.path());
+  // Another controller seals them all, and is interrupted.
+  {
+    ScenarioProcess process("seals and stops");
+    process.line();
+    EXPECT_EQ(process.wait(), 0);
+  }
+  std::set<std::int64_t> damaged;
+  for (const auto& [trial, row] : newest_checkpoints(experiment)) {
+    ASSERT_TRUE(row.synced) << row.directory;
+    std::fstream file(experiment / row.directory / "state", std::ios::in | std::ios::out | std::ios::binary);
+    const char first = static_cast<char>(file.get());
+    file.seekp(0);
+    file.put(static_cast<char>(first ^ 1));
+    damaged.insert(row.id);
+  }
+  expect_it_goes_on_without(experiment, damaged);
+}
+const bool seals_and_stops = register_scenario("seals and stops", [] {
+  say("begins");
+  std::thread([] {  // Ctrl-C as soon as somebody listens
+    for (struct sigaction action = {}; action.sa_handler == SIG_DFL; ::sigaction(SIGINT, nullptr, &action))
+      ::usleep(100);
+    ::kill(::getpid(), SIGINT);
+  })
+      .detach();
+  const fs::path experiment = fs::path(std::getenv("CADRE_TEST_STORAGE")) / "pbt";
+  EXPECT_THROW(tune::Tuner::restore(experiment).fit(), Interrupted);
+  return 0;
+});
+
+TEST(Tuner, ACheckpointThatWasNotSealedWhenThePowerWentIsNotTrusted) {
+  const TemporaryDirectory storage;
+  const fs::path experiment = kill_with_checkpoints(storage.path());
+  std::set<std::int64_t> damaged;
+  {
+    store::ExperimentStore store = store::ExperimentStore::open(experiment);
+    for (const auto& [trial, row] : newest_checkpoints(experiment)) {
+      store::CheckpointRow changed = row;
+      changed.boot = "another one";
+      changed.synced = trial % 2 == 0;
+      if (row.manifest.empty()) changed.synced = false;
+      store.remove_checkpoint(row.id);
+      store.add(changed);
+      if (!changed.synced) damaged.insert(row.id);
+    }
+    store.commit();
+  }
+  expect_it_goes_on_without(experiment, damaged);
 }
 
 TEST(Tuner, AKilledExperimentGoesOnFromItsDirectoryAloneWhereverThatIs) {

@@ -124,6 +124,14 @@ void PbtScheduler::on_checkpoint_lost(run::CheckpointId checkpoint, Population& 
   }
 }
 
+std::vector<run::CheckpointId> PbtScheduler::offered_checkpoints() const {
+  std::vector<run::CheckpointId> offered;
+  for (const auto& [index, member] : members_) {
+    if (member.offered) offered.push_back(*member.offered);
+  }
+  return offered;
+}
+
 bool PbtScheduler::at_interval(const Member& member, double time) const {
   return time >= settings_.burn_in_period && time - member.last_perturbation_time >= settings_.perturbation_interval;
 }

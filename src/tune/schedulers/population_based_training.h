@@ -22,6 +22,7 @@ class PbtScheduler final : public TrialScheduler {
   Decision on_deadline(std::int64_t number, Population& population) override;
   Decision on_controller_start(Population& population) override;
   void on_checkpoint_lost(run::CheckpointId checkpoint, Population& population) override;
+  std::vector<run::CheckpointId> offered_checkpoints() const override;
   std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
   std::string debug_string() const override;
 

@@ -72,6 +72,8 @@ class TrialScheduler {
   virtual Decision on_controller_start(Population&) { return {}; }
   // The checkpoint is not there any more: references to it must be released.
   virtual void on_checkpoint_lost(run::CheckpointId, Population&) {}
+  // What trials may yet be told to continue from.
+  virtual std::vector<run::CheckpointId> offered_checkpoints() const { return {}; }
   // Who runs next, of the trials that could (pending and paused ones, in the order of their index).
   virtual std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) = 0;
   // One line about the scheduler's state.

@@ -1,0 +1,133 @@
+#include "run/file_worker.h"
+
+#include <utility>
+
+#include "base/file.h"
+#include "cadre/error.h"
+#include "store/manifest.h"
+
+namespace cadre::run {
+namespace {
+
+// Of checkpoints that come faster than this, most are deleted before they were sealed.
+constexpr auto kSealInterval = std::chrono::milliseconds(500);
+
+}  // namespace
+
+FileWorker::FileWorker(std::function<void()> wake) : wake_(std::move(wake)), thread_([this] { run(); }) {}
+
+FileWorker::~FileWorker() {
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+    to_seal_.clear();
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void FileWorker::seal(CheckpointId id, std::filesystem::path directory) {
+  const std::lock_guard lock(mutex_);
+  if (to_seal_.empty()) {
+    seal_at_ = Clock::now() + kSealInterval;
+    changed_.notify_all();
+  }
+  to_seal_.emplace(id, std::move(directory));
+}
+
+void FileWorker::remove(CheckpointId id, std::filesystem::path directory) {
+  {
+    const std::lock_guard lock(mutex_);
+    to_seal_.erase(id);
+  }
+  remove(std::move(directory));
+}
+
+void FileWorker::remove(std::filesystem::path directory) {
+  {
+    const std::lock_guard lock(mutex_);
+    to_remove_.push_back(std::move(directory));
+  }
+  changed_.notify_all();
+}
+
+void FileWorker::finish_sealing() {
+  std::unique_lock lock(mutex_);
+  hurry_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return to_seal_.empty() && !busy_; });
+  hurry_ = false;
+}
+
+std::vector<FileWorker::Sealed> FileWorker::take_sealed() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(sealed_, {});
+}
+
+std::vector<std::string> FileWorker::take_errors() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(errors_, {});
+}
+
+bool FileWorker::has_work() const {
+  return quit_ || !to_remove_.empty() || (!to_seal_.empty() && (hurry_ || Clock::now() >= seal_at_));
+}
+
+void FileWorker::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (to_seal_.empty()) {
+      changed_.wait(lock, [this] { return has_work() || !to_seal_.empty(); });
+    } else {
+      changed_.wait_until(lock, seal_at_, [this] { return has_work(); });
+    }
+    if (!to_remove_.empty()) {
+      remove_next(lock);
+    } else if (quit_) {
+      return;
+    } else if (has_work()) {
+      seal_next(lock);
+    }
+  }
+}
+
+void FileWorker::seal_next(std::unique_lock<std::mutex>& lock) {
+  busy_ = true;
+  auto [id, directory] = *to_seal_.begin();
+  to_seal_.erase(to_seal_.begin());
+  lock.unlock();
+  Sealed sealed{id, {}};
+  std::string error;
+  try {
+    sealed.files = store::seal_files(directory);
+  } catch (const StorageError& failure) {
+    error = failure.what();
+  }
+  lock.lock();
+  busy_ = false;
+  if (error.empty()) {
+    sealed_.push_back(std::move(sealed));
+  } else {
+    errors_.push_back("a checkpoint may not survive a loss of power: " + error);
+  }
+  changed_.notify_all();
+  if (to_seal_.empty()) wake_();
+}
+
+void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
+  const std::filesystem::path directory = std::move(to_remove_.front());
+  to_remove_.pop_front();
+  lock.unlock();
+  std::string error;
+  try {
+    base::remove_tree(directory);
+  } catch (const StorageError& failure) {
+    error = failure.what();
+  }
+  lock.lock();
+  if (error.empty()) return;
+  errors_.push_back(std::move(error));
+  wake_();
+}
+
+}  // namespace cadre::run

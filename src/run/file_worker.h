@@ -1,0 +1,68 @@
+// What waits for the disk, in a thread of its own, because the controller's loop has no time for it: makes committed
+// checkpoints survive a loss of power, and deletes directories.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cadre/value.h"
+#include "run/checkpoint_registry.h"
+
+namespace cadre::run {
+
+class FileWorker {
+ public:
+  struct Sealed {
+    CheckpointId id = 0;
+    Dict files = {};  // store::seal_files
+  };
+
+  // `wake` is called in the worker's thread whenever take_sealed() or take_errors() has something new.
+  explicit FileWorker(std::function<void()> wake);
+  // Finishes the deletions; what is not sealed yet stays as it is.
+  ~FileWorker();
+
+  // Seals a committed checkpoint, soon: one that is deleted in the meantime, because a newer one has come, costs
+  // nothing.
+  void seal(CheckpointId id, std::filesystem::path directory);
+  // Deletes a checkpoint, or any other directory.
+  void remove(CheckpointId id, std::filesystem::path directory);
+  void remove(std::filesystem::path directory);
+
+  // Seals everything that is waiting, and returns when that is done.
+  void finish_sealing();
+
+  std::vector<Sealed> take_sealed();
+  // What could not be sealed or deleted since the last call, a message each.
+  std::vector<std::string> take_errors();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void run();
+  bool has_work() const;
+  void seal_next(std::unique_lock<std::mutex>& lock);
+  void remove_next(std::unique_lock<std::mutex>& lock);
+
+  std::function<void()> wake_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<CheckpointId, std::filesystem::path> to_seal_;
+  Clock::time_point seal_at_ = {};  // when there is something to seal
+  std::deque<std::filesystem::path> to_remove_;
+  std::vector<Sealed> sealed_;
+  std::vector<std::string> errors_;
+  bool hurry_ = false;
+  bool busy_ = false;
+  bool quit_ = false;
+  std::thread thread_;  // last: it uses the rest
+};
+
+}  // namespace cadre::run

@@ -1,0 +1,110 @@
+#include "store/manifest.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <memory>
+
+#include "base/file.h"
+#include "cadre/error.h"
+
+namespace cadre::store {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+base::FileDescriptor open_to_read(const fs::path& path) {
+  base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) base::throw_storage_error("read", path);
+  return file;
+}
+
+std::string checksum_of(const base::FileDescriptor& file, const fs::path& path) {
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
+  XXH3_64bits_reset(state.get());
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kBufferBytes);
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer.get(), kBufferBytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) base::throw_storage_error("read", path);
+    if (got == 0) return fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
+    XXH3_64bits_update(state.get(), buffer.get(), static_cast<std::size_t>(got));
+  }
+}
+
+std::int64_t size_of(const base::FileDescriptor& file, const fs::path& path) {
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) base::throw_storage_error("read", path);
+  return status.st_size;
+}
+
+void sync(const base::FileDescriptor& file, const fs::path& path) {
+  if (::fsync(file.get()) != 0) base::throw_storage_error("sync", path);
+}
+
+void list_into(Dict& files, const fs::path& directory, const std::string& prefix, bool seal) {
+  for (const std::string& name : base::list_directory(directory)) {
+    const fs::path path = directory / name;
+    const fs::file_status status = fs::symlink_status(path);
+    if (fs::is_directory(status)) {
+      list_into(files, path, prefix + name + "/", seal);
+      continue;
+    }
+    if (!fs::is_regular_file(status))
+      throw StorageError(path.string() + " is neither a file nor a directory; a checkpoint holds nothing else");
+    const base::FileDescriptor file = open_to_read(path);
+    Dict entry{{"size", size_of(file, path)}};
+    if (seal) {
+      sync(file, path);
+      entry.emplace_back("xxh3", checksum_of(file, path));
+    }
+    files.emplace_back(prefix + name, std::move(entry));
+  }
+  if (seal) sync(open_to_read(directory), directory);
+}
+
+std::string fault_of_file(const fs::path& path, const Config& listed, bool contents) {
+  const base::FileDescriptor file = open_to_read(path);
+  const std::int64_t size = size_of(file, path);
+  if (size != listed.get<std::int64_t>("size"))
+    return fmt::format("{} has {} bytes instead of {}", path.string(), size, listed.get<std::int64_t>("size"));
+  if (!contents || !listed.contains("xxh3")) return {};
+  if (checksum_of(file, path) == listed.get<std::string>("xxh3")) return {};
+  return path.string() + " has other contents than when it was written";
+}
+
+}  // namespace
+
+Dict list_files(const fs::path& directory) {
+  Dict files;
+  list_into(files, directory, "", false);
+  return files;
+}
+
+Dict seal_files(const fs::path& directory) {
+  Dict files;
+  list_into(files, directory, "", true);
+  sync(open_to_read(directory.parent_path()), directory.parent_path());
+  return files;
+}
+
+std::string fault_of_files(const fs::path& directory, const Dict& files, bool contents) {
+  try {
+    if (!fs::is_directory(directory)) return directory.string() + " is not there";
+    for (const auto& [name, listed] : files) {
+      std::string fault = fault_of_file(directory / name, Config(listed.dict()), contents);
+      if (!fault.empty()) return fault;
+    }
+    return {};
+  } catch (const Error& error) {  // it cannot be read, or the list is not one
+    return error.what();
+  } catch (const fs::filesystem_error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace cadre::store

@@ -1,0 +1,79 @@
+#include "store/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/file.h"
+#include "cadre/error.h"
+#include "support/temporary_directory.h"
+
+namespace cadre::store {
+namespace {
+
+using ::cadre::test_support::content_of;
+using ::cadre::test_support::TemporaryDirectory;
+using ::testing::HasSubstr;
+
+class Manifest : public ::testing::Test {
+ protected:
+  Manifest() {
+    base::make_directory(directory_ / "deep");
+    base::replace_file(directory_ / "weights", content_);
+    base::replace_file(directory_ / "deep/empty", "");
+  }
+
+  const std::string content_ = "0123456789abcdefghijklmnopqrstuvwxyz";
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(Manifest, ListsFilesWithTheirSizes) {
+  EXPECT_EQ(list_files(directory_.path()), (Dict{{"deep/empty", Dict{{"size", 0}}}, {"weights", Dict{{"size", 36}}}}));
+}
+
+TEST_F(Manifest, SealedFilesHaveTheirChecksums) {
+  EXPECT_EQ(seal_files(directory_.path()), (Dict{{"deep/empty", Dict{{"size", 0}, {"xxh3", "2d06800538d394c2"}}},
+                                                 {"weights", Dict{{"size", 36}, {"xxh3", "ffb92a87c6306d55"}}}}));
+  EXPECT_EQ(fault_of_files(directory_.path(), seal_files(directory_.path()), true), "");
+}
+
+TEST_F(Manifest, EveryFlippedBitAndEveryCutIsFound) {
+  const Dict sealed = seal_files(directory_.path());
+  for (std::size_t bit = 0; bit < content_.size() * 8; ++bit) {
+    std::string flipped = content_;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    base::replace_file(directory_ / "weights", flipped);
+    EXPECT_THAT(fault_of_files(directory_.path(), sealed, true), HasSubstr("weights has other contents")) << bit;
+    EXPECT_EQ(fault_of_files(directory_.path(), sealed, false), "") << "contents were not asked for";
+  }
+  for (std::size_t size = 0; size < content_.size(); ++size) {
+    base::replace_file(directory_ / "weights", content_.substr(0, size));
+    EXPECT_THAT(fault_of_files(directory_.path(), sealed, false), HasSubstr("instead of 36")) << size;
+  }
+}
+
+TEST_F(Manifest, MissingFilesAreNamedAndOthersDoNotMatter) {
+  const Dict sealed = seal_files(directory_.path());
+  base::replace_file(directory_ / "more", "more");
+  EXPECT_EQ(fault_of_files(directory_.path(), sealed, true), "");
+  std::filesystem::remove(directory_ / "deep/empty");
+  EXPECT_THAT(fault_of_files(directory_.path(), sealed, false), HasSubstr("deep/empty"));
+  EXPECT_THAT(fault_of_files(directory_ / "gone", sealed, false), HasSubstr("is not there"));
+}
+
+TEST_F(Manifest, AListThatIsNoneIsAFault) {
+  EXPECT_NE(fault_of_files(directory_.path(), Dict{{"weights", 3}}, true), "");
+  EXPECT_NE(fault_of_files(directory_.path(), Dict{{"weights", Dict{}}}, true), "");
+}
+
+TEST_F(Manifest, LinksAreRefusedAndNotFollowed) {
+  const Dict sealed = seal_files(directory_.path());
+  std::filesystem::rename(directory_ / "weights", directory_ / "elsewhere");
+  std::filesystem::create_symlink(directory_ / "elsewhere", directory_ / "weights");
+  EXPECT_THROW(list_files(directory_.path()), StorageError);
+  EXPECT_NE(fault_of_files(directory_.path(), sealed, true), "");
+}
+
+}  // namespace
+}  // namespace cadre::store
