@@ -109,7 +109,7 @@ void Controller::take_turns() {
   std::vector<Event> last;
   take_sealed(last);
   take_turn(std::move(last));
-  if (!experiment_.interrupted()) store_.finish();
+  if (!experiment_.interrupted()) patiently([&] { store_.finish(); });
   sync();
 }
 
@@ -204,18 +204,23 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
 }
 
 void Controller::sync() {
-  store_.sync();
+  patiently([&] { store_.sync(); });
   for (auto& [id, directory] : std::exchange(to_delete_, {})) file_worker_.remove(id, std::move(directory));
 }
 
 // ---- Into the transaction
 
 void Controller::write(const std::vector<Step>& turn) {
-  for (const Step& step : turn) {
-    const std::int64_t cause = record(store_, step.event, step.time, step.repeated);
-    for (const Action& action : step.actions) prepare(action, cause);
+  try {
+    for (const Step& step : turn) {
+      const std::int64_t cause = record(store_, step.event, step.time, step.repeated);
+      for (const Action& action : step.actions) prepare(action, cause);
+    }
+    store_.commit();
+  } catch (...) {
+    store_.roll_back();  // it may have been a directory that could not be renamed
+    throw;
   }
-  store_.commit();
 }
 
 void Controller::prepare(const Action& action, std::int64_t cause) {
