@@ -2,6 +2,7 @@
 // the environment:
 //
 //   CADRE_FAIL_ROLE    whose calls count: controller, server or worker (all workers together)
+//   CADRE_FAIL_ONLY    only those count whose name, a space and what they are about contain this
 //   CADRE_FAIL_CALL    which of them, from 1
 //   CADRE_FAIL_HOW     an error (ENOSPC or EIO); kill_before, kill_half (a write ends after half of its bytes) or
 //                      kill_after
@@ -36,6 +37,7 @@ enum class How { error, kill_before, kill_half, kill_after };
 
 struct Plan {
   Role role = Role::controller;
+  const char* only = nullptr;
   long call = 0;
   How how = How::error;
   int error = 0;
@@ -59,6 +61,7 @@ Plan read_plan() {
   const char* const how = std::getenv("CADRE_FAIL_HOW");
   if (call == nullptr || how == nullptr) return plan;
   plan.call = std::atol(call);
+  plan.only = std::getenv("CADRE_FAIL_ONLY");
   plan.report = std::getenv("CADRE_FAIL_REPORT");
   plan.error = std::strcmp(how, "ENOSPC") == 0 ? ENOSPC : std::strcmp(how, "EIO") == 0 ? EIO : 0;
   if (plan.error == 0)
@@ -79,12 +82,21 @@ __attribute__((constructor)) void begin() {
   calls = new (shared) std::atomic<long>(0);
 }
 
-void write_report(const char* name, const char* what) {
+// A call in words: its name, and the path that it is about.
+struct Line {
+  Line(const char* name, const char* what) {
+    std::snprintf(text, sizeof text, "%s %s", name, what == nullptr ? "" : what);
+  }
+  char text[512];
+};
+
+bool counts(const Line& line) { return plan.only == nullptr || std::strstr(line.text, plan.only) != nullptr; }
+
+void write_report(const Line& line) {
   if (plan.report == nullptr) return;
-  char line[512];
-  const int size = std::snprintf(line, sizeof line, "%s %s\n", name, what == nullptr ? "" : what);
   const long fd = ::syscall(SYS_openat, AT_FDCWD, plan.report, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  ::syscall(SYS_write, fd, line, size);
+  ::syscall(SYS_write, fd, line.text, std::strlen(line.text));
+  ::syscall(SYS_write, fd, "\n", 1);
   ::syscall(SYS_close, fd);
 }
 
@@ -105,8 +117,10 @@ Fate fate_of(const char* name, const char* what, bool needs_space) {
   const bool full = plan.full_while != nullptr && needs_space && ::access(plan.full_while, F_OK) == 0;
   errno = keep;
   if (full) return {.error = ENOSPC};
-  if (plan.call == 0 || (plan.error == ENOSPC && !needs_space) || ++*calls != plan.call) return {};
-  write_report(name, what);
+  if (plan.call == 0 || (plan.error == ENOSPC && !needs_space)) return {};
+  const Line line(name, what);
+  if (!counts(line) || ++*calls != plan.call) return {};
+  write_report(line);
   if (plan.how == How::kill_before) die();
   return {.error = plan.error, .half = plan.how == How::kill_half, .last = plan.how != How::error};
 }
