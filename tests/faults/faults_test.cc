@@ -1,8 +1,8 @@
 // Each call of a controller, a fork server and its workers fails once, or is the last one that the process makes: the
 // experiment goes on or can be continued, and comes out as if nothing had happened.
 //
-// CADRE_FAULTS_STRIDE=<n> takes every n-th call only (default 12; 1: all), CADRE_FAULTS_FIRST=<n> begins with that one
-// (default: drawn), which repeats a failure.
+// CADRE_FAULTS_STRIDE=<n> takes every n-th call only (1: all; default 12, and all of the fork server's), and
+// CADRE_FAULTS_FIRST=<n> begins with that one (default: drawn), which repeats a failure.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -132,6 +132,7 @@ bool EveryCall::fail_one(long call) {
   fs::remove_all(experiment_);
   fs::remove(report_);
   if (restores) fs::copy(interrupted_, experiment_, fs::copy_options::recursive);
+  const std::size_t before = witnesses_in(experiment_);
   const Ended ended = run_to_end(
       {.experiment = experiment_, .setting = kSetting, .environment = environment_of({role, how, call, {}, report_})});
   const std::string what = content_of(report_);
@@ -162,9 +163,10 @@ void EveryCall::judge(const Ended& ended, bool trials_ran, const std::string& co
 }
 
 TEST_P(EveryCall, FailsAndNothingIsLost) {
-  const long stride = number_from_environment("CADRE_FAULTS_STRIDE", 12);
-  const long first = number_from_environment(
-      "CADRE_FAULTS_FIRST", 1 + static_cast<long>(std::random_device()() % static_cast<unsigned long>(stride)));
+  const long default_stride = GetParam().role == "server" ? 1 : 12;  // it makes few calls
+  const long stride = number_from_environment("CADRE_FAULTS_STRIDE", default_stride);
+  const long drawn = 1 + static_cast<long>(std::random_device()() % static_cast<unsigned long>(stride));
+  const long first = number_from_environment("CADRE_FAULTS_FIRST", drawn);
   long calls = 0;
   for (long call = first; fail_one(call) && !HasFatalFailure(); call += stride) ++calls;
   RecordProperty("calls", static_cast<int>(calls));
@@ -177,7 +179,9 @@ std::vector<Case> cases() {
   for (const char* role : {"controller", "server", "worker"})
     for (const char* how : {"ENOSPC", "EIO", "kill_before", "kill_half", "kill_after"})
       for (const bool restores : {false, true}) {
-        if (std::string(role) == "server" && std::string(how) == "kill_half") continue;  // it writes no files
+        // The server writes no files.
+        const bool writes = std::string(how) == "kill_half" || std::string(how) == "ENOSPC";
+        if (writes && std::string(role) == "server") continue;
         all.push_back({role, how, restores});
       }
   return all;
@@ -215,6 +219,14 @@ TEST_F(OneCall, ASyncOfAFullDiskIsWaitedFor) {
 
 TEST_F(OneCall, AnAnswerThatCannotBeSentFailsItsWorkerAndHangsNobody) {
   fail({.role = "controller", .how = "EIO", .call = 9, .only = "send "});
+}
+
+TEST_F(OneCall, AForkServerThatCannotHearOfItsWorkersSaysSoInsteadOfHanging) {
+  const Ended ended = run_to_end({.experiment = experiment_,
+                                  .setting = kSetting,
+                                  .environment = environment_of({.role = "server", .how = "EIO", .only = "signalfd"})});
+  EXPECT_EQ(ended.code, Ended::engine_error);
+  EXPECT_THAT(ended.message, HasSubstr("the fork server cannot hear of its workers' ends: Input/output error"));
 }
 
 // ---- A disk that is full for some time
