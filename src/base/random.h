@@ -32,6 +32,7 @@ class RandomStream {
   std::uint64_t below(std::uint64_t n);  // 0 to n - 1; n from 1 to 2^53
 
   std::uint64_t index() const { return index_; }
+  void seek(std::uint64_t index) { index_ = index; }
 
  private:
   std::uint64_t seed_;

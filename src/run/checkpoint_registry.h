@@ -52,6 +52,14 @@ class CheckpointRegistry {
   std::optional<CheckpointId> ancestor(CheckpointId id) const;
   bool contains(CheckpointId id) const { return entries_.contains(id); }
 
+  // For base/archive.h. Nothing may be waiting to be deleted.
+  static void fields(auto& archive, auto& registry) {
+    archive("next_id", registry.next_id_);
+    archive("entries", registry.entries_);
+    archive("kept", registry.kept_);
+    archive("synced", registry.synced_);
+  }
+
   // Checkpoints that nobody needs any more, each once; they are gone from the registry.
   std::vector<CheckpointRecord> take_deletable();
 
@@ -66,6 +74,17 @@ class CheckpointRegistry {
     CheckpointRecord record;
     std::int64_t references = 0;
     bool kept = true;
+
+    static void fields(auto& archive, auto& entry) {
+      archive("owner", entry.record.owner);
+      archive("step", entry.record.step);
+      archive("directory", entry.record.directory);
+      archive("metrics", entry.record.metrics);
+      archive("ancestors", entry.record.ancestors);
+      archive("id", entry.record.id);
+      archive("references", entry.references);
+      archive("kept", entry.kept);
+    }
   };
   void apply_retention(OwnerId owner);
   void drop_if_unneeded(CheckpointId id);

@@ -104,7 +104,8 @@ void Experiment::record(const char* kind, const Trial& trial, Dict data) {
 // ---- Events
 
 void Experiment::on(const ControllerStarted& event) {
-  resources_ = run::ResourceLedger(event.resources);
+  total_ = event.resources;
+  resources_ = run::ResourceLedger(total_);
   running_ = 0;
   workers_ = 0;
   interrupted_ = false;

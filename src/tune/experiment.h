@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/archive.h"
 #include "cadre/tune/tuner.h"
 #include "run/checkpoint_registry.h"
 #include "run/resource_ledger.h"
@@ -27,6 +28,11 @@ class Experiment final : private Population {
 
   // Takes one event; appends what is to be done, in order.
   void handle(const Event& event, Actions& actions);
+
+  // Everything that later decisions depend on, as a value, for a new Experiment of the same trainable and options.
+  Dict save() const;
+  void load(const Dict& state);
+  static void fields(auto& archive, auto& experiment);  // for base/archive.h
 
   // Nothing is left to do, or, after an interruption, nothing runs any more.
   bool finished() const;
@@ -101,6 +107,7 @@ class Experiment final : private Population {
   TunerOptions options_;
   std::unique_ptr<TrialScheduler> scheduler_;
   run::CheckpointRegistry checkpoints_;
+  Resources total_ = {};  // of all nodes
   run::ResourceLedger resources_;
 
   std::vector<Trial> trials_;

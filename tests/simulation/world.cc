@@ -131,8 +131,15 @@ void World::restore_errored(ControllerStarted::Errored errored) {
   begin(errored);
 }
 
+// By all events, and by the last snapshot and the events after it: both must lead to where the controller was.
 void World::replay() {
   auto again = std::make_unique<Experiment>(Trainable{"learner"}, options_);
+  Experiment shortcut(Trainable{"learner"}, options_);
+  if (!snapshot_.empty()) shortcut.load(base::parse_json(base::to_json(snapshot_), "the snapshot").dict());
+  for (std::size_t i = events_in_snapshot_; i < recorded_.size(); ++i) {
+    Actions ignored;
+    shortcut.handle(recorded_[i], ignored);
+  }
   std::vector<std::string> decisions;
   for (const Event& event : recorded_) {
     Actions actions;
@@ -143,6 +150,9 @@ void World::replay() {
     }
   }
   ASSERT_EQ(decisions, decisions_) << "the same events led to other decisions";
+  const std::string state = base::to_json(experiment_->save());
+  ASSERT_EQ(base::to_json(again->save()), state) << "the same events led to another state";
+  ASSERT_EQ(base::to_json(shortcut.save()), state) << "a snapshot and the events after it led to another state";
   experiment_ = std::move(again);
 }
 
@@ -151,6 +161,10 @@ void World::handle(const Event& event) {
   Actions actions;
   experiment_->handle(event, actions);
   check();
+  if (random_() % 64 == 0) {
+    snapshot_ = experiment_->save();
+    events_in_snapshot_ = recorded_.size();
+  }
   for (const Action& action : actions) perform(action);
 }
 

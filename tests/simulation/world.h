@@ -69,6 +69,8 @@ class World {
   std::unique_ptr<engine::simulated::SimulatedEngine> engine_;
   std::vector<Event> recorded_;
   std::vector<std::string> decisions_;
+  Dict snapshot_ = {};
+  std::size_t events_in_snapshot_ = 0;
   Timers timers_;
   std::map<run::CheckpointId, std::string> existing_;  // checkpoint directories
   std::map<run::CheckpointId, TrialIndex> owners_;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/archive.h"
+
 namespace cadre::tune {
 namespace {
 
@@ -269,6 +271,19 @@ std::optional<TrialIndex> PbtScheduler::choose(std::span<const TrialIndex> candi
     if (!least || time < members_.at(*least).last_train_time) least = candidate;
   }
   return least;
+}
+
+Value PbtScheduler::save() const {
+  List members;
+  for (const auto& [index, member] : members_) members.push_back(base::SaveArchive::to_value(member));
+  return Dict{{"members", std::move(members)}, {"rest", base::SaveArchive::to_value(*this)}};
+}
+
+void PbtScheduler::load(const Value& state) {
+  const Config parts(state.dict());
+  auto member = members_.begin();
+  for (const Value& saved : parts.at("members").items()) base::LoadArchive::load(saved, (member++)->second);
+  base::LoadArchive::load(parts.at("rest"), *this);
 }
 
 std::string PbtScheduler::debug_string() const {

@@ -24,7 +24,17 @@ class PbtScheduler final : public TrialScheduler {
   void on_checkpoint_lost(run::CheckpointId checkpoint, Population& population) override;
   std::vector<run::CheckpointId> offered_checkpoints() const override;
   std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
+  Value save() const override;
+  void load(const Value& state) override;
   std::string debug_string() const override;
+
+  // For base/archive.h.
+  static void fields(auto& archive, auto& scheduler) {
+    archive("next_sync", scheduler.next_sync_);
+    archive("round", scheduler.round_);
+    archive("offers", scheduler.offers_);
+    archive("exploits", scheduler.exploits_);
+  }
 
  private:
   // What is remembered of a trial's last comparison.
@@ -39,6 +49,16 @@ class PbtScheduler final : public TrialScheduler {
     std::optional<run::CheckpointId> offered;  // while in the upper quantile; referenced
     base::RandomStream donors;
     base::RandomStream explore;
+
+    static void fields(auto& archive, auto& member) {
+      archive("last_score", member.last_score);
+      archive("last_perturbation_time", member.last_perturbation_time);
+      archive("last_train_time", member.last_train_time);
+      archive("last_iteration", member.last_iteration);
+      archive("offered", member.offered);
+      archive("donors", member.donors);
+      archive("explore", member.explore);
+    }
   };
   struct Quantiles {
     std::vector<TrialIndex> lower;

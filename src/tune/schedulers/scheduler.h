@@ -76,6 +76,9 @@ class TrialScheduler {
   virtual std::vector<run::CheckpointId> offered_checkpoints() const { return {}; }
   // Who runs next, of the trials that could (pending and paused ones, in the order of their index).
   virtual std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) = 0;
+  // Its state as a value, for a new scheduler of the same description that was told of the same trials.
+  virtual Value save() const { return {}; }
+  virtual void load(const Value&) {}
   // One line about the scheduler's state.
   virtual std::string debug_string() const = 0;
 };

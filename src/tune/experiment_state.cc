@@ -1,0 +1,80 @@
+// The Experiment as a value: what a snapshot holds. What follows from the options or from other fields is left out.
+#include "base/archive.h"
+#include "tune/experiment.h"
+
+namespace cadre {
+
+void fields(auto& archive, base::Is<Resources> auto& resources) {
+  archive("cpus", resources.cpus);
+  archive("gpus", resources.gpus);
+  archive("custom", resources.custom);
+}
+
+}  // namespace cadre
+
+namespace cadre::tune {
+
+using base::Is;
+
+void fields(auto& archive, Is<Failure> auto& failure) {
+  archive("cause", failure.cause);
+  archive("may_retry", failure.may_retry);
+}
+
+// Without what make_trial() finds out again.
+void fields(auto& archive, Is<Trial> auto& trial) {
+  archive("status", trial.status);
+  archive("config", trial.config);
+  archive("error", trial.error);
+  archive("failures", trial.failures);
+  archive("restore_failures", trial.restore_failures);
+  archive("worker", trial.worker);
+  archive("attempt", trial.attempt);
+  archive("holds_resources", trial.holds_resources);
+  archive("started_from", trial.started_from);
+  archive("reported_checkpoint", trial.reported_checkpoint);
+  archive("restoring", trial.restoring);
+  archive("killed_for", trial.killed_for);
+  archive("time_total_s", trial.time_total_s);
+  archive("step", trial.step);
+  archive("last_result", trial.last_result);
+  archive("latest_checkpoint", trial.latest_checkpoint);
+  archive("checkpoints_made", trial.checkpoints_made);
+}
+
+void Experiment::fields(auto& archive, auto& experiment) {
+  archive("checkpoints", experiment.checkpoints_);
+  archive("resources", experiment.total_);
+  archive("workers", experiment.workers_);
+  archive("interrupted", experiment.interrupted_);
+  archive("failed_fast", experiment.failed_fast_);
+  archive("warned", experiment.warned_);
+}
+
+Dict Experiment::save() const {
+  List trials;
+  for (const Trial& trial : trials_) trials.push_back(base::SaveArchive::to_value(trial));
+  return {
+      {"trials", std::move(trials)}, {"scheduler", scheduler_->save()}, {"rest", base::SaveArchive::to_value(*this)}};
+}
+
+void Experiment::load(const Dict& state) {
+  const Config parts(state);
+  for (const Value& saved : parts.at("trials").items()) {
+    make_trial();
+    Trial& trial = trials_.back();
+    base::LoadArchive::load(saved, trial);
+    if (trial.ended()) live_.erase(trial.index);
+    const bool waits = trial.status == TrialStatus::pending || trial.status == TrialStatus::paused;
+    if (!waits) waiting_.erase(trial.index);
+    running_ += trial.holds_resources ? 1 : 0;
+  }
+  base::LoadArchive::load(parts.at("rest"), *this);
+  resources_ = run::ResourceLedger(total_);
+  for (const Trial& trial : trials_) {
+    if (trial.holds_resources) resources_.acquire(trainable_.resources);
+  }
+  scheduler_->load(parts.at("scheduler"));
+}
+
+}  // namespace cadre::tune
