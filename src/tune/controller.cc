@@ -177,6 +177,9 @@ void Controller::take_turn(std::vector<Event> events) {
   for (const Action& action : actions) patiently([&] { log(action); });
   patiently([&] { flush_files(); });
   for (const Action& action : actions) perform(action);
+  for (const Step& step : turn) {
+    if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) discard_half_checkpoints(*ended);
+  }
 }
 
 template <class Act>
@@ -338,6 +341,16 @@ void Controller::launch(const Launch& launch) {
   engine_.start(worker_id(launch.trial, launch.attempt), {.assignment = {setting_.trainable.name, to_value(assignment)},
                                                           .directory = directory,
                                                           .cpus = setting_.trainable.resources.cpus});
+}
+
+// What a worker was about to report when it died. One that ended by itself has seen to that.
+void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
+  if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
+  const fs::path directory = setting_.directory / experiment_.trials().at(ended.trial).directory;
+  const std::string prefix = fmt::format("{}{}_", kReportingPrefix, ended.attempt);
+  for (const std::string& name : base::list_directory(directory)) {
+    if (name.starts_with(prefix)) file_worker_.remove(directory / name);
+  }
 }
 
 // ---- After an interruption
