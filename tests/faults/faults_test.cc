@@ -221,6 +221,12 @@ TEST_F(OneCall, AnAnswerThatCannotBeSentFailsItsWorkerAndHangsNobody) {
   fail({.role = "controller", .how = "EIO", .call = 9, .only = "send "});
 }
 
+TEST_F(OneCall, WhatAKilledWorkerHasHalfWrittenIsDeletedWhileTheExperimentGoesOn) {
+  fail({.role = "worker", .how = "kill_before", .call = 3, .only = "/.metadata.json"});
+  for (const auto& entry : fs::recursive_directory_iterator(experiment_))
+    EXPECT_THAT(entry.path().filename().string(), ::testing::Not(::testing::StartsWith(".reporting_")));
+}
+
 TEST_F(OneCall, AForkServerThatCannotHearOfItsWorkersSaysSoInsteadOfHanging) {
   const Ended ended = run_to_end({.experiment = experiment_,
                                   .setting = kSetting,
