@@ -43,7 +43,7 @@ class SaveArchive {
 
   template <class T>
   static Value to_value(const T& object) {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (std::is_enum_v<T> || std::same_as<T, std::uint64_t>) {
       return static_cast<std::int64_t>(object);
     } else if constexpr (std::constructible_from<Value, const T&>) {
       return object;
@@ -85,7 +85,7 @@ class LoadArchive {
 
   template <class T>
   static void load(const Value& value, T& object) {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (std::is_enum_v<T> || std::same_as<T, std::uint64_t>) {
       object = static_cast<T>(value.get<std::int64_t>());
     } else if constexpr (std::constructible_from<Value, const T&>) {
       object = value.get<T>();

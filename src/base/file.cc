@@ -94,18 +94,44 @@ void replace_file(const fs::path& path, std::string_view bytes) {
   base::rename(temporary, path);
 }
 
+bool AppendFile::resume(const Stamp& stamp) {
+  std::error_code error;
+  const auto size = fs::file_size(path_, error);
+  if (error || size < static_cast<std::uintmax_t>(stamp.size)) return stamp.size == 0;
+  const std::string content = read_file(path_).substr(0, static_cast<std::size_t>(stamp.size));
+  if (checksum_of(content) != stamp.checksum) return false;
+  if (::truncate(path_.c_str(), stamp.size) != 0) throw_storage_error("cut", path_);
+  checksum_.reset();
+  checksum_.add(content);
+  size_ = stamp.size;
+  return true;
+}
+
+void AppendFile::resume() {
+  const std::string content = fs::exists(path_) ? read_file(path_) : std::string();
+  checksum_.reset();
+  checksum_.add(content);
+  size_ = static_cast<std::int64_t>(content.size());
+}
+
 void AppendFile::append(std::string_view bytes) {
-  if (!fd_) {
-    fd_ = open_file(path_, O_WRONLY | O_CREAT | O_APPEND, "write");
-    size_ = ::lseek(fd_.get(), 0, SEEK_END);
-  }
+  if (!fd_) fd_ = open_file(path_, O_WRONLY | O_CREAT | O_APPEND, "write");
   try {
     write_all(fd_.get(), bytes, path_);
   } catch (const StorageError&) {
-    if (::ftruncate(fd_.get(), size_) != 0) fd_.reset();  // the next append looks where the end is
+    if (::ftruncate(fd_.get(), size_) != 0) fd_.reset();
     throw;
   }
-  size_ += static_cast<off_t>(bytes.size());
+  size_ += static_cast<std::int64_t>(bytes.size());
+  checksum_.add(bytes);
+}
+
+void AppendFile::replace(std::string_view bytes) {
+  replace_file(path_, bytes);
+  fd_.reset();  // that of the file that was there
+  size_ = static_cast<std::int64_t>(bytes.size());
+  checksum_.reset();
+  checksum_.add(bytes);
 }
 
 void sync_directory(const fs::path& path) {

@@ -4,11 +4,14 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/checksum.h"
 
 namespace cadre::base {
 
@@ -47,15 +50,38 @@ void replace_file(const std::filesystem::path& path, std::string_view bytes);
 // the file ends where it ended before.
 class AppendFile {
  public:
+  // What was written: bytes, and their checksum.
+  struct Stamp {
+    std::int64_t size = 0;
+    std::uint64_t checksum = 0;
+
+    bool operator==(const Stamp&) const = default;
+    static void fields(auto& archive, auto& stamp) {
+      archive("size", stamp.size);
+      archive("checksum", stamp.checksum);
+    }
+  };
+
+  // The file is empty, or not there.
   explicit AppendFile(std::filesystem::path path) : path_(std::move(path)) {}
+  // Goes on with an existing file, if its first `stamp.size` bytes are what the stamp says; what follows is cut off.
+  // False, and nothing is changed, if not.
+  bool resume(const Stamp& stamp);
+  // Goes on with an existing file as it is.
+  void resume();
+
   void append(std::string_view bytes);
+  // Puts `bytes` in the place of the whole file, in one step, also of one that was there before this object.
+  void replace(std::string_view bytes);
+
+  Stamp stamp() const { return {size_, checksum_.value()}; }
   const std::filesystem::path& path() const { return path_; }
-  void close() { fd_.reset(); }
 
  private:
   std::filesystem::path path_;
   FileDescriptor fd_;
-  off_t size_ = 0;
+  std::int64_t size_ = 0;
+  Checksum checksum_;
 };
 
 // Waits until the names in a directory are on the disk.

@@ -23,6 +23,8 @@ struct WorkerSpec {
   // Exists; the worker's stdout and stderr are appended to files of these names in it.
   std::filesystem::path directory = {};
   double cpus = 1;  // its share, for the thread count of numerical libraries (at least 1 thread)
+  // Private memory that each of its processes may allocate beyond what it starts with. Empty: no limit.
+  std::optional<std::uint64_t> memory_bytes = {};
 };
 
 // How a process ended.

@@ -1,8 +1,11 @@
 #include "run/worker.h"
 
 #include <cxxabi.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -27,6 +30,15 @@ std::string type_name(const std::type_info* type) {
   return status == 0 ? name.get() : type->name();
 }
 
+// What the engine keeps in reserve under the limit of this process's memory: without it, a function that has leaked
+// everything could not be heard of.
+void use_memory_reserve() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_DATA, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
 // The entry's failure; empty when it returned or was stopped.
 std::optional<std::string> run_entry(channel::WorkerEnd& controller, const channel::Assignment& assignment) {
   const Entry* const entry = find_entry(assignment.entry);
@@ -40,13 +52,15 @@ std::optional<std::string> run_entry(channel::WorkerEnd& controller, const chann
   } catch (const abi::__forced_unwind&) {
     throw;
   } catch (...) {
+    use_memory_reserve();
     return describe_current_exception();
   }
   return std::nullopt;
 }
 
-void serve(channel::WorkerEnd& controller) {
-  const std::optional<std::string> failure = run_entry(controller, controller.receive_assignment());
+void serve(channel::WorkerEnd& controller, std::optional<std::uint64_t> memory_bytes) {
+  std::optional<std::string> failure = run_entry(controller, controller.receive_assignment());
+  if (failure && memory_bytes) failure = with_memory_limit(std::move(*failure), *memory_bytes);
   std::fflush(nullptr);  // before the last word, on which the controller may read the files
   std::cout.flush();
   std::clog.flush();
@@ -71,10 +85,10 @@ void append_description(std::string& text, const std::exception& error) {
 
 }  // namespace
 
-void run_worker(base::FileDescriptor connection) {
+void run_worker(base::FileDescriptor connection, std::optional<std::uint64_t> memory_bytes) {
   channel::WorkerEnd controller(std::move(connection));
   try {
-    serve(controller);
+    serve(controller, memory_bytes);
   } catch (const channel::ControllerGone&) {
     ::_exit(1);
   } catch (const std::exception& error) {
@@ -96,6 +110,15 @@ std::string describe_current_exception() {
   }
   if (text.size() > max_description_bytes) text.resize(max_description_bytes);
   return text;
+}
+
+std::string with_memory_limit(std::string description, std::uint64_t memory_bytes) {
+  // By its text, because it may be nested, and libtorch has no type for it: that of strerror(ENOMEM).
+  const bool no_memory = description.find("std::bad_alloc") != std::string::npos ||
+                         description.find("Cannot allocate memory") != std::string::npos;
+  if (!no_memory) return description;
+  return description + fmt::format(" (the memory limit of this trial is {:g} MiB)",
+                                   std::ldexp(static_cast<double>(memory_bytes), -20));
 }
 
 }  // namespace cadre::run

@@ -1,6 +1,8 @@
 // The body of a worker process: one assignment, its entry, the word how it went.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/file.h"
@@ -12,10 +14,12 @@ namespace cadre::run {
 struct StopWorker {};
 
 // Serves the connection and ends the process: with 0 once the controller was told Finished or Failed, with 1 when it
-// is gone.
-[[noreturn]] void run_worker(base::FileDescriptor connection);
+// is gone. `memory_bytes` is the limit of its memory, to be named when that was the failure.
+[[noreturn]] void run_worker(base::FileDescriptor connection, std::optional<std::uint64_t> memory_bytes);
 
 // "<type>: <what>" of the exception that is being handled, and the same of the ones nested in it. At most 64 KiB.
 std::string describe_current_exception();
+// The same with the limit where the exception says that there was no memory.
+std::string with_memory_limit(std::string description, std::uint64_t memory_bytes);
 
 }  // namespace cadre::run

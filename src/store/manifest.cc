@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <memory>
 
+#include "base/checksum.h"
 #include "base/file.h"
 #include "cadre/error.h"
 
@@ -24,15 +24,14 @@ base::FileDescriptor open_to_read(const fs::path& path) {
 }
 
 std::string checksum_of(const base::FileDescriptor& file, const fs::path& path) {
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
-  XXH3_64bits_reset(state.get());
+  base::Checksum checksum;
   const auto buffer = std::make_unique_for_overwrite<char[]>(kBufferBytes);
   for (;;) {
     const ssize_t got = ::read(file.get(), buffer.get(), kBufferBytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) base::throw_storage_error("read", path);
-    if (got == 0) return fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
-    XXH3_64bits_update(state.get(), buffer.get(), static_cast<std::size_t>(got));
+    if (got == 0) return fmt::format("{:016x}", checksum.value());
+    checksum.add({buffer.get(), static_cast<std::size_t>(got)});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <ranges>
 #include <set>
 
+#include "base/archive.h"
 #include "base/boot.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -21,6 +22,10 @@
 namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
+
+// And one for each trial: a snapshot grows with their number. Reading so many events again takes some hundredths of a
+// second.
+constexpr std::size_t kEventsPerSnapshot = 4096;
 
 // A worker's number with the engine.
 engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
@@ -76,7 +81,7 @@ Controller::Controller(Setting setting, Experiment& experiment, store::Experimen
       engine_(engine),
       console_(console),
       interrupts_(engine),
-      pbt_log_(setting_.directory),
+      files_(setting_.directory, experiment),
       file_worker_([&engine] { engine.wake(); }) {}
 
 void Controller::run() {
@@ -109,7 +114,11 @@ void Controller::take_turns() {
   std::vector<Event> last;
   take_sealed(last);
   take_turn(std::move(last));
-  if (!experiment_.interrupted()) patiently([&] { store_.finish(); });
+  if (experiment_.interrupted()) {
+    take_snapshot();
+  } else {
+    patiently([&] { store_.finish(); });
+  }
   sync();
 }
 
@@ -174,12 +183,13 @@ void Controller::take_turn(std::vector<Event> events) {
   sealed_.clear();
   const auto actions = turn | std::views::transform(&Step::actions) | std::views::join;
   if (std::ranges::any_of(actions, must_be_synced)) sync();
-  for (const Action& action : actions) patiently([&] { log(action); });
-  patiently([&] { flush_files(); });
+  for (const Action& action : actions) patiently([&] { files_.log(action); });
+  patiently([&] { files_.flush(); });
   for (const Action& action : actions) perform(action);
   for (const Step& step : turn) {
     if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) discard_half_checkpoints(*ended);
   }
+  if (events_since_snapshot_ >= kEventsPerSnapshot + experiment_.trials().size()) patiently([&] { take_snapshot(); });
 }
 
 template <class Act>
@@ -216,14 +226,15 @@ void Controller::sync() {
 void Controller::write(const std::vector<Step>& turn) {
   try {
     for (const Step& step : turn) {
-      const std::int64_t cause = record(store_, step.event, step.time, step.repeated);
-      for (const Action& action : step.actions) prepare(action, cause);
+      last_event_ = record(store_, step.event, step.time, step.repeated);
+      for (const Action& action : step.actions) prepare(action, last_event_);
     }
     store_.commit();
   } catch (...) {
     store_.roll_back();  // it may have been a directory that could not be renamed
     throw;
   }
+  events_since_snapshot_ += turn.size();
 }
 
 void Controller::prepare(const Action& action, std::int64_t cause) {
@@ -253,41 +264,6 @@ void Controller::save_trial(const Trial& trial) {
                              .tag = trial.tag,
                              .directory = trial.directory,
                              .error = trial.error});
-}
-
-// ---- Into the result files
-
-void Controller::log(const Action& action) {
-  std::visit(
-      base::Overload{[&](const LogResult& result) { files_of(result.trial).add(result); },
-                     [&](const LogExploit& exploit) {
-                       pbt_log_.add(exploit, experiment_.trials().at(exploit.target),
-                                    experiment_.trials().at(exploit.donor));
-                     },
-                     [&](const LogError& error) { files_of(error.trial).add_error(error.attempt, error.message); },
-                     [&](const Launch& launch) {
-                       base::make_directory(setting_.directory / experiment_.trials().at(launch.trial).directory);
-                       files_of(launch.trial).write_params(launch.config);
-                     },
-                     [](const auto&) {}},
-      action);
-}
-
-void Controller::flush_files() {
-  for (auto entry = files_.begin(); entry != files_.end();) {
-    entry->second->flush();
-    entry = experiment_.trials().at(entry->first).ended() ? files_.erase(entry) : std::next(entry);
-  }
-  pbt_log_.flush();
-}
-
-TrialFiles& Controller::files_of(TrialIndex trial) {
-  std::unique_ptr<TrialFiles>& files = files_[trial];
-  if (!files) {
-    files = std::make_unique<TrialFiles>(setting_.directory / experiment_.trials().at(trial).directory);
-    if (!begun_.insert(trial).second) files->resume();  // the trial had ended, and was taken up again
-  }
-  return *files;
 }
 
 // ---- Into the world
@@ -323,7 +299,7 @@ void Controller::perform(const Action& action) {
 void Controller::launch(const Launch& launch) {
   const Trial& trial = experiment_.trials().at(launch.trial);
   const fs::path directory = setting_.directory / trial.directory;
-  base::RandomStream seeds(setting_.seed, trial.index, base::Purpose::training,
+  base::RandomStream seeds(setting_.options.tune_config.seed, trial.index, base::Purpose::training,
                            static_cast<std::uint64_t>(launch.step));
   const TrialAssignment assignment{
       .experiment_name = setting_.experiment_name,
@@ -338,9 +314,11 @@ void Controller::launch(const Launch& launch) {
       .step = launch.step,
       .seed = static_cast<std::int64_t>(seeds.bits()),
       .resources = setting_.trainable.resources};
-  engine_.start(worker_id(launch.trial, launch.attempt), {.assignment = {setting_.trainable.name, to_value(assignment)},
-                                                          .directory = directory,
-                                                          .cpus = setting_.trainable.resources.cpus});
+  engine_.start(worker_id(launch.trial, launch.attempt),
+                {.assignment = {setting_.trainable.name, to_value(assignment)},
+                 .directory = directory,
+                 .cpus = setting_.trainable.resources.cpus,
+                 .memory_bytes = setting_.options.run_config.limits.memory_bytes});
 }
 
 // What a worker was about to report when it died. One that ended by itself has seen to that.
@@ -355,7 +333,38 @@ void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
 
 // ---- After an interruption
 
+bool Controller::load_snapshot() {
+  const std::optional<store::Snapshot> snapshot = store_.last_snapshot();
+  if (!snapshot) return false;
+  try {
+    const Config saved(base::parse_json(snapshot->state, "the snapshot").dict());
+    Experiment experiment(setting_.trainable, setting_.options);
+    experiment.load(saved.at("experiment").dict());
+    ResultFiles::Stamp stamp;
+    base::LoadArchive::load(saved.at("files"), stamp);
+    std::swap(experiment_, experiment);
+    if (files_.resume(stamp)) {
+      last_event_ = snapshot->sequence;
+      return true;
+    }
+    std::swap(experiment_, experiment);
+    console_.say("Result files have changed since they were written, and are written anew.");
+  } catch (const Error& error) {  // of another version of Cadre
+    console_.say(fmt::format("The snapshot cannot be used ({}); all events are read instead.", error.what()));
+  }
+  experiment_ = Experiment(setting_.trainable, setting_.options);
+  return false;
+}
+
+void Controller::take_snapshot() {
+  if (std::exchange(events_since_snapshot_, 0) == 0) return;
+  const Dict state{{"experiment", experiment_.save()}, {"files", base::SaveArchive::to_value(files_.stamp())}};
+  store_.put_snapshot(last_event_, base::to_json(state));
+  store_.commit();
+}
+
 void Controller::replay() {
+  if (!load_snapshot()) files_.begin_anew();
   Actions actions;
   std::deque<RecordDecision> expected;
   std::int64_t event_number = 0;
@@ -368,13 +377,15 @@ void Controller::replay() {
   const auto feed = [&](std::int64_t sequence, const Event& event) {
     if (!expected.empty()) differs("nothing more", "\"" + expected.front().kind + "\"");
     event_number = sequence;
+    last_event_ = sequence;
+    ++events_since_snapshot_;
     actions.clear();
     experiment_.handle(event, actions);
     for (const Action& action : actions) {
-      log(action);
+      files_.log(action);
       if (const auto* decision = std::get_if<RecordDecision>(&action)) expected.push_back(*decision);
     }
-    flush_files();
+    files_.flush();
   };
   store_.visit({.result = [&](const store::ResultRow& row) { feed(row.sequence, to_event(row)); },
                 .event = [&](const store::EventRow& row) { feed(row.sequence, to_event(row)); },
@@ -388,7 +399,8 @@ void Controller::replay() {
                       const std::string data = base::to_json(now.data);
                       if (now.kind != row.kind || std::int64_t{now.trial} != row.trial || data != row.data)
                         differs(recorded, fmt::format("\"{}\" for trial {} with {}", now.kind, now.trial, data));
-                    }});
+                    }},
+               last_event_);
   if (!expected.empty()) differs("nothing more", "\"" + expected.front().kind + "\"");
   if (!store_.recovered().empty()) console_.say("Warning: " + store_.recovered());
   remove_leftovers();

@@ -19,8 +19,7 @@
 #include "store/experiment_store.h"
 #include "tune/console.h"
 #include "tune/experiment.h"
-#include "tune/loggers/pbt_log.h"
-#include "tune/loggers/trial_files.h"
+#include "tune/loggers/result_files.h"
 #include "tune/timers.h"
 
 namespace cadre::tune {
@@ -31,7 +30,7 @@ class Controller {
     std::string experiment_name;
     std::filesystem::path directory;  // of the experiment
     Trainable trainable;
-    std::uint64_t seed = 0;
+    TunerOptions options = {};
     ControllerStarted::Errored errored = ControllerStarted::Errored::leave;
     bool allow_divergence = false;
   };
@@ -73,16 +72,15 @@ class Controller {
   void write(const std::vector<Step>& turn);
   void prepare(const Action& action, std::int64_t cause);
   void save_trial(const Trial& trial);
-  // Into the result files, when the transaction is committed.
-  void log(const Action& action);
-  void flush_files();
-  TrialFiles& files_of(TrialIndex trial);
   // Into the world.
   void perform(const Action& action);
   void launch(const Launch& launch);
   void discard_half_checkpoints(const WorkerEnded& ended);
 
+  void take_snapshot();
+
   // After an interruption.
+  bool load_snapshot();
   void remove_leftovers();
   void find_lost_checkpoints();
 
@@ -95,9 +93,9 @@ class Controller {
 
   Timers timers_;
   bool told_of_interrupt_ = false;
-  std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
-  std::set<TrialIndex> begun_;                               // those whose files are from this controller
-  PbtLog pbt_log_;
+  ResultFiles files_;
+  std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
+  std::size_t events_since_snapshot_ = 0;
   std::map<run::CheckpointId, Dict> sealed_;  // files of checkpoints whose transaction is not committed yet
   // When the transaction that says so is synced.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;

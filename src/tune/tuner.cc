@@ -189,7 +189,7 @@ ResultGrid Tuner::fit() {
   Controller controller({.experiment_name = name,
                          .directory = directory,
                          .trainable = trainable_,
-                         .seed = options_.tune_config.seed,
+                         .options = options_,
                          .errored = errored_of(restore_.value_or(RestoreOptions())),
                          .allow_divergence = restore_ && restore_->allow_divergence},
                         experiment, store, *engine, console);

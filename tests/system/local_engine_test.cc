@@ -337,7 +337,8 @@ TEST_F(LocalEngine, AWorkerThatSendsWhatIsNoMessageIsEndedWithTheReason) {
 TEST_F(LocalEngine, AWorkerThatClosesItsConnectionIsEnded) {
   const WorkerId worker = start("hangs up");
   ASSERT_TRUE(heard.until_all_exited());
-  EXPECT_EQ(heard.exit(worker).value, SIGKILL);
+  EXPECT_EQ(to_string(heard.exit(worker)),
+            "was ended by signal 9 (SIGKILL): it closed its connection to the controller and went on");
 }
 
 TEST_F(LocalEngine, AWorkerThatIgnoresSignalsIsKilled) {

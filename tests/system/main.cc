@@ -11,6 +11,7 @@
 
 #include "cadre/init.h"
 #include "scenario.h"
+#include "surroundings.h"
 
 namespace {
 
@@ -32,6 +33,9 @@ void start_thread_that_stays() {
 }
 
 void before_init(int argc, char** argv) {
+  if (has_argument(argc, argv, own_oom_counter)) take_own_oom_counter();
+  if (has_argument(argc, argv, own_small_disk)) take_own_small_disk();
+  if (has_argument(argc, argv, small_cgroup)) take_small_cgroup();
   const bool executed = std::getenv("CADRE_FORK_SERVER") != nullptr;
   if (has_argument(argc, argv, thread_always)) start_thread_that_stays();
   if (has_argument(argc, argv, thread_before_init) && !executed) start_thread_that_stays();

@@ -23,6 +23,9 @@ inline constexpr const char* thread_before_init = "--thread-before-init";  // in
 inline constexpr const char* thread_always = "--thread-always";            // in an executed fork server as well
 inline constexpr const char* preload_throws = "--preload-throws";
 inline constexpr const char* without_root = "--without-root";
+inline constexpr const char* own_oom_counter = "--own-oom-counter";  // see surroundings.h
+inline constexpr const char* own_small_disk = "--own-small-disk";
+inline constexpr const char* small_cgroup = "--small-cgroup";
 
 class ScenarioProcess {
  public:

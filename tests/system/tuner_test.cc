@@ -19,6 +19,7 @@
 #include "scenario.h"
 #include "store/experiment_store.h"
 #include "support/message_of.h"
+#include "support/sanitized.h"
 #include "support/temporary_directory.h"
 #include "tune/description.h"
 
@@ -75,6 +76,13 @@ void fails_by_number(const Config&) {
   tune::report({{"score", 1}});
   if (id == "00002") ::raise(SIGSEGV);
   if (id == "00003") ::_exit(0);
+}
+
+// The second trial more than the first.
+void allocates_by_number(const Config&) {
+  const std::size_t mebibytes = tune::get_context().get_trial_id() == "00000" ? 32 : 200;
+  const std::string memory(mebibytes << 20, 'x');
+  tune::report({{"score", memory.back() == 'x'}});
 }
 
 void speaks(const Config&) {
@@ -292,6 +300,18 @@ TEST(Tuner, TrialsThatFailAreToldApartAndTheOthersFinish) {
   EXPECT_THAT(*results[3].error, HasSubstr("exited with code 0 before its training function returned"));
   for (const std::size_t i : {1u, 2u, 3u})
     EXPECT_EQ(content_of(results[i].path / "error.txt"), "Attempt 1: " + *results[i].error + "\n");
+}
+
+TEST(Tuner, ATrialBeyondItsMemoryLimitFailsWithThatCause) {
+  if (test_support::sanitized) GTEST_SKIP() << "sanitizers answer a refused allocation in ways of their own";
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 2);
+  options.run_config.limits.memory_bytes = std::uint64_t{64} << 20;
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<allocates_by_number>(), options).fit();
+  EXPECT_EQ(results[0].status, tune::TrialStatus::terminated);
+  ASSERT_TRUE(results[1].error.has_value());
+  EXPECT_THAT(*results[1].error,
+              HasSubstr("std::bad_alloc: std::bad_alloc (the memory limit of this trial is 64 MiB)"));
 }
 
 // The end of the synchronous population does not depend on what happened on the way.
@@ -573,16 +593,33 @@ TEST(Tuner, AFlippedBitInASealedCheckpointIsNoticed) {
     process.line();
     EXPECT_EQ(process.wait(), 0);
   }
-  std::set<std::int64_t> damaged;
-  for (const auto& [trial, row] : newest_checkpoints(experiment)) {
+  for (const store::CheckpointRow& row : stored_checkpoints(experiment)) {
     ASSERT_TRUE(row.synced) << row.directory;
     std::fstream file(experiment / row.directory / "state", std::ios::in | std::ios::out | std::ios::binary);
     const char first = static_cast<char>(file.get());
     file.seekp(0);
     file.put(static_cast<char>(first ^ 1));
-    damaged.insert(row.id);
   }
-  expect_it_goes_on_without(experiment, damaged);
+  const tune::ResultGrid results = tune::Tuner::restore(experiment).fit();
+  EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
+  std::int64_t restored = 0;
+  std::int64_t launches = 0;
+  store::ExperimentStore::open(experiment)
+      .visit({.result = [](const store::ResultRow&) {},
+              .event =
+                  [&](const store::EventRow& row) {
+                    if (row.kind != "controller_started") return;
+                    restored = row.sequence;
+                    launches = 0;
+                  },
+              .decision =
+                  [&](const store::DecisionRow& row) {
+                    if (row.kind != "launch" || row.cause != restored) return;
+                    const Config launch(base::parse_json(row.data, "a launch").dict());
+                    EXPECT_EQ(launch.get<std::string>("checkpoint"), "") << "it is damaged";
+                    ++launches;
+                  }});
+  EXPECT_EQ(launches, 4);
 }
 const bool seals_and_stops = register_scenario("seals and stops", [] {
   say("begins");

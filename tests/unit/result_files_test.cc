@@ -60,7 +60,7 @@ TEST(ProgressCsv, AFileThatIsResumedKeepsItsRowsAndColumns) {
   const TemporaryDirectory directory;
   base::replace_file(directory / "progress.csv", "a,\"b,\"\"c\",d\n1,2,3\n");
   ProgressCsv csv(directory / "progress.csv");
-  csv.resume();
+  csv.resume({});
   csv.add({{"b,\"c", 5}, {"a", 4}});
   csv.flush();
   csv.add({{"e", 6}});

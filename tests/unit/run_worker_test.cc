@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -52,6 +53,17 @@ TEST(RunWorker, WhatIsNoStandardExceptionIsDescribedByItsType) {
 
 TEST(RunWorker, ADescriptionIsAtMost64KiB) {
   EXPECT_EQ(described([] { throw std::runtime_error(std::string(1 << 20, 'x')); }).size(), std::size_t{64} << 10);
+}
+
+TEST(RunWorker, WantOfMemoryNamesTheLimit) {
+  constexpr std::uint64_t limit = std::uint64_t{64} << 20;
+  EXPECT_EQ(with_memory_limit(described([] { throw std::bad_alloc(); }), limit),
+            "std::bad_alloc: std::bad_alloc (the memory limit of this trial is 64 MiB)");
+  const std::string libtorchs =
+      "c10::Error: [enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory: you tried "
+      "to allocate 209715200 bytes. Error code 12 (Cannot allocate memory)";
+  EXPECT_EQ(with_memory_limit(libtorchs, limit + limit / 4), libtorchs + " (the memory limit of this trial is 80 MiB)");
+  EXPECT_EQ(with_memory_limit("std::runtime_error: no", limit), "std::runtime_error: no");
 }
 
 TEST(RunEntries, ASecondEntryOfANameIsKeptOutAndRemembered) {

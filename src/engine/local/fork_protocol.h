@@ -4,6 +4,7 @@
 
 #include <climits>
 #include <cstdint>
+#include <optional>
 
 namespace cadre::engine::local {
 
@@ -11,11 +12,13 @@ struct Request {
   enum class Kind : std::uint32_t {
     spawn,  // with the worker's end of its connection as SCM_RIGHTS
     kill,
+    end_disconnected,  // the same for one whose connection is closed: it may be ending by itself already
     quit,
   };
   Kind kind = Kind::quit;
-  std::int32_t threads = 1;       // for numerical libraries
-  std::uint64_t worker = 0;       // unique in the life of the server
+  std::int32_t threads = 1;  // for numerical libraries
+  std::uint64_t worker = 0;  // unique in the life of the server
+  std::optional<std::uint64_t> memory_bytes = {};
   char directory[PATH_MAX] = {};  // of its output; sent up to its end only
 };
 

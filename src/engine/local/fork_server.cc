@@ -109,8 +109,7 @@ ForkServer::ForkServer(pid_t server, base::FileDescriptor control, std::unique_p
 
 ForkServer::~ForkServer() {
   if (::getpid() != owner_ || gone_) return;  // a fork of the controller that ends normally has no say
-  Request request{.kind = Request::Kind::quit};
-  ::send(control_.get(), &request, offsetof(Request, directory), MSG_NOSIGNAL);
+  send({.kind = Request::Kind::quit});
   ::shutdown(control_.get(), SHUT_RDWR);
   const base::FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, server_, 0)));
   pollfd ended{process.get(), POLLIN, 0};
@@ -119,9 +118,10 @@ ForkServer::~ForkServer() {
 }
 
 std::uint64_t ForkServer::spawn(const std::filesystem::path& directory, int threads,
-                                const base::FileDescriptor& connection) {
+                                std::optional<std::uint64_t> memory_bytes, const base::FileDescriptor& connection) {
   if (gone_) throw_gone();
-  Request request{.kind = Request::Kind::spawn, .threads = threads, .worker = ++last_worker_};
+  Request request{
+      .kind = Request::Kind::spawn, .threads = threads, .worker = ++last_worker_, .memory_bytes = memory_bytes};
   const std::string& path = directory.native();
   if (path.size() >= sizeof request.directory) throw EngineError("a worker's directory is too long: " + path);
   iovec part{&request, offsetof(Request, directory) + path.copy(request.directory, path.size()) + 1};
@@ -146,8 +146,13 @@ std::uint64_t ForkServer::spawn(const std::filesystem::path& directory, int thre
   return request.worker;
 }
 
-void ForkServer::kill(std::uint64_t worker) {
-  Request request{.kind = Request::Kind::kill, .worker = worker};
+void ForkServer::kill(std::uint64_t worker) { send({.kind = Request::Kind::kill, .worker = worker}); }
+
+void ForkServer::end_disconnected(std::uint64_t worker) {
+  send({.kind = Request::Kind::end_disconnected, .worker = worker});
+}
+
+void ForkServer::send(const Request& request) {
   ::send(control_.get(), &request, offsetof(Request, directory), MSG_NOSIGNAL);
 }
 

@@ -17,6 +17,8 @@
 
 namespace cadre::engine::local {
 
+struct Request;
+
 // A server is started once in a process, before its first thread, and used by one engine after the other.
 class ForkServer {
  public:
@@ -39,9 +41,12 @@ class ForkServer {
 
   // Asks for a worker and returns its number here. Takes effect later; an Ended follows in any case but the server's
   // end. Throws EngineError when the server is gone.
-  std::uint64_t spawn(const std::filesystem::path& directory, int threads, const base::FileDescriptor& connection);
+  std::uint64_t spawn(const std::filesystem::path& directory, int threads, std::optional<std::uint64_t> memory_bytes,
+                      const base::FileDescriptor& connection);
   // Ends a worker's process group. Nothing happens when it, or the server, is gone.
   void kill(std::uint64_t worker);
+  // The same for one that has closed its connection, perhaps because something else ends it: its Ended says if so.
+  void end_disconnected(std::uint64_t worker);
 
   // Readable when next_ended() may have something.
   int fd() const { return control_.get(); }
@@ -59,6 +64,7 @@ class ForkServer {
 
  private:
   ForkServer(pid_t server, base::FileDescriptor control, std::unique_ptr<WorkerTable> table);
+  void send(const Request& request);
   std::optional<Ended> read_ended();
   void note_end();
   [[noreturn]] void throw_gone() const;

@@ -21,6 +21,8 @@
 
 #include "engine/local/collapse_memory.h"
 #include "engine/local/fork_protocol.h"
+#include "engine/local/oom_kills.h"
+#include "engine/local/process_stat.h"
 #include "engine/local/worker_setup.h"
 
 namespace cadre::engine::local {
@@ -33,6 +35,8 @@ constexpr auto group_patience = std::chrono::seconds(1);
 // At the end, for processes that are stuck in the kernel.
 constexpr auto end_patience = std::chrono::seconds(10);
 constexpr int group_interval_ms = 10;
+// To read /proc/vmstat takes a third of the time of a fork.
+constexpr auto oom_kills_age = std::chrono::seconds(1);
 
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
@@ -40,14 +44,16 @@ std::vector<pid_t> children() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const pid_t process = std::atoi(entry.path().filename().c_str());
     if (process <= 0) continue;
-    std::ifstream stat(entry.path() / "stat");
-    std::string text;
-    std::getline(stat, text);
-    const std::size_t name_end = text.rfind(')');  // the name before it may contain anything
-    if (name_end == std::string::npos || name_end + 4 >= text.size()) continue;
-    if (std::atoi(text.c_str() + name_end + 4) == ::getpid()) found.push_back(process);
+    const std::optional<ProcessStat> stat = read_process_stat(entry.path());
+    if (stat && stat->parent == ::getpid()) found.push_back(process);
   }
   return found;
+}
+
+// False also when it cannot be known.
+bool is_running(pid_t process) {
+  const std::optional<ProcessStat> stat = read_process_stat("/proc/" + std::to_string(process));
+  return stat && !stat->exiting;
 }
 
 bool group_is_gone(pid_t leader) { return ::kill(-leader, 0) != 0 && errno == ESRCH; }
@@ -73,6 +79,9 @@ class ForkServerMain {
     std::uint64_t id = 0;
     std::size_t slot = 0;
     pid_t process = 0;
+    std::optional<std::uint64_t> oom_kills = {};  // up to its start, or a little before
+    bool killed = false;                          // by the controller's order
+    bool disconnected = false;                    // without ending: that is why it was killed
   };
   struct Ended {  // reaped; members of its process group may be left
     Worker worker;
@@ -93,9 +102,12 @@ class ForkServerMain {
   void spawn(const Request& request, base::FileDescriptor connection);
   [[noreturn]] void work(const Request& request, std::size_t slot, base::FileDescriptor connection);
   void collapse_memory();
+  void kill(const Request& request);
+  std::optional<std::uint64_t> count_oom_kills(Clock::duration max_age);
   void refuse(const Request& request, const std::string& reason);
   void reap();
-  void take_end(Worker worker, int status);
+  void take_end(const Worker& worker, int status);
+  const char* why_killed(const Worker& worker);
   void finish_groups();
   void notify(const Notice& notice);
   void send_notices();
@@ -108,6 +120,9 @@ class ForkServerMain {
   std::unordered_map<std::uint64_t, pid_t> processes_;
   std::list<Ended> ended_;
   std::deque<Notice> notices_;  // the controller may be busy; this process must not block on it
+  std::filesystem::path oom_counter_file_ = oom_counter_file();
+  std::optional<std::uint64_t> oom_kills_;
+  Clock::time_point oom_kills_read_ = {};  // long ago
   std::optional<CollapseMemory> collapse_;
   bool collapse_pending_ = false;
   bool ending_ = false;
@@ -204,9 +219,8 @@ void ForkServerMain::take_requests() {
         spawn(request, std::move(connection));
         break;
       case Request::Kind::kill:
-        if (const auto found = processes_.find(request.worker); found != processes_.end()) {
-          ::kill(-found->second, SIGKILL);
-        }
+      case Request::Kind::end_disconnected:
+        kill(request);
         break;
       case Request::Kind::quit:
         ending_ = true;
@@ -240,6 +254,7 @@ void ForkServerMain::spawn(const Request& request, base::FileDescriptor connecti
   if (!connection) return refuse(request, "the fork server has too many open files (see ulimit -n)");
   const std::optional<std::size_t> slot = parts_.table->take_slot();
   if (!slot) return refuse(request, "there are " + std::to_string(WorkerTable::max_workers) + " workers already");
+  const std::optional<std::uint64_t> oom_kills = count_oom_kills(oom_kills_age);
   const pid_t process = ::fork();
   if (process == 0) work(request, *slot, std::move(connection));
   if (process < 0) {
@@ -248,9 +263,27 @@ void ForkServerMain::spawn(const Request& request, base::FileDescriptor connecti
   }
   ::setpgid(process, process);  // the worker does the same; whoever comes first
   parts_.table->set_process(*slot, process);
-  workers_[process] = Worker{request.worker, *slot, process};
+  workers_[process] = Worker{request.worker, *slot, process, oom_kills};
   processes_[request.worker] = process;
   if (!collapse_) collapse_pending_ = true;
+}
+
+void ForkServerMain::kill(const Request& request) {
+  const auto found = processes_.find(request.worker);
+  if (found == processes_.end()) return;
+  const pid_t process = found->second;
+  Worker& worker = workers_.at(process);
+  worker.disconnected |= request.kind == Request::Kind::end_disconnected && !worker.killed && is_running(process);
+  worker.killed |= request.kind == Request::Kind::kill;
+  ::kill(-process, SIGKILL);
+}
+
+std::optional<std::uint64_t> ForkServerMain::count_oom_kills(Clock::duration max_age) {
+  if (const auto now = Clock::now(); now - oom_kills_read_ >= max_age) {
+    oom_kills_ = read_oom_kills(oom_counter_file_);
+    oom_kills_read_ = now;
+  }
+  return oom_kills_;
 }
 
 // One step for each turn in which nothing else was to be done.
@@ -266,9 +299,10 @@ void ForkServerMain::collapse_memory() {
 void ForkServerMain::work(const Request& request, std::size_t slot, base::FileDescriptor connection) {
   const std::string failure = set_up_worker({.directory = request.directory,
                                              .threads = request.threads,
+                                             .memory_bytes = request.memory_bytes,
                                              .server = self_,
                                              .foreign = {parts_.control.get(), signals_.get(), parts_.table->fd()}});
-  if (failure.empty()) parts_.body(std::move(connection));
+  if (failure.empty()) parts_.body(std::move(connection), request.memory_bytes);
   parts_.table->set_setup_failure(slot, failure.empty() ? "its body returned" : failure);
   ::_exit(1);
 }
@@ -295,15 +329,25 @@ void ForkServerMain::reap() {
   }
 }
 
-void ForkServerMain::take_end(Worker worker, int status) {
+void ForkServerMain::take_end(const Worker& worker, int status) {
   Notice notice{.worker = worker.id};
   notice.kind = WIFSIGNALED(status) ? Notice::Kind::signal : Notice::Kind::code;
   notice.value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   if (const std::string failure = parts_.table->setup_failure(worker.slot); !failure.empty()) {
     notice.kind = Notice::Kind::not_started;
     set_detail(notice, failure);
+  } else if (notice.kind == Notice::Kind::signal && notice.value == SIGKILL) {
+    set_detail(notice, why_killed(worker));
   }
   ended_.push_back({worker, notice, Clock::now() + group_patience});
+}
+
+// As far as it is known here; else empty.
+const char* ForkServerMain::why_killed(const Worker& worker) {
+  if (worker.disconnected) return "it closed its connection to the controller and went on";
+  if (worker.killed || !worker.oom_kills) return "";
+  // The kernel counts before it sends the signal.
+  return count_oom_kills({}) > worker.oom_kills ? "out of memory: the kernel ended it (oom_kill)" : "";
 }
 
 void ForkServerMain::finish_groups() {

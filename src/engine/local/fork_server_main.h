@@ -5,13 +5,19 @@
 // below it. Interrupts from the terminal are the controller's business; it sits in a process group of its own.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "base/file.h"
 #include "engine/local/worker_table.h"
 
 namespace cadre::engine::local {
 
-// Runs in a worker after its setup, with its end of the connection. Does not return.
-using WorkerBody = void (*)(base::FileDescriptor connection);
+// Runs in a worker after its setup, with its end of the connection and the limit of its memory, which is in force. Does
+// not return.
+using WorkerBody = void (*)(base::FileDescriptor connection, std::optional<std::uint64_t> memory_bytes);
 
 struct ForkServerParts {
   base::FileDescriptor control;  // SOCK_SEQPACKET, to the controller

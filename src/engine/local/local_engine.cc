@@ -69,9 +69,11 @@ void LocalEngine::start(WorkerId worker, const WorkerSpec& spec) {
                             [this, worker](const std::string& reason) { on_closed(worker, reason); }});
   try {
     loop_.send(connection, spec.assignment);
-    const std::uint64_t number = server_.spawn(spec.directory, thread_count(spec.cpus), sockets->second);
+    const std::uint64_t number =
+        server_.spawn(spec.directory, thread_count(spec.cpus), spec.memory_bytes, sockets->second);
     workers_[worker] = Worker{.number = number, .connection = connection};
     by_number_[number] = worker;
+    output_limit_.watch(worker, spec.directory);
   } catch (const EngineError& error) {
     loop_.close(connection);
     if (server_.gone()) throw;
@@ -129,7 +131,9 @@ void LocalEngine::on_closed(WorkerId worker, const std::string& reason) {
   state.detail = reason;
   if (server_.gone()) return report_end(worker, {Exit::Kind::lost, 0, server_.reason()});
   // It can neither report nor be told to stop any more. Where it merely ended, its exit status is fixed already.
-  if (!state.last_message) server_.kill(state.number);
+  if (state.last_message) return;
+  if (reason.empty()) return server_.end_disconnected(state.number);
+  server_.kill(state.number);
 }
 
 void LocalEngine::on_server() {
@@ -162,6 +166,7 @@ void LocalEngine::report_end(WorkerId worker, Exit exit) {
   loop_.close(found->second.connection);
   by_number_.erase(found->second.number);
   workers_.erase(found);
+  output_limit_.worker_ended(worker);
   events_.emplace_back(Exited{worker, std::move(exit)});
 }
 

@@ -7,6 +7,7 @@
 #include "channel/loop.h"
 #include "engine/engine.h"
 #include "engine/local/fork_server.h"
+#include "engine/local/output_limit.h"
 
 namespace cadre::engine::local {
 
@@ -64,6 +65,7 @@ class LocalEngine final : public Engine {
   std::unordered_map<WorkerId, Worker> workers_;
   std::unordered_map<std::uint64_t, WorkerId> by_number_;
   std::vector<Event> events_;
+  OutputLimit output_limit_;
   base::FileDescriptor wake_;                 // an eventfd
   std::optional<Clock::time_point> give_up_;  // for what lost workers may still have to say
   channel::Loop loop_;                        // last: its callbacks use the rest

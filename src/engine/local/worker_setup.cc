@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "base/file.h"
 
@@ -20,8 +23,9 @@ constexpr int added_oom_score = 500;
 
 std::string append_output_to(int stream, const std::string& path) {
   const base::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
-  if (!file || ::dup2(file.get(), stream) < 0) return "cannot write " + path + ": " + base::last_system_error();
-  return {};
+  if (file && ::dup2(file.get(), stream) >= 0) return {};
+  const std::string full = errno == ENOSPC || errno == EDQUOT ? "the disk is full: " : "";
+  return full + "cannot write " + path + ": " + base::last_system_error();
 }
 
 void set_thread_count(int threads) {
@@ -43,6 +47,26 @@ void raise_oom_score() {
   if (::pwrite(file.get(), raised.data(), raised.size(), 0) < 0) return;
 }
 
+// What RLIMIT_DATA counts.
+std::optional<std::uint64_t> allocated_bytes() {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("VmData:")) return std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) << 10;
+  }
+  return std::nullopt;
+}
+
+std::string limit_memory(std::uint64_t bytes) {
+  const std::optional<std::uint64_t> now = allocated_bytes();
+  if (!now) return "cannot limit its memory: /proc/self/status does not say what it uses";
+  rlimit limit{};
+  ::getrlimit(RLIMIT_DATA, &limit);  // of the whole program; RLIM_INFINITY is the largest number
+  limit.rlim_cur = std::min(limit.rlim_cur, *now + std::min(limit.rlim_max - std::min(limit.rlim_max, *now), bytes));
+  limit.rlim_max = limit.rlim_cur + std::min(limit.rlim_max - limit.rlim_cur, memory_reserve_bytes);
+  if (::setrlimit(RLIMIT_DATA, &limit) != 0) return "cannot limit its memory: " + base::last_system_error();
+  return {};
+}
+
 }  // namespace
 
 std::string set_up_worker(const WorkerSetup& setup) {
@@ -60,7 +84,7 @@ std::string set_up_worker(const WorkerSetup& setup) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  return {};
+  return setup.memory_bytes ? limit_memory(*setup.memory_bytes) : "";
 }
 
 void prepare_for_workers() {

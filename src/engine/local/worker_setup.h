@@ -3,21 +3,28 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace cadre::engine::local {
 
 struct WorkerSetup {
-  std::string directory;          // for its output
-  int threads = 1;                // for numerical libraries
+  std::string directory;  // for its output
+  int threads = 1;        // for numerical libraries
+  std::optional<std::uint64_t> memory_bytes = {};
   pid_t server = 0;               // its parent
   std::vector<int> foreign = {};  // descriptors of the server's
 };
 
+// What a worker may allocate beyond its limit once its function has failed, to say why.
+inline constexpr std::uint64_t memory_reserve_bytes = std::uint64_t{16} << 20;
+
 // Its own process group, killed with its parent, output appended to files in the directory, thread counts, first in
-// line when memory runs out, the server's descriptors closed, no signal blocked. Returns why it failed; empty: it did
-// not. The server has already given it a closed stdin and default signal handlers (see prepare_for_workers).
+// line when memory runs out, the server's descriptors closed, no signal blocked. The limit of its memory is the soft
+// RLIMIT_DATA, the hard one has the reserve on top. Returns why it failed; empty: it did not. The server has already
+// given it a closed stdin and default signal handlers (see prepare_for_workers).
 std::string set_up_worker(const WorkerSetup& setup);
 
 // In the server, once: what every worker inherits.

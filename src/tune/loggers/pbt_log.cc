@@ -1,5 +1,7 @@
 #include "tune/loggers/pbt_log.h"
 
+#include <sstream>
+
 #include "base/json.h"
 
 namespace cadre::tune {
@@ -10,17 +12,41 @@ void PbtLog::add(const LogExploit& exploit, const Trial& target, const Trial& do
   base::append_json(line, list(target.tag, donor.tag, exploit.target_iteration, exploit.donor_iteration,
                                exploit.donor_config.dict(), exploit.new_config.dict()));
   pending_ += line += '\n';
-  // The target's own past ends here; from now on the donor's is its past.
-  policies_[exploit.target] = policies_[exploit.donor] + line;
-  changed_[exploit.target] = target.id;
+  remember(line, exploit.target, exploit.donor, target.id);
+}
+
+bool PbtLog::resume(const base::AppendFile::Stamp& stamp, const std::vector<Trial>& trials) {
+  if (!global_.resume(stamp)) return false;
+  global_is_new_ = stamp.size == 0;
+  if (global_is_new_) return true;
+  std::istringstream lines(base::read_file(global_.path()));
+  // A tag begins with the trial's index.
+  const auto trial_of = [](const Value& tag) { return static_cast<TrialIndex>(std::stoul(tag.get<std::string>())); };
+  for (std::string line; std::getline(lines, line);) {
+    const List fields = base::parse_json(line, global_.path().string()).items();
+    const TrialIndex target = trial_of(fields.at(0));
+    remember(line + "\n", target, trial_of(fields.at(1)), trials.at(target).id);
+  }
+  write_policies();
+  return true;
+}
+
+// The target's own past ends here; from now on the donor's is its past.
+void PbtLog::remember(const std::string& line, TrialIndex target, TrialIndex donor, const std::string& target_id) {
+  policies_[target] = policies_[donor] + line;
+  changed_[target] = target_id;
+}
+
+void PbtLog::write_policies() {
+  for (const auto& [trial, id] : changed_)
+    base::replace_file(directory_ / ("pbt_policy_" + id + ".txt"), policies_.at(trial));
+  changed_.clear();
 }
 
 void PbtLog::flush() {
   if (pending_.empty()) return;
-  for (const auto& [trial, id] : changed_)
-    base::replace_file(directory_ / ("pbt_policy_" + id + ".txt"), policies_.at(trial));
-  changed_.clear();
-  if (global_is_new_) base::replace_file(global_.path(), "");
+  write_policies();
+  if (global_is_new_) global_.replace("");
   global_is_new_ = false;
   global_.append(pending_);
   pending_.clear();

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "tune/events.h"
@@ -21,10 +22,18 @@ class PbtLog {
       : directory_(std::move(experiment_directory)), global_(directory_ / "pbt_global.txt") {}
 
   void add(const LogExploit& exploit, const Trial& target, const Trial& donor);
+  // What pbt_global.txt holds, and to go on with it; the policy files follow from it and are written anew. False when
+  // the file is not what it was.
+  base::AppendFile::Stamp stamp() const { return global_.stamp(); }
+  bool resume(const base::AppendFile::Stamp& stamp, const std::vector<Trial>& trials);
+
   // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
   void flush();
 
  private:
+  void remember(const std::string& line, TrialIndex target, TrialIndex donor, const std::string& target_id);
+  void write_policies();
+
   std::filesystem::path directory_;
   base::AppendFile global_;
   bool global_is_new_ = true;

@@ -98,11 +98,17 @@ Dict flatten(const Dict& entries) {
   return flat;
 }
 
-void ProgressCsv::resume() {
-  if (!std::filesystem::exists(path_)) return;
-  const std::string text = base::read_file(path_);
+bool ProgressCsv::resume(const std::optional<base::AppendFile::Stamp>& stamp) {
+  if (!stamp) {
+    file_.resume();
+  } else if (!file_.resume(*stamp)) {
+    return false;
+  }
+  if (file_.stamp().size == 0) return true;
+  const std::string text = base::read_file(file_.path());
   columns_ = cells_of(std::string_view(text).substr(0, record_end(text, 0)));
   written_columns_ = columns_.size();
+  return true;
 }
 
 void ProgressCsv::add(const Dict& flat_row) {
@@ -142,12 +148,11 @@ void ProgressCsv::add_columns(const Dict& flat_row) {
 void ProgressCsv::rewrite() {
   std::string text = header();
   if (written_columns_ > 0) {
-    const std::string old = base::read_file(path_);
+    const std::string old = base::read_file(file_.path());
     const std::size_t body = std::min(record_end(old, 0) + 1, old.size());
     text += padded(std::string_view(old).substr(body), columns_.size() - written_columns_);
   }
-  file_.close();
-  base::replace_file(path_, text + pending_);
+  file_.replace(text + pending_);
   written_columns_ = columns_.size();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,10 @@ Dict flatten(const Dict& entries);
 class ProgressCsv {
  public:
   // An existing file is replaced with the first row.
-  explicit ProgressCsv(std::filesystem::path path) : path_(path), file_(std::move(path)) {}
-  // Goes on with an existing file.
-  void resume();
+  explicit ProgressCsv(std::filesystem::path path) : file_(std::move(path)) {}
+  // Goes on with an existing file (see base::AppendFile).
+  bool resume(const std::optional<base::AppendFile::Stamp>& stamp);
+  base::AppendFile::Stamp stamp() const { return file_.stamp(); }
 
   void add(const Dict& flat_row);
   // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
@@ -31,7 +33,6 @@ class ProgressCsv {
   void rewrite();
   std::string header() const;
 
-  std::filesystem::path path_;
   base::AppendFile file_;
   std::vector<std::string> columns_;
   std::size_t written_columns_ = 0;  // those that the file has

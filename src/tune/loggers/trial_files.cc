@@ -20,9 +20,18 @@ Dict row_of(const LogResult& result) {
 TrialFiles::TrialFiles(const std::filesystem::path& directory)
     : directory_(directory), json_(directory / "result.json"), csv_(directory / "progress.csv") {}
 
+bool TrialFiles::resume(const Stamp& stamp) {
+  if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv)) return false;
+  json_is_new_ = stamp.json.size == 0;
+  errors_ = stamp.errors;
+  if (!errors_.empty()) base::replace_file(directory_ / "error.txt", errors_);
+  return true;
+}
+
 void TrialFiles::resume() {
   json_is_new_ = false;
-  csv_.resume();
+  json_.resume();
+  csv_.resume({});
   if (const auto errors = directory_ / "error.txt"; std::filesystem::exists(errors)) errors_ = base::read_file(errors);
 }
 
@@ -37,7 +46,7 @@ void TrialFiles::add(const LogResult& result) {
 void TrialFiles::flush() {
   csv_.flush();
   if (pending_json_.empty()) return;
-  if (json_is_new_) base::replace_file(json_.path(), "");
+  if (json_is_new_) json_.replace("");
   json_is_new_ = false;
   json_.append(pending_json_);
   pending_json_.clear();

@@ -15,7 +15,23 @@ class TrialFiles {
  public:
   // Existing files in the directory, which must exist, are replaced by the first thing written to each.
   explicit TrialFiles(const std::filesystem::path& directory);
-  // Goes on with the files in the directory.
+  // What they hold, for a later controller to go on with.
+  struct Stamp {
+    base::AppendFile::Stamp json = {};
+    base::AppendFile::Stamp csv = {};
+    std::string errors = {};
+
+    static void fields(auto& archive, auto& stamp) {
+      archive("json", stamp.json);
+      archive("csv", stamp.csv);
+      archive("errors", stamp.errors);
+    }
+  };
+  Stamp stamp() const { return {json_.stamp(), csv_.stamp(), errors_}; }
+  // Goes on with the files in the directory. False, and nothing is changed that counts, when they are not what they
+  // were.
+  bool resume(const Stamp& stamp);
+  // The same with files that nobody but this process has written.
   void resume();
 
   void add(const LogResult& result);
@@ -31,7 +47,7 @@ class TrialFiles {
   std::string pending_json_;
   bool json_is_new_ = true;
   ProgressCsv csv_;
-  std::string errors_;  // what error.txt holds
+  std::string errors_ = {};  // what error.txt holds
 };
 
 }  // namespace cadre::tune

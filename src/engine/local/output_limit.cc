@@ -1,0 +1,141 @@
+#include "engine/local/output_limit.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+
+namespace cadre::engine::local {
+namespace {
+
+constexpr std::chrono::milliseconds interval{250};
+constexpr int most_rounds = 4;
+
+// The first line of a file that was cut. Of one length, so that the number can come last of all.
+constexpr std::size_t header_bytes = 80;
+constexpr const char* header_format = "[cadre: %llu bytes of older output were dropped here]";
+
+std::string header(std::uint64_t dropped) {
+  return fmt::format("{:<{}}\n", fmt::format("[cadre: {} bytes of older output were dropped here]", dropped),
+                     header_bytes - 1);
+}
+
+std::string read_at(int fd, std::uint64_t offset, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = ::pread(fd, text.data() + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  text.resize(done);
+  return text;
+}
+
+bool write_at(int fd, std::uint64_t offset, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t put = ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(offset));
+    if (put <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(put));
+    offset += static_cast<std::uint64_t>(put);
+  }
+  return true;
+}
+
+bool is_too_large(const struct stat& file) {
+  return S_ISREG(file.st_mode) && static_cast<std::uint64_t>(file.st_size) > max_output_bytes;
+}
+
+// What was dropped before, without the line that said so.
+std::uint64_t dropped_bytes(int fd) {
+  unsigned long long dropped = 0;
+  const bool cut = std::sscanf(read_at(fd, 0, header_bytes).c_str(), header_format, &dropped) == 1;
+  return cut ? dropped - header_bytes : 0;
+}
+
+// Over the oldest part of the same file, and not into a new one: the writers hold this one.
+void cut(int fd, std::uint64_t size) {
+  const std::uint64_t dropped_before = dropped_bytes(fd);
+  std::string newest = read_at(fd, size - kept_output_bytes, kept_output_bytes);
+  newest.erase(0, newest.find('\n') + 1);
+  std::uint64_t left = header_bytes;
+  bool written = true;
+  // Again for what is appended meanwhile: the last words of a writer matter most. One that does not rest loses some.
+  for (int round = 0; round < most_rounds && written && !newest.empty(); ++round) {
+    written = write_at(fd, left, newest);
+    left += newest.size();
+    newest = read_at(fd, size, kept_output_bytes);
+    size += newest.size();
+  }
+  struct stat file{};
+  written = written && ::fstat(fd, &file) == 0 &&
+            write_at(fd, 0, header(dropped_before + static_cast<std::uint64_t>(file.st_size) + header_bytes - left));
+  // A file system that needs space even for this is full, and this is why.
+  if (::ftruncate(fd, written ? static_cast<off_t>(left) : 0) != 0) return;
+}
+
+}  // namespace
+
+void limit_output(const std::filesystem::path& path) {
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) != 0 || !is_too_large(file)) return;
+  const base::FileDescriptor fd(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (fd && ::fstat(fd.get(), &file) == 0 && is_too_large(file)) {
+    cut(fd.get(), static_cast<std::uint64_t>(file.st_size));
+  }
+}
+
+OutputLimit::~OutputLimit() {
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void OutputLimit::watch(std::uint64_t worker, std::filesystem::path directory) {
+  {
+    const std::lock_guard lock(mutex_);
+    running_[worker] = std::move(directory);
+  }
+  wake_.notify_one();
+}
+
+void OutputLimit::worker_ended(std::uint64_t worker) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto entry = running_.extract(worker)) ended_.push_back(std::move(entry.mapped()));
+  }
+  wake_.notify_one();
+}
+
+void OutputLimit::run() {
+  std::unique_lock lock(mutex_);
+  for (bool last = false; !last;) {
+    wake_.wait(lock, [this] { return quit_ || !running_.empty() || !ended_.empty(); });
+    wake_.wait_for(lock, interval, [this] { return quit_; });
+    last = quit_;
+    const std::vector<std::filesystem::path> directories = take_directories();
+    lock.unlock();
+    for (const auto& directory : directories) {
+      for (const char* name : {"stdout", "stderr"}) limit_output(directory / name);
+    }
+    lock.lock();
+  }
+}
+
+std::vector<std::filesystem::path> OutputLimit::take_directories() {
+  std::vector<std::filesystem::path> directories = std::exchange(ended_, {});
+  for (const auto& [worker, directory] : running_) directories.push_back(directory);
+  return directories;
+}
+
+}  // namespace cadre::engine::local

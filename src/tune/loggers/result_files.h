@@ -1,0 +1,55 @@
+// All result files of an experiment. They follow from what happened: the controller feeds them the core's actions, and
+// after an interruption they are either found to be what they were at the last snapshot, or written anew.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "tune/events.h"
+#include "tune/experiment.h"
+#include "tune/loggers/pbt_log.h"
+#include "tune/loggers/trial_files.h"
+
+namespace cadre::tune {
+
+class ResultFiles {
+ public:
+  ResultFiles(std::filesystem::path directory, const Experiment& experiment)
+      : directory_(std::move(directory)), experiment_(experiment), pbt_log_(directory_) {}
+
+  // Takes an action that the experiment has just asked for; most are none of the files' business. After a StorageError
+  // it can be called again with the same action.
+  void log(const Action& action);
+  // Writes what was logged. After a StorageError it can be called again, and nothing is written twice.
+  void flush();
+
+  // What the files hold when nothing is left to be flushed.
+  struct Stamp {
+    std::map<TrialIndex, TrialFiles::Stamp> trials = {};
+    base::AppendFile::Stamp pbt_global = {};
+
+    static void fields(auto& archive, auto& stamp) {
+      archive("trials", stamp.trials);
+      archive("pbt_global", stamp.pbt_global);
+    }
+  };
+  Stamp stamp() const;
+  // Goes on with the files as they were, cutting off what came later. False when one of them is not what it was; only
+  // begin_anew() helps then.
+  bool resume(const Stamp& stamp);
+  // Forgets everything: what is logged from now on, from the experiment's first event on, replaces the files.
+  void begin_anew();
+
+ private:
+  std::filesystem::path directory_of(TrialIndex trial) const;
+  TrialFiles& files_of(TrialIndex trial);
+
+  std::filesystem::path directory_;
+  const Experiment& experiment_;
+  std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
+  std::map<TrialIndex, TrialFiles::Stamp> ended_;            // of the others
+  PbtLog pbt_log_;
+};
+
+}  // namespace cadre::tune
