@@ -3,6 +3,8 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 TORCH_INDEX_URL ?=
 DEMO_FLAGS ?=
+KILLS ?= 10000
+SOAK_FLAGS ?=
 export TORCH_INDEX_URL
 
 build_dir := build/$(PRESET)
@@ -11,11 +13,12 @@ cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -n
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test format lint clean
+.PHONY: help setup build demo test soak format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
 	@echo 'make test      set up, build everything and run all tests'
+	@echo 'make soak      kill experiments KILLS times at random, then let every single call fail (half an hour)'
 	@echo 'make build     set up and build everything'
 	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
 	@echo 'make format    format all C++ files'
@@ -44,6 +47,12 @@ demo: $(build_dir)/build.ninja
 
 test: build
 	@ctest --preset $(PRESET) -j $(JOBS)
+
+# With sanitizers, which do not go together with preloaded libraries, no calls fail.
+soak: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak $(if $(setup_groups),,cadre_faults_tests)
+	@$(build_dir)/bin/cadre_soak --kills $(KILLS) $(SOAK_FLAGS)
+	$(if $(setup_groups),,@CADRE_FAULTS_STRIDE=1 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
 
 format:
 	@tools/setup.sh lint

@@ -168,7 +168,10 @@ std::size_t Loop::Implementation::write_now(Connection& connection, std::span<co
     const ssize_t sent = ::send(connection.socket.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) done += static_cast<std::size_t>(sent);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (sent < 0 && errno != EINTR) return bytes.size();  // the worker is gone; reading finds out
+    if (sent < 0 && errno != EINTR) {
+      ::shutdown(connection.socket.get(), SHUT_RDWR);  // it can be told nothing any more; reading finds out
+      return bytes.size();
+    }
   }
   return done;
 }

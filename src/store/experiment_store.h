@@ -136,6 +136,8 @@ class ExperimentStore {
 
   // Ends the transaction, if there is one.
   void commit();
+  // Gives it up, as an exception of these functions does.
+  void roll_back();
   // Makes everything that was committed survive a loss of power; waits for the disk. After an exception it is still
   // due.
   void sync();
@@ -147,7 +149,6 @@ class ExperimentStore {
  private:
   explicit ExperimentStore(std::unique_ptr<Database> database);
   void begin();
-  void roll_back();
   template <typename Write>
   auto in_transaction(const Write& write);
   void prepare();

@@ -117,7 +117,7 @@ void Controller::take_turns() {
   if (experiment_.interrupted()) {
     take_snapshot();
   } else {
-    store_.finish();
+    patiently([&] { store_.finish(); });
   }
   sync();
 }
@@ -186,6 +186,9 @@ void Controller::take_turn(std::vector<Event> events) {
   for (const Action& action : actions) patiently([&] { files_.log(action); });
   patiently([&] { files_.flush(); });
   for (const Action& action : actions) perform(action);
+  for (const Step& step : turn) {
+    if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) discard_half_checkpoints(*ended);
+  }
   if (events_since_snapshot_ >= kEventsPerSnapshot + experiment_.trials().size()) patiently([&] { take_snapshot(); });
 }
 
@@ -214,18 +217,23 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
 }
 
 void Controller::sync() {
-  store_.sync();
+  patiently([&] { store_.sync(); });
   for (auto& [id, directory] : std::exchange(to_delete_, {})) file_worker_.remove(id, std::move(directory));
 }
 
 // ---- Into the transaction
 
 void Controller::write(const std::vector<Step>& turn) {
-  for (const Step& step : turn) {
-    last_event_ = record(store_, step.event, step.time, step.repeated);
-    for (const Action& action : step.actions) prepare(action, last_event_);
+  try {
+    for (const Step& step : turn) {
+      last_event_ = record(store_, step.event, step.time, step.repeated);
+      for (const Action& action : step.actions) prepare(action, last_event_);
+    }
+    store_.commit();
+  } catch (...) {
+    store_.roll_back();  // it may have been a directory that could not be renamed
+    throw;
   }
-  store_.commit();
   events_since_snapshot_ += turn.size();
 }
 
@@ -311,6 +319,16 @@ void Controller::launch(const Launch& launch) {
                  .directory = directory,
                  .cpus = setting_.trainable.resources.cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes});
+}
+
+// What a worker was about to report when it died. One that ended by itself has seen to that.
+void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
+  if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
+  const fs::path directory = setting_.directory / experiment_.trials().at(ended.trial).directory;
+  const std::string prefix = fmt::format("{}{}_", kReportingPrefix, ended.attempt);
+  for (const std::string& name : base::list_directory(directory)) {
+    if (name.starts_with(prefix)) file_worker_.remove(directory / name);
+  }
 }
 
 // ---- After an interruption

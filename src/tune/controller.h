@@ -75,6 +75,7 @@ class Controller {
   // Into the world.
   void perform(const Action& action);
   void launch(const Launch& launch);
+  void discard_half_checkpoints(const WorkerEnded& ended);
 
   void take_snapshot();
 

@@ -795,6 +795,15 @@ TEST(Tuner, ADirectoryThatIsNoExperimentIsLeftAlone) {
   EXPECT_EQ(content_of(storage / "plain/thesis.tex"), "chapter 1");
 }
 
+TEST(Tuner, AnExperimentThatWasKilledBeforeItHadAStoreBeginsAnew) {
+  const TemporaryDirectory storage;
+  fs::create_directory(storage / "plain");
+  for (const char* name : {".lock", "experiment.db.new", "experiment.db.new-wal"})
+    std::ofstream(storage / "plain" / name) << "half";
+  EXPECT_FALSE(tune::Tuner::can_restore(storage / "plain"));
+  EXPECT_EQ(tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit().num_terminated(), 1u);
+}
+
 TEST(Tuner, RestoringNeedsTheExperimentItsTrainableAndItsOptions) {
   const TemporaryDirectory storage;
   tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 2)).fit();

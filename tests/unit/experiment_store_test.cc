@@ -160,6 +160,16 @@ TEST(ExperimentStore, AStoreIsNeverMadeOverAnother) {
   EXPECT_THROW(ExperimentStore::create(directory.path(), {}), StorageError);
 }
 
+TEST(ExperimentStore, AKilledCreationIsNoStoreAndIsNotInTheWay) {
+  const TemporaryDirectory directory;
+  for (const char* end : {"", "-wal", "-shm"})
+    base::replace_file(directory / (std::string("experiment.db.new") + end), "half");
+  EXPECT_THROW(ExperimentStore::open(directory.path()), NotFound);
+  ExperimentStore::create(directory.path(), {.name = "whole"});
+  EXPECT_EQ(ExperimentStore::open(directory.path()).info().name, "whole");
+  EXPECT_THAT(base::list_directory(directory.path()), ElementsAre("experiment.db"));
+}
+
 TEST(ExperimentStore, ANewerFormatIsRefused) {
   const TemporaryDirectory directory;
   ExperimentStore::create(directory.path(), {});

@@ -91,6 +91,7 @@ class ForkServerMain {
 
   void become_server();
   void preload();
+  [[noreturn]] void give_up(const std::string& reason);
   void block_signals();
   void end_with_controller(int signal);
   void turn();
@@ -158,9 +159,13 @@ void ForkServerMain::preload() {
   std::fflush(nullptr);  // or each worker would write it again
   std::cout.flush();
   prepare_for_workers();
-  if (failure.empty()) return;
+  if (!failure.empty()) give_up(failure);
+}
+
+// Instead of running.
+void ForkServerMain::give_up(const std::string& reason) {
   Notice notice{.kind = Notice::Kind::server_failed};
-  set_detail(notice, failure);
+  set_detail(notice, reason);
   notify(notice);
   send_notices();
   ::_exit(1);
@@ -175,6 +180,7 @@ void ForkServerMain::block_signals() {
   ::sigaddset(&taken, SIGCHLD);
   ::sigaddset(&taken, SIGTERM);
   signals_ = base::FileDescriptor(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_) give_up("the fork server cannot hear of its workers' ends: " + base::last_system_error());
   end_with_controller(SIGTERM);
 }
 

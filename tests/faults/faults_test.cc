@@ -1,0 +1,302 @@
+// Each call of a controller, a fork server and its workers fails once, or is the last one that the process makes: the
+// experiment goes on or can be continued, and comes out as if nothing had happened.
+//
+// CADRE_FAULTS_STRIDE=<n> takes every n-th call only (1: all; default 12, and all of the fork server's), and
+// CADRE_FAULTS_FIRST=<n> begins with that one (default: drawn), which repeats a failure.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "store/experiment_store.h"
+#include "support/temporary_directory.h"
+#include "survival/controller_process.h"
+#include "survival/invariants.h"
+
+namespace cadre::survival {
+namespace {
+
+namespace fs = std::filesystem;
+using test_support::content_of;
+using test_support::TemporaryDirectory;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr auto kPatience = std::chrono::seconds(20);
+constexpr Setting kSetting{.population = 3, .steps = 6, .interval = 2};
+
+long number_from_environment(const char* name, long fallback) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? fallback : std::atol(text);
+}
+
+void expect_no_faults(const std::vector<std::string>& faults, const std::string& context) {
+  for (const std::string& fault : faults) ADD_FAILURE() << context << ": " << fault;
+}
+
+Ended run_to_end(const ControllerOptions& options) {
+  ControllerProcess controller(options);
+  const auto ended = controller.wait(kPatience);
+  return ended.value_or(Ended{.code = Ended::other_error, .message = "it hangs"});
+}
+
+// How the experiment comes out when nothing happens to it.
+const Outcome& undisturbed() {
+  static const Outcome outcome = [] {
+    const TemporaryDirectory storage;
+    const Ended ended = run_to_end({.experiment = storage / "undisturbed", .setting = kSetting, .environment = {}});
+    EXPECT_EQ(ended.code, Ended::finished) << ended.message;
+    return outcome_of(storage / "undisturbed");
+  }();
+  return outcome;
+}
+
+// How many reports have been acknowledged.
+std::size_t witnesses_in(const fs::path& experiment) {
+  std::size_t count = 0;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(experiment, none))
+    if (entry.is_directory()) count += read_witnesses(entry.path()).size();
+  return count;
+}
+
+// Until something is so; false when the controller ends before.
+bool wait_until(const ControllerProcess& controller, const std::function<bool()>& is_so) {
+  for (const auto end = std::chrono::steady_clock::now() + kPatience; std::chrono::steady_clock::now() < end;) {
+    if (is_so()) return true;
+    if (controller.has_ended()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+// What is to happen to one call of a process; see fail_call.cc.
+struct Failure {
+  std::string role;
+  std::string how;
+  long call = 1;
+  std::string only = {};
+  fs::path report = {};
+};
+
+std::vector<std::string> environment_of(const Failure& failure) {
+  std::vector<std::string> environment{
+      "LD_PRELOAD=" CADRE_FAIL_CALL_LIBRARY, "CADRE_FAIL_ROLE=" + failure.role, "CADRE_FAIL_HOW=" + failure.how,
+      "CADRE_FAIL_CALL=" + std::to_string(failure.call), "CADRE_FAIL_REPORT=" + failure.report.string()};
+  if (!failure.only.empty()) environment.push_back("CADRE_FAIL_ONLY=" + failure.only);
+  return environment;
+}
+
+// ---- Every call
+
+struct Case {
+  std::string role;
+  std::string how;
+  bool restores = false;  // the call is one of a controller that continues an experiment
+};
+
+class EveryCall : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (GetParam().restores) interrupt_in_the_middle();
+  }
+
+  // False when the experiment needs fewer calls.
+  bool fail_one(long call);
+  void judge(const Ended& ended, bool trials_ran, const std::string& context) const;
+  void interrupt_in_the_middle();
+
+  TemporaryDirectory storage_;
+  const fs::path experiment_ = storage_ / "experiment";
+  const fs::path interrupted_ = storage_ / "interrupted";
+  const fs::path report_ = storage_ / "report";
+};
+
+void EveryCall::interrupt_in_the_middle() {
+  ControllerProcess controller({.experiment = interrupted_, .setting = kSetting, .environment = {}});
+  ASSERT_TRUE(wait_until(controller, [&] { return fs::exists(interrupted_ / "pbt_global.txt"); }));
+  controller.kill(SIGKILL);
+  ASSERT_TRUE(controller.wait(kPatience));
+  expect_no_faults(still_running(kPatience), "after the first interruption");
+}
+
+bool EveryCall::fail_one(long call) {
+  const auto& [role, how, restores] = GetParam();
+  fs::remove_all(experiment_);
+  fs::remove(report_);
+  if (restores) fs::copy(interrupted_, experiment_, fs::copy_options::recursive);
+  const std::size_t before = witnesses_in(experiment_);
+  const Ended ended = run_to_end(
+      {.experiment = experiment_, .setting = kSetting, .environment = environment_of({role, how, call, {}, report_})});
+  const std::string what = content_of(report_);
+  const std::string context = "CADRE_FAULTS_FIRST=" + std::to_string(call) + ", " + what;
+  judge(ended, witnesses_in(experiment_) > before, context);
+  expect_no_faults(still_running(kPatience), context);
+  if (ended.code != Ended::finished || what.starts_with("unlink")) {
+    const Ended restored = run_to_end({.experiment = experiment_, .setting = kSetting, .environment = {}});
+    EXPECT_EQ(restored.code, Ended::finished) << context << "then: " << restored.message;
+  }
+  expect_no_faults(faults_of(experiment_, kSetting, {.finished = true, .outcome = undisturbed()}), context);
+  return !what.empty();
+}
+
+void EveryCall::judge(const Ended& ended, bool trials_ran, const std::string& context) const {
+  const auto& [role, how, restores] = GetParam();
+  if (ended.code == Ended::finished) return;
+  const bool killed = how.starts_with("kill");
+  if (killed && role == "controller" && ended.code == -SIGKILL) return;
+  EXPECT_NE(role, "worker") << context << "a worker's trouble is its trial's only: " << ended.message;
+  // SQLite does not say why its shared memory cannot grow: that may be a full disk, whatever it is here.
+  EXPECT_TRUE(ended.code == Ended::engine_error ||
+              (!killed && (ended.code == Ended::storage_error || ended.code == Ended::out_of_space)))
+      << context << "code " << ended.code << ": " << ended.message;
+  if (!trials_ran) return;  // whoever begins or continues an experiment knows what to do again
+  EXPECT_THAT(ended.message, HasSubstr("Continue it with Tuner::restore")) << context;
+  EXPECT_NE(how, "ENOSPC") << context << "a full disk is waited for: " << ended.message;
+}
+
+TEST_P(EveryCall, FailsAndNothingIsLost) {
+  const long default_stride = GetParam().role == "server" ? 1 : 12;  // it makes few calls
+  const long stride = number_from_environment("CADRE_FAULTS_STRIDE", default_stride);
+  const long drawn = 1 + static_cast<long>(std::random_device()() % static_cast<unsigned long>(stride));
+  const long first = number_from_environment("CADRE_FAULTS_FIRST", drawn);
+  long calls = 0;
+  for (long call = first; fail_one(call) && !HasFatalFailure(); call += stride) ++calls;
+  RecordProperty("calls", static_cast<int>(calls));
+  std::printf("%ld calls, every %ld-th, from %ld\n", calls, stride, first);
+  EXPECT_GT(calls, 0);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char* role : {"controller", "server", "worker"})
+    for (const char* how : {"ENOSPC", "EIO", "kill_before", "kill_half", "kill_after"})
+      for (const bool restores : {false, true}) {
+        // The server writes no files.
+        const bool writes = std::string(how) == "kill_half" || std::string(how) == "ENOSPC";
+        if (writes && std::string(role) == "server") continue;
+        all.push_back({role, how, restores});
+      }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryCall, ::testing::ValuesIn(cases()), [](const auto& one) {
+  return one.param.role + "_" + one.param.how + (one.param.restores ? "_restores" : "_begins");
+});
+
+// ---- Calls that once were taken badly
+
+class OneCall : public ::testing::Test {
+ protected:
+  // Of a whole experiment that comes out well all the same.
+  void fail(Failure failure) {
+    failure.report = storage_ / "report";
+    const Ended ended =
+        run_to_end({.experiment = experiment_, .setting = kSetting, .environment = environment_of(failure)});
+    EXPECT_NE(content_of(failure.report), "") << "there is no such call";
+    EXPECT_EQ(ended.code, Ended::finished) << ended.message;
+    expect_no_faults(faults_of(experiment_, kSetting, {.finished = true, .outcome = undisturbed()}), "at the end");
+  }
+
+  TemporaryDirectory storage_;
+  const fs::path experiment_ = storage_ / "experiment";
+};
+
+TEST_F(OneCall, AResultIsRecordedOnceWhenItsCheckpointCannotBeRenamedOnAFullDisk) {
+  fail({.role = "controller", .how = "ENOSPC", .call = 5, .only = "/checkpoint_"});
+}
+
+TEST_F(OneCall, ASyncOfAFullDiskIsWaitedFor) {
+  fail({.role = "controller", .how = "ENOSPC", .call = 4, .only = "fdatasync"});
+}
+
+TEST_F(OneCall, AnAnswerThatCannotBeSentFailsItsWorkerAndHangsNobody) {
+  fail({.role = "controller", .how = "EIO", .call = 9, .only = "send "});
+}
+
+TEST_F(OneCall, WhatAKilledWorkerHasHalfWrittenIsDeletedWhileTheExperimentGoesOn) {
+  fail({.role = "worker", .how = "kill_before", .call = 3, .only = "/.metadata.json"});
+  for (const auto& entry : fs::recursive_directory_iterator(experiment_))
+    EXPECT_THAT(entry.path().filename().string(), ::testing::Not(::testing::StartsWith(".reporting_")));
+}
+
+TEST_F(OneCall, AForkServerThatCannotHearOfItsWorkersSaysSoInsteadOfHanging) {
+  const Ended ended = run_to_end({.experiment = experiment_,
+                                  .setting = kSetting,
+                                  .environment = environment_of({.role = "server", .how = "EIO", .only = "signalfd"})});
+  EXPECT_EQ(ended.code, Ended::engine_error);
+  EXPECT_THAT(ended.message, HasSubstr("the fork server cannot hear of its workers' ends: Input/output error"));
+}
+
+// ---- A disk that is full for some time
+
+class FullDisk : public ::testing::Test {
+ protected:
+  FullDisk() {
+    setting_.steps = 40;
+    setting_.verbose = true;
+  }
+
+  ControllerProcess start() {
+    return ControllerProcess({.experiment = experiment_,
+                              .setting = setting_,
+                              .environment = {"LD_PRELOAD=" CADRE_FAIL_CALL_LIBRARY, "CADRE_FAIL_ROLE=controller",
+                                              "CADRE_FULL_WHILE=" + full_.string()}});
+  }
+  // Fills the disk in the middle of the experiment, and waits until it has noticed.
+  void fill(const ControllerProcess& controller) {
+    ASSERT_TRUE(wait_until(controller, [&] { return witnesses_in(experiment_) > 0; }));
+    std::ofstream(full_) << "full";
+    ASSERT_TRUE(wait_until(controller, [&] { return said().find("The disk is full") != std::string::npos; })) << said();
+  }
+  std::string said() const { return content_of(experiment_.string() + ".said"); }
+
+  TemporaryDirectory storage_;
+  const fs::path experiment_ = storage_ / "experiment";
+  const fs::path full_ = storage_ / "full";
+  Setting setting_ = kSetting;
+};
+
+TEST_F(FullDisk, TheExperimentSaysSoWaitsAndGoesOn) {
+  ControllerProcess controller = start();
+  fill(controller);
+  EXPECT_FALSE(controller.wait(std::chrono::milliseconds(100)));
+  fs::remove(full_);
+  const auto ended = controller.wait(kPatience);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->code, Ended::finished) << ended->message;
+  EXPECT_THAT(ended->message, HasSubstr("There is space again"));
+  expect_no_faults(faults_of(experiment_, setting_, {.finished = true, .outcome = {}}), "at the end");
+}
+
+TEST_F(FullDisk, CtrlCEndsTheWaitingAndARestoreContinues) {
+  ControllerProcess controller = start();
+  fill(controller);
+  controller.kill(SIGINT);
+  const auto ended = controller.wait(kPatience);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->code, Ended::out_of_space);
+  EXPECT_THAT(ended->message, HasSubstr("Continue it with Tuner::restore from " + experiment_.string()));
+  expect_no_faults(still_running(kPatience), "after Ctrl-C");
+  expect_no_faults(faults_of(experiment_, setting_, {.outcome = {}}), "after Ctrl-C");
+  fs::remove(full_);
+  EXPECT_EQ(run_to_end({.experiment = experiment_, .setting = setting_, .environment = {}}).code, Ended::finished);
+  expect_no_faults(faults_of(experiment_, setting_, {.finished = true, .outcome = {}}), "at the end");
+}
+
+}  // namespace
+}  // namespace cadre::survival
+
+int main(int argc, char** argv) {
+  cadre::survival::run_if_controller(argc, argv);
+  cadre::survival::adopt_orphans();
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

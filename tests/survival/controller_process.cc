@@ -1,0 +1,200 @@
+#include "survival/controller_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+#include "base/file.h"
+
+namespace cadre::survival {
+namespace fs = std::filesystem;
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kOption = "--controller";
+
+// The setting as arguments, and back.
+std::vector<std::string> to_arguments(const ControllerOptions& options) {
+  const Setting& setting = options.setting;
+  std::vector<std::string> arguments{"controller", kOption, options.experiment.string()};
+  for (const std::int64_t number :
+       {std::int64_t{options.slots}, std::int64_t{setting.synch}, setting.population, setting.steps, setting.interval,
+        setting.checkpoint_interval, std::int64_t{setting.copied}, setting.num_to_keep, setting.max_failures,
+        std::int64_t{setting.verbose}})
+    arguments.push_back(std::to_string(number));
+  return arguments;
+}
+
+ControllerOptions from_arguments(char** argv) {
+  const auto number = [&](int index) { return std::atoll(argv[index]); };
+  return {.experiment = argv[2],
+          .setting = {.synch = number(4) != 0,
+                      .population = number(5),
+                      .steps = number(6),
+                      .interval = number(7),
+                      .checkpoint_interval = number(8),
+                      .copied = number(9) != 0,
+                      .num_to_keep = number(10),
+                      .max_failures = number(11),
+                      .verbose = number(12) != 0},
+          .slots = static_cast<int>(number(3))};
+}
+
+void run(const ControllerOptions& options) {
+  tune::Tuner tuner = tune::Tuner::can_restore(options.experiment)
+                          ? tune::Tuner::restore(options.experiment)
+                          : tune::Tuner(tune::trainable<survivor>(), options_of(options.setting, options.experiment));
+  tuner.fit();
+}
+
+int code_of(const Error& error) {
+  if (dynamic_cast<const EngineError*>(&error) != nullptr) return Ended::engine_error;
+  if (dynamic_cast<const OutOfSpace*>(&error) != nullptr) return Ended::out_of_space;
+  if (dynamic_cast<const StorageError*>(&error) != nullptr) return Ended::storage_error;
+  if (dynamic_cast<const Interrupted*>(&error) != nullptr) return Ended::interrupted;
+  return Ended::other_error;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> found;
+  for (std::string& text : texts) found.push_back(text.data());
+  found.push_back(nullptr);
+  return found;
+}
+
+// The fields of /proc/<process>/stat that count here: the name and the parent.
+struct Status {
+  std::string name;
+  char state = 0;
+  pid_t parent = 0;
+};
+
+std::optional<Status> status_of(const fs::path& entry) {
+  std::ifstream file(entry / "stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t begin = text.find('(');
+  const std::size_t end = text.rfind(')');  // the name may contain anything
+  if (begin == text.npos || end == text.npos || end + 4 >= text.size()) return std::nullopt;
+  return Status{text.substr(begin + 1, end - begin - 1), text[end + 2], std::atoi(text.c_str() + end + 4)};
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const pid_t process = std::atoi(entry.path().filename().c_str());
+    if (process <= 0) continue;
+    const auto status = status_of(entry.path());
+    if (status && status->parent == parent && status->state != 'Z') children.push_back(process);
+  }
+  return children;
+}
+
+std::string describe(pid_t process) {
+  const auto status = status_of(fs::path("/proc") / std::to_string(process));
+  return fmt::format("process {} ({}, state {})", process, status ? status->name : "?", status ? status->state : '?');
+}
+
+std::string content_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
+ControllerProcess::ControllerProcess(const ControllerOptions& options) : said_(options.experiment.string() + ".said") {
+  std::vector<std::string> arguments = to_arguments(options);
+  std::vector<std::string> environment = options.environment;
+  for (char** entry = ::environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, said_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND,
+                                     0666);
+  ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  const int error = ::posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, pointers(arguments).data(),
+                                  pointers(environment).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::runtime_error(std::string("cannot start a controller: ") + std::strerror(error));
+}
+
+ControllerProcess::~ControllerProcess() {
+  if (process_ < 0) return;
+  kill(SIGKILL);
+  ::waitpid(process_, nullptr, 0);
+}
+
+std::vector<pid_t> ControllerProcess::server() const {
+  return process_ < 0 ? std::vector<pid_t>() : children_of(process_);
+}
+
+std::vector<pid_t> ControllerProcess::workers() const {
+  const std::vector<pid_t> parent = server();
+  return parent.empty() ? parent : children_of(parent.front());
+}
+
+bool ControllerProcess::has_ended() const {
+  siginfo_t ended{};
+  return ::waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0;
+}
+
+std::optional<Ended> ControllerProcess::wait(std::chrono::nanoseconds timeout) {
+  const base::FileDescriptor end(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
+  pollfd ready{end.get(), POLLIN, 0};
+  const timespec span{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
+  if (::ppoll(&ready, 1, &span, nullptr) != 1) return std::nullopt;
+  int status = 0;
+  ::waitpid(std::exchange(process_, -1), &status, 0);
+  return Ended{WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), content_of(said_)};
+}
+
+void ControllerProcess::kill(int signal) const { ::kill(process_, signal); }
+
+void run_if_controller(int argc, char** argv) {
+  if (argc < 2 || std::strcmp(argv[1], kOption) != 0) return;
+  const ControllerOptions options = from_arguments(argv);
+  int code = Ended::finished;
+  try {
+    cadre::init(argc, argv, {.num_cpus = options.slots});
+    run(options);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    code = code_of(error);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "no error of Cadre's: %s\n", error.what());
+    code = Ended::other_error;
+  }
+  std::exit(code);
+}
+
+void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+std::vector<std::string> still_running(std::chrono::nanoseconds patience) {
+  for (const auto deadline = Clock::now() + patience;;) {
+    const pid_t ended = ::waitpid(-1, nullptr, WNOHANG);
+    if (ended < 0) return {};
+    if (ended > 0) continue;
+    if (Clock::now() >= deadline) break;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  std::vector<std::string> left;
+  for (const pid_t process : children_of(::getpid())) left.push_back(describe(process));
+  return left;
+}
+
+}  // namespace cadre::survival

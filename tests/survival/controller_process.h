@@ -1,0 +1,57 @@
+// A controller in a process of its own, to be killed with all that belongs to it: this program, executed again.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "survival/subject.h"
+
+namespace cadre::survival {
+
+// How a controller ended; exit codes of run_controller.
+struct Ended {
+  enum Code : int { finished = 0, engine_error = 10, storage_error, out_of_space, interrupted, other_error };
+  int code = finished;  // or minus the signal
+  std::string message;  // what it said at last
+};
+
+struct ControllerOptions {
+  std::filesystem::path experiment;  // continued when it is there, begun otherwise
+  Setting setting;
+  int slots = 2;                              // trials that may run at a time
+  std::vector<std::string> environment = {};  // "NAME=value", besides this process's
+};
+
+class ControllerProcess {
+ public:
+  explicit ControllerProcess(const ControllerOptions& options);
+  // Kills it.
+  ~ControllerProcess();
+
+  pid_t process() const { return process_; }
+  std::vector<pid_t> server() const;   // none or one
+  std::vector<pid_t> workers() const;  // those of the server
+  bool has_ended() const;              // wait() then says how, at once
+  // How it ended; empty when it runs on after this time.
+  std::optional<Ended> wait(std::chrono::nanoseconds timeout);
+  void kill(int signal) const;
+
+ private:
+  std::filesystem::path said_;  // its standard output and error
+  pid_t process_ = -1;
+};
+
+// For main, before anything else: runs the controller and never returns when this process was started to be one.
+void run_if_controller(int argc, char** argv);
+
+// Makes orphans of controllers children of this process, so that it hears of every process's end.
+void adopt_orphans();
+// Empty when every child of this process, adopted ones included, has ended within this time; the others otherwise.
+std::vector<std::string> still_running(std::chrono::nanoseconds patience);
+
+}  // namespace cadre::survival

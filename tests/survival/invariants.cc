@@ -1,0 +1,263 @@
+#include "survival/invariants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/json.h"
+#include "store/experiment_lock.h"
+#include "store/experiment_store.h"
+#include "support/temporary_directory.h"
+
+namespace cadre::survival {
+namespace fs = std::filesystem;
+namespace {
+
+using test_support::content_of;
+using test_support::TemporaryDirectory;
+
+// Everything that the store of an experiment holds.
+struct Record {
+  struct Exploit {
+    std::int64_t sequence = 0;
+    std::int64_t target = 0;
+    std::string checkpoint;
+  };
+  std::vector<store::ResultRow> results;
+  std::vector<Exploit> exploits;
+  std::vector<store::TrialRow> trials;
+  std::vector<store::CheckpointRow> checkpoints;
+};
+
+Record read_record(const fs::path& experiment) {
+  const TemporaryDirectory copy;
+  for (const char* name : {"experiment.db", "experiment.db-wal"})
+    if (fs::exists(experiment / name)) fs::copy_file(experiment / name, copy / name);
+  const auto store = store::ExperimentStore::open(copy.path());
+  Record record{.results = {}, .exploits = {}, .trials = store.trials(), .checkpoints = store.checkpoints()};
+  store.visit({.result = [&](const store::ResultRow& row) { record.results.push_back(row); },
+               .event = [](const store::EventRow&) {},
+               .decision =
+                   [&](const store::DecisionRow& row) {
+                     if (row.kind != "exploit") return;
+                     const Config data(base::parse_json(row.data, "an exploit").dict());
+                     record.exploits.push_back({row.cause, row.trial, data.get<std::string>("checkpoint")});
+                   }});
+  return record;
+}
+
+std::vector<std::string> lines_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string read_text(const fs::path& path) { return content_of(path); }
+
+class Inspection {
+ public:
+  Inspection(const fs::path& experiment, const Setting& setting, const Expectation& expectation)
+      : experiment_(experiment), setting_(setting), expectation_(expectation), record_(read_record(experiment)) {}
+
+  std::vector<std::string> run() {
+    check_witnesses();
+    check_lineages();
+    check_listed_checkpoints();
+    if (!expectation_.finished) return std::move(faults_);
+    check_trials();
+    if (!expectation_.leftovers) check_directories();
+    check_result_files();
+    check_exploits();
+    check_outcome();
+    check_lock();
+    return std::move(faults_);
+  }
+
+ private:
+  template <typename... Values>
+  void fault(fmt::format_string<Values...> text, Values&&... values) {
+    faults_.push_back(fmt::format(text, std::forward<Values>(values)...));
+  }
+
+  void check_witnesses();
+  void check_lineages();
+  void check_listed_checkpoints();
+  void check_trials();
+  void check_directories();
+  void check_result_files();
+  void check_exploits();
+  void check_outcome();
+  void check_lock();
+  std::vector<const store::ResultRow*> shown_results(std::int64_t trial) const;
+
+  const fs::path& experiment_;
+  const Setting& setting_;
+  const Expectation& expectation_;
+  Record record_;
+  std::vector<std::string> faults_;
+};
+
+// What was acknowledged is in the store, and nothing is there twice.
+void Inspection::check_witnesses() {
+  std::map<std::int64_t, std::map<Witness, int>> stored;
+  for (const store::ResultRow& row : record_.results)
+    if (++stored[row.trial][{row.attempt, row.step}] > 1)
+      fault("trial {} has the result of attempt {}, step {} twice", row.trial, row.attempt, row.step);
+  for (const store::TrialRow& trial : record_.trials)
+    for (const Witness& witness : read_witnesses(experiment_ / trial.directory))
+      if (!stored[trial.trial].contains(witness))
+        fault("trial {}: the acknowledged report of attempt {}, step {} is lost", trial.trial, witness.attempt,
+              witness.step);
+}
+
+// Each step of a lineage counts once, and comes after the one before; the others are marked as repeated.
+void Inspection::check_lineages() {
+  std::map<std::int64_t, std::int64_t> steps;       // by trial
+  std::map<std::int64_t, std::int64_t> made;        // checkpoints by trial
+  std::map<std::string, std::int64_t> checkpoints;  // steps of all that ever were
+  std::map<std::int64_t, std::string> directories;  // of trials
+  for (const store::TrialRow& trial : record_.trials) directories[trial.trial] = trial.directory;
+  auto exploit = record_.exploits.begin();
+  const auto follow_exploits_before = [&](std::int64_t sequence) {
+    for (; exploit != record_.exploits.end() && exploit->sequence < sequence; ++exploit) {
+      const auto from = checkpoints.find(exploit->checkpoint);
+      if (from == checkpoints.end()) return fault("an exploit continues from {}, which never was", exploit->checkpoint);
+      steps[exploit->target] = from->second;
+    }
+  };
+  for (const store::ResultRow& row : record_.results) {
+    follow_exploits_before(row.sequence);
+    if (!row.checkpoint.empty())
+      checkpoints[fmt::format("{}/checkpoint_{:06d}", directories[row.trial], made[row.trial]++)] = row.step;
+    std::int64_t& last = steps[row.trial];
+    if (row.repeated != (row.step <= last) || row.step > last + 1)
+      fault("trial {}: attempt {}, step {} comes after step {} and is {}marked as repeated", row.trial, row.attempt,
+            row.step, last, row.repeated ? "" : "not ");
+    last = std::max(last, row.step);
+  }
+}
+
+void Inspection::check_listed_checkpoints() {
+  for (const store::CheckpointRow& row : record_.checkpoints) {
+    const auto state = read_state(experiment_ / row.directory);
+    if (!state) {
+      fault("the store lists {}, which {}", row.directory,
+            fs::exists(experiment_ / row.directory) ? "cannot be loaded" : "does not exist");
+    } else if (state->step != row.step) {
+      fault("{} is of step {} and holds step {}", row.directory, row.step, state->step);
+    }
+  }
+}
+
+void Inspection::check_trials() {
+  if (std::ssize(record_.trials) != setting_.population)
+    fault("there are {} trials of {}", record_.trials.size(), setting_.population);
+  std::int64_t failures = 0;
+  for (const store::TrialRow& trial : record_.trials) {
+    if (trial.status == "ERROR") {
+      failures += setting_.max_failures + 1;
+      continue;
+    }
+    const auto shown = shown_results(trial.trial);
+    if (trial.status != "TERMINATED" || shown.empty() || shown.back()->step != setting_.steps)
+      fault("trial {} ended as {} after step {} ({})", trial.trial, trial.status,
+            shown.empty() ? 0 : shown.back()->step, trial.error);
+  }
+  if (failures > expectation_.worker_deaths)
+    fault("trials failed for good, although workers were disturbed {} times only: {}", expectation_.worker_deaths,
+          record_.trials.front().error);
+}
+
+// What is on disk is what is listed.
+void Inspection::check_directories() {
+  std::set<std::string> listed;
+  for (const store::CheckpointRow& row : record_.checkpoints) listed.insert(row.directory);
+  for (const store::TrialRow& trial : record_.trials) {
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(experiment_ / trial.directory, none)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("checkpoint_") && !listed.contains(trial.directory + "/" + name))
+        fault("{} is not listed in the store", entry.path().string());
+    }
+  }
+}
+
+std::vector<const store::ResultRow*> Inspection::shown_results(std::int64_t trial) const {
+  std::vector<const store::ResultRow*> shown;
+  for (const store::ResultRow& row : record_.results)
+    if (row.trial == trial && !row.repeated) shown.push_back(&row);
+  return shown;
+}
+
+// result.json and progress.csv have each step of each lineage once, with what was reported.
+void Inspection::check_result_files() {
+  for (const store::TrialRow& trial : record_.trials) {
+    const auto shown = shown_results(trial.trial);
+    const std::vector<std::string> json = lines_of(experiment_ / trial.directory / "result.json");
+    const std::vector<std::string> csv = lines_of(experiment_ / trial.directory / "progress.csv");
+    if (json.size() != shown.size() || csv.size() != shown.size() + (shown.empty() ? 0 : 1)) {
+      fault("trial {}: result.json has {} lines and progress.csv {}, for {} results", trial.trial, json.size(),
+            csv.size(), shown.size());
+      continue;
+    }
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      // A row of result.json begins with the metrics as they are stored, a row of progress.csv with the first of them.
+      const std::string metrics = shown[i]->metrics.substr(0, shown[i]->metrics.size() - 1);
+      const Config reported(base::parse_json(shown[i]->metrics, "a result").dict());
+      std::string score;
+      base::append_python_float(score, reported.get<double>("score"));
+      if (!json[i].starts_with(metrics) || !csv[i + 1].starts_with(score + ","))
+        fault("trial {}: line {} of result.json or progress.csv is not step {}", trial.trial, i + 1, shown[i]->step);
+    }
+  }
+}
+
+void Inspection::check_exploits() {
+  const std::size_t lines = lines_of(experiment_ / "pbt_global.txt").size();
+  if (lines != record_.exploits.size())
+    fault("pbt_global.txt has {} lines for {} exploits", lines, record_.exploits.size());
+}
+
+Outcome to_outcome(const Record& record, const fs::path& experiment) {
+  Outcome outcome{.trials = {}, .pbt_global = read_text(experiment / "pbt_global.txt")};
+  for (const store::TrialRow& trial : record.trials) outcome.trials.push_back({trial.config, 0});
+  for (const store::ResultRow& row : record.results)
+    if (!row.repeated)
+      outcome.trials.at(static_cast<std::size_t>(row.trial)).score =
+          Config(base::parse_json(row.metrics, "a result").dict()).get<double>("score");
+  return outcome;
+}
+
+void Inspection::check_outcome() {
+  if (!expectation_.outcome) return;
+  const Outcome outcome = to_outcome(record_, experiment_);
+  if (outcome.pbt_global != expectation_.outcome->pbt_global)
+    fault("pbt_global.txt is not that of an undisturbed run:\n{}and not\n{}", outcome.pbt_global,
+          expectation_.outcome->pbt_global);
+  if (outcome.trials != expectation_.outcome->trials)
+    fault("configs or last scores are not those of an undisturbed run");
+}
+
+void Inspection::check_lock() {
+  if (const auto holder = store::ExperimentLock::holder(experiment_)) fault("the lock is held by {}", *holder);
+}
+
+}  // namespace
+
+std::vector<std::string> faults_of(const fs::path& experiment, const Setting& setting, const Expectation& expectation) {
+  try {
+    return Inspection(experiment, setting, expectation).run();
+  } catch (const std::exception& error) {
+    return {std::string("the experiment cannot be read: ") + error.what()};
+  }
+}
+
+Outcome outcome_of(const fs::path& experiment) { return to_outcome(read_record(experiment), experiment); }
+
+}  // namespace cadre::survival

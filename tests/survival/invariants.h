@@ -1,0 +1,40 @@
+// What must be true of an experiment of subject.h, however often it was interrupted.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "survival/subject.h"
+
+namespace cadre::survival {
+
+// How an experiment came out: with `synch` the same whatever happened on the way.
+struct Outcome {
+  struct Trial {
+    std::string config;  // JSON
+    double score = 0;
+    bool operator==(const Trial&) const = default;
+  };
+  std::vector<Trial> trials;
+  std::string pbt_global;
+  bool operator==(const Outcome&) const = default;
+};
+
+struct Expectation {
+  bool finished = false;           // the experiment has come to its end
+  bool leftovers = false;          // something could not be deleted: the next restore does it
+  std::int64_t worker_deaths = 0;  // at most; each may have failed a trial once
+  std::optional<Outcome> outcome;  // of the same experiment when nothing disturbs it
+};
+
+// Each fault in a line; none where all is well. The directory may be that of a controller that was killed this moment:
+// a copy of the store is looked at, so that the next controller finds the files as the kill left them.
+std::vector<std::string> faults_of(const std::filesystem::path& experiment, const Setting& setting,
+                                   const Expectation& expectation);
+
+Outcome outcome_of(const std::filesystem::path& experiment);
+
+}  // namespace cadre::survival

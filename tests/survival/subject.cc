@@ -1,0 +1,110 @@
+#include "survival/subject.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <stdexcept>
+
+#include "base/file.h"
+#include "tune/session.h"
+
+namespace cadre::survival {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kStateFile = "state";
+constexpr const char* kWitnessFile = "witness";
+
+// Several writes, so that there is such a thing as a half-written checkpoint.
+void write_state(const fs::path& directory, const State& state) {
+  std::ofstream file(directory / kStateFile);
+  file << fmt::format("{} {}\n", state.step, state.score) << std::flush;
+  file << fmt::format("{}\n", state.step) << std::flush;
+  if (!file) throw std::runtime_error("cannot write " + (directory / kStateFile).string());
+}
+
+// There as soon as this returns, whoever is killed afterwards; and past the C library, where a test may let calls fail.
+void bear_witness(const fs::path& trial, std::int64_t attempt, std::int64_t step) {
+  const std::string line = fmt::format("{} {}\n", attempt, step);
+  const fs::path path = trial / kWitnessFile;
+  const long fd = ::syscall(SYS_openat, AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0 || ::syscall(SYS_write, fd, line.data(), line.size()) != static_cast<long>(line.size()))
+    throw std::runtime_error("cannot write " + path.string() + ": " + base::last_system_error());
+  ::syscall(SYS_close, fd);
+}
+
+void report(const State& state, const Config& config) {
+  const Metrics metrics{{"score", state.score}, {"lr", config.get<double>("lr")}};
+  if (state.step % config.get<std::int64_t>("checkpoint_interval") != 0) return tune::report(metrics);
+  if (!config.get<bool>("copied"))
+    return tune::report(metrics, [&](const fs::path& directory) { write_state(directory, state); });
+  const fs::path own = tune::get_context().get_trial_dir() / "own";
+  fs::create_directories(own);
+  write_state(own, state);
+  tune::report(metrics, Checkpoint::from_directory(own));
+}
+
+}  // namespace
+
+std::string Setting::text() const {
+  return fmt::format(
+      "synch {}, population {}, steps {}, interval {}, checkpoint_interval {}, copied {}, num_to_keep {}, "
+      "max_failures {}",
+      synch, population, steps, interval, checkpoint_interval, copied, num_to_keep, max_failures);
+}
+
+tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment) {
+  const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
+                                          .metric = "score",
+                                          .perturbation_interval = static_cast<double>(setting.interval),
+                                          .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}},
+                                          .quantile_fraction = 0.4,
+                                          .synch = setting.synch};
+  return {.param_space = {{"lr", tune::uniform(0.01, 1)},
+                          {"checkpoint_interval", setting.checkpoint_interval},
+                          {"copied", setting.copied}},
+          .tune_config = {.num_samples = setting.population, .scheduler = pbt, .seed = 7},
+          .run_config = {.name = experiment.filename(),
+                         .storage_path = experiment.parent_path(),
+                         .stop = {{"training_iteration", static_cast<double>(setting.steps)}},
+                         .checkpoint_config = {.num_to_keep = setting.num_to_keep},
+                         .failure_config = {.max_failures = setting.max_failures},
+                         .verbose = setting.verbose}};
+}
+
+void survivor(const Config& config) {
+  State state;
+  if (const auto checkpoint = tune::get_checkpoint()) {
+    const auto found = read_state(checkpoint->path());
+    if (!found) throw std::runtime_error("the checkpoint " + checkpoint->path().string() + " is not whole");
+    state = *found;
+  }
+  const fs::path trial = tune::get_context().get_trial_dir();
+  const std::int64_t attempt = tune::Session::current()->assignment().attempt;
+  for (;;) {
+    ++state.step;
+    state.score += config.get<double>("lr") * (1 - state.score) / 10;
+    report(state, config);
+    bear_witness(trial, attempt, state.step);
+  }
+}
+
+std::optional<State> read_state(const fs::path& checkpoint) {
+  std::ifstream file(checkpoint / kStateFile);
+  State state;
+  std::int64_t again = 0;
+  if (!(file >> state.step >> state.score >> again) || again != state.step) return std::nullopt;
+  return state;
+}
+
+std::vector<Witness> read_witnesses(const fs::path& trial) {
+  std::ifstream file(trial / kWitnessFile);
+  std::vector<Witness> witnesses;
+  for (Witness one; file >> one.attempt >> one.step;) witnesses.push_back(one);
+  return witnesses;
+}
+
+}  // namespace cadre::survival
