@@ -634,6 +634,41 @@ const bool seals_and_stops = register_scenario("seals and stops", [] {
   return 0;
 });
 
+// As if another version of the program had decided.
+std::int64_t change_a_decision(const fs::path& experiment) {
+  store::ExperimentStore store = store::ExperimentStore::open(experiment);
+  std::vector<store::DecisionRow> decisions;
+  std::int64_t changed = 0;
+  store.visit({.result = [](const store::ResultRow&) {},
+               .event = [](const store::EventRow&) {},
+               .decision =
+                   [&](const store::DecisionRow& row) {
+                     decisions.push_back(row);
+                     if (changed == 0 && row.kind == "exploit") changed = row.cause;
+                   }});
+  store.remove_decisions_from(changed);
+  for (store::DecisionRow& row : decisions) {
+    if (row.cause < changed) continue;
+    if (row.cause == changed && row.kind == "exploit") row.data = R"({"donor": 0})";
+    store.add(row);
+  }
+  store.commit();
+  return changed;
+}
+
+TEST(Tuner, ADecisionThatDiffersIsAnErrorThatNamesTheEventOrIsAllowed) {
+  const TemporaryDirectory storage;
+  const fs::path experiment = kill_with_checkpoints(storage.path());
+  const std::int64_t event = change_a_decision(experiment);
+  EXPECT_THAT(message_of<StorageError>([&] { tune::Tuner::restore(experiment).fit(); }),
+              AllOf(HasSubstr("after event " + std::to_string(event) + " the store records \"exploit\""),
+                    HasSubstr("but this program decides \"exploit\""), HasSubstr("allow the divergence")));
+  const tune::ResultGrid results = tune::Tuner::restore(experiment, {.allow_divergence = true}).fit();
+  EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
+  expect_tidy_directories(results);
+  EXPECT_EQ(tune::Tuner::restore(experiment).fit().num_terminated(), 8u) << "the store agrees with itself again";
+}
+
 TEST(Tuner, ACheckpointThatWasNotSealedWhenThePowerWentIsNotTrusted) {
   const TemporaryDirectory storage;
   const fs::path experiment = kill_with_checkpoints(storage.path());
