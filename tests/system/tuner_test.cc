@@ -669,6 +669,50 @@ TEST(Tuner, ADecisionThatDiffersIsAnErrorThatNamesTheEventOrIsAllowed) {
   EXPECT_EQ(tune::Tuner::restore(experiment).fit().num_terminated(), 8u) << "the store agrees with itself again";
 }
 
+TEST(Tuner, ResultFilesThatAreCutChangedOrGoneAreRepaired) {
+  const TemporaryDirectory storage;
+  const fs::path experiment = kill_with_checkpoints(storage.path());
+  {
+    ScenarioProcess process("seals and stops");  // and leaves a snapshot
+    process.line();
+    EXPECT_EQ(process.wait(), 0);
+  }
+  int number = 0;
+  for (const auto& entry : fs::directory_iterator(experiment)) {
+    if (!entry.is_directory()) continue;
+    const fs::path json = entry.path() / "result.json";
+    const fs::path csv = entry.path() / "progress.csv";
+    const std::string content = content_of(json);
+    switch (number++ % 4) {
+      case 0:
+        fs::resize_file(json, content.size() - 5);
+        break;
+      case 1:
+        base::replace_file(csv, content_of(csv).replace(100, 1, "~"));
+        break;
+      case 2:
+        fs::remove(csv);
+        break;
+      case 3:
+        std::ofstream(json, std::ios::app) << "{\"torn";
+        break;
+    }
+  }
+  std::ofstream(experiment / "pbt_global.txt", std::ios::app) << "[\"torn";
+  const tune::ResultGrid results = tune::Tuner::restore(experiment).fit();
+  for (const tune::Result& result : results) {
+    const std::vector<Metrics> history = result.metrics_history();
+    const std::vector<std::string> lines = lines_of(result.path / "result.json");
+    ASSERT_EQ(lines.size(), history.size()) << result.path;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      EXPECT_EQ(Config(base::parse_json(lines[i], "a line").dict()).get<double>("score"),
+                history[i].get<double>("score"));
+    EXPECT_EQ(lines_of(result.path / "progress.csv").size(), history.size() + 1);
+  }
+  for (const std::string& line : lines_of(experiment / "pbt_global.txt"))
+    EXPECT_EQ(base::parse_json(line, "pbt_global.txt").items().size(), 6u);
+}
+
 TEST(Tuner, ACheckpointThatWasNotSealedWhenThePowerWentIsNotTrusted) {
   const TemporaryDirectory storage;
   const fs::path experiment = kill_with_checkpoints(storage.path());
