@@ -100,7 +100,10 @@ struct Case {
   std::string role;
   std::string how;
   bool restores = false;  // the call is one of a controller that continues an experiment
+
+  std::string name() const { return role + "_" + how + (restores ? "_restores" : "_begins"); }
 };
+void PrintTo(const Case& one, std::ostream* stream) { *stream << one.name(); }
 
 class EveryCall : public ::testing::TestWithParam<Case> {
  protected:
@@ -187,9 +190,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(, EveryCall, ::testing::ValuesIn(cases()), [](const auto& one) {
-  return one.param.role + "_" + one.param.how + (one.param.restores ? "_restores" : "_begins");
-});
+INSTANTIATE_TEST_SUITE_P(, EveryCall, ::testing::ValuesIn(cases()), [](const auto& one) { return one.param.name(); });
 
 // ---- Calls that once were taken badly
 
