@@ -11,8 +11,9 @@ namespace cadre {
 enum class Mode { min, max };
 
 // Which checkpoints of a trial are kept. The latest one, and one that another trial may still continue from, are kept
-// in any case; so one more than `num_to_keep`, and the referenced ones, may exist. A checkpoint whose result has no
-// number under the score attribute is kept; NaN is the worst score; of equal scores the newer one is better.
+// in any case, and so is the newest one that is known to survive a loss of power; so two more than `num_to_keep`, and
+// the referenced ones, may exist for a while. A checkpoint whose result has no number under the score attribute is
+// kept; NaN is the worst score; of equal scores the newer one is better.
 struct CheckpointConfig {
   std::optional<std::int64_t> num_to_keep = {};                // at least 1; default: all
   std::optional<std::string> checkpoint_score_attribute = {};  // a metric; default: the newest are the best

@@ -370,6 +370,9 @@ void Experiment::fail(Trial& trial, Failure failure) {
   actions_->push_back(LogError{trial.index, trial.attempt, trial.error});
   if (failure.may_retry && count_failure(trial, options_.run_config.failure_config)) {
     record("retry", trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
+    actions_->push_back(Say{fmt::format("Trial {} is tried again from {}", trial.id,
+                                        trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory
+                                                                : std::string("the beginning"))});
     return set_aside(trial);
   }
   end(trial, TrialStatus::error);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/name.h"
+#include "cadre/error.h"
 #include "cadre/tune/trainable.h"
 #include "run/entries.h"
 #include "run/worker.h"
@@ -98,10 +99,11 @@ void Session::report(const Metrics& metrics, const Checkpoint* checkpoint) {
   require_own_thread();
   if (told_to_stop_) throw run::StopWorker{};
   check(metrics);
-  CheckpointDirectory staged = checkpoint == nullptr ? CheckpointDirectory({}) : stage(*checkpoint);
+  CheckpointDirectory staged({});
+  if (checkpoint != nullptr) wait_for_space([&] { staged = stage(*checkpoint); });
   channel::Report report{.step = ++step_, .metrics = complete(metrics), .checkpoint = {}};
   if (checkpoint != nullptr) {
-    write_metadata(staged.path(), report.metrics);
+    wait_for_space([&] { write_metadata(staged.path(), report.metrics); });
     report.checkpoint = staged.release().filename();
   }
 
@@ -111,6 +113,28 @@ void Session::report(const Metrics& metrics, const Checkpoint* checkpoint) {
   if (answer.verdict == channel::Verdict::stop) {
     told_to_stop_ = true;
     throw run::StopWorker{};
+  }
+}
+
+CheckpointDirectory Session::fill(const CheckpointWriter& write) {
+  CheckpointDirectory directory({});
+  wait_for_space([&] {
+    directory = CheckpointDirectory({});  // what a full disk left unfinished goes first
+    directory = make_checkpoint_directory();
+    write(directory.path());
+  });
+  return directory;
+}
+
+// A full disk is no fault of the trial: it waits like everybody else.
+void Session::wait_for_space(const std::function<void()>& act) {
+  for (bool told = false;; told = true) {
+    try {
+      return act();
+    } catch (const OutOfSpace& error) {
+      if (!told) std::fprintf(stderr, "cadre: the disk is full, and this trial waits: %s\n", error.what());
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
   }
 }
 
@@ -202,9 +226,7 @@ void report(const Metrics& metrics, const Checkpoint& checkpoint) {
 void report(const Metrics& metrics, const CheckpointWriter& write) {
   Session* session = Session::current();
   if (session == nullptr) return warn_once_outside();
-  CheckpointDirectory directory = session->make_checkpoint_directory();
-  write(directory.path());
-  const Checkpoint checkpoint = Checkpoint::from_directory(std::move(directory));
+  const Checkpoint checkpoint = Checkpoint::from_directory(session->fill(write));
   session->report(metrics, &checkpoint);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -25,6 +26,8 @@ class Session {
 
   void report(const Metrics& metrics, const Checkpoint* checkpoint);
   CheckpointDirectory make_checkpoint_directory();
+  // A directory of Cadre's that `write` has filled.
+  CheckpointDirectory fill(const CheckpointWriter& write);
   const std::optional<Checkpoint>& latest_checkpoint() const { return latest_checkpoint_; }
   const TrialAssignment& assignment() const { return assignment_; }
 
@@ -32,6 +35,7 @@ class Session {
   using Clock = std::chrono::steady_clock;
 
   void require_own_thread() const;
+  static void wait_for_space(const std::function<void()>& act);
   Metrics complete(const Metrics& metrics);
   CheckpointDirectory stage(const Checkpoint& checkpoint);
   void write_metadata(const std::filesystem::path& directory, const Metrics& metrics) const;

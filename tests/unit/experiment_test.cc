@@ -175,6 +175,142 @@ TEST(Experiment, AStepThatIsReportedAgainAfterAnInterruptionCountsOnce) {
   EXPECT_EQ(hand.all<LogResult>().size(), 1u);
 }
 
+// ---- failures, limits, interrupts
+
+TEST(Experiment, AFailureWithinTheBudgetIsTriedAgainFromTheLatestCheckpoint) {
+  TunerOptions options = fifo(1);
+  options.run_config.failure_config.max_failures = 1;
+  Hand hand(options, 1);
+  hand.report(0, {{"a", 1}}, ".reporting_1");
+  EXPECT_THAT(hand.feed(FunctionThrew{0, 1, "bad luck"}), ElementsAre("retry 0", "launch 0"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->step, 1);
+  EXPECT_EQ(hand.all<LogError>().at(0)->message, "bad luck");
+  EXPECT_THAT(hand.feed(FunctionThrew{0, 2, "again"}), ElementsAre("fail 0"));
+}
+
+TEST(Experiment, FailuresBeforeTheFirstReportAfterACheckpointHaveTheirOwnBudget) {
+  TunerOptions options = fifo(1);
+  options.run_config.failure_config.max_restore_failures = 2;
+  Hand hand(options, 1);
+  hand.report(0, {{"a", 1}}, ".reporting_1");
+  hand.feed(ControllerStarted{{.cpus = 1}});
+  EXPECT_THAT(hand.feed(FunctionThrew{0, 2, "cannot load"}), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(hand.feed(FunctionThrew{0, 3, "cannot load"}), ElementsAre("retry 0", "launch 0"));
+  EXPECT_EQ(hand.trial(0).failures, 0);
+  EXPECT_THAT(hand.feed(FunctionThrew{0, 4, "cannot load"}), ElementsAre("fail 0"));
+}
+
+TEST(Experiment, AWorkerThatDoesNotReportInTimeIsEndedAndThatIsItsFailure) {
+  TunerOptions options = fifo(1);
+  options.run_config.limits.time_between_reports = Seconds(5);
+  Hand hand(options, 1);
+  ASSERT_EQ(hand.all<StartTimer>().size(), 1u);
+  EXPECT_EQ(hand.all<StartTimer>()[0]->seconds, 5);
+  const Timer timer = hand.all<StartTimer>()[0]->timer;
+  EXPECT_THAT(hand.feed(TimerFired{timer}), ElementsAre("kill 0"));
+  ASSERT_EQ(hand.all<KillWorker>().size(), 1u);
+  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, 9, {}}}), ElementsAre("fail 0"));
+  EXPECT_THAT(hand.trial(0).error, HasSubstr("hung"));
+}
+
+TEST(Experiment, TheTimeLimitIsOfTheTrialAndCannotBeRetried) {
+  TunerOptions options = fifo(1);
+  options.run_config.limits.time = Seconds(10);
+  options.run_config.failure_config.max_failures = 3;
+  Hand hand(options, 1);
+  hand.report(0, {{"time_total_s", 7.5}});
+  EXPECT_EQ(hand.all<StartTimer>().at(0)->seconds, 2.5);
+  EXPECT_THAT(hand.report(0, {{"time_total_s", 10.5}}), ElementsAre("fail 0"));
+  EXPECT_THAT(hand.trial(0).error, HasSubstr("limit of 10 s"));
+}
+
+TEST(Experiment, ATimerOfAWorkerThatHasReportedMeansNothing) {
+  TunerOptions options = pbt(2);
+  options.run_config.limits.time_between_reports = Seconds(5);
+  Hand hand(options, 1);
+  const Timer timer = hand.all<StartTimer>().at(0)->timer;
+  hand.report(0, at(2, 0.2));  // paused: it waits, and does not run
+  EXPECT_THAT(hand.feed(TimerFired{timer}), IsEmpty());
+}
+
+TEST(Experiment, AnInterruptLetsRunningTrialsReportOnceMoreAndStartsNobody) {
+  Hand hand(pbt(3), 2);
+  EXPECT_THAT(hand.report(0, at(2, 0.5)), ElementsAre("pause 0", "launch 2"));
+  EXPECT_THAT(hand.feed(ExperimentInterrupted{}), ElementsAre("set_aside 0"));
+  EXPECT_THAT(hand.report(1, at(1, 0.5)), ElementsAre("set_aside 1"));
+  EXPECT_EQ(hand.all<LogResult>().size(), 1u) << "it counts";
+  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), IsEmpty());
+  EXPECT_THAT(hand.feed(TimerFired{{Timer::Kind::stopping, 2, 1}}), ElementsAre("kill 2"));
+  for (const TrialIndex trial : {0u, 1u, 2u}) {
+    EXPECT_FALSE(hand.finished());
+    EXPECT_THAT(hand.feed(WorkerEnded{trial, 1, kClean}), IsEmpty());
+  }
+  EXPECT_TRUE(hand.finished());
+  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 2}}), ElementsAre("launch 1", "launch 2"));
+}
+
+TEST(Experiment, FailFastEndsTheOthersAsTerminated) {
+  TunerOptions options = fifo(3);
+  options.run_config.failure_config.fail_fast = true;
+  Hand hand(options, 2);
+  EXPECT_THAT(hand.feed(FunctionThrew{0, 1, "bad luck"}), ElementsAre("fail 0", "end 1"));
+  EXPECT_EQ(hand.trial(1).worker, WorkerState::stopping);
+  hand.feed(WorkerEnded{0, 1, kClean});
+  EXPECT_FALSE(hand.finished());
+  hand.feed(ResultReported{1, 1, {1, {{"a", 1}}, ""}});
+  EXPECT_EQ(hand.all<AnswerReport>().at(0)->verdict, channel::Verdict::stop);
+  hand.feed(WorkerEnded{1, 1, kClean});
+  EXPECT_TRUE(hand.finished());
+}
+
+TEST(Experiment, ABarrierThatSomebodyDoesNotReachOpensAtItsDeadline) {
+  TunerOptions options = pbt(3);
+  auto& settings = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  settings.synch = true;
+  settings.synch_deadline = 60;
+  Hand hand(options, 3);
+  EXPECT_THAT(hand.report(0, at(2, 0.9), ".reporting_1"), ElementsAre("pause 0"));
+  const auto started = hand.all<StartTimer>();
+  ASSERT_EQ(started.size(), 1u);
+  EXPECT_EQ(started[0]->seconds, 60);
+  const Timer barrier = started[0]->timer;
+  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("pause 1"));
+  EXPECT_THAT(hand.all<StartTimer>(), IsEmpty()) << "it runs since the first one came";
+  EXPECT_THAT(hand.feed(TimerFired{barrier}), ElementsAre("exploit 1", "resume 0"));
+  EXPECT_THAT(hand.all<Say>().at(0)->text, HasSubstr("1 of 3 trials have not reached"));
+  EXPECT_THAT(hand.feed(TimerFired{barrier}), IsEmpty()) << "it was another barrier's";
+  // The late one goes on to the next barrier with everybody.
+  EXPECT_THAT(hand.report(2, at(2, 0.5), ".reporting_1"), ElementsAre("pause 2", "resume 2"));
+}
+
+TEST(Experiment, ALostCheckpointIsReplacedByItsNewestAncestor) {
+  Hand hand(fifo(1), 1);
+  hand.report(0, {{"a", 1}}, ".reporting_1");
+  hand.report(0, {{"a", 2}}, ".reporting_2");
+  ControllerStarted started{.resources = {.cpus = 1}};
+  started.lost_checkpoints = {2};
+  EXPECT_THAT(hand.feed(started), ElementsAre("lose 0", "launch 0"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->checkpoint, "00000/checkpoint_000000");
+  EXPECT_EQ(hand.all<DeleteCheckpoint>().at(0)->id, 2);
+  started.lost_checkpoints = {1};
+  EXPECT_THAT(hand.feed(started), ElementsAre("lose 0", "launch 0"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->checkpoint, "");
+}
+
+TEST(Experiment, TheNewestSafeCheckpointStaysUntilANewerOneIsSafe) {
+  TunerOptions options = fifo(1);
+  options.run_config.checkpoint_config.num_to_keep = 1;
+  Hand hand(options, 1);
+  hand.report(0, {{"a", 1}}, ".reporting_1");
+  hand.feed(CheckpointsSynced{{1}});
+  hand.report(0, {{"a", 2}}, ".reporting_2");
+  EXPECT_THAT(hand.all<DeleteCheckpoint>(), IsEmpty());
+  hand.report(0, {{"a", 3}}, ".reporting_3");
+  EXPECT_EQ(hand.all<DeleteCheckpoint>().at(0)->id, 2) << "it never was safe";
+  hand.feed(CheckpointsSynced{{3}});
+  EXPECT_EQ(hand.all<DeleteCheckpoint>().at(0)->id, 1);
+}
+
 TEST(Experiment, MaxConcurrentTrialsLimitsThoseThatRun) {
   TunerOptions options = fifo(5);
   options.tune_config.max_concurrent_trials = 2;

@@ -22,12 +22,13 @@ namespace cadre::tune {
 void report(const Metrics& metrics);
 
 // The same with a checkpoint: when the call returns it is committed, and the trial (or another one, with Population
-// Based Training) can continue from it. Throws StorageError when its files cannot be copied or moved; then nothing was
-// reported.
+// Based Training) can continue from it. Waits while the disk is full. Throws StorageError when its files cannot be
+// copied or moved; then nothing was reported.
 void report(const Metrics& metrics, const Checkpoint& checkpoint);
 
 // The same with a checkpoint that `write` fills: the directory is made, filled and committed, or removed when `write`
-// throws.
+// throws. When it throws OutOfSpace, as save_state does on a full disk, it is called again each second until there is
+// space.
 void report(const Metrics& metrics, const CheckpointWriter& write);
 
 // The checkpoint to continue from: the one this worker was started with, or the last one it reported. Empty at the very

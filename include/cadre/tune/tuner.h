@@ -101,6 +101,10 @@ class Tuner {
   // needs resources that this machine does not have; nothing ran then. Throws StorageError when the directory cannot be
   // written and EngineError when workers cannot be started or the fork server is gone; what was reported until then is
   // in the store, and restore() continues from it. May be called once.
+  //
+  // While the disk is full, everybody waits. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their
+  // defaults, end the experiment: trials stop at their next report or after the stop_grace_period, and fit() throws
+  // Interrupted. A second signal ends the program.
   ResultGrid fit();
 
  private:
