@@ -263,9 +263,7 @@ double Experiment::progress() const {
   std::int64_t steps = 0;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(directory_, none)) {
-    if (!entry.is_directory(none)) continue;
-    const std::vector<Witness> witnesses = read_witnesses(entry.path());
-    if (!witnesses.empty()) steps += witnesses.back().step;
+    if (entry.is_directory(none)) steps += last_step(entry.path());
   }
   return static_cast<double>(steps) / static_cast<double>(setting_.population * setting_.steps);
 }

@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 
@@ -105,6 +107,16 @@ std::vector<Witness> read_witnesses(const fs::path& trial) {
   std::vector<Witness> witnesses;
   for (Witness one; file >> one.attempt >> one.step;) witnesses.push_back(one);
   return witnesses;
+}
+
+std::int64_t last_step(const fs::path& trial) {
+  constexpr std::streamoff enough = 64;  // for the last line, whose step is the last word
+  std::ifstream file(trial / kWitnessFile, std::ios::ate);
+  if (!file) return 0;
+  file.seekg(std::max<std::streamoff>(0, file.tellg() - enough));
+  std::int64_t step = 0;
+  for (std::string word; file >> word;) step = std::atoll(word.c_str());
+  return step;
 }
 
 }  // namespace cadre::survival
