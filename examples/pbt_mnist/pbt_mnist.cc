@@ -171,6 +171,10 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     return run(flags);
+  } catch (const cadre::Interrupted& interrupted) {
+    std::cerr << "pbt_mnist: " << interrupted.what() << "\nHere that is: pbt_mnist --storage-path "
+              << flags.storage_path << " --name " << flags.name << " --restore\n";
+    return 130;  // as shells say of programs that Ctrl-C has ended
   } catch (const cadre::Error& error) {
     std::cerr << "pbt_mnist: " << error.what() << "\n";
     return 1;

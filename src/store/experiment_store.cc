@@ -328,6 +328,14 @@ void ExperimentStore::add(const DecisionRow& row) {
   });
 }
 
+void ExperimentStore::remove_decisions_from(std::int64_t cause) {
+  in_transaction([&](Statements&) {
+    const std::int64_t first = first_decision_after(cause - 1);
+    Statement(*database_, "DELETE FROM decisions WHERE id >= ?").bind(1, first).run();
+    next_.decision = first;
+  });
+}
+
 void ExperimentStore::put(const TrialRow& row) {
   in_transaction([&](Statements& statements) {
     statements.trial.write(row.trial, row.trial_id, row.status, row.attempt, row.config, row.tag, row.directory,

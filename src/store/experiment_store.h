@@ -128,7 +128,8 @@ class ExperimentStore {
   std::int64_t add(const ResultRow& row);
   std::int64_t add(const EventRow& row);
   void add(const DecisionRow& row);
-  void put(const TrialRow& row);  // adds or replaces
+  void remove_decisions_from(std::int64_t cause);  // those of this event and all later ones
+  void put(const TrialRow& row);                   // adds or replaces
   void add(const CheckpointRow& row);
   void set_checkpoint_synced(std::int64_t id, std::string_view manifest);  // nothing happens when it is gone
   void remove_checkpoint(std::int64_t id);

@@ -325,6 +325,7 @@ void Controller::launch(const Launch& launch) {
 void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
   const fs::path directory = setting_.directory / experiment_.trials().at(ended.trial).directory;
+  if (!fs::is_directory(directory)) return;
   const std::string prefix = fmt::format("{}{}_", kReportingPrefix, ended.attempt);
   for (const std::string& name : base::list_directory(directory)) {
     if (name.starts_with(prefix)) file_worker_.remove(directory / name);
@@ -365,46 +366,36 @@ void Controller::take_snapshot() {
 
 void Controller::replay() {
   if (!load_snapshot()) files_.begin_anew();
-  Actions actions;
-  std::deque<RecordDecision> expected;
-  std::int64_t event_number = 0;
-  const auto differs = [&](const std::string& recorded, const std::string& now) {
-    throw StorageError(fmt::format(
-        "the experiment in {} cannot be continued: after event {} the store records {}, but this program decides {}. "
-        "Continue it with the program and the options that began it",
-        setting_.directory.string(), event_number, recorded, now));
-  };
-  const auto feed = [&](std::int64_t sequence, const Event& event) {
-    if (!expected.empty()) differs("nothing more", "\"" + expected.front().kind + "\"");
-    event_number = sequence;
-    last_event_ = sequence;
-    ++events_since_snapshot_;
-    actions.clear();
-    experiment_.handle(event, actions);
-    for (const Action& action : actions) {
-      files_.log(action);
-      if (const auto* decision = std::get_if<RecordDecision>(&action)) expected.push_back(*decision);
-    }
-    files_.flush();
-  };
-  store_.visit({.result = [&](const store::ResultRow& row) { feed(row.sequence, to_event(row)); },
-                .event = [&](const store::EventRow& row) { feed(row.sequence, to_event(row)); },
-                .decision =
-                    [&](const store::DecisionRow& row) {
-                      const std::string recorded =
-                          fmt::format("\"{}\" for trial {} with {}", row.kind, row.trial, row.data);
-                      if (expected.empty()) differs(recorded, "nothing");
-                      const RecordDecision now = std::move(expected.front());
-                      expected.pop_front();
-                      const std::string data = base::to_json(now.data);
-                      if (now.kind != row.kind || std::int64_t{now.trial} != row.trial || data != row.data)
-                        differs(recorded, fmt::format("\"{}\" for trial {} with {}", now.kind, now.trial, data));
-                    }},
-               last_event_);
-  if (!expected.empty()) differs("nothing more", "\"" + expected.front().kind + "\"");
+  Replay replay(experiment_, files_, setting_.directory.string(), setting_.allow_divergence);
+  replay.run(store_, last_event_);
+  last_event_ = replay.last_event();
+  events_since_snapshot_ = static_cast<std::size_t>(replay.events());
   if (!store_.recovered().empty()) console_.say("Warning: " + store_.recovered());
+  if (replay.divergence()) accept(*replay.divergence());
   remove_leftovers();
   find_lost_checkpoints();
+}
+
+// Makes the store say what the experiment says now.
+void Controller::accept(const Replay::Divergence& divergence) {
+  console_.say(fmt::format("Warning: {}; what it decides now counts from there on", divergence.description));
+  store_.remove_decisions_from(divergence.event);
+  for (const store::DecisionRow& decision : divergence.decisions) store_.add(decision);
+  const run::CheckpointRegistry& registry = experiment_.checkpoint_registry();
+  std::set<run::CheckpointId> as_before;
+  for (const store::CheckpointRow& row : store_.checkpoints()) {
+    if (registry.contains(row.id) && registry.get(row.id).directory == row.directory) {
+      as_before.insert(row.id);
+    } else {
+      store_.remove_checkpoint(row.id);
+    }
+  }
+  for (const run::CheckpointId id : registry.all()) {
+    const run::CheckpointRecord& record = registry.get(id);
+    if (!as_before.contains(id)) store_.add(store::CheckpointRow{id, record.owner, record.step, record.directory});
+  }
+  for (const Trial& trial : experiment_.trials()) save_trial(trial);
+  store_.commit();
 }
 
 // Those that are listed and not there, or not as they were. Contents are read where a trial may continue from them.

@@ -20,6 +20,7 @@
 #include "tune/console.h"
 #include "tune/experiment.h"
 #include "tune/loggers/result_files.h"
+#include "tune/replay.h"
 #include "tune/timers.h"
 
 namespace cadre::tune {
@@ -81,6 +82,7 @@ class Controller {
 
   // After an interruption.
   bool load_snapshot();
+  void accept(const Replay::Divergence& divergence);
   void remove_leftovers();
   void find_lost_checkpoints();
 

@@ -47,6 +47,7 @@ class Simulation : public ::testing::TestWithParam<bool> {
   // Calls `act` with many worlds, each from a seed.
   template <class Act>
   void in_many_worlds(Faults faults, Act act, const std::optional<FailureConfig>& failure_config = {}) {
+    int events = 0;
     const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
     const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
     for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
@@ -58,10 +59,12 @@ class Simulation : public ::testing::TestWithParam<bool> {
       try {
         World world(seed, options, resources, faults);
         act(world, random);
+        events += static_cast<int>(world.recorded().size());
       } catch (const std::exception& error) {
         ADD_FAILURE() << error.what();  // with the seed, which an exception would not show
       }
     }
+    RecordProperty("events", events);  // in the XML report
   }
 };
 

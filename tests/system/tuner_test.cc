@@ -634,6 +634,85 @@ const bool seals_and_stops = register_scenario("seals and stops", [] {
   return 0;
 });
 
+// As if another version of the program had decided.
+std::int64_t change_a_decision(const fs::path& experiment) {
+  store::ExperimentStore store = store::ExperimentStore::open(experiment);
+  std::vector<store::DecisionRow> decisions;
+  std::int64_t changed = 0;
+  store.visit({.result = [](const store::ResultRow&) {},
+               .event = [](const store::EventRow&) {},
+               .decision =
+                   [&](const store::DecisionRow& row) {
+                     decisions.push_back(row);
+                     if (changed == 0 && row.kind == "exploit") changed = row.cause;
+                   }});
+  store.remove_decisions_from(changed);
+  for (store::DecisionRow& row : decisions) {
+    if (row.cause < changed) continue;
+    if (row.cause == changed && row.kind == "exploit") row.data = R"({"donor": 0})";
+    store.add(row);
+  }
+  store.commit();
+  return changed;
+}
+
+TEST(Tuner, ADecisionThatDiffersIsAnErrorThatNamesTheEventOrIsAllowed) {
+  const TemporaryDirectory storage;
+  const fs::path experiment = kill_with_checkpoints(storage.path());
+  const std::int64_t event = change_a_decision(experiment);
+  EXPECT_THAT(message_of<StorageError>([&] { tune::Tuner::restore(experiment).fit(); }),
+              AllOf(HasSubstr("after event " + std::to_string(event) + " the store records \"exploit\""),
+                    HasSubstr("but this program decides \"exploit\""), HasSubstr("allow the divergence")));
+  const tune::ResultGrid results = tune::Tuner::restore(experiment, {.allow_divergence = true}).fit();
+  EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
+  expect_tidy_directories(results);
+  EXPECT_EQ(tune::Tuner::restore(experiment).fit().num_terminated(), 8u) << "the store agrees with itself again";
+}
+
+TEST(Tuner, ResultFilesThatAreCutChangedOrGoneAreRepaired) {
+  const TemporaryDirectory storage;
+  const fs::path experiment = kill_with_checkpoints(storage.path());
+  {
+    ScenarioProcess process("seals and stops");  // and leaves a snapshot
+    process.line();
+    EXPECT_EQ(process.wait(), 0);
+  }
+  int number = 0;
+  for (const auto& entry : fs::directory_iterator(experiment)) {
+    if (!entry.is_directory()) continue;
+    const fs::path json = entry.path() / "result.json";
+    const fs::path csv = entry.path() / "progress.csv";
+    const std::string content = content_of(json);
+    switch (number++ % 4) {
+      case 0:
+        fs::resize_file(json, content.size() - 5);
+        break;
+      case 1:
+        base::replace_file(csv, content_of(csv).replace(100, 1, "~"));
+        break;
+      case 2:
+        fs::remove(csv);
+        break;
+      case 3:
+        std::ofstream(json, std::ios::app) << "{\"torn";
+        break;
+    }
+  }
+  std::ofstream(experiment / "pbt_global.txt", std::ios::app) << "[\"torn";
+  const tune::ResultGrid results = tune::Tuner::restore(experiment).fit();
+  for (const tune::Result& result : results) {
+    const std::vector<Metrics> history = result.metrics_history();
+    const std::vector<std::string> lines = lines_of(result.path / "result.json");
+    ASSERT_EQ(lines.size(), history.size()) << result.path;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      EXPECT_EQ(Config(base::parse_json(lines[i], "a line").dict()).get<double>("score"),
+                history[i].get<double>("score"));
+    EXPECT_EQ(lines_of(result.path / "progress.csv").size(), history.size() + 1);
+  }
+  for (const std::string& line : lines_of(experiment / "pbt_global.txt"))
+    EXPECT_EQ(base::parse_json(line, "pbt_global.txt").items().size(), 6u);
+}
+
 TEST(Tuner, ACheckpointThatWasNotSealedWhenThePowerWentIsNotTrusted) {
   const TemporaryDirectory storage;
   const fs::path experiment = kill_with_checkpoints(storage.path());

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include <cmath>
 
 #include "support/temporary_directory.h"
@@ -66,6 +68,43 @@ TEST(ProgressCsv, AFileThatIsResumedKeepsItsRowsAndColumns) {
   csv.add({{"e", 6}});
   csv.flush();
   EXPECT_EQ(content_of(directory / "progress.csv"), "a,\"b,\"\"c\",d,e\n1,2,3,\n4,5,,\n,,,6\n");
+}
+
+// As a snapshot remembers them.
+TEST(TrialFiles, EveryCutAndEveryFlippedBitIsNoticedAndWhatCameLaterIsCutOff) {
+  const TemporaryDirectory directory;
+  TrialFiles::Stamp stamp;
+  {
+    TrialFiles files(directory.path());
+    files.add({.metrics = {{"loss", 1}}});
+    files.add({.metrics = {{"loss", 2}, {"more", "x"}}});
+    files.flush();
+    stamp = files.stamp();
+    files.add({.metrics = {{"loss", 3}, {"more", "y"}}});  // after the snapshot
+    files.flush();
+  }
+  const std::map<std::string, std::string> contents{{"result.json", content_of(directory / "result.json")},
+                                                    {"progress.csv", content_of(directory / "progress.csv")}};
+  for (const auto& [name, content] : contents) {
+    for (const auto& [other, whole] : contents) base::replace_file(directory / other, whole);
+    const auto size = static_cast<std::size_t>(name == "result.json" ? stamp.json.size : stamp.csv.size);
+    ASSERT_LT(size, content.size());
+    for (std::size_t cut = 0; cut < size; ++cut) {
+      base::replace_file(directory / name, content.substr(0, cut));
+      EXPECT_FALSE(TrialFiles(directory.path()).resume(stamp)) << name << " cut at " << cut;
+    }
+    for (std::size_t bit = 0; bit < size * 8; ++bit) {
+      std::string flipped = content;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+      base::replace_file(directory / name, flipped);
+      EXPECT_FALSE(TrialFiles(directory.path()).resume(stamp)) << name << " bit " << bit;
+    }
+    for (std::size_t cut = size; cut <= content.size(); ++cut) {
+      base::replace_file(directory / name, content.substr(0, cut));
+      EXPECT_TRUE(TrialFiles(directory.path()).resume(stamp)) << name << " cut at " << cut;
+      EXPECT_EQ(content_of(directory / name), content.substr(0, size));
+    }
+  }
 }
 
 TEST(TrialFiles, ResumedTheyGoOn) {
