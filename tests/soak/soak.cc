@@ -69,11 +69,12 @@ Setting setting_of(int number) {
   setting.num_to_keep = 1 + number % 4;
   setting.checkpoint_interval = number % 3 == 0 ? 2 : 1;
   setting.copied = number % 5 == 0;
-  setting.max_failures = number % 3 - 1;        // without limit, none, one
-  if (number % 12 == 11 || number % 12 == 0) {  // long enough for a snapshot, and quick
+  setting.max_failures = number % 3 - 1;         // without limit, none, one
+  if (number == 0 || number == kSettings - 1) {  // long enough for a snapshot
     setting.population = 8;
     setting.steps = 720;
-    setting.interval = setting.checkpoint_interval = 60;
+    setting.interval = 60;
+    setting.checkpoint_interval = 20;
   }
   return setting;
 }
@@ -188,7 +189,7 @@ Plan Experiment::draw_plan() {
   if (when < 0.35) {
     plan.after = Milliseconds(std::exp(random_.uniform(std::log(0.1), std::log(40))));
   } else if (when < 0.85) {
-    plan.after = Milliseconds(random_.uniform(0, static_cast<double>(6 * setting_.steps)));
+    plan.after = Milliseconds(random_.uniform(0, setting_.steps > 100 ? 1500 : 150));
   } else {
     plan.at_progress = random_.uniform(0.6, 1);
     plan.after = Milliseconds(random_.uniform(0, 10));
@@ -263,9 +264,7 @@ double Experiment::progress() const {
   std::int64_t steps = 0;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(directory_, none)) {
-    if (!entry.is_directory(none)) continue;
-    const std::vector<Witness> witnesses = read_witnesses(entry.path());
-    if (!witnesses.empty()) steps += witnesses.back().step;
+    if (entry.is_directory(none)) steps += last_step(entry.path());
   }
   return static_cast<double>(steps) / static_cast<double>(setting_.population * setting_.steps);
 }

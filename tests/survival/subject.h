@@ -45,5 +45,6 @@ struct Witness {
   auto operator<=>(const Witness&) const = default;
 };
 std::vector<Witness> read_witnesses(const std::filesystem::path& trial);
+std::int64_t last_step(const std::filesystem::path& trial);  // of the last witness; 0: none
 
 }  // namespace cadre::survival
