@@ -129,6 +129,7 @@ void LocalEngine::on_closed(WorkerId worker, const std::string& reason) {
   Worker& state = workers_.at(worker);
   state.closed = true;
   state.detail = reason;
+  if (state.ended) return;  // on_ended() goes on with it
   if (server_.gone()) return report_end(worker, {Exit::Kind::lost, 0, server_.reason()});
   // It can neither report nor be told to stop any more. Where it merely ended, its exit status is fixed already.
   if (state.last_message) return;
@@ -145,9 +146,11 @@ void LocalEngine::on_ended(const ForkServer::Ended& ended) {
   const auto found = by_number_.find(ended.worker);
   if (found == by_number_.end()) return;
   const WorkerId worker = found->second;
-  loop_.drain(workers_.at(worker).connection);
+  Worker& state = workers_.at(worker);
+  state.ended = true;
+  loop_.drain(state.connection);
   Exit exit = ended.exit;
-  if (exit.detail.empty()) exit.detail = workers_.at(worker).detail;
+  if (exit.detail.empty()) exit.detail = state.detail;
   report_end(worker, std::move(exit));
 }
 

@@ -38,6 +38,7 @@ class LocalEngine final : public Engine {
     channel::ConnectionId connection = 0;
     bool last_message = false;  // Finished or Failed has come
     bool closed = false;        // its end of the connection
+    bool ended = false;         // the fork server has said how
     std::string detail = {};
   };
 
