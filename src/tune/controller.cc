@@ -358,10 +358,11 @@ bool Controller::load_snapshot() {
 }
 
 void Controller::take_snapshot() {
-  if (std::exchange(events_since_snapshot_, 0) == 0) return;
+  if (events_since_snapshot_ == 0) return;
   const Dict state{{"experiment", experiment_.save()}, {"files", base::SaveArchive::to_value(files_.stamp())}};
   store_.put_snapshot(last_event_, base::to_json(state));
   store_.commit();
+  events_since_snapshot_ = 0;
 }
 
 void Controller::replay() {

@@ -83,7 +83,8 @@ std::int64_t Experiment::trials_to_come() const {
 bool Experiment::anyone_waits() const {
   if (trials_to_come() > 0) return true;
   for (const TrialIndex index : waiting_) {
-    if (trials_[index].worker != WorkerState::stopping) return true;  // one that stops is about to start again
+    const WorkerState worker = trials_[index].worker;
+    if (worker == WorkerState::none || worker == WorkerState::waiting) return true;  // others are about to start again
   }
   return false;
 }
@@ -250,7 +251,7 @@ void Experiment::on(const CheckpointsSynced& event) {
 std::vector<run::CheckpointId> Experiment::needed_checkpoints() const {
   std::vector<run::CheckpointId> needed = scheduler_->offered_checkpoints();
   for (const Trial& trial : trials_) {
-    if (!trial.ended() && trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
+    if (trial.status != TrialStatus::terminated && trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
   }
   return needed;
 }

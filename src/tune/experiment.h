@@ -37,7 +37,7 @@ class Experiment final : private Population {
   // Nothing is left to do, or, after an interruption, nothing runs any more.
   bool finished() const;
   bool interrupted() const { return interrupted_; }
-  // What trials that have not ended would continue from, themselves or others.
+  // What trials that have not terminated would continue from, or others from them.
   std::vector<run::CheckpointId> needed_checkpoints() const;
   // Whether the timer still means something; one that does not is not worth an event.
   bool awaits(const Timer& timer) const;

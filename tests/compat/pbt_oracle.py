@@ -343,7 +343,7 @@ class Oracle:
         trial.offer = trial.latest if trial in upper else None
         if trial in lower:
             donor = upper[trial.exploit_stream.below(len(upper))]
-            if donor.offer:
+            if donor.offer and donor.last_score > trial.last_score:
                 self._exploit(trial, donor)
 
     def _exploit(self, trial, donor):

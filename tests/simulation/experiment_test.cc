@@ -79,6 +79,14 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
   EXPECT_GT(exploits, 0);
 }
 
+TEST_P(Simulation, OnAPlateauEverybodyReachesItsEnd) {
+  in_many_worlds({.plateau = true}, [](World& world, std::mt19937_64&) {
+    std::int64_t steps = 0;
+    while (steps < 20'000 && world.step()) ++steps;
+    EXPECT_TRUE(world.experiment().finished()) << "it goes round in circles";
+  });
+}
+
 TEST_P(Simulation, FailingTrialsHarmNobodyElse) {
   const Faults faults{.throws = 0.01, .dies = 0.01, .returns = 0.01, .no_metric = 0.01};
   in_many_worlds(faults, [](World& world, std::mt19937_64&) {

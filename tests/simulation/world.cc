@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/json.h"
 
@@ -32,7 +33,7 @@ class Learner final : public engine::simulated::Behaviour {
     if (std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.hangs) return {after, Step::Hang{}};
     score_ += lr_ * (1 - score_);
     ++step_;
-    Metrics metrics{{"training_iteration", step_}, {"score", score_}};
+    Metrics metrics{{"training_iteration", step_}, {"score", faults_.plateau ? std::round(score_) : score_}};
     if (fault > 1 - faults_.no_metric) metrics.erase("score");
     return {after,
             channel::Report{step_, std::move(metrics), step_ % 3 == 0 ? fmt::format(".reporting_{}", step_) : ""}};

@@ -24,6 +24,7 @@ struct Faults {
   double hangs = 0;
   double ignores_stop = 0;
   double loses_checkpoint = 0;  // each one, at each interruption
+  bool plateau = false;         // scores are rounded, so that many are equal
 };
 
 class World {

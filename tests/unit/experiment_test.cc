@@ -120,6 +120,14 @@ TEST(Experiment, AnExploitStopsTheTargetAndStartsItFromTheDonorsCheckpoint) {
   EXPECT_EQ(hand.trial(0).status, TrialStatus::running);
 }
 
+TEST(Experiment, ADonorThatDoesNoBetterIsNotExploited) {
+  Hand hand(pbt(2), 2);
+  for (const std::int64_t iteration : {2, 4, 6}) {
+    EXPECT_THAT(hand.report(0, at(iteration, 0.5), ".reporting"), IsEmpty());
+    EXPECT_THAT(hand.report(1, at(iteration, 0.5), ".reporting"), IsEmpty());
+  }
+}
+
 TEST(Experiment, AReportOfASupersededWorkerIsRefused) {
   Hand hand(pbt(2), 2);
   hand.report(0, at(2, 0.9), ".reporting_1");

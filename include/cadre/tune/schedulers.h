@@ -48,8 +48,9 @@ inline Mutation::Mutation(Mutations nested) : data_(std::make_shared<const Mutat
 //
 // Every `perturbation_interval` of `time_attr`, a trial is compared with the last scores of the others. A trial in the
 // lower quantile exploits: it continues from the checkpoint of a random trial of the upper quantile, with that trial's
-// config after exploring it. A trial in the upper quantile becomes a donor with its latest committed checkpoint, which
-// is kept as long as anybody may need it, whatever `num_to_keep` says. All others simply go on.
+// config after exploring it, unless that trial's score is no better than its own. A trial in the upper quantile becomes
+// a donor with its latest committed checkpoint, which is kept as long as anybody may need it, whatever `num_to_keep`
+// says. All others simply go on.
 //
 // Exploring changes each key of `hyperparam_mutations`, in order: with `resample_probability` it is drawn anew;
 // otherwise a number is multiplied by one of `perturbation_factors` and clipped to its domain (an integer moves by at

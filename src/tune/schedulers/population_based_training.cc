@@ -239,6 +239,8 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
   const Member& giving = members_.at(donor);
   const Trial& from = population.trial(donor);
   const Trial& into = population.trial(target);
+  // Trials that do equally well would otherwise go back and forth between each other's checkpoints for ever.
+  if (!(*giving.last_score > *member.last_score)) return;
   if (!giving.offered) {
     decision.messages.push_back(fmt::format(
         "[PopulationBasedTraining] no checkpoint for trial {}. Skip exploit for trial {}", from.id, into.id));
