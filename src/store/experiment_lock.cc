@@ -25,14 +25,13 @@ std::string describe_holder(const std::filesystem::path& path) {
   }
 }
 
-void describe_this_holder(int file, const std::filesystem::path& path) {
+// On a full disk the lock is as good without it.
+void describe_this_holder(int file) {
   char host[256] = "localhost";
   ::gethostname(host, sizeof host - 1);
-  const Dict holder{{"pid", ::getpid()}, {"host", host}, {"since", std::time(nullptr)}};
-  try {
-    if (::ftruncate(file, 0) == 0) base::write_all(file, base::to_json(holder) + "\n", path);
-  } catch (const StorageError&) {  // on a full disk the lock is as good without it
-  }
+  const std::string text =
+      base::to_json(Dict{{"pid", ::getpid()}, {"host", host}, {"since", std::time(nullptr)}}) + "\n";
+  if (::ftruncate(file, 0) != 0 || ::write(file, text.data(), text.size()) < 0) return;
 }
 
 }  // namespace
@@ -46,7 +45,7 @@ ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
     throw StorageError("the experiment in " + directory.string() + " is being run already, by " +
                        describe_holder(path) + "; wait for it or stop it first");
   }
-  describe_this_holder(file_.get(), path);
+  describe_this_holder(file_.get());
 }
 
 std::optional<std::string> ExperimentLock::holder(const std::filesystem::path& directory) {
