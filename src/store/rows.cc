@@ -1,9 +1,8 @@
 #include "store/rows.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 
+#include "base/checksum.h"
 #include "store/damage.h"
 
 namespace cadre::store {
@@ -56,7 +55,7 @@ void RowChecksum::add_column(const Statement& statement, int column) {
   }
 }
 
-std::int64_t RowChecksum::value() const { return static_cast<std::int64_t>(XXH3_64bits(bytes_.data(), bytes_.size())); }
+std::int64_t RowChecksum::value() const { return static_cast<std::int64_t>(base::checksum_of(bytes_)); }
 
 RowWriter::RowWriter(const Database& database, const Table& table, Mode mode)
     : table_(table.name), statement_(database, insertion(table, mode)) {}

@@ -343,12 +343,11 @@ bool Controller::load_snapshot() {
     experiment.load(saved.at("experiment").dict());
     ResultFiles::Stamp stamp;
     base::LoadArchive::load(saved.at("files"), stamp);
-    std::swap(experiment_, experiment);
+    experiment_ = std::move(experiment);  // which the files look at
     if (files_.resume(stamp)) {
       last_event_ = snapshot->sequence;
       return true;
     }
-    std::swap(experiment_, experiment);
     console_.say("Result files have changed since they were written, and are written anew.");
   } catch (const Error& error) {  // of another version of Cadre
     console_.say(fmt::format("The snapshot cannot be used ({}); all events are read instead.", error.what()));

@@ -39,8 +39,9 @@ class Controller {
   Controller(Setting setting, Experiment& experiment, store::ExperimentStore& store, engine::Engine& engine,
              Console& console);
 
-  // Brings the experiment to the state that the store describes, by feeding it all recorded events again, and writes
-  // the result files anew. Throws StorageError when a decision comes out differently than recorded.
+  // Brings the experiment to the state that the store describes, by its last snapshot and the events that were recorded
+  // after it, and the result files with it; looks for checkpoints that are lost. Throws StorageError when a decision
+  // comes out differently than recorded and that is not allowed.
   void replay();
 
   // Runs the experiment to its end, or until it is interrupted and nothing of it runs any more. A full disk makes it

@@ -3,17 +3,14 @@
 // list does not compile.
 #pragma once
 
-#include <concepts>
-#include <type_traits>
 #include <variant>
 
+#include "base/archive.h"
 #include "tune/description.h"
 
 namespace cadre::tune {
 
-// A T or a const T: an archive that reads gets the one, an archive that writes the other.
-template <class T, class U>
-concept Is = std::same_as<std::remove_const_t<T>, U>;
+using base::Is;
 
 // ---- Search space
 

@@ -51,16 +51,6 @@ constexpr int two_seconds_ms = 2000;
 
 // ---- what workers do in these tests
 
-using Body = void (*)(channel::WorkerEnd&, const Value&);
-bool entry(const char* name, Body body) {
-  run::register_entry(name, body);
-  return true;
-}
-
-void report_metrics(channel::WorkerEnd& controller, const Metrics& metrics) {
-  controller.report({.step = 1, .metrics = metrics, .checkpoint = ""});
-}
-
 int sockets_among_descriptors(int type) {
   int found = 0;
   for (int fd = 3; fd < 256; ++fd) {
@@ -69,15 +59,6 @@ int sockets_among_descriptors(int type) {
     if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &actual, &size) == 0 && actual == type) ++found;
   }
   return found;
-}
-
-int connection_descriptor() {
-  for (int fd = 255; fd > 2; --fd) {
-    int type = 0;
-    socklen_t size = sizeof type;
-    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM) return fd;
-  }
-  return -1;
 }
 
 bool has_descriptor_named(const std::string& part) {

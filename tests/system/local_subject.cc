@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -53,6 +54,24 @@ class Script {
 }();
 
 }  // namespace
+
+bool entry(const char* name, Body body) {
+  run::register_entry(name, body);
+  return true;
+}
+
+void report_metrics(channel::WorkerEnd& controller, const Metrics& metrics) {
+  controller.report({.step = 1, .metrics = metrics, .checkpoint = ""});
+}
+
+int connection_descriptor() {
+  for (int fd = 255; fd > 2; --fd) {
+    int type = 0;
+    socklen_t size = sizeof type;
+    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM) return fd;
+  }
+  return -1;
+}
 
 LocalSubject::LocalSubject() {
   // Some workers of these tests give up root.

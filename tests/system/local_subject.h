@@ -4,10 +4,18 @@
 #include <filesystem>
 #include <memory>
 
+#include "channel/worker_end.h"
 #include "engine/engine.h"
 #include "support/temporary_directory.h"
 
 namespace cadre::system_tests {
+
+// What a worker does, found by the name of its assignment's entry.
+using Body = void (*)(channel::WorkerEnd&, const Value&);
+bool entry(const char* name, Body body);
+// In a body: a first report; the worker's end of its connection, -1 when it is closed.
+void report_metrics(channel::WorkerEnd& controller, const Metrics& metrics);
+int connection_descriptor();
 
 class LocalSubject {
  public:

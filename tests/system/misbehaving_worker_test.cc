@@ -51,27 +51,8 @@ constexpr const char* limit_text = " (the memory limit of this trial is 64 MiB)"
 
 // ---- what the workers do
 
-using Body = void (*)(channel::WorkerEnd&, const Value&);
-bool entry(const char* name, Body body) {
-  run::register_entry(name, body);
-  return true;
-}
-
-void report_metrics(channel::WorkerEnd& controller, const Metrics& metrics) {
-  controller.report({.step = 1, .metrics = metrics, .checkpoint = ""});
-}
-
 [[noreturn]] void hang() {
   for (;;) ::pause();
-}
-
-int connection_descriptor() {
-  for (int fd = 255; fd > 2; --fd) {
-    int type = 0;
-    socklen_t size = sizeof type;
-    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM) return fd;
-  }
-  return -1;
 }
 
 // Volatile, or the compiler takes memory that nobody reads for none.
