@@ -5,6 +5,7 @@
 
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "base/boot.h"
 #include "cadre/error.h"
@@ -388,9 +389,11 @@ void ExperimentStore::commit() {
 void ExperimentStore::sync() {
   if (!unsynced_since_) return;
   if (is_new_) {
+    if (database_is_doubtful_) database_->execute("VACUUM");  // every page goes through the log once more
+    log_is_doubtful_ |= std::exchange(database_is_doubtful_, true);
     DatabaseFile(*database_, DatabaseFile::Kind::database).sync();
     base::sync_directory(database_->path().parent_path());
-    is_new_ = false;
+    is_new_ = database_is_doubtful_ = false;
   }
   if (log_is_doubtful_) {
     if (!database_->copy_log()) database_->fail("sync");

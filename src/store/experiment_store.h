@@ -175,8 +175,10 @@ class ExperimentStore {
   Numbers next_;
   Numbers committed_;  // as `next_` was before the open transaction
   bool open_ = false;
-  bool is_new_ = false;           // its files were made without waiting for the disk
-  bool log_is_doubtful_ = false;  // a sync failed: the system may have dropped what it could not write
+  bool is_new_ = false;  // its files were made without waiting for the disk
+  // A sync failed: the system may have dropped what it could not write.
+  bool database_is_doubtful_ = false;
+  bool log_is_doubtful_ = false;
   std::optional<std::chrono::steady_clock::time_point> unsynced_since_ = {};
 };
 

@@ -3,22 +3,27 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/file.h"
 #include "cadre/error.h"
 
 namespace cadre::store {
 namespace {
 
-// SQLite knows ENOSPC; why else a write failed only the file says.
+int last_error(sqlite3_file* file) {
+  int reason = 0;
+  file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &reason);
+  return reason;
+}
+
+// SQLite knows ENOSPC; why else a write or a sync failed only the file says.
 bool out_of_space(sqlite3* handle) {
   const int result = sqlite3_extended_errcode(handle);
   if (result == SQLITE_FULL || result == SQLITE_IOERR_SHMSIZE) return true;
-  if (result != SQLITE_IOERR_WRITE) return false;
+  if (result != SQLITE_IOERR_WRITE && result != SQLITE_IOERR_FSYNC) return false;
   for (const int operation : {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER}) {
     sqlite3_file* file = nullptr;
     sqlite3_file_control(handle, "main", operation, static_cast<void*>(&file));
-    int reason = 0;
-    if (file != nullptr && file->pMethods != nullptr)
-      file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &reason);
+    const int reason = file != nullptr && file->pMethods != nullptr ? last_error(file) : 0;
     if (reason == ENOSPC || reason == EDQUOT) return true;
   }
   return false;
@@ -138,8 +143,9 @@ std::string DatabaseFile::read(std::uint64_t offset, std::size_t size) const {
 }
 
 void DatabaseFile::sync() {
-  if (file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL) != SQLITE_OK)
-    throw StorageError("cannot sync " + path_.string());
+  if (file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL) == SQLITE_OK) return;
+  errno = last_error(file_);
+  base::throw_storage_error("sync", path_);
 }
 
 }  // namespace cadre::store
