@@ -106,6 +106,7 @@ class Value {
 
 // A list value: list(1, 2, 3), list("relu", "tanh").
 template <class... T>
+  requires(std::constructible_from<Value, T &&> && ...)
 Value list(T&&... items) {
   return Value(List{Value(std::forward<T>(items))...});
 }

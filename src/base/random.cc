@@ -1,6 +1,10 @@
 #include "base/random.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "cadre/random.h"
 
 namespace cadre::base {
 
@@ -32,4 +36,19 @@ std::uint64_t RandomStream::below(std::uint64_t n) {
   return std::min(static_cast<std::uint64_t>(uniform() * static_cast<double>(n)), n - 1);
 }
 
+// Source: Box and Muller, "A note on the generation of random normal deviates" (1958).
+double RandomStream::normal() {
+  const double radius = std::sqrt(-2 * std::log(1 - uniform()));  // 1 - uniform() is above 0
+  return radius * std::cos(2 * std::numbers::pi * uniform());
+}
+
 }  // namespace cadre::base
+
+namespace cadre {
+
+double Random::uniform() { return stream_->uniform(); }
+double Random::normal() { return stream_->normal(); }
+std::uint64_t Random::below(std::uint64_t n) { return stream_->below(n); }
+Random::result_type Random::operator()() { return stream_->bits(); }
+
+}  // namespace cadre

@@ -30,6 +30,7 @@ class RandomStream {
   std::uint64_t bits();                  // 64 bits; the index moves on by one with every call
   double uniform();                      // [0, 1) with 53 bits
   std::uint64_t below(std::uint64_t n);  // 0 to n - 1; n from 1 to 2^53
+  double normal();                       // mean 0, standard deviation 1; two numbers of the stream
 
   std::uint64_t index() const { return index_; }
   void seek(std::uint64_t index) { index_ = index; }

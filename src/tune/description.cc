@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/overload.h"
@@ -21,6 +24,8 @@ using Named = std::vector<std::pair<std::string, T>>;
 // What a Value holds as it is.
 template <class T>
 concept Plain = std::constructible_from<Value, const T&>;
+
+constexpr std::array<std::string_view, 3> kBoundsNames{"clip", "reflect", "unbounded"};
 
 // ---- Writing
 
@@ -45,6 +50,7 @@ class Writer {
   static Value to_value(std::uint64_t number) { return std::to_string(number); }  // a Value's integers have a sign
   static Value to_value(Seconds time) { return time.count(); }
   static Value to_value(Mode mode) { return mode == Mode::max ? "max" : "min"; }
+  static Value to_value(Bounds bounds) { return kBoundsNames[static_cast<std::size_t>(bounds)]; }
   static Value to_value(const std::pair<double, double>& pair) { return list(pair.first, pair.second); }
 
   template <class T>
@@ -72,17 +78,31 @@ class Writer {
         variant);
   }
   static Value to_value(const SpaceEntry& entry) {
+    using Items = std::shared_ptr<const Entries>;
     using Nested = std::shared_ptr<const Space>;
     return std::visit(base::Overload{[](const Domain& domain) { return to_value(domain); },
                                      [](const Value& constant) { return to_value(StoredEntry(Constant{constant})); },
-                                     [](const Nested& nested) { return to_value(StoredEntry(NestedSpace{*nested})); }},
+                                     [](const Items& items) { return to_value(StoredEntry(ListSpace{items})); },
+                                     [](const Nested& nested) { return to_value(StoredEntry(NestedSpace{*nested})); },
+                                     [](const auto& other) { return to_value(StoredEntry(other)); }},
                       entry.data());
+  }
+  static Value to_value(const std::shared_ptr<const Entries>& entries) {
+    List items;
+    for (const SpaceEntry& entry : *entries) items.push_back(to_value(entry));
+    return items;
+  }
+  static Value to_value(const std::vector<Config>& configs) {
+    List items;
+    for (const Config& config : configs) items.emplace_back(config.dict());
+    return items;
   }
   static Value to_value(const Mutation& mutation) {
     using Nested = std::shared_ptr<const Mutations>;
     return std::visit(
         base::Overload{[](const Domain& domain) { return to_value(domain); },
                        [](const List& values) { return to_value(StoredMutation(Values{values})); },
+                       [](const SampleFrom& function) { return to_value(StoredMutation(function)); },
                        [](const Nested& nested) { return to_value(StoredMutation(NestedMutations{*nested})); }},
         mutation.data());
   }
@@ -165,6 +185,11 @@ class Reader {
     if (text != "max" && text != "min") stored.refuse("\"" + text + "\" is neither \"max\" nor \"min\"");
     mode = text == "max" ? Mode::max : Mode::min;
   }
+  static void read(Bounds& bounds, const Stored& stored) {
+    const auto name = std::ranges::find(kBoundsNames, stored.get<std::string>());
+    if (name == kBoundsNames.end()) stored.refuse(to_json(stored.value) + " is neither clip, reflect nor unbounded");
+    bounds = static_cast<Bounds>(name - kBoundsNames.begin());
+  }
   static void read(std::pair<double, double>& pair, const Stored& stored) {
     const auto numbers = stored.get<std::vector<double>>();
     if (numbers.size() != 2) stored.refuse(to_json(stored.value) + " is not two numbers");
@@ -198,13 +223,29 @@ class Reader {
   static void read(Space& space, const Stored& stored) {
     Named<StoredEntry> entries;
     read(entries, stored);
-    for (const auto& [key, entry] : entries) {
-      space.emplace_back(key,
-                         std::visit(base::Overload{[](const Constant& constant) { return SpaceEntry(constant.value); },
-                                                   [](const NestedSpace& nested) { return SpaceEntry(nested.entries); },
-                                                   [](const auto& domain) { return SpaceEntry(Domain(domain)); }},
-                                    entry));
+    for (const auto& [key, entry] : entries) space.emplace_back(key, to_entry(entry));
+  }
+  static void read(std::shared_ptr<const Entries>& items, const Stored& stored) {
+    Entries entries;
+    for (const Value& item : stored.get<List>()) {
+      StoredEntry entry;
+      read(entry, stored.at(std::to_string(entries.size()), item));
+      entries.push_back(to_entry(entry));
     }
+    items = std::make_shared<const Entries>(std::move(entries));
+  }
+  static SpaceEntry to_entry(const StoredEntry& entry) {
+    return std::visit(base::Overload{[](const GridSearch& grid) { return SpaceEntry(grid); },
+                                     [](const SampleFrom& function) { return SpaceEntry(function); },
+                                     [](const Constant& constant) { return SpaceEntry(constant.value); },
+                                     [](const ListSpace& list) { return SpaceEntry(Entries(*list.items)); },
+                                     [](const NestedSpace& nested) { return SpaceEntry(nested.entries); },
+                                     [](const auto& domain) { return SpaceEntry(Domain(domain)); }},
+                      entry);
+  }
+  static void read(std::vector<Config>& configs, const Stored& stored) {
+    for (const Value& item : stored.get<List>())
+      configs.emplace_back(stored.at(std::to_string(configs.size()), item).get<Dict>());
   }
   static void read(Mutations& mutations, const Stored& stored) {
     Named<StoredMutation> entries;
@@ -213,6 +254,7 @@ class Reader {
       mutations.emplace_back(
           key, std::visit(base::Overload{[](const Values& values) { return Mutation(values.values); },
                                          [](const NestedMutations& nested) { return Mutation(nested.entries); },
+                                         [](const SampleFrom& function) { return Mutation(function); },
                                          [](const auto& domain) { return Mutation(Domain(domain)); }},
                           entry));
     }

@@ -1,12 +1,23 @@
 #include "tune/domain.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "base/json.h"
+#include "base/overload.h"
 
 namespace cadre::tune {
 namespace {
+
+using base::Overload;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kMostValues = 0x1p53;  // that can be told apart by one number of a stream
 
 std::string text(double value) {
   std::string out;
@@ -14,99 +25,360 @@ std::string text(double value) {
   return out;
 }
 
+// ---- Multiples of q
+
+// The multiples of q from `lower` to `upper`, as first * q to last * q. 0.3 counts as a multiple of 0.1.
+struct Multiples {
+  double first;
+  double last;
+
+  Multiples(double lower, double upper, double q)
+      : first(std::ceil(lower / q - slack(lower / q))), last(std::floor(upper / q + slack(upper / q))) {}
+
+  double count() const { return last - first + 1; }
+
+ private:
+  static double slack(double steps) { return 1e-9 * std::max(1.0, std::abs(steps)); }
+};
+
+// 3 * 0.1 is 0.30000000000000004, and 3 / 10 is what people write.
+double multiple(double k, double q) {
+  const double inverse = std::round(1 / q);
+  const bool exact = q < 1 && std::abs(inverse * q - 1) < 1e-12;
+  return exact ? k / inverse : k * q;
+}
+
+// ---- Drawing
+
 // The largest double below `upper`: rounding must not lead out of a half-open interval.
 double below(double value, double lower, double upper) {
   return std::clamp(value, lower, std::nextafter(upper, lower));
 }
 
+double draw_log_uniform(double lower, double upper, base::RandomStream& random) {
+  const double low = std::log(lower);
+  return std::exp(low + random.uniform() * (std::log(upper) - low));
+}
+
+// Rounded to a multiple, from a range that is half a step wider at both ends, so that these get their full share.
+double draw_log_multiple(double lower, double upper, double q, base::RandomStream& random) {
+  const Multiples steps(lower, upper, q);
+  const double drawn = draw_log_uniform(steps.first - 0.5, steps.last + 0.5, random);
+  return std::clamp(std::round(drawn), steps.first, steps.last);
+}
+
 struct Sample {
   base::RandomStream& random;
 
-  Value operator()(const Uniform& domain) const {
+  SpaceEntry operator()(const Uniform& domain) const {
+    if (domain.q > 0) {
+      const Multiples steps(domain.lower, domain.upper, domain.q);
+      return multiple(steps.first + static_cast<double>(random.below(static_cast<std::uint64_t>(steps.count()))),
+                      domain.q);
+    }
     return below(domain.lower + random.uniform() * (domain.upper - domain.lower), domain.lower, domain.upper);
   }
-  Value operator()(const LogUniform& domain) const {
-    const double low = std::log(domain.lower);
-    return below(std::exp(low + random.uniform() * (std::log(domain.upper) - low)), domain.lower, domain.upper);
+  SpaceEntry operator()(const LogUniform& domain) const {
+    if (domain.q > 0) return multiple(draw_log_multiple(domain.lower, domain.upper, domain.q, random), domain.q);
+    return below(draw_log_uniform(domain.lower, domain.upper, random), domain.lower, domain.upper);
   }
-  Value operator()(const RandInt& domain) const {
+  SpaceEntry operator()(const Normal& domain) const {
+    const double value = domain.mean + domain.sd * random.normal();
+    return domain.q > 0 ? multiple(std::round(value / domain.q), domain.q) : value;
+  }
+  SpaceEntry operator()(const RandInt& domain) const {
+    if (domain.q > 0) {
+      const std::int64_t first = first_multiple(domain);
+      const auto count = static_cast<std::uint64_t>(last_multiple(domain) - first) + 1;
+      return (first + static_cast<std::int64_t>(random.below(count))) * domain.q;
+    }
     const auto width = static_cast<std::uint64_t>(domain.upper) - static_cast<std::uint64_t>(domain.lower);
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(domain.lower) + random.below(width));
   }
-  Value operator()(const Choice& domain) const { return domain.options[random.below(domain.options.size())]; }
-};
-
-struct Clip {
-  const Value& value;
-
-  Value operator()(const Uniform& domain) const { return real(domain.lower, domain.upper); }
-  Value operator()(const LogUniform& domain) const { return real(domain.lower, domain.upper); }
-  Value operator()(const RandInt& domain) const {
-    if (value.is_integer()) return std::clamp(value.get<std::int64_t>(), domain.lower, domain.upper - 1);
-    return real(static_cast<double>(domain.lower), static_cast<double>(domain.upper - 1));
+  SpaceEntry operator()(const LogRandInt& domain) const {
+    const auto lower = static_cast<double>(domain.lower);
+    const auto upper = static_cast<double>(domain.upper);
+    if (domain.q > 0)
+      return static_cast<std::int64_t>(draw_log_multiple(lower, upper, static_cast<double>(domain.q), random)) *
+             domain.q;
+    const auto drawn = static_cast<std::int64_t>(draw_log_uniform(lower, upper, random));
+    return std::clamp(drawn, domain.lower, domain.upper - 1);
   }
-  Value operator()(const Choice&) const { return value; }
+  SpaceEntry operator()(const Choice& domain) const { return (*domain.options)[random.below(domain.options->size())]; }
+  SpaceEntry operator()(const Ordinal& domain) const { return domain.options[random.below(domain.options.size())]; }
 
- private:
-  Value real(double lower, double upper) const {
-    if (value.is_double()) return std::clamp(value.get<double>(), lower, upper);
-    if (!value.is_integer()) return value;
-    const auto whole = value.get<double>();
-    if (whole < lower) return static_cast<std::int64_t>(std::ceil(lower));
-    if (whole > upper) return static_cast<std::int64_t>(std::floor(upper));
-    return value;
+  static std::int64_t first_multiple(const RandInt& domain) {
+    const std::int64_t quotient = domain.lower / domain.q;  // towards 0
+    return quotient + (domain.lower > 0 && domain.lower % domain.q != 0 ? 1 : 0);
+  }
+  static std::int64_t last_multiple(const RandInt& domain) {
+    const std::int64_t quotient = domain.upper / domain.q;
+    return quotient - (domain.upper < 0 && domain.upper % domain.q != 0 ? 1 : 0);
   }
 };
 
-std::string fault_of_bounds(double lower, double upper) {
+// ---- The numbers of a domain
+
+struct Range {
+  double lower = -kInfinity;  // both included
+  double upper = kInfinity;
+  double q = 0;
+  bool logarithmic = false;
+};
+
+Range range(double lower, double upper, double q, bool logarithmic) {
+  if (q == 0) return {lower, upper, q, logarithmic};
+  const Multiples steps(lower, upper, q);
+  return {multiple(steps.first, q), multiple(steps.last, q), q, logarithmic};
+}
+
+// Without the upper bound, unless multiples are asked for.
+Range integer_range(const auto& domain, bool logarithmic) {
+  const std::int64_t last = domain.q > 0 ? domain.upper : domain.upper - 1;
+  return range(static_cast<double>(domain.lower), static_cast<double>(last), static_cast<double>(domain.q),
+               logarithmic);
+}
+
+std::optional<Range> range_of(const Domain& domain) {
+  using Result = std::optional<Range>;
+  return std::visit(Overload{[](const Uniform& d) -> Result { return range(d.lower, d.upper, d.q, false); },
+                             [](const LogUniform& d) -> Result { return range(d.lower, d.upper, d.q, true); },
+                             [](const Normal& d) -> Result { return Range{.q = d.q}; },
+                             [](const RandInt& d) -> Result { return integer_range(d, false); },
+                             [](const LogRandInt& d) -> Result { return integer_range(d, true); },
+                             [](const auto&) -> Result { return std::nullopt; }},
+                    domain);
+}
+
+bool draws_integers(const Domain& domain) {
+  return std::holds_alternative<RandInt>(domain) || std::holds_alternative<LogRandInt>(domain);
+}
+
+// Back and forth between the bounds, like light between mirrors.
+double reflect(double value, double lower, double upper) {
+  const double width = upper - lower;
+  if (!(width > 0)) return lower;
+  const double way = std::fmod(std::abs(value - lower), 2 * width);
+  return lower + (way <= width ? way : 2 * width - way);
+}
+
+double reflect(double value, const Range& range) {
+  if (!range.logarithmic) return reflect(value, range.lower, range.upper);
+  if (value <= 0) return range.lower;
+  return std::exp(reflect(std::log(value), std::log(range.lower), std::log(range.upper)));
+}
+
+// ---- What can be wrong
+
+std::string fault_of_bounds(double lower, double upper, double q) {
   if (!std::isfinite(lower) || !std::isfinite(upper))
     return "its bounds " + text(lower) + " and " + text(upper) + " are not both finite";
-  if (lower < upper) return {};
-  return "its lower bound " + text(lower) + " is not below its upper bound " + text(upper);
+  if (!std::isfinite(q) || q < 0) return "its q " + text(q) + " is not 0 or more";
+  if (q == 0)
+    return lower < upper ? "" : "its lower bound " + text(lower) + " is not below its upper bound " + text(upper);
+  const Multiples steps(lower, upper, q);
+  if (steps.count() < 1)
+    return "there is no multiple of its q " + text(q) + " from " + text(lower) + " to " + text(upper);
+  return steps.count() > kMostValues ? "its bounds are more than 2^53 multiples of its q apart" : "";
+}
+
+std::string fault_of_integers(std::int64_t lower, std::int64_t upper, std::int64_t q) {
+  if (q < 0) return fmt::format("its q {} is not 0 or more", q);
+  if (q == 0 && lower >= upper)
+    return fmt::format("its lower bound {} is not below its upper bound {} (which is not included)", lower, upper);
+  if (static_cast<std::uint64_t>(upper) - static_cast<std::uint64_t>(lower) > static_cast<std::uint64_t>(kMostValues))
+    return "its bounds are more than 2^53 apart";
+  return q == 0 ? "" : fault_of_bounds(static_cast<double>(lower), static_cast<double>(upper), static_cast<double>(q));
+}
+
+std::string no_logarithm(double lower) {
+  return "its lower bound " + text(lower) + " is not above 0, and has no logarithm";
 }
 
 struct Fault {
-  std::string operator()(const Uniform& domain) const { return fault_of_bounds(domain.lower, domain.upper); }
-  std::string operator()(const LogUniform& domain) const {
-    if (domain.lower <= 0) return "its lower bound " + text(domain.lower) + " is not above 0, and has no logarithm";
-    return fault_of_bounds(domain.lower, domain.upper);
+  std::string operator()(const Uniform& d) const { return fault_of_bounds(d.lower, d.upper, d.q); }
+  std::string operator()(const LogUniform& d) const {
+    return d.lower <= 0 ? no_logarithm(d.lower) : fault_of_bounds(d.lower, d.upper, d.q);
   }
-  std::string operator()(const RandInt& domain) const {
-    constexpr std::uint64_t widest = std::uint64_t{1} << 53;
-    if (domain.lower >= domain.upper)
-      return "its lower bound " + std::to_string(domain.lower) + " is not below its upper bound " +
-             std::to_string(domain.upper) + " (which is not included)";
-    if (static_cast<std::uint64_t>(domain.upper) - static_cast<std::uint64_t>(domain.lower) > widest)
-      return "its bounds are more than 2^53 apart";
-    return {};
+  std::string operator()(const Normal& d) const {
+    if (!std::isfinite(d.mean)) return "its mean " + text(d.mean) + " is not finite";
+    if (!std::isfinite(d.sd) || d.sd <= 0) return "its standard deviation " + text(d.sd) + " is not above 0";
+    return std::isfinite(d.q) && d.q >= 0 ? "" : "its q " + text(d.q) + " is not 0 or more";
   }
-  std::string operator()(const Choice& domain) const {
-    return domain.options.empty() ? "it has no options to choose from" : "";
+  std::string operator()(const RandInt& d) const { return fault_of_integers(d.lower, d.upper, d.q); }
+  std::string operator()(const LogRandInt& d) const {
+    return d.lower <= 0 ? no_logarithm(static_cast<double>(d.lower)) : fault_of_integers(d.lower, d.upper, d.q);
+  }
+  std::string operator()(const Choice& d) const { return fault_of_options(d.options->size()); }
+  std::string operator()(const Ordinal& d) const { return fault_of_options(d.options.size()); }
+
+  static std::string fault_of_options(std::size_t options) {
+    return options == 0 ? "it has no options to choose from" : "";
   }
 };
+
+// ---- For messages
+
+std::string join(const Entries& entries) {
+  std::vector<std::string> texts;
+  for (const SpaceEntry& entry : entries) texts.push_back(to_string(entry));
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+std::string call(const char* name, const std::string& first, const std::string& second, const std::string& q,
+                 bool multiples) {
+  return fmt::format("{}{}({}, {}{}{})", multiples ? "q" : "", name, first, second, multiples ? ", " : "",
+                     multiples ? q : "");
+}
 
 struct Describe {
-  std::string operator()(const Uniform& domain) const { return call("uniform", domain.lower, domain.upper); }
-  std::string operator()(const LogUniform& domain) const { return call("loguniform", domain.lower, domain.upper); }
-  std::string operator()(const RandInt& domain) const {
-    return "randint(" + std::to_string(domain.lower) + ", " + std::to_string(domain.upper) + ")";
-  }
-  std::string operator()(const Choice& domain) const { return "choice(" + to_json(Value(domain.options)) + ")"; }
+  std::string operator()(const Uniform& d) const { return real("uniform", d.lower, d.upper, d.q); }
+  std::string operator()(const LogUniform& d) const { return real("loguniform", d.lower, d.upper, d.q); }
+  std::string operator()(const Normal& d) const { return real("randn", d.mean, d.sd, d.q); }
+  std::string operator()(const RandInt& d) const { return integer("randint", d.lower, d.upper, d.q); }
+  std::string operator()(const LogRandInt& d) const { return integer("lograndint", d.lower, d.upper, d.q); }
+  std::string operator()(const Choice& d) const { return "choice(" + join(*d.options) + ")"; }
+  std::string operator()(const Ordinal& d) const { return "ordinal(" + to_json(Value(d.options)) + ")"; }
 
  private:
-  static std::string call(const char* name, double lower, double upper) {
-    return std::string(name) + "(" + text(lower) + ", " + text(upper) + ")";
+  static std::string real(const char* name, double first, double second, double q) {
+    return call(name, text(first), text(second), text(q), q != 0);
+  }
+  static std::string integer(const char* name, std::int64_t first, std::int64_t second, std::int64_t q) {
+    return call(name, std::to_string(first), std::to_string(second), std::to_string(q), q != 0);
   }
 };
+
+// Numbers are the same value whether they are integers or not.
+bool same(const Value& a, const Value& b) {
+  return a == b || (a.is_number() && b.is_number() && a.get<double>() == b.get<double>());
+}
+
+bool contains_number(const Domain& domain, const Value& value) {
+  const std::optional<Range> numbers = range_of(domain);
+  if (!numbers || !value.is_number() || (draws_integers(domain) && !value.is_integer())) return false;
+  const auto number = value.get<double>();
+  return number >= numbers->lower && number <= numbers->upper;
+}
+
+bool contains_any(const Entries& options, const Value& value) {
+  return std::ranges::any_of(options, [&](const SpaceEntry& option) { return contains(option, value); });
+}
+
+bool contains_all(const Space& space, const Value& value) {
+  if (!value.is_dict() || value.dict().size() != space.size()) return false;
+  const Config entries(value.dict());
+  return std::ranges::all_of(space, [&](const auto& entry) {
+    const Value* item = entries.find(entry.first);
+    return item != nullptr && contains(entry.second, *item);
+  });
+}
+
+bool contains_each(const Entries& entries, const Value& value) {
+  return value.is_list() && std::ranges::equal(entries, value.items(), contains);
+}
 
 }  // namespace
 
-Value sample(const Domain& domain, base::RandomStream& random) { return std::visit(Sample{random}, domain); }
+bool Choice::operator==(const Choice& other) const { return *options == *other.options; }
 
-Value clip(const Domain& domain, const Value& value) { return std::visit(Clip{value}, domain); }
+bool GridSearch::operator==(const GridSearch& other) const { return *options == *other.options; }
+
+bool SpaceEntry::operator==(const SpaceEntry& other) const {
+  if (data_.index() != other.data_.index()) return false;
+  return std::visit(
+      [&]<class T>(const T& content) {
+        const T& others = std::get<T>(other.data_);
+        if constexpr (requires { *content; }) {
+          return *content == *others;
+        } else {
+          return content == others;
+        }
+      },
+      data_);
+}
+
+SpaceEntry sample(const Domain& domain, base::RandomStream& random) { return std::visit(Sample{random}, domain); }
+
+Value keep_inside(const Domain& domain, const Value& value, Bounds bounds) {
+  const std::optional<Range> numbers = range_of(domain);
+  if (!numbers || !value.is_number()) return value;
+  double number = value.get<double>();
+  const bool outside = number < numbers->lower || number > numbers->upper;
+  if (outside && bounds == Bounds::clip) number = std::clamp(number, numbers->lower, numbers->upper);
+  if (outside && bounds == Bounds::reflect) number = reflect(number, *numbers);
+  if (numbers->q > 0) number = multiple(std::round(number / numbers->q), numbers->q);
+  if (value.is_double()) return number;
+  if (number == value.get<double>()) return value;
+  if (bounds == Bounds::unbounded) return static_cast<std::int64_t>(std::nearbyint(number));
+  // The integers nearest to the bounds lie inside them.
+  const double whole = std::clamp(std::nearbyint(number), std::ceil(numbers->lower), std::floor(numbers->upper));
+  return static_cast<std::int64_t>(whole);
+}
+
+double smallest_step(const Domain& domain, const Value& value) {
+  const std::optional<Range> numbers = range_of(domain);
+  const double q = numbers ? numbers->q : 0;
+  return value.is_integer() ? std::max(q, 1.0) : q;
+}
+
+bool contains(const SpaceEntry& entry, const Value& value) {
+  return std::visit(
+      Overload{[&](const Domain& domain) {
+                 if (const auto* choice = std::get_if<Choice>(&domain)) return contains_any(*choice->options, value);
+                 if (const auto* ordinal = std::get_if<Ordinal>(&domain))
+                   return std::ranges::any_of(ordinal->options, [&](const Value& item) { return same(item, value); });
+                 return contains_number(domain, value);
+               },
+               [&](const GridSearch& grid) { return contains_any(*grid.options, value); },
+               [](const SampleFrom&) { return true; }, [&](const Value& constant) { return same(constant, value); },
+               [&](const std::shared_ptr<const Entries>& items) { return contains_each(*items, value); },
+               [&](const std::shared_ptr<const Space>& space) { return contains_all(*space, value); }},
+      entry.data());
+}
+
+bool constant_options(const Domain& domain, List& options) {
+  if (const auto* ordinal = std::get_if<Ordinal>(&domain)) options = ordinal->options;
+  if (const auto* choice = std::get_if<Choice>(&domain)) {
+    for (const SpaceEntry& option : *choice->options) {
+      const auto* constant = std::get_if<Value>(&option.data());
+      if (constant == nullptr) return false;
+      options.push_back(*constant);
+    }
+  }
+  return true;
+}
+
+bool put_bounds_in_order(Domain& domain) {
+  return std::visit(
+      [](auto& d) {
+        if constexpr (requires { d.lower; }) {
+          if (!(d.upper < d.lower)) return false;
+          std::swap(d.lower, d.upper);
+          return true;
+        }
+        return false;
+      },
+      domain);
+}
 
 std::string fault_of(const Domain& domain) { return std::visit(Fault{}, domain); }
 
 std::string to_string(const Domain& domain) { return std::visit(Describe{}, domain); }
+
+std::string to_string(const SpaceEntry& entry) {
+  return std::visit(Overload{[](const Domain& domain) { return to_string(domain); },
+                             [](const GridSearch& grid) { return "grid_search(" + join(*grid.options) + ")"; },
+                             [](const SampleFrom& function) { return "sample_from<" + function.function + ">()"; },
+                             [](const Value& constant) { return to_json(constant); },
+                             [](const std::shared_ptr<const Entries>& items) { return join(*items); },
+                             [](const std::shared_ptr<const Space>& space) {
+                               std::vector<std::string> texts;
+                               for (const auto& [key, item] : *space)
+                                 texts.push_back(fmt::format("\"{}\": {}", key, to_string(item)));
+                               return fmt::format("{{{}}}", fmt::join(texts, ", "));
+                             }},
+                    entry.data());
+}
 
 }  // namespace cadre::tune

@@ -4,21 +4,38 @@
 #include <string>
 
 #include "base/random.h"
+#include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
 
 namespace cadre::tune {
 
-// A value of the domain: one number of the stream for each call.
-Value sample(const Domain& domain, base::RandomStream& random);
+// An entry of the domain: a constant, but for a Choice whatever its option is.
+SpaceEntry sample(const Domain& domain, base::RandomStream& random);
 
-// The value, or the nearest one of the domain. A real domain counts as closed here. Values of a Choice and values that
-// are no numbers stay as they are.
-Value clip(const Domain& domain, const Value& value);
+// The value inside the domain, or as near to it as `bounds` says. Here a real domain has its upper bound too, and where
+// the domain has a q the value becomes a multiple of it. An integer stays one. Values of a Choice or an Ordinal and
+// values that are no numbers stay as they are.
+Value keep_inside(const Domain& domain, const Value& value, Bounds bounds);
 
-// Why the domain cannot be drawn from ("its lower bound 1 is not below its upper bound 0"); empty when it can.
+// The least amount that a number of the domain moves by when it is explored: its q, at least 1 for an integer.
+double smallest_step(const Domain& domain, const Value& value);
+
+// Whether a value that a person gives belongs to the entry: a number within the bounds (both included), one of the
+// options, a dictionary of a nested space. A function may give anything.
+bool contains(const SpaceEntry& entry, const Value& value);
+
+// The options of a Choice or an Ordinal; false where some are no constants. Nothing for other domains.
+bool constant_options(const Domain& domain, List& options);
+
+// The same with its bounds in order; says whether they were not.
+bool put_bounds_in_order(Domain& domain);
+
+// Why the domain cannot be drawn from ("its bounds 1.0 and inf are not both finite"); empty when it can. Options that
+// are domains are not looked at.
 std::string fault_of(const Domain& domain);
 
 // "uniform(0.001, 1.0)", for messages.
 std::string to_string(const Domain& domain);
+std::string to_string(const SpaceEntry& entry);
 
 }  // namespace cadre::tune

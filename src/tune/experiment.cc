@@ -9,7 +9,6 @@
 
 #include "base/name.h"
 #include "tune/failure_policy.h"
-#include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
 namespace {
@@ -47,6 +46,7 @@ bool is_true(const Metrics& metrics, std::string_view key) {
 Experiment::Experiment(Trainable trainable, TunerOptions options)
     : trainable_(std::move(trainable)),
       options_(std::move(options)),
+      variants_(options_.param_space, options_.tune_config),
       scheduler_(make_scheduler(options_.tune_config.scheduler, options_.tune_config.seed)),
       checkpoints_(options_.run_config.checkpoint_config),
       resources_(Resources{.cpus = 0}) {}
@@ -77,7 +77,7 @@ bool Experiment::is_repeated(const ResultReported& event) const {
 
 std::int64_t Experiment::trials_to_come() const {
   if (failed_fast_) return 0;
-  return options_.tune_config.num_samples - static_cast<std::int64_t>(trials_.size());
+  return variants_.size() - static_cast<std::int64_t>(trials_.size());
 }
 
 bool Experiment::anyone_waits() const {
@@ -164,6 +164,11 @@ void Experiment::take_up(Trial& trial, bool anew) {
   trial.status = TrialStatus::running;  // as it was when it failed
   live_.insert(trial.index);
   scheduler_->on_trial_add(trial);
+  if (trial.attempt > 0) return;
+  // It failed before it could be started: a function of its search space threw.
+  Variant variant = variants_(trial.index);
+  trial.config = std::move(variant.config);
+  if (!variant.fault.empty()) fail(trial, {.cause = variant.fault, .may_retry = false});
 }
 
 void Experiment::on(const ResultReported& event) {
@@ -475,6 +480,7 @@ void Experiment::schedule() {
     const std::optional<TrialIndex> next = scheduler_->choose(candidates(), *this);
     if (!next) {
       resources_.release(trainable_.resources);
+      if (should_make_trial() && !scheduler_->needs_whole_population()) continue;  // the one made has failed at once
       return;
     }
     Trial& trial = trials_[*next];
@@ -499,8 +505,16 @@ bool Experiment::should_make_trial() const {
 }
 
 void Experiment::make_trial() {
+  const std::string fault = add_trial();
+  Trial& trial = trials_.back();
+  record("make", trial, {{"config", trial.config.dict()}});
+  if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
+}
+
+// Returns why its config cannot be made; empty where it can.
+std::string Experiment::add_trial() {
   const auto index = static_cast<TrialIndex>(trials_.size());
-  Variant variant = generate_variant(options_.param_space, options_.tune_config.seed, index);
+  Variant variant = variants_(index);
   const std::string variables = format_variables(variant.sampled);
   Trial trial;
   trial.index = index;
@@ -513,6 +527,7 @@ void Experiment::make_trial() {
   live_.insert(index);
   waiting_.insert(index);
   scheduler_->on_trial_add(trials_.back());
+  return variant.fault;
 }
 
 std::vector<TrialIndex> Experiment::candidates() const {

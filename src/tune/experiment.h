@@ -17,6 +17,7 @@
 #include "run/resource_ledger.h"
 #include "tune/events.h"
 #include "tune/schedulers/scheduler.h"
+#include "tune/searchers/variant_generator.h"
 #include "tune/trial.h"
 
 namespace cadre::tune {
@@ -97,6 +98,7 @@ class Experiment final : private Population {
   void schedule();
   bool should_make_trial() const;
   void make_trial();
+  std::string add_trial();
   std::vector<TrialIndex> candidates() const;
   void launch(Trial& trial);
   void resume(Trial& trial);
@@ -105,6 +107,7 @@ class Experiment final : private Population {
 
   Trainable trainable_;
   TunerOptions options_;
+  VariantGenerator variants_;
   std::unique_ptr<TrialScheduler> scheduler_;
   run::CheckpointRegistry checkpoints_;
   Resources total_ = {};  // of all nodes

@@ -61,7 +61,7 @@ Dict Experiment::save() const {
 void Experiment::load(const Dict& state) {
   const Config parts(state);
   for (const Value& saved : parts.at("trials").items()) {
-    make_trial();
+    add_trial();
     Trial& trial = trials_.back();
     base::LoadArchive::load(saved, trial);
     if (trial.ended()) live_.erase(trial.index);

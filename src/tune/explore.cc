@@ -4,36 +4,48 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "base/overload.h"
 #include "tune/domain.h"
+#include "tune/functions.h"
 
 namespace cadre::tune {
 namespace {
 
 class Explorer {
  public:
-  Explorer(const PopulationBasedTraining& settings, base::RandomStream& random, std::vector<Perturbation>& made)
-      : settings_(settings), random_(random), made_(made) {}
+  Explorer(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random,
+           std::vector<Perturbation>& made)
+      : donor_(donor), settings_(settings), random_(random), made_(made) {}
 
   Dict explore(const Dict& donor, const Mutations& mutations, const std::string& prefix) {
     Config config(donor);
     for (const auto& [key, mutation] : mutations) {
-      const std::string path = prefix + key;
-      config.set(key, mutate(path, config.at(key), mutation));
+      const Value* old_value = find_own(donor, key);
+      if (old_value == nullptr) continue;  // this donor's option of a conditional space does not have it
+      config.set(key, mutate(prefix + key, *old_value, mutation));
     }
     return config.dict();
   }
 
  private:
   Value mutate(const std::string& path, const Value& old_value, const Mutation& mutation) {
+    using Made = std::pair<std::string, Value>;
     if (const auto* nested = std::get_if<std::shared_ptr<const Mutations>>(&mutation.data()))
-      return explore(old_value.dict(), **nested, path + "/");
-    const auto* domain = std::get_if<Domain>(&mutation.data());
-    const auto* choice = domain ? std::get_if<Choice>(domain) : nullptr;
-    auto [operation, value] = choice   ? along(choice->options, old_value)
-                              : domain ? within(*domain, old_value)
-                                       : along(std::get<List>(mutation.data()), old_value);
+      return old_value.is_dict() ? Value(explore(old_value.dict(), **nested, path + "/")) : old_value;
+    auto [operation, value] =
+        std::visit(base::Overload{[&](const Domain& domain) { return within_or_along(domain, old_value); },
+                                  [&](const List& values) { return along(values, old_value); },
+                                  [&](const SampleFrom& function) { return by_function(function, old_value); },
+                                  [&](const auto&) { return Made("", old_value); }},
+                   mutation.data());
     made_.push_back({path, old_value, std::move(operation), value});
     return value;
+  }
+
+  std::pair<std::string, Value> within_or_along(const Domain& domain, const Value& old_value) {
+    List options;
+    constant_options(domain, options);
+    return options.empty() ? within(domain, old_value) : along(options, old_value);
   }
 
   // To a neighbour in a list.
@@ -50,14 +62,22 @@ class Explorer {
   // By a factor, inside a domain of numbers. The type of the old value stays.
   std::pair<std::string, Value> within(const Domain& domain, const Value& old_value) {
     if (resample() || !old_value.is_number()) {
-      return {"resample", with_type_of(old_value, sample(domain, random_), domain)};
+      const SpaceEntry drawn = sample(domain, random_);
+      return {"resample", keep_inside(domain, with_type_of(old_value, std::get<Value>(drawn.data())), Bounds::clip)};
     }
-    const auto& [first, second] = settings_.perturbation_factors;
-    const double factor = random_.below(2) == 0 ? first : second;
-    std::string operation = "* ";
-    base::append_python_float(operation, factor);
-    if (old_value.is_integer()) return {operation, clip(domain, moved(old_value.get<std::int64_t>(), factor))};
-    return {operation, clip(domain, old_value.get<double>() * factor)};
+    const double factor = draw_factor();
+    const Value moved = times(old_value, factor, smallest_step(domain, old_value));
+    return {operation(factor), keep_inside(domain, moved, settings_.bounds)};
+  }
+
+  // By a factor, or to what the program's own function gives.
+  std::pair<std::string, Value> by_function(const SampleFrom& function, const Value& old_value) {
+    if (resample() || !old_value.is_number()) {
+      Random random(random_);
+      return {"resample", with_type_of(old_value, (*sample_functions().find(function.function))(donor_, random))};
+    }
+    const double factor = draw_factor();
+    return {operation(factor), times(old_value, factor, old_value.is_integer() ? 1 : 0)};
   }
 
   bool resample() { return random_.uniform() < settings_.resample_probability; }
@@ -67,9 +87,25 @@ class Explorer {
     return a == b || (a.is_number() && b.is_number() && a.get<double>() == b.get<double>());
   }
 
-  static Value with_type_of(const Value& old_value, const Value& drawn, const Domain& domain) {
+  static const Value* find_own(const Dict& entries, const std::string& key) {
+    const auto entry = std::ranges::find(entries, key, &Dict::value_type::first);
+    return entry == entries.end() ? nullptr : &entry->second;
+  }
+
+  double draw_factor() {
+    const auto& [first, second] = settings_.perturbation_factors;
+    return random_.below(2) == 0 ? first : second;
+  }
+
+  static std::string operation(double factor) {
+    std::string text = "* ";
+    base::append_python_float(text, factor);
+    return text;
+  }
+
+  static Value with_type_of(const Value& old_value, const Value& drawn) {
     if (!drawn.is_number()) return drawn;
-    if (old_value.is_integer()) return clip(domain, rounded(drawn.get<double>()));
+    if (old_value.is_integer()) return rounded(drawn.get<double>());
     return old_value.is_double() ? Value(drawn.get<double>()) : drawn;
   }
 
@@ -78,25 +114,41 @@ class Explorer {
     return static_cast<std::int64_t>(std::nearbyint(std::clamp(value, -limit, limit)));  // half to even, as Python
   }
 
-  // Rounding must not undo the step: 1 * 1.2 is 2.
-  static std::int64_t moved(std::int64_t value, double factor) {
-    const std::int64_t next = rounded(static_cast<double>(value) * factor);
-    if (next != value || factor == 1) return next;
-    const bool up = (factor > 1) == (value >= 0);
-    return up ? value + 1 : value - 1;
+  // At least a step away, where there are steps: rounding must not undo it, and 1 * 1.2 is 2.
+  static Value times(const Value& value, double factor, double step) {
+    const auto number = value.get<double>();
+    double next = number * factor;
+    const bool stays = step > 0 && std::nearbyint(next / step) == std::nearbyint(number / step);
+    if (stays && factor != 1) next = (factor > 1) == (number >= 0) ? number + step : number - step;
+    return value.is_integer() ? Value(rounded(next)) : Value(next);
   }
 
+  const Config& donor_;
   const PopulationBasedTraining& settings_;
   base::RandomStream& random_;
   std::vector<Perturbation>& made_;
 };
 
+// What the program's own function has changed, for the record.
+void compare(const Config& before, const Config& after, std::vector<Perturbation>& made) {
+  for (const auto& [key, value] : after) {
+    const Value* old_value = before.find(key);
+    if (old_value == nullptr || *old_value != value)
+      made.push_back({key, old_value ? *old_value : Value(), "custom_explore_fn", value});
+  }
+}
+
 }  // namespace
 
 Explored explore(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random) {
   Explored explored;
-  Explorer explorer(settings, random, explored.perturbations);
+  Explorer explorer(donor, settings, random, explored.perturbations);
   explored.config = Config(explorer.explore(donor.dict(), settings.hyperparam_mutations, ""));
+  if (settings.custom_explore_fn.function.empty()) return explored;
+  Random numbers(random);
+  Config custom = (*explore_functions().find(settings.custom_explore_fn.function))(explored.config, numbers);
+  compare(explored.config, custom, explored.perturbations);
+  explored.config = std::move(custom);
   return explored;
 }
 

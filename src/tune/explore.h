@@ -25,9 +25,10 @@ struct Explored {
 
 // The donor's config with each mutated key changed, in the order of the mutations (see PopulationBasedTraining).
 // For each key the stream gives: one uniform number that is below resample_probability for a new draw; then, for a
-// draw, one number for it; otherwise one for the direction (0: left) or the factor (0: the first). A value that has no
-// place in its list, and one that is no number where the domain has numbers, is always drawn anew. Source: the explore
-// step of Ray Tune's PopulationBasedTraining, with the differences of docs/architecture.md.
+// draw, what sample() takes; otherwise one for the direction (0: left) or the factor (0: the first). A value that has
+// no place in its list, and one that is no number where the domain has numbers, is always drawn anew. Functions of the
+// program get the same stream; what they throw is passed on. Source: the explore step of Ray Tune's
+// PopulationBasedTraining, with the differences of docs/architecture.md.
 Explored explore(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random);
 
 }  // namespace cadre::tune

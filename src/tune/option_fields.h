@@ -15,32 +15,60 @@ using base::Is;
 // ---- Search space
 
 void fields(auto& archive, Is<Uniform> auto& domain) {
-  auto& [lower, upper] = domain;
+  auto& [lower, upper, q] = domain;
   archive("lower", lower);
   archive("upper", upper);
+  archive("q", q);
 }
 
 void fields(auto& archive, Is<LogUniform> auto& domain) {
-  auto& [lower, upper] = domain;
+  auto& [lower, upper, q] = domain;
   archive("lower", lower);
   archive("upper", upper);
+  archive("q", q);
+}
+
+void fields(auto& archive, Is<Normal> auto& domain) {
+  auto& [mean, sd, q] = domain;
+  archive("mean", mean);
+  archive("sd", sd);
+  archive("q", q);
 }
 
 void fields(auto& archive, Is<RandInt> auto& domain) {
-  auto& [lower, upper] = domain;
+  auto& [lower, upper, q] = domain;
   archive("lower", lower);
   archive("upper", upper);
+  archive("q", q);
 }
 
-void fields(auto& archive, Is<Choice> auto& domain) {
+void fields(auto& archive, Is<LogRandInt> auto& domain) {
+  auto& [lower, upper, q] = domain;
+  archive("lower", lower);
+  archive("upper", upper);
+  archive("q", q);
+}
+
+void fields(auto& archive, Is<Choice> auto& domain) { archive("options", domain.options); }
+void fields(auto& archive, Is<GridSearch> auto& grid) { archive("options", grid.options); }
+
+void fields(auto& archive, Is<Ordinal> auto& domain) {
   auto& [options] = domain;
   archive("options", options);
+}
+
+void fields(auto& archive, Is<SampleFrom> auto& function) {
+  auto& [name] = function;
+  archive("function", name);
 }
 
 // What else can stand in a search space or among mutations, each with a type of its own so that none is taken for
 // another.
 struct Constant {
   Value value;
+};
+struct ListSpace {
+  std::shared_ptr<const Entries> items;
 };
 struct NestedSpace {
   Space entries;
@@ -51,10 +79,13 @@ struct Values {
 struct NestedMutations {
   Mutations entries;
 };
-using StoredEntry = std::variant<Uniform, LogUniform, RandInt, Choice, Constant, NestedSpace>;
-using StoredMutation = std::variant<Uniform, LogUniform, RandInt, Choice, Values, NestedMutations>;
+using StoredEntry = std::variant<Uniform, LogUniform, Normal, RandInt, LogRandInt, Choice, Ordinal, GridSearch,
+                                 SampleFrom, Constant, ListSpace, NestedSpace>;
+using StoredMutation = std::variant<Uniform, LogUniform, Normal, RandInt, LogRandInt, Choice, Ordinal, SampleFrom,
+                                    Values, NestedMutations>;
 
 void fields(auto& archive, Is<Constant> auto& constant) { archive("value", constant.value); }
+void fields(auto& archive, Is<ListSpace> auto& list) { archive("items", list.items); }
 void fields(auto& archive, Is<NestedSpace> auto& space) { archive("entries", space.entries); }
 void fields(auto& archive, Is<Values> auto& values) { archive("values", values.values); }
 void fields(auto& archive, Is<NestedMutations> auto& mutations) { archive("entries", mutations.entries); }
@@ -64,14 +95,17 @@ void fields(auto& archive, Is<NestedMutations> auto& mutations) { archive("entri
 void fields(auto&, Is<FIFO> auto&) {}
 
 void fields(auto& archive, Is<PopulationBasedTraining> auto& pbt) {
-  auto& [time_attr, metric, mode, perturbation_interval, burn_in_period, hyperparam_mutations, quantile_fraction,
-         resample_probability, perturbation_factors, log_config, require_attrs, synch, synch_deadline] = pbt;
+  auto& [time_attr, metric, mode, perturbation_interval, burn_in_period, hyperparam_mutations, custom_explore_fn,
+         bounds, quantile_fraction, resample_probability, perturbation_factors, log_config, require_attrs, synch,
+         synch_deadline] = pbt;
   archive("time_attr", time_attr);
   archive("metric", metric);
   archive("mode", mode);
   archive("perturbation_interval", perturbation_interval);
   archive("burn_in_period", burn_in_period);
   archive("hyperparam_mutations", hyperparam_mutations);
+  archive("custom_explore_fn", custom_explore_fn.function);
+  archive("bounds", bounds);
   archive("quantile_fraction", quantile_fraction);
   archive("resample_probability", resample_probability);
   archive("perturbation_factors", perturbation_factors);
@@ -93,6 +127,18 @@ template <>
 inline constexpr const char* type_name<RandInt> = "randint";
 template <>
 inline constexpr const char* type_name<Choice> = "choice";
+template <>
+inline constexpr const char* type_name<Normal> = "randn";
+template <>
+inline constexpr const char* type_name<LogRandInt> = "lograndint";
+template <>
+inline constexpr const char* type_name<Ordinal> = "ordinal";
+template <>
+inline constexpr const char* type_name<GridSearch> = "grid_search";
+template <>
+inline constexpr const char* type_name<SampleFrom> = "sample_from";
+template <>
+inline constexpr const char* type_name<ListSpace> = "list";
 template <>
 inline constexpr const char* type_name<Constant> = "constant";
 template <>
@@ -122,13 +168,16 @@ void fields(auto& archive, Is<Trainable> auto& trainable) {
 }
 
 void fields(auto& archive, Is<TuneConfig> auto& tune) {
-  auto& [metric, mode, num_samples, scheduler, max_concurrent_trials, seed] = tune;
+  auto& [metric, mode, num_samples, scheduler, max_concurrent_trials, seed, points_to_evaluate, constant_grid_search] =
+      tune;
   archive("metric", metric);
   archive("mode", mode);
   archive("num_samples", num_samples);
   archive("scheduler", scheduler);
   archive("max_concurrent_trials", max_concurrent_trials);
   archive("seed", seed);
+  archive("points_to_evaluate", points_to_evaluate);
+  archive("constant_grid_search", constant_grid_search);
 }
 
 void fields(auto& archive, Is<CheckpointConfig> auto& checkpoints) {

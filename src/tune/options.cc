@@ -9,12 +9,17 @@
 
 #include "base/json.h"
 #include "base/name.h"
+#include "base/overload.h"
 #include "run/entries.h"
 #include "tune/description.h"
 #include "tune/domain.h"
+#include "tune/functions.h"
+#include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
 namespace {
+
+constexpr std::int64_t kMostTrials = std::int64_t{1} << 31;
 
 // Collects what is wrong, each with the path of the option.
 class Faults {
@@ -33,39 +38,139 @@ class Faults {
 
 // ---- Search space
 
-void check_space(const Space& space, const std::string& path, Faults& faults) {
+using Items = std::shared_ptr<const Entries>;
+using Nested = std::shared_ptr<const Space>;
+
+void check_keys(const Space& space, const std::string& path, Faults& faults) {
   for (auto entry = space.begin(); entry != space.end(); ++entry) {
     const std::string& key = entry->first;
-    const SpaceEntry& content = entry->second;
     const std::string name = path + "\"" + key + "\"";
     if (key.empty() || key.find('/') != key.npos) faults.add(name, "a key must not be empty or contain '/'");
     if (std::any_of(space.begin(), entry, [&](const auto& earlier) { return earlier.first == key; }))
       faults.add(name, "the key is there twice");
-    if (const auto* domain = std::get_if<Domain>(&content.data())) {
-      const std::string fault = fault_of(*domain);
-      if (!fault.empty()) faults.add(name, to_string(*domain) + " cannot be drawn from: " + fault);
-    } else if (const auto* nested = std::get_if<std::shared_ptr<const Space>>(&content.data())) {
-      check_space(**nested, name + " > ", faults);
-    }
   }
 }
 
-// ---- Population Based Training
+void check_domain(const Domain& domain, const std::string& name, Faults& faults) {
+  const std::string fault = fault_of(domain);
+  if (!fault.empty()) faults.add(name, to_string(domain) + " cannot be drawn from: " + fault);
+}
+
+void check_function(const SampleFrom& function, const std::string& name, Faults& faults) {
+  faults.unless(sample_functions().find(function.function) != nullptr, name,
+                "this program has no function \"" + function.function + "\"; make it with tune::sample_from<f>()");
+  const auto& twice = sample_functions().duplicates();
+  faults.unless(std::ranges::find(twice, function.function) == twice.end(), name,
+                "two functions of this program are called \"" + function.function + "\"");
+}
+
+// `drawn`: inside the options of a choice, whose trials are not known before it is drawn.
+void check_entry(const SpaceEntry& entry, const std::string& name, bool drawn, Faults& faults) {
+  std::visit(
+      base::Overload{[&](const Domain& domain) {
+                       check_domain(domain, name, faults);
+                       const auto* choice = std::get_if<Choice>(&domain);
+                       if (choice == nullptr) return;
+                       for (const SpaceEntry& option : *choice->options) check_entry(option, name, true, faults);
+                     },
+                     [&](const GridSearch& grid) {
+                       faults.unless(!grid.options->empty(), name, "the grid has no options");
+                       faults.unless(!drawn, name,
+                                     "a grid inside a choice: how many trials there are would depend on what is drawn. "
+                                     "Make the choice a grid, or the grid a choice");
+                       for (const SpaceEntry& option : *grid.options) check_entry(option, name, drawn, faults);
+                     },
+                     [&](const SampleFrom& function) { check_function(function, name, faults); }, [](const Value&) {},
+                     [&](const Items& items) {
+                       for (const SpaceEntry& item : *items) check_entry(item, name, drawn, faults);
+                     },
+                     [&](const Nested& space) {
+                       for (const auto& [key, item] : *space)
+                         check_entry(item, name + " > \"" + key + "\"", drawn, faults);
+                       check_keys(*space, name + " > ", faults);
+                     }},
+      entry.data());
+}
+
+void check_space(const Space& space, Faults& faults) {
+  check_keys(space, "param_space ", faults);
+  for (const auto& [key, entry] : space) check_entry(entry, "param_space \"" + key + "\"", false, faults);
+}
 
 std::string keys_of(const Space& space) {
   return space.empty() ? "none" : fmt::format("{}", fmt::join(std::views::keys(space), ", "));
 }
 
-// The keys that can be mutated below an entry of the search space, or nullptr for one value.
-const Space* nested_space(const SpaceEntry& entry) {
-  const auto* nested = std::get_if<std::shared_ptr<const Space>>(&entry.data());
-  return nested == nullptr ? nullptr : nested->get();
+const SpaceEntry* find(const Space& space, const std::string& key) {
+  const auto entry = std::ranges::find(space, key, &Space::value_type::first);
+  return entry == space.end() ? nullptr : &entry->second;
 }
+
+// ---- Points to evaluate
+
+const SpaceEntry* find_path(const Space& space, const std::string& path) {
+  const auto slash = path.find('/');
+  const SpaceEntry* entry = find(space, path.substr(0, slash));
+  if (entry == nullptr || slash == path.npos) return entry;
+  const auto* nested = std::get_if<Nested>(&entry->data());
+  return nested == nullptr ? nullptr : find_path(**nested, path.substr(slash + 1));
+}
+
+void check_point(const Dict& point, const Space& space, const std::string& name, Faults& faults) {
+  for (const auto& [key, value] : point) {
+    const std::string where = name + " \"" + key + "\"";
+    const SpaceEntry* entry = find_path(space, key);
+    if (entry == nullptr) {
+      faults.add(where, "param_space has no such key; it has: " + keys_of(space));
+      continue;
+    }
+    const auto* nested = std::get_if<Nested>(&entry->data());
+    if (nested != nullptr && value.is_dict()) {
+      check_point(value.dict(), **nested, where + " >", faults);
+    } else {
+      faults.unless(nested == nullptr && contains(*entry, value), where,
+                    fmt::format("{} is not in {}", to_json(value), to_string(*entry)));
+    }
+  }
+}
+
+void check_trials(const TunerOptions& options, Faults& faults) {
+  const TuneConfig& tune = options.tune_config;
+  for (std::size_t i = 0; i < tune.points_to_evaluate.size(); ++i)
+    check_point(tune.points_to_evaluate[i].dict(), options.param_space, fmt::format("points_to_evaluate[{}]", i),
+                faults);
+  const std::int64_t trials = VariantGenerator(options.param_space, tune).size();
+  faults.unless(trials <= kMostTrials, "param_space",
+                "its grids and num_samples make more than 2^31 trials; at most so many are possible");
+}
+
+// ---- What the training function takes
+
+// Of a function that takes a struct.
+void check_config_type(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
+  const detail::ConfigType* type = config_types().find(trainable.name);
+  if (type == nullptr || type->check == nullptr) return;
+  for (const auto& [key, entry] : options.param_space) {
+    faults.unless(std::ranges::find(type->members, key) != type->members.end(), "param_space \"" + key + "\"",
+                  fmt::format("the struct that {} takes has no such member; it has: {}", trainable.name,
+                              fmt::join(type->members, ", ")));
+  }
+  const Variant first = VariantGenerator(options.param_space, options.tune_config)(0);
+  if (!first.fault.empty()) return;  // the trial will say so
+  try {
+    type->check(first.config);
+  } catch (const Error& error) {
+    faults.add("param_space", fmt::format("{} cannot take the first trial's config: {}", trainable.name, error.what()));
+  }
+}
+
+// ---- Population Based Training
 
 bool draws_integers(const SpaceEntry& entry) {
   const auto* domain = std::get_if<Domain>(&entry.data());
   const auto* constant = std::get_if<Value>(&entry.data());
-  return (domain != nullptr && std::holds_alternative<RandInt>(*domain)) ||
+  return (domain != nullptr &&
+          (std::holds_alternative<RandInt>(*domain) || std::holds_alternative<LogRandInt>(*domain))) ||
          (constant != nullptr && constant->is_integer());
 }
 
@@ -76,34 +181,56 @@ bool holds_an_integer(const Domain& domain) {
   return true;
 }
 
-void check_mutations(const Mutations& mutations, const Space& space, const std::string& path, Faults& faults);
+// The spaces in which the key of a nested mutation may be: the nested one, or, in a conditional space, several.
+void spaces_below(const SpaceEntry& entry, std::vector<const Space*>& found) {
+  const auto look_into = [&](const Entries& options) {
+    for (const SpaceEntry& option : options) spaces_below(option, found);
+  };
+  if (const auto* nested = std::get_if<Nested>(&entry.data())) found.push_back(nested->get());
+  if (const auto* grid = std::get_if<GridSearch>(&entry.data())) look_into(*grid->options);
+  if (const auto* domain = std::get_if<Domain>(&entry.data())) {
+    if (const auto* choice = std::get_if<Choice>(domain)) look_into(*choice->options);
+  }
+}
+
+void check_mutations(const Mutations& mutations, const std::vector<const Space*>& spaces, const std::string& path,
+                     Faults& faults);
 
 void check_mutation(const Mutation& mutation, const SpaceEntry& entry, const std::string& name, Faults& faults) {
-  const Space* below = nested_space(entry);
+  std::vector<const Space*> below;
+  spaces_below(entry, below);
   if (const auto* nested = std::get_if<std::shared_ptr<const Mutations>>(&mutation.data())) {
-    if (below == nullptr) return faults.add(name, "nested mutations need a nested search space under this key");
-    return check_mutations(**nested, *below, name + " > ", faults);
+    if (below.empty()) return faults.add(name, "nested mutations need a nested search space under this key");
+    return check_mutations(**nested, below, name + " > ", faults);
   }
-  if (below != nullptr) return faults.add(name, "the search space has a nested space under this key: mutate its keys");
+  if (!below.empty()) return faults.add(name, "the search space has a nested space under this key: mutate its keys");
+  if (const auto* function = std::get_if<SampleFrom>(&mutation.data())) return check_function(*function, name, faults);
   if (const auto* domain = std::get_if<Domain>(&mutation.data())) {
-    const std::string fault = fault_of(*domain);
-    if (!fault.empty()) faults.add(name, to_string(*domain) + " cannot be drawn from: " + fault);
-    if (fault.empty() && draws_integers(entry) && !holds_an_integer(*domain))
+    check_domain(*domain, name, faults);
+    List options;
+    faults.unless(constant_options(*domain, options), name, "the options of a mutation must be plain values");
+    if (fault_of(*domain).empty() && draws_integers(entry) && !holds_an_integer(*domain))
       faults.add(name, to_string(*domain) + " holds no integer, but param_space has integers under this key");
   } else {
     faults.unless(!std::get<List>(mutation.data()).empty(), name, "the list has no values");
   }
 }
 
-void check_mutations(const Mutations& mutations, const Space& space, const std::string& path, Faults& faults) {
-  for (const auto& [key, mutation] : mutations) {
+void check_mutations(const Mutations& mutations, const std::vector<const Space*>& spaces, const std::string& path,
+                     Faults& faults) {
+  for (auto mutation = mutations.begin(); mutation != mutations.end(); ++mutation) {
+    const std::string& key = mutation->first;
     const std::string name = path + "\"" + key + "\"";
-    const auto entry = std::ranges::find(space, key, &Space::value_type::first);
-    if (entry == space.end()) {
-      faults.add(name, "param_space has no such key; it has: " + keys_of(space));
-    } else {
-      check_mutation(mutation, entry->second, name, faults);
+    if (std::any_of(mutations.begin(), mutation, [&](const auto& earlier) { return earlier.first == key; }))
+      faults.add(name, "the key is there twice");
+    bool found = false;
+    for (const Space* space : spaces) {
+      const SpaceEntry* entry = find(*space, key);
+      if (entry == nullptr || found) continue;
+      found = true;
+      check_mutation(mutation->second, *entry, name, faults);
     }
+    faults.unless(found, name, "param_space has no such key; it has: " + keys_of(*spaces.front()));
   }
 }
 
@@ -133,8 +260,15 @@ void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& opt
   faults.unless(std::isfinite(pbt.synch_deadline) && pbt.synch_deadline >= 0, name + "synch_deadline",
                 fmt::format("it is {}; it must be 0 (none) or more seconds", pbt.synch_deadline));
   faults.unless(pbt.synch || pbt.synch_deadline == 0, name + "synch_deadline", "it needs synch = true");
-  faults.unless(!pbt.hyperparam_mutations.empty(), name + "hyperparam_mutations", "name at least one key to mutate");
-  check_mutations(pbt.hyperparam_mutations, options.param_space, name + "hyperparam_mutations ", faults);
+  const std::string& custom = pbt.custom_explore_fn.function;
+  faults.unless(!pbt.hyperparam_mutations.empty() || !custom.empty(), name + "hyperparam_mutations",
+                "name at least one key to mutate, or set custom_explore_fn");
+  check_mutations(pbt.hyperparam_mutations, {&options.param_space}, name + "hyperparam_mutations ", faults);
+  faults.unless(custom.empty() || explore_functions().find(custom) != nullptr, name + "custom_explore_fn",
+                "this program has no function \"" + custom + "\"; make it with tune::explore_function<f>()");
+  const auto& twice = explore_functions().duplicates();
+  faults.unless(std::ranges::find(twice, custom) == twice.end(), name + "custom_explore_fn",
+                "two functions of this program are called \"" + custom + "\"");
 }
 
 // ---- Everything else
@@ -210,9 +344,67 @@ void check_description(const Dict& description, Faults& faults) {
 
 }  // namespace
 
-TunerOptions resolve(TunerOptions options) {
+namespace {
+
+// ---- Bounds in order
+
+class BoundsSorter {
+ public:
+  explicit BoundsSorter(std::vector<std::string>& notes) : notes_(notes) {}
+
+  SpaceEntry sorted(const SpaceEntry& entry, const std::string& name) {
+    return std::visit(
+        base::Overload{[&](const Domain& domain) { return SpaceEntry(sorted(domain, name)); },
+                       [&](const GridSearch& grid) { return SpaceEntry(GridSearch{sorted(*grid.options, name)}); },
+                       [&](const Items& items) { return SpaceEntry(Entries(*sorted(*items, name))); },
+                       [&](const Nested& space) { return SpaceEntry(sorted(*space, name + " > ")); },
+                       [](const auto& other) { return SpaceEntry(other); }},
+        entry.data());
+  }
+  Space sorted(const Space& space, const std::string& path) {
+    Space result;
+    for (const auto& [key, entry] : space) result.emplace_back(key, sorted(entry, path + "\"" + key + "\""));
+    return result;
+  }
+  Mutations sorted(const Mutations& mutations, const std::string& path) {
+    Mutations result;
+    for (const auto& [key, mutation] : mutations) {
+      const std::string name = path + "\"" + key + "\"";
+      const auto* domain = std::get_if<Domain>(&mutation.data());
+      const auto* nested = std::get_if<std::shared_ptr<const Mutations>>(&mutation.data());
+      result.emplace_back(key, domain   ? Mutation(sorted(*domain, name))
+                               : nested ? Mutation(sorted(**nested, name + " > "))
+                                        : mutation);
+    }
+    return result;
+  }
+
+ private:
+  Domain sorted(Domain domain, const std::string& name) {
+    if (const auto* choice = std::get_if<Choice>(&domain)) return Choice{sorted(*choice->options, name)};
+    const std::string given = to_string(domain);
+    if (put_bounds_in_order(domain))
+      notes_.push_back(
+          fmt::format("{}: {} has its bounds in the wrong order; taken as {}", name, given, to_string(domain)));
+    return domain;
+  }
+  Items sorted(const Entries& entries, const std::string& name) {
+    Entries result;
+    for (const SpaceEntry& entry : entries) result.push_back(sorted(entry, name));
+    return std::make_shared<const Entries>(std::move(result));
+  }
+
+  std::vector<std::string>& notes_;
+};
+
+}  // namespace
+
+TunerOptions resolve(TunerOptions options, std::vector<std::string>& notes) {
   TuneConfig& tune = options.tune_config;
+  BoundsSorter sorter(notes);
+  options.param_space = sorter.sorted(options.param_space, "param_space ");
   if (auto* pbt = std::get_if<PopulationBasedTraining>(&tune.scheduler)) {
+    pbt->hyperparam_mutations = sorter.sorted(pbt->hyperparam_mutations, "hyperparam_mutations ");
     if (pbt->metric.empty()) {
       pbt->metric = tune.metric;
       pbt->mode = tune.mode;
@@ -229,16 +421,21 @@ void check_options(const Trainable& trainable, const TunerOptions& options) {
   faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
                 "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function>()");
   check_resources(trainable.resources, faults);
-  check_space(options.param_space, "param_space ", faults);
+  check_space(options.param_space, faults);
   const TuneConfig& tune = options.tune_config;
   faults.unless(tune.num_samples >= 1, "num_samples",
                 fmt::format("it is {}; at least 1 trial is needed", tune.num_samples));
-  faults.unless(tune.num_samples <= std::int64_t{1} << 31, "num_samples", "at most 2^31 trials are possible");
+  faults.unless(tune.num_samples <= kMostTrials, "num_samples", "at most 2^31 trials are possible");
   faults.unless(tune.max_concurrent_trials >= 0, "max_concurrent_trials",
                 fmt::format("it is {}; it must be 0 (no limit) or more", tune.max_concurrent_trials));
   std::visit([&](const auto& scheduler) { check_scheduler(scheduler, options, faults); }, tune.scheduler);
   check_run_config(options.run_config, faults);
   check_description(describe(trainable, options), faults);
+  faults.throw_if_any("the experiment");
+  // What follows draws from the space, which must be sound for it.
+  check_trials(options, faults);
+  faults.throw_if_any("the experiment");
+  check_config_type(trainable, options, faults);
   faults.throw_if_any("the experiment");
 }
 

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cadre/tune/tuner.h"
 
 namespace cadre::tune {
 
-// Fills in what has a default that depends on something else: the scheduler's metric and mode, and the TuneConfig's.
-TunerOptions resolve(TunerOptions options);
+// Fills in what has a default that depends on something else (the scheduler's metric and mode, and the TuneConfig's),
+// and puts bounds in order; adds a note for whoever watches where something was not as it should be.
+TunerOptions resolve(TunerOptions options, std::vector<std::string>& notes);
 
 // Throws InvalidArgument with all faults of the options in one message, one a line, each with the name of the option.
 void check_options(const Trainable& trainable, const TunerOptions& options);

@@ -15,6 +15,7 @@
 #include "run/worker.h"
 #include "store/checkpoint_access.h"
 #include "store/manifest.h"
+#include "tune/functions.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
@@ -202,7 +203,8 @@ void run_trial(detail::TrainingFunction function, channel::WorkerEnd& controller
 
 }  // namespace
 
-bool detail::register_trainable(std::string_view name, TrainingFunction function) {
+bool detail::register_trainable(std::string_view name, TrainingFunction function, ConfigType type) {
+  config_types().add(name, type);
   run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     run_trial(function, controller, payload);
   });

@@ -17,6 +17,7 @@
 #include "tune/controller.h"
 #include "tune/description.h"
 #include "tune/options.h"
+#include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
@@ -131,7 +132,7 @@ Trainable with_resources(Trainable trainable, Resources resources) {
 }
 
 Tuner::Tuner(Trainable trainable, TunerOptions options)
-    : trainable_(std::move(trainable)), options_(resolve(std::move(options))) {
+    : trainable_(std::move(trainable)), options_(resolve(std::move(options), notes_)) {
   check_options(trainable_, options_);
 }
 
@@ -194,7 +195,8 @@ ResultGrid Tuner::fit() {
                          .allow_divergence = restore_ && restore_->allow_divergence},
                         experiment, store, *engine, console);
   if (restore_) controller.replay();
-  console.begin(name, options_.tune_config.num_samples, restore_.has_value());
+  console.begin(name, VariantGenerator(options_.param_space, options_.tune_config).size(), restore_.has_value());
+  for (const std::string& note : notes_) console.say("Warning: " + note);
   controller.run();
   console.end();
   if (experiment.interrupted())

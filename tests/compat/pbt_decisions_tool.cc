@@ -85,6 +85,11 @@ TunerOptions to_options(const Config& settings) {
   return options;
 }
 
+TunerOptions to_resolved_options(const Config& settings) {
+  std::vector<std::string> notes;
+  return resolve(to_options(settings), notes);
+}
+
 // "00003_lr=0.1/checkpoint_000007" as [3, 7]; null where there is none.
 Value to_pair(const std::string& directory) {
   if (directory.empty()) return {};
@@ -94,7 +99,7 @@ Value to_pair(const std::string& directory) {
 class Tool {
  public:
   explicit Tool(const Config& settings)
-      : slots_(settings.get<double>("slots")), experiment_({.name = "oracle"}, resolve(to_options(settings))) {}
+      : slots_(settings.get<double>("slots")), experiment_({.name = "oracle"}, to_resolved_options(settings)) {}
 
   void start() { step(ControllerStarted{{.cpus = slots_}}); }
 
@@ -143,6 +148,7 @@ class Tool {
   }
 
   void show(const RecordDecision& decision) {
+    if (decision.kind == "make") return;  // its config is shown when it is launched
     const Config data(decision.data);
     Dict shown{{"kind", decision.kind}, {"trial", decision.trial}};
     if (decision.kind == "launch") {

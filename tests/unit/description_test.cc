@@ -112,7 +112,7 @@ TEST(Description, ASearchSpaceIsReadBackInItsOrder) {
   const Space& model = *as<std::shared_ptr<const Space>>(space[1]);
   EXPECT_EQ(model[0].first, "width");
   EXPECT_EQ(domain<RandInt>(model[0]), (RandInt{-9, 9}));
-  EXPECT_EQ(domain<Choice>(model[1]), (Choice{{"relu", 1, 1.0}}));
+  EXPECT_EQ(Domain(domain<Choice>(model[1])), choice({"relu", 1, 1.0}));
   EXPECT_EQ(as<Value>(space[2]), Value(5));
   EXPECT_EQ(domain<LogUniform>(space[3]), (LogUniform{1e-4, 1}));
 }
@@ -135,7 +135,7 @@ TEST(Description, PopulationBasedTrainingIsReadBack) {
   ASSERT_EQ(mutations.size(), 3u);
   EXPECT_EQ(domain<LogUniform>(mutations[0]), (LogUniform{1e-5, 1}));
   EXPECT_EQ(as<List>(mutations[1]), (List{"relu", 2, 2.0}));
-  EXPECT_EQ(domain<Choice>(as<std::shared_ptr<const Mutations>>(mutations[2])->at(0)), (Choice{{1, 2}}));
+  EXPECT_EQ(Domain(domain<Choice>(as<std::shared_ptr<const Mutations>>(mutations[2])->at(0))), choice({1, 2}));
 }
 
 TEST(Description, DefaultsAreReadBack) {
@@ -213,46 +213,88 @@ class Random {
         return Dict{{key(), value(depth - 1)}, {key(), value(depth - 1)}};
     }
   }
-  Domain domain() {
-    switch (below(4)) {
+  Domain domain(int depth = 0) {
+    switch (below(8)) {
       case 0:
-        return uniform(number(), number());
+        return Uniform{number(), number(), number()};
       case 1:
-        return loguniform(number(), number());
+        return LogUniform{number(), number(), number()};
       case 2:
-        return randint(integer(), integer());
+        return Normal{number(), number(), number()};
+      case 3:
+        return RandInt{integer(), integer(), integer()};
+      case 4:
+        return LogRandInt{integer(), integer(), integer()};
+      case 5:
+        return ordinal(values(2));
       default:
-        return choice(values(2));
+        return choice(entries(depth));
+    }
+  }
+  Entries entries(int depth) {
+    Entries made;
+    for (auto i = below(4); i > 0; --i) made.push_back(entry(depth - 1));
+    return made;
+  }
+  SpaceEntry entry(int depth) {
+    switch (below(depth > 0 ? 6 : 3)) {
+      case 0:
+        return domain(depth);
+      case 1:
+        return value(2);
+      case 2:
+        return SampleFrom{text()};
+      case 3:
+        return grid_search(entries(depth));
+      case 4:
+        return SpaceEntry(entries(depth));
+      default:
+        return space(depth);
     }
   }
   Space space(int depth) {
     Space made;
-    for (auto i = below(4); i > 0; --i) {
-      const auto kind = below(depth > 0 ? 3 : 2);
-      made.emplace_back(key(), kind == 0 ? SpaceEntry(domain()) : kind == 1 ? SpaceEntry(value(2)) : space(depth - 1));
-    }
+    for (auto i = below(4); i > 0; --i) made.emplace_back(key(), entry(depth - 1));
     return made;
   }
   Mutations mutations(int depth) {
     Mutations made;
     for (auto i = below(4); i > 0; --i) {
-      const auto kind = below(depth > 0 ? 3 : 2);
+      const auto kind = below(depth > 0 ? 4 : 3);
       made.emplace_back(key(), kind == 0   ? Mutation(domain())
                                : kind == 1 ? Mutation(values(2))
+                               : kind == 2 ? Mutation(SampleFrom{text()})
                                            : Mutation(mutations(depth - 1)));
     }
     return made;
   }
+  std::vector<Config> points() {
+    std::vector<Config> made;
+    for (auto i = below(3); i > 0; --i) made.push_back({{key(), value(2)}, {key(), value(2)}});
+    return made;
+  }
   Scheduler scheduler() {
     if (below(4) == 0) return FIFO{};
-    return PopulationBasedTraining{
-        text(), text(), mode(), number(), number(), mutations(3), number(), number(), {number(), number()},
-        coin(), coin(), coin(), number()};
+    return PopulationBasedTraining{text(),
+                                   text(),
+                                   mode(),
+                                   number(),
+                                   number(),
+                                   mutations(3),
+                                   {text()},
+                                   static_cast<Bounds>(below(3)),
+                                   number(),
+                                   number(),
+                                   {number(), number()},
+                                   coin(),
+                                   coin(),
+                                   coin(),
+                                   number()};
   }
   Description description() {
     Description made{{text(), {number(), number(), {{key(), number()}, {key(), number()}}}},
                      {.param_space = space(3),
-                      .tune_config = {text(), mode(), integer(), scheduler(), integer(), bits_()},
+                      .tune_config = {text(), mode(), integer(), scheduler(), integer(), bits_(), points(), coin()},
                       .run_config = {.stop = {{text(), number()}, {text(), number()}},
                                      .checkpoint_config = {{}, {}, mode()},
                                      .failure_config = {integer(), integer(), coin()},

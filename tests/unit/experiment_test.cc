@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 namespace cadre::tune {
 namespace {
 
@@ -10,7 +12,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// An experiment, fed by hand. Each call returns what was decided, as "launch 0", "pause 1", ….
+// An experiment, fed by hand. Each call returns what was decided, as "launch 0", "pause 1", …; that a trial was made
+// goes without saying.
 class Hand {
  public:
   Hand(TunerOptions options, double slots) : experiment_({"f"}, std::move(options)) {
@@ -21,8 +24,9 @@ class Hand {
     actions.clear();
     experiment_.handle(event, actions);
     std::vector<std::string> made;
-    for (const auto* decision : all<RecordDecision>())
-      made.push_back(decision->kind + " " + std::to_string(decision->trial));
+    for (const auto* decision : all<RecordDecision>()) {
+      if (decision->kind != "make") made.push_back(decision->kind + " " + std::to_string(decision->trial));
+    }
     return made;
   }
   // The next report of the trial's present worker.
@@ -324,6 +328,43 @@ TEST(Experiment, MaxConcurrentTrialsLimitsThoseThatRun) {
   options.tune_config.max_concurrent_trials = 2;
   Hand hand(options, 4);
   EXPECT_THAT(hand.decided, ElementsAre("launch 0", "launch 1"));
+}
+
+double even_widths_only(const Config& config) {
+  if (config.get<int>("width") % 2 != 0) throw std::runtime_error("an odd width");
+  return 1;
+}
+
+Config refuse_to_explore(Config) { throw std::runtime_error("no good"); }
+
+TEST(Experiment, ATrialWhoseConfigCannotBeMadeFailsAndTheOthersRun) {
+  TunerOptions options = fifo(2);
+  options.param_space = {{"width", grid_search({1, 2, 3, 4})}, {"height", sample_from<even_widths_only>()}};
+  Hand hand(options, 1);
+  EXPECT_EQ(hand.trial(0).status, TrialStatus::error);
+  EXPECT_THAT(hand.trial(0).error, HasSubstr("sample_from<even_widths_only>() of \"height\" threw: an odd width"));
+  EXPECT_THAT(hand.decided, ElementsAre("fail 0", "launch 1"));
+  for (const TrialIndex trial : {1u, 3u, 5u, 7u}) {
+    EXPECT_FALSE(hand.finished());
+    hand.feed(FunctionReturned{trial, 1});
+    hand.feed(WorkerEnded{trial, 1, {}});
+  }
+  EXPECT_TRUE(hand.finished());
+  EXPECT_EQ(hand.trial(6).status, TrialStatus::error);
+}
+
+TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {
+  TunerOptions options = pbt(2);
+  auto& scheduler = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  scheduler.custom_explore_fn = explore_function<refuse_to_explore>();
+  Hand hand(options, 2);
+  hand.report(1, {{"score", 1}, {"training_iteration", 2}});
+  hand.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
+  hand.report(1, {{"score", 1}, {"training_iteration", 4}});
+  EXPECT_EQ(hand.trial(1).status, TrialStatus::running);
+  std::string said;
+  for (const Say* say : hand.all<Say>()) said += say->text;
+  EXPECT_THAT(said, HasSubstr("cannot explore the config of trial 00000: no good. Skip exploit for trial 00001"));
 }
 
 }  // namespace

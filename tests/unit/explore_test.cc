@@ -88,6 +88,75 @@ TEST(Explore, AnIntegerIsFoundInAListOfRealsAndARealStaysOne) {
   explore_often(draw, {{"n", 5.0}}, "n", [](const Value& value) { ASSERT_TRUE(value.is_double()); });
 }
 
+TEST(Explore, AMultipleOfAStepMovesByAtLeastOne) {
+  const PopulationBasedTraining settings{
+      .hyperparam_mutations = {{"n", qrandint(0, 64, 8)}, {"x", quniform(0, 1, 0.25)}}, .resample_probability = 0};
+  std::set<std::int64_t> integers;
+  std::set<double> reals;
+  explore_often(settings, {{"n", 16}, {"x", 0.5}}, "n", [&](const Value& v) { integers.insert(v.get<int>()); });
+  explore_often(settings, {{"n", 16}, {"x", 0.5}}, "x", [&](const Value& v) { reals.insert(v.get<double>()); });
+  EXPECT_EQ(integers, (std::set<std::int64_t>{8, 24}));
+  EXPECT_EQ(reals, (std::set<double>{0.25, 0.75}));
+}
+
+TEST(Explore, ANumberThatLeavesItsDomainGoesWhereTheBoundsSay) {
+  const auto values = [](Bounds bounds) {
+    const PopulationBasedTraining settings{
+        .hyperparam_mutations = {{"lr", uniform(0, 1)}}, .bounds = bounds, .resample_probability = 0};
+    std::set<double> seen;
+    explore_often(settings, {{"lr", 1.0}}, "lr", [&](const Value& value) { seen.insert(value.get<double>()); });
+    return seen;
+  };
+  EXPECT_EQ(values(Bounds::clip), (std::set<double>{0.8, 1.0}));
+  EXPECT_EQ(values(Bounds::reflect), (std::set<double>{0.8}));
+  EXPECT_EQ(values(Bounds::unbounded), (std::set<double>{0.8, 1.2}));
+}
+
+TEST(Explore, AnOrdinalMovesToANeighbour) {
+  const PopulationBasedTraining settings{.hyperparam_mutations = {{"size", ordinal({"s", "m", "l"})}},
+                                         .resample_probability = 0};
+  std::set<std::string> seen;
+  explore_often(settings, {{"size", "s"}}, "size", [&](const Value& value) { seen.insert(value.get<std::string>()); });
+  EXPECT_EQ(seen, (std::set<std::string>{"s", "m"}));
+}
+
+double ten_times_width(const Config& config) { return 10 * config.get<double>("width"); }
+
+TEST(Explore, AFunctionGivesNewValuesAndSeesTheDonor) {
+  const PopulationBasedTraining settings{.hyperparam_mutations = {{"height", sample_from<ten_times_width>()}}};
+  std::set<double> seen;
+  const auto operations = explore_often(settings, {{"width", 3}, {"height", 1.0}}, "height",
+                                        [&](const Value& value) { seen.insert(value.get<double>()); });
+  EXPECT_EQ(seen, (std::set<double>{30, 1.2, 0.8}));
+  EXPECT_NEAR(operations.at("resample"), 1000, 120);
+}
+
+TEST(Explore, AKeyThatTheDonorDoesNotHaveIsPassedOver) {
+  const PopulationBasedTraining settings{
+      .hyperparam_mutations = {{"opt", {{"momentum", uniform(0, 1)}, {"lr", uniform(0, 1)}}}}};
+  base::RandomStream random(3, 1, base::Purpose::explore);
+  const Explored explored = explore({{"opt", {{"lr", 0.5}}}}, settings, random);
+  EXPECT_FALSE(explored.config.contains("opt/momentum"));
+  ASSERT_EQ(explored.perturbations.size(), 1u);
+  EXPECT_EQ(explored.perturbations[0].key, "opt/lr");
+}
+
+Config keep_the_product(Config config) {
+  config.set("b", 1 / config.get<double>("a"));
+  return config;
+}
+
+TEST(Explore, TheCustomFunctionHasTheLastWord) {
+  const PopulationBasedTraining settings{.hyperparam_mutations = {{"a", uniform(0, 1)}},
+                                         .custom_explore_fn = explore_function<keep_the_product>()};
+  base::RandomStream random(3, 1, base::Purpose::explore);
+  const Explored explored = explore({{"a", 0.5}, {"b", 2.0}}, settings, random);
+  EXPECT_EQ(explored.config.get<double>("b"), 1 / explored.config.get<double>("a"));
+  ASSERT_EQ(explored.perturbations.size(), 2u);
+  EXPECT_EQ(explored.perturbations[1].key, "b");
+  EXPECT_EQ(explored.perturbations[1].operation, "custom_explore_fn");
+}
+
 TEST(Explore, KeysWithoutMutationAreTheDonorsAndNestedOnesAreReached) {
   const PopulationBasedTraining settings{
       .hyperparam_mutations = {{"opt", {{"lr", uniform(0, 1)}, {"beta", {0.8, 0.9}}}}}};

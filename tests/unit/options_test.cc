@@ -34,7 +34,8 @@ std::string fault_after(Change change) {
   auto& pbt = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
   change(options, pbt);
   try {
-    check_options(trainable<train_for_options>(), resolve(options));
+    std::vector<std::string> notes;
+    check_options(trainable<train_for_options>(), resolve(options, notes));
   } catch (const InvalidArgument& error) {
     return error.what();
   }
@@ -47,11 +48,77 @@ TEST(Options, GoodOnesPass) {
 
 TEST(Options, ABadDomainIsNamedWithItsKey) {
   const std::string fault = fault_after([](auto& options, auto&) {
-    options.param_space = {{"lr", uniform(1, 0)}, {"model", {{"width", randint(4, 4)}}}, {"act", choice(List{})}};
+    options.param_space = {{"lr", uniform(1, 1)}, {"model", {{"width", randint(4, 4)}}}, {"act", choice(List{})}};
   });
-  EXPECT_THAT(fault, HasSubstr("\"lr\": uniform(1.0, 0.0)"));
+  EXPECT_THAT(fault, HasSubstr("\"lr\": uniform(1.0, 1.0)"));
   EXPECT_THAT(fault, HasSubstr("\"model\" > \"width\": randint(4, 4)"));
   EXPECT_THAT(fault, HasSubstr("\"act\": choice([])"));
+}
+
+TEST(Options, ReversedBoundsAreSwappedAndSaid) {
+  TunerOptions options = good_options();
+  options.param_space = {{"lr", uniform(1, 0)},
+                         {"model", {{"width", choice({randint(9, 1), 3})}, {"depth", grid_search({qrandn(0, 1, 2)})}}}};
+  std::get<PopulationBasedTraining>(options.tune_config.scheduler).hyperparam_mutations = {{"lr", loguniform(1, 0.1)}};
+  std::vector<std::string> notes;
+  const TunerOptions resolved = resolve(options, notes);
+  EXPECT_THAT(notes, ::testing::ElementsAre(
+                         HasSubstr("param_space \"lr\": uniform(1.0, 0.0) has its bounds in the wrong order; taken as "
+                                   "uniform(0.0, 1.0)"),
+                         HasSubstr("param_space \"model\" > \"width\": randint(9, 1)"),
+                         HasSubstr("hyperparam_mutations \"lr\": loguniform(1.0, 0.1)")));
+  EXPECT_EQ(std::get<Domain>(resolved.param_space[0].second.data()), uniform(0, 1));
+  check_options(trainable<train_for_options>(), resolved);
+}
+
+TEST(Options, GridsInsideAChoiceAndTooManyTrialsAreRefused) {
+  EXPECT_THAT(fault_after([](auto& options, auto&) {
+                options.param_space = {{"lr", 1}, {"model", {{"width", choice({grid_search({1, 2}), 3})}}}};
+              }),
+              HasSubstr("\"model\" > \"width\": a grid inside a choice"));
+  EXPECT_THAT(fault_after([](auto& options, auto&) { options.param_space.emplace_back("empty", grid_search(List{})); }),
+              HasSubstr("\"empty\": the grid has no options"));
+  EXPECT_THAT(fault_after([](auto& options, auto&) {
+                for (const char* key : {"a", "b", "c"})
+                  options.param_space.emplace_back(key, grid_search(List(2000, Value(1))));
+              }),
+              HasSubstr("more than 2^31 trials"));
+}
+
+TEST(Options, APointToEvaluateMustLieInTheSpace) {
+  const auto fault = [](const Config& point) {
+    return fault_after([&](auto& options, auto&) { options.tune_config.points_to_evaluate = {{}, point}; });
+  };
+  EXPECT_EQ(fault({{"lr", 1}, {"model", {{"width", 8}}}}), "");
+  EXPECT_EQ(fault({{"model/width", 1}}), "");
+  EXPECT_THAT(fault({{"lr", 1.5}}), HasSubstr("points_to_evaluate[1] \"lr\": 1.5 is not in uniform(0.0, 1.0)"));
+  EXPECT_THAT(fault({{"model", {{"width", 9}}}}), HasSubstr("\"model\" > \"width\": 9 is not in randint(1, 9)"));
+  EXPECT_THAT(fault({{"model/width", 2.5}}), HasSubstr("2.5 is not in randint(1, 9)"));
+  EXPECT_THAT(fault({{"model", 3}}), HasSubstr("3 is not in {\"width\": randint(1, 9)}"));
+  EXPECT_THAT(fault({{"momentum", 3}}), HasSubstr("no such key; it has: lr, model"));
+}
+
+struct Hyperparameters {
+  double lr = 0.1;
+  std::int64_t width = 3;
+};
+void train_with_struct(const Hyperparameters&) {}
+
+TEST(Options, AStructMustHaveTheKeysOfTheSpaceAndItsTypes) {
+  const auto fault = [](const Space& space) {
+    try {
+      check_options(trainable<train_with_struct>(), {.param_space = space});
+    } catch (const InvalidArgument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(fault({field<&Hyperparameters::lr>(uniform(0, 1)), field<&Hyperparameters::width>(8)}), "");
+  EXPECT_EQ(fault({{"lr", 1}}), "");
+  EXPECT_THAT(fault({{"learning_rate", 1}}),
+              HasSubstr("\"learning_rate\": the struct that train_with_struct takes has no such member; it has: lr, "
+                        "width"));
+  EXPECT_THAT(fault({{"width", uniform(0, 1)}}), HasSubstr("cannot take the first trial's config: key \"width\""));
 }
 
 TEST(Options, KeysMustBeUniqueAndPlain) {
@@ -74,6 +141,20 @@ TEST(Options, MutationsMustFitTheShapeOfTheSpace) {
               HasSubstr("nested search space"));
   EXPECT_THAT(fault_after([](auto&, auto& pbt) { pbt.hyperparam_mutations = {{"model", {{"height", {1, 2}}}}}; }),
               HasSubstr("it has: width"));
+}
+
+TEST(Options, MutationsMayReachIntoAConditionalSpace) {
+  const auto fault = [](const Mutations& mutations) {
+    return fault_after([&](auto& options, auto& pbt) {
+      options.param_space = {{"opt", choice({{{"type", "sgd"}, {"momentum", uniform(0, 1)}}, {{"type", "adam"}}})}};
+      pbt.hyperparam_mutations = mutations;
+    });
+  };
+  EXPECT_EQ(fault({{"opt", {{"momentum", uniform(0, 1)}}}}), "");
+  EXPECT_THAT(fault({{"opt", {{"beta", uniform(0, 1)}}}}), HasSubstr("\"beta\": param_space has no such key"));
+  EXPECT_THAT(fault({{"opt", choice({uniform(0, 1)})}}), HasSubstr("mutate its keys"));
+  EXPECT_THAT(fault({{"opt", {{"momentum", choice({uniform(0, 1)})}}}}), HasSubstr("must be plain values"));
+  EXPECT_THAT(fault({{"opt", {{"type", {1}}, {"type", {2}}}}}), HasSubstr("the key is there twice"));
 }
 
 TEST(Options, ARealDomainForAnIntegerMustHoldOne) {

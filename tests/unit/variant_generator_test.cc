@@ -1,16 +1,37 @@
 #include "tune/searchers/variant_generator.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 namespace cadre::tune {
 namespace {
+
+using ::testing::_;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const Space kSpace = {{"lr", uniform(0.001, 1)},
                       {"epochs", 5},
                       {"model", {{"width", randint(1, 100)}, {"act", choice({"relu", "tanh"})}}}};
 
+Variant first_variant(const Space& space, std::uint64_t seed = 1, std::int64_t trial = 0) {
+  return VariantGenerator(space, {.num_samples = trial + 1, .seed = seed})(trial);
+}
+
+// The values of one key in all trials.
+std::vector<std::string> values_of(const VariantGenerator& variants, const std::string& key) {
+  std::vector<std::string> values;
+  for (std::int64_t trial = 0; trial < variants.size(); ++trial) {
+    const Config config = variants(trial).config;
+    values.push_back(config.contains(key) ? to_json(config.at(key)) : "-");
+  }
+  return values;
+}
+
 TEST(VariantGenerator, DrawsDomainsAndKeepsConstantsAtAnyDepth) {
-  const Variant variant = generate_variant(kSpace, 1, 0);
+  const Variant variant = first_variant(kSpace);
   EXPECT_EQ(variant.config.get<int>("epochs"), 5);
   EXPECT_TRUE(variant.config.at("model/width").is_integer());
   ASSERT_EQ(variant.sampled.size(), 3u);
@@ -19,9 +40,117 @@ TEST(VariantGenerator, DrawsDomainsAndKeepsConstantsAtAnyDepth) {
 }
 
 TEST(VariantGenerator, ATrialsConfigDependsOnItsIndexAndTheSeedOnly) {
-  EXPECT_EQ(generate_variant(kSpace, 1, 7).config, generate_variant(kSpace, 1, 7).config);
-  EXPECT_FALSE(generate_variant(kSpace, 1, 7).config == generate_variant(kSpace, 1, 8).config);
-  EXPECT_FALSE(generate_variant(kSpace, 1, 7).config == generate_variant(kSpace, 2, 7).config);
+  EXPECT_EQ(first_variant(kSpace, 1, 7).config, first_variant(kSpace, 1, 7).config);
+  EXPECT_FALSE(first_variant(kSpace, 1, 7).config == first_variant(kSpace, 1, 8).config);
+  EXPECT_FALSE(first_variant(kSpace, 1, 7).config == first_variant(kSpace, 2, 7).config);
+}
+
+TEST(VariantGenerator, AnotherKeyChangesNoneOfTheOthers) {
+  Space more = kSpace;
+  more.emplace(more.begin(), "momentum", uniform(0, 1));
+  EXPECT_EQ(first_variant(more).config.at("lr"), first_variant(kSpace).config.at("lr"));
+  EXPECT_EQ(first_variant(more).config.at("model"), first_variant(kSpace).config.at("model"));
+}
+
+// The example is that of the reference's appendix B.3.
+TEST(VariantGenerator, TheFirstGridByPathVariesFastestAndEverySampleHasAll) {
+  const VariantGenerator variants(
+      {{"b", grid_search({"x", "y", "z"})}, {"a", grid_search({1, 2})}, {"c", {{"d", uniform(0, 1)}}}},
+      {.num_samples = 2});
+  ASSERT_EQ(variants.size(), 12);
+  EXPECT_THAT(values_of(variants, "a"), ElementsAre("1", "2", "1", "2", "1", "2", "1", "2", "1", "2", "1", "2"));
+  EXPECT_THAT(values_of(variants, "b"), ElementsAre("\"x\"", "\"x\"", "\"y\"", "\"y\"", "\"z\"", "\"z\"", "\"x\"",
+                                                    "\"x\"", "\"y\"", "\"y\"", "\"z\"", "\"z\""));
+  const std::vector<std::string> drawn = values_of(variants, "c/d");
+  EXPECT_EQ(std::set(drawn.begin(), drawn.end()).size(), 12u);
+}
+
+TEST(VariantGenerator, WithConstantGridSearchAllTrialsOfASampleHaveTheSameDraws) {
+  const VariantGenerator variants({{"a", grid_search({1, {{"inner", uniform(0, 1)}}})}, {"b", uniform(0, 1)}},
+                                  {.num_samples = 2, .constant_grid_search = true});
+  const std::vector<std::string> drawn = values_of(variants, "b");
+  ASSERT_EQ(drawn.size(), 4u);
+  EXPECT_EQ(drawn[0], drawn[1]);
+  EXPECT_EQ(drawn[2], drawn[3]);
+  EXPECT_NE(drawn[0], drawn[2]);
+}
+
+TEST(VariantGenerator, AGridInsideAnOptionMultipliesThatOptionOnly) {
+  const VariantGenerator variants(
+      {{"opt", grid_search({{{"type", "sgd"}, {"momentum", grid_search({0.5, 0.9})}}, {{"type", "adam"}}})},
+       {"x", grid_search({1, 2})}},
+      {});
+  EXPECT_EQ(variants.size(), 6);
+  EXPECT_THAT(values_of(variants, "opt/momentum"), ElementsAre("0.5", "0.9", "-", "0.5", "0.9", "-"));
+  EXPECT_THAT(values_of(variants, "x"), ElementsAre("1", "1", "1", "2", "2", "2"));
+}
+
+TEST(VariantGenerator, AConditionalSpaceHasOnlyTheKeysOfItsOption) {
+  const VariantGenerator variants(
+      {{"opt", choice({{{"type", "sgd"}, {"momentum", uniform(0, 1)}}, {{"type", "adam"}}})}}, {.num_samples = 50});
+  int with_momentum = 0;
+  for (std::int64_t trial = 0; trial < variants.size(); ++trial) {
+    const Variant variant = variants(trial);
+    const bool is_sgd = variant.config.get<std::string>("opt/type") == "sgd";
+    EXPECT_EQ(variant.config.contains("opt/momentum"), is_sgd);
+    EXPECT_EQ(variant.sampled.size(), is_sgd ? 2u : 1u);
+    EXPECT_EQ(variant.sampled[0].first, "opt/type");
+    with_momentum += is_sgd ? 1 : 0;
+  }
+  EXPECT_GT(with_momentum, 10);
+  EXPECT_LT(with_momentum, 40);
+}
+
+// The example is that of the reference's section on presets.
+TEST(VariantGenerator, PointsToEvaluateComeFirstAndTheirGridsAreSearched) {
+  const VariantGenerator variants(
+      {{"a", grid_search({1, 2})}, {"b", randint(0, 100)}},
+      {.num_samples = 4, .points_to_evaluate = {{{"a", 2}, {"b", 2}}, {{"a", 1}}, {{"b", 2}}}});
+  ASSERT_EQ(variants.size(), 6);
+  EXPECT_THAT(values_of(variants, "a"), ElementsAre("2", "1", "1", "2", "1", "2"));
+  EXPECT_THAT(values_of(variants, "b"), ElementsAre("2", _, "2", "2", _, _));
+  EXPECT_EQ(variants(0).sampled.size(), 2u);
+}
+
+TEST(VariantGenerator, AllPointsAreTakenWhereThereAreMoreThanSamples) {
+  const VariantGenerator variants({{"b", randint(0, 100)}},
+                                  {.num_samples = 1, .points_to_evaluate = {{{"b", 5}}, {{"b", 6}}, {{"b", 7}}}});
+  EXPECT_THAT(values_of(variants, "b"), ElementsAre("5", "6", "7"));
+}
+
+TEST(VariantGenerator, ItemsOfAListAreDrawnEach) {
+  const Variant variant = first_variant({{"layers", list(randint(0, 1000), randint(0, 1000), 7)}});
+  const List& layers = variant.config.at("layers").items();
+  EXPECT_NE(layers[0], layers[1]);
+  EXPECT_EQ(layers[2], Value(7));
+  ASSERT_EQ(variant.sampled.size(), 1u);
+  EXPECT_EQ(variant.sampled[0], Dict::value_type("layers", layers));
+}
+
+double twice_the_width(const Config& config) { return 2 * config.get<double>("width"); }
+std::string name_of_height(const Config& config) { return "h" + to_json(config.at("height")); }
+std::int64_t own_draw(const Config&, Random& random) { return static_cast<std::int64_t>(random.below(1000)); }
+double impossible(const Config& config) { return config.get<double>("missing"); }
+
+TEST(VariantGenerator, FunctionsSeeWhatIsDrawnAndTheFunctionsBeforeThem) {
+  const Space space = {{"height", sample_from<twice_the_width>()},
+                       {"name", sample_from<name_of_height>()},
+                       {"own", sample_from<own_draw>()},
+                       {"width", randint(1, 100)}};
+  const Variant variant = first_variant(space);
+  EXPECT_EQ(variant.fault, "");
+  EXPECT_EQ(variant.config.get<double>("height"), 2 * variant.config.get<double>("width"));
+  EXPECT_EQ(variant.config.get<std::string>("name"), "h" + to_json(variant.config.at("height")));
+  EXPECT_EQ(variant.config.begin()->first, "height");  // where it stands in the space
+  EXPECT_EQ(variant.sampled.size(), 4u);
+  EXPECT_EQ(first_variant(space).config, variant.config);
+  EXPECT_NE(first_variant(space, 1, 5).config.at("own"), variant.config.at("own"));
+}
+
+TEST(VariantGenerator, AFunctionThatThrowsIsNamed) {
+  const Variant variant = first_variant({{"model", {{"x", sample_from<impossible>()}}}, {"y", 3}});
+  EXPECT_THAT(variant.fault, HasSubstr("sample_from<impossible>() of \"model/x\" threw: there is no key \"missing\""));
+  EXPECT_EQ(variant.config.get<int>("y"), 3);
 }
 
 // The examples are those of the reference's section on tags.

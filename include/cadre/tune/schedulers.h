@@ -2,9 +2,12 @@
 // is a description; the controller makes the one that works from it.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -22,12 +25,15 @@ struct FIFO {};
 class Mutation;
 using Mutations = std::vector<std::pair<std::string, Mutation>>;
 
-// How one hyper-parameter is explored: from a domain, along a list of values, or, for a nested config, by key.
+// How one hyper-parameter is explored: from a domain, along a list of values, by a function, or, for a nested config,
+// by key. A function (sample_from) gives new values and gets the donor's config; otherwise it is like a domain without
+// bounds.
 class Mutation {
  public:
-  using Data = std::variant<Domain, List, std::shared_ptr<const Mutations>>;
+  using Data = std::variant<Domain, List, SampleFrom, std::shared_ptr<const Mutations>>;
 
   Mutation(Domain domain) : data_(std::move(domain)) {}
+  Mutation(SampleFrom function) : data_(std::move(function)) {}
   Mutation(std::initializer_list<Value> values) : data_(List(values)) {}
   Mutation(List values) : data_(std::move(values)) {}
   Mutation(std::initializer_list<std::pair<std::string, Mutation>> nested);
@@ -43,6 +49,50 @@ inline Mutation::Mutation(std::initializer_list<std::pair<std::string, Mutation>
     : data_(std::make_shared<const Mutations>(nested)) {}
 inline Mutation::Mutation(Mutations nested) : data_(std::make_shared<const Mutations>(std::move(nested))) {}
 
+// Where an explored number goes that has left its domain.
+enum class Bounds {
+  clip,       // to the nearest bound
+  reflect,    // back inside by as much as it is outside; in the logarithm for logarithmic domains
+  unbounded,  // nowhere: it stays outside
+};
+
+// A function of the program that changes explored configs; see explore_function(). Empty: none.
+struct ExploreFunction {
+  std::string function = {};
+  bool operator==(const ExploreFunction&) const = default;
+};
+
+namespace detail {
+using ExploreFunction = Config (*)(Config, Random&);
+bool register_explore_function(std::string_view name, ExploreFunction function);
+
+template <auto F>
+struct ExploreRegistration {
+  static Config call(Config config, Random& random) {
+    if constexpr (std::invocable<decltype(F), Config, Random&>) {
+      return F(std::move(config), random);
+    } else {
+      return F(std::move(config));
+    }
+  }
+  static inline const bool done = register_explore_function(cadre::detail::function_name<F>(), &call);
+};
+}  // namespace detail
+
+// The function F for PopulationBasedTraining::custom_explore_fn: Config f(Config) or Config f(Config, Random&). It is
+// called in the process of the Tuner with the config after exploring it, and returns the one to go on with. It must
+// depend on nothing but its arguments. When it throws, the exploit does not take place, and a message says so. It is
+// found by its name; two functions of one name are refused by the Tuner.
+template <auto F>
+  requires std::is_invocable_r_v<Config, decltype(F), Config> ||
+           std::is_invocable_r_v<Config, decltype(F), Config, Random&>
+ExploreFunction explore_function() {
+  static_assert(cadre::detail::is_identifier(cadre::detail::function_name<F>()),
+                "a lambda has no name to find it by: name the function");
+  static_cast<void>(detail::ExploreRegistration<F>::done);
+  return {std::string(cadre::detail::function_name<F>())};
+}
+
 // Population Based Training (Jaderberg et al., 2017, https://arxiv.org/abs/1711.09846), with the behaviour of Ray
 // Tune's scheduler of the same name where it is sound.
 //
@@ -53,15 +103,18 @@ inline Mutation::Mutation(Mutations nested) : data_(std::make_shared<const Mutat
 // says. All others simply go on.
 //
 // Exploring changes each key of `hyperparam_mutations`, in order: with `resample_probability` it is drawn anew;
-// otherwise a number is multiplied by one of `perturbation_factors` and clipped to its domain (an integer moves by at
-// least 1), and a value of a list or a choice moves to a neighbour.
+// otherwise a number is multiplied by one of `perturbation_factors` (an integer moves by at least 1, a multiple of a q
+// by at least that) and kept inside its domain as `bounds` says, and a value of a list, a choice or an ordinal moves to
+// a neighbour. A key that the donor's config does not have, in a conditional space, is passed over.
 struct PopulationBasedTraining {
   std::string time_attr = {};  // must be set: "training_iteration", "time_total_s", or a metric that only grows
   std::string metric = {};     // default: the TuneConfig's
   Mode mode = Mode::max;
-  double perturbation_interval = 0;  // in units of time_attr; must be > 0
-  double burn_in_period = 0;         // no comparison before this time_attr
-  Mutations hyperparam_mutations = {};
+  double perturbation_interval = 0;        // in units of time_attr; must be > 0
+  double burn_in_period = 0;               // no comparison before this time_attr
+  Mutations hyperparam_mutations = {};     // may be empty where there is a custom_explore_fn
+  ExploreFunction custom_explore_fn = {};  // called after the mutations: explore_function<f>()
+  Bounds bounds = Bounds::clip;
   double quantile_fraction = 0.25;  // size of the lower and of the upper quantile, 0 to 0.5
   double resample_probability = 0.25;
   std::pair<double, double> perturbation_factors = {1.2, 0.8};

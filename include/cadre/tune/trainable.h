@@ -2,12 +2,14 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
+#include "cadre/detail/function_name.h"
 #include "cadre/resources.h"
+#include "cadre/tune/typed_config.h"
 #include "cadre/value.h"
 
 namespace cadre::tune {
@@ -22,40 +24,55 @@ namespace detail {
 
 using TrainingFunction = void (*)(const Config&);
 
-// The name of a function as it stands in the source, without its namespaces; "(lambda" and the like for a lambda.
-template <auto F>
-constexpr std::string_view function_name() {
-  std::string_view text = __PRETTY_FUNCTION__;  // g++: "... [with auto F = f; ...]", clang: "... [F = &f]"
-  const auto begin = text.find("F = ") + 4;
-  text = text.substr(begin, text.find_first_of(";]", begin) - begin);
-  if (text.starts_with('&')) text.remove_prefix(1);
-  const auto colon = text.rfind("::");
-  return colon == text.npos ? text : text.substr(colon + 2);
-}
+// What a function that takes a struct instead of a Config expects of it.
+struct ConfigType {
+  std::span<const std::string_view> members = {};  // top-level keys
+  void (*check)(const Config&) = nullptr;          // throws InvalidArgument where a value has the wrong type
+};
 
-bool register_trainable(std::string_view name, TrainingFunction function);
+bool register_trainable(std::string_view name, TrainingFunction function, ConfigType type);
+
+template <class F>
+struct ConfigArgument;
+template <class Result, class T>
+struct ConfigArgument<Result (*)(T)> : std::remove_cvref<T> {};
+
+template <class T>
+inline constexpr auto kMemberNames = cadre::detail::member_names<T>();
 
 template <auto F>
 struct Registration {
-  static inline const bool done = register_trainable(function_name<F>(), TrainingFunction(F));
+  static bool add() {
+    constexpr std::string_view name = cadre::detail::function_name<F>();
+    if constexpr (std::invocable<decltype(F), const Config&>) {
+      return register_trainable(name, TrainingFunction(F), {});
+    } else {
+      using T = typename ConfigArgument<decltype(F)>::type;
+      return register_trainable(name, [](const Config& config) { F(from_config<T>(config)); },
+                                {kMemberNames<T>, [](const Config& config) { from_config<T>(config); }});
+    }
+  }
+  static inline const bool done = add();
 };
-
-// A lambda's name differs between compilers and builds, so it cannot be found again.
-constexpr bool is_identifier(std::string_view name) { return !name.empty() && name.find_first_of("(<{ ") == name.npos; }
 
 }  // namespace detail
 
+template <class F>
+concept TrainingFunction =
+    std::invocable<F, const Config&> || cadre::detail::PlainStruct<typename detail::ConfigArgument<F>::type>;
+
 // The function F as a trainable. It is registered under its own name when the program is loaded, so that a worker, and
 // a later run that restores an experiment, find it by that name. Two functions of one name are refused by cadre::init.
-// F is called once in each of a trial's workers, with the trial's config; it reports through tune::report and ends by
-// returning. An exception that leaves it fails the trial.
+// F is called once in each of a trial's workers, with the trial's config or with a struct that is made from it
+// (cadre/tune/typed_config.h); it reports through tune::report and ends by returning. An exception that leaves it fails
+// the trial.
 template <auto F>
-  requires std::invocable<decltype(F), const Config&>
+  requires TrainingFunction<decltype(F)>
 Trainable trainable() {
-  static_assert(detail::is_identifier(detail::function_name<F>()),
+  static_assert(cadre::detail::is_identifier(cadre::detail::function_name<F>()),
                 "a lambda has no name to find it by: name the function");
   static_cast<void>(detail::Registration<F>::done);
-  return {std::string(detail::function_name<F>())};
+  return {std::string(cadre::detail::function_name<F>())};
 }
 
 // The same trainable with other resources for each trial. Default without it: one CPU.

@@ -29,10 +29,15 @@ using Seconds = std::chrono::duration<double>;
 struct TuneConfig {
   std::string metric = {};  // what get_best_result and the scheduler use when they are given none
   Mode mode = Mode::max;
-  std::int64_t num_samples = 1;  // trials to draw from the search space
+  // How often the search space is drawn from; each time gives as many trials as its grids have combinations.
+  std::int64_t num_samples = 1;
   Scheduler scheduler = FIFO{};
   std::int64_t max_concurrent_trials = 0;  // 0: as many as the resources allow
   std::uint64_t seed = 0;                  // of everything that is drawn: the search space and the scheduler's choices
+  // What the first samples are to be, by key or path ("model/width"); what a point leaves out is drawn, and grids that
+  // it leaves out are searched. Default: none.
+  std::vector<Config> points_to_evaluate = {};
+  bool constant_grid_search = false;  // all trials of one sample have the same values, but for the grids
 };
 
 // What a trial may use. Exceeding a limit is a failure of the trial, told apart from others by its cause.
@@ -111,6 +116,7 @@ class Tuner {
   static Tuner continuing(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                           const RestoreOptions& restore);
 
+  std::vector<std::string> notes_ = {};  // about options that were not quite as they should be
   Trainable trainable_;
   TunerOptions options_;
   std::optional<RestoreOptions> restore_ = {};  // empty: a new experiment

@@ -246,12 +246,21 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
         "[PopulationBasedTraining] no checkpoint for trial {}. Skip exploit for trial {}", from.id, into.id));
     return;
   }
+  Explored explored;
+  try {
+    explored = explore(from.config, settings_, member.explore);
+  } catch (const std::exception& error) {  // of a function of the program
+    decision.messages.push_back(
+        fmt::format("[PopulationBasedTraining] cannot explore the config of trial {}: {}. Skip exploit for trial {}",
+                    from.id, error.what(), into.id));
+    return;
+  }
   Exploit exploit{.target = target,
                   .donor = donor,
                   .checkpoint = *giving.offered,
                   .target_iteration = member.last_iteration,
                   .donor_config = from.config,
-                  .explored = explore(from.config, settings_, member.explore),
+                  .explored = std::move(explored),
                   .policy_files = settings_.log_config};
   decision.messages.push_back(fmt::format(
       "[PopulationBasedTraining] [Exploit] Cloning trial {} (score = {:.6f}) into trial {} (score = {:.6f})", from.id,

@@ -3,40 +3,219 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <map>
+#include <set>
+#include <utility>
 
+#include "base/checksum.h"
 #include "base/json.h"
+#include "base/overload.h"
 #include "base/random.h"
 #include "tune/domain.h"
+#include "tune/functions.h"
 
 namespace cadre::tune {
 namespace {
 
-Dict draw(const Space& space, const std::string& prefix, base::RandomStream& random, Dict& sampled);
+using base::Overload;
+using List = std::shared_ptr<const Entries>;
+using Nested = std::shared_ptr<const Space>;
 
-struct Draw {
-  const std::string& path;
-  base::RandomStream& random;
-  Dict& sampled;
+constexpr std::int64_t kMostTrials = std::int64_t{1} << 31;
 
-  Value operator()(const Domain& domain) const {
-    Value value = sample(domain, random);
-    sampled.emplace_back(path, value);
-    return value;
+std::string join(const std::string& path, const std::string& key) { return path.empty() ? key : path + "/" + key; }
+
+bool is_nested(const SpaceEntry& entry) { return std::holds_alternative<Nested>(entry.data()); }
+
+// ---- How many combinations of grids there are
+
+std::int64_t combinations(const SpaceEntry& entry, const std::string& path, const Config& point, std::int64_t limit) {
+  if (!is_nested(entry) && point.contains(path)) return 1;
+  std::int64_t count = 1;
+  const auto multiply = [&](const SpaceEntry& part, const std::string& part_path) {
+    count = std::min(limit, count * combinations(part, part_path, point, limit));
+  };
+  std::visit(Overload{[&](const GridSearch& grid) {
+                        count = 0;
+                        for (const SpaceEntry& option : *grid.options)
+                          count = std::min(limit, count + combinations(option, path, point, limit));
+                      },
+                      [&](const List& items) {
+                        for (const SpaceEntry& item : *items) multiply(item, path);
+                      },
+                      [&](const Nested& space) {
+                        for (const auto& [key, item] : *space) multiply(item, join(path, key));
+                      },
+                      [](const auto&) {}},
+             entry.data());
+  return count;
+}
+
+// ---- What one trial's config is
+
+// Steps of one trial from the space to its config. `path` is what an entry is known by; `place`, which tells the items
+// of a list apart too, is what its random numbers are keyed by.
+class Settler {
+ public:
+  Settler(const Config& point, std::uint64_t seed, std::uint32_t stream, std::int64_t combination)
+      : point_(point), seed_(seed), stream_(stream), combination_(combination) {}
+
+  Variant settle(const Space& space) {
+    SpaceEntry settled = without_draws(SpaceEntry(space), "", "");
+    Variant variant;
+    variant.config = Config(without_functions(settled).dict());
+    try {
+      while (call_first_function(settled, "", variant.config))
+        variant.config = Config(without_functions(settled).dict());
+    } catch (const std::exception& error) {
+      variant.fault = error.what();
+    }
+    collect(variant.config.dict(), "", false, variant.sampled);
+    return variant;
   }
-  Value operator()(const Value& constant) const { return constant; }
-  Value operator()(const std::shared_ptr<const Space>& nested) const {
-    return draw(*nested, path + "/", random, sampled);
+
+ private:
+  // The entry with values for all domains and grids.
+  SpaceEntry without_draws(const SpaceEntry& entry, const std::string& path, const std::string& place) {
+    if (const Value* given = is_nested(entry) ? nullptr : point_.find(path)) {
+      varied_.insert(path);
+      return *given;
+    }
+    return std::visit(Overload{[&](const Domain& domain) {
+                                 varied_.insert(path);
+                                 base::RandomStream random = stream_at(place);
+                                 return without_draws(sample(domain, random), path, place + "/option");
+                               },
+                               [&](const GridSearch& grid) {
+                                 varied_.insert(path);
+                                 return without_draws(take_option(grid, path), path, place + "/option");
+                               },
+                               [&](const SampleFrom& function) {
+                                 varied_.insert(path);
+                                 return SpaceEntry(function);
+                               },
+                               [](const Value& constant) { return SpaceEntry(constant); },
+                               [&](const List& items) { return list_without_draws(*items, path, place); },
+                               [&](const Nested& space) { return space_without_draws(*space, path, place); }},
+                      entry.data());
   }
+
+  SpaceEntry list_without_draws(const Entries& items, const std::string& path, const std::string& place) {
+    Entries settled;
+    for (const SpaceEntry& item : items)
+      settled.push_back(without_draws(item, path, join(place, std::to_string(settled.size()))));
+    return SpaceEntry(std::move(settled));
+  }
+
+  // In the order of the keys, so that the first grid by path varies fastest.
+  SpaceEntry space_without_draws(const Space& space, const std::string& path, const std::string& place) {
+    std::map<std::string, std::size_t> by_key;
+    for (std::size_t i = 0; i < space.size(); ++i) by_key[space[i].first] = i;
+    Space settled = space;
+    for (const auto& [key, i] : by_key)
+      settled[i].second = without_draws(space[i].second, join(path, key), join(place, key));
+    return settled;
+  }
+
+  // The combination is a number whose digits are the grids, the least significant one first. What stands for an option
+  // that has grids of its own stays in it for them.
+  SpaceEntry take_option(const GridSearch& grid, const std::string& path) {
+    const std::int64_t all = combinations(SpaceEntry(grid), path, point_, kMostTrials);
+    std::int64_t own = combination_ % all;
+    combination_ /= all;
+    for (const SpaceEntry& option : *grid.options) {
+      const std::int64_t within = combinations(option, path, point_, kMostTrials);
+      if (own < within) {
+        combination_ = combination_ * within + own;
+        return option;
+      }
+      own -= within;
+    }
+    return grid.options->back();  // not reached: own is below the sum of all options
+  }
+
+  base::RandomStream stream_at(const std::string& place) const {
+    return {seed_, stream_, base::Purpose::search_space, base::checksum_of(place)};
+  }
+
+  // Replaces the first function of a settled entry by what it returns; false where there is none.
+  bool call_first_function(SpaceEntry& entry, const std::string& place, const Config& config) const {
+    if (const auto* function = std::get_if<SampleFrom>(&entry.data())) {
+      entry = call(*function, place, config);
+      return true;
+    }
+    if (const auto* items = std::get_if<List>(&entry.data())) {
+      Entries copy = **items;
+      for (std::size_t i = 0; i < copy.size(); ++i) {
+        if (!call_first_function(copy[i], join(place, std::to_string(i)), config)) continue;
+        entry = SpaceEntry(std::move(copy));
+        return true;
+      }
+    }
+    if (const auto* space = std::get_if<Nested>(&entry.data())) {
+      Space copy = **space;
+      for (auto& [key, item] : copy) {
+        if (!call_first_function(item, join(place, key), config)) continue;
+        entry = SpaceEntry(std::move(copy));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  SpaceEntry call(const SampleFrom& function, const std::string& place, const Config& config) const {
+    base::RandomStream stream = stream_at(place);
+    Random random(stream);
+    try {
+      return (*sample_functions().find(function.function))(config, random);
+    } catch (const std::exception& error) {
+      throw InvalidArgument("sample_from<" + function.function + ">() of \"" + place + "\" threw: " + error.what());
+    }
+  }
+
+  // The value of a settled entry, with functions left out.
+  static Value without_functions(const SpaceEntry& entry) {
+    if (const auto* items = std::get_if<List>(&entry.data())) {
+      cadre::List values;
+      for (const SpaceEntry& item : **items) {
+        if (!is_function(item)) values.push_back(without_functions(item));
+      }
+      return values;
+    }
+    if (const auto* space = std::get_if<Nested>(&entry.data())) {
+      Dict entries;
+      for (const auto& [key, item] : **space) {
+        if (!is_function(item)) entries.emplace_back(key, without_functions(item));
+      }
+      return entries;
+    }
+    return std::get<Value>(entry.data());
+  }
+
+  static bool is_function(const SpaceEntry& entry) { return std::holds_alternative<SampleFrom>(entry.data()); }
+
+  // Whatever lies at or below a path that varies.
+  void collect(const Dict& entries, const std::string& path, bool inside, Dict& sampled) const {
+    for (const auto& [key, value] : entries) {
+      const std::string name = join(path, key);
+      const bool varies = inside || varied_.contains(name);
+      if (value.is_dict() && !value.dict().empty()) {
+        collect(value.dict(), name, varies, sampled);
+      } else if (varies) {
+        sampled.emplace_back(name, value);
+      }
+    }
+  }
+
+  const Config& point_;
+  std::uint64_t seed_;
+  std::uint32_t stream_;
+  std::int64_t combination_;
+  std::set<std::string> varied_;
 };
 
-Dict draw(const Space& space, const std::string& prefix, base::RandomStream& random, Dict& sampled) {
-  Dict entries;
-  for (const auto& [key, entry] : space) {
-    const std::string path = prefix + key;
-    entries.emplace_back(key, std::visit(Draw{path, random, sampled}, entry.data()));
-  }
-  return entries;
-}
+// ---- Tags
 
 // Python's str() of the value.
 std::string plain_text(const Value& value) {
@@ -60,11 +239,30 @@ std::string clean(std::string_view text) {
 
 }  // namespace
 
-Variant generate_variant(const Space& space, std::uint64_t seed, std::uint32_t trial) {
-  base::RandomStream random(seed, trial, base::Purpose::search_space);
-  Variant variant;
-  variant.config = Config(draw(space, "", random, variant.sampled));
-  return variant;
+std::int64_t count_combinations(const Space& space, const Config& point, std::int64_t limit) {
+  return combinations(SpaceEntry(space), "", point, limit);
+}
+
+VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune)
+    : space_(std::move(space)),
+      seed_(tune.seed),
+      constant_grid_search_(tune.constant_grid_search),
+      points_(tune.points_to_evaluate),
+      combinations_(count_combinations(space_, {}, kMostTrials)) {
+  size_ = 0;
+  for (const Config& point : points_) ends_.push_back(size_ += count_combinations(space_, point, kMostTrials));
+  const auto points = static_cast<std::int64_t>(points_.size());
+  size_ += std::max<std::int64_t>(0, tune.num_samples - points) * combinations_;
+}
+
+Variant VariantGenerator::operator()(std::int64_t trial) const {
+  const auto point = static_cast<std::size_t>(std::ranges::upper_bound(ends_, trial) - ends_.begin());
+  const std::int64_t begin = point == 0 ? 0 : ends_[point - 1];
+  const bool has_point = point < points_.size();
+  const std::int64_t combination = has_point ? trial - begin : (trial - begin) % combinations_;
+  const std::int64_t sample = static_cast<std::int64_t>(point) + (has_point ? 0 : (trial - begin) / combinations_);
+  const auto stream = static_cast<std::uint32_t>(constant_grid_search_ ? sample : trial);
+  return Settler(has_point ? points_[point] : Config(), seed_, stream, combination).settle(space_);
 }
 
 std::string format_variables(const Dict& sampled) {

@@ -1,21 +1,48 @@
-// Draws the configs of trials from a search space.
+// The configs of an experiment's trials, from its search space.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "cadre/tune/search_space.h"
+#include "cadre/tune/tuner.h"
 
 namespace cadre::tune {
 
 struct Variant {
   Config config;
-  Dict sampled;  // what was drawn, by path ("model/width"), in the order of the space
+  Dict sampled;            // what differs between trials, by path ("model/width"), in the order of the space
+  std::string fault = {};  // a function of the space threw; the config is what there was before it
 };
 
-// The config of a trial. Depends on the space, the seed and the trial's index, and on nothing else: every value is
-// drawn in the order of the space from the trial's own stream.
-Variant generate_variant(const Space& space, std::uint64_t seed, std::uint32_t trial);
+// Each sample gives a trial for every combination of the grids, the first grid by path fastest. The n-th of
+// points_to_evaluate settles what it names for the n-th sample, grids too; where there are more points than samples,
+// all points are taken.
+//
+// Every value depends on nothing but the seed, its path and the trial's index (with constant_grid_search the sample's):
+// another key in the space changes none of the others.
+// Source: Ray Tune's BasicVariantGenerator; docs/architecture.md lists the differences.
+class VariantGenerator {
+ public:
+  // The options must have passed check_options().
+  VariantGenerator(Space space, const TuneConfig& tune);
+
+  std::int64_t size() const { return size_; }  // trials in all
+  // The config of a trial, 0 to size() - 1.
+  Variant operator()(std::int64_t trial) const;
+
+ private:
+  Space space_;
+  std::uint64_t seed_;
+  bool constant_grid_search_;
+  std::vector<Config> points_;
+  std::vector<std::int64_t> ends_;  // for each point, the number of trials up to it and with it
+  std::int64_t combinations_;       // trials of a sample without a point
+  std::int64_t size_;
+};
+
+// How many trials a sample has, at most `limit`.
+std::int64_t count_combinations(const Space& space, const Config& point, std::int64_t limit);
 
 // "lr=0.1000,width=3": sorted by path, only the last part of each path; floats with four digits, other text with
 // everything but letters, digits, '_' and '-' as '_'. Source: Ray Tune's experiment tags.

@@ -1,0 +1,22 @@
+// The names of functions, by which other processes and later runs find them.
+#pragma once
+
+#include <string_view>
+
+namespace cadre::detail {
+
+// The name of a function as it stands in the source, without its namespaces; "(lambda" and the like for a lambda.
+template <auto F>
+constexpr std::string_view function_name() {
+  std::string_view text = __PRETTY_FUNCTION__;  // g++: "... [with auto F = f; ...]", clang: "... [F = &f]"
+  const auto begin = text.find("F = ") + 4;
+  text = text.substr(begin, text.find_first_of(";]", begin) - begin);
+  if (text.starts_with('&')) text.remove_prefix(1);
+  const auto colon = text.rfind("::");
+  return colon == text.npos ? text : text.substr(colon + 2);
+}
+
+// A lambda's name differs between compilers and builds, so it cannot be found again.
+constexpr bool is_identifier(std::string_view name) { return !name.empty() && name.find_first_of("(<{ ") == name.npos; }
+
+}  // namespace cadre::detail

@@ -1,0 +1,74 @@
+// Configs as structs: the names of a config's keys are those of a struct's members.
+//
+//   struct Hyperparameters {
+//     double lr = 0.1;
+//     std::int64_t layers = 2;
+//   };
+//   void train(const Hyperparameters& config);   // a trainable like one that takes a Config
+//   .param_space = {field<&Hyperparameters::lr>(loguniform(1e-4, 1)), field<&Hyperparameters::layers>(randint(1, 5))}
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "cadre/detail/member_names.h"
+#include "cadre/tune/search_space.h"
+
+namespace cadre::tune {
+
+// An entry of a search space whose key is a member's name.
+template <auto Member>
+  requires std::is_member_object_pointer_v<decltype(Member)>
+std::pair<std::string, SpaceEntry> field(SpaceEntry entry) {
+  return {std::string(cadre::detail::member_pointer_name<Member>()), std::move(entry)};
+}
+
+namespace detail {
+
+template <class T>
+void assign_members(T& object, const Dict& entries, const std::string& prefix);
+
+template <class T>
+void assign(T& member, const Value& value, const std::string& key) {
+  const auto checked = [&](auto get) -> decltype(auto) {
+    try {
+      return get();
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument("key \"" + key + "\": " + error.what());
+    }
+  };
+  if constexpr (cadre::detail::PlainStruct<T>) {
+    assign_members(member, checked([&]() -> const Dict& { return value.dict(); }), key + "/");
+  } else {
+    member = checked([&] { return value.get<T>(); });
+  }
+}
+
+template <class T>
+void assign_members(T& object, const Dict& entries, const std::string& prefix) {
+  constexpr auto names = cadre::detail::member_names<T>();
+  const Config config(entries);
+  std::size_t next = 0;
+  const auto assign_next = [&](auto& member) {
+    const std::string name(names[next++]);
+    if (const Value* value = config.find(name)) assign(member, *value, prefix + name);
+  };
+  std::apply([&](auto&... members) { (assign_next(members), ...); }, cadre::detail::tie_members(object));
+}
+
+}  // namespace detail
+
+// A config as a struct with public members and no constructor. Members take what Value::get gives, and may be such
+// structs again, for nested configs. A member that the config does not have keeps its default; keys that no member has
+// are left out. Throws InvalidArgument that names the key where a value is of another type than its member.
+template <cadre::detail::PlainStruct T>
+T from_config(const Config& config) {
+  T object{};
+  detail::assign_members(object, config.dict(), "");
+  return object;
+}
+
+}  // namespace cadre::tune

@@ -1,0 +1,31 @@
+#include "tune/functions.h"
+
+namespace cadre::tune {
+
+// Inside functions: they are used while other files' objects are initialised.
+base::Registry<detail::SampleFunction>& sample_functions() {
+  static base::Registry<detail::SampleFunction> instance;
+  return instance;
+}
+
+base::Registry<detail::ExploreFunction>& explore_functions() {
+  static base::Registry<detail::ExploreFunction> instance;
+  return instance;
+}
+
+base::Registry<detail::ConfigType>& config_types() {
+  static base::Registry<detail::ConfigType> instance;
+  return instance;
+}
+
+bool detail::register_sample_function(std::string_view name, SampleFunction function) {
+  sample_functions().add(name, function);
+  return true;
+}
+
+bool detail::register_explore_function(std::string_view name, ExploreFunction function) {
+  explore_functions().add(name, function);
+  return true;
+}
+
+}  // namespace cadre::tune

@@ -1,0 +1,18 @@
+// Functions of the program that take part in an experiment, by name, and what training functions take.
+#pragma once
+
+#include <string_view>
+
+#include "base/registry.h"
+#include "cadre/tune/schedulers.h"
+#include "cadre/tune/search_space.h"
+#include "cadre/tune/trainable.h"
+
+namespace cadre::tune {
+
+base::Registry<detail::SampleFunction>& sample_functions();
+base::Registry<detail::ExploreFunction>& explore_functions();
+// Of every trainable; without members where it takes a Config.
+base::Registry<detail::ConfigType>& config_types();
+
+}  // namespace cadre::tune

@@ -1,0 +1,55 @@
+#include "cadre/tune/typed_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/message_of.h"
+
+namespace cadre::tune {
+namespace {
+
+using cadre::test_support::message_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Optimizer {
+  std::string type = "sgd";
+  double momentum = 0.9;
+};
+
+struct Hyperparameters {
+  double lr = 0.1;
+  std::int64_t width = 3;
+  bool bias = true;
+  std::vector<double> betas = {};
+  Optimizer optimizer = {};
+};
+
+TEST(TypedConfig, TheNamesAreThoseOfTheMembers) {
+  EXPECT_THAT(cadre::detail::member_names<Hyperparameters>(), ElementsAre("lr", "width", "bias", "betas", "optimizer"));
+  EXPECT_EQ(field<&Hyperparameters::width>(3).first, "width");
+  EXPECT_EQ(field<&Optimizer::type>("adam").first, "type");
+}
+
+TEST(TypedConfig, ValuesReachTheirMembersAndDefaultsStay) {
+  const auto made = from_config<Hyperparameters>(
+      {{"width", 8}, {"betas", list(0.5, 1)}, {"optimizer", {{"type", "adam"}}}, {"other", 1}});
+  EXPECT_EQ(made.lr, 0.1);
+  EXPECT_EQ(made.width, 8);
+  EXPECT_TRUE(made.bias);
+  EXPECT_THAT(made.betas, ElementsAre(0.5, 1.0));
+  EXPECT_EQ(made.optimizer.type, "adam");
+  EXPECT_EQ(made.optimizer.momentum, 0.9);
+}
+
+TEST(TypedConfig, AValueOfAnotherTypeIsNamedWithItsKey) {
+  const auto fault = [](const Config& config) {
+    return message_of<InvalidArgument>([&] { from_config<Hyperparameters>(config); });
+  };
+  EXPECT_THAT(fault({{"width", 0.5}}), HasSubstr("key \"width\": "));
+  EXPECT_THAT(fault({{"optimizer", 3}}), HasSubstr("key \"optimizer\": the value is 3, not a dictionary"));
+  EXPECT_THAT(fault({{"optimizer", {{"type", 3}}}}), HasSubstr("key \"optimizer/type\": "));
+}
+
+}  // namespace
+}  // namespace cadre::tune
