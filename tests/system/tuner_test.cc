@@ -18,6 +18,7 @@
 #include "run/entries.h"
 #include "scenario.h"
 #include "store/experiment_store.h"
+#include "support/event_file.h"
 #include "support/message_of.h"
 #include "support/sanitized.h"
 #include "support/temporary_directory.h"
@@ -669,6 +670,26 @@ TEST(Tuner, ADecisionThatDiffersIsAnErrorThatNamesTheEventOrIsAllowed) {
   EXPECT_EQ(tune::Tuner::restore(experiment).fit().num_terminated(), 8u) << "the store agrees with itself again";
 }
 
+fs::path event_file(const fs::path& trial) {
+  for (const auto& entry : fs::directory_iterator(trial))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) return entry.path();
+  return {};
+}
+
+// TensorBoard has every result once, and the trial's session behind them.
+void expect_events_of(const std::vector<Metrics>& history, const fs::path& trial) {
+  std::vector<float> scores;
+  std::size_t of_session = 0;
+  for (const test_support::EventValue& value : test_support::event_values(content_of(event_file(trial)))) {
+    if (value.tag.starts_with("_hparams_/")) ++of_session;
+    if (value.tag == "ray/tune/score") scores.push_back(value.scalar);
+  }
+  ASSERT_EQ(scores.size(), history.size()) << trial;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    EXPECT_EQ(scores[i], static_cast<float>(history[i].get<double>("score")));
+  EXPECT_EQ(of_session, 3u) << trial;
+}
+
 TEST(Tuner, ResultFilesThatAreCutChangedOrGoneAreRepaired) {
   const TemporaryDirectory storage;
   const fs::path experiment = kill_with_checkpoints(storage.path());
@@ -692,9 +713,11 @@ TEST(Tuner, ResultFilesThatAreCutChangedOrGoneAreRepaired) {
         break;
       case 2:
         fs::remove(csv);
+        fs::remove(event_file(entry.path()));
         break;
       case 3:
         std::ofstream(json, std::ios::app) << "{\"torn";
+        std::ofstream(event_file(entry.path()), std::ios::app) << "torn";
         break;
     }
   }
@@ -708,6 +731,7 @@ TEST(Tuner, ResultFilesThatAreCutChangedOrGoneAreRepaired) {
       EXPECT_EQ(Config(base::parse_json(lines[i], "a line").dict()).get<double>("score"),
                 history[i].get<double>("score"));
     EXPECT_EQ(lines_of(result.path / "progress.csv").size(), history.size() + 1);
+    expect_events_of(history, result.path);
   }
   for (const std::string& line : lines_of(experiment / "pbt_global.txt"))
     EXPECT_EQ(base::parse_json(line, "pbt_global.txt").items().size(), 6u);
