@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace cadre::base {
@@ -22,9 +23,16 @@ std::size_t sequence_length(std::string_view text) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
+// How many bytes at the beginning are ASCII, as nearly all text is.
+std::size_t ascii_length(std::string_view text) {
+  const auto other = std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  return static_cast<std::size_t>(other - text.begin());
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view text) {
+  text.remove_prefix(ascii_length(text));
   while (!text.empty()) {
     const std::size_t length = sequence_length(text);
     if (length == 0) return false;

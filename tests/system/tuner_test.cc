@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -371,9 +372,16 @@ TEST(Tuner, FailFastStopsAllOthersAndMakesNoMore) {
   EXPECT_EQ(results.num_terminated(), 2u);
 }
 
+fs::path event_file(const fs::path& trial) {
+  for (const auto& entry : fs::directory_iterator(trial))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) return entry.path();
+  return {};
+}
+
 TEST(Tuner, TrialsThatFailedContinueOrBeginAnewWhenThatIsAskedFor) {
   const TemporaryDirectory storage;
-  tune::Tuner(tune::trainable<fails_at_steps>(), plain_options(storage.path(), 2, {{"every", 4}})).fit();
+  tune::Tuner(tune::trainable<fails_at_steps>(), plain_options(storage.path(), 2, {{"every", tune::randint(4, 5)}}))
+      .fit();
   const tune::ResultGrid left = tune::Tuner::restore(storage / "plain").fit();
   EXPECT_EQ(left.num_errors(), 2u);
   const tune::ResultGrid resumed = tune::Tuner::restore(storage / "plain", {.resume_errored = true}).fit();
@@ -383,6 +391,10 @@ TEST(Tuner, TrialsThatFailedContinueOrBeginAnewWhenThatIsAskedFor) {
   EXPECT_EQ(anew[0].metrics_history().size(), 9u);  // steps 1 to 3 once more
   EXPECT_EQ(lines_of(anew[0].path / "progress.csv").size(), 10u);
   EXPECT_EQ(lines_of(anew[0].path / "result.json").size(), 9u);
+  const auto events = test_support::event_values(content_of(event_file(anew[0].path)));
+  EXPECT_EQ(std::ranges::count(events, "ray/tune/done", &test_support::EventValue::tag), 9);
+  // It failed three times: only the last end is left.
+  EXPECT_EQ(std::ranges::count(events, "_hparams_/session_end_info", &test_support::EventValue::tag), 1);
   EXPECT_EQ(lines_of(anew[0].path / "error.txt").size(), 3u);
 }
 
@@ -668,12 +680,6 @@ TEST(Tuner, ADecisionThatDiffersIsAnErrorThatNamesTheEventOrIsAllowed) {
   EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
   expect_tidy_directories(results);
   EXPECT_EQ(tune::Tuner::restore(experiment).fit().num_terminated(), 8u) << "the store agrees with itself again";
-}
-
-fs::path event_file(const fs::path& trial) {
-  for (const auto& entry : fs::directory_iterator(trial))
-    if (entry.path().filename().string().starts_with("events.out.tfevents.")) return entry.path();
-  return {};
 }
 
 // TensorBoard has every result once, and the trial's session behind them.

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "support/event_file.h"
 #include "support/temporary_directory.h"
@@ -109,13 +111,20 @@ TEST(TensorBoardFile, AListOfNumbersIsAHistogramOfItsFiniteOnes) {
               ElementsAre("ray/tune/weights@1 histogram", "ray/tune/one@1 histogram", "ray/tune/wide@1 histogram"));
   for (const EventValue& value : event_values(content_of(directory / kName))) {
     std::map<unsigned, double> numbers;
-    double counted = 0;
+    std::map<unsigned, std::vector<double>> packed;
     std::string_view message = value.message;
     while (const auto field = protobuf::take_field(message)) {
       if (field->number <= 5) numbers[field->number] = std::bit_cast<double>(field->value);
-      for (std::size_t at = 0; field->number == 7 && at < field->bytes.size(); at += 8)
-        counted += std::bit_cast<double>(test_support::little_endian(field->bytes.substr(at, 8)));
+      for (std::size_t at = 0; at < field->bytes.size(); at += 8)
+        packed[field->number].push_back(std::bit_cast<double>(test_support::little_endian(field->bytes.substr(at, 8))));
     }
+    const std::vector<double>& limits = packed[6];
+    const std::vector<double>& counts = packed[7];
+    EXPECT_EQ(limits.size(), counts.size());
+    EXPECT_TRUE(std::ranges::all_of(limits, [](double limit) { return std::isfinite(limit); }));
+    EXPECT_TRUE(std::ranges::is_sorted(limits));
+    EXPECT_EQ(limits.back(), numbers[2]);
+    const double counted = std::reduce(counts.begin(), counts.end());
     EXPECT_EQ(counted, numbers[3]) << value.tag;  // every number is in a bucket
     if (value.tag != "ray/tune/weights") continue;
     EXPECT_EQ(numbers[1], 1);

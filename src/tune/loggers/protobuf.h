@@ -33,7 +33,9 @@ inline void append_key(std::string& out, unsigned field, WireType type) {
 
 // The bytes of an unsigned integer, the lowest first.
 inline void append_little_endian(std::string& out, std::unsigned_integral auto value) {
-  for (std::size_t i = 0; i < sizeof value; ++i) out += static_cast<char>(value >> 8 * i & 0xffu);
+  char bytes[sizeof value];
+  for (std::size_t i = 0; i < sizeof value; ++i) bytes[i] = static_cast<char>(value >> 8 * i & 0xffu);
+  out.append(bytes, sizeof value);
 }
 
 inline void append_integer(std::string& out, unsigned field, std::int64_t value) {

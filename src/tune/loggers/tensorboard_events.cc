@@ -122,8 +122,8 @@ Buckets buckets_of(const std::vector<double>& numbers, double lowest, double hig
   const double width = highest / most - lowest / most;  // not of the difference, which may be infinite
   if (!(width > 0)) return {{highest}, {static_cast<double>(numbers.size())}};
   Buckets buckets{std::vector<double>(most), std::vector<double>(most)};
-  for (int i = 0; i < most; ++i) buckets.limits[static_cast<std::size_t>(i)] = lowest + width * (i + 1);
-  buckets.limits.back() = highest;
+  for (int i = 0; i < most; ++i)
+    buckets.limits[static_cast<std::size_t>(i)] = std::lerp(lowest, highest, (i + 1.0) / most);
   for (const double number : numbers) {
     const double place = number / width - lowest / width;
     ++buckets.counts[static_cast<std::size_t>(std::clamp(place, 0.0, most - 1.0))];
