@@ -367,9 +367,10 @@ std::string to_svg(const LearningCurves& curves) {
     append(content, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" font-weight=\"bold\">{}</text>\n", kBorder + kLeft,
            kBorder + kTitleHeight - 8, kTitleSize, escaped(shortened(curves.title, legend_x - kLeft, kTitleSize)));
   for (std::size_t metric = 0; metric < count; ++metric) {
+    const std::size_t row = metric / columns;
     append(content, "<g class=\"panel\" transform=\"translate({},{})\">\n",
            kBorder + kLeft + panel_width * static_cast<double>(metric % columns),
-           top + kTop + panel_height * static_cast<double>(metric / columns));
+           top + kTop + panel_height * static_cast<double>(row));
     append_panel(content, curves, metric, roles);
     content += "</g>\n";
   }

@@ -72,10 +72,10 @@ PlotAxis::Ticks PlotAxis::linear_ticks(int count, bool whole) const {
     exponent = 0;
   }
   const int decimals = std::clamp(exponent - decade_of(step), 0, 12);
-  const auto first = std::ceil(begin_ / step - 1e-9);
-  const auto last = std::floor(end_ / step + 1e-9);
-  for (double i = first; i <= last; ++i) {
-    const double value = i * step;
+  const double first = std::ceil(begin_ / step - 1e-9);
+  const int steps = static_cast<int>(std::floor(end_ / step + 1e-9) - first);
+  for (int i = 0; i <= steps; ++i) {
+    const double value = (first + i) * step;
     ticks.ticks.push_back({position_of(value), number_text(value / std::pow(10, exponent), decimals)});
   }
   return ticks;

@@ -13,7 +13,17 @@
 namespace cadre::tune::tensorboard {
 namespace {
 
-using namespace protobuf;
+using protobuf::append_bytes;
+using protobuf::append_double;
+using protobuf::append_float;
+using protobuf::append_integer;
+using protobuf::append_key;
+using protobuf::append_little_endian;
+using protobuf::append_varint;
+using protobuf::Field;
+using protobuf::take_field;
+using protobuf::varint_size;
+using protobuf::WireType;
 
 constexpr std::string_view kSessionTags = "_hparams_/";
 constexpr std::size_t kHeaderSize = 12;  // the payload's size in 64 bits, and the checksum of that
