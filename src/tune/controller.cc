@@ -183,7 +183,9 @@ void Controller::take_turn(std::vector<Event> events) {
   sealed_.clear();
   const auto actions = turn | std::views::transform(&Step::actions) | std::views::join;
   if (std::ranges::any_of(actions, must_be_synced)) sync();
-  for (const Action& action : actions) patiently([&] { files_.log(action); });
+  for (const Step& step : turn) {
+    for (const Action& action : step.actions) patiently([&] { files_.log(action, step.time); });
+  }
   patiently([&] { files_.flush(); });
   for (const Action& action : actions) perform(action);
   for (const Step& step : turn) {

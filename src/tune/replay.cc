@@ -29,15 +29,15 @@ bool concerns_nobody(const Event& event, std::size_t trials) {
 
 void Replay::run(const store::ExperimentStore& store, std::int64_t after_sequence) {
   last_event_ = after_sequence;
-  store.visit({.result = [this](const store::ResultRow& row) { take(row.sequence, to_event(row)); },
-               .event = [this](const store::EventRow& row) { take(row.sequence, to_event(row)); },
+  store.visit({.result = [this](const store::ResultRow& row) { take(row.sequence, to_event(row), row.time); },
+               .event = [this](const store::EventRow& row) { take(row.sequence, to_event(row), row.time); },
                .decision = [this](const store::DecisionRow& row) { compare(row); }},
               after_sequence);
   end_of_event();
   files_.flush();
 }
 
-void Replay::take(std::int64_t sequence, const Event& event) {
+void Replay::take(std::int64_t sequence, const Event& event, double time) {
   end_of_event();
   last_event_ = sequence;
   ++events_;
@@ -45,7 +45,7 @@ void Replay::take(std::int64_t sequence, const Event& event) {
   actions_.clear();
   experiment_.handle(event, actions_);
   for (const Action& action : actions_) {
-    files_.log(action);
+    files_.log(action, time);
     if (const auto* made = std::get_if<RecordDecision>(&action))
       decisions_.push_back({sequence, made->kind, made->trial, base::to_json(made->data)});
   }

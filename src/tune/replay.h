@@ -34,7 +34,7 @@ class Replay {
   const std::optional<Divergence>& divergence() const { return divergence_; }
 
  private:
-  void take(std::int64_t sequence, const Event& event);
+  void take(std::int64_t sequence, const Event& event, double time);
   void compare(const store::DecisionRow& recorded);
   void end_of_event();
   void differs(const std::string& recorded, const std::string& now);

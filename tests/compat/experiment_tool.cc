@@ -17,8 +17,10 @@ void learn(const Config& config) {
   for (;;) {
     ++step;
     score += config.get<double>("lr") * (1 - score) / 10;
-    Metrics metrics{
-        {"score", score}, {"eval", {{"loss", 1 - score}, {"words", "a \"b\", c"}}}, {"big", std::int64_t{1} << 62}};
+    Metrics metrics{{"score", score},
+                    {"eval", {{"loss", 1 - score}, {"words", "a \"b\", c"}}},
+                    {"big", std::int64_t{1} << 62},
+                    {"weights", list(score, 2 * score, -1, step)}};
     if (step >= 7) metrics.set("late", step == 8 ? std::nan("") : score);
     const auto write = [&](const std::filesystem::path& directory) {
       std::ofstream(directory / "state") << step << ' ' << score;

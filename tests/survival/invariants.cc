@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_store.h"
+#include "support/event_file.h"
 #include "support/temporary_directory.h"
 
 namespace cadre::survival {
@@ -91,6 +92,7 @@ class Inspection {
   void check_trials();
   void check_directories();
   void check_result_files();
+  void check_events(const fs::path& directory, const std::vector<const store::ResultRow*>& shown, bool ended);
   void check_exploits();
   void check_outcome();
   void check_lock();
@@ -195,7 +197,7 @@ std::vector<const store::ResultRow*> Inspection::shown_results(std::int64_t tria
   return shown;
 }
 
-// result.json and progress.csv have each step of each lineage once, with what was reported.
+// result.json, progress.csv and the TensorBoard file have each step of each lineage once, with what was reported.
 void Inspection::check_result_files() {
   for (const store::TrialRow& trial : record_.trials) {
     const auto shown = shown_results(trial.trial);
@@ -215,6 +217,31 @@ void Inspection::check_result_files() {
       if (!json[i].starts_with(metrics) || !csv[i + 1].starts_with(score + ","))
         fault("trial {}: line {} of result.json or progress.csv is not step {}", trial.trial, i + 1, shown[i]->step);
     }
+    const bool ended = trial.status == "TERMINATED" || trial.status == "ERROR";
+    check_events(experiment_ / trial.directory, shown, ended);
+  }
+}
+
+// Each result, then the session of a trial that has ended.
+void Inspection::check_events(const fs::path& directory, const std::vector<const store::ResultRow*>& shown,
+                              bool ended) {
+  std::vector<test_support::EventValue> values;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(directory, none)) {
+    if (!entry.path().filename().string().starts_with("events.out.tfevents.")) continue;
+    for (test_support::EventValue& value : test_support::event_values(read_text(entry.path()))) {
+      const bool of_session = value.tag.starts_with("_hparams_/");
+      if (of_session || value.tag == "ray/tune/score") values.push_back(std::move(value));
+    }
+  }
+  const std::size_t of_session = ended && !shown.empty() ? 3 : 0;
+  if (values.size() != shown.size() + of_session)
+    return fault("{} has {} scores and parts of a session for TensorBoard, for {} results", directory.string(),
+                 values.size(), shown.size());
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const Config reported(base::parse_json(shown[i]->metrics, "a result").dict());
+    if (values[i].wall_time != shown[i]->time || values[i].scalar != static_cast<float>(reported.get<double>("score")))
+      fault("{}: score {} for TensorBoard is not that of step {}", directory.string(), i + 1, shown[i]->step);
   }
 }
 

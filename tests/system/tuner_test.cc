@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -18,6 +19,7 @@
 #include "run/entries.h"
 #include "scenario.h"
 #include "store/experiment_store.h"
+#include "support/event_file.h"
 #include "support/message_of.h"
 #include "support/sanitized.h"
 #include "support/temporary_directory.h"
@@ -370,9 +372,16 @@ TEST(Tuner, FailFastStopsAllOthersAndMakesNoMore) {
   EXPECT_EQ(results.num_terminated(), 2u);
 }
 
+fs::path event_file(const fs::path& trial) {
+  for (const auto& entry : fs::directory_iterator(trial))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) return entry.path();
+  return {};
+}
+
 TEST(Tuner, TrialsThatFailedContinueOrBeginAnewWhenThatIsAskedFor) {
   const TemporaryDirectory storage;
-  tune::Tuner(tune::trainable<fails_at_steps>(), plain_options(storage.path(), 2, {{"every", 4}})).fit();
+  tune::Tuner(tune::trainable<fails_at_steps>(), plain_options(storage.path(), 2, {{"every", tune::randint(4, 5)}}))
+      .fit();
   const tune::ResultGrid left = tune::Tuner::restore(storage / "plain").fit();
   EXPECT_EQ(left.num_errors(), 2u);
   const tune::ResultGrid resumed = tune::Tuner::restore(storage / "plain", {.resume_errored = true}).fit();
@@ -382,6 +391,10 @@ TEST(Tuner, TrialsThatFailedContinueOrBeginAnewWhenThatIsAskedFor) {
   EXPECT_EQ(anew[0].metrics_history().size(), 9u);  // steps 1 to 3 once more
   EXPECT_EQ(lines_of(anew[0].path / "progress.csv").size(), 10u);
   EXPECT_EQ(lines_of(anew[0].path / "result.json").size(), 9u);
+  const auto events = test_support::event_values(content_of(event_file(anew[0].path)));
+  EXPECT_EQ(std::ranges::count(events, "ray/tune/done", &test_support::EventValue::tag), 9);
+  // It failed three times: only the last end is left.
+  EXPECT_EQ(std::ranges::count(events, "_hparams_/session_end_info", &test_support::EventValue::tag), 1);
   EXPECT_EQ(lines_of(anew[0].path / "error.txt").size(), 3u);
 }
 
@@ -669,6 +682,20 @@ TEST(Tuner, ADecisionThatDiffersIsAnErrorThatNamesTheEventOrIsAllowed) {
   EXPECT_EQ(tune::Tuner::restore(experiment).fit().num_terminated(), 8u) << "the store agrees with itself again";
 }
 
+// TensorBoard has every result once, and the trial's session behind them.
+void expect_events_of(const std::vector<Metrics>& history, const fs::path& trial) {
+  std::vector<float> scores;
+  std::size_t of_session = 0;
+  for (const test_support::EventValue& value : test_support::event_values(content_of(event_file(trial)))) {
+    if (value.tag.starts_with("_hparams_/")) ++of_session;
+    if (value.tag == "ray/tune/score") scores.push_back(value.scalar);
+  }
+  ASSERT_EQ(scores.size(), history.size()) << trial;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    EXPECT_EQ(scores[i], static_cast<float>(history[i].get<double>("score")));
+  EXPECT_EQ(of_session, 3u) << trial;
+}
+
 TEST(Tuner, ResultFilesThatAreCutChangedOrGoneAreRepaired) {
   const TemporaryDirectory storage;
   const fs::path experiment = kill_with_checkpoints(storage.path());
@@ -692,9 +719,11 @@ TEST(Tuner, ResultFilesThatAreCutChangedOrGoneAreRepaired) {
         break;
       case 2:
         fs::remove(csv);
+        fs::remove(event_file(entry.path()));
         break;
       case 3:
         std::ofstream(json, std::ios::app) << "{\"torn";
+        std::ofstream(event_file(entry.path()), std::ios::app) << "torn";
         break;
     }
   }
@@ -708,6 +737,7 @@ TEST(Tuner, ResultFilesThatAreCutChangedOrGoneAreRepaired) {
       EXPECT_EQ(Config(base::parse_json(lines[i], "a line").dict()).get<double>("score"),
                 history[i].get<double>("score"));
     EXPECT_EQ(lines_of(result.path / "progress.csv").size(), history.size() + 1);
+    expect_events_of(history, result.path);
   }
   for (const std::string& line : lines_of(experiment / "pbt_global.txt"))
     EXPECT_EQ(base::parse_json(line, "pbt_global.txt").items().size(), 6u);

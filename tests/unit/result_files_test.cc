@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "support/event_file.h"
 #include "support/temporary_directory.h"
 #include "tune/loggers/pbt_log.h"
 #include "tune/loggers/progress_csv.h"
@@ -76,18 +77,21 @@ TEST(TrialFiles, EveryCutAndEveryFlippedBitIsNoticedAndWhatCameLaterIsCutOff) {
   TrialFiles::Stamp stamp;
   {
     TrialFiles files(directory.path());
-    files.add({.metrics = {{"loss", 1}}});
-    files.add({.metrics = {{"loss", 2}, {"more", "x"}}});
+    files.add({.metrics = {{"loss", 1}}}, 1000);
+    files.add({.metrics = {{"loss", 2}, {"more", "x"}}}, 1001);
     files.flush();
     stamp = files.stamp();
-    files.add({.metrics = {{"loss", 3}, {"more", "y"}}});  // after the snapshot
+    files.add({.metrics = {{"loss", 3}, {"more", "y"}}}, 1002);  // after the snapshot
     files.flush();
   }
-  const std::map<std::string, std::string> contents{{"result.json", content_of(directory / "result.json")},
-                                                    {"progress.csv", content_of(directory / "progress.csv")}};
+  std::map<std::string, std::string> contents;
+  const std::map<std::string, std::int64_t> sizes{{"result.json", stamp.json.size},
+                                                  {"progress.csv", stamp.csv.size},
+                                                  {stamp.tensorboard.name, stamp.tensorboard.content.size}};
+  for (const auto& [name, stamped] : sizes) contents[name] = content_of(directory / name);
   for (const auto& [name, content] : contents) {
     for (const auto& [other, whole] : contents) base::replace_file(directory / other, whole);
-    const auto size = static_cast<std::size_t>(name == "result.json" ? stamp.json.size : stamp.csv.size);
+    const auto size = static_cast<std::size_t>(sizes.at(name));
     ASSERT_LT(size, content.size());
     for (std::size_t cut = 0; cut < size; ++cut) {
       base::replace_file(directory / name, content.substr(0, cut));
@@ -111,18 +115,19 @@ TEST(TrialFiles, ResumedTheyGoOn) {
   const TemporaryDirectory directory;
   {
     TrialFiles files(directory.path());
-    files.add({.metrics = {{"loss", 1}}});
+    files.add({.metrics = {{"loss", 1}}}, 1000);
     files.add_error(1, "bad luck");
     files.flush();
   }
   TrialFiles files(directory.path());
   files.resume();
-  files.add({.metrics = {{"loss", 2}}});
+  files.add({.metrics = {{"loss", 2}}}, 1001);
   files.add_error(2, "again");
   files.flush();
   EXPECT_THAT(content_of(directory / "progress.csv"),
               ::testing::StartsWith("loss,checkpoint_dir_name,done\n1,,False\n2,"));
   EXPECT_EQ(std::ranges::count(content_of(directory / "result.json"), '\n'), 2);
+  EXPECT_EQ(test_support::event_values(content_of(directory / "events.out.tfevents.1000.localhost")).size(), 4u);
   EXPECT_EQ(content_of(directory / "error.txt"), "Attempt 1: bad luck\nAttempt 2: again\n");
 }
 
@@ -133,7 +138,8 @@ TEST(TrialFiles, AResultIsALineOfJsonWithItsConfig) {
              .metrics = {{"loss", 0.5}},
              .checkpoint_dir_name = "checkpoint_000000",
              .done = true,
-             .config = {{"lr", 0.1}}});
+             .config = {{"lr", 0.1}}},
+            1000);
   files.flush();
   EXPECT_EQ(
       content_of(directory / "result.json"),

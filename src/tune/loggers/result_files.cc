@@ -5,10 +5,10 @@
 
 namespace cadre::tune {
 
-void ResultFiles::log(const Action& action) {
+void ResultFiles::log(const Action& action, double time) {
   const auto& trials = experiment_.trials();
   std::visit(
-      base::Overload{[&](const LogResult& result) { files_of(result.trial).add(result); },
+      base::Overload{[&](const LogResult& result) { files_of(result.trial).add(result, time); },
                      [&](const LogExploit& exploit) {
                        pbt_log_.add(exploit, trials.at(exploit.target), trials.at(exploit.donor));
                      },
@@ -17,6 +17,10 @@ void ResultFiles::log(const Action& action) {
                        base::make_directory(directory_of(launch.trial));
                        files_of(launch.trial).write_params(launch.config);
                      },
+                     [&](const SaveTrial& save) {
+                       if (const auto found = files_.find(save.trial); found != files_.end())
+                         found->second->set_status_time(time);
+                     },
                      [](const auto&) {}},
       action);
 }
@@ -24,8 +28,9 @@ void ResultFiles::log(const Action& action) {
 void ResultFiles::flush() {
   for (auto entry = files_.begin(); entry != files_.end();) {
     auto& [trial, files] = *entry;
-    files->flush();
     const bool ended = experiment_.trials().at(trial).ended();
+    if (ended) files->end(experiment_.trials().at(trial));
+    files->flush();
     if (ended) ended_[trial] = files->stamp();
     entry = ended ? files_.erase(entry) : std::next(entry);
   }

@@ -18,9 +18,9 @@ class ResultFiles {
   ResultFiles(std::filesystem::path directory, const Experiment& experiment)
       : directory_(std::move(directory)), experiment_(experiment), pbt_log_(directory_) {}
 
-  // Takes an action that the experiment has just asked for; most are none of the files' business. After a StorageError
-  // it can be called again with the same action.
-  void log(const Action& action);
+  // Takes an action that the experiment has just asked for, at `time` (seconds since 1970); most are none of the files'
+  // business. After a StorageError it can be called again with the same action.
+  void log(const Action& action, double time);
   // Writes what was logged. After a StorageError it can be called again, and nothing is written twice.
   void flush();
 

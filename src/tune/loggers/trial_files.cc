@@ -18,10 +18,13 @@ Dict row_of(const LogResult& result) {
 }  // namespace
 
 TrialFiles::TrialFiles(const std::filesystem::path& directory)
-    : directory_(directory), json_(directory / "result.json"), csv_(directory / "progress.csv") {}
+    : directory_(directory),
+      json_(directory / "result.json"),
+      csv_(directory / "progress.csv"),
+      tensorboard_(directory) {}
 
 bool TrialFiles::resume(const Stamp& stamp) {
-  if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv)) return false;
+  if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard)) return false;
   json_is_new_ = stamp.json.size == 0;
   errors_ = stamp.errors;
   if (!errors_.empty()) base::replace_file(directory_ / "error.txt", errors_);
@@ -32,12 +35,15 @@ void TrialFiles::resume() {
   json_is_new_ = false;
   json_.resume();
   csv_.resume({});
+  tensorboard_.resume();
   if (const auto errors = directory_ / "error.txt"; std::filesystem::exists(errors)) errors_ = base::read_file(errors);
 }
 
-void TrialFiles::add(const LogResult& result) {
+void TrialFiles::add(const LogResult& result, double time) {
   Dict row = row_of(result);
-  csv_.add(flatten(row));
+  const Dict flat = flatten(row);
+  csv_.add(flat);
+  tensorboard_.add(flat, time);
   row.emplace_back("config", result.config.dict());
   base::append_json(pending_json_, row);
   pending_json_ += '\n';
@@ -45,6 +51,7 @@ void TrialFiles::add(const LogResult& result) {
 
 void TrialFiles::flush() {
   csv_.flush();
+  tensorboard_.flush();
   if (pending_json_.empty()) return;
   if (json_is_new_) json_.replace("");
   json_is_new_ = false;

@@ -1,5 +1,5 @@
-// The result files of one trial: params.json, result.json, progress.csv, error.txt. They follow from the store and are
-// written after it. docs/formats.md describes them.
+// The result files of one trial: params.json, result.json, progress.csv, error.txt and TensorBoard's. They follow from
+// the store and are written after it. docs/formats.md describes them.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "tune/events.h"
 #include "tune/loggers/progress_csv.h"
+#include "tune/loggers/tensorboard_file.h"
 
 namespace cadre::tune {
 
@@ -19,22 +20,29 @@ class TrialFiles {
   struct Stamp {
     base::AppendFile::Stamp json = {};
     base::AppendFile::Stamp csv = {};
+    TensorBoardFile::Stamp tensorboard = {};
     std::string errors = {};
 
     static void fields(auto& archive, auto& stamp) {
       archive("json", stamp.json);
       archive("csv", stamp.csv);
+      archive("tensorboard", stamp.tensorboard);
       archive("errors", stamp.errors);
     }
   };
-  Stamp stamp() const { return {json_.stamp(), csv_.stamp(), errors_}; }
+  Stamp stamp() const { return {json_.stamp(), csv_.stamp(), tensorboard_.stamp(), errors_}; }
   // Goes on with the files in the directory. False, and nothing is changed that counts, when they are not what they
   // were.
   bool resume(const Stamp& stamp);
-  // The same with files that nobody but this process has written.
+  // The same with files that nobody but this process has written, of a trial that had ended and runs again.
   void resume();
 
-  void add(const LogResult& result);
+  // A result that was reported at `time`, in seconds since 1970.
+  void add(const LogResult& result, double time);
+  // The trial's status changed.
+  void set_status_time(double time) { status_time_ = time; }
+  // The trial has ended, with its last change of status. Nothing when it was called before.
+  void end(const Trial& trial) { tensorboard_.end(trial, status_time_); }
   void flush();
 
   // Of the trial as it is about to run.
@@ -47,6 +55,8 @@ class TrialFiles {
   std::string pending_json_;
   bool json_is_new_ = true;
   ProgressCsv csv_;
+  TensorBoardFile tensorboard_;
+  double status_time_ = 0;
   std::string errors_ = {};  // what error.txt holds
 };
 

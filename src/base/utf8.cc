@@ -1,0 +1,59 @@
+#include "base/utf8.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace cadre::base {
+namespace {
+
+// The length of the well-formed sequence at the beginning of `text`, which is not empty; 0 where there is none.
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0u) != 0x80u) return 0;
+  }
+  const unsigned char second = byte(1);
+  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool surrogate = first == 0xed && second >= 0xa0;
+  const bool too_large = first == 0xf4 && second >= 0x90;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+// How many bytes at the beginning are ASCII, as nearly all text is.
+std::size_t ascii_length(std::string_view text) {
+  const auto other = std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  return static_cast<std::size_t>(other - text.begin());
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  text.remove_prefix(ascii_length(text));
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string to_utf8(std::string_view text) {
+  std::string well_formed;
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    if (length == 0) {
+      well_formed += "\xef\xbf\xbd";
+      text.remove_prefix(1);
+    } else {
+      well_formed += text.substr(0, length);
+      text.remove_prefix(length);
+    }
+  }
+  return well_formed;
+}
+
+}  // namespace cadre::base

@@ -1,0 +1,15 @@
+// UTF-8, for formats that refuse anything else.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace cadre::base {
+
+// Whether `text` is well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
+bool is_utf8(std::string_view text);
+
+// `text` with every byte that belongs to no well-formed sequence replaced by U+FFFD.
+std::string to_utf8(std::string_view text);
+
+}  // namespace cadre::base

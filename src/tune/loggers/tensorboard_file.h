@@ -1,0 +1,70 @@
+// The TensorBoard event file of one trial, events.out.tfevents.<unix seconds>.<hostname>: its results as scalars and
+// histograms, and at its end what it was run with, for the HPARAMS tab. docs/formats.md describes it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/file.h"
+#include "cadre/value.h"
+#include "tune/trial.h"
+
+namespace cadre::tune {
+
+class TensorBoardFile {
+ public:
+  // The file is begun with the first result, in the place of one that an earlier controller has left in the directory.
+  explicit TensorBoardFile(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+  struct Stamp {
+    std::string name = {};  // empty: none was written yet
+    base::AppendFile::Stamp content = {};
+
+    static void fields(auto& archive, auto& stamp) {
+      archive("name", stamp.name);
+      archive("content", stamp.content);
+    }
+  };
+  Stamp stamp() const;
+  // Goes on with the file as it was. False, and nothing is changed, when it is not what it was.
+  bool resume(const Stamp& stamp);
+  // Goes on with the file of a trial that had ended, and runs again.
+  void resume();
+
+  // A result, flattened, and when it was reported (seconds since 1970).
+  void add(const Dict& flat_row, double time);
+  // The trial has ended, and was seen last at `time`. Nothing where it has reported nothing, or was already ended.
+  void end(const Trial& trial, double time);
+  // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
+  void flush();
+
+ private:
+  // What a tag holds. TensorBoard shows one kind a tag: that which came first.
+  enum class Kind { scalar, histogram };
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  void begin(const Dict& flat_row, double time);
+  void go_on(const std::string& content);
+  const std::string& tag_of(std::string_view key, Kind kind);
+  void append_value(const std::string& key, const Value& value);
+  void remove_older_files();
+
+  std::filesystem::path directory_;
+  std::optional<base::AppendFile> file_ = {};  // none before the first result
+  bool is_new_ = false;                        // it is not on the disk yet
+  bool ended_ = false;
+  double start_time_ = 0;
+  std::unordered_map<std::string, Kind, Hash, std::equal_to<>> kinds_;  // by tag
+  std::string pending_;                                                 // records that were not written yet
+  std::string summary_;                                                 // of the result at hand
+  std::string tag_;
+};
+
+}  // namespace cadre::tune
