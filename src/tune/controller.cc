@@ -15,6 +15,7 @@
 #include "base/overload.h"
 #include "base/random.h"
 #include "cadre/error.h"
+#include "run/gpus.h"
 #include "store/manifest.h"
 #include "tune/assignment.h"
 #include "tune/journal.h"
@@ -315,7 +316,9 @@ void Controller::launch(const Launch& launch) {
       .checkpoint_metrics = launch.checkpoint_metrics,
       .step = launch.step,
       .seed = static_cast<std::int64_t>(seeds.bits()),
-      .resources = setting_.trainable.resources};
+      .resources = setting_.trainable.resources,
+      .visible_devices =
+          engine_.resources().gpus > 0 ? std::optional(run::visible_devices(launch.gpus)) : std::nullopt};
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {setting_.trainable.name, to_value(assignment)},
                  .directory = directory,

@@ -280,6 +280,8 @@ void check_resources(const Resources& resources, Faults& faults) {
   };
   check("cpus", resources.cpus);
   check("gpus", resources.gpus);
+  faults.unless(resources.gpus <= 1 || resources.gpus == std::floor(resources.gpus), "resources gpus",
+                fmt::format("it is {:g}; a trial has a share of one GPU, or whole ones", resources.gpus));
   for (const auto& [name, amount] : resources.custom) check("\"" + name + "\"", amount);
   const bool any = resources.cpus > 0 || resources.gpus > 0 ||
                    std::ranges::any_of(resources.custom, [](const auto& entry) { return entry.second > 0; });
@@ -428,6 +430,11 @@ void check_options(const Trainable& trainable, const TunerOptions& options) {
   faults.unless(tune.num_samples <= kMostTrials, "num_samples", "at most 2^31 trials are possible");
   faults.unless(tune.max_concurrent_trials >= 0, "max_concurrent_trials",
                 fmt::format("it is {}; it must be 0 (no limit) or more", tune.max_concurrent_trials));
+  const Parking& parking = tune.parking;
+  faults.unless(parking.max_workers.value_or(0) >= 0, "parking max_workers",
+                fmt::format("it is {}; it must be 0 or more", parking.max_workers.value_or(0)));
+  faults.unless(parking.min_free_memory >= 0 && parking.min_free_memory <= 1, "parking min_free_memory",
+                fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
   std::visit([&](const auto& scheduler) { check_scheduler(scheduler, options, faults); }, tune.scheduler);
   check_run_config(options.run_config, faults);
   check_description(describe(trainable, options), faults);

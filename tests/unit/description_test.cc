@@ -294,7 +294,7 @@ class Random {
   Description description() {
     Description made{{text(), {number(), number(), {{key(), number()}, {key(), number()}}}},
                      {.param_space = space(3),
-                      .tune_config = {text(), mode(), integer(), scheduler(), integer(), bits_(), points(), coin()},
+                      .tune_config = {text(), mode(), integer(), scheduler(), integer(), bits_(), points(), {{}, number(), coin()}, coin()},
                       .run_config = {.stop = {{text(), number()}, {text(), number()}},
                                      .checkpoint_config = {{}, {}, mode()},
                                      .failure_config = {integer(), integer(), coin()},

@@ -16,8 +16,10 @@ using ::testing::IsEmpty;
 // goes without saying.
 class Hand {
  public:
-  Hand(TunerOptions options, double slots) : experiment_({"f"}, std::move(options)) {
-    decided = feed(ControllerStarted{{.cpus = slots}});
+  Hand(TunerOptions options, double slots) : Hand(std::move(options), Resources{.cpus = slots}, {}) {}
+  Hand(TunerOptions options, const Resources& machine, const Resources& of_a_trial)
+      : experiment_({"f", of_a_trial}, std::move(options)) {
+    decided = feed(ControllerStarted{machine});
   }
 
   std::vector<std::string> feed(const Event& event) {
@@ -47,6 +49,7 @@ class Hand {
   Actions actions;                   // of the last event
   const Trial& trial(TrialIndex index) const { return experiment_.trials().at(index); }
   bool finished() const { return experiment_.finished(); }
+  std::int64_t parked_workers() const { return experiment_.parked_workers(); }
 
  private:
   Experiment experiment_;
@@ -328,6 +331,69 @@ TEST(Experiment, MaxConcurrentTrialsLimitsThoseThatRun) {
   options.tune_config.max_concurrent_trials = 2;
   Hand hand(options, 4);
   EXPECT_THAT(hand.decided, ElementsAre("launch 0", "launch 1"));
+}
+
+// Four trials of which two can run, all at their first interval; the second and the fourth have saved their last step.
+Hand four_on_two_slots(const Parking& parking) {
+  TunerOptions options = pbt(4);
+  options.tune_config.parking = parking;
+  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;  // nobody exploits
+  Hand hand(options, 2);
+  for (const TrialIndex trial : {0u, 1u, 2u, 3u}) {
+    hand.report(trial, {{"score", 1}, {"training_iteration", 1}}, ".reporting_1");
+    hand.report(trial, {{"score", 1}, {"training_iteration", 2}}, trial % 2 == 1 ? ".reporting_2" : "");
+  }
+  return hand;
+}
+
+TEST(Experiment, TheWorkerThatWaitsLongestIsEndedWhereTooManyAreParked) {
+  Hand hand = four_on_two_slots({.max_workers = 1});
+  // When the second was paused there were two; it had saved its last step and the first had not.
+  EXPECT_EQ(hand.trial(0).worker, WorkerState::busy);  // it goes on again
+  EXPECT_EQ(hand.trial(1).worker, WorkerState::stopping);
+  EXPECT_EQ(hand.trial(1).status, TrialStatus::paused);
+  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), IsEmpty());
+  EXPECT_THAT(hand.feed(WorkerEnded{1, 1, {}}), IsEmpty());
+  hand.report(0, {{"score", 1}, {"training_iteration", 3}});
+  EXPECT_THAT(hand.report(0, {{"score", 1}, {"training_iteration", 4}}), ElementsAre("pause 0", "launch 1"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->step, 2);
+}
+
+TEST(Experiment, MemoryThatRunsShortEndsOneParkedWorkerAfterTheOther) {
+  Hand hand = four_on_two_slots({});
+  ASSERT_EQ(hand.parked_workers(), 2);  // of the third and the fourth
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 3"));
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 2"));  // it repeats a step: better than none
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), IsEmpty());
+  EXPECT_EQ(hand.parked_workers(), 0);
+}
+
+TunerOptions pbt_without_exploits(std::int64_t trials, const Parking& parking) {
+  TunerOptions options = pbt(trials);
+  options.tune_config.parking = parking;
+  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;
+  return options;
+}
+
+TEST(Experiment, ATrialThatUsesAGpuGivesItBackAsAWholeWhenItIsPaused) {
+  Hand hand(pbt_without_exploits(2, {}), {.cpus = 8, .gpus = 1}, {.cpus = 1, .gpus = 1});
+  ASSERT_THAT(hand.decided, ElementsAre("launch 0"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->gpus, run::Gpus{0});
+  EXPECT_THAT(hand.report(0, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1"), ElementsAre("pause 0"));
+  EXPECT_EQ(hand.trial(0).worker, WorkerState::stopping);
+  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("launch 1"));  // not before
+}
+
+TEST(Experiment, AParkedWorkerGoesOnWithTheGpusThatHaveItsData) {
+  Hand hand(pbt_without_exploits(3, {.with_gpus = true}), {.cpus = 8, .gpus = 2}, {.cpus = 1, .gpus = 1});
+  ASSERT_EQ(hand.trial(1).gpus, run::Gpus{1});
+  EXPECT_THAT(hand.report(1, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 1", "launch 2"));
+  EXPECT_EQ(hand.trial(2).gpus, run::Gpus{1});
+  // The first one's GPU becomes free, but the second's data lies on the other one, and the first is the only one for
+  // it.
+  EXPECT_THAT(hand.report(0, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 0", "resume 0"));
+  EXPECT_THAT(hand.report(2, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 2", "resume 1"));
+  EXPECT_EQ(hand.trial(1).gpus, run::Gpus{1});
 }
 
 double even_widths_only(const Config& config) {
