@@ -74,10 +74,11 @@ bool must_be_synced(const Action& action) {
 
 }  // namespace
 
-Controller::Controller(Setting setting, Experiment& experiment, store::ExperimentStore& store, engine::Engine& engine,
-                       Console& console)
+Controller::Controller(Setting setting, Experiment& experiment, RunningTime& running_time,
+                       store::ExperimentStore& store, engine::Engine& engine, Console& console)
     : setting_(std::move(setting)),
       experiment_(experiment),
+      running_time_(running_time),
       store_(store),
       engine_(engine),
       console_(console),
@@ -102,6 +103,7 @@ void Controller::run() {
 }
 
 void Controller::take_turns() {
+  running_time_.begin_session(engine_.wall_seconds());
   take_turn({ControllerStarted{
       .resources = engine_.resources(), .errored = setting_.errored, .lost_checkpoints = lost_checkpoints_}});
   while (!experiment_.finished()) {
@@ -140,7 +142,7 @@ std::vector<Event> Controller::next_events() {
   }
   if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
     console_.say(
-        fmt::format("\nInterrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
+        fmt::format("Interrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
                     "what they have reported is saved either way.",
                     ::sigabbrev_np(interrupts_.signal())));
     events.emplace_back(ExperimentInterrupted{});
@@ -178,8 +180,10 @@ void Controller::take_turn(std::vector<Event> events) {
     const bool repeated = result != nullptr && experiment_.is_repeated(*result);
     Step& step = turn.emplace_back(Step{std::move(event), engine_.wall_seconds(), repeated});
     experiment_.handle(step.event, step.actions);
+    running_time_.see(step.time);
   }
   if (turn.empty()) return;
+  console_.changed();
   patiently([&] { write(turn); });
   sealed_.clear();
   const auto actions = turn | std::views::transform(&Step::actions) | std::views::join;
@@ -205,7 +209,8 @@ void Controller::patiently(Act act) {
     } catch (const OutOfSpace& error) {
       if (interrupts_.signal() != 0) throw;
       if (!told)
-        console_.say(fmt::format("The disk is full: {}. Trials wait in report() until there is space.", error.what()));
+        console_.say_now(
+            fmt::format("The disk is full: {}. Trials wait in report() until there is space.", error.what()));
       run::Interrupts::sleep(std::chrono::seconds(1));
     }
   }
@@ -272,31 +277,28 @@ void Controller::save_trial(const Trial& trial) {
 // ---- Into the world
 
 void Controller::perform(const Action& action) {
-  std::visit(
-      base::Overload{
-          [&](const AnswerReport& answer) {
-            const fs::path checkpoint = answer.checkpoint.empty() ? fs::path() : setting_.directory / answer.checkpoint;
-            engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
-          },
-          [&](const Launch& what) { launch(what); },
-          [&](const CommitCheckpoint& checkpoint) {
-            file_worker_.seal(checkpoint.id, setting_.directory / checkpoint.directory);
-          },
-          [&](const DeleteCheckpoint& checkpoint) {
-            to_delete_.emplace_back(checkpoint.id, setting_.directory / checkpoint.directory);
-          },
-          [&](const DiscardDirectory& discard) { file_worker_.remove(setting_.directory / discard.directory); },
-          [&](const Say& say) { console_.say(say.text); },
-          [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
-          [&](const StartTimer& start) {
-            const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
-            timers_.start(start.timer, engine_.now() + time);
-          },
-          [&](const LogError& error) {
-            console_.say(fmt::format("Trial {} failed: {}", experiment_.trials().at(error.trial).id, error.message));
-          },
-          [](const auto&) {}},
-      action);
+  console_.show(action);
+  std::visit(base::Overload{
+                 [&](const AnswerReport& answer) {
+                   const fs::path checkpoint =
+                       answer.checkpoint.empty() ? fs::path() : setting_.directory / answer.checkpoint;
+                   engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
+                 },
+                 [&](const Launch& what) { launch(what); },
+                 [&](const CommitCheckpoint& checkpoint) {
+                   file_worker_.seal(checkpoint.id, setting_.directory / checkpoint.directory);
+                 },
+                 [&](const DeleteCheckpoint& checkpoint) {
+                   to_delete_.emplace_back(checkpoint.id, setting_.directory / checkpoint.directory);
+                 },
+                 [&](const DiscardDirectory& discard) { file_worker_.remove(setting_.directory / discard.directory); },
+                 [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
+                 [&](const StartTimer& start) {
+                   const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
+                   timers_.start(start.timer, engine_.now() + time);
+                 },
+                 [](const auto&) {}},
+             action);
 }
 
 void Controller::launch(const Launch& launch) {
@@ -348,8 +350,11 @@ bool Controller::load_snapshot() {
     experiment.load(saved.at("experiment").dict());
     ResultFiles::Stamp stamp;
     base::LoadArchive::load(saved.at("files"), stamp);
+    RunningTime running_time;
+    base::LoadArchive::load(saved.at("running_time"), running_time);
     experiment_ = std::move(experiment);  // which the files look at
     if (files_.resume(stamp)) {
+      running_time_ = running_time;
       last_event_ = snapshot->sequence;
       return true;
     }
@@ -363,7 +368,9 @@ bool Controller::load_snapshot() {
 
 void Controller::take_snapshot() {
   if (events_since_snapshot_ == 0) return;
-  const Dict state{{"experiment", experiment_.save()}, {"files", base::SaveArchive::to_value(files_.stamp())}};
+  const Dict state{{"experiment", experiment_.save()},
+                   {"files", base::SaveArchive::to_value(files_.stamp())},
+                   {"running_time", base::SaveArchive::to_value(running_time_)}};
   store_.put_snapshot(last_event_, base::to_json(state));
   store_.commit();
   events_since_snapshot_ = 0;
@@ -371,7 +378,7 @@ void Controller::take_snapshot() {
 
 void Controller::replay() {
   if (!load_snapshot()) files_.begin_anew();
-  Replay replay(experiment_, files_, setting_.directory.string(), setting_.allow_divergence);
+  Replay replay(experiment_, files_, running_time_, setting_.directory.string(), setting_.allow_divergence);
   replay.run(store_, last_event_);
   last_event_ = replay.last_event();
   events_since_snapshot_ = static_cast<std::size_t>(replay.events());

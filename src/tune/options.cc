@@ -323,6 +323,8 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   check_limits(run.limits, faults);
   faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
                 fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
+  faults.unless(run.verbose >= 0 && run.verbose <= 2, "verbose",
+                fmt::format("it is {}; it must be 0, 1 or 2", run.verbose));
   const auto& keep = run.checkpoint_config.num_to_keep;
   faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));

@@ -77,7 +77,11 @@ struct RunConfig {
   // A worker that was told to stop, and an experiment that was interrupted, have this long until they are ended by
   // force.
   Seconds stop_grace_period = std::chrono::seconds(30);
-  int verbose = 1;  // 0: silent, 1: status table and errors on standard output
+  // What fit() tells on standard output: 0 nothing, and on standard error only what trials failed of for good; 1 the
+  // status of the trials, and as it happens which of them start (of at most 20), continue from a checkpoint, exploit
+  // and explore, end or fail; 2 also all starts, and every result and checkpoint. Where standard output is a terminal,
+  // the status is drawn in place below the log; elsewhere it is printed at most every 30 seconds and at the end.
+  int verbose = 1;
 };
 
 struct TunerOptions {
