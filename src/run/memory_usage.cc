@@ -32,9 +32,12 @@ void add_children(pid_t process, std::vector<pid_t>& found) {
   }
 }
 
-}  // namespace
+struct MachineMemory {
+  std::uint64_t total_kib = 0;
+  std::uint64_t available_kib = 0;
+};
 
-std::optional<MemoryUsage> memory_usage() {
+std::optional<MachineMemory> machine_memory() {
   std::ifstream file("/proc/meminfo");
   std::uint64_t total_kib = 0, available_kib = 0;
   for (std::string line; std::getline(file, line) && (total_kib == 0 || available_kib == 0);) {
@@ -43,9 +46,22 @@ std::optional<MemoryUsage> memory_usage() {
     if (line.starts_with("MemAvailable:")) available_kib = value();
   }
   if (total_kib == 0 || available_kib == 0) return std::nullopt;
-  return MemoryUsage{.used_bytes = (total_kib - std::min(total_kib, available_kib)) * 1024,
-                     .total_bytes = total_kib * 1024,
+  return MachineMemory{total_kib, std::min(total_kib, available_kib)};
+}
+
+}  // namespace
+
+std::optional<MemoryUsage> memory_usage() {
+  const std::optional<MachineMemory> machine = machine_memory();
+  if (!machine) return std::nullopt;
+  return MemoryUsage{.used_bytes = (machine->total_kib - machine->available_kib) * 1024,
+                     .total_bytes = machine->total_kib * 1024,
                      .own_bytes = resident_bytes_of_tree(::getpid())};
+}
+
+double free_memory() {
+  const std::optional<MachineMemory> machine = machine_memory();
+  return machine ? static_cast<double>(machine->available_kib) / static_cast<double>(machine->total_kib) : 1;
 }
 
 std::uint64_t resident_bytes_of_tree(pid_t process) {

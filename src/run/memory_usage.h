@@ -1,5 +1,5 @@
-// Memory of the machine and of the program's processes, from /proc. For people: approximate, and cheap enough to be
-// read once a second.
+// Memory of the machine and of the program's processes, from /proc: approximate, and cheap enough to be read once a
+// second.
 #pragma once
 
 #include <sys/types.h>
@@ -19,6 +19,9 @@ struct MemoryUsage {
 
 // Empty where /proc does not say.
 std::optional<MemoryUsage> memory_usage();
+
+// The part of the machine's memory that can be had without swapping, 0 to 1; 1 where /proc does not say.
+double free_memory();
 
 // The last part of it, for a process and its descendants; 0 for one that is gone.
 std::uint64_t resident_bytes_of_tree(pid_t process);

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "cadre/error.h"
 #include "run/gpus.h"
+#include "run/memory_usage.h"
 #include "store/manifest.h"
 #include "tune/assignment.h"
 #include "tune/journal.h"
@@ -27,6 +28,7 @@ namespace {
 // And one for each trial: a snapshot grows with their number. Reading so many events again takes some hundredths of a
 // second.
 constexpr std::size_t kEventsPerSnapshot = 4096;
+constexpr auto kMemoryPeriod = std::chrono::seconds(1);
 
 // A worker's number with the engine.
 engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
@@ -140,6 +142,7 @@ std::vector<Event> Controller::next_events() {
   for (const Timer& timer : timers_.take_due(engine_.now())) {
     if (experiment_.awaits(timer)) events.emplace_back(TimerFired{timer});
   }
+  if (watches_memory()) watch_memory(events);
   if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
     console_.say(
         fmt::format("Interrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
@@ -148,6 +151,17 @@ std::vector<Event> Controller::next_events() {
     events.emplace_back(ExperimentInterrupted{});
   }
   return events;
+}
+
+// Only parked workers can give memory back.
+bool Controller::watches_memory() const {
+  return experiment_.parked_workers() > 0 && setting_.options.tune_config.parking.min_free_memory > 0;
+}
+
+void Controller::watch_memory(std::vector<Event>& events) {
+  if (engine_.now() < next_look_at_memory_) return;
+  next_look_at_memory_ = engine_.now() + kMemoryPeriod;
+  if (run::free_memory() < setting_.options.tune_config.parking.min_free_memory) events.emplace_back(MemoryRunsShort{});
 }
 
 void Controller::take_sealed(std::vector<Event>& events) {
@@ -220,6 +234,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   std::optional<engine::Engine::Clock::time_point> until = console_.next_tick();
   if (const auto due = store_.sync_due(); due && (!until || *due < *until)) until = due;
   if (const auto due = timers_.next(); due && (!until || *due < *until)) until = due;
+  if (watches_memory() && (!until || next_look_at_memory_ < *until)) until = next_look_at_memory_;
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
 }

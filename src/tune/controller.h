@@ -63,6 +63,8 @@ class Controller {
   void take_turns();
   std::vector<Event> next_events();
   void take_sealed(std::vector<Event>& events);
+  void watch_memory(std::vector<Event>& events);
+  bool watches_memory() const;
   Event checked(Event event);
   void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
@@ -99,6 +101,7 @@ class Controller {
 
   Timers timers_;
   bool told_of_interrupt_ = false;
+  engine::Engine::Clock::time_point next_look_at_memory_ = {};
   ResultFiles files_;
   std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
   std::size_t events_since_snapshot_ = 0;

@@ -11,6 +11,7 @@
 #include "base/name.h"
 #include "base/overload.h"
 #include "run/entries.h"
+#include "tune/console/display_text.h"
 #include "tune/description.h"
 #include "tune/domain.h"
 #include "tune/functions.h"
@@ -24,7 +25,10 @@ constexpr std::int64_t kMostTrials = std::int64_t{1} << 31;
 // Collects what is wrong, each with the path of the option.
 class Faults {
  public:
-  void add(const std::string& option, const std::string& what) { text_ += "\n  " + option + ": " + what; }
+  // Names come from anywhere: what a terminal would act on is spelled out.
+  void add(const std::string& option, const std::string& what) {
+    text_ += "\n  " + console::printable(option + ": " + what, console::Encoding::utf8);
+  }
   void unless(bool good, const std::string& option, const std::string& what) {
     if (!good) add(option, what);
   }

@@ -333,46 +333,42 @@ TEST(Experiment, MaxConcurrentTrialsLimitsThoseThatRun) {
   EXPECT_THAT(hand.decided, ElementsAre("launch 0", "launch 1"));
 }
 
-// Four trials of which two can run, all at their first interval; the second and the fourth have saved their last step.
-Hand four_on_two_slots(const Parking& parking) {
-  TunerOptions options = pbt(4);
-  options.tune_config.parking = parking;
-  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;  // nobody exploits
-  Hand hand(options, 2);
-  for (const TrialIndex trial : {0u, 1u, 2u, 3u}) {
-    hand.report(trial, {{"score", 1}, {"training_iteration", 1}}, ".reporting_1");
-    hand.report(trial, {{"score", 1}, {"training_iteration", 2}}, trial % 2 == 1 ? ".reporting_2" : "");
-  }
-  return hand;
-}
-
-TEST(Experiment, TheWorkerThatWaitsLongestIsEndedWhereTooManyAreParked) {
-  Hand hand = four_on_two_slots({.max_workers = 1});
-  // When the second was paused there were two; it had saved its last step and the first had not.
-  EXPECT_EQ(hand.trial(0).worker, WorkerState::busy);  // it goes on again
-  EXPECT_EQ(hand.trial(1).worker, WorkerState::stopping);
-  EXPECT_EQ(hand.trial(1).status, TrialStatus::paused);
-  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), IsEmpty());
-  EXPECT_THAT(hand.feed(WorkerEnded{1, 1, {}}), IsEmpty());
-  hand.report(0, {{"score", 1}, {"training_iteration", 3}});
-  EXPECT_THAT(hand.report(0, {{"score", 1}, {"training_iteration", 4}}), ElementsAre("pause 0", "launch 1"));
-  EXPECT_EQ(hand.all<Launch>().at(0)->step, 2);
-}
-
-TEST(Experiment, MemoryThatRunsShortEndsOneParkedWorkerAfterTheOther) {
-  Hand hand = four_on_two_slots({});
-  ASSERT_EQ(hand.parked_workers(), 2);  // of the third and the fourth
-  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 3"));
-  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 2"));  // it repeats a step: better than none
-  EXPECT_THAT(hand.feed(MemoryRunsShort{}), IsEmpty());
-  EXPECT_EQ(hand.parked_workers(), 0);
-}
-
 TunerOptions pbt_without_exploits(std::int64_t trials, const Parking& parking) {
   TunerOptions options = pbt(trials);
   options.tune_config.parking = parking;
   std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;
   return options;
+}
+
+// Two more steps, up to the next interval.
+std::vector<std::string> report_interval(Hand& hand, TrialIndex trial, bool saves_the_last) {
+  const std::int64_t step = hand.trial(trial).step;
+  hand.report(trial, {{"score", 1}, {"training_iteration", step + 1}}, ".reporting_1");
+  return hand.report(trial, {{"score", 1}, {"training_iteration", step + 2}}, saves_the_last ? ".reporting_2" : "");
+}
+
+TEST(Experiment, WhereTooManyAreParkedOneIsEndedThatLosesNothingElseTheOneThatWaitsLongest) {
+  Hand hand(pbt_without_exploits(3, {.max_workers = 1}), 1);
+  EXPECT_THAT(report_interval(hand, 0, false), ElementsAre("pause 0", "launch 1"));
+  EXPECT_THAT(report_interval(hand, 1, true), ElementsAre("pause 1", "unpark 1", "launch 2"));
+  EXPECT_EQ(hand.trial(1).worker, WorkerState::stopping);
+  EXPECT_EQ(hand.trial(1).status, TrialStatus::paused);
+  EXPECT_EQ(hand.trial(0).worker, WorkerState::waiting);
+  EXPECT_THAT(report_interval(hand, 2, false), ElementsAre("pause 2", "unpark 0", "resume 2"));
+  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), IsEmpty());
+  EXPECT_THAT(report_interval(hand, 2, true), ElementsAre("pause 2", "launch 1"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->step, 2);
+}
+
+TEST(Experiment, MemoryThatRunsShortEndsOneParkedWorkerAfterTheOther) {
+  Hand hand(pbt_without_exploits(4, {}), 1);
+  report_interval(hand, 0, false);
+  report_interval(hand, 1, true);
+  ASSERT_EQ(hand.parked_workers(), 2);
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 1"));
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 0"));  // it will repeat a step
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), IsEmpty());
+  EXPECT_EQ(hand.parked_workers(), 0);
 }
 
 TEST(Experiment, ATrialThatUsesAGpuGivesItBackAsAWholeWhenItIsPaused) {

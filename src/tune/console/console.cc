@@ -42,7 +42,8 @@ Console::Console(const Experiment& experiment, const RunningTime& running_time, 
       running_time_(running_time),
       directory_(std::move(directory)),
       focus_(focus_of(config)),
-      detail_{verbose, config.num_samples, config.metric, encoding_of_environment()},
+      detail_{verbose, static_cast<std::int64_t>(experiment.trials().size()) + experiment.trials_to_come(),
+              config.metric, encoding_of_environment()},
       live_(verbose > 0 && is_live_terminal()),
       screen_(styles_are_wanted()) {}
 
