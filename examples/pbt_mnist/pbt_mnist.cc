@@ -96,7 +96,7 @@ void train_convnet(const Config& config) {
 struct Flags {
   std::int64_t num_samples = 4;
   std::int64_t max_iterations = 50;
-  std::uint64_t seed = 5;
+  std::uint64_t seed = 0;
   bool synch = false;
   std::string data_dir = "data/mnist";
   std::string storage_path = "results";

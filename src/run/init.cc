@@ -1,5 +1,7 @@
 #include "cadre/init.h"
 
+#include <sys/resource.h>
+
 #include <cmath>
 #include <memory>
 #include <string>
@@ -63,6 +65,15 @@ Resources resources_of(const InitOptions& options) {
   return resources;
 }
 
+// A live trial takes a handful of open files, and the usual soft limit of 1024 is for programs that use select().
+// Workers keep it: the fork server has it already.
+void allow_many_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 Process& initialised_process() {
   if (process() != nullptr) return *process();
   throw EngineError(init_was_called ? "a worker cannot start workers of its own; only the process that called "
@@ -80,6 +91,7 @@ void init(int, char** argv, const InitOptions& options) {
   engine::local::ForkServer::run_if_executed(run::run_worker, options.preload);
   process() = std::make_unique<Process>(
       Process{resources_of(options), engine::local::ForkServer::start(run::run_worker, options.preload, argv)});
+  allow_many_open_files();
 }
 
 namespace run {

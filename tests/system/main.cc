@@ -1,5 +1,6 @@
 // cadre::init, then the tests; or one scenario (scenario.h) instead of them.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -32,10 +33,18 @@ void start_thread_that_stays() {
   }).detach();
 }
 
+void allow_few_open_files() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = 64;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) std::abort();
+}
+
 void before_init(int argc, char** argv) {
   if (has_argument(argc, argv, own_oom_counter)) take_own_oom_counter();
   if (has_argument(argc, argv, own_small_disk)) take_own_small_disk();
   if (has_argument(argc, argv, small_cgroup)) take_small_cgroup();
+  if (has_argument(argc, argv, few_open_files)) allow_few_open_files();
   const bool executed = std::getenv("CADRE_FORK_SERVER") != nullptr;
   if (has_argument(argc, argv, thread_always)) start_thread_that_stays();
   if (has_argument(argc, argv, thread_before_init) && !executed) start_thread_that_stays();

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "cadre/tune.h"
+#include "scenario.h"
 #include "store/experiment_store.h"
 #include "support/temporary_directory.h"
 
@@ -115,6 +116,20 @@ TEST(Population, WorkersThatWaitGiveTheirMemoryBackWhenItRunsShort) {
       EXPECT_EQ(history[i].get<std::size_t>("training_iteration"), i + 1);
   }
 }
+
+TEST(Population, OneOfSixtyNeedsMoreOpenFilesThanASmallLimitAllows) {
+  ScenarioProcess process("sixty live trials", {few_open_files});
+  EXPECT_EQ(process.line(), "60 trials terminated");
+  EXPECT_EQ(process.wait(), 0);
+}
+[[maybe_unused]] const bool sixty_live_trials = register_scenario("sixty live trials", [] {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = population(storage, 60);
+  pbt_of(options).synch = true;  // all of them wait for each other
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_up>(), options).fit();
+  say(std::to_string(results.num_terminated()) + " trials terminated");
+  return 0;
+});
 
 TEST(Population, SharesOfTwoGpusAreFilledOneAfterTheOther) {
   const TemporaryDirectory storage;

@@ -25,6 +25,7 @@ inline constexpr const char* preload_throws = "--preload-throws";
 inline constexpr const char* without_root = "--without-root";
 inline constexpr const char* own_oom_counter = "--own-oom-counter";  // see surroundings.h
 inline constexpr const char* own_small_disk = "--own-small-disk";
+inline constexpr const char* few_open_files = "--few-open-files";
 inline constexpr const char* small_cgroup = "--small-cgroup";
 
 class ScenarioProcess {

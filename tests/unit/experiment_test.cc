@@ -385,9 +385,8 @@ TEST(Experiment, AParkedWorkerGoesOnWithTheGpusThatHaveItsData) {
   ASSERT_EQ(hand.trial(1).gpus, run::Gpus{1});
   EXPECT_THAT(hand.report(1, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 1", "launch 2"));
   EXPECT_EQ(hand.trial(2).gpus, run::Gpus{1});
-  // The first one's GPU becomes free, but the second's data lies on the other one, and the first is the only one for
-  // it.
-  EXPECT_THAT(hand.report(0, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 0", "resume 0"));
+  // The first one's GPU becomes free for good, but the second's data lie on the other one.
+  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("end 0"));
   EXPECT_THAT(hand.report(2, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 2", "resume 1"));
   EXPECT_EQ(hand.trial(1).gpus, run::Gpus{1});
 }
