@@ -10,7 +10,7 @@ export TORCH_INDEX_URL
 build_dir := build/$(PRESET)
 setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers)
 cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
-control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune -name '*.cc')
+control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test soak format lint clean
@@ -62,7 +62,7 @@ lint: $(build_dir)/build.ninja
 	@tools/setup.sh lint
 	@clang-format-19 --dry-run -Werror $(cxx_files)
 	@.venv/bin/python tools/check_layers.py .
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_tune -- --quiet
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_tune cadre -- --quiet
 	@run-clang-tidy-19 -quiet -j $(JOBS) -p $(build_dir) $(control_plane_files)
 
 clean:

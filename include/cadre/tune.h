@@ -5,6 +5,7 @@
 #include "cadre/error.h"
 #include "cadre/init.h"
 #include "cadre/resources.h"
+#include "cadre/tune/plot.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"

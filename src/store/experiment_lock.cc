@@ -14,6 +14,9 @@
 namespace cadre::store {
 namespace {
 
+constexpr int kAttempts = 10;
+constexpr useconds_t kPauseMicroseconds = 5'000;
+
 // Says who holds the lock. Only for people: the lock itself is the kernel's.
 std::string describe_holder(const std::filesystem::path& path) {
   try {
@@ -40,8 +43,14 @@ ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kFileName;
   file_ = base::FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!file_) base::throw_storage_error("open", path);
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) base::throw_storage_error("lock", path);
+  // Whoever only asks has the lock for an instant.
+  bool locked = false;
+  for (int attempt = 0; !locked && attempt < kAttempts; ++attempt) {
+    if (attempt > 0) ::usleep(kPauseMicroseconds);
+    locked = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK) base::throw_storage_error("lock", path);
+  }
+  if (!locked) {
     throw StorageError("the experiment in " + directory.string() + " is being run already, by " +
                        describe_holder(path) + "; wait for it or stop it first");
   }

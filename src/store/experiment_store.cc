@@ -4,14 +4,13 @@
 #include <unistd.h>
 
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "base/boot.h"
 #include "cadre/error.h"
 #include "store/damage.h"
 #include "store/integrity.h"
-#include "store/rows.h"
+#include "store/stored_rows.h"
 
 namespace cadre::store {
 namespace {
@@ -30,61 +29,7 @@ CREATE TABLE snapshots(sequence INTEGER PRIMARY KEY, state, checksum);
 CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum);
 )";
 
-constexpr Table kMeta{"meta", "key, value"};
-constexpr Table kResults{"results", "sequence, time, trial, attempt, step, repeated, metrics, checkpoint"};
-constexpr Table kEvents{"events", "sequence, time, kind, trial, attempt, data"};
-constexpr Table kDecisions{"decisions", "id, cause, kind, trial, data"};
-constexpr Table kTrials{"trials", "trial, trial_id, status, attempt, config, tag, directory, error"};
-constexpr Table kCheckpoints{"checkpoints", "id, trial, step, directory, boot, synced, manifest"};
-constexpr Table kSnapshots{"snapshots", "sequence, state"};
-constexpr Table kHistories{"histories", "trial, sequences"};
-
 std::filesystem::path file_of(const std::filesystem::path& directory) { return directory / ExperimentStore::kFileName; }
-
-// An existing store, not written to yet. When it is closed before somebody says otherwise a log stays as it is.
-std::unique_ptr<Database> open_database(const std::filesystem::path& directory) {
-  const std::filesystem::path path = file_of(directory);
-  if (!std::filesystem::exists(path))
-    throw NotFound("there is no experiment in " + directory.string() + ": it has no file " +
-                   ExperimentStore::kFileName);
-  auto database = std::make_unique<Database>(path, Database::Access::read_write);
-  std::error_code missing;
-  const auto log_bytes = std::filesystem::file_size(database->log_path(), missing);
-  database->keep_log(!missing && log_bytes > 0);
-  check_header(*database);
-  return database;
-}
-
-// Before any row is read: rows of other formats have other columns.
-void check_format(const Database& database) {
-  Statement statement(database, "SELECT value FROM meta WHERE key = 'format'");
-  if (!statement.step()) throw_damaged(database.path(), std::nullopt, "it has no \"format\"");
-  const std::string format(statement.text(0));
-  if (format == std::to_string(ExperimentStore::kFormat)) return;
-  throw StorageError("the store " + database.path().string() + " has format " + format +
-                     "; this program reads format " + std::to_string(ExperimentStore::kFormat) +
-                     ": use the version of Cadre that wrote it");
-}
-
-std::map<std::string, std::string> read_meta(const Database& database) {
-  RowReader rows(database, kMeta);
-  std::map<std::string, std::string> meta;
-  while (rows.step()) meta.emplace(rows.text(0), rows.text(1));
-  for (const char* key : {"format", "name", "trainable", "options", "boot"}) {
-    if (!meta.contains(key)) throw_damaged(database.path(), std::nullopt, "it has no \"" + std::string(key) + "\"");
-  }
-  return meta;
-}
-
-[[noreturn]] void throw_missing(const Database& database, const char* what, std::int64_t number) {
-  throw_damaged(database.path(), std::nullopt, std::string(what) + " " + std::to_string(number) + " is missing");
-}
-
-std::int64_t last_key(const Database& database, const char* sql) {
-  Statement statement(database, sql);
-  statement.step();
-  return statement.integer(0);
-}
 
 void remove_database(const std::filesystem::path& path) noexcept {
   for (const char* ending : {"-wal", "-shm", ""}) {
@@ -202,11 +147,12 @@ void ExperimentStore::set_boot() {
 void ExperimentStore::prepare() {
   database_->execute("PRAGMA synchronous = NORMAL");
   // What finish() made is not true any more with the next result.
-  if (last_key(*database_, "SELECT EXISTS (SELECT 1 FROM histories)") != 0) database_->execute("DELETE FROM histories");
-  next_.sequence = 1 + last_key(*database_,
-                                "SELECT max(ifnull((SELECT max(sequence) FROM results), 0), "
-                                "ifnull((SELECT max(sequence) FROM events), 0))");
-  next_.decision = 1 + last_key(*database_, "SELECT ifnull(max(id), 0) FROM decisions");
+  if (read_number(*database_, "SELECT EXISTS (SELECT 1 FROM histories)") != 0)
+    database_->execute("DELETE FROM histories");
+  next_.sequence = 1 + read_number(*database_,
+                                   "SELECT max(ifnull((SELECT max(sequence) FROM results), 0), "
+                                   "ifnull((SELECT max(sequence) FROM events), 0))");
+  next_.decision = 1 + read_number(*database_, "SELECT ifnull(max(id), 0) FROM decisions");
   committed_ = next_;
   statements_.reset(new Statements(*database_));
   const std::filesystem::path log = database_->log_path();
@@ -215,68 +161,14 @@ void ExperimentStore::prepare() {
   checkpointer_ = std::make_unique<WalCheckpointer>(database_->path());
 }
 
-ExperimentInfo ExperimentStore::info() const {
-  const auto meta = read_meta(*database_);
-  return {meta.at("name"), meta.at("trainable"), meta.at("options")};
-}
+ExperimentInfo ExperimentStore::info() const { return info_of(read_meta(*database_)); }
 
 void ExperimentStore::visit(const Visitor& visitor, std::int64_t after_sequence) const {
-  RowReader results(*database_, kResults, "WHERE sequence > ? ORDER BY sequence");
-  RowReader events(*database_, kEvents, "WHERE sequence > ? ORDER BY sequence");
-  RowReader decisions(*database_, kDecisions, "WHERE id >= ? ORDER BY id");
-  std::int64_t decision = first_decision_after(after_sequence);
-  bool more_results = results.bind(1, after_sequence).step();
-  bool more_events = events.bind(1, after_sequence).step();
-  bool more_decisions = decisions.bind(1, decision).step();
-  for (std::int64_t sequence = after_sequence + 1; more_results || more_events; ++sequence) {
-    if (more_results && results.integer(0) == sequence) {
-      visitor.result({sequence, results.real(1), results.integer(2), results.integer(3), results.integer(4),
-                      results.integer(5) != 0, results.text(6), results.text(7)});
-      more_results = results.step();
-    } else if (more_events && events.integer(0) == sequence) {
-      visitor.event({sequence, events.real(1), events.text(2), events.integer(3), events.integer(4), events.text(5)});
-      more_events = events.step();
-    } else {
-      throw_missing(*database_, "the row of results or events with the sequence number", sequence);
-    }
-    for (; more_decisions && decisions.integer(1) == sequence; more_decisions = decisions.step(), ++decision) {
-      if (decisions.integer(0) != decision) throw_missing(*database_, "decision", decision);
-      visitor.decision({sequence, decisions.text(2), decisions.integer(3), decisions.text(4)});
-    }
-  }
-  if (more_decisions) throw_missing(*database_, "the cause of decision", decisions.integer(0));
+  visit_rows(*database_, visitor, after_sequence);
 }
 
-std::int64_t ExperimentStore::first_decision_after(std::int64_t sequence) const {
-  RowReader decisions(*database_, kDecisions, "WHERE id = ?");
-  std::int64_t first = 1;
-  for (std::int64_t end = next_.decision; first < end;) {
-    const std::int64_t middle = first + (end - first) / 2;
-    if (!decisions.bind(1, middle).step()) throw_missing(*database_, "decision", middle);
-    const bool is_after = decisions.integer(1) > sequence;
-    decisions.reset();
-    is_after ? end = middle : first = middle + 1;
-  }
-  return first;
-}
-
-std::vector<TrialRow> ExperimentStore::trials() const {
-  RowReader rows(*database_, kTrials, "ORDER BY trial");
-  std::vector<TrialRow> trials;
-  while (rows.step())
-    trials.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.integer(3), rows.text(4), rows.text(5),
-                      rows.text(6), rows.text(7)});
-  return trials;
-}
-
-std::vector<CheckpointRow> ExperimentStore::checkpoints() const {
-  RowReader rows(*database_, kCheckpoints, "ORDER BY id");
-  std::vector<CheckpointRow> checkpoints;
-  while (rows.step())
-    checkpoints.push_back({rows.integer(0), rows.integer(1), rows.integer(2), rows.text(3), rows.text(4),
-                           rows.integer(5) != 0, rows.text(6)});
-  return checkpoints;
-}
+std::vector<TrialRow> ExperimentStore::trials() const { return read_trials(*database_); }
+std::vector<CheckpointRow> ExperimentStore::checkpoints() const { return read_checkpoints(*database_); }
 
 std::optional<Snapshot> ExperimentStore::last_snapshot() const {
   RowReader rows(*database_, kSnapshots, "ORDER BY sequence DESC LIMIT 1");
@@ -331,7 +223,7 @@ void ExperimentStore::add(const DecisionRow& row) {
 
 void ExperimentStore::remove_decisions_from(std::int64_t cause) {
   in_transaction([&](Statements&) {
-    const std::int64_t first = first_decision_after(cause - 1);
+    const std::int64_t first = first_decision_after(*database_, cause - 1);
     Statement(*database_, "DELETE FROM decisions WHERE id >= ?").bind(1, first).run();
     next_.decision = first;
   });
@@ -428,43 +320,6 @@ void ExperimentStore::finish() {
   });
   commit();
   sync();
-}
-
-namespace {
-
-// The sequence numbers that finish() wrote down; nothing when it did not, or the trial has none.
-std::optional<std::string> read_history(const Database& database, std::int64_t trial) {
-  RowReader rows(database, kHistories, "WHERE trial = ?");
-  if (!rows.bind(1, trial).step()) return std::nullopt;
-  return rows.text(1);
-}
-
-std::vector<std::string> read_by_history(const Database& database, const std::string& history) {
-  RowReader results(database, kResults, "WHERE sequence = ?");
-  std::vector<std::string> metrics;
-  std::istringstream numbers(history);
-  for (std::int64_t sequence = 0; numbers >> sequence;) {
-    if (!results.bind(1, sequence).step()) throw_missing(database, "result", sequence);
-    metrics.push_back(results.text(6));
-    results.reset();
-  }
-  return metrics;
-}
-
-}  // namespace
-
-std::vector<std::string> read_results(const std::filesystem::path& directory, std::int64_t trial) {
-  const std::unique_ptr<Database> database = open_database(directory);
-  check_format(*database);
-  database->execute("BEGIN");  // one state of a store that is being written
-  if (const auto history = read_history(*database, trial)) return read_by_history(*database, *history);
-  check_structure(*database);
-  RowReader results(*database, kResults, "ORDER BY sequence");  // chosen here: SQLite would trust a damaged row
-  std::vector<std::string> metrics;
-  while (results.step()) {
-    if (results.integer(2) == trial && results.integer(5) == 0) metrics.push_back(results.text(6));
-  }
-  return metrics;
 }
 
 }  // namespace cadre::store

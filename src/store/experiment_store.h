@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,80 +18,15 @@
 
 #include "base/file.h"
 #include "store/sqlite.h"
+#include "store/stored_rows.h"
 #include "store/wal_checkpointer.h"
 
 namespace cadre::store {
 
-// One result, as a worker reported it. `sequence` is given by the store and shared with EventRow: both in one order.
-struct ResultRow {
-  std::int64_t sequence = 0;
-  double time = 0;  // seconds since 1970
-  std::int64_t trial = 0;
-  std::int64_t attempt = 0;
-  std::int64_t step = 0;
-  bool repeated = false;        // the step was reported before, in an earlier attempt of the same lineage
-  std::string metrics = {};     // JSON
-  std::string checkpoint = {};  // the worker's name for the directory it reported; empty: none
-};
-
-// Anything else that happened.
-struct EventRow {
-  std::int64_t sequence = 0;
-  double time = 0;
-  std::string kind = {};
-  std::int64_t trial = -1;  // -1: none
-  std::int64_t attempt = 0;
-  std::string data = {};  // JSON
-};
-
-// What followed from the event or result with the number `cause`, which never falls from one decision to the next. "Go
-// on" is not recorded.
-struct DecisionRow {
-  std::int64_t cause = 0;
-  std::string kind = {};
-  std::int64_t trial = -1;
-  std::string data = {};  // JSON
-};
-
-// A trial as it stands, for people and programs that look; a restore does not read it.
-struct TrialRow {
-  std::int64_t trial = 0;
-  std::string trial_id = {};
-  std::string status = {};
-  std::int64_t attempt = 0;
-  std::string config = {};  // JSON
-  std::string tag = {};
-  std::string directory = {};  // name inside the experiment's directory
-  std::string error = {};
-};
-
-struct CheckpointRow {
-  std::int64_t id = 0;
-  std::int64_t trial = 0;
-  std::int64_t step = 0;
-  std::string directory = {};  // path inside the experiment's directory
-  std::string boot = {};       // base::boot_id() of when it was committed; empty in a row to be added: the present one
-  bool synced = false;         // its files survive a loss of power
-  std::string manifest = {};   // JSON: what its files must be; may be empty
-};
-
-// The state of whoever made the decisions, after the event or result with the number `sequence` was handled.
-struct Snapshot {
-  std::int64_t sequence = 0;
-  std::string state = {};
-};
-
-// Facts about the whole experiment.
-struct ExperimentInfo {
-  std::string name = {};
-  std::string trainable = {};
-  std::string options = {};  // JSON
-};
-
 class ExperimentStore {
  public:
-  static constexpr int kFormat = 2;
-  static constexpr const char* kFileName = "experiment.db";
+  static constexpr int kFormat = kStoreFormat;
+  static constexpr const char* kFileName = kStoreFileName;
   static constexpr const char* kUnfinishedName = "experiment.db.new";  // while it is being created
 
   // A new store in an existing directory. Throws OutOfSpace or StorageError, with nothing left behind; a store that
@@ -110,11 +44,7 @@ class ExperimentStore {
 
   // Reads the rows after a sequence number in order; each result or event is followed by its decisions. Throws
   // StorageError at a row that is damaged or missing: what was visited before is as it was written.
-  struct Visitor {
-    std::function<void(const ResultRow&)> result;
-    std::function<void(const EventRow&)> event;
-    std::function<void(const DecisionRow&)> decision;
-  };
+  using Visitor = RowVisitor;
   void visit(const Visitor& visitor, std::int64_t after_sequence = 0) const;
   std::vector<TrialRow> trials() const;            // ordered by trial
   std::vector<CheckpointRow> checkpoints() const;  // ordered by id
@@ -154,7 +84,6 @@ class ExperimentStore {
   auto in_transaction(const Write& write);
   void prepare();
   void set_boot();
-  std::int64_t first_decision_after(std::int64_t sequence) const;
 
   struct Statements;
   struct CloseStatements {
@@ -181,9 +110,5 @@ class ExperimentStore {
   bool log_is_doubtful_ = false;
   std::optional<std::chrono::steady_clock::time_point> unsynced_since_ = {};
 };
-
-// The metrics of one trial's results in order, each as JSON, repeated steps left out. Opens the store of the experiment
-// for reading, also while it is being written. Throws NotFound or StorageError.
-std::vector<std::string> read_results(const std::filesystem::path& directory, std::int64_t trial);
 
 }  // namespace cadre::store

@@ -2,20 +2,52 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <span>
 
 #include "base/json.h"
 #include "cadre/error.h"
-#include "store/experiment_store.h"
+#include "store/experiment_reader.h"
 
 namespace cadre::tune {
 namespace {
 
-// Larger is better; nothing where the result has no finite number.
-std::optional<double> score(const Metrics& metrics, const std::string& metric, Mode mode) {
+using store::ExperimentReader;
+
+std::optional<double> finite_number(const Metrics& metrics, const std::string& metric) {
   const Value* value = metrics.find(metric);
   if (value == nullptr || !value->is_number() || !std::isfinite(value->get<double>())) return std::nullopt;
-  return mode == Mode::max ? value->get<double>() : -value->get<double>();
+  return value->get<double>();
+}
+
+bool is_better(double a, double b, Mode mode) { return mode == Mode::max ? a > b : a < b; }
+
+Metrics read_metrics(ExperimentReader& reader, std::int64_t result, const std::string& trial_id) {
+  return Metrics(base::parse_json(reader.metrics(result), "a result of trial " + trial_id).dict());
+}
+
+double mean(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double in_scope(std::span<const double> values, Scope scope) {
+  const auto last = [&](std::size_t count) { return values.last(std::min(count, values.size())); };
+  switch (scope) {
+    case Scope::last:
+      return values.back();
+    case Scope::avg:
+      return mean(values);
+    case Scope::min:
+      return std::ranges::min(values);
+    case Scope::max:
+      return std::ranges::max(values);
+    case Scope::last_5_avg:
+      return mean(last(5));
+    case Scope::last_10_avg:
+      return mean(last(10));
+  }
+  return values.back();
 }
 
 }  // namespace
@@ -36,21 +68,39 @@ std::string to_string(TrialStatus status) {
   return "?";
 }
 
+std::string to_string(ExperimentState state) {
+  switch (state) {
+    case ExperimentState::running:
+      return "running";
+    case ExperimentState::finished:
+      return "finished";
+    case ExperimentState::interrupted:
+      return "interrupted";
+  }
+  return "?";
+}
+
 std::vector<Metrics> Result::metrics_history() const {
   std::vector<Metrics> history;
-  for (const std::string& row : store::read_results(path.parent_path(), std::stoll(trial_id)))
-    history.emplace_back(base::parse_json(row, "a result of trial " + trial_id).dict());
+  if (results == nullptr || results->empty()) return history;
+  ExperimentReader reader(path.parent_path(), ExperimentReader::Check::rows);
+  for (const std::int64_t result : *results) history.push_back(read_metrics(reader, result, trial_id));
   return history;
+}
+
+const Config& Result::config_at(std::size_t index) const {
+  const auto later = std::ranges::upper_bound(exploits, index, {}, &ExploitRecord::first_result);
+  return later == exploits.begin() ? drawn_config : std::prev(later)->config;
 }
 
 Checkpoint Result::get_best_checkpoint(const std::string& metric, Mode mode) const {
   const std::pair<Checkpoint, Metrics>* best = nullptr;
-  std::optional<double> best_score;
+  std::optional<double> best_value;
   for (const auto& candidate : best_checkpoints) {
-    const std::optional<double> value = score(candidate.second, metric, mode);
-    if (value && (!best_score || *value > *best_score)) {
+    const std::optional<double> value = finite_number(candidate.second, metric);
+    if (value && (!best_value || is_better(*value, *best_value, mode))) {
       best = &candidate;
-      best_score = value;
+      best_value = value;
     }
   }
   if (best == nullptr)
@@ -58,22 +108,64 @@ Checkpoint Result::get_best_checkpoint(const std::string& metric, Mode mode) con
   return best->first;
 }
 
-const Result& ResultGrid::get_best_result(const std::string& metric, std::optional<Mode> mode) const {
-  const std::string& name = metric.empty() ? metric_ : metric;
-  if (name.empty()) throw InvalidArgument("get_best_result needs a metric: give it one, or set it in the TuneConfig");
-  const Result* best = nullptr;
-  std::optional<double> best_score;
+ResultGrid::ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, std::string metric,
+                       Mode mode)
+    : experiment_path_(std::move(experiment_path)), results_(std::move(results)) {
+  summary_.name = experiment_path_.filename();
+  summary_.metric = std::move(metric);
+  summary_.mode = mode;
+}
+
+ResultGrid::ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, ExperimentSummary summary)
+    : experiment_path_(std::move(experiment_path)), results_(std::move(results)), summary_(std::move(summary)) {}
+
+const std::string& ResultGrid::metric_or_default(const std::string& metric) const {
+  const std::string& name = metric.empty() ? summary_.metric : metric;
+  if (name.empty()) throw InvalidArgument("no metric is known: give one, or set it in the TuneConfig");
+  return name;
+}
+
+const Result& ResultGrid::get_best_result(const std::string& metric, std::optional<Mode> mode, Scope scope) const {
+  const std::string& name = metric_or_default(metric);
+  const std::vector<std::optional<double>> values = scores(name, scope);
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] && (!best || is_better(*values[i], *values[*best], mode.value_or(summary_.mode)))) best = i;
+  }
+  if (!best)
+    throw NotFound("no trial of " + experiment_path_.string() + " has a finite number \"" + name + "\" in its " +
+                   (scope == Scope::last ? "last result" : "results") +
+                   (num_errors() > 0 ? "; see errors() for the trials that failed" : ""));
+  return results_[*best];
+}
+
+std::vector<std::optional<double>> ResultGrid::scores(const std::string& metric, Scope scope) const {
+  std::vector<std::optional<double>> scores(results_.size());
+  if (scope == Scope::last) {
+    std::ranges::transform(results_, scores.begin(),
+                           [&](const Result& result) { return finite_number(result.metrics, metric); });
+    return scores;
+  }
+  std::vector<double> values;
+  for_each_result([&](const Result& trial, std::size_t index, const Metrics& metrics) {
+    if (index == 0) values.clear();
+    if (const auto value = finite_number(metrics, metric)) values.push_back(*value);
+    const bool is_last = index + 1 == trial.results->size();
+    if (is_last && !values.empty())
+      scores[static_cast<std::size_t>(&trial - results_.data())] = in_scope(values, scope);
+  });
+  return scores;
+}
+
+void ResultGrid::for_each_result(const Visit& visit) const {
+  std::optional<ExperimentReader> reader;
   for (const Result& result : results_) {
-    const std::optional<double> value = score(result.metrics, name, mode.value_or(mode_));
-    if (value && (!best_score || *value > *best_score)) {
-      best = &result;
-      best_score = value;
+    if (result.results == nullptr) continue;
+    for (std::size_t i = 0; i < result.results->size(); ++i) {
+      if (!reader) reader.emplace(experiment_path_, ExperimentReader::Check::rows);
+      visit(result, i, read_metrics(*reader, (*result.results)[i], result.trial_id));
     }
   }
-  if (best == nullptr)
-    throw NotFound("no trial of " + experiment_path_.string() + " has a finite number \"" + name +
-                   "\" in its last result" + (num_errors() > 0 ? "; see errors() for the trials that failed" : ""));
-  return *best;
 }
 
 std::vector<std::string> ResultGrid::errors() const {

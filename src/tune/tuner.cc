@@ -63,30 +63,6 @@ void make_experiment_directory(const fs::path& directory) {
   base::make_directories(directory);
 }
 
-std::vector<Result> make_results(const Experiment& experiment, const fs::path& directory) {
-  const run::CheckpointRegistry& registry = experiment.checkpoint_registry();
-  const auto checkpoint = [&](run::CheckpointId id) {
-    return Checkpoint::from_directory(directory / registry.get(id).directory);
-  };
-  std::vector<Result> results;
-  for (const Trial& trial : experiment.trials()) {
-    Result result{.trial_id = trial.id,
-                  .status = trial.status,
-                  .config = trial.config,
-                  .metrics = trial.last_result,
-                  .checkpoint = {},
-                  .best_checkpoints = {},
-                  .path = directory / trial.directory,
-                  .error = {}};
-    if (trial.latest_checkpoint) result.checkpoint = checkpoint(*trial.latest_checkpoint);
-    for (const run::CheckpointId id : registry.kept(trial.index))
-      result.best_checkpoints.emplace_back(checkpoint(id), registry.get(id).metrics);
-    if (trial.status == TrialStatus::error) result.error = trial.error;
-    results.push_back(std::move(result));
-  }
-  return results;
-}
-
 // The directory of an existing experiment, without links, so that the experiment keeps its name.
 fs::path find_experiment(const fs::path& directory) {
   if (holds_an_experiment(directory)) return fs::canonical(directory);
@@ -205,7 +181,7 @@ ResultGrid Tuner::fit() {
         fmt::format("the experiment {} was interrupted, and everything that was reported is saved. "
                     "Continue it with Tuner::restore from {}",
                     name, directory.string()));
-  return {directory, make_results(experiment, directory), options_.tune_config.metric, options_.tune_config.mode};
+  return ResultGrid::from_directory(directory);
 }
 
 }  // namespace cadre::tune

@@ -6,11 +6,13 @@
 #include "base/boot.h"
 #include "cadre/error.h"
 #include "store/experiment_lock.h"
+#include "support/stored_results.h"
 #include "support/temporary_directory.h"
 
 namespace cadre::store {
 namespace {
 
+using cadre::test_support::results_of;
 using cadre::test_support::TemporaryDirectory;
 
 using ::testing::ElementsAre;
@@ -65,7 +67,7 @@ TEST(ExperimentStore, MetricsComeBackToTheByte) {
   store.add(ResultRow{.trial = 4, .repeated = true, .metrics = "{}"});
   store.add(ResultRow{.trial = 5, .metrics = "{}"});
   store.commit();
-  EXPECT_THAT(read_results(directory.path(), 4), ElementsAre(metrics));
+  EXPECT_THAT(results_of(directory.path(), 4), ElementsAre(metrics));
 }
 
 TEST(ExperimentStore, ATrialsResultsAreReadAsWellAfterTheEndAndWhenTheExperimentGoesOn) {
@@ -77,15 +79,15 @@ TEST(ExperimentStore, ATrialsResultsAreReadAsWellAfterTheEndAndWhenTheExperiment
     store.add(ResultRow{.trial = 4, .repeated = true, .metrics = "2"});
     store.add(ResultRow{.trial = 5, .metrics = "9"});
     store.finish();
-    EXPECT_THAT(read_results(directory.path(), 4), ElementsAre("1", "2"));
+    EXPECT_THAT(results_of(directory.path(), 4), ElementsAre("1", "2"));
   }
-  EXPECT_THAT(read_results(directory.path(), 4), ElementsAre("1", "2"));
-  EXPECT_THAT(read_results(directory.path(), 6), IsEmpty());
+  EXPECT_THAT(results_of(directory.path(), 4), ElementsAre("1", "2"));
+  EXPECT_THAT(results_of(directory.path(), 6), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(directory / "experiment.db-wal"));
   ExperimentStore store = ExperimentStore::open(directory.path());
   store.add(ResultRow{.trial = 4, .metrics = "3"});
   store.commit();
-  EXPECT_THAT(read_results(directory.path(), 4), ElementsAre("1", "2", "3"));
+  EXPECT_THAT(results_of(directory.path(), 4), ElementsAre("1", "2", "3"));
 }
 
 TEST(ExperimentStore, ReadsOnFromASequenceNumber) {

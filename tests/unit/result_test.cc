@@ -34,6 +34,15 @@ TEST(ResultGrid, WithoutAMetricOrAnyNumberItSaysSo) {
   EXPECT_THROW(ResultGrid("x", {result("0", {})}, "a", Mode::max).get_best_result(), NotFound);
 }
 
+TEST(Result, TheConfigOfAResultIsThatOfTheLastExploitBeforeIt) {
+  Result trial = result("0", {});
+  trial.drawn_config = {{"lr", 1}};
+  trial.exploits = {{.first_result = 2, .config = {{"lr", 2}}}, {.first_result = 5, .config = {{"lr", 3}}}};
+  std::vector<std::int64_t> rates;
+  for (std::size_t i = 0; i < 7; ++i) rates.push_back(trial.config_at(i).get<std::int64_t>("lr"));
+  EXPECT_EQ(rates, (std::vector<std::int64_t>{1, 1, 2, 2, 2, 3, 3}));
+}
+
 TEST(ResultGrid, ErrorsNameTheirTrial) {
   Result failed = result("00007", {}, TrialStatus::error);
   failed.error = "boom";

@@ -7,10 +7,12 @@
 #include "base/boot.h"
 #include "base/file.h"
 #include "cadre/error.h"
+#include "store/experiment_reader.h"
 #include "store/experiment_store.h"
 #include "store/rows.h"
 #include "support/message_of.h"
 #include "support/store_content.h"
+#include "support/stored_results.h"
 #include "support/temporary_directory.h"
 
 namespace cadre::store {
@@ -19,6 +21,7 @@ namespace {
 using cadre::test_support::content_of;
 using cadre::test_support::content_of_store;
 using cadre::test_support::message_of;
+using cadre::test_support::results_of;
 using cadre::test_support::TemporaryDirectory;
 using cadre::test_support::write_bytes;
 
@@ -204,7 +207,7 @@ TEST(StoreDamage, WhatIsRefusedIsLeftAsItWas) {
   files.write_to(directory);
   EXPECT_THROW(ExperimentStore::open(directory.path()), StorageError);
   EXPECT_TRUE(files.are_in(directory));
-  EXPECT_FALSE(read_results(directory.path(), 1).empty());  // what is before the damage can be looked at
+  EXPECT_THROW(ExperimentReader(directory.path(), ExperimentReader::Check::whole), StorageError);
   EXPECT_TRUE(files.are_in(directory));
 }
 
@@ -313,7 +316,7 @@ TEST(StoreDamage, TheHistoryOfATrialIsReadWholeOrNotAtAll) {
     store.finish();
   }
   files.database = content_of(directory / "experiment.db");
-  const auto history = read_results(directory.path(), 1);
+  const auto history = results_of(directory.path(), 1);
   std::mt19937 random(4);
   int refused = 0;
   for (int i = 0; i < 1'000; ++i) {
@@ -321,7 +324,7 @@ TEST(StoreDamage, TheHistoryOfATrialIsReadWholeOrNotAtAll) {
     flip_bit(flipped.database, random);
     flipped.write_to(directory);
     try {
-      ASSERT_EQ(read_results(directory.path(), 1), history);
+      ASSERT_EQ(results_of(directory.path(), 1), history);
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr((directory / "experiment.db").string()));
       ++refused;

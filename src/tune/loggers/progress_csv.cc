@@ -33,22 +33,6 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
-// As Python's csv module writes str(value); null is empty.
-void append_cell(std::string& out, const Value& value) {
-  if (value.is_null()) return;
-  if (value.is_bool()) {
-    out += value.get<bool>() ? "True" : "False";
-  } else if (value.is_double()) {
-    base::append_python_float(out, value.get<double>());
-  } else if (value.is_string()) {
-    append_quoted(out, value.get<std::string>());
-  } else if (value.is_integer()) {
-    out += std::to_string(value.get<std::int64_t>());
-  } else {
-    append_quoted(out, to_json(value));
-  }
-}
-
 // The end of the record that begins at `begin`: the first line end outside quotes.
 std::size_t record_end(std::string_view text, std::size_t begin) {
   bool quoted = false;
@@ -92,6 +76,21 @@ std::vector<std::string> cells_of(std::string_view record) {
 
 }  // namespace
 
+void append_csv_cell(std::string& out, const Value& value) {
+  if (value.is_null()) return;
+  if (value.is_bool()) {
+    out += value.get<bool>() ? "True" : "False";
+  } else if (value.is_double()) {
+    base::append_python_float(out, value.get<double>());
+  } else if (value.is_string()) {
+    append_quoted(out, value.get<std::string>());
+  } else if (value.is_integer()) {
+    out += std::to_string(value.get<std::int64_t>());
+  } else {
+    append_quoted(out, to_json(value));
+  }
+}
+
 Dict flatten(const Dict& entries) {
   Dict flat;
   flatten_into(flat, "", entries);
@@ -121,7 +120,7 @@ void ProgressCsv::add(const Dict& flat_row) {
     const bool in_place = i < flat_row.size() && flat_row[i].first == columns_[i];
     const auto found = in_place ? flat_row.begin() + static_cast<std::ptrdiff_t>(i)
                                 : std::ranges::find(flat_row, columns_[i], &Dict::value_type::first);
-    if (found != flat_row.end()) append_cell(pending_, found->second);
+    if (found != flat_row.end()) append_csv_cell(pending_, found->second);
   }
   pending_ += '\n';
 }

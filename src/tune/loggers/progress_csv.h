@@ -15,6 +15,9 @@ namespace cadre::tune {
 // dictionaries vanish. Source: Ray Tune's flattening.
 Dict flatten(const Dict& entries);
 
+// A value as a cell, as Python's csv module writes it: null is empty.
+void append_csv_cell(std::string& out, const Value& value);
+
 // Appends rows. A metric that comes later widens the file: a column is added, and the earlier rows are empty in it.
 class ProgressCsv {
  public:

@@ -1,0 +1,104 @@
+// cadre best: the best trial, for people and scripts.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+
+#include "cadre/error.h"
+#include "cli/columns.h"
+#include "cli/commands.h"
+#include "cli/documents.h"
+#include "cli/find.h"
+#include "cli/output.h"
+
+namespace cadre::cli {
+namespace {
+
+using tune::Scope;
+
+struct Options {
+  std::string experiment = {};
+  std::string metric = {};
+  std::string mode = {};
+  Scope scope = Scope::last;
+  bool checkpoint = false;
+  bool json = false;
+};
+
+const std::map<std::string, Scope> kScopes{{"last", Scope::last},
+                                           {"avg", Scope::avg},
+                                           {"min", Scope::min},
+                                           {"max", Scope::max},
+                                           {"last-5-avg", Scope::last_5_avg},
+                                           {"last-10-avg", Scope::last_10_avg}};
+
+// The kept checkpoint with the best value of the metric, or else the latest.
+std::optional<Checkpoint> checkpoint_of(const tune::Result& trial, const std::string& metric, Mode mode) {
+  try {
+    return trial.get_best_checkpoint(metric, mode);
+  } catch (const NotFound&) {
+    return trial.checkpoint;
+  }
+}
+
+void run(const Options& options) {
+  const tune::ResultGrid grid = open_experiment(options.experiment);
+  if (options.metric.empty() && grid.summary().metric.empty())
+    throw InvalidArgument("the experiment " + grid.summary().name +
+                          " has no metric of its own: name one with --metric");
+  const std::string& metric = options.metric.empty() ? grid.summary().metric : options.metric;
+  const Mode mode = mode_of(options.mode).value_or(grid.summary().mode);
+  const tune::Result& best = grid.get_best_result(metric, mode, options.scope);
+  const std::optional<double> value =
+      grid.scores(metric, options.scope)[static_cast<std::size_t>(&best - &*grid.begin())];
+  const std::optional<Checkpoint> checkpoint = checkpoint_of(best, metric, mode);
+  if (options.checkpoint) {
+    if (!checkpoint)
+      throw NotFound("trial " + best.trial_id + ", the best of " + grid.summary().name + ", has no checkpoint");
+    return write_path(checkpoint->path().string());
+  }
+  std::string scope;
+  for (const auto& [name, one] : kScopes) {
+    if (one == options.scope) scope = name;
+  }
+  if (options.json) {
+    return write_json(Dict{{"trial_id", best.trial_id},
+                           {"metric", metric},
+                           {"mode", mode == Mode::max ? "max" : "min"},
+                           {"scope", scope},
+                           {"value", *value},
+                           {"checkpoint", checkpoint ? Value(checkpoint->path().string()) : Value()},
+                           {"trial", document_of(best)}});
+  }
+  Page page;
+  page.heading(fmt::format("Trial {} of {}", best.trial_id, shown(grid.summary().name)));
+  page.field("value", fmt::format("{}={} ({}, {})", shown(metric), value_text(*value),
+                                  mode == Mode::max ? "max" : "min", scope));
+  page.field("status", to_string(best.status));
+  page.field("config", values_text(best.config.dict()));
+  page.field("directory", shown(best.path.string()));
+  page.field("checkpoint", checkpoint ? shown(checkpoint->path().string()) : "none");
+  page.write();
+}
+
+}  // namespace
+
+void add_best(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("best", "Show the best trial and its best checkpoint");
+  command->add_option("experiment", options->experiment, "Its directory or name")->required();
+  command->add_option("--metric", options->metric, "What counts [the experiment's metric]");
+  command->add_option("--mode", options->mode, "max or min [the experiment's]")->check(CLI::IsMember({"max", "min"}));
+  command->add_option("--scope", options->scope, "What speaks for a trial [last]; see below")
+      ->transform(CLI::Transformer(kScopes).description(""))
+      ->type_name("TEXT")
+      ->option_text("SCOPE");
+  command->add_flag("--checkpoint", options->checkpoint, "Print only the path of the checkpoint");
+  command->add_flag("--json", options->json, "One JSON document with everything");
+  command->footer(
+      "Scopes: last, avg, min, max, last-5-avg and last-10-avg of a trial's results.\nIn scripts: load $(cadre best "
+      "mine --checkpoint)");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace cadre::cli

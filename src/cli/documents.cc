@@ -1,0 +1,66 @@
+#include "cli/documents.h"
+
+namespace cadre::cli {
+namespace {
+
+Dict document_of(const tune::ExploitRecord& exploit) {
+  List changes;
+  for (const auto& [key, before, operation, after] : exploit.changes)
+    changes.push_back(Dict{{"key", key}, {"before", before}, {"operation", operation}, {"after", after}});
+  return {{"training_iteration", exploit.training_iteration},
+          {"donor", exploit.donor},
+          {"donor_iteration", exploit.donor_iteration},
+          {"checkpoint", exploit.checkpoint.string()},
+          {"config", exploit.config.dict()},
+          {"changes", std::move(changes)}};
+}
+
+}  // namespace
+
+Dict document_of(const tune::ExperimentSummary& summary, const tune::ResultGrid& grid) {
+  Dict counts;
+  for (const tune::TrialStatus status :
+       {tune::TrialStatus::pending, tune::TrialStatus::running, tune::TrialStatus::paused,
+        tune::TrialStatus::terminated, tune::TrialStatus::error}) {
+    std::int64_t count = 0;
+    for (const tune::Result& trial : grid) count += trial.status == status ? 1 : 0;
+    counts.emplace_back(to_string(status), count);
+  }
+  return {{"name", summary.name},
+          {"path", grid.experiment_path().string()},
+          {"trainable", summary.trainable},
+          {"state", to_string(summary.state)},
+          {"controller", summary.controller.empty() ? Value() : Value(summary.controller)},
+          {"metric", summary.metric.empty() ? Value() : Value(summary.metric)},
+          {"mode", summary.mode == Mode::max ? "max" : "min"},
+          {"started", summary.started},
+          {"last_event", summary.last_event},
+          {"running_seconds", summary.running_seconds},
+          {"sessions", summary.sessions},
+          {"trials_by_status", std::move(counts)},
+          {"options", summary.options.dict()}};
+}
+
+Dict document_of(const tune::Result& trial) {
+  List exploits;
+  for (const tune::ExploitRecord& exploit : trial.exploits) exploits.push_back(document_of(exploit));
+  List checkpoints;
+  for (const auto& [checkpoint, metrics] : trial.best_checkpoints)
+    checkpoints.push_back(Dict{{"path", checkpoint.path().string()}, {"metrics", metrics.dict()}});
+  return {{"trial_id", trial.trial_id},
+          {"status", to_string(trial.status)},
+          {"path", trial.path.string()},
+          {"config", trial.config.dict()},
+          {"drawn_config", trial.drawn_config.dict()},
+          {"sampled", trial.sampled},
+          {"metrics", trial.metrics.dict()},
+          {"results", trial.results == nullptr ? 0 : trial.results->size()},
+          {"attempts", trial.attempts},
+          {"failures", trial.failures},
+          {"error", trial.error ? Value(*trial.error) : Value()},
+          {"checkpoint", trial.checkpoint ? Value(trial.checkpoint->path().string()) : Value()},
+          {"best_checkpoints", std::move(checkpoints)},
+          {"exploits", std::move(exploits)}};
+}
+
+}  // namespace cadre::cli

@@ -1,0 +1,177 @@
+// cadre ls: the experiments below a directory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cadre/error.h"
+#include "cli/commands.h"
+#include "cli/documents.h"
+#include "cli/find.h"
+#include "cli/output.h"
+
+namespace cadre::cli {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kDeepest = 8;  // levels below the directory
+
+struct Options {
+  std::string directory = {};
+  std::string sort = "last";
+  bool descending = false;
+  std::size_t limit = 0;
+  bool json = false;
+};
+
+struct Listed {
+  fs::path path = {};
+  std::string name = {};  // relative to the directory
+  tune::ExperimentSummary summary = {};
+  std::string trials = {};  // "4 TERMINATED, 1 ERROR"
+  std::size_t trial_count = 0;
+  std::optional<double> best = {};
+  std::string best_trial = {};
+  std::string error = {};  // why it cannot be read
+  Dict document = {};
+};
+
+// Directories of experiments; what lies in an experiment is none. Links are not followed.
+std::vector<fs::path> find_experiments(const fs::path& directory) {
+  if (holds_experiment(directory)) return {directory};
+  std::vector<fs::path> found;
+  auto it = fs::recursive_directory_iterator(directory, fs::directory_options::skip_permission_denied);
+  for (; it != fs::recursive_directory_iterator(); ++it) {
+    std::error_code unreadable;
+    if (!it->is_directory(unreadable) || it->is_symlink(unreadable)) continue;
+    const bool is_one = holds_experiment(it->path());
+    if (is_one) found.push_back(it->path());
+    if (is_one || it.depth() + 1 >= kDeepest) it.disable_recursion_pending();
+  }
+  return found;
+}
+
+// "2 running, 3 ended, 1 failed"
+std::string counts_text(const tune::ResultGrid& grid) {
+  using enum tune::TrialStatus;
+  constexpr std::array<std::pair<tune::TrialStatus, const char*>, 5> words{
+      {{running, "running"}, {paused, "paused"}, {pending, "pending"}, {terminated, "ended"}, {error, "failed"}}};
+  std::string text;
+  for (const auto& [status, word] : words) {
+    const auto count = std::ranges::count(grid, status, &tune::Result::status);
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word);
+  }
+  return text;
+}
+
+Listed look_at(const fs::path& path, const fs::path& directory) {
+  Listed listed{.path = path,
+                .name = path == directory ? fs::canonical(path).filename() : path.lexically_relative(directory)};
+  try {
+    const tune::ResultGrid grid = tune::ResultGrid::from_directory(path);
+    listed.summary = grid.summary();
+    listed.trials = counts_text(grid);
+    listed.trial_count = grid.size();
+    try {
+      const tune::Result& best = grid.get_best_result();
+      listed.best = best.metrics.get<double>(grid.summary().metric);
+      listed.best_trial = best.trial_id;
+    } catch (const InvalidArgument&) {  // the experiment has no metric
+    } catch (const NotFound&) {         // nobody has reported it yet
+    }
+    listed.document = document_of(listed.summary, grid);
+    listed.document.emplace_back("best", listed.best ? Value(*listed.best) : Value());
+    listed.document.emplace_back("best_trial", listed.best ? Value(listed.best_trial) : Value());
+    listed.document.emplace_back("error", Value());
+  } catch (const Error& error) {
+    listed.error = error.what();
+    listed.document = {{"name", fs::canonical(path).filename().string()},
+                       {"path", fs::canonical(path).string()},
+                       {"error", listed.error}};
+  }
+  return listed;
+}
+
+void sort(std::vector<Listed>& experiments, const Options& options) {
+  std::ranges::sort(experiments, {}, &Listed::name);
+  const auto by = [&](const auto& key) { std::ranges::stable_sort(experiments, key); };
+  if (options.sort == "last")
+    by([](const Listed& a, const Listed& b) { return a.summary.last_event > b.summary.last_event; });
+  if (options.sort == "started")
+    by([](const Listed& a, const Listed& b) { return a.summary.started > b.summary.started; });
+  if (options.sort == "trials") by([](const Listed& a, const Listed& b) { return a.trial_count > b.trial_count; });
+  if (options.sort == "state") by([](const Listed& a, const Listed& b) { return a.summary.state < b.summary.state; });
+  if (options.descending) std::ranges::reverse(experiments);
+}
+
+Table table_of(const std::vector<Listed>& experiments) {
+  Table table{.columns = {column("name", 0), column("state", 1), column("trials", 3), column("metric", 4),
+                          column("best", 2, true), column("last event", 2)}};
+  for (const Listed& one : experiments) {
+    const tune::ExperimentSummary& summary = one.summary;
+    const bool readable = one.error.empty();
+    const Style style = !readable                                             ? Style::bad
+                        : summary.state == tune::ExperimentState::finished    ? Style::good
+                        : summary.state == tune::ExperimentState::interrupted ? Style::dim
+                                                                              : Style::plain;
+    const std::array cells{text_cell(one.name),
+                           text_cell(readable ? to_string(summary.state) : "unreadable", style),
+                           text_cell(one.trials),
+                           text_cell(summary.metric),
+                           one.best ? number_cell(fmt::format("{:.6g}", *one.best)) : text_cell(""),
+                           number_cell(time_text(summary.last_event))};
+    for (std::size_t i = 0; i < cells.size(); ++i) table.columns[i].cells.push_back(cells[i]);
+  }
+  return table;
+}
+
+void run(const Options& options) {
+  const fs::path directory = options.directory.empty() ? default_storage() : fs::path(options.directory);
+  std::error_code unreadable;
+  if (!fs::is_directory(directory, unreadable))
+    throw NotFound("there is no directory " + directory.string() +
+                   (options.directory.empty() ? " yet: name another one" : ""));
+  std::vector<Listed> experiments;
+  for (const fs::path& path : find_experiments(directory)) experiments.push_back(look_at(path, directory));
+  sort(experiments, options);
+  const std::size_t found = experiments.size();
+  if (options.limit > 0 && found > options.limit) experiments.resize(options.limit);
+  if (options.json) {
+    List documents;
+    for (Listed& one : experiments) documents.push_back(std::move(one.document));
+    return write_json(Dict{{"directory", fs::canonical(directory).string()}, {"experiments", std::move(documents)}});
+  }
+  Page page;
+  if (found == 0) {
+    page.line("No experiments below " + shown(directory.string()));
+  } else {
+    page.table(table_of(experiments));
+  }
+  if (experiments.size() < found) page.line(fmt::format("... {} more", found - experiments.size()), Style::dim);
+  for (const Listed& one : experiments) {
+    if (!one.summary.controller.empty() && one.error.empty() && one.summary.state == tune::ExperimentState::running)
+      page.line(fmt::format("{} is run by {}", shown(one.name), shown(one.summary.controller)));
+    if (!one.error.empty()) page.line(shown(one.name) + ": " + shown(one.error), Style::bad);
+  }
+  page.write();
+}
+
+}  // namespace
+
+void add_ls(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("ls", "List the experiments below a directory");
+  command->add_option("directory", options->directory, "Where to look [~/cadre_results]");
+  command->add_option("--sort", options->sort, "last: newest first; name, state, started or trials")
+      ->check(CLI::IsMember({"last", "name", "state", "started", "trials"}))
+      ->capture_default_str();
+  command->add_flag("--reverse", options->descending, "The other way round");
+  command->add_option("--limit", options->limit, "Show so many");
+  command->add_flag("--json", options->json, "One JSON document with everything");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace cadre::cli

@@ -1,0 +1,95 @@
+#include "cli/option_texts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/output.h"
+
+namespace cadre::cli {
+namespace {
+
+std::string entries_text(const Dict& entries);
+
+std::string items_text(const List& items) {
+  std::vector<std::string> texts;
+  for (const Value& item : items) texts.push_back(to_json(item));
+  return shown(fmt::format("{}", fmt::join(texts, ", ")));
+}
+
+// {"type": "uniform", "lower": 0, "upper": 1, "q": 0} as "uniform(0, 1)".
+std::string entry_text(const Value& entry) {
+  if (!entry.is_dict() || Config(entry.dict()).find("type") == nullptr) return shown(to_json(entry));
+  const Config fields(entry.dict());
+  const std::string type = value_text(fields.at("type"));
+  if (type == "constant") return shown(to_json(fields.at("value")));
+  if (type == "space" || type == "mutations") return "{" + entries_text(fields.at("entries").dict()) + "}";
+  if (type == "values") return "[" + items_text(fields.at("values").items()) + "]";
+  std::vector<std::string> arguments;
+  for (const auto& [key, value] : fields) {
+    if (key == "type" || (key == "q" && (value == Value(0) || value == Value(0.0)))) continue;
+    if (value.is_list()) {
+      for (const Value& item : value.items()) arguments.push_back(entry_text(item));
+    } else {
+      arguments.push_back((key == "q" ? "q=" : "") + value_text(value));
+    }
+  }
+  return fmt::format("{}({})", type, fmt::join(arguments, ", "));
+}
+
+std::string entries_text(const Dict& entries) {
+  std::vector<std::string> texts;
+  for (const auto& [key, entry] : entries) texts.push_back(shown(key) + ": " + entry_text(entry));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+bool is_default(const Value& value) {
+  return value.is_null() || value == Value("") || value == Value(false) || value == Value(0) || value == Value(0.0) ||
+         (value.is_dict() && value.dict().empty()) || (value.is_list() && value.items().empty());
+}
+
+// "key=value, ..." of what is no default.
+std::string fields_text(const Dict& fields, std::initializer_list<std::string_view> left_out) {
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : fields) {
+    if (is_default(value) || std::ranges::find(left_out, key) != left_out.end()) continue;
+    texts.push_back(
+        fmt::format("{}={}", shown(key), value.is_dict() ? "{" + entries_text(value.dict()) + "}" : value_text(value)));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string scheduler_text(const Value& scheduler) {
+  const std::string fields = fields_text(scheduler.dict(), {"type"});
+  return shown(Config(scheduler.dict()).get<std::string>("type", "?")) + (fields.empty() ? "" : ": " + fields);
+}
+
+std::string stop_text(const Dict& stop) {
+  std::vector<std::string> texts;
+  for (const auto& [metric, threshold] : stop) texts.push_back(shown(metric) + " >= " + value_text(threshold));
+  return fmt::format("{}", fmt::join(texts, " or "));
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> option_texts(const Config& options) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  const auto add = [&](const char* label, const char* path, const auto& text_of) {
+    const Value* value = options.find(path);
+    if (value == nullptr || !value->is_dict()) return;
+    if (std::string text = text_of(*value); !text.empty()) texts.emplace_back(label, std::move(text));
+  };
+  const auto fields = [](const Value& value) { return fields_text(value.dict(), {}); };
+  add("search space", "param_space", [](const Value& value) { return entries_text(value.dict()); });
+  add("tuning", "tune_config", [](const Value& value) { return fields_text(value.dict(), {"scheduler", "parking"}); });
+  add("scheduler", "tune_config/scheduler", scheduler_text);
+  add("stop", "run_config/stop", [](const Value& value) { return stop_text(value.dict()); });
+  add("checkpoints", "run_config/checkpoint_config", fields);
+  add("failures", "run_config/failure_config", fields);
+  add("limits", "run_config/limits", fields);
+  add("resources", "trainable/resources", fields);
+  return texts;
+}
+
+}  // namespace cadre::cli

@@ -1,0 +1,143 @@
+#include "cli/output.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "cadre/error.h"
+#include "tune/console/display_text.h"
+#include "tune/console/status_block.h"
+#include "tune/console/terminal.h"
+
+namespace cadre::cli {
+namespace console = tune::console;
+namespace {
+
+constexpr std::size_t kLabelWidth = 14;
+constexpr std::size_t kIndent = 2;
+constexpr std::size_t kWidestKey = 40;
+constexpr std::size_t kNarrowestText = 20;
+constexpr std::size_t kWidthOfFiles = 200;
+
+console::Encoding encoding() {
+  static const console::Encoding encoding = console::encoding_of_environment();
+  return encoding;
+}
+
+// The text's next piece that fits into `width`, cut at a blank where there is one; it is taken off.
+std::string take_line(std::string_view& text, std::size_t width) {
+  const std::string fitting = console::display_width(text) <= width
+                                  ? std::string(text)
+                                  : console::first_columns(text, width + 1, console::Encoding::utf8);
+  if (fitting.size() == text.size()) {
+    text = {};
+    return fitting;
+  }
+  const std::size_t blank = text.substr(0, fitting.size()).rfind(' ', width);
+  if (blank == std::string_view::npos || blank == 0) {  // one long word, as a path, stays whole
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string word(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return word;
+  }
+  const std::string line(text.substr(0, blank));
+  text.remove_prefix(blank + 1);
+  return line;
+}
+
+}  // namespace
+
+std::string shown(std::string_view text) { return console::printable(text, encoding()); }
+
+std::string shown_lines(std::string_view text) {
+  std::string lines;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    lines += shown(text.substr(0, end));
+    if (end == std::string_view::npos) return lines;
+    lines += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string value_text(const Value& value) {
+  return shown(value.is_string() ? value.get<std::string>() : std::string_view(to_json(value)));
+}
+
+std::string values_text(const Dict& values) {
+  std::string text;
+  for (const auto& [key, value] : values) text += (text.empty() ? "" : ", ") + shown(key) + "=" + value_text(value);
+  return text;
+}
+
+Cell text_cell(std::string_view text, Style style) { return {shown(text), style, false}; }
+Cell number_cell(std::string text) { return {std::move(text), Style::plain, true}; }
+Cell value_cell(const Value* value) { return console::value_cell(value, encoding()); }
+
+Column column(std::string_view head, int rank, bool number) { return {{shown(head), Style::bold, number}, rank, {}}; }
+
+std::string time_text(double seconds_since_1970) {
+  if (seconds_since_1970 == 0) return {};
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(static_cast<std::time_t>(seconds_since_1970)));
+}
+
+Page::Page()
+    : width_(::isatty(STDOUT_FILENO) == 1 || std::getenv("COLUMNS") != nullptr ? console::window_size().columns
+                                                                               : kWidthOfFiles),
+      styles_(console::is_live_terminal() && console::styles_are_wanted()) {}
+
+std::string Page::styled(const std::string& text, Style style) const {
+  if (!styles_ || style == Style::plain || text.empty()) return text;
+  const char* code = style == Style::bold ? "1" : style == Style::dim ? "2" : style == Style::good ? "32" : "31";
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+void Page::heading(const std::string& text) { line(text, Style::bold); }
+
+void Page::line(const std::string& text, Style style) { text_ += styled(text, style) + '\n'; }
+
+void Page::field(const std::string& label, const std::string& text) { add_field(label, kLabelWidth, text); }
+
+void Page::pairs(const std::string& title, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  if (pairs.empty()) return;
+  std::size_t widest = 0;
+  for (const auto& [key, text] : pairs) widest = std::max(widest, console::display_width(key));
+  heading(title);
+  for (const auto& [key, text] : pairs)
+    add_field(key, std::min(widest, kWidestKey) + kIndent, text.empty() ? "\"\"" : text);
+}
+
+void Page::add_field(const std::string& label, std::size_t label_width, std::string_view text) {
+  const std::size_t before = kIndent + label_width;
+  std::string head = label + std::string(label_width - std::min(label_width - 1, console::display_width(label)), ' ');
+  while (!text.empty()) {
+    const std::string part = take_line(text, std::max(width_, before + kNarrowestText) - before);
+    text_ += std::string(kIndent, ' ') + head + part + '\n';
+    head.assign(label_width, ' ');
+  }
+}
+
+void Page::table(const Table& table) {
+  for (const console::Line& line : console::format_table(table, width_, encoding())) {
+    for (const console::Span& span : line) text_ += styled(span.text, span.style);
+    text_ += '\n';
+  }
+}
+
+void Page::write() const { write_raw(text_); }
+
+void write_raw(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0) return;
+  throw StorageError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+}
+
+void write_json(const Value& document) { write_raw(to_json(document) + '\n'); }
+
+void write_path(const std::string& path) { write_raw((::isatty(STDOUT_FILENO) == 1 ? shown(path) : path) + '\n'); }
+
+}  // namespace cadre::cli

@@ -1,0 +1,124 @@
+// cadre replay: the schedule of configs that led to a trial.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cadre/error.h"
+#include "cli/commands.h"
+#include "cli/find.h"
+#include "cli/output.h"
+
+namespace cadre::cli {
+namespace fs = std::filesystem;
+namespace {
+
+struct Options {
+  std::string experiment = {};
+  std::string trial = {};
+  std::string output = {};
+  bool json = false;
+};
+
+// From an iteration on, a config.
+struct Step {
+  std::int64_t iteration = 0;
+  std::string trial = {};  // tag of the trial that ran it
+  Config config = {};
+};
+
+// Lines [target tag, donor tag, target iteration, donor iteration, donor config, new config]; see docs/formats.md.
+std::vector<Step> read_schedule(const fs::path& policy) {
+  std::vector<Step> schedule;
+  std::string_view text;
+  const std::string content = base::read_file(policy);
+  for (text = content; !text.empty();) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const Value parsed = base::parse_json(line, policy.string());
+    if (!parsed.is_list() || parsed.items().size() != 6)
+      throw StorageError(policy.string() + " is no policy file: a line has not six elements");
+    const List& fields = parsed.items();
+    if (schedule.empty()) schedule.push_back({0, fields[1].get<std::string>(), Config(fields[4].dict())});
+    schedule.push_back({fields[3].get<std::int64_t>(), fields[0].get<std::string>(), Config(fields[5].dict())});
+  }
+  return schedule;
+}
+
+// Top-level keys whose value is not the same in all steps.
+std::vector<std::string> changing_keys(const std::vector<Step>& schedule) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : schedule.front().config) {
+    for (const Step& step : schedule) {
+      const Value* other = step.config.find(key);
+      if (other != nullptr && *other == value) continue;
+      keys.push_back(key);
+      break;
+    }
+  }
+  return keys;
+}
+
+void show(const tune::ResultGrid& grid, const tune::Result& trial, const fs::path& policy,
+          const std::vector<Step>& schedule) {
+  Page page;
+  page.heading(fmt::format("What led to trial {} of {}", trial.trial_id, shown(grid.summary().name)));
+  page.field("policy", shown(policy.string()));
+  const std::vector<std::string> keys = changing_keys(schedule);
+  Dict constant;
+  for (const auto& [key, value] : schedule.front().config) {
+    if (std::ranges::find(keys, key) == keys.end()) constant.emplace_back(key, value);
+  }
+  if (!constant.empty()) page.field("unchanged", values_text(constant));
+  Table table{.columns = {column("from iter", 0), column("trial", 1)}};
+  for (const std::string& key : keys) table.columns.push_back(column(key, 0));
+  for (const Step& step : schedule) {
+    table.columns[0].cells.push_back(number_cell(std::to_string(step.iteration)));
+    table.columns[1].cells.push_back(text_cell(step.trial.substr(0, step.trial.find('_'))));
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      table.columns[i + 2].cells.push_back(value_cell(step.config.find(keys[i])));
+  }
+  page.table(table);
+  page.write();
+}
+
+void run(const Options& options) {
+  const tune::ResultGrid grid = open_experiment(options.experiment);
+  const tune::Result& trial =
+      options.trial.empty() || options.trial == "best" ? grid.get_best_result() : find_trial(grid, options.trial);
+  const fs::path policy = grid.experiment_path() / ("pbt_policy_" + trial.trial_id + ".txt");
+  std::error_code unreadable;
+  if (!fs::exists(policy, unreadable))
+    throw NotFound(trial.exploits.empty()
+                       ? "trial " + trial.trial_id +
+                             " has run with one config, and there is nothing to replay: " + to_json(trial.config.dict())
+                       : "the policy of trial " + trial.trial_id + " is not there: " + policy.string() +
+                             "; an experiment that is continued writes it anew");
+  const std::vector<Step> schedule = read_schedule(policy);
+  if (!options.output.empty()) {
+    base::replace_file(options.output, base::read_file(policy));
+    if (!options.json) return write_path(options.output);
+  }
+  if (!options.json) return show(grid, trial, policy, schedule);
+  List steps;
+  for (const Step& step : schedule)
+    steps.push_back(Dict{{"iteration", step.iteration}, {"trial", step.trial}, {"config", step.config.dict()}});
+  write_json(Dict{{"trial_id", trial.trial_id}, {"policy", policy.string()}, {"schedule", std::move(steps)}});
+}
+
+}  // namespace
+
+void add_replay(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("replay", "Show the schedule of configs that led to a trial");
+  command->add_option("experiment", options->experiment, "Its directory or name")->required();
+  command->add_option("trial", options->trial, "Its id or number [the best trial]");
+  command->add_option("-o,--output", options->output, "Copy the policy to a file");
+  command->add_flag("--json", options->json, "One JSON document with everything");
+  command->footer("The file is what PopulationBasedTrainingReplay takes.");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace cadre::cli

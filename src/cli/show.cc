@@ -1,0 +1,265 @@
+// cadre show: an experiment with its trials, or one trial.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cadre/error.h"
+#include "cli/columns.h"
+#include "cli/commands.h"
+#include "cli/documents.h"
+#include "cli/find.h"
+#include "cli/option_texts.h"
+#include "cli/output.h"
+#include "tune/console/status.h"
+#include "tune/console/status_block.h"
+
+namespace cadre::cli {
+namespace {
+
+using tune::Result;
+using tune::ResultGrid;
+using tune::TrialStatus;
+
+constexpr std::size_t kMainMetrics = 4;
+
+struct Options {
+  std::string experiment = {};
+  std::string trial = {};
+  Order order = {};
+  std::vector<std::string> columns = {};
+  bool json = false;
+};
+
+Style style_of(TrialStatus status) {
+  if (status == TrialStatus::terminated) return Style::good;
+  if (status == TrialStatus::error) return Style::bad;
+  return status == TrialStatus::running ? Style::plain : Style::dim;
+}
+
+// ---- An experiment
+
+Column values(const std::vector<const Result*>& trials, const std::string& head, const std::string& name, int rank) {
+  Column made = column(head, rank);
+  for (const Result* trial : trials) {
+    const std::optional<Value> value = value_of(*trial, name);
+    made.cells.push_back(value_cell(value ? &*value : nullptr));
+    if (name == "status") made.cells.back().style = style_of(trial->status);
+  }
+  return made;
+}
+
+Table table_of(const ResultGrid& grid, const std::vector<const Result*>& trials,
+               const std::vector<std::string>& chosen) {
+  Table table{.title = "Trials", .columns = {values(trials, "Trial", "trial_id", 0)}};
+  if (!chosen.empty()) {
+    int rank = 0;
+    for (const std::string& name : chosen) {
+      if (name != "trial_id") table.columns.push_back(values(trials, name, name, rank++));
+    }
+    return table;
+  }
+  table.columns.push_back(values(trials, "status", "status", 0));
+  for (const std::string& path : parameters_of(grid))
+    table.columns.push_back(values(trials, path, "config/" + path, 3));
+  table.columns.push_back(values(trials, "iter", "training_iteration", 2));
+  table.columns.push_back(values(trials, "total time (s)", "time_total_s", 4));
+  const std::vector<std::string> metrics = metrics_of(grid);
+  for (std::size_t i = 0; i < std::min(metrics.size(), kMainMetrics); ++i)
+    table.columns.push_back(values(trials, metrics[i], metrics[i], metrics[i] == grid.summary().metric ? 1 : 5));
+  return table;
+}
+
+std::string state_text(const tune::ExperimentSummary& summary) {
+  std::string text = to_string(summary.state);
+  if (summary.state == tune::ExperimentState::running && !summary.controller.empty())
+    text += " by " + shown(summary.controller);
+  if (summary.state == tune::ExperimentState::interrupted) text += "; Tuner::restore continues it";
+  return text;
+}
+
+std::string counts_text(const tune::ResultGrid& grid) {
+  std::string text;
+  for (const tune::TrialStatus status : tune::console::kStatusOrder) {
+    const auto count = std::ranges::count(grid, status, &Result::status);
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(status));
+  }
+  return text.empty() ? "none yet" : text;
+}
+
+std::string parameters_text(const Result& trial, const std::vector<std::string>& parameters) {
+  std::string text;
+  for (const std::string& path : parameters) {
+    if (const Value* value = trial.config.find(path)) text += fmt::format(" {}={}", shown(path), value_text(*value));
+  }
+  return text;
+}
+
+std::string best_text(const ResultGrid& grid) {
+  const std::string& metric = grid.summary().metric;
+  const auto scores = metric.empty() ? std::vector<std::optional<double>>() : grid.scores(metric, tune::Scope::last);
+  if (std::ranges::none_of(scores, [](const auto& score) { return score.has_value(); })) return {};
+  const Result& best = grid.get_best_result();
+  return fmt::format("trial {} with {}={:.6g},{}", best.trial_id, shown(metric), best.metrics.get<double>(metric),
+                     parameters_text(best, parameters_of(grid)));
+}
+
+void show_experiment(const ResultGrid& grid, const Options& options) {
+  const tune::ExperimentSummary& summary = grid.summary();
+  const std::vector<const Result*> trials = choose_trials(grid, options.order);
+  if (options.json) {
+    List documents;
+    for (const Result* trial : trials) documents.push_back(document_of(*trial));
+    return write_json(Dict{{"experiment", document_of(summary, grid)}, {"trials", std::move(documents)}});
+  }
+  Page page;
+  page.heading("Experiment " + shown(summary.name));
+  page.field("state", state_text(summary));
+  page.field("directory", shown(grid.experiment_path().string()));
+  page.field("trainable", shown(summary.trainable));
+  for (const auto& [label, text] : option_texts(summary.options)) page.field(label, text);
+  page.field("started", time_text(summary.started));
+  page.field("last event", fmt::format("{}, after {}{}", time_text(summary.last_event),
+                                       tune::console::duration_text(summary.running_seconds),
+                                       summary.sessions > 1 ? fmt::format(" in {} sessions", summary.sessions) : ""));
+  page.field("trials", counts_text(grid));
+  page.field("best", best_text(grid));
+  if (!trials.empty()) page.table(table_of(grid, trials, options.columns));
+  if (trials.size() < grid.size()) page.line(fmt::format("{} of {} trials", trials.size(), grid.size()), Style::dim);
+  for (const Result* trial : trials) {
+    if (trial->error)
+      page.line(fmt::format("Trial {} failed: {}", trial->trial_id,
+                            shown(std::string_view(*trial->error).substr(0, trial->error->find('\n')))),
+                Style::bad);
+  }
+  page.write();
+}
+
+// ---- One trial
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// Nested ones by path, "optimizer/lr".
+void collect(const Dict& entries, const std::string& prefix, Dict& flat) {
+  for (const auto& [key, value] : entries) {
+    if (value.is_dict() && !value.dict().empty()) {
+      collect(value.dict(), prefix + key + "/", flat);
+    } else {
+      flat.emplace_back(prefix + key, value);
+    }
+  }
+}
+
+Dict flat(const Dict& entries) {
+  Dict flat;
+  collect(entries, "", flat);
+  return flat;
+}
+
+void add_config(Page& page, const Result& trial) {
+  Pairs pairs;
+  for (const auto& [path, value] : flat(trial.config.dict())) {
+    const Value* drawn = trial.drawn_config.find(path);
+    const bool same = drawn != nullptr && *drawn == value;
+    pairs.emplace_back(shown(path), value_text(value) + (same               ? ""
+                                                         : drawn == nullptr ? " (not drawn)"
+                                                                            : " (drawn: " + value_text(*drawn) + ")"));
+  }
+  page.pairs("Config", pairs);
+}
+
+void add_exploits(Page& page, const Result& trial) {
+  if (trial.exploits.empty()) return;
+  Table table{.title = "Exploits",
+              .columns = {column("at iter", 0), column("donor", 0), column("from iter", 0), column("key", 1),
+                          column("before", 2), column("change", 2), column("after", 1)}};
+  const auto add = [&](std::vector<Cell> cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) table.columns[i].cells.push_back(std::move(cells[i]));
+  };
+  for (const tune::ExploitRecord& exploit : trial.exploits) {
+    std::vector<Cell> first{number_cell(std::to_string(exploit.training_iteration)), text_cell(exploit.donor),
+                            number_cell(std::to_string(exploit.donor_iteration))};
+    if (exploit.changes.empty()) {
+      first.resize(table.columns.size());
+      add(first);
+    }
+    for (const auto& [key, before, operation, after] : exploit.changes) {
+      std::vector<Cell> cells = first;
+      for (Cell& cell : first) cell.text.clear();
+      cells.insert(cells.end(), {text_cell(key), value_cell(&before), text_cell(operation), value_cell(&after)});
+      add(cells);
+    }
+  }
+  page.table(table);
+}
+
+void add_result(Page& page, const Result& trial) {
+  Pairs pairs;
+  for (const auto& [path, value] : flat(trial.metrics.dict())) pairs.emplace_back(shown(path), value_text(value));
+  page.pairs("Last result", pairs);
+}
+
+void add_checkpoints(Page& page, const ResultGrid& grid, const Result& trial) {
+  const std::string& metric = grid.summary().metric;
+  if (trial.best_checkpoints.empty()) return;
+  Table table{.title = "Checkpoints kept", .columns = {column("directory", 0), column("iter", 0)}};
+  if (!metric.empty()) table.columns.push_back(column(metric, 1));
+  for (const auto& [checkpoint, metrics] : trial.best_checkpoints) {
+    table.columns[0].cells.push_back(text_cell(checkpoint.path().filename().string()));
+    table.columns[1].cells.push_back(value_cell(metrics.find("training_iteration")));
+    if (!metric.empty()) table.columns[2].cells.push_back(value_cell(metrics.find(metric)));
+  }
+  page.table(table);
+}
+
+void show_trial(const ResultGrid& grid, const Result& trial, const Options& options) {
+  if (options.json) return write_json(document_of(trial));
+  Page page;
+  page.heading(fmt::format("Trial {} of {}", trial.trial_id, shown(grid.summary().name)));
+  page.field("status", to_string(trial.status));
+  page.field("directory", shown(trial.path.string()));
+  page.field("attempts", fmt::format("{}{}", trial.attempts,
+                                     trial.failures == 0   ? ""
+                                     : trial.failures == 1 ? ", failed once"
+                                                           : fmt::format(", failed {} times", trial.failures)));
+  page.field("results", std::to_string(trial.results == nullptr ? 0 : trial.results->size()));
+  if (trial.checkpoint) page.field("checkpoint", shown(trial.checkpoint->path().string()));
+  add_config(page, trial);
+  add_exploits(page, trial);
+  add_result(page, trial);
+  add_checkpoints(page, grid, trial);
+  if (trial.error) page.line("Error:\n" + shown_lines(*trial.error), Style::bad);
+  page.write();
+}
+
+void run(const Options& options) {
+  const ResultGrid grid = open_experiment(options.experiment);
+  if (options.trial.empty()) return show_experiment(grid, options);
+  if (options.trial == "best") return show_trial(grid, grid.get_best_result(), options);
+  show_trial(grid, find_trial(grid, options.trial), options);
+}
+
+}  // namespace
+
+void add_show(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("show", "Show an experiment with its trials, or one trial");
+  command->add_option("experiment", options->experiment, "Its directory or name")->required();
+  command->add_option("trial", options->trial, "One trial in detail: its id or number, or \"best\"");
+  command->add_option("--sort", options->order.sort, "Sort the trials by a column, lowest first");
+  command->add_flag("--desc", options->order.descending, "Highest first");
+  command->add_option("--filter", options->order.filters, "Only trials with \"column op value\"; repeatable")
+      ->allow_extra_args(false);
+  command->add_option("--columns", options->columns, "Show these columns: a,b")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--limit", options->order.limit, "Show so many trials");
+  command->add_flag("--json", options->json, "One JSON document with everything");
+  command->footer(
+      "A filter is as \"loss < 0.5\", with one of < <= == != >= >.\n"
+      "Columns are metrics of the last result, parameters (lr or config/lr), trial_id,\n"
+      "status, error, attempts, failures, results and exploits.");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace cadre::cli

@@ -1,0 +1,45 @@
+#include "store/experiment_reader.h"
+
+#include "base/boot.h"
+#include "cadre/error.h"
+#include "store/damage.h"
+#include "store/experiment_lock.h"
+#include "store/integrity.h"
+#include "store/wal_scan.h"
+
+namespace cadre::store {
+
+ExperimentReader::ExperimentReader(const std::filesystem::path& directory, Check check)
+    : controller_(ExperimentLock::holder(directory)), database_(open_database(directory)) {
+  if (check == Check::whole) check_whole(directory);
+  database_->execute("BEGIN");  // one state of a store that is being written
+  if (check == Check::whole) check_structure(*database_);
+  check_format(*database_);
+  result_.emplace(*database_, kResults, "WHERE sequence = ?");
+}
+
+// A log can be read past SQLite only while nobody writes it.
+void ExperimentReader::check_whole(const std::filesystem::path& directory) const {
+  if (controller_) return;
+  const WalScan log = scan_wal(database_->log_path());
+  if (log.damage && !ExperimentLock::holder(directory)) {
+    // After another boot it is what a loss of power leaves: SQLite reads what was committed before.
+    check_format(*database_);
+    if (read_meta(*database_).at("boot") == base::boot_id())
+      throw_damaged(database_->log_path(), log.damage, "committed transactions follow what cannot be read");
+  }
+  check_length(*database_, log);
+}
+
+bool ExperimentReader::finished() const {
+  return read_number(*database_, "SELECT EXISTS (SELECT 1 FROM histories)") != 0;
+}
+
+std::string ExperimentReader::metrics(std::int64_t sequence) {
+  if (!result_->bind(1, sequence).step()) throw_missing(*database_, "result", sequence);
+  std::string metrics = result_->text(6);
+  result_->reset();
+  return metrics;
+}
+
+}  // namespace cadre::store

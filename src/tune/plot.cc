@@ -1,0 +1,168 @@
+#include "cadre/tune/plot.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <unordered_map>
+
+#include "base/file.h"
+#include "cadre/error.h"
+#include "tune/console/status.h"
+#include "tune/learning_curves.h"
+
+namespace cadre::tune {
+namespace {
+
+constexpr std::size_t kDefaultMetrics = 4;
+
+std::optional<double> number(const Metrics& metrics, const std::string& path) {
+  const Value* value = metrics.find(path);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  return value->get<double>();
+}
+
+// What can be drawn: numbers of the last results, parameters left out.
+std::vector<std::string> names_in(const ResultGrid& grid) {
+  std::vector<std::string> names;
+  std::set<std::string> known;
+  for (const Result& trial : grid) {
+    for (std::string& name : console::number_paths(trial.metrics)) {
+      if (known.insert(name).second && trial.config.find(name) == nullptr) names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> metrics_of(const ResultGrid& grid, const PlotOptions& options) {
+  if (!options.metrics.empty()) return options.metrics;
+  if (!grid.summary().metric.empty()) return {grid.summary().metric};
+  std::vector<std::string> names = names_in(grid);
+  if (names.size() > kDefaultMetrics) names.resize(kDefaultMetrics);
+  if (names.empty()) throw InvalidArgument("no trial of " + grid.summary().name + " has reported a number yet");
+  return names;
+}
+
+std::string label_of(const Result& trial) {
+  std::string label = trial.trial_id;
+  for (const auto& [path, value] : trial.sampled) {
+    const Value* now = trial.config.find(path);
+    const Value& shown = now == nullptr ? value : *now;
+    label += fmt::format(" {}={}", path.substr(path.rfind('/') + 1),
+                         shown.is_double()   ? fmt::format("{:.3g}", shown.get<double>())
+                         : shown.is_string() ? shown.get<std::string>()
+                                             : to_json(shown));
+  }
+  return label;
+}
+
+class CurveMaker {
+ public:
+  CurveMaker(const ResultGrid& grid, const PlotOptions& options, std::vector<std::string> metrics)
+      : grid_(grid), x_(options.x), metrics_(std::move(metrics)), seen_(metrics_.size()) {
+    for (const Result& trial : grid) {
+      for (const ExploitRecord& exploit : trial.exploits) points_of_donors_.try_emplace(exploit.donor_result);
+    }
+  }
+
+  std::vector<TrialCurves> make() {
+    for (const Result& trial : grid_) curves_.push_back(empty_curves(trial));
+    grid_.for_each_result([&](const Result& trial, std::size_t index, const Metrics& result) {
+      const Points points = points_of(result);
+      if (const auto donor = points_of_donors_.find((*trial.results)[index]); donor != points_of_donors_.end())
+        donor->second = points;
+      const auto segment = std::ranges::upper_bound(trial.exploits, index, {}, &ExploitRecord::first_result);
+      TrialCurves& curves = curves_[static_cast<std::size_t>(&trial - &*grid_.begin())];
+      append(curves.segments[static_cast<std::size_t>(segment - trial.exploits.begin())], points);
+    });
+    check_names();
+    for (std::size_t i = 0; i < curves_.size(); ++i) begin_at_donors(grid_[i], curves_[i]);
+    return std::move(curves_);
+  }
+
+ private:
+  // Of one result: a point for each metric, with NaN where there is none.
+  using Points = std::vector<CurvePoint>;
+
+  TrialCurves empty_curves(const Result& trial) const {
+    TrialCurves curves{.id = trial.trial_id, .label = label_of(trial)};
+    curves.segments.resize(trial.exploits.size() + 1);
+    for (CurveSegment& segment : curves.segments) segment.series.resize(metrics_.size());
+    for (std::size_t i = 0; i < trial.exploits.size(); ++i) curves.segments[i + 1].donor = trial.exploits[i].donor;
+    return curves;
+  }
+
+  Points points_of(const Metrics& result) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    const std::optional<double> x = number(result, x_);
+    seen_x_ |= x.has_value();
+    Points points(metrics_.size(), {x.value_or(none), none});
+    for (std::size_t i = 0; i < metrics_.size(); ++i) {
+      if (const std::optional<double> y = number(result, metrics_[i])) {
+        points[i].y = *y;
+        seen_[i] = true;
+      } else {
+        points[i].x = none;  // the result lacks it
+      }
+    }
+    return points;
+  }
+
+  static void append(CurveSegment& segment, const Points& points) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (points[i].x == points[i].x) segment.series[i].push_back(points[i]);
+    }
+  }
+
+  void begin_at_donors(const Result& trial, TrialCurves& curves) const {
+    for (std::size_t i = 0; i < trial.exploits.size(); ++i) {
+      CurveSegment& segment = curves.segments[i + 1];
+      const Points& points = points_of_donors_.at(trial.exploits[i].donor_result);
+      for (std::size_t metric = 0; metric < points.size(); ++metric) {
+        if (points[metric].x != points[metric].x) continue;
+        segment.x = points[metric].x;
+        segment.series[metric].insert(segment.series[metric].begin(), points[metric]);
+      }
+    }
+  }
+
+  void check_names() const {
+    std::vector<std::string> missing;
+    if (!seen_x_) missing.push_back(x_);
+    for (std::size_t i = 0; i < metrics_.size(); ++i) {
+      if (!seen_[i]) missing.push_back(metrics_[i]);
+    }
+    if (!missing.empty())
+      throw InvalidArgument(fmt::format("no result of {} has a number \"{}\"; results have: {}", grid_.summary().name,
+                                        fmt::join(missing, "\" or \""), fmt::join(names_in(grid_), ", ")));
+  }
+
+  const ResultGrid& grid_;
+  std::string x_;
+  std::vector<std::string> metrics_;
+  std::vector<bool> seen_;
+  bool seen_x_ = false;
+  std::vector<TrialCurves> curves_ = {};
+  std::unordered_map<std::int64_t, Points> points_of_donors_ = {};  // by the number of the result
+};
+
+}  // namespace
+
+std::string to_svg(const ResultGrid& results, const PlotOptions& options) {
+  const std::vector<std::string> metrics = metrics_of(results, options);
+  LearningCurves curves{.title = options.title.empty() ? results.summary().name : options.title,
+                        .x_name = options.x,
+                        .mode = results.summary().mode};
+  for (const std::string& metric : metrics)
+    curves.metrics.push_back({metric, std::ranges::find(options.logarithmic, metric) != options.logarithmic.end()});
+  curves.trials = CurveMaker(results, options, metrics).make();
+  return to_svg(curves);
+}
+
+void write_svg(const ResultGrid& results, const std::filesystem::path& file, const PlotOptions& options) {
+  base::replace_file(file, to_svg(results, options));
+}
+
+}  // namespace cadre::tune

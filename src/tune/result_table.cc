@@ -1,0 +1,154 @@
+// The tables of a ResultGrid: results as CSV and as lines of JSON.
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <unordered_map>
+
+#include "base/json.h"
+#include "cadre/error.h"
+#include "cadre/tune/result.h"
+#include "tune/loggers/progress_csv.h"
+
+namespace cadre::tune {
+namespace {
+
+// One row: "trial_id" and "status", what was reported, "config".
+Dict row_of(const Result& trial, const Metrics* metrics, const Config& config) {
+  Dict row{{"trial_id", trial.trial_id}, {"status", to_string(trial.status)}};
+  if (metrics != nullptr) {
+    for (const auto& [key, value] : *metrics) {
+      if (key != "trial_id" && key != "status" && key != "config") row.emplace_back(key, value);
+    }
+  }
+  row.emplace_back("config", config.dict());
+  return row;
+}
+
+// Finds of each trial the result that its row shows.
+class Choice {
+ public:
+  Choice(std::string metric, Mode mode) : metric_(std::move(metric)), mode_(mode) {}
+
+  // Whether a later result takes the place of the one chosen so far. Without a metric the last one is chosen.
+  bool take(const Metrics& metrics) {
+    const Value* value = metric_.empty() ? nullptr : metrics.find(metric_);
+    const bool finite = value != nullptr && value->is_number() && std::isfinite(value->get<double>());
+    if (!finite) return !best_;
+    const double score = mode_ == Mode::max ? value->get<double>() : -value->get<double>();
+    if (best_ && score <= *best_) return false;
+    best_ = score;
+    return true;
+  }
+  void reset() { best_.reset(); }
+
+ private:
+  std::string metric_;
+  Mode mode_;
+  std::optional<double> best_ = {};
+};
+
+// The columns in the order in which they come first.
+class Columns {
+ public:
+  void add(const Dict& flat_row) {
+    for (const auto& [key, value] : flat_row) {
+      if (numbers_.try_emplace(key, names_.size()).second) names_.push_back(key);
+    }
+  }
+  std::string header() const {
+    std::string line;
+    for (const std::string& name : names_) {
+      if (!line.empty()) line += ',';
+      append_csv_cell(line, name);
+    }
+    return line + '\n';
+  }
+  std::string line(const Dict& flat_row) const {
+    std::vector<const Value*> cells(names_.size());
+    for (const auto& [key, value] : flat_row) cells[numbers_.at(key)] = &value;
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) line += ',';
+      if (cells[i] != nullptr) append_csv_cell(line, *cells[i]);
+    }
+    return line + '\n';
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::size_t> numbers_;
+};
+
+void check(const std::ostream& out) {
+  if (!out) throw StorageError("the table cannot be written: the stream has failed");
+}
+
+// The last results of all trials need no walk over the others, unless a trial has taken over a donor's.
+Metrics last_own_result(const Result& trial) {
+  const bool is_donors = !trial.exploits.empty() && trial.results != nullptr &&
+                         trial.exploits.back().first_result == trial.results->size();
+  if (!is_donors) return trial.metrics;
+  std::vector<Metrics> history = trial.metrics_history();
+  return history.empty() ? Metrics() : std::move(history.back());
+}
+
+void visit_last(const ResultGrid& grid, const std::function<void(const Dict&)>& visit) {
+  for (const Result& trial : grid) {
+    const std::size_t count = trial.results == nullptr ? 0 : trial.results->size();
+    const Metrics metrics = last_own_result(trial);
+    visit(row_of(trial, &metrics, count == 0 ? trial.config : trial.config_at(count - 1)));
+  }
+}
+
+void visit_best(const ResultGrid& grid, Choice choice, const std::function<void(const Dict&)>& visit) {
+  std::vector<Dict> rows;
+  for (const Result& trial : grid) rows.push_back(row_of(trial, nullptr, trial.config));
+  grid.for_each_result([&](const Result& trial, std::size_t index, const Metrics& metrics) {
+    if (index == 0) choice.reset();
+    if (choice.take(metrics))
+      rows[static_cast<std::size_t>(&trial - &*grid.begin())] = row_of(trial, &metrics, trial.config_at(index));
+  });
+  std::ranges::for_each(rows, visit);
+}
+
+void visit_rows(const ResultGrid& grid, const TableOptions& options, const std::function<void(const Dict&)>& visit) {
+  switch (options.rows) {
+    case Rows::last:
+      return visit_last(grid, visit);
+    case Rows::best: {
+      const std::string& metric = options.metric.empty() ? grid.summary().metric : options.metric;
+      if (metric.empty())
+        throw InvalidArgument("the best results need a metric: give one, or set it in the TuneConfig");
+      return visit_best(grid, Choice(metric, options.mode.value_or(grid.summary().mode)), visit);
+    }
+    case Rows::all:
+      grid.for_each_result([&](const Result& trial, std::size_t index, const Metrics& metrics) {
+        visit(row_of(trial, &metrics, trial.config_at(index)));
+      });
+  }
+}
+
+}  // namespace
+
+void ResultGrid::write_csv(std::ostream& out, const TableOptions& options) const {
+  // Two walks, because a later row may have another column, and there may be more rows than memory.
+  Columns columns;
+  columns.add({{"trial_id", {}}, {"status", {}}});
+  visit_rows(*this, options, [&](const Dict& row) { columns.add(flatten(row)); });
+  out << columns.header();
+  visit_rows(*this, options, [&](const Dict& row) {
+    out << columns.line(flatten(row));
+    check(out);
+  });
+  check(out.flush());
+}
+
+void ResultGrid::write_json_lines(std::ostream& out, const TableOptions& options) const {
+  visit_rows(*this, options, [&](const Dict& row) {
+    out << base::to_json(row) << '\n';
+    check(out);
+  });
+  check(out.flush());
+}
+
+}  // namespace cadre::tune

@@ -1,0 +1,78 @@
+// What became of each trial, from the rows of an experiment's store alone: for whoever only looks. Unlike a replay it
+// needs no trainable and no function of the program.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/tune/result.h"
+#include "store/stored_rows.h"
+#include "tune/running_time.h"
+
+namespace cadre::tune {
+
+// A checkpoint that was committed, by its trial's index and its number there.
+struct CheckpointName {
+  std::size_t trial = 0;
+  std::size_t number = 0;
+  auto operator<=>(const CheckpointName&) const = default;
+};
+
+struct TrialHistory {
+  std::vector<std::int64_t> results = {};  // numbers of those that count, repeated steps left out
+  std::int64_t last_result = 0;            // of its lineage; 0: none
+  Config drawn_config = {};
+  Config config = {};
+  std::vector<ExploitRecord> exploits = {};  // without directories and iterations: those need the results
+  std::vector<std::size_t> donors = {};      // indices, of each exploit
+  std::vector<std::int64_t> before = {};     // the trial's last result before each exploit; 0: none
+  std::int64_t failures = 0;
+  std::optional<CheckpointName> latest_checkpoint = {};
+
+  struct Checkpoint {
+    std::int64_t result = 0;                    // that it was reported with
+    std::optional<CheckpointName> parent = {};  // what its lineage was saved in before
+  };
+  std::vector<Checkpoint> checkpoints = {};  // that were ever committed, by number
+};
+
+// Takes the rows of a store in their order.
+class TrialHistories {
+ public:
+  // The trials and the checkpoints that exist.
+  TrialHistories(const std::vector<store::TrialRow>& trials, const std::vector<store::CheckpointRow>& checkpoints);
+
+  void add(const store::ResultRow& row);
+  void add(const store::EventRow& row);
+  void add(const store::DecisionRow& row);
+
+  const std::vector<TrialHistory>& trials() const { return histories_; }
+  const std::vector<CheckpointName>& existing_checkpoints() const { return existing_; }  // oldest first
+  const RunningTime& running_time() const { return running_time_; }
+  double first_time() const { return first_time_; }
+  double last_time() const { return last_time_; }
+
+ private:
+  // The worker of a trial whose reports count.
+  struct Worker {
+    std::int64_t attempt = 0;
+    bool runs = false;
+  };
+  TrialHistory& history_of(std::int64_t trial);
+  CheckpointName name_of(const std::string& directory) const;
+  void exploit(std::size_t trial, const Value& data);
+  void see(double time);
+
+  std::map<std::string, std::size_t, std::less<>> by_directory_;
+  std::vector<TrialHistory> histories_;
+  std::vector<Worker> workers_;
+  std::vector<CheckpointName> existing_;
+  RunningTime running_time_;
+  double first_time_ = 0;
+  double last_time_ = 0;
+};
+
+}  // namespace cadre::tune

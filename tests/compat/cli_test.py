@@ -1,0 +1,301 @@
+"""The program `cadre` on real experiments: what it prints, its exit codes, and what others read of it."""
+
+import csv
+import io
+import json
+import math
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import pandas
+
+BIN = pathlib.Path(os.environ["CADRE_BIN"])
+CONTROL = set(map(chr, range(32))) - {"\n"} | {"\x7f", "\u202e"}
+
+
+def cadre(*arguments, code=0, **environment):
+    """Runs the program in 80 columns; returns its standard output, or its messages where it fails."""
+    done = subprocess.run([BIN / "cadre", *map(str, arguments)], capture_output=True, timeout=60,
+                          env=os.environ | {"COLUMNS": "80", "LC_ALL": "C.UTF-8"} | environment)
+    assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
+    return (done.stdout if code == 0 else done.stderr).decode()
+
+
+def document(*arguments):
+    return json.loads(cadre(*arguments, "--json"))
+
+
+def run_console_tool(storage, *settings):
+    pathlib.Path(storage).mkdir(exist_ok=True)
+    return subprocess.Popen([BIN / "console_tool", storage, "verbose=0", *settings], stdout=subprocess.DEVNULL)
+
+
+def files_of(directory):
+    return {path.relative_to(directory): path.read_bytes() for path in directory.rglob("*")
+            if path.is_file() and not path.name.endswith("-shm")}  # SQLite's index of the log
+
+
+class CliTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.storage = pathlib.Path(cls.temporary.name)
+        subprocess.run([BIN / "experiment_tool", cls.storage], check=True, timeout=60)
+        cls.experiment = cls.storage / "experiment"
+        cls.rows = {path.name[:5]: [json.loads(line) for line in (path / "result.json").read_text().splitlines()]
+                    for path in cls.experiment.iterdir() if path.is_dir()}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def copy(self, name):
+        target = self.storage / name
+        shutil.copytree(self.experiment, target)
+        self.addCleanup(shutil.rmtree, target)
+        return target
+
+    # ---- What it says is what the files say
+
+    def test_trials_are_as_their_files_say(self):
+        shown = document("show", self.experiment)
+        self.assertEqual(shown["experiment"]["state"], "finished")
+        self.assertEqual(len(shown["trials"]), 6)
+        for trial in shown["trials"]:
+            rows = self.rows[trial["trial_id"]]
+            self.assertEqual(trial["results"], len(rows))
+            for key, value in trial["metrics"].items():
+                self.assertEqual(value, rows[-1][key], key)
+            self.assertEqual(trial["config"], rows[-1]["config"])
+            self.assertEqual(trial["drawn_config"], rows[0]["config"])
+            self.assertEqual(set(trial["sampled"]), {"lr"})
+            kept = [pathlib.Path(one["path"]).name for one in trial["best_checkpoints"]]
+            self.assertEqual(kept, sorted(path.name for path in pathlib.Path(trial["path"]).glob("checkpoint_*"))[-2:])
+
+    def test_exploits_are_those_of_the_policy_log(self):
+        logged = [json.loads(line) for line in (self.experiment / "pbt_global.txt").read_text().splitlines()]
+        told = []
+        for trial in document("show", self.experiment)["trials"]:
+            for exploit in trial["exploits"]:
+                told.append([int(trial["trial_id"]), int(exploit["donor"]), exploit["training_iteration"],
+                             exploit["donor_iteration"], exploit["config"]])
+                for change in exploit["changes"]:
+                    self.assertEqual(exploit["config"][change["key"]], change["after"])
+        expected = [[int(line[0].split("_")[0]), int(line[1].split("_")[0]), line[2], line[3], line[5]] for line in logged]
+        self.assertCountEqual(told, expected)
+        self.assertGreater(len(told), 0)
+
+    def test_the_best_trial_of_each_scope(self):
+        scores = {trial: [row["score"] for row in rows] for trial, rows in self.rows.items()}
+        mean = lambda values: sum(values) / len(values)
+        for scope, value_of in {"last": lambda v: v[-1], "avg": mean, "min": min, "max": max,
+                                "last-5-avg": lambda v: mean(v[-5:]), "last-10-avg": lambda v: mean(v[-10:])}.items():
+            for mode, best_of in ("max", max), ("min", min):
+                values = {trial: value_of(v) for trial, v in scores.items()}
+                told = document("best", self.experiment, "--metric", "score", "--mode", mode, "--scope", scope)
+                self.assertAlmostEqual(told["value"], best_of(values.values()), places=12)
+                self.assertAlmostEqual(values[told["trial_id"]], told["value"], places=12)
+        # "late" comes with iteration 7, and once as NaN: results without a number do not count.
+        told = document("best", self.experiment, "--metric", "late", "--scope", "min", "--mode", "min")
+        self.assertEqual(told["value"], min(row["late"] for rows in self.rows.values() for row in rows
+                                            if "late" in row and not math.isnan(row["late"])))
+
+    def test_the_path_of_a_checkpoint_is_for_scripts(self):
+        path = cadre("best", self.experiment, "--metric", "score", "--checkpoint")
+        self.assertEqual(path.count("\n"), 1)
+        self.assertTrue((pathlib.Path(path.strip()) / "state").exists())
+
+    def test_sorted_filtered_chosen(self):
+        shown = document("show", self.experiment, "--sort", "score", "--desc", "--limit", 3)["trials"]
+        scores = sorted((rows[-1]["score"] for rows in self.rows.values()), reverse=True)
+        self.assertEqual([trial["metrics"]["score"] for trial in shown], scores[:3])
+        shown = document("show", "--filter", f"score >= {scores[2]!r}", "--filter", "status == TERMINATED",
+                         self.experiment)["trials"]
+        self.assertCountEqual([trial["metrics"]["score"] for trial in shown], scores[:3])
+        text = cadre("show", self.experiment, "--columns", "score,config/lr,exploits")
+        self.assertRegex(text, r"Trial +score +config/lr +exploits")
+
+    def test_the_policy_is_shown_and_copied(self):
+        policy = max(self.experiment.glob("pbt_policy_*.txt"), key=lambda path: path.stat().st_size)
+        trial = policy.stem[-5:]
+        lines = [json.loads(line) for line in policy.read_text().splitlines()]
+        told = document("replay", self.experiment, trial)["schedule"]
+        self.assertEqual(told[0]["config"], lines[0][4])
+        self.assertEqual([(step["iteration"], step["config"]) for step in told[1:]], [(l[3], l[5]) for l in lines])
+        target = self.storage / "policy.txt"
+        cadre("replay", self.experiment, trial, "-o", target)
+        self.assertEqual(target.read_bytes(), policy.read_bytes())
+
+    def test_a_picture_is_svg(self):
+        target = self.storage / "curves.svg"
+        cadre("plot", self.experiment, "--metrics", "score,eval/loss", "--x", "time_total_s", "-o", target)
+        text = " ".join(xml.etree.ElementTree.parse(target).getroot().itertext())
+        for word in "experiment", "eval/loss", "time_total_s", "00003":
+            self.assertIn(word, text)
+        self.assertIn("no result of experiment has a number \"nothing\"",
+                      cadre("plot", self.experiment, "--metrics", "nothing", code=1))
+
+    # ---- Tables for other programs
+
+    def test_pandas_reads_the_tables(self):
+        for all_rows in [], ["--all"]:
+            text = cadre("export", self.experiment, *all_rows)
+            table = pandas.read_csv(io.StringIO(text), dtype={"trial_id": str}, float_precision="round_trip")
+            lines = cadre("export", self.experiment, "--format", "jsonl", *all_rows)
+            frame = pandas.read_json(io.StringIO(lines), lines=True, dtype={"trial_id": str}, precise_float=True)
+            expected = [(trial, row) for trial, rows in sorted(self.rows.items()) for row in (rows if all_rows else rows[-1:])]
+            self.assertEqual(len(table), len(expected))
+            self.assertEqual(len(frame), len(expected))
+            for i, (trial, row) in enumerate(expected):
+                self.assertEqual(table["trial_id"][i], trial)
+                self.assertEqual(frame["trial_id"][i], trial)
+                self.assertEqual(table["score"][i], row["score"])
+                self.assertEqual(table["eval/words"][i], 'a "b", c')
+                self.assertEqual(table["big"][i], 1 << 62)
+                self.assertEqual(table["config/lr"][i], row["config"]["lr"])
+                self.assertEqual(frame["config"][i], row["config"])
+                parsed = json.loads(lines.splitlines()[i])
+                self.assertEqual({key: parsed[key] for key in ("score", "eval", "weights")},
+                                 {key: row[key] for key in ("score", "eval", "weights")})
+
+    def test_the_best_rows(self):
+        rows = list(csv.DictReader(io.StringIO(cadre("export", self.experiment, "--best", "--metric", "eval/loss", "--mode", "max"))))
+        for row in rows:
+            self.assertEqual(float(row["eval/loss"]), max(one["eval"]["loss"] for one in self.rows[row["trial_id"]]))
+
+    # ---- Experiments in every state
+
+    def test_nothing_is_changed(self):
+        before = files_of(self.experiment)
+        for command in ["show"], ["best", "--metric", "score"], ["export", "--all"]:
+            cadre(command[0], self.experiment, *command[1:])
+        cadre("ls", self.storage)
+        self.assertEqual(files_of(self.experiment), before)
+        self.assertEqual({path.name for path in self.experiment.glob("experiment.db*")}, {"experiment.db"})
+
+    def test_a_moved_experiment_has_its_new_place(self):
+        moved = self.copy("moved elsewhere")
+        shown = document("show", moved)
+        self.assertEqual(shown["experiment"]["name"], "moved elsewhere")
+        for trial in shown["trials"]:
+            self.assertTrue(pathlib.Path(trial["checkpoint"]).is_dir())
+            self.assertTrue(trial["checkpoint"].startswith(str(moved)))
+
+    def test_running_then_killed(self):
+        storage = self.storage / "live"
+        storage.mkdir()
+        self.addCleanup(shutil.rmtree, storage)
+        os.mkfifo(storage / "gate1")
+        process = run_console_tool(storage, "gates=1", "trials=2", "iterations=6")
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        gate = os.open(storage / "gate1", os.O_WRONLY)  # until a trial waits at it, before its third iteration
+        experiment = storage / "experiment"
+        shown = document("show", experiment)
+        self.assertEqual(shown["experiment"]["state"], "running")
+        self.assertIn(f"process {process.pid} on ", shown["experiment"]["controller"])
+        self.assertIn(2, [trial["results"] for trial in shown["trials"]])
+        self.assertIn("RUNNING", [trial["status"] for trial in shown["trials"]])
+        self.assertIn("running", cadre("ls", storage))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        os.close(gate)
+        before = files_of(experiment)
+        self.assertGreater(len(before[pathlib.Path("experiment.db-wal")]), 0)
+        shown = document("show", experiment)
+        self.assertEqual(shown["experiment"]["state"], "interrupted")
+        self.assertEqual({trial["status"] for trial in shown["trials"]}, {"PENDING"})
+        cadre("export", experiment, "--all")
+        self.assertEqual(files_of(experiment), before)
+
+    def test_names_cannot_reach_the_terminal(self):
+        storage = self.storage / "hostile\x1b]0;t\x07"
+        self.assertEqual(run_console_tool(storage, "hostile=1", "fail=1", "fifo=1").wait(60), 0)
+        self.addCleanup(shutil.rmtree, storage)
+        experiment = storage / "experiment"
+        outputs = [cadre("show", experiment), cadre("ls", self.storage), cadre("best", experiment),
+                   cadre("show", experiment, 9, code=1), cadre("show", storage / "none", code=1)]
+        outputs += [cadre("show", experiment, trial) for trial in range(4)]
+        for text in outputs:
+            self.assertFalse(CONTROL & set(text), text)
+        self.assertIn("it broke: evil\\x1b[2J", outputs[0])
+        self.assertEqual(document("show", experiment, 1)["status"], "ERROR")
+        self.assertIn("it broke: evil\x1b[2J", document("show", experiment, 1)["error"])
+
+    def test_what_is_damaged_or_newer_is_refused(self):
+        damaged = self.copy("damaged")
+        store = damaged / "experiment.db"
+        content = bytearray(store.read_bytes())
+        at = content.index(b'"score": 0.')
+        content[at + 12] ^= 1
+        store.write_bytes(content)
+        self.assertRegex(cadre("show", damaged, code=1), r"experiment\.db is damaged near byte \d+")
+        newer = self.copy("newer")
+        with sqlite3.connect(newer / "experiment.db") as database:
+            database.execute("DELETE FROM meta WHERE key = 'format'")
+        self.assertIn("experiment.db", cadre("best", newer, code=1))
+        listed = {one["name"]: one for one in document("ls", self.storage)["experiments"]}
+        self.assertIn("damaged near byte", listed["damaged"]["error"])
+        self.assertIsNone(listed["experiment"]["error"])
+        self.assertIn("unreadable", cadre("ls", self.storage))
+
+    def test_a_thousand_trials(self):
+        storage = self.storage / "many"
+        self.assertEqual(run_console_tool(storage, "trials=1000", "iterations=1", "fifo=1").wait(120), 0)
+        self.addCleanup(shutil.rmtree, storage)
+        self.assertEqual(len(document("show", storage / "experiment")["trials"]), 1000)
+        self.assertEqual(len(cadre("export", storage / "experiment", "--all").splitlines()), 1001)
+        for command in ["show"], ["export"], ["plot", "-o", "-"]:
+            # Whoever reads may go early.
+            process = subprocess.Popen([BIN / "cadre", command[0], storage / "experiment", *command[1:]],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            process.stdout.read(100)
+            process.stdout.close()
+            self.assertEqual(process.stderr.read(), b"")
+            process.stderr.close()
+            self.assertIn(process.wait(60), (0, -signal.SIGPIPE))
+
+    # ---- The command line
+
+    def test_lines_fit(self):
+        for command in ["show", self.experiment], ["ls", self.storage], ["best", self.experiment, "--metric", "score"], ["--help"], \
+                ["ls", "--help"], ["show", "--help"], ["best", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"]:
+            for line in cadre(*command).splitlines():
+                if "/" not in line:  # a path stays whole
+                    self.assertLessEqual(len(line), 80, line)
+
+    def test_wrong_usage(self):
+        for arguments in [], ["nothing"], ["show"], ["best", self.experiment, "--mode", "best"], ["ls", "--sort", "x"]:
+            self.assertTrue(cadre(*arguments, code=2))
+
+    def test_what_is_not_found_is_said(self):
+        self.assertIn("there is no experiment \"nothing\"", cadre("show", "nothing", code=1, HOME="/nowhere"))
+        self.assertIn("no file experiment.db", cadre("show", self.storage, code=1))
+        self.assertIn("it has 00000 to 00005", cadre("show", self.experiment, "00017", code=1))
+        self.assertIn("is no filter", cadre("show", self.experiment, "--filter", "score", code=1))
+        self.assertIn("a column \"scor\"", cadre("show", self.experiment, "--sort", "scor", code=1))
+        self.assertIn("no trial of", cadre("best", self.experiment, "--metric", "nothing", code=1))
+
+    def test_a_name_means_the_default_storage(self):
+        home = self.storage / "home"
+        shutil.copytree(self.experiment, home / "cadre_results" / "mine")
+        self.addCleanup(shutil.rmtree, home)
+        self.assertIn("mine", cadre("show", "mine", HOME=str(home)))
+        self.assertIn("mine", cadre("ls", HOME=str(home)))
+
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BIN / "cadre", "show", self.experiment], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"standard output", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
