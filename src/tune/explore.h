@@ -23,6 +23,9 @@ struct Explored {
   std::vector<Perturbation> perturbations;
 };
 
+// Which top-level keys of a config are new or have another value, all by the same `operation`; for the record.
+std::vector<Perturbation> changes(const Config& before, const Config& after, const std::string& operation);
+
 // The donor's config with each mutated key changed, in the order of the mutations (see PopulationBasedTraining).
 // For each key the stream gives: one uniform number that is below resample_probability for a new draw; then, for a
 // draw, what sample() takes; otherwise one for the direction (0: left) or the factor (0: the first). A value that has

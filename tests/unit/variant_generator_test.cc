@@ -185,5 +185,28 @@ TEST(VariantGenerator, TheNumbersOfAFunctionAreThoseOfItsPlace) {
   EXPECT_EQ(variant.config.at("items").items().at(0).get<double>(), number_at("items/0"));
 }
 
+TEST(VariantGenerator, AReplayTakesItsScheduleAndDrawsTheRest) {
+  const Space space{{"lr", uniform(0, 1)},
+                    {"other", uniform(0, 1)},
+                    {"data", "here"},
+                    {"model", {{"width", randint(1, 9)}, {"act", "relu"}, {"gone", randint(1, 9)}}},
+                    {"opt", choice({{{"type", "sgd"}, {"momentum", uniform(0, 1)}}, {{"type", "adam"}}})}};
+  const Config first{{"lr", 0.25},
+                     {"data", "there"},
+                     {"model", {{"width", 100}, {"act", "tanh"}}},
+                     {"opt", {{"type", "adam"}}},
+                     {"extra", 1}};
+  const Variant drawn = VariantGenerator(space, {})(0);
+  const Variant variant =
+      VariantGenerator(space, {.scheduler = PopulationBasedTrainingReplay{.schedule = PolicySchedule{first, {}}}})(0);
+  Config rest = variant.config;
+  EXPECT_EQ(rest.at("other"), drawn.config.at("other"));
+  rest.erase("other");
+  EXPECT_EQ(rest, first);
+  std::vector<std::string> sampled;
+  for (const auto& [path, value] : variant.sampled) sampled.push_back(path);
+  EXPECT_THAT(sampled, ElementsAre("lr", "other", "model/width", "opt/type"));
+}
+
 }  // namespace
 }  // namespace cadre::tune

@@ -223,6 +223,35 @@ class Settler {
   std::vector<Call> calls_;
 };
 
+// ---- Replays
+
+// What a replay begins with: where `config` has an entry of the space, its value is the only one. Keys that the space
+// does not have are constants.
+Space settled_by(const Space& space, const Config& config, bool complete) {
+  Space settled;
+  for (const auto& [key, entry] : space) {
+    const Value* value = config.find(key);
+    if (value == nullptr) {
+      if (!complete) settled.emplace_back(key, entry);
+    } else if (std::holds_alternative<Value>(entry.data())) {
+      settled.emplace_back(key, *value);
+    } else if (const auto* nested = std::get_if<Nested>(&entry.data()); nested != nullptr && value->is_dict()) {
+      settled.emplace_back(key, settled_by(**nested, Config(value->dict()), true));
+    } else {
+      settled.emplace_back(key, choice(cadre::List{*value}));
+    }
+  }
+  for (const auto& [key, value] : config) {
+    if (std::ranges::find(space, key, &Space::value_type::first) == space.end()) settled.emplace_back(key, value);
+  }
+  return settled;
+}
+
+Space beginning(Space space, const Scheduler& scheduler) {
+  const auto* replay = std::get_if<PopulationBasedTrainingReplay>(&scheduler);
+  return replay && replay->schedule ? settled_by(space, replay->schedule->initial_config, false) : std::move(space);
+}
+
 // ---- Tags
 
 std::string plain_text(const Value& value);
@@ -270,7 +299,7 @@ std::int64_t count_combinations(const Space& space, const Config& point, std::in
 }
 
 VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune)
-    : space_(std::move(space)),
+    : space_(beginning(std::move(space), tune.scheduler)),
       seed_(tune.seed),
       constant_grid_search_(tune.constant_grid_search),
       points_(tune.points_to_evaluate),
