@@ -8,7 +8,8 @@
 namespace cadre {
 
 struct InitOptions {
-  // What this machine offers to trials. Default: the CPUs this process may run on, no GPU.
+  // What this machine offers to trials. Default: the CPUs that this process may run on, and the
+  // GPUs of CUDA_VISIBLE_DEVICES or, where that is not set, those that the NVIDIA driver shows.
   std::optional<double> num_cpus = {};
   std::optional<double> num_gpus = {};
   std::map<std::string, double> resources = {};  // custom resources and their amounts, such as {"license", 2}

@@ -120,12 +120,9 @@ template <class Tag>
 class Record {
  public:
   Record() = default;
-  Record(std::initializer_list<std::pair<std::string, Value>> entries) {
-    for (const auto& [key, value] : entries) set(key, value);
-  }
-  explicit Record(const Dict& entries) {
-    for (const auto& [key, value] : entries) set(key, value);
-  }
+  // Of several entries with one key the last value counts, at the place of the first.
+  Record(std::initializer_list<std::pair<std::string, Value>> entries) : Record(Dict(entries)) {}
+  explicit Record(Dict entries);
 
   // The value at a key, or at a path through nested dictionaries ("optimizer/lr"); nullptr where there is none. The
   // pointer is good until the record changes.

@@ -1,5 +1,6 @@
 #include "cadre/value.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -39,6 +40,21 @@ const Value* find_path(const Dict& entries, std::string_view path) {
     if (const Value* value = find_path(nested->dict(), path.substr(slash + 1))) return value;
   }
   return nullptr;
+}
+
+bool keys_are_unique(const Dict& entries) {
+  constexpr std::size_t few = 32;  // for which it is quicker to compare each with each
+  if (entries.size() <= few) {
+    for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+      if (std::any_of(entries.begin(), entry, [&](const auto& other) { return other.first == entry->first; }))
+        return false;
+    }
+    return true;
+  }
+  std::vector<std::string_view> keys;
+  for (const auto& [key, value] : entries) keys.emplace_back(key);
+  std::ranges::sort(keys);
+  return std::ranges::adjacent_find(keys) == keys.end();
 }
 
 }  // namespace
@@ -95,6 +111,15 @@ const Reference& Value::as_reference() const {
   const auto* reference = std::get_if<Reference>(&data_);
   if (reference == nullptr) wrong_type(*this, "a reference to a checkpoint, dataset or object");
   return *reference;
+}
+
+template <class Tag>
+Record<Tag>::Record(Dict entries) {
+  if (keys_are_unique(entries)) {
+    entries_ = std::move(entries);
+  } else {
+    for (auto& [key, value] : entries) set(key, std::move(value));
+  }
 }
 
 template <class Tag>

@@ -9,6 +9,7 @@
 #include "engine/local/fork_server.h"
 #include "engine/local/local_engine.h"
 #include "run/entries.h"
+#include "run/gpus.h"
 #include "run/root_engine.h"
 #include "run/worker.h"
 
@@ -57,7 +58,7 @@ void check(const InitOptions& options) {
 Resources resources_of(const InitOptions& options) {
   Resources resources = engine::local::machine_resources();
   resources.cpus = options.num_cpus.value_or(resources.cpus);
-  resources.gpus = options.num_gpus.value_or(resources.gpus);
+  resources.gpus = options.num_gpus.value_or(run::count_gpus());
   resources.custom = options.resources;
   return resources;
 }

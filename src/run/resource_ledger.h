@@ -3,19 +3,27 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cadre/resources.h"
 
 namespace cadre::run {
 
+// GPUs by their number, from 0. A share of a GPU is one of them, more than one GPU are whole ones.
+using Gpus = std::vector<int>;
+
 class ResourceLedger {
  public:
   explicit ResourceLedger(const Resources& total);
 
-  // Takes the amounts if all of them are free.
-  bool acquire(const Resources& wanted);
-  void release(const Resources& held);
+  // Takes the amounts if all of them are free, and says on which GPUs: a share goes where it leaves the least free.
+  // With `only`, those GPUs and no others.
+  std::optional<Gpus> acquire(const Resources& wanted, const std::optional<Gpus>& only = {});
+  // Whether acquire() would succeed.
+  bool is_free(const Resources& wanted, const std::optional<Gpus>& only = {}) const;
+  void release(const Resources& held, const Gpus& gpus);
 
   // Whether the amounts exist at all; if not, the first one that does not, as "2 gpus (there are 0)".
   std::string shortage(const Resources& wanted) const;
@@ -27,8 +35,13 @@ class ResourceLedger {
   using Amounts = std::map<std::string, std::int64_t>;
   static Amounts amounts_of(const Resources& resources);
 
-  Amounts total_;
+  // Where so many units of GPUs fit; empty: nowhere.
+  std::optional<Gpus> place(std::int64_t units, const std::optional<Gpus>& only) const;
+
+  Amounts total_;  // GPUs have their own place
   Amounts used_;
+  std::vector<std::int64_t> free_gpus_;  // of each, in units
+  std::int64_t total_gpus_;
 };
 
 }  // namespace cadre::run

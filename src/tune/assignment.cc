@@ -18,7 +18,8 @@ Value to_value(const TrialAssignment& assignment) {
               {"seed", assignment.seed},
               {"cpus", assignment.resources.cpus},
               {"gpus", assignment.resources.gpus},
-              {"custom", std::move(custom)}};
+              {"custom", std::move(custom)},
+              {"visible_devices", assignment.visible_devices ? Value(*assignment.visible_devices) : Value()}};
 }
 
 TrialAssignment to_assignment(const Value& payload) {
@@ -37,6 +38,8 @@ TrialAssignment to_assignment(const Value& payload) {
                              .resources = {.cpus = fields.get<double>("cpus"), .gpus = fields.get<double>("gpus")}};
   for (const auto& [name, amount] : fields.get<Dict>("custom"))
     assignment.resources.custom[name] = amount.get<double>();
+  if (const Value& devices = fields.at("visible_devices"); !devices.is_null())
+    assignment.visible_devices = devices.get<std::string>();
   return assignment;
 }
 

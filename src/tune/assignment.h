@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cadre/resources.h"
@@ -25,6 +26,7 @@ struct TrialAssignment {
   std::int64_t step = 0;            // to continue from
   std::int64_t seed = 0;            // for the function's own random numbers; all 64 bits count
   Resources resources = {};
+  std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is
 };
 
 Value to_value(const TrialAssignment& assignment);

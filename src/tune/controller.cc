@@ -15,6 +15,8 @@
 #include "base/overload.h"
 #include "base/random.h"
 #include "cadre/error.h"
+#include "run/gpus.h"
+#include "run/memory_usage.h"
 #include "store/manifest.h"
 #include "tune/assignment.h"
 #include "tune/journal.h"
@@ -26,6 +28,7 @@ namespace {
 // And one for each trial: a snapshot grows with their number. Reading so many events again takes some hundredths of a
 // second.
 constexpr std::size_t kEventsPerSnapshot = 4096;
+constexpr auto kMemoryPeriod = std::chrono::seconds(1);
 
 // A worker's number with the engine.
 engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
@@ -73,10 +76,11 @@ bool must_be_synced(const Action& action) {
 
 }  // namespace
 
-Controller::Controller(Setting setting, Experiment& experiment, store::ExperimentStore& store, engine::Engine& engine,
-                       Console& console)
+Controller::Controller(Setting setting, Experiment& experiment, RunningTime& running_time,
+                       store::ExperimentStore& store, engine::Engine& engine, Console& console)
     : setting_(std::move(setting)),
       experiment_(experiment),
+      running_time_(running_time),
       store_(store),
       engine_(engine),
       console_(console),
@@ -101,6 +105,7 @@ void Controller::run() {
 }
 
 void Controller::take_turns() {
+  running_time_.begin_session(engine_.wall_seconds());
   take_turn({ControllerStarted{
       .resources = engine_.resources(), .errored = setting_.errored, .lost_checkpoints = lost_checkpoints_}});
   while (!experiment_.finished()) {
@@ -137,14 +142,26 @@ std::vector<Event> Controller::next_events() {
   for (const Timer& timer : timers_.take_due(engine_.now())) {
     if (experiment_.awaits(timer)) events.emplace_back(TimerFired{timer});
   }
+  if (watches_memory()) watch_memory(events);
   if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
     console_.say(
-        fmt::format("\nInterrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
+        fmt::format("Interrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
                     "what they have reported is saved either way.",
                     ::sigabbrev_np(interrupts_.signal())));
     events.emplace_back(ExperimentInterrupted{});
   }
   return events;
+}
+
+// Only parked workers can give memory back.
+bool Controller::watches_memory() const {
+  return experiment_.parked_workers() > 0 && setting_.options.tune_config.parking.min_free_memory > 0;
+}
+
+void Controller::watch_memory(std::vector<Event>& events) {
+  if (engine_.now() < next_look_at_memory_) return;
+  next_look_at_memory_ = engine_.now() + kMemoryPeriod;
+  if (run::free_memory() < setting_.options.tune_config.parking.min_free_memory) events.emplace_back(MemoryRunsShort{});
 }
 
 void Controller::take_sealed(std::vector<Event>& events) {
@@ -177,8 +194,10 @@ void Controller::take_turn(std::vector<Event> events) {
     const bool repeated = result != nullptr && experiment_.is_repeated(*result);
     Step& step = turn.emplace_back(Step{std::move(event), engine_.wall_seconds(), repeated});
     experiment_.handle(step.event, step.actions);
+    running_time_.see(step.time);
   }
   if (turn.empty()) return;
+  console_.changed();
   patiently([&] { write(turn); });
   sealed_.clear();
   const auto actions = turn | std::views::transform(&Step::actions) | std::views::join;
@@ -204,7 +223,8 @@ void Controller::patiently(Act act) {
     } catch (const OutOfSpace& error) {
       if (interrupts_.signal() != 0) throw;
       if (!told)
-        console_.say(fmt::format("The disk is full: {}. Trials wait in report() until there is space.", error.what()));
+        console_.say_now(
+            fmt::format("The disk is full: {}. Trials wait in report() until there is space.", error.what()));
       run::Interrupts::sleep(std::chrono::seconds(1));
     }
   }
@@ -214,6 +234,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   std::optional<engine::Engine::Clock::time_point> until = console_.next_tick();
   if (const auto due = store_.sync_due(); due && (!until || *due < *until)) until = due;
   if (const auto due = timers_.next(); due && (!until || *due < *until)) until = due;
+  if (watches_memory() && (!until || next_look_at_memory_ < *until)) until = next_look_at_memory_;
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
 }
@@ -271,31 +292,28 @@ void Controller::save_trial(const Trial& trial) {
 // ---- Into the world
 
 void Controller::perform(const Action& action) {
-  std::visit(
-      base::Overload{
-          [&](const AnswerReport& answer) {
-            const fs::path checkpoint = answer.checkpoint.empty() ? fs::path() : setting_.directory / answer.checkpoint;
-            engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
-          },
-          [&](const Launch& what) { launch(what); },
-          [&](const CommitCheckpoint& checkpoint) {
-            file_worker_.seal(checkpoint.id, setting_.directory / checkpoint.directory);
-          },
-          [&](const DeleteCheckpoint& checkpoint) {
-            to_delete_.emplace_back(checkpoint.id, setting_.directory / checkpoint.directory);
-          },
-          [&](const DiscardDirectory& discard) { file_worker_.remove(setting_.directory / discard.directory); },
-          [&](const Say& say) { console_.say(say.text); },
-          [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
-          [&](const StartTimer& start) {
-            const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
-            timers_.start(start.timer, engine_.now() + time);
-          },
-          [&](const LogError& error) {
-            console_.say(fmt::format("Trial {} failed: {}", experiment_.trials().at(error.trial).id, error.message));
-          },
-          [](const auto&) {}},
-      action);
+  console_.show(action);
+  std::visit(base::Overload{
+                 [&](const AnswerReport& answer) {
+                   const fs::path checkpoint =
+                       answer.checkpoint.empty() ? fs::path() : setting_.directory / answer.checkpoint;
+                   engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
+                 },
+                 [&](const Launch& what) { launch(what); },
+                 [&](const CommitCheckpoint& checkpoint) {
+                   file_worker_.seal(checkpoint.id, setting_.directory / checkpoint.directory);
+                 },
+                 [&](const DeleteCheckpoint& checkpoint) {
+                   to_delete_.emplace_back(checkpoint.id, setting_.directory / checkpoint.directory);
+                 },
+                 [&](const DiscardDirectory& discard) { file_worker_.remove(setting_.directory / discard.directory); },
+                 [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
+                 [&](const StartTimer& start) {
+                   const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
+                   timers_.start(start.timer, engine_.now() + time);
+                 },
+                 [](const auto&) {}},
+             action);
 }
 
 void Controller::launch(const Launch& launch) {
@@ -315,7 +333,9 @@ void Controller::launch(const Launch& launch) {
       .checkpoint_metrics = launch.checkpoint_metrics,
       .step = launch.step,
       .seed = static_cast<std::int64_t>(seeds.bits()),
-      .resources = setting_.trainable.resources};
+      .resources = setting_.trainable.resources,
+      .visible_devices =
+          engine_.resources().gpus > 0 ? std::optional(run::visible_devices(launch.gpus)) : std::nullopt};
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {setting_.trainable.name, to_value(assignment)},
                  .directory = directory,
@@ -345,8 +365,11 @@ bool Controller::load_snapshot() {
     experiment.load(saved.at("experiment").dict());
     ResultFiles::Stamp stamp;
     base::LoadArchive::load(saved.at("files"), stamp);
+    RunningTime running_time;
+    base::LoadArchive::load(saved.at("running_time"), running_time);
     experiment_ = std::move(experiment);  // which the files look at
     if (files_.resume(stamp)) {
+      running_time_ = running_time;
       last_event_ = snapshot->sequence;
       return true;
     }
@@ -360,7 +383,9 @@ bool Controller::load_snapshot() {
 
 void Controller::take_snapshot() {
   if (events_since_snapshot_ == 0) return;
-  const Dict state{{"experiment", experiment_.save()}, {"files", base::SaveArchive::to_value(files_.stamp())}};
+  const Dict state{{"experiment", experiment_.save()},
+                   {"files", base::SaveArchive::to_value(files_.stamp())},
+                   {"running_time", base::SaveArchive::to_value(running_time_)}};
   store_.put_snapshot(last_event_, base::to_json(state));
   store_.commit();
   events_since_snapshot_ = 0;
@@ -368,7 +393,7 @@ void Controller::take_snapshot() {
 
 void Controller::replay() {
   if (!load_snapshot()) files_.begin_anew();
-  Replay replay(experiment_, files_, setting_.directory.string(), setting_.allow_divergence);
+  Replay replay(experiment_, files_, running_time_, setting_.directory.string(), setting_.allow_divergence);
   replay.run(store_, last_event_);
   last_event_ = replay.last_event();
   events_since_snapshot_ = static_cast<std::size_t>(replay.events());

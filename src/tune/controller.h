@@ -17,10 +17,11 @@
 #include "run/file_worker.h"
 #include "run/interrupts.h"
 #include "store/experiment_store.h"
-#include "tune/console.h"
+#include "tune/console/console.h"
 #include "tune/experiment.h"
 #include "tune/loggers/result_files.h"
 #include "tune/replay.h"
+#include "tune/running_time.h"
 #include "tune/timers.h"
 
 namespace cadre::tune {
@@ -36,8 +37,9 @@ class Controller {
     bool allow_divergence = false;
   };
 
-  Controller(Setting setting, Experiment& experiment, store::ExperimentStore& store, engine::Engine& engine,
-             Console& console);
+  // `running_time` is filled by it, for the console.
+  Controller(Setting setting, Experiment& experiment, RunningTime& running_time, store::ExperimentStore& store,
+             engine::Engine& engine, Console& console);
 
   // Brings the experiment to the state that the store describes, by its last snapshot and the events that were recorded
   // after it, and the result files with it; looks for checkpoints that are lost. Throws StorageError when a decision
@@ -61,6 +63,8 @@ class Controller {
   void take_turns();
   std::vector<Event> next_events();
   void take_sealed(std::vector<Event>& events);
+  void watch_memory(std::vector<Event>& events);
+  bool watches_memory() const;
   Event checked(Event event);
   void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
@@ -89,6 +93,7 @@ class Controller {
 
   Setting setting_;
   Experiment& experiment_;
+  RunningTime& running_time_;
   store::ExperimentStore& store_;
   engine::Engine& engine_;
   Console& console_;
@@ -96,6 +101,7 @@ class Controller {
 
   Timers timers_;
   bool told_of_interrupt_ = false;
+  engine::Engine::Clock::time_point next_look_at_memory_ = {};
   ResultFiles files_;
   std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
   std::size_t events_since_snapshot_ = 0;

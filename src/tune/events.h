@@ -57,6 +57,8 @@ struct WorkerEnded {
   std::int64_t attempt = 0;
   engine::Exit exit = {};
 };
+// The machine is about to run out of memory: a worker that only waits is to give its own back.
+struct MemoryRunsShort {};
 struct TimerFired {
   Timer timer = {};
 };
@@ -67,13 +69,14 @@ struct CheckpointsSynced {
   std::vector<run::CheckpointId> checkpoints = {};
 };
 using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
-                           ExperimentInterrupted, CheckpointsSynced>;
+                           ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
 // Something was decided; "go on" is not recorded.
 struct RecordDecision {
-  std::string kind = {};  // launch, resume, pause, exploit, retry, end, fail, set_aside, kill, restart
+  std::string kind =
+      {};  // launch, resume, make, pause, unpark, exploit, retry, end, fail, set_aside, kill, lose, take_up
   TrialIndex trial = 0;
   Dict data = {};
 };
@@ -136,6 +139,7 @@ struct Launch {
   std::string checkpoint = {};  // directory to continue from, inside the experiment's; empty: from the beginning
   Metrics checkpoint_metrics = {};
   std::int64_t step = 0;  // to continue from
+  run::Gpus gpus = {};
 };
 struct AnswerReport {
   TrialIndex trial = 0;

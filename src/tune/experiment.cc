@@ -254,6 +254,8 @@ void Experiment::on(const CheckpointsSynced& event) {
   }
 }
 
+void Experiment::on(const MemoryRunsShort&) { unpark_the_coldest(); }
+
 std::vector<run::CheckpointId> Experiment::needed_checkpoints() const {
   std::vector<run::CheckpointId> needed = scheduler_->offered_checkpoints();
   for (const Trial& trial : trials_) {
@@ -367,9 +369,36 @@ void Experiment::pause(Trial& trial) {
   if (interrupted_) return stop_for_now(trial);
   record("pause", trial);
   trial.status = TrialStatus::paused;
-  release_resources(trial);
   waiting_.insert(trial.index);
   actions_->push_back(SaveTrial{trial.index});
+  const Parking& parking = options_.tune_config.parking;
+  if (trainable_.resources.gpus > 0 && !parking.with_gpus) return tell_to_stop(trial);
+  park(trial);
+  if (parking.max_workers && parked_ > *parking.max_workers) unpark_the_coldest();
+}
+
+// Its process stays blocked in report(), and goes on with the answer.
+void Experiment::park(Trial& trial) {
+  release_resources(trial);
+  trial.parked_since = ++pauses_;
+  ++parked_;
+}
+
+// Ends the worker that has waited longest, of those whose trial loses nothing by it: the others would have to repeat
+// what they did since their latest checkpoint.
+void Experiment::unpark_the_coldest() {
+  const auto cost = [this](const Trial& trial) {
+    const std::int64_t saved = trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).step : 0;
+    return std::pair(trial.step - saved, trial.parked_since);
+  };
+  Trial* coldest = nullptr;
+  for (const TrialIndex index : waiting_) {
+    Trial& trial = trials_[index];
+    if (trial.parked_since > 0 && (coldest == nullptr || cost(trial) < cost(*coldest))) coldest = &trial;
+  }
+  if (coldest == nullptr) return;
+  record("unpark", *coldest);
+  tell_to_stop(*coldest);
 }
 
 void Experiment::fail(Trial& trial, Failure failure) {
@@ -418,6 +447,7 @@ void Experiment::stop_for_now(Trial& trial) {
 // A worker that is busy is told with its next report, which comes too late to count.
 void Experiment::tell_to_stop(Trial& trial) {
   if (trial.worker != WorkerState::busy && trial.worker != WorkerState::waiting) return;
+  leave_parking(trial);
   if (trial.worker == WorkerState::waiting)
     actions_->push_back(
         AnswerReport{trial.index, trial.attempt, channel::Verdict::stop, std::exchange(trial.reported_checkpoint, {})});
@@ -452,6 +482,7 @@ void Experiment::limit_running(const Trial& trial) {
 
 void Experiment::worker_is_done(Trial& trial) {
   trial.worker = WorkerState::none;
+  leave_parking(trial);
   trial.killed_for.reset();
   trial.reported_checkpoint.clear();
   if (trial.started_from) checkpoints_.release(*std::exchange(trial.started_from, std::nullopt));
@@ -460,8 +491,12 @@ void Experiment::worker_is_done(Trial& trial) {
 
 void Experiment::release_resources(Trial& trial) {
   if (!std::exchange(trial.holds_resources, false)) return;
-  resources_.release(trainable_.resources);
+  resources_.release(trainable_.resources, trial.gpus);
   --running_;
+}
+
+void Experiment::leave_parking(Trial& trial) {
+  if (std::exchange(trial.parked_since, 0) > 0) --parked_;
 }
 
 void Experiment::continue_from(Trial& trial, run::CheckpointId checkpoint) {
@@ -476,20 +511,23 @@ void Experiment::schedule() {
   if (interrupted_) return;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
   while ((limit == 0 || running_ < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
-    if (!resources_.acquire(trainable_.resources)) return;
-    if (should_make_trial()) make_trial();
+    const bool free = resources_.is_free(trainable_.resources);
+    if (!free && (trainable_.resources.gpus <= 0 || parked_ == 0)) return;
+    if (free && should_make_trial()) make_trial();
     const std::optional<TrialIndex> next = scheduler_->choose(candidates(), *this);
     if (!next) {
-      resources_.release(trainable_.resources);
-      if (should_make_trial() && !scheduler_->needs_whole_population()) continue;  // the one made has failed at once
+      if (free && should_make_trial() && !scheduler_->needs_whole_population())
+        continue;  // the one made has failed at once
       return;
     }
     Trial& trial = trials_[*next];
+    trial.gpus = *resources_.acquire(trainable_.resources, own_gpus(trial));
     trial.holds_resources = true;
     ++running_;
     waiting_.erase(trial.index);
     trial.status = TrialStatus::running;
     if (trial.worker == WorkerState::waiting) {
+      leave_parking(trial);
       record("resume", trial);
       resume(trial);
     } else {
@@ -531,11 +569,20 @@ std::string Experiment::add_trial() {
   return variant.fault;
 }
 
+// A parked worker has its data on the GPUs that it used.
+std::optional<run::Gpus> Experiment::own_gpus(const Trial& trial) {
+  return trial.parked_since > 0 ? std::optional(trial.gpus) : std::nullopt;
+}
+
+// Those that could run now.
 std::vector<TrialIndex> Experiment::candidates() const {
+  const bool anywhere = resources_.is_free(trainable_.resources);
   std::vector<TrialIndex> ready;
   for (const TrialIndex index : waiting_) {
-    const WorkerState worker = trials_[index].worker;
-    if (worker == WorkerState::none || worker == WorkerState::waiting) ready.push_back(index);
+    const Trial& trial = trials_[index];
+    const bool may_go = trial.worker == WorkerState::none || trial.worker == WorkerState::waiting;
+    const bool bound = trial.parked_since > 0 && !trial.gpus.empty();
+    if (may_go && (bound ? resources_.is_free(trainable_.resources, trial.gpus) : anywhere)) ready.push_back(index);
   }
   return ready;
 }
@@ -545,7 +592,7 @@ void Experiment::launch(Trial& trial) {
   ++workers_;
   trial.worker = WorkerState::busy;
   trial.restoring = trial.latest_checkpoint.has_value();
-  Launch launch{.trial = trial.index, .attempt = trial.attempt, .config = trial.config};
+  Launch launch{.trial = trial.index, .attempt = trial.attempt, .config = trial.config, .gpus = trial.gpus};
   if (trial.latest_checkpoint) {
     const run::CheckpointRecord& from = checkpoints_.get(*trial.latest_checkpoint);
     launch.checkpoint = from.directory;

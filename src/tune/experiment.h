@@ -47,6 +47,8 @@ class Experiment final : private Population {
 
   const std::vector<Trial>& trials() const { return trials_; }
   const run::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
+  // Workers that only wait for their trial's turn.
+  std::int64_t parked_workers() const { return parked_; }
   std::string resource_usage() const { return resources_.usage(); }
   std::string scheduler_state() const { return scheduler_->debug_string(); }
   std::int64_t trials_to_come() const;
@@ -66,6 +68,7 @@ class Experiment final : private Population {
   void on(const TimerFired& event);
   void on(const ExperimentInterrupted& event);
   void on(const CheckpointsSynced& event);
+  void on(const MemoryRunsShort& event);
   void on_last_word(Trial& trial, std::optional<Failure> failure);
   void lose(run::CheckpointId checkpoint);
   void take_up(Trial& trial, bool anew);
@@ -80,6 +83,9 @@ class Experiment final : private Population {
   void carry_out(Trial& trial, const Decision& decision);
   void exploit(const Exploit& exploit);
   void pause(Trial& trial);
+  void park(Trial& trial);
+  void leave_parking(Trial& trial);
+  void unpark_the_coldest();
   void fail(Trial& trial, Failure failure);
   void end(Trial& trial, TrialStatus status);
   void end_everybody();
@@ -99,6 +105,7 @@ class Experiment final : private Population {
   bool should_make_trial() const;
   void make_trial();
   std::string add_trial();
+  static std::optional<run::Gpus> own_gpus(const Trial& trial);
   std::vector<TrialIndex> candidates() const;
   void launch(Trial& trial);
   void resume(Trial& trial);
@@ -118,6 +125,8 @@ class Experiment final : private Population {
   std::set<TrialIndex> waiting_;  // pending or paused
   std::int64_t running_ = 0;      // trials that hold resources
   std::int64_t workers_ = 0;      // processes that have not ended
+  std::int64_t parked_ = 0;       // those of them that wait for their turn
+  std::int64_t pauses_ = 0;       // so far
   bool interrupted_ = false;      // by somebody, until another controller begins
   bool failed_fast_ = false;      // one trial's failure has ended all others
   bool warned_ = false;           // about metrics that the options name and the first result does not have

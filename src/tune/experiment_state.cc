@@ -31,6 +31,8 @@ void fields(auto& archive, Is<Trial> auto& trial) {
   archive("worker", trial.worker);
   archive("attempt", trial.attempt);
   archive("holds_resources", trial.holds_resources);
+  archive("gpus", trial.gpus);
+  archive("parked_since", trial.parked_since);
   archive("started_from", trial.started_from);
   archive("reported_checkpoint", trial.reported_checkpoint);
   archive("restoring", trial.restoring);
@@ -49,6 +51,7 @@ void Experiment::fields(auto& archive, auto& experiment) {
   archive("interrupted", experiment.interrupted_);
   archive("failed_fast", experiment.failed_fast_);
   archive("warned", experiment.warned_);
+  archive("pauses", experiment.pauses_);
 }
 
 Dict Experiment::save() const {
@@ -72,7 +75,8 @@ void Experiment::load(const Dict& state) {
   base::LoadArchive::load(parts.at("rest"), *this);
   resources_ = run::ResourceLedger(total_);
   for (const Trial& trial : trials_) {
-    if (trial.holds_resources) resources_.acquire(trainable_.resources);
+    if (trial.holds_resources) resources_.acquire(trainable_.resources, trial.gpus);
+    parked_ += trial.parked_since > 0 ? 1 : 0;
   }
   scheduler_->load(parts.at("scheduler"));
 }

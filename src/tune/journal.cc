@@ -16,6 +16,7 @@ constexpr const char* kEnded = "worker_ended";
 constexpr const char* kTimer = "timer_fired";
 constexpr const char* kInterrupted = "interrupted";
 constexpr const char* kSynced = "checkpoints_synced";
+constexpr const char* kMemoryShort = "memory_runs_short";
 
 Dict to_dict(const Resources& resources) {
   Dict custom;
@@ -113,6 +114,7 @@ struct Record {
   std::int64_t operator()(const CheckpointsSynced& event) const {
     return add(kSynced, -1, 0, {{"checkpoints", to_list(event.checkpoints)}});
   }
+  std::int64_t operator()(const MemoryRunsShort&) const { return add(kMemoryShort, -1, 0, {}); }
 
  private:
   std::int64_t add(const char* kind, std::int64_t trial, std::int64_t attempt, const Dict& data) const {
@@ -145,6 +147,7 @@ Event to_event(const store::EventRow& row) {
     return TimerFired{{value_of(data.get<std::string>("kind"), kTimerKinds, source), trial, row.attempt}};
   if (row.kind == kInterrupted) return ExperimentInterrupted{};
   if (row.kind == kSynced) return CheckpointsSynced{to_ids(data.get<List>("checkpoints"))};
+  if (row.kind == kMemoryShort) return MemoryRunsShort{};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }
 

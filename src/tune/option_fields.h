@@ -187,9 +187,16 @@ void fields(auto& archive, Is<Trainable> auto& trainable) {
   archive("resources", resources);
 }
 
+void fields(auto& archive, Is<Parking> auto& parking) {
+  auto& [max_workers, min_free_memory, with_gpus] = parking;
+  archive("max_workers", max_workers);
+  archive("min_free_memory", min_free_memory);
+  archive("with_gpus", with_gpus);
+}
+
 void fields(auto& archive, Is<TuneConfig> auto& tune) {
-  auto& [metric, mode, num_samples, scheduler, max_concurrent_trials, seed, points_to_evaluate, constant_grid_search] =
-      tune;
+  auto& [metric, mode, num_samples, scheduler, max_concurrent_trials, seed, points_to_evaluate, parking,
+         constant_grid_search] = tune;
   archive("metric", metric);
   archive("mode", mode);
   archive("num_samples", num_samples);
@@ -197,6 +204,7 @@ void fields(auto& archive, Is<TuneConfig> auto& tune) {
   archive("max_concurrent_trials", max_concurrent_trials);
   archive("seed", seed);
   archive("points_to_evaluate", points_to_evaluate);
+  archive("parking", parking);
   archive("constant_grid_search", constant_grid_search);
 }
 

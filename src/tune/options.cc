@@ -11,6 +11,7 @@
 #include "base/name.h"
 #include "base/overload.h"
 #include "run/entries.h"
+#include "tune/console/display_text.h"
 #include "tune/description.h"
 #include "tune/domain.h"
 #include "tune/functions.h"
@@ -27,7 +28,10 @@ const std::string kReplay = "scheduler (PopulationBasedTrainingReplay) ";
 // Collects what is wrong, each with the path of the option.
 class Faults {
  public:
-  void add(const std::string& option, const std::string& what) { text_ += "\n  " + option + ": " + what; }
+  // Names come from anywhere: what a terminal would act on is spelled out.
+  void add(const std::string& option, const std::string& what) {
+    text_ += "\n  " + console::printable(option + ": " + what, console::Encoding::utf8);
+  }
   void unless(bool good, const std::string& option, const std::string& what) {
     if (!good) add(option, what);
   }
@@ -333,6 +337,8 @@ void check_resources(const Resources& resources, Faults& faults) {
   };
   check("cpus", resources.cpus);
   check("gpus", resources.gpus);
+  faults.unless(resources.gpus <= 1 || resources.gpus == std::floor(resources.gpus), "resources gpus",
+                fmt::format("it is {:g}; a trial has a share of one GPU, or whole ones", resources.gpus));
   for (const auto& [name, amount] : resources.custom) check("\"" + name + "\"", amount);
   const bool any = resources.cpus > 0 || resources.gpus > 0 ||
                    std::ranges::any_of(resources.custom, [](const auto& entry) { return entry.second > 0; });
@@ -374,6 +380,8 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   check_limits(run.limits, faults);
   faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
                 fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
+  faults.unless(run.verbose >= 0 && run.verbose <= 2, "verbose",
+                fmt::format("it is {}; it must be 0, 1 or 2", run.verbose));
   const auto& keep = run.checkpoint_config.num_to_keep;
   faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
@@ -483,6 +491,11 @@ void check_options(const Trainable& trainable, const TunerOptions& options) {
   faults.unless(tune.num_samples <= kMostTrials, "num_samples", "at most 2^31 trials are possible");
   faults.unless(tune.max_concurrent_trials >= 0, "max_concurrent_trials",
                 fmt::format("it is {}; it must be 0 (no limit) or more", tune.max_concurrent_trials));
+  const Parking& parking = tune.parking;
+  faults.unless(parking.max_workers.value_or(0) >= 0, "parking max_workers",
+                fmt::format("it is {}; it must be 0 or more", parking.max_workers.value_or(0)));
+  faults.unless(parking.min_free_memory >= 0 && parking.min_free_memory <= 1, "parking min_free_memory",
+                fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
   std::visit([&](const auto& scheduler) { check_scheduler(scheduler, options, faults); }, tune.scheduler);
   check_run_config(options.run_config, faults);
   check_description(describe(trainable, options), faults);

@@ -29,17 +29,19 @@ bool concerns_nobody(const Event& event, std::size_t trials) {
 
 void Replay::run(const store::ExperimentStore& store, std::int64_t after_sequence) {
   last_event_ = after_sequence;
-  store.visit({.result = [this](const store::ResultRow& row) { take(row.sequence, to_event(row), row.time); },
-               .event = [this](const store::EventRow& row) { take(row.sequence, to_event(row), row.time); },
+  store.visit({.result = [this](const store::ResultRow& row) { take(row.sequence, row.time, to_event(row)); },
+               .event = [this](const store::EventRow& row) { take(row.sequence, row.time, to_event(row)); },
                .decision = [this](const store::DecisionRow& row) { compare(row); }},
               after_sequence);
   end_of_event();
   files_.flush();
 }
 
-void Replay::take(std::int64_t sequence, const Event& event, double time) {
+void Replay::take(std::int64_t sequence, double time, const Event& event) {
   end_of_event();
   last_event_ = sequence;
+  if (std::holds_alternative<ControllerStarted>(event)) running_time_.begin_session(time);
+  running_time_.see(time);
   ++events_;
   if (concerns_nobody(event, experiment_.trials().size())) return;
   actions_.clear();

@@ -10,6 +10,7 @@
 #include "store/experiment_store.h"
 #include "tune/experiment.h"
 #include "tune/loggers/result_files.h"
+#include "tune/running_time.h"
 
 namespace cadre::tune {
 
@@ -17,8 +18,13 @@ class Replay {
  public:
   // `where` names the experiment in errors. With `allow_divergence` a decision that comes out differently is no error:
   // what follows from it counts instead of what was recorded.
-  Replay(Experiment& experiment, ResultFiles& files, std::string where, bool allow_divergence)
-      : experiment_(experiment), files_(files), where_(std::move(where)), allow_divergence_(allow_divergence) {}
+  Replay(Experiment& experiment, ResultFiles& files, RunningTime& running_time, std::string where,
+         bool allow_divergence)
+      : experiment_(experiment),
+        files_(files),
+        running_time_(running_time),
+        where_(std::move(where)),
+        allow_divergence_(allow_divergence) {}
 
   // The store's rows after `sequence`, in order. Throws StorageError at the first decision that differs.
   void run(const store::ExperimentStore& store, std::int64_t after_sequence);
@@ -34,13 +40,14 @@ class Replay {
   const std::optional<Divergence>& divergence() const { return divergence_; }
 
  private:
-  void take(std::int64_t sequence, const Event& event, double time);
+  void take(std::int64_t sequence, double time, const Event& event);
   void compare(const store::DecisionRow& recorded);
   void end_of_event();
   void differs(const std::string& recorded, const std::string& now);
 
   Experiment& experiment_;
   ResultFiles& files_;
+  RunningTime& running_time_;
   std::string where_;
   bool allow_divergence_;
   Actions actions_;

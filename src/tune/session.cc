@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/file.h"
@@ -197,7 +198,9 @@ void Session::write_metadata(const fs::path& directory, const Metrics& metrics) 
 namespace {
 
 void run_trial(detail::TrainingFunction function, channel::WorkerEnd& controller, const Value& payload) {
-  Session session(controller, to_assignment(payload));
+  TrialAssignment assignment = to_assignment(payload);
+  if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
+  Session session(controller, std::move(assignment));
   function(session.assignment().config);
 }
 

@@ -8,6 +8,7 @@
 #include "cadre/tune/result.h"
 #include "cadre/value.h"
 #include "run/checkpoint_registry.h"
+#include "run/resource_ledger.h"
 
 namespace cadre::tune {
 
@@ -43,6 +44,8 @@ struct Trial {
   WorkerState worker = WorkerState::none;
   std::int64_t attempt = 0;  // workers started so far; the last of them is the trial's worker
   bool holds_resources = false;
+  run::Gpus gpus = {};            // that its worker uses, or has used before it was parked
+  std::int64_t parked_since = 0;  // the experiment's count of pauses when the worker was parked; 0: it is not
   std::optional<run::CheckpointId> started_from = {};  // referenced while the worker lives
   std::string reported_checkpoint = {};                // committed with the report that the worker waits for
   bool restoring = false;                              // the worker began with a checkpoint and has not reported yet

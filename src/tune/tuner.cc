@@ -194,7 +194,8 @@ ResultGrid Tuner::fit() {
                                                 {name, trainable_.name, base::to_json(describe(trainable_, options_))});
 
   Experiment experiment(trainable_, options_);
-  Console console(experiment, directory.string(), options_.tune_config.metric, options_.tune_config.mode, run.verbose);
+  RunningTime running_time;
+  Console console(experiment, running_time, directory.string(), options_.tune_config, run.verbose);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
   Controller controller({.experiment_name = name,
                          .directory = directory,
@@ -202,9 +203,9 @@ ResultGrid Tuner::fit() {
                          .options = options_,
                          .errored = errored_of(restore_.value_or(RestoreOptions())),
                          .allow_divergence = restore_ && restore_->allow_divergence},
-                        experiment, store, *engine, console);
+                        experiment, running_time, store, *engine, console);
   if (restore_) controller.replay();
-  console.begin(name, VariantGenerator(options_.param_space, options_.tune_config).size(), restore_.has_value());
+  console.begin(name, restore_.has_value());
   for (const std::string& note : notes_) console.say("Warning: " + note);
   controller.run();
   console.end();

@@ -3,6 +3,7 @@
 // it.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 
 #include "world.h"
@@ -52,6 +53,9 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
   options.run_config.failure_config.max_restore_failures = static_cast<std::int64_t>(random() % 3);
   options.run_config.limits.time_between_reports = std::chrono::seconds(1);
   options.run_config.stop_grace_period = std::chrono::milliseconds(random() % 100);
+  Parking& parking = options.tune_config.parking;
+  if (random() % 3 == 0) parking.max_workers = static_cast<std::int64_t>(random() % 4);
+  parking.with_gpus = random() % 2 == 0;
   if (synch && random() % 2 == 0)
     std::get<PopulationBasedTraining>(options.tune_config.scheduler).synch_deadline = 0.05;
   if (kind == Kind::replay) {
@@ -74,9 +78,14 @@ class Simulation : public ::testing::TestWithParam<Kind> {
       std::mt19937_64 random(seed);
       TunerOptions options = random_options(random, GetParam());
       if (failure_config) options.run_config.failure_config = *failure_config;
-      const Resources resources{.cpus = static_cast<double>(1 + random() % 6)};
+      Resources machine{.cpus = static_cast<double>(1 + random() % 6)};
+      Resources of_a_trial;
+      if (random() % 4 == 0) {
+        machine.gpus = static_cast<double>(1 + random() % 3);
+        of_a_trial.gpus = std::array{0.3, 0.5, 1.0}[random() % 3];
+      }
       try {
-        World world(seed, options, resources, faults);
+        World world(seed, options, machine, of_a_trial, faults);
         act(world, random);
         events += static_cast<int>(world.recorded().size());
       } catch (const std::exception& error) {
@@ -152,20 +161,21 @@ TEST_P(Simulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
 
 TEST_P(Simulation, WorkersThatHangOrIgnoreTheirStopAreEnded) {
   std::int64_t kills = 0;
-  in_many_worlds({.hangs = 0.01, .ignores_stop = 0.2}, [&](World& world, std::mt19937_64& random) {
-    for (std::uint64_t steps = random() % 40; steps > 0 && world.step(); --steps) {
-    }
-    world.interrupt();
-    world.run_to_the_end();
-    for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(trial.ended()) << trial.id;
-    kills += world.kills;
-  });
+  in_many_worlds({.hangs = 0.01, .ignores_stop = 0.2, .lacks_memory = 0.05},
+                 [&](World& world, std::mt19937_64& random) {
+                   for (std::uint64_t steps = random() % 40; steps > 0 && world.step(); --steps) {
+                   }
+                   world.interrupt();
+                   world.run_to_the_end();
+                   for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(trial.ended()) << trial.id;
+                   kills += world.kills;
+                 });
   EXPECT_GT(kills, 0);
 }
 
 TEST_P(Simulation, LostCheckpointsCostStepsAndNothingElse) {
   std::int64_t lost = 0;
-  in_many_worlds({.loses_checkpoint = 0.3}, [&](World& world, std::mt19937_64& random) {
+  in_many_worlds({.loses_checkpoint = 0.3, .lacks_memory = 0.02}, [&](World& world, std::mt19937_64& random) {
     for (int interruptions = 0; interruptions < 3; ++interruptions) {
       for (std::uint64_t steps = random() % 60; steps > 0 && world.step(); --steps) {
       }

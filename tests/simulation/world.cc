@@ -51,9 +51,13 @@ class Learner final : public engine::simulated::Behaviour {
 
 }  // namespace
 
-World::World(std::uint64_t seed, TunerOptions options, Resources resources, Faults faults)
-    : random_(seed), options_(std::move(options)), resources_(std::move(resources)), faults_(faults) {
-  experiment_ = std::make_unique<Experiment>(Trainable{"learner"}, options_);
+World::World(std::uint64_t seed, TunerOptions options, Resources machine, Resources of_a_trial, Faults faults)
+    : random_(seed),
+      trainable_{"learner", std::move(of_a_trial)},
+      options_(std::move(options)),
+      resources_(std::move(machine)),
+      faults_(faults) {
+  experiment_ = std::make_unique<Experiment>(trainable_, options_);
   begin();
 }
 
@@ -113,6 +117,7 @@ bool World::step() {
   for (const Timer& timer : timers_.take_due(engine_->now())) {
     if (experiment_->awaits(timer)) handle(TimerFired{timer});
   }
+  if (std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.lacks_memory) handle(MemoryRunsShort{});
   return true;
 }
 
@@ -134,8 +139,8 @@ void World::restore_errored(ControllerStarted::Errored errored) {
 
 // By all events, and by the last snapshot and the events after it: both must lead to where the controller was.
 void World::replay() {
-  auto again = std::make_unique<Experiment>(Trainable{"learner"}, options_);
-  Experiment shortcut(Trainable{"learner"}, options_);
+  auto again = std::make_unique<Experiment>(trainable_, options_);
+  Experiment shortcut(trainable_, options_);
   if (!snapshot_.empty()) shortcut.load(base::parse_json(base::to_json(snapshot_), "the snapshot").dict());
   for (std::size_t i = events_in_snapshot_; i < recorded_.size(); ++i) {
     Actions ignored;
@@ -238,9 +243,18 @@ void World::check_end() const {
 
 void World::check() const {
   std::int64_t running = 0;
+  std::int64_t parked = 0;
+  std::map<int, double> gpus;  // in use, by number
   const run::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   for (const Trial& trial : experiment_->trials()) {
     running += trial.holds_resources ? 1 : 0;
+    parked += trial.parked_since > 0 ? 1 : 0;
+    for (const int gpu : trial.holds_resources ? trial.gpus : run::Gpus())
+      gpus[gpu] += std::min(1.0, trainable_.resources.gpus);
+    if (trial.parked_since > 0) {
+      ASSERT_EQ(trial.worker, WorkerState::waiting) << trial.id;
+      ASSERT_TRUE(trainable_.resources.gpus == 0 || options_.tune_config.parking.with_gpus) << trial.id;
+    }
     const std::int64_t budget = options_.run_config.failure_config.max_failures;
     if (budget >= 0) {
       ASSERT_LE(trial.failures, budget + 1) << trial.id;
@@ -261,6 +275,14 @@ void World::check() const {
     }
   }
   ASSERT_LE(static_cast<double>(running), resources_.cpus);
+  ASSERT_EQ(parked, experiment_->parked_workers());
+  if (const auto& most = options_.tune_config.parking.max_workers) {
+    ASSERT_LE(parked, *most);
+  }
+  for (const auto& [gpu, used] : gpus) {
+    ASSERT_LT(gpu, resources_.gpus);
+    ASSERT_LE(used, 1.0001);
+  }
 }
 
 }  // namespace cadre::tune

@@ -24,12 +24,13 @@ struct Faults {
   double hangs = 0;
   double ignores_stop = 0;
   double loses_checkpoint = 0;  // each one, at each interruption
+  double lacks_memory = 0;      // after each step
   bool plateau = false;         // scores are rounded, so that many are equal
 };
 
 class World {
  public:
-  World(std::uint64_t seed, TunerOptions options, Resources resources, Faults faults);
+  World(std::uint64_t seed, TunerOptions options, Resources machine, Resources of_a_trial, Faults faults);
 
   // Lets the next events happen. False when the experiment is finished.
   bool step();
@@ -63,6 +64,7 @@ class World {
   std::unique_ptr<engine::simulated::Behaviour> make_behaviour(const engine::WorkerSpec& spec);
 
   std::mt19937_64 random_;
+  Trainable trainable_;
   TunerOptions options_;
   Resources resources_;
   Faults faults_;

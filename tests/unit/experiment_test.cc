@@ -16,8 +16,10 @@ using ::testing::IsEmpty;
 // goes without saying.
 class Hand {
  public:
-  Hand(TunerOptions options, double slots) : experiment_({"f"}, std::move(options)) {
-    decided = feed(ControllerStarted{{.cpus = slots}});
+  Hand(TunerOptions options, double slots) : Hand(std::move(options), Resources{.cpus = slots}, {}) {}
+  Hand(TunerOptions options, const Resources& machine, const Resources& of_a_trial)
+      : experiment_({"f", of_a_trial}, std::move(options)) {
+    decided = feed(ControllerStarted{machine});
   }
 
   std::vector<std::string> feed(const Event& event) {
@@ -47,6 +49,7 @@ class Hand {
   Actions actions;                   // of the last event
   const Trial& trial(TrialIndex index) const { return experiment_.trials().at(index); }
   bool finished() const { return experiment_.finished(); }
+  std::int64_t parked_workers() const { return experiment_.parked_workers(); }
 
  private:
   Experiment experiment_;
@@ -328,6 +331,65 @@ TEST(Experiment, MaxConcurrentTrialsLimitsThoseThatRun) {
   options.tune_config.max_concurrent_trials = 2;
   Hand hand(options, 4);
   EXPECT_THAT(hand.decided, ElementsAre("launch 0", "launch 1"));
+}
+
+TunerOptions pbt_without_exploits(std::int64_t trials, const Parking& parking) {
+  TunerOptions options = pbt(trials);
+  options.tune_config.parking = parking;
+  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;
+  return options;
+}
+
+// Two more steps, up to the next interval.
+std::vector<std::string> report_interval(Hand& hand, TrialIndex trial, bool saves_the_last) {
+  const std::int64_t step = hand.trial(trial).step;
+  hand.report(trial, {{"score", 1}, {"training_iteration", step + 1}}, ".reporting_1");
+  return hand.report(trial, {{"score", 1}, {"training_iteration", step + 2}}, saves_the_last ? ".reporting_2" : "");
+}
+
+TEST(Experiment, WhereTooManyAreParkedOneIsEndedThatLosesNothingElseTheOneThatWaitsLongest) {
+  Hand hand(pbt_without_exploits(3, {.max_workers = 1}), 1);
+  EXPECT_THAT(report_interval(hand, 0, false), ElementsAre("pause 0", "launch 1"));
+  EXPECT_THAT(report_interval(hand, 1, true), ElementsAre("pause 1", "unpark 1", "launch 2"));
+  EXPECT_EQ(hand.trial(1).worker, WorkerState::stopping);
+  EXPECT_EQ(hand.trial(1).status, TrialStatus::paused);
+  EXPECT_EQ(hand.trial(0).worker, WorkerState::waiting);
+  EXPECT_THAT(report_interval(hand, 2, false), ElementsAre("pause 2", "unpark 0", "resume 2"));
+  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), IsEmpty());
+  EXPECT_THAT(report_interval(hand, 2, true), ElementsAre("pause 2", "launch 1"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->step, 2);
+}
+
+TEST(Experiment, MemoryThatRunsShortEndsOneParkedWorkerAfterTheOther) {
+  Hand hand(pbt_without_exploits(4, {}), 1);
+  report_interval(hand, 0, false);
+  report_interval(hand, 1, true);
+  ASSERT_EQ(hand.parked_workers(), 2);
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 1"));
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 0"));  // it will repeat a step
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), IsEmpty());
+  EXPECT_EQ(hand.parked_workers(), 0);
+}
+
+TEST(Experiment, ATrialThatUsesAGpuGivesItBackAsAWholeWhenItIsPaused) {
+  Hand hand(pbt_without_exploits(2, {}), {.cpus = 8, .gpus = 1}, {.cpus = 1, .gpus = 1});
+  ASSERT_THAT(hand.decided, ElementsAre("launch 0"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->gpus, run::Gpus{0});
+  EXPECT_THAT(hand.report(0, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1"), ElementsAre("pause 0"));
+  EXPECT_EQ(hand.trial(0).worker, WorkerState::stopping);
+  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("launch 1"));  // not before
+}
+
+TEST(Experiment, AParkedWorkerGoesOnWithTheGpusThatHaveItsData) {
+  Hand hand(pbt_without_exploits(3, {.with_gpus = true}), {.cpus = 8, .gpus = 2}, {.cpus = 1, .gpus = 1});
+  ASSERT_EQ(hand.trial(1).gpus, run::Gpus{1});
+  EXPECT_THAT(hand.report(1, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 1", "launch 2"));
+  EXPECT_EQ(hand.trial(2).gpus, run::Gpus{1});
+  // The first one's GPU becomes free, but the second's data lies on the other one, and the first is the only one for
+  // it.
+  EXPECT_THAT(hand.report(0, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 0", "resume 0"));
+  EXPECT_THAT(hand.report(2, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 2", "resume 1"));
+  EXPECT_EQ(hand.trial(1).gpus, run::Gpus{1});
 }
 
 double even_widths_only(const Config& config) {

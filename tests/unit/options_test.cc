@@ -50,6 +50,13 @@ TEST(Options, GoodOnesPass) {
   EXPECT_EQ(fault_after([](auto&, auto&) {}), "");
 }
 
+TEST(Options, VerboseIsFromZeroToTwo) {
+  EXPECT_THAT(fault_after([](auto& options, auto&) { options.run_config.verbose = 3; }),
+              HasSubstr("verbose: it is 3; it must be 0, 1 or 2"));
+  EXPECT_THAT(fault_after([](auto& options, auto&) { options.run_config.verbose = -1; }), HasSubstr("verbose"));
+  EXPECT_EQ(fault_after([](auto& options, auto&) { options.run_config.verbose = 2; }), "");
+}
+
 TEST(Options, ABadDomainIsNamedWithItsKey) {
   const std::string fault = fault_after([](auto& options, auto&) {
     options.param_space = {{"lr", uniform(1, 1)}, {"model", {{"width", randint(4, 4)}}}, {"act", choice(List{})}};

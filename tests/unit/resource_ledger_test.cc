@@ -11,7 +11,7 @@ TEST(ResourceLedger, GivesWhatIsThereAndNoMore) {
   EXPECT_FALSE(ledger.acquire({.cpus = 1, .custom = {{"license", 1}}}));
   EXPECT_TRUE(ledger.acquire({.cpus = 1}));
   EXPECT_FALSE(ledger.acquire({.cpus = 0.0001}));
-  ledger.release({.cpus = 1});
+  ledger.release({.cpus = 1}, {});
   EXPECT_TRUE(ledger.acquire({.cpus = 1}));
 }
 
@@ -25,6 +25,37 @@ TEST(ResourceLedger, NothingIsTakenWhenOneAmountIsMissing) {
   ResourceLedger ledger({.cpus = 2, .gpus = 0});
   EXPECT_FALSE(ledger.acquire({.cpus = 2, .gpus = 1}));
   EXPECT_TRUE(ledger.acquire({.cpus = 2}));
+}
+
+TEST(ResourceLedger, SharesOfAGpuAreOnOneGpuAndFillItFirst) {
+  ResourceLedger ledger({.cpus = 9, .gpus = 2});
+  const Resources share{.cpus = 0, .gpus = 0.4};
+  EXPECT_EQ(ledger.acquire(share), (Gpus{0}));
+  EXPECT_EQ(ledger.acquire(share), (Gpus{0}));
+  EXPECT_EQ(ledger.acquire(share), (Gpus{1}));
+  EXPECT_EQ(ledger.usage(), "0/9 CPUs, 1.2/2 GPUs");
+  EXPECT_FALSE(ledger.is_free({.cpus = 0, .gpus = 1}));  // 0.8 are free, but on no GPU a whole one
+  EXPECT_EQ(ledger.acquire({.cpus = 0, .gpus = 0.2}), (Gpus{0}));
+  ledger.release(share, {1});
+  EXPECT_EQ(ledger.acquire({.cpus = 0, .gpus = 1}), (Gpus{1}));
+}
+
+TEST(ResourceLedger, WholeGpusAreWhole) {
+  ResourceLedger ledger({.cpus = 9, .gpus = 4});
+  ASSERT_EQ(ledger.acquire({.cpus = 1, .gpus = 0.5}), (Gpus{0}));
+  EXPECT_EQ(ledger.acquire({.cpus = 1, .gpus = 2}), (Gpus{1, 2}));
+  EXPECT_FALSE(ledger.acquire({.cpus = 1, .gpus = 2}));
+  ledger.release({.cpus = 1, .gpus = 0.5}, {0});
+  EXPECT_EQ(ledger.acquire({.cpus = 1, .gpus = 2}), (Gpus{0, 3}));
+}
+
+TEST(ResourceLedger, WhoWantsCertainGpusGetsThemOrNone) {
+  ResourceLedger ledger({.cpus = 9, .gpus = 2});
+  const Resources half{.cpus = 1, .gpus = 0.5};
+  EXPECT_EQ(ledger.acquire(half, Gpus{1}), (Gpus{1}));
+  EXPECT_EQ(ledger.acquire(half, Gpus{1}), (Gpus{1}));
+  EXPECT_FALSE(ledger.acquire(half, Gpus{1}));
+  EXPECT_TRUE(ledger.is_free(half));
 }
 
 TEST(ResourceLedger, AShortageNamesTheResource) {

@@ -26,6 +26,18 @@ using cadre::CheckpointConfig;
 using cadre::FailureConfig;
 using Seconds = std::chrono::duration<double>;
 
+// Trials that wait for their turn keep their processes, blocked in report(), so that going on costs nothing. What that
+// may take: beyond it the process that has waited longest is ended, one whose last report had a checkpoint first; its
+// trial later continues from its checkpoint in a new process and repeats what it did since.
+struct Parking {
+  std::optional<std::int64_t> max_workers = {};  // waiting processes; default: as many as memory allows
+  // When less of the machine's memory than this is free, from 0 (never) to 1, one of them is ended every second.
+  double min_free_memory = 0.1;
+  // Trials that use GPUs wait with what they have in GPU memory, and go on where they were; otherwise their processes
+  // are ended at once, and the GPU is free as a whole.
+  bool with_gpus = false;
+};
+
 struct TuneConfig {
   std::string metric = {};  // what get_best_result and the scheduler use when they are given none
   Mode mode = Mode::max;
@@ -37,6 +49,7 @@ struct TuneConfig {
   // What the first samples are to be, by key or path ("model/width"); what a point leaves out is drawn, and grids that
   // it leaves out are searched. Default: none.
   std::vector<Config> points_to_evaluate = {};
+  Parking parking = {};
   bool constant_grid_search = false;  // all trials of one sample have the same values, but for the grids
 };
 
@@ -64,7 +77,11 @@ struct RunConfig {
   // A worker that was told to stop, and an experiment that was interrupted, have this long until they are ended by
   // force.
   Seconds stop_grace_period = std::chrono::seconds(30);
-  int verbose = 1;  // 0: silent, 1: status table and errors on standard output
+  // What fit() tells on standard output: 0 nothing, and on standard error only what trials failed of for good; 1 the
+  // status of the trials, and as it happens which of them start (of at most 20), continue from a checkpoint, exploit
+  // and explore, end or fail; 2 also all starts, and every result and checkpoint. Where standard output is a terminal,
+  // the status is drawn in place below the log; elsewhere it is printed at most every 30 seconds and at the end.
+  int verbose = 1;
 };
 
 struct TunerOptions {

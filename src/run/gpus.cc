@@ -1,0 +1,58 @@
+#include "run/gpus.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace cadre::run {
+namespace {
+
+// The devices that this process is allowed, by number or by UUID; nothing where all are. CUDA stops reading at the
+// first that is none, such as -1.
+std::optional<std::vector<std::string>> allowed_devices() {
+  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (text == nullptr) return std::nullopt;
+  std::vector<std::string> devices;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    std::string device(rest.substr(0, comma));
+    std::erase_if(device, [](unsigned char c) { return std::isspace(c) != 0; });
+    if (device.empty() || device.front() == '-') break;
+    devices.push_back(std::move(device));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return devices;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+}  // namespace
+
+int count_gpus() {
+  if (const auto allowed = allowed_devices()) return static_cast<int>(allowed->size());
+  constexpr std::string_view prefix = "nvidia";  // /dev/nvidia0, /dev/nvidia1, …; others end in words
+  int count = 0;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", none)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with(prefix) && is_number(std::string_view(name).substr(prefix.size()))) ++count;
+  }
+  return count;
+}
+
+std::string visible_devices(const std::vector<int>& gpus) {
+  const auto allowed = allowed_devices();
+  std::string text;
+  for (const int gpu : gpus) {
+    const auto index = static_cast<std::size_t>(gpu);
+    text += (text.empty() ? "" : ",") + (allowed && index < allowed->size() ? (*allowed)[index] : std::to_string(gpu));
+  }
+  return text;
+}
+
+}  // namespace cadre::run

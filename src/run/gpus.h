@@ -1,0 +1,16 @@
+// The GPUs of this machine, as CUDA numbers them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cadre::run {
+
+// How many there are: as CUDA_VISIBLE_DEVICES says where that is set, otherwise those that the NVIDIA driver shows.
+// CUDA itself is not asked: that would start threads, and the fork server could not follow.
+int count_gpus();
+
+// What CUDA_VISIBLE_DEVICES must be for a process that has these of our GPUs, numbered from 0.
+std::string visible_devices(const std::vector<int>& gpus);
+
+}  // namespace cadre::run

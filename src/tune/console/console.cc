@@ -1,0 +1,201 @@
+#include "tune/console/console.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tune/console/terminal.h"
+
+namespace cadre::tune {
+
+using namespace console;
+
+namespace {
+
+// Between two drawings on a terminal: at least, in parts of the time that a drawing takes, and at most, so that the
+// time that is shown does not stand still when nothing happens.
+constexpr auto kShortestPause = std::chrono::milliseconds(200);
+constexpr int kPausePerCost = 50;
+constexpr auto kHeartbeat = std::chrono::seconds(1);
+// Between two blocks elsewhere.
+constexpr auto kPlainPeriod = std::chrono::seconds(30);
+constexpr auto kMemoryPeriod = std::chrono::seconds(1);
+
+constexpr std::size_t kMostRowsAtTheEnd = 1000;
+constexpr std::size_t kMostFailuresAtTheEnd = 100;
+constexpr std::size_t kLargestLog = std::size_t{1} << 20;  // bytes that wait for a terminal that was stopped
+constexpr std::size_t kPlainWidth = 120;
+// Of a window that has enough of them, the block leaves these to the log and the cursor.
+constexpr std::size_t kLinesForOthers = 3;
+constexpr std::size_t kLinesOfALargeWindow = 12;
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Console::Console(const Experiment& experiment, const RunningTime& running_time, std::string directory,
+                 const TuneConfig& config, int verbose)
+    : experiment_(experiment),
+      running_time_(running_time),
+      directory_(std::move(directory)),
+      focus_(focus_of(config)),
+      detail_{verbose, static_cast<std::int64_t>(experiment.trials().size()) + experiment.trials_to_come(),
+              config.metric, encoding_of_environment()},
+      live_(verbose > 0 && is_live_terminal()),
+      screen_(styles_are_wanted()) {}
+
+Console::~Console() {
+  if (live_ && !log_.empty()) draw(true);
+}
+
+void Console::begin(const std::string& experiment_name, bool restored) {
+  say(fmt::format("{} experiment {}: {} {}\nResults in {}\n", restored ? "Continuing" : "Running",
+                  printable(experiment_name, detail_.encoding), detail_.trials,
+                  detail_.trials == 1 ? "trial" : "trials", printable(directory_, detail_.encoding)));
+  begun_ = true;
+  refreshed_ = Clock::now();
+  if (!live_) pause_ = kPlainPeriod;
+}
+
+void Console::say(const std::string& text) {
+  if (detail_.verbose == 0) return;
+  const std::string lines = printable_lines(text);
+  if (live_) {
+    log_ += lines;
+  } else {
+    std::fputs(lines.c_str(), stdout);
+    std::fflush(stdout);
+  }
+}
+
+void Console::say_now(const std::string& text) {
+  say(text);
+  if (live_) draw(false);
+}
+
+void Console::show(const Action& action) {
+  const std::string text = log_text(action, experiment_, directory_, detail_);
+  if (text.empty()) return;
+  if (detail_.verbose > 0) return say(text);
+  std::fputs(printable_lines(text).c_str(), stderr);
+}
+
+void Console::tick(Clock::time_point now) {
+  const std::optional<Clock::time_point> due = next_tick();
+  if (due && now >= *due) {
+    refresh();
+  } else if (live_ && !log_.empty()) {
+    draw(false);
+  }
+}
+
+std::optional<Console::Clock::time_point> Console::next_tick() const {
+  if (detail_.verbose == 0 || !begun_) return std::nullopt;
+  if (changed_) return refreshed_ + pause_;
+  if (!live_) return std::nullopt;
+  return refreshed_ + std::max<Clock::duration>(pause_, kHeartbeat);
+}
+
+void Console::end() {
+  if (detail_.verbose == 0) return;
+  begun_ = false;
+  window_ = live_ ? window_size() : WindowSize{.columns = kPlainWidth + 1};
+  const Page page{.width = window_.columns - 1, .rows = kMostRowsAtTheEnd, .encoding = detail_.encoding};
+  format_block(page, true);
+  if (live_) {
+    write_to_terminal(screen_.finish(window_, std::exchange(log_, {}), std::exchange(block_, {})));
+  } else {
+    print_block();
+  }
+  if (const std::string failed = failures(); !failed.empty()) say((live_ ? "\n" : "") + failed);
+  if (live_ && !log_.empty()) draw(true);
+}
+
+void Console::refresh() {
+  const Clock::time_point began = Clock::now();
+  if (live_) {
+    format_live_block();
+    draw(false);
+  } else {
+    format_block({.width = kPlainWidth, .encoding = detail_.encoding}, true);
+    print_block();
+  }
+  changed_ = false;
+  refreshed_ = Clock::now();
+  pause_ = live_ ? std::max<Clock::duration>(kShortestPause, kPausePerCost * (refreshed_ - began)) : kPlainPeriod;
+}
+
+// For the window as it is now. As long as nothing but time has changed, the tables stay as they are.
+void Console::format_live_block() {
+  const bool resized = std::exchange(window_, window_size()) != window_;
+  const std::size_t others = window_.lines >= kLinesOfALargeWindow ? kLinesForOthers : 1;
+  const Page page{.width = std::max<std::size_t>(window_.columns, 2) - 1,
+                  .lines = std::max(window_.lines, others + 1) - others,
+                  .encoding = detail_.encoding};
+  format_block(page, changed_ || resized);
+}
+
+void Console::format_block(Page page, bool with_tables) {
+  const ExperimentView view = view_of(experiment_);
+  const Moment now = moment();
+  if (with_tables) overview_ = overview_of(view, focus_);
+  block_ = format_summary(view, overview_, focus_, now, page);
+  if (with_tables) {
+    if (page.lines) *page.lines -= block_.size();
+    tables_ = format_tables(view, overview_, focus_, now.wall_seconds, page);
+  }
+  block_.insert(block_.end(), tables_.begin(), tables_.end());
+}
+
+// With what is in the log. Without `wait` not now when the terminal was stopped, unless too much waits already.
+void Console::draw(bool wait) {
+  if (!wait && log_.size() < kLargestLog && !is_writable()) return;
+  if (begun_ && window_size() != window_) format_live_block();
+  write_to_terminal(screen_.draw(window_, log_, block_));
+  log_.clear();
+}
+
+void Console::print_block() const {
+  std::string text = "\n";
+  for (const Line& line : block_) text.append(plain_text(line)).append("\n");
+  std::fputs((text + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+Moment Console::moment() {
+  if (const Clock::time_point now = Clock::now(); now >= memory_read_ + kMemoryPeriod) {
+    memory_ = run::memory_usage();
+    memory_read_ = now;
+  }
+  const double now = wall_seconds();
+  return {.wall_seconds = now,
+          .running_seconds = running_time_.seconds_at(now),
+          .sessions = running_time_.sessions(),
+          .memory = memory_};
+}
+
+std::string Console::failures() const {
+  std::string text;
+  std::size_t count = 0;
+  for (const Trial& trial : experiment_.trials()) {
+    if (trial.status != TrialStatus::error || ++count > kMostFailuresAtTheEnd) continue;
+    text += "\n" + error_text(trial, trial.error, directory_, detail_.encoding);
+  }
+  if (count > kMostFailuresAtTheEnd) text += fmt::format("\n... {} more", count - kMostFailuresAtTheEnd);
+  return count == 0 ? text : fmt::format("Number of errored trials: {}{}", count, text);
+}
+
+std::string Console::printable_lines(const std::string& text) const {
+  std::string lines;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines += printable(std::string_view(text).substr(begin, end - begin), detail_.encoding) + "\n";
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace cadre::tune

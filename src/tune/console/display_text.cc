@@ -1,0 +1,151 @@
+#include "tune/console/display_text.h"
+
+#include <fmt/format.h>
+#include <locale.h>
+#include <wchar.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+namespace cadre::tune::console {
+namespace {
+
+// UTF-8 for the C library's functions in this thread, whatever locale the program has chosen.
+class Utf8Locale {
+ public:
+  Utf8Locale() : before_(::uselocale(locale())) {}
+  ~Utf8Locale() { ::uselocale(before_); }
+  Utf8Locale(const Utf8Locale&) = delete;
+  Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+ private:
+  static locale_t locale() {
+    static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);  // for the life of the program
+    return utf8;  // where there is none, the program's own stays, and what is not ASCII is no character
+  }
+  locale_t before_;
+};
+
+struct Character {
+  std::string_view bytes;
+  wchar_t code = 0;
+  int columns = -1;  // -1: it is none, or cannot be shown
+};
+
+// The first character of a text that is not empty.
+Character first_of(std::string_view text) {
+  const auto byte = static_cast<unsigned char>(text.front());
+  if (byte < 0x80) return {text.substr(0, 1), static_cast<wchar_t>(byte), byte < 0x20 || byte == 0x7f ? -1 : 1};
+  std::mbstate_t state{};
+  wchar_t code = 0;
+  const std::size_t length = ::mbrtowc(&code, text.data(), text.size(), &state);
+  if (length == 0 || length > text.size()) return {text.substr(0, 1), static_cast<wchar_t>(byte), -1};
+  return {text.substr(0, length), code, ::wcwidth(code)};
+}
+
+// Characters without a glyph that join, hide, tag or turn round what stands beside them.
+bool is_formatting(wchar_t code) {
+  constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 12> ranges = {{{0xad, 0xad},
+                                                                               {0x34f, 0x34f},
+                                                                               {0x61c, 0x61c},
+                                                                               {0x180b, 0x180f},
+                                                                               {0x200b, 0x200f},
+                                                                               {0x2028, 0x202e},
+                                                                               {0x2060, 0x206f},
+                                                                               {0xfe00, 0xfe0f},
+                                                                               {0xfeff, 0xfeff},
+                                                                               {0xfff0, 0xfffb},
+                                                                               {0xe0000, 0xe0fff},
+                                                                               {0x1f3fb, 0x1f3ff}}};
+  const auto value = static_cast<std::uint32_t>(code);
+  return std::ranges::any_of(ranges, [&](const auto& range) { return value >= range.first && value <= range.second; });
+}
+
+std::string escaped(const Character& character) {
+  if (character.code == '\n') return "\\n";
+  if (character.code == '\t') return "\\t";
+  const auto code = static_cast<std::uint32_t>(character.code);
+  return character.bytes.size() == 1 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{{{:x}}}", code);
+}
+
+std::string_view ellipsis(Encoding encoding) { return encoding == Encoding::utf8 ? "…" : "..."; }
+
+std::size_t ellipsis_columns(Encoding encoding) { return encoding == Encoding::utf8 ? 1 : 3; }
+
+}  // namespace
+
+Encoding encoding_of_environment() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    std::string name = value;
+    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+    return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos ? Encoding::utf8
+                                                                                             : Encoding::ascii;
+  }
+  return Encoding::ascii;
+}
+
+std::string printable(std::string_view text, Encoding encoding) {
+  const Utf8Locale utf8;
+  std::string shown;
+  while (!text.empty()) {
+    const Character character = first_of(text);
+    text.remove_prefix(character.bytes.size());
+    const bool combines_with_nothing = character.columns == 0 && shown.empty();
+    if (character.columns < 0 || combines_with_nothing || is_formatting(character.code)) {
+      shown += escaped(character);
+    } else if (encoding == Encoding::ascii && character.bytes.size() > 1) {
+      shown += '?';
+    } else {
+      shown += character.bytes;
+    }
+  }
+  return shown;
+}
+
+std::size_t display_width(std::string_view text) {
+  const Utf8Locale utf8;
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const Character character = first_of(text);
+    text.remove_prefix(character.bytes.size());
+    width += static_cast<std::size_t>(std::max(character.columns, 0));
+  }
+  return width;
+}
+
+std::string first_columns(std::string_view text, std::size_t columns, Encoding encoding) {
+  if (display_width(text) <= columns) return std::string(text);
+  const std::size_t mark = ellipsis_columns(encoding);
+  if (columns < mark) return std::string(columns, '.');
+  const Utf8Locale utf8;
+  std::size_t length = 0;
+  for (std::size_t width = 0;;) {
+    const Character character = first_of(text.substr(length));
+    width += static_cast<std::size_t>(std::max(character.columns, 0));
+    if (width > columns - mark) break;
+    length += character.bytes.size();
+  }
+  return std::string(text.substr(0, length)).append(ellipsis(encoding));
+}
+
+std::string last_columns(std::string_view text, std::size_t columns, Encoding encoding) {
+  std::size_t width = display_width(text);
+  if (width <= columns) return std::string(text);
+  const std::size_t mark = ellipsis_columns(encoding);
+  if (columns < mark) return std::string(columns, '.');
+  const Utf8Locale utf8;
+  while (!text.empty()) {
+    const Character character = first_of(text);
+    if (width <= columns - mark && character.columns != 0) break;  // an accent goes with its character
+    width -= static_cast<std::size_t>(std::max(character.columns, 0));
+    text.remove_prefix(character.bytes.size());
+  }
+  return std::string(ellipsis(encoding)).append(text);
+}
+
+}  // namespace cadre::tune::console

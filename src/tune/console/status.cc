@@ -1,0 +1,169 @@
+#include "tune/console/status.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace cadre::tune::console {
+namespace {
+
+constexpr std::size_t kMostMetrics = 32;
+
+// Keys of every result, which say nothing about how well a trial does.
+constexpr std::array<std::string_view, 14> kOrdinaryKeys = {"training_iteration",
+                                                            "time_total_s",
+                                                            "timestamp",
+                                                            "trial_id",
+                                                            "date",
+                                                            "time_this_iter_s",
+                                                            "pid",
+                                                            "hostname",
+                                                            "node_ip",
+                                                            "done",
+                                                            "time_since_restore",
+                                                            "iterations_since_restore",
+                                                            "checkpoint_dir_name",
+                                                            "should_checkpoint"};
+
+std::size_t place_of(TrialStatus status) {
+  return static_cast<std::size_t>(std::ranges::find(kStatusOrder, status) - kStatusOrder.begin());
+}
+
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+}
+
+void add_mutated(const Mutations& mutations, const std::string& prefix, std::vector<std::string>& paths) {
+  for (const auto& [key, mutation] : mutations) {
+    if (const auto* nested = std::get_if<std::shared_ptr<const Mutations>>(&mutation.data())) {
+      add_mutated(**nested, prefix + key + "/", paths);
+    } else {
+      paths.push_back(prefix + key);
+    }
+  }
+}
+
+// The metric of a trial's latest result, such that more is better; empty where it has none that can be compared.
+std::optional<double> score_of(const Trial& trial, const Focus& focus) {
+  const Value* value = trial.last_result.find(focus.metric);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  const auto number = value->get<double>();
+  if (!std::isfinite(number)) return std::nullopt;
+  return focus.mode == Mode::max ? number : -number;
+}
+
+// So many rows for each status.
+StatusCounts shares(StatusCounts counts, std::size_t maximum) {
+  StatusCounts shown = {};
+  for (bool any = true; any;) {
+    any = false;
+    for (std::size_t i = 0; i < counts.size() && maximum > 0; ++i) {
+      if (shown[i] == counts[i]) continue;
+      ++shown[i];
+      --maximum;
+      any = true;
+    }
+  }
+  return shown;
+}
+
+void include_best(TrialIndex best, std::size_t place,
+                  std::array<std::vector<TrialIndex>, kStatusOrder.size()>& picked) {
+  if (std::ranges::find(picked[place], best) != picked[place].end()) return;
+  if (!picked[place].empty()) {
+    picked[place].back() = best;
+    return;
+  }
+  std::ranges::find_if(picked.rbegin(), picked.rend(), [](const auto& some) { return !some.empty(); })->pop_back();
+  picked[place].push_back(best);
+}
+
+void add_numbers(const Dict& entries, const std::string& prefix, std::vector<std::string>& names) {
+  for (const auto& [key, value] : entries) {
+    if (names.size() == kMostMetrics) return;
+    const std::string path = prefix + key;
+    if (value.is_dict()) {
+      add_numbers(value.dict(), path + "/", names);
+    } else if (value.is_number() && std::ranges::find(kOrdinaryKeys, path) == kOrdinaryKeys.end()) {
+      add_once(names, path);
+    }
+  }
+}
+
+}  // namespace
+
+ExperimentView view_of(const Experiment& experiment) {
+  return {experiment.trials(), experiment.trials_to_come(), experiment.resource_usage(), experiment.scheduler_state()};
+}
+
+Focus focus_of(const TuneConfig& config) {
+  Focus focus{.metric = config.metric, .mode = config.mode};
+  if (const auto* pbt = std::get_if<PopulationBasedTraining>(&config.scheduler))
+    add_mutated(pbt->hyperparam_mutations, "", focus.mutated);
+  return focus;
+}
+
+Overview overview_of(const ExperimentView& view, const Focus& focus) {
+  Overview overview;
+  double best_score = 0;
+  for (const Trial& trial : view.trials) {
+    ++overview.counts[place_of(trial.status)];
+    if (focus.metric.empty()) continue;
+    const std::optional<double> score = score_of(trial, focus);
+    if (!score || (overview.best && *score <= best_score)) continue;
+    overview.best = trial.index;
+    best_score = *score;
+  }
+  overview.counts[place_of(TrialStatus::pending)] += view.trials_to_come;
+  return overview;
+}
+
+Selection select_trials(const ExperimentView& view, const Overview& overview, std::size_t maximum) {
+  StatusCounts made = overview.counts;
+  made[place_of(TrialStatus::pending)] -= view.trials_to_come;
+  const StatusCounts wanted = shares(made, maximum);
+  std::array<std::vector<TrialIndex>, kStatusOrder.size()> picked;
+  std::size_t missing = std::min(maximum, view.trials.size());
+  for (const Trial& trial : view.trials) {
+    if (missing == 0) break;
+    const std::size_t place = place_of(trial.status);
+    if (std::ssize(picked[place]) == wanted[place]) continue;
+    picked[place].push_back(trial.index);
+    --missing;
+  }
+  if (overview.best) include_best(*overview.best, place_of(view.trials[*overview.best].status), picked);
+  Selection selection;
+  for (std::size_t i = 0; i < picked.size(); ++i) {
+    selection.rows.insert(selection.rows.end(), picked[i].begin(), picked[i].end());
+    selection.hidden[i] = overview.counts[i] - std::ssize(picked[i]);
+  }
+  return selection;
+}
+
+std::vector<std::string> parameters_of(const ExperimentView& view, const Selection& selection, const Focus& focus) {
+  std::vector<std::string> paths;
+  for (const TrialIndex index : selection.rows) {
+    for (const auto& [path, value] : view.trials[index].sampled) add_once(paths, path);
+  }
+  for (const std::string& path : focus.mutated) add_once(paths, path);
+  return paths;
+}
+
+std::vector<std::string> metrics_of(const ExperimentView& view, const Selection& selection, const Focus& focus,
+                                    const std::vector<std::string>& parameters) {
+  std::vector<std::string> names;
+  if (!focus.metric.empty()) names.push_back(focus.metric);
+  for (const TrialIndex index : selection.rows) add_numbers(view.trials[index].last_result.dict(), "", names);
+  std::erase_if(names, [&](const std::string& name) {
+    return name != focus.metric && std::ranges::find(parameters, name) != parameters.end();
+  });
+  return names;
+}
+
+std::vector<std::string> number_paths(const Metrics& result) {
+  std::vector<std::string> names;
+  add_numbers(result.dict(), "", names);
+  return names;
+}
+
+}  // namespace cadre::tune::console

@@ -1,0 +1,39 @@
+// How long an experiment has been running in all, without the times at which nobody ran it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace cadre::tune {
+
+// Told of everything that happened, in order; times are seconds since 1970.
+class RunningTime {
+ public:
+  // A controller has begun.
+  void begin_session(double time) {
+    before_ += last_ - began_;
+    began_ = last_ = time;
+    ++sessions_;
+  }
+  // Something happened in the present session. A clock that was set back does not count.
+  void see(double time) { last_ = std::max(last_, time); }
+
+  // Up to `time`, in seconds; and in how many sessions, the present one included.
+  double seconds_at(double time) const { return before_ + std::max(last_, time) - began_; }
+  std::int64_t sessions() const { return sessions_; }
+
+  static void fields(auto& archive, auto& time) {  // for base/archive.h
+    archive("before", time.before_);
+    archive("began", time.began_);
+    archive("last", time.last_);
+    archive("sessions", time.sessions_);
+  }
+
+ private:
+  double before_ = 0;  // the earlier sessions
+  double began_ = 0;
+  double last_ = 0;
+  std::int64_t sessions_ = 0;
+};
+
+}  // namespace cadre::tune

@@ -1,0 +1,64 @@
+"""The commands of the tutorial pages, run one after the other in an empty directory, print what the pages say.
+
+In a ```sh block a line that begins with "$ " is a command, and the lines after it are its output. "…" stands for any
+text, on a line of its own for any lines.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+PAGES = pathlib.Path(os.environ["CADRE_SOURCE"], "docs", "tutorials")
+BIN = pathlib.Path(os.environ["CADRE_BIN"])
+
+
+def commands_of(page):
+    """Pairs of a command and the text that it is to print."""
+    commands = []
+    for block in re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines(keepends=True):
+            if line.startswith("$ "):
+                commands.append([line[2:].strip(), ""])
+            else:
+                commands[-1][1] += line
+    return commands
+
+
+def pattern_of(expected):
+    lines = []
+    for line in expected.splitlines():
+        lines.append("(?:.*\n)*" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + "\n")
+    return re.compile("".join(lines))
+
+
+class TutorialsTest(unittest.TestCase):
+    def run_page(self, name):
+        text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+        program = pathlib.Path(name)
+        program.unlink(missing_ok=True)
+        program.symlink_to(BIN / f"tutorial_{name}")
+        commands = commands_of(text)
+        self.assertGreater(len(commands), 1)
+        for command, expected in commands:
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120,
+                                  env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"})
+            with self.subTest(page=name, command=command):
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                if not pattern_of(expected).fullmatch(done.stdout):
+                    self.fail(f"$ {command}\nprinted:\n{done.stdout}\nand the page says:\n{expected}")
+
+    def test_pages_in_their_order(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chdir(directory)
+            try:
+                for name in ("pbt", "replay", "results"):
+                    self.run_page(name)
+            finally:
+                os.chdir("/")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,40 @@
+#include "tune/running_time.h"
+
+#include <gtest/gtest.h>
+
+#include "base/archive.h"
+
+namespace cadre::tune {
+namespace {
+
+TEST(RunningTime, TimesBetweenSessionsDoNotCount) {
+  RunningTime time;
+  time.begin_session(100);
+  time.see(130);
+  time.begin_session(1000);
+  time.see(1005);
+  EXPECT_EQ(time.seconds_at(1010), 40);
+  EXPECT_EQ(time.sessions(), 2);
+}
+
+TEST(RunningTime, AClockThatIsSetBackTakesNothingAway) {
+  RunningTime time;
+  time.begin_session(100);
+  time.see(130);
+  time.see(50);
+  EXPECT_EQ(time.seconds_at(60), 30);
+}
+
+TEST(RunningTime, ItGoesOnFromWhereItWasSaved) {
+  RunningTime time;
+  time.begin_session(100);
+  time.see(130);
+  RunningTime loaded;
+  base::LoadArchive::load(base::SaveArchive::to_value(time), loaded);
+  loaded.begin_session(200);
+  EXPECT_EQ(loaded.seconds_at(205), 35);
+  EXPECT_EQ(loaded.sessions(), 2);
+}
+
+}  // namespace
+}  // namespace cadre::tune
