@@ -116,7 +116,7 @@ TEST(ReplaySimulation, EveryChangeIsMadeOnce) {
     options.run_config.stop = {{"training_iteration", 60}};  // beyond the last change
     options.run_config.failure_config.max_failures = -1;
     const PolicySchedule schedule = *std::get<PopulationBasedTrainingReplay>(options.tune_config.scheduler).schedule;
-    World world(seed, options, {.cpus = 1}, {.throws = 0.02, .dies = 0.02});
+    World world(seed, options, {.cpus = 1}, {.cpus = 1}, {.throws = 0.02, .dies = 0.02});
     for (int interruptions = 0; interruptions < 3; ++interruptions) {
       for (std::uint64_t steps = random() % 60; steps > 0 && world.step(); --steps) {
       }

@@ -169,7 +169,7 @@ TEST(FormatVariables, WritesTagsAsRayTuneDoes) {
 // Ray Tune substitutes every run by itself, and shows Python's str() of a list.
 TEST(FormatVariables, ARunNextToAnUnderscoreIsOneMoreAndListsAreThoseOfPython) {
   EXPECT_EQ(format_variables({{"text", "a_ b _c"}}), "text=a__b__c");
-  EXPECT_EQ(format_variables({{"layers", list(true, {}, 1, 1e-5, "\u00fc")}}), "layers=True_None_1_1e-05");
+  EXPECT_EQ(format_variables({{"layers", list(true, Value(), 1, 1e-5, "\u00fc")}}), "layers=True_None_1_1e-05");
   EXPECT_EQ(format_variables({{"options", List{Dict{{"on", false}}}}}), "options=on_False");
 }
 
