@@ -288,7 +288,8 @@ fs::path longest_policy(const fs::path& experiment) {
 // What the learner knows depends on nothing but its lr in every step: so the same lr in each step.
 TEST(Tuner, AReplayTrainsWithTheConfigsThatLedToATrial) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid population = tune::Tuner(tune::trainable<learner>(), pbt_options(storage.path())).fit();
+  // Synchronous, so that the same exploits take place whatever the load of the machine.
+  const tune::ResultGrid population = tune::Tuner(tune::trainable<learner>(), pbt_options(storage.path(), true)).fit();
   const fs::path policy = storage / "policy.txt";
   const fs::path chosen = longest_policy(population.experiment_path());
   fs::copy(chosen, policy);

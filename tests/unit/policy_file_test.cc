@@ -43,7 +43,7 @@ TEST(PolicyFile, EachLineIsAChangeAtTheDonorsIteration) {
 
 // Ray Tune leaves the trial's older lines above those of a donor that had no file of its own.
 TEST(PolicyFile, LinesThatALaterExploitMadeStaleDoNotCount) {
-  const PolicySchedule schedule = parse_policy(R"(["1", "7", 2, 2, {"x": 7}, {"x": 71}]
+  const PolicySchedule schedule = parse_policy(R"(["0", "7", 2, 2, {"x": 7}, {"x": 0}]
 ["1", "0", 4, 4, {"x": 0}, {"x": 1}]
 ["1", "2", 8, 9, {"x": 2}, {"x": 3}])",
                                                "the file");
@@ -85,13 +85,15 @@ TEST(PolicyFile, EveryLineThatIsNoneIsNamedWithWhatIsWrong) {
 [0, "1", 4, 5, {}, {}]
 
 ["0", "1", 4, 5.5, {}, {}]
-["0", "1", 4, 5, {}, null])");
+["0", "1", 4, 5, {}, null]
+["0", "1", null, 5, {}, {}])");
   EXPECT_THAT(fault, StartsWith("the file is no policy file of Population Based Training:\n  line 2: "));
   EXPECT_THAT(fault, HasSubstr("\n  line 3: it is {\"lr\": 0.1} and no list of 6 elements"));
   EXPECT_THAT(fault, HasSubstr("\n  line 4: element 1, the target's tag, is 0 and no text"));
   EXPECT_THAT(fault, HasSubstr("\n  line 5: "));
   EXPECT_THAT(fault, HasSubstr("\n  line 6: element 4, the donor's iteration, is 5.5 and no integer"));
   EXPECT_THAT(fault, HasSubstr("\n  line 7: element 6, the new config, is null and no dictionary"));
+  EXPECT_THAT(fault, HasSubstr("\n  line 8: element 3, the target's iteration, is null and no integer"));
   EXPECT_THAT(fault, Not(HasSubstr("line 1:")));
 }
 
