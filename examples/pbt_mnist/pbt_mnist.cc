@@ -102,6 +102,7 @@ struct Flags {
   std::string storage_path = "results";
   std::string name = "pbt_mnist";
   bool restore = false;
+  std::string replay = {};
   double cpus_per_trial = 1;
 };
 
@@ -116,6 +117,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--name", flags.name, "of the experiment's folder");
   app.add_flag("--restore", flags.restore,
                "go on with the interrupted experiment of that name, with the flags it was begun with");
+  app.add_option("--replay", flags.replay,
+                 "train one trial with the schedule of a policy file, pbt_policy_<trial id>.txt of an experiment");
   app.add_option("--cpus-per-trial", flags.cpus_per_trial, "more trials than CPUs wait for their turn");
 }
 
@@ -143,11 +146,20 @@ tune::TunerOptions make_options(const Flags& flags) {
                      .checkpoint_config = {.num_to_keep = 4, .checkpoint_score_attribute = "mean_accuracy"}}};
 }
 
+// The configs that Population Based Training has found for one of its trials, for a trial of its own.
+tune::TunerOptions make_replay_options(const Flags& flags) {
+  tune::TunerOptions options = make_options(flags);
+  options.tune_config.num_samples = 1;
+  options.tune_config.scheduler = tune::PopulationBasedTrainingReplay{.policy_file = flags.replay};
+  return options;
+}
+
 tune::Tuner make_tuner(const Flags& flags) {
   if (flags.restore) return tune::Tuner::restore(std::filesystem::path(flags.storage_path) / flags.name);
   // A missing or damaged file is better told now than by every trial.
   for (const MnistPart part : {MnistPart::train, MnistPart::test}) Mnist(flags.data_dir, part);
-  return {tune::with_resources(tune::trainable<train_convnet>(), {.cpus = flags.cpus_per_trial}), make_options(flags)};
+  return {tune::with_resources(tune::trainable<train_convnet>(), {.cpus = flags.cpus_per_trial}),
+          flags.replay.empty() ? make_options(flags) : make_replay_options(flags)};
 }
 
 int run(const Flags& flags) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -92,9 +93,13 @@ class Writer {
     for (const SpaceEntry& entry : *entries) items.push_back(to_value(entry));
     return items;
   }
-  static Value to_value(const std::vector<Config>& configs) {
+  static Value to_value(const Config& config) { return config.dict(); }
+  static Value to_value(const std::filesystem::path& path) { return path.string(); }
+  static Value to_value(const std::vector<Config>& configs) { return to_list(configs); }
+  static Value to_value(const std::vector<PolicySchedule::Change>& changes) { return to_list(changes); }
+  static Value to_list(const auto& objects) {
     List items;
-    for (const Config& config : configs) items.emplace_back(config.dict());
+    for (const auto& object : objects) items.push_back(to_value(object));
     return items;
   }
   static Value to_value(const Mutation& mutation) {
@@ -243,9 +248,15 @@ class Reader {
                                      [](const auto& domain) { return SpaceEntry(Domain(domain)); }},
                       entry);
   }
-  static void read(std::vector<Config>& configs, const Stored& stored) {
-    for (const Value& item : stored.get<List>())
-      configs.emplace_back(stored.at(std::to_string(configs.size()), item).get<Dict>());
+  static void read(Config& config, const Stored& stored) { config = Config(stored.get<Dict>()); }
+  static void read(std::filesystem::path& path, const Stored& stored) { path = stored.get<std::string>(); }
+  static void read(std::vector<Config>& configs, const Stored& stored) { read_list(configs, stored); }
+  static void read(std::vector<PolicySchedule::Change>& changes, const Stored& stored) { read_list(changes, stored); }
+  static void read_list(auto& objects, const Stored& stored) {
+    for (const Value& item : stored.get<List>()) {
+      const std::string place = std::to_string(objects.size());
+      read(objects.emplace_back(), stored.at(place, item));
+    }
   }
   static void read(Mutations& mutations, const Stored& stored) {
     Named<StoredMutation> entries;

@@ -41,12 +41,18 @@ struct Multiples {
   static double slack(double steps) { return 1e-9 * std::max(1.0, std::abs(steps)); }
 };
 
-// 3 * 0.1 is 0.30000000000000004, and 3 / 10 is what people write.
+// 3 * 0.1 is 0.30000000000000004, and 3 / 10 is what people write: with a q of few decimal digits, the double that is
+// nearest to the decimal product. Never -0.0.
 double multiple(double k, double q) {
-  const double inverse = std::round(1 / q);
-  const bool exact = q < 1 && std::abs(inverse * q - 1) < 1e-12;
-  return exact ? k / inverse : k * q;
+  for (double scale = 1; scale <= 1e15; scale *= 10) {
+    const double digits = std::round(q * scale);
+    if (digits > 0 && std::abs(q * scale - digits) < 1e-12 * digits) return k * digits / scale + 0.0;
+  }
+  return k * q + 0.0;
 }
+
+// The nearest whole number, the even one of two: as Python rounds.
+double nearest(double value) { return std::nearbyint(value); }
 
 // ---- Drawing
 
@@ -64,7 +70,7 @@ double draw_log_uniform(double lower, double upper, base::RandomStream& random) 
 double draw_log_multiple(double lower, double upper, double q, base::RandomStream& random) {
   const Multiples steps(lower, upper, q);
   const double drawn = draw_log_uniform(steps.first - 0.5, steps.last + 0.5, random);
-  return std::clamp(std::round(drawn), steps.first, steps.last);
+  return std::clamp(nearest(drawn), steps.first, steps.last);
 }
 
 struct Sample {
@@ -84,7 +90,7 @@ struct Sample {
   }
   SpaceEntry operator()(const Normal& domain) const {
     const double value = domain.mean + domain.sd * random.normal();
-    return domain.q > 0 ? multiple(std::round(value / domain.q), domain.q) : value;
+    return domain.q > 0 ? multiple(nearest(value / domain.q), domain.q) : value;
   }
   SpaceEntry operator()(const RandInt& domain) const {
     if (domain.q > 0) {
@@ -307,13 +313,14 @@ Value keep_inside(const Domain& domain, const Value& value, Bounds bounds) {
   const bool outside = number < numbers->lower || number > numbers->upper;
   if (outside && bounds == Bounds::clip) number = std::clamp(number, numbers->lower, numbers->upper);
   if (outside && bounds == Bounds::reflect) number = reflect(number, *numbers);
-  if (numbers->q > 0) number = multiple(std::round(number / numbers->q), numbers->q);
+  if (numbers->q > 0) number = multiple(nearest(number / numbers->q), numbers->q);
   if (value.is_double()) return number;
   if (number == value.get<double>()) return value;
-  if (bounds == Bounds::unbounded) return static_cast<std::int64_t>(std::nearbyint(number));
-  // The integers nearest to the bounds lie inside them.
-  const double whole = std::clamp(std::nearbyint(number), std::ceil(numbers->lower), std::floor(numbers->upper));
-  return static_cast<std::int64_t>(whole);
+  if (bounds == Bounds::unbounded) return static_cast<std::int64_t>(nearest(number));
+  const double least = std::ceil(numbers->lower);
+  const double greatest = std::floor(numbers->upper);
+  const double whole = nearest(number);
+  return static_cast<std::int64_t>(least <= greatest ? std::clamp(whole, least, greatest) : whole);
 }
 
 double smallest_step(const Domain& domain, const Value& value) {

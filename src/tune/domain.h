@@ -13,8 +13,9 @@ namespace cadre::tune {
 SpaceEntry sample(const Domain& domain, base::RandomStream& random);
 
 // The value inside the domain, or as near to it as `bounds` says. Here a real domain has its upper bound too, and where
-// the domain has a q the value becomes a multiple of it. An integer stays one. Values of a Choice or an Ordinal and
-// values that are no numbers stay as they are.
+// the domain has a q the value becomes the multiple of it that is nearest (half-way: the even one). An integer stays
+// one: inside the domain, or next to it where it holds none. Values of a Choice or an Ordinal and values that are no
+// numbers stay as they are.
 Value keep_inside(const Domain& domain, const Value& value, Bounds bounds);
 
 // The least amount that a number of the domain moves by when it is explored: its q, at least 1 for an integer.

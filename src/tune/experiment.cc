@@ -159,6 +159,7 @@ void Experiment::take_up(Trial& trial, bool anew) {
     trial.step = 0;
     trial.last_result = {};
     trial.time_total_s = 0;
+    if (scheduler_->begins_with_first_config()) trial.config = variants_(trial.index).config;
     if (trial.latest_checkpoint) checkpoints_.release(*std::exchange(trial.latest_checkpoint, std::nullopt));
   }
   trial.status = TrialStatus::running;  // as it was when it failed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/json.h"
 #include "base/overload.h"
@@ -129,16 +130,17 @@ class Explorer {
   std::vector<Perturbation>& made_;
 };
 
-// What the program's own function has changed, for the record.
-void compare(const Config& before, const Config& after, std::vector<Perturbation>& made) {
+}  // namespace
+
+std::vector<Perturbation> changes(const Config& before, const Config& after, const std::string& operation) {
+  std::vector<Perturbation> made;
   for (const auto& [key, value] : after) {
     const Value* old_value = before.find(key);
     if (old_value == nullptr || *old_value != value)
-      made.push_back({key, old_value ? *old_value : Value(), "custom_explore_fn", value});
+      made.push_back({key, old_value ? *old_value : Value(), operation, value});
   }
+  return made;
 }
-
-}  // namespace
 
 Explored explore(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random) {
   Explored explored;
@@ -147,7 +149,7 @@ Explored explore(const Config& donor, const PopulationBasedTraining& settings, b
   if (settings.custom_explore_fn.function.empty()) return explored;
   Random numbers(random);
   Config custom = (*explore_functions().find(settings.custom_explore_fn.function))(explored.config, numbers);
-  compare(explored.config, custom, explored.perturbations);
+  std::ranges::move(changes(explored.config, custom, "custom_explore_fn"), std::back_inserter(explored.perturbations));
   explored.config = std::move(custom);
   return explored;
 }

@@ -115,6 +115,24 @@ void fields(auto& archive, Is<PopulationBasedTraining> auto& pbt) {
   archive("synch_deadline", synch_deadline);
 }
 
+void fields(auto& archive, Is<PolicySchedule::Change> auto& change) {
+  auto& [change_at, config] = change;
+  archive("change_at", change_at);
+  archive("config", config);
+}
+
+void fields(auto& archive, Is<PolicySchedule> auto& schedule) {
+  auto& [initial_config, changes] = schedule;
+  archive("initial_config", initial_config);
+  archive("changes", changes);
+}
+
+void fields(auto& archive, Is<PopulationBasedTrainingReplay> auto& replay) {
+  auto& [policy_file, schedule] = replay;
+  archive("policy_file", policy_file);
+  archive("schedule", schedule);
+}
+
 // ---- What a variant's alternatives are called
 
 template <class T>
@@ -151,6 +169,8 @@ template <>
 inline constexpr const char* type_name<FIFO> = "FIFO";
 template <>
 inline constexpr const char* type_name<PopulationBasedTraining> = "PopulationBasedTraining";
+template <>
+inline constexpr const char* type_name<PopulationBasedTrainingReplay> = "PopulationBasedTrainingReplay";
 
 // ---- The experiment
 

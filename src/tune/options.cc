@@ -15,12 +15,15 @@
 #include "tune/description.h"
 #include "tune/domain.h"
 #include "tune/functions.h"
+#include "tune/schedulers/policy_file.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
 namespace {
 
 constexpr std::int64_t kMostTrials = std::int64_t{1} << 31;
+
+const std::string kReplay = "scheduler (PopulationBasedTrainingReplay) ";
 
 // Collects what is wrong, each with the path of the option.
 class Faults {
@@ -161,11 +164,19 @@ void check_config_type(const Trainable& trainable, const TunerOptions& options, 
   }
   const Variant first = VariantGenerator(options.param_space, options.tune_config)(0);
   if (!first.fault.empty()) return;  // the trial will say so
-  try {
-    type->check(first.config);
-  } catch (const Error& error) {
-    faults.add("param_space", fmt::format("{} cannot take the first trial's config: {}", trainable.name, error.what()));
-  }
+  const auto check = [&](const Config& config, const std::string& option, const std::string& whose) {
+    try {
+      type->check(config);
+    } catch (const Error& error) {
+      faults.add(option, fmt::format("{} cannot take {} config: {}", trainable.name, whose, error.what()));
+    }
+  };
+  check(first.config, "param_space", "the first trial's");
+  const auto* replay = std::get_if<PopulationBasedTrainingReplay>(&options.tune_config.scheduler);
+  if (replay == nullptr) return;
+  for (const PolicySchedule::Change& change : replay->schedule->changes)
+    check(changed_config(first.config, *replay->schedule, change), kReplay + "schedule",
+          fmt::format("iteration {}'s", change.change_at));
 }
 
 // ---- Population Based Training
@@ -273,6 +284,48 @@ void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& opt
   const auto& twice = explore_functions().duplicates();
   faults.unless(std::ranges::find(twice, custom) == twice.end(), name + "custom_explore_fn",
                 "two functions of this program are called \"" + custom + "\"");
+}
+
+// ---- Replays
+
+void check_scheduler(const PopulationBasedTrainingReplay& replay, const TunerOptions& options, Faults& faults) {
+  if (!replay.schedule)
+    return faults.add(kReplay + "policy_file", "name the file to replay, pbt_policy_<trial id>.txt of an experiment");
+  const TuneConfig& tune = options.tune_config;
+  faults.unless(tune.num_samples == 1, "num_samples",
+                fmt::format("it is {}; a replay trains 1 trial", tune.num_samples));
+  faults.unless(count_combinations(options.param_space, {}, 2) < 2, "param_space",
+                "it has grids, and a replay trains 1 trial");
+  faults.unless(tune.points_to_evaluate.empty(), "points_to_evaluate",
+                "a replay begins with the first config of its schedule");
+  faults.unless(!replay.schedule->initial_config.empty() || !options.param_space.empty(), kReplay + "policy_file",
+                "it is empty, and so is param_space: there is no config to train with");
+}
+
+// The keys of param_space whose values are the schedule's.
+std::vector<std::string> overruled_keys(const Space& space, const Config& initial) {
+  std::vector<std::string> keys;
+  for (const auto& [key, entry] : space) {
+    const Value* value = initial.find(key);
+    const auto* constant = std::get_if<Value>(&entry.data());
+    if (value != nullptr && (constant == nullptr || *constant != *value)) keys.push_back(key);
+  }
+  return keys;
+}
+
+void read_schedule(PopulationBasedTrainingReplay& replay, const Space& space, std::vector<std::string>& notes) {
+  if (replay.schedule || replay.policy_file.empty()) return;
+  try {
+    replay.schedule = read_policy_file(replay.policy_file);
+  } catch (const InvalidArgument& error) {
+    Faults faults;
+    faults.add(kReplay + "policy_file", error.what());
+    faults.throw_if_any("the experiment");
+  }
+  const std::vector<std::string> keys = overruled_keys(space, replay.schedule->initial_config);
+  if (!keys.empty())
+    notes.push_back(fmt::format("param_space {}: what is replayed has values of its own, which count instead",
+                                fmt::join(keys, ", ")));
 }
 
 // ---- Everything else
@@ -421,6 +474,8 @@ TunerOptions resolve(TunerOptions options, std::vector<std::string>& notes) {
       tune.mode = pbt->mode;
     }
   }
+  if (auto* replay = std::get_if<PopulationBasedTrainingReplay>(&tune.scheduler))
+    read_schedule(*replay, options.param_space, notes);
   return options;
 }
 

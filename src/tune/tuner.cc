@@ -94,6 +94,13 @@ void check_same(const Description& stored, const Dict& description, const fs::pa
     throw InvalidArgument("the experiment in " + directory.string() + " was begun with other options:" + text);
 }
 
+// What a replay's file held when the experiment was begun; it may be gone.
+void take_schedule(const Scheduler& stored, Scheduler& scheduler) {
+  const auto* before = std::get_if<PopulationBasedTrainingReplay>(&stored);
+  auto* now = std::get_if<PopulationBasedTrainingReplay>(&scheduler);
+  if (before && now && !now->schedule && now->policy_file == before->policy_file) now->schedule = before->schedule;
+}
+
 ControllerStarted::Errored errored_of(const RestoreOptions& restore) {
   using Errored = ControllerStarted::Errored;
   if (restore.resume_errored) return Errored::resume;
@@ -137,8 +144,10 @@ Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
 Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOptions options,
                      const RestoreOptions& restore) {
   const fs::path plain = find_experiment(directory);
+  const Description stored = stored_description(plain);
+  take_schedule(stored.options.tune_config.scheduler, options.tune_config.scheduler);
   Tuner tuner = continuing(plain, std::move(trainable), std::move(options), restore);
-  check_same(stored_description(plain), describe(tuner.trainable_, tuner.options_), plain);
+  check_same(stored, describe(tuner.trainable_, tuner.options_), plain);
   return tuner;
 }
 

@@ -1,6 +1,6 @@
 """What the controller decides on random traces of results is what the model in pbt_oracle.py decides.
 
-$CADRE_BIN/pbt_decisions_tool reads a JSON document a line: first the settings (see random_settings), then events
+$CADRE_BIN/pbt_decisions_tool reads a JSON document a line: first the settings (see random_settings.py), then events
 
     {"trial": 3, "metrics": {"score": 0.5, "training_iteration": 6}, "checkpoint": true}        its worker reports
     {"trial": 3, "returns": true} or {"trial": 3, "throws": "text"} or {"trial": 3, "dies": 9}  and ends
@@ -18,7 +18,9 @@ import random
 import subprocess
 import unittest
 
-from pbt_oracle import Oracle, number, philox
+from pbt_oracle import Oracle, number
+from random_settings import random_settings
+from search_space_oracle import NUMBERS, philox
 
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "pbt_decisions_tool"
 TRACES = int(os.environ.get("CADRE_TRACES", "300"))
@@ -26,114 +28,14 @@ FIRST_SEED = int(os.environ.get("CADRE_SEED", "1"))
 CLOCKS = ("training_iteration", "seconds")  # what a worker continues from, with its checkpoint
 
 
-# ---- Settings
-
-def random_options(rng):
-    return rng.choice([["relu", "tanh", "gelu"], ["a b", "é!", "_c_", ""], [1, "one", 2.5, None], [True, 3, 0.5],
-                       [3, 1, 4, 1, 5], [0.1], [32, 64, 128, 256], [False, 0, 1, 2], [0, 1.0, 3.0, 5, 32.0]])
-
-
-def random_reals(rng):
-    kind = rng.choice(["uniform", "loguniform"])
-    low = rng.choice([0.0001, 0.001, 0.3]) if kind == "loguniform" else rng.choice([-2.5, -0.5, 0, 0.001, 0.3])
-    return [kind, low, low + rng.choice([0.1, 0.5, 1, 9.5])]
-
-
-def random_reals_with_an_integer(rng):
-    domain = random_reals(rng)
-    while math.ceil(domain[1]) > math.floor(domain[2]):
-        domain = random_reals(rng)
-    return domain
-
-
-def random_integers(rng):
-    low = rng.choice([-9, -1, 0, 1, 2, 100])
-    return ["randint", low, low + rng.choice([1, 2, 5, 100])]
-
-
-def random_variable(rng):
-    """What a config's value is drawn from, and what it is explored in; None for not at all."""
-    kind = rng.randrange(11)
-    if kind <= 2:
-        return random_reals(rng), random_reals(rng)
-    if kind <= 4:
-        return random_integers(rng), random_integers(rng)
-    if kind == 5:  # integers in a real domain
-        return random_integers(rng), ["uniform", rng.choice([-3.5, 0.5, 1, 1.5]), rng.choice([2.5, 3.5, 7, 50.0])]
-    if kind == 6:  # reals in an integer domain
-        return random_reals(rng), random_integers(rng)
-    if kind <= 8:
-        options = random_options(rng)
-        others = rng.choice([options, options, random_options(rng)])
-        return ["choice", options], [rng.choice(["choice", "list"]), others]
-    if kind == 9:  # a value that may be no number, or an integer, in a domain of numbers
-        return ["choice", random_options(rng)], rng.choice([random_reals_with_an_integer, random_integers])(rng)
-    constant = rng.choice([5, 0.5, 0, -1, 1, True, None, "text", [1, 2]])
-    options = rng.choice([None, ["list", random_options(rng)], random_integers(rng)])
-    return ["constant", constant], options
-
-
-def random_space(rng, depth=0):
-    space, mutations = {}, {}
-    names = rng.sample(["lr", "wd", "momentum", "act", "Layers", "a", "a-b", "batch size", "x.y"], rng.randint(1, 5))
-    for name in names:
-        if depth < 2 and rng.random() < 0.15:
-            inner_space, inner_mutations = random_space(rng, depth + 1)
-            space[name], mutations[name] = ["space", inner_space], ["nested", inner_mutations]
-            continue
-        space[name], mutation = random_variable(rng)
-        if mutation is not None:
-            mutations[name] = mutation
-    mutations = dict(rng.sample(list(mutations.items()), rng.randint(1, len(mutations)))) if mutations else {}
-    if not mutations:
-        space["width"], mutations["width"] = ["randint", 1, 9], ["randint", 1, 9]
-    return space, mutations
-
-
-def random_settings(rng):
-    population = rng.randint(1, 12)
-    space, mutations = random_space(rng)
-    metric = rng.choice(["score", "score", "eval/score"])
-    interval = rng.choice([1, 2, 2.5, 5, 0.1, 0.3])
-    stop = {}
-    if rng.random() < 0.7:
-        stop["training_iteration"] = rng.choice([5, 50, 50])
-    if rng.random() < 0.3:
-        stop[metric] = rng.choice([0.95, 6])
-    return {
-        "seed": rng.choice([rng.randrange(10), rng.randrange(-(2**63), 2**63)]),
-        "num_samples": population,
-        "slots": rng.choice([population, rng.randint(1, population), population + 3]),
-        "space": space,
-        "mutations": mutations,
-        "pbt": {
-            "time_attr": rng.choice(["training_iteration", "training_iteration", "seconds", "clock/seconds"]),
-            "metric": metric,
-            "mode": rng.choice(["max", "min"]),
-            "perturbation_interval": interval,
-            "burn_in_period": rng.choice([0, 0, interval, 3.5, 10]),
-            "quantile_fraction": rng.choice([0, 0.1, 0.25, 0.25, 0.3, 0.5, 0.5, rng.random() / 2]),
-            "resample_probability": rng.choice([0, 0.25, 0.25, 0.5, 1]),
-            "perturbation_factors": rng.choice([[1.2, 0.8], [1.2, 0.8], [0.5, 1.5], [10.0, 0.1], [1e7, 1e-5],
-                                                [1e300, 1.0]]),
-            "require_attrs": rng.random() < 0.5,
-            "synch": rng.random() < 0.4,
-        },
-        "stop": stop,
-        "num_to_keep": rng.choice([None, 1, 1, 2, 3]),
-        "score_attribute": rng.choice([None, metric, "loss"]),
-        "score_order": rng.choice(["max", "min"]),
-    }
-
-
 # ---- Traces
 
 class Trainers:
     """Plays the training functions: what each of the trials reports next."""
 
-    def __init__(self, rng, settings):
+    def __init__(self, rng, settings, trials):
         self.rng, self.settings = rng, settings
-        self.skill = [rng.random() for _ in range(settings["num_samples"])]
+        self.skill = [rng.random() for _ in range(trials)]
         self.scores = rng.choice(["ties", "reals", "skill"])
         self.wrong_score = rng.choice([0, 0, 0.005, 0.005 if settings["pbt"]["require_attrs"] else 0.2])
         self.wrong_time = rng.choice([0, 0, 0.01])
@@ -191,7 +93,7 @@ def random_trace(seed):
     rng = random.Random(seed)
     settings = random_settings(rng)
     oracle = Oracle(settings)
-    trainers = Trainers(rng, settings)
+    trainers = Trainers(rng, settings, len(oracle.trials))
     events, expected = [], [oracle.start()]
     for _ in range(rng.choice([20, 300, 300])):
         if not oracle.running():
@@ -221,7 +123,7 @@ def sort_answer(answer):
     deleted = [decision["checkpoint"] for decision in answer["decisions"] if decision["kind"] == "delete"]
     decisions = [decision for decision in answer["decisions"] if decision["kind"] != "delete"]
     return {"decisions": decisions, "deleted": sorted(deleted), "configs": dict(sorted(answer["configs"].items())),
-            "log": answer["log"]}
+            "log": answer["log"], "trials": answer.get("trials")}
 
 
 def answers_of_tool(settings, events):
@@ -274,6 +176,25 @@ def describe(seed, settings, events):
     return "\n".join([title, *lines, f"expected: {json.dumps(wanted)}", f"got:      {json.dumps(got)}"])
 
 
+def features(settings):
+    """What the settings make use of."""
+    def kinds(entries):
+        for entry in entries:
+            yield entry[0]
+            if entry[0] in ("space", "nested"):
+                yield from kinds(entry[1].values())
+            elif entry[0] in ("items", "grid", "options"):
+                yield from kinds(entry[1])
+
+    found = {*kinds(settings["space"].values())}
+    if settings["replay"]:
+        return found
+    pbt = settings["pbt"]
+    return found | {*kinds(settings["mutations"].values()), pbt["bounds"]} | {
+        name for name, value in [("custom", pbt["custom"]), *settings.items()] if value
+        if name in ("custom", "points", "constant_grid_search")}
+
+
 class PhiloxTest(unittest.TestCase):
     def test_gives_the_published_numbers(self):
         ones = 0xFFFFFFFF
@@ -294,9 +215,13 @@ class DecisionsTest(unittest.TestCase):
             if difference:
                 self.fail(describe(seed, settings, shorten(settings, events[:difference[0]])))
             seen["event"] += len(events)
+            seen["replays"] += settings["replay"] is not None
+            for feature in features(settings):
+                seen[feature] += 1
             for answer in expected:
                 for decision in answer["decisions"]:
                     seen[decision["kind"]] += 1
+                    seen["exploit of itself"] += "donor" in decision and decision["donor"] == decision["trial"]
                     for operation in decision.get("operations", {}).values():
                         seen[operation.split(" ")[0] + ("+noop" if "noop" in operation else "")] += 1
         print(f"{TRACES} traces agree:", ", ".join(f"{count} {name}" for name, count in sorted(seen.items())))
@@ -304,6 +229,10 @@ class DecisionsTest(unittest.TestCase):
             for name in ("launch", "resume", "pause", "exploit", "end", "fail", "delete", "*", "resample", "shift",
                          "shift+noop"):
                 self.assertGreater(seen[name], TRACES / 3, name)
+            for name in ("replays", "exploit of itself", "points", "constant_grid_search", "custom", "clip", "reflect",
+                         "unbounded", "custom_explore_fn", "grid", "options", "items", "function", "space", "ordinal",
+                         *NUMBERS):
+                self.assertGreater(seen[name], TRACES / 30, name)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 // Feeds a trace of results to the experiment's core and prints what it decides, a JSON line for each line of input.
 // pbt_decisions_test.py compares that with a model written from the reference's text; it describes the lines.
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <string>
 
 #include "base/json.h"
@@ -12,30 +14,64 @@ namespace {
 using namespace cadre;
 using namespace cadre::tune;
 
-// ["uniform", 0, 1] and the like.
-Domain to_domain(const Value& value) {
-  const List& words = value.items();
-  const auto kind = words[0].get<std::string>();
-  if (kind == "uniform") return uniform(words[1].get<double>(), words[2].get<double>());
-  if (kind == "loguniform") return loguniform(words[1].get<double>(), words[2].get<double>());
-  if (kind == "randint") return randint(words[1].get<std::int64_t>(), words[2].get<std::int64_t>());
-  return choice(words[1].items());
+// ---- What the trials run, and the functions of the search space (search_space_oracle.py has the same)
+
+void train(const Config&) {}
+
+double ten_times_uniform(const Config&, Random& random) { return 10 * random.uniform(); }
+std::int64_t number_of_keys(const Config& config) { return static_cast<std::int64_t>(config.size()); }
+Config mark(Config config, Random& random) {
+  config.set("mark", random.below(1000));
+  return config;
 }
 
-Space to_space(const Dict& entries);
+SampleFrom to_function(const std::string& name) {
+  return name == "number_of_keys" ? sample_from<number_of_keys>() : sample_from<ten_times_uniform>();
+}
+
+// ---- Settings
+
+// ["uniform", 0, 1] and the like; search_space_oracle.py lists them.
+Domain to_domain(const Value& value) {
+  const List& words = value.items();
+  auto kind = words[0].get<std::string>();
+  if (kind == "choice") return choice(words[1].items());
+  if (kind == "ordinal") return ordinal(words[1].items());
+  const auto real = [&](std::size_t i) { return i < words.size() ? words[i].get<double>() : 0; };
+  const auto integer = [&](std::size_t i) { return i < words.size() ? words[i].get<std::int64_t>() : 0; };
+  if (kind.starts_with('q')) kind.erase(0, 1);
+  if (kind == "uniform") return Uniform{real(1), real(2), real(3)};
+  if (kind == "loguniform") return LogUniform{real(1), real(2), real(3)};
+  if (kind == "randn") return Normal{real(1), real(2), real(3)};
+  if (kind == "randint") return RandInt{integer(1), integer(2), integer(3)};
+  if (kind == "lograndint") return LogRandInt{integer(1), integer(2), integer(3)};
+  throw InvalidArgument("no domain is called " + kind);
+}
+
+SpaceEntry to_space_entry(const Value& value);
+
+Space to_space(const Dict& entries) {
+  Space space;
+  for (const auto& [key, value] : entries) space.emplace_back(key, to_space_entry(value));
+  return space;
+}
+
+Entries to_entries(const List& values) {
+  Entries entries;
+  for (const Value& value : values) entries.push_back(to_space_entry(value));
+  return entries;
+}
 
 SpaceEntry to_space_entry(const Value& value) {
   const List& words = value.items();
   const auto kind = words[0].get<std::string>();
   if (kind == "constant") return words[1];
   if (kind == "space") return SpaceEntry(to_space(words[1].dict()));
+  if (kind == "items") return SpaceEntry(to_entries(words[1].items()));
+  if (kind == "grid") return grid_search(to_entries(words[1].items()));
+  if (kind == "options") return choice(to_entries(words[1].items()));
+  if (kind == "function") return to_function(words[1].get<std::string>());
   return to_domain(value);
-}
-
-Space to_space(const Dict& entries) {
-  Space space;
-  for (const auto& [key, value] : entries) space.emplace_back(key, to_space_entry(value));
-  return space;
 }
 
 Mutations to_mutations(const Dict& entries);
@@ -45,6 +81,7 @@ Mutation to_mutation(const Value& value) {
   const auto kind = words[0].get<std::string>();
   if (kind == "list") return words[1].items();
   if (kind == "nested") return Mutation(to_mutations(words[1].dict()));
+  if (kind == "function") return to_function(words[1].get<std::string>());
   return to_domain(value);
 }
 
@@ -56,25 +93,50 @@ Mutations to_mutations(const Dict& entries) {
 
 Mode to_mode(const std::string& name) { return name == "max" ? Mode::max : Mode::min; }
 
-TunerOptions to_options(const Config& settings) {
-  const Config pbt(settings.get<Dict>("pbt"));
+Bounds to_bounds(const std::string& name) {
+  if (name == "clip") return Bounds::clip;
+  return name == "reflect" ? Bounds::reflect : Bounds::unbounded;
+}
+
+PopulationBasedTraining to_pbt(const Config& pbt, const Dict& mutations) {
   const auto factors = pbt.get<std::vector<double>>("perturbation_factors");
+  return {.time_attr = pbt.get<std::string>("time_attr"),
+          .metric = pbt.get<std::string>("metric"),
+          .mode = to_mode(pbt.get<std::string>("mode")),
+          .perturbation_interval = pbt.get<double>("perturbation_interval"),
+          .burn_in_period = pbt.get<double>("burn_in_period"),
+          .hyperparam_mutations = to_mutations(mutations),
+          .custom_explore_fn = pbt.get<bool>("custom") ? explore_function<mark>() : ExploreFunction(),
+          .bounds = to_bounds(pbt.get<std::string>("bounds")),
+          .quantile_fraction = pbt.get<double>("quantile_fraction"),
+          .resample_probability = pbt.get<double>("resample_probability"),
+          .perturbation_factors = {factors.at(0), factors.at(1)},
+          .require_attrs = pbt.get<bool>("require_attrs"),
+          .synch = pbt.get<bool>("synch")};
+}
+
+PopulationBasedTrainingReplay to_replay(const Config& replay) {
+  PolicySchedule schedule{.initial_config = Config(replay.get<Dict>("initial_config"))};
+  for (const Value& item : replay.get<List>("changes")) {
+    const Config change(item.dict());
+    schedule.changes.push_back({change.get<std::int64_t>("change_at"), Config(change.get<Dict>("config"))});
+  }
+  return {.schedule = std::move(schedule)};
+}
+
+TunerOptions to_options(const Config& settings) {
   TunerOptions options;
   options.param_space = to_space(settings.get<Dict>("space"));
   options.tune_config.num_samples = settings.get<std::int64_t>("num_samples");
   options.tune_config.seed = static_cast<std::uint64_t>(settings.get<std::int64_t>("seed"));
-  options.tune_config.scheduler =
-      PopulationBasedTraining{.time_attr = pbt.get<std::string>("time_attr"),
-                              .metric = pbt.get<std::string>("metric"),
-                              .mode = to_mode(pbt.get<std::string>("mode")),
-                              .perturbation_interval = pbt.get<double>("perturbation_interval"),
-                              .burn_in_period = pbt.get<double>("burn_in_period"),
-                              .hyperparam_mutations = to_mutations(settings.get<Dict>("mutations")),
-                              .quantile_fraction = pbt.get<double>("quantile_fraction"),
-                              .resample_probability = pbt.get<double>("resample_probability"),
-                              .perturbation_factors = {factors.at(0), factors.at(1)},
-                              .require_attrs = pbt.get<bool>("require_attrs"),
-                              .synch = pbt.get<bool>("synch")};
+  for (const Value& point : settings.get<List>("points"))
+    options.tune_config.points_to_evaluate.emplace_back(point.dict());
+  options.tune_config.constant_grid_search = settings.get<bool>("constant_grid_search");
+  if (settings.at("replay").is_null()) {
+    options.tune_config.scheduler = to_pbt(Config(settings.get<Dict>("pbt")), settings.get<Dict>("mutations"));
+  } else {
+    options.tune_config.scheduler = to_replay(Config(settings.get<Dict>("replay")));
+  }
   for (const auto& [metric, threshold] : settings.get<Dict>("stop"))
     options.run_config.stop.emplace_back(metric, threshold.get<double>());
   CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
@@ -87,7 +149,9 @@ TunerOptions to_options(const Config& settings) {
 
 TunerOptions to_resolved_options(const Config& settings) {
   std::vector<std::string> notes;
-  return resolve(to_options(settings), notes);
+  TunerOptions options = resolve(to_options(settings), notes);
+  check_options(trainable<train>(), options);
+  return options;
 }
 
 // "00003_lr=0.1/checkpoint_000007" as [3, 7]; null where there is none.
@@ -101,7 +165,12 @@ class Tool {
   explicit Tool(const Config& settings)
       : slots_(settings.get<double>("slots")), experiment_({.name = "oracle"}, to_resolved_options(settings)) {}
 
-  void start() { step(ControllerStarted{{.cpus = slots_}}); }
+  void start() {
+    step(ControllerStarted{{.cpus = slots_}});
+    List trials;
+    for (const Trial& trial : experiment_.trials()) trials.push_back(list(trial.tag, trial.sampled));
+    extra_.emplace_back("trials", std::move(trials));
+  }
 
   void feed(const Config& line) {
     const auto index = static_cast<TrialIndex>(line.get<std::int64_t>("trial"));
@@ -128,10 +197,11 @@ class Tool {
   }
 
   std::string take_line() {
-    std::string line = base::to_json(Dict{{"decisions", std::exchange(decisions_, {})},
-                                          {"configs", std::exchange(configs_, {})},
-                                          {"log", std::exchange(log_, {})}});
-    return line;
+    Dict line{{"decisions", std::exchange(decisions_, {})},
+              {"configs", std::exchange(configs_, {})},
+              {"log", std::exchange(log_, {})}};
+    std::ranges::move(std::exchange(extra_, {}), std::back_inserter(line));
+    return base::to_json(line);
   }
 
  private:
@@ -170,6 +240,7 @@ class Tool {
     configs_.emplace_back(std::to_string(launch.trial), launch.config.dict());
   }
   void show(const LogExploit& exploit) {
+    if (!exploit.policy_files) return;
     log_.push_back(list(experiment_.trials().at(exploit.target).tag, experiment_.trials().at(exploit.donor).tag,
                         exploit.target_iteration, exploit.donor_iteration, exploit.donor_config.dict(),
                         exploit.new_config.dict()));
@@ -183,6 +254,7 @@ class Tool {
   List decisions_;
   Dict configs_;
   List log_;
+  Dict extra_;  // of the first line
 };
 
 int answer_lines() {

@@ -8,45 +8,18 @@ what Cadre does differently on purpose), not from the C++ code, which pbt_decisi
     answer = oracle.handle({"trial": 3, "metrics": {"score": 0.5, "training_iteration": 5}, "checkpoint": True})
 
 An answer is a dictionary: "decisions" in the order in which they were made (deletions last), "configs" of the trials
-that were launched, "log" as the lines of pbt_global.txt. A worker that is told to stop ends at once.
+that were launched, "log" as the lines of pbt_global.txt; the first one also has "trials", the tag of each trial and what
+is shown of its config. A worker that is told to stop ends at once.
 """
 
 import copy
 import math
-import re
 from dataclasses import dataclass, field
 
-SEARCH_SPACE, EXPLOIT, EXPLORE = 1, 2, 3  # purposes of a stream
+from search_space_oracle import (EXPLOIT, EXPLORE, Explorer, Stream, beginning_of_replay, is_number, tag_of, variants)
+
 PENDING, RUNNING, PAUSED, ENDED = "pending", "running", "paused", "ended"
 NO_WORKER, BUSY, PARKED, STOPPING = "none", "busy", "parked", "stopping"
-NUMBERS = ("uniform", "loguniform", "randint")
-
-
-def philox(counter, key):
-    """Philox4x32-10: four words for a counter of four and a key of two."""
-    c0, c1, c2, c3 = counter
-    k0, k1 = key
-    for _ in range(10):
-        left, right = 0xD2511F53 * c0, 0xCD9E8D57 * c2
-        c0, c1, c2, c3 = (right >> 32) ^ c1 ^ k0, right & 0xFFFFFFFF, (left >> 32) ^ c3 ^ k1, left & 0xFFFFFFFF
-        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
-    return c0, c1, c2, c3
-
-
-class Stream:
-    """The random numbers of one trial for one purpose."""
-
-    def __init__(self, seed, trial, purpose):
-        self.key = (seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF)
-        self.trial, self.purpose, self.index = trial, purpose, 0
-
-    def uniform(self):
-        words = philox((self.index & 0xFFFFFFFF, self.index >> 32, self.trial, self.purpose), self.key)
-        self.index += 1
-        return ((words[1] << 32 | words[0]) >> 11) * 2.0**-53
-
-    def below(self, n):
-        return math.floor(self.uniform() * n)
 
 
 @dataclass
@@ -65,6 +38,7 @@ class Trial:
     index: int
     config: dict
     tag: str
+    sampled: dict
     exploit_stream: Stream
     explore_stream: Stream
     status: str = PENDING
@@ -93,10 +67,6 @@ class Trial:
         return self.status in (PENDING, PAUSED) and self.worker != STOPPING
 
 
-def is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def lookup(metrics, name):
     """The value of a metric, also by its path in nested metrics; None without one."""
     if name in metrics:
@@ -110,69 +80,15 @@ def number(metrics, name):
     return value if is_number(value) else None
 
 
-def draw(domain, stream):
-    kind, *bounds = domain
-    if kind in ("choice", "list"):
-        return bounds[0][stream.below(len(bounds[0]))]
-    low, high = bounds
-    if kind == "randint":
-        return low + stream.below(high - low)
-    u = stream.uniform()
-    if kind == "uniform":
-        value = low + u * (high - low)
-    else:
-        value = math.exp(math.log(low) + u * (math.log(high) - math.log(low)))
-    return max(float(low), min(value, math.nextafter(high, low)))
-
-
-def draw_space(space, stream, path=()):
-    """A config, and what was drawn for it by path."""
-    config, drawn = {}, {}
-    for key, entry in space.items():
-        if entry[0] == "constant":
-            config[key] = entry[1]
-        elif entry[0] == "space":
-            config[key], inner = draw_space(entry[1], stream, (*path, key))
-            drawn.update(inner)
-        else:
-            config[key] = drawn[*path, key] = draw(entry, stream)
-    return config, drawn
-
-
-def tag_of(index, drawn):
-    def clean(text):
-        return re.sub("[^a-zA-Z0-9_-]+", "_", text).strip("_")
-
-    words = [clean(path[-1]) + "=" + (f"{value:.4f}" if isinstance(value, float) else clean(str(value)))
-             for path, value in sorted(drawn.items())]
-    return f"{index}_{','.join(words)}" if words else str(index)
-
-
-def position(options, value):
-    """Where a value stands in a list, None if nowhere; a bool is no number."""
-    for index, option in enumerate(options):
-        if option == value and isinstance(option, bool) == isinstance(value, bool):
-            return index
-    return None
-
-
-def clip(value, domain):
-    """Into the closed domain; an int stays one."""
-    kind, low, high = domain
-    if kind == "randint":
-        high -= 1
-    elif isinstance(value, int):
-        low, high = math.ceil(low), math.floor(high)
-    return type(value)(max(low, min(value, high)))
-
-
-def scale(value, factor):
-    if isinstance(value, float):
-        return value * factor
-    new = round(value * factor)
-    if new == value and factor != 1:
-        new += 1 if (factor > 1) == (value >= 0) else -1
-    return new
+def equal(a, b):
+    """Of the same type, too; NaN is itself."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(equal, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(equal(a[key], b[key]) for key in a)
+    return a == b or (a != a and b != b)
 
 
 class Oracle:
@@ -183,10 +99,15 @@ class Oracle:
         self.dropped = []  # by retention, not yet deleted
         self.told_to_stop = []
         self.answer = {}
-        self.trials = [self._make_trial(index) for index in range(settings["num_samples"])]
+        self.schedule = settings["replay"]  # None: Population Based Training
+        self.changes_made = 0
+        if self.schedule:
+            settings = settings | {"space": beginning_of_replay(settings["space"], self.schedule["initial_config"])}
+        self.trials = [self._make_trial(index, variant) for index, variant in enumerate(variants(settings))]
 
     def start(self):
-        return self._answer(self._fill_slots)
+        answer = self._answer(self._fill_slots)
+        return answer | {"trials": [[trial.tag, trial.sampled] for trial in self.trials]}
 
     def running(self):
         """The trials whose workers run user code."""
@@ -197,10 +118,10 @@ class Oracle:
         assert trial.worker == BUSY
         return self._answer(lambda: self._take(trial, event))
 
-    def _make_trial(self, index):
+    def _make_trial(self, index, variant):
         seed = self.settings["seed"]
-        config, drawn = draw_space(self.settings["space"], Stream(seed, index, SEARCH_SPACE))
-        return Trial(index, config, tag_of(index, drawn), Stream(seed, index, EXPLOIT), Stream(seed, index, EXPLORE))
+        return Trial(index, variant.config, tag_of(index, variant.sampled), variant.sampled,
+                     Stream(seed, index, EXPLOIT), Stream(seed, index, EXPLORE))
 
     def _answer(self, work):
         self.answer = {"decisions": [], "configs": {}, "log": []}
@@ -235,6 +156,8 @@ class Oracle:
         if metrics.get("done") is True or any(
                 value is not None and value >= threshold for value, threshold in zip(reached, thresholds)):
             self._stop(trial, "end")
+        elif self.schedule:
+            self._replay(trial, metrics)
         else:
             self._ask_scheduler(trial, metrics)
 
@@ -251,7 +174,7 @@ class Oracle:
         trial.offer = None
         self._decide(kind, trial)
         live = [other for other in self.trials if other.live]
-        if self.pbt["synch"] and live and all(other.last_train_time >= self.next_sync for other in live):
+        if self._synchronous and live and all(other.last_train_time >= self.next_sync for other in live):
             self._compare_all(max(other.last_train_time for other in live))
 
     def _lose_worker(self, trial, kind):
@@ -263,7 +186,7 @@ class Oracle:
     # ---- Slots
 
     def _may_run(self, trial):
-        return trial.waits and (not self.pbt["synch"] or trial.last_train_time < self.next_sync)
+        return trial.waits and (not self._synchronous or trial.last_train_time < self.next_sync)
 
     def _fill_slots(self):
         while sum(trial.holds_slot for trial in self.trials) < self.settings["slots"]:
@@ -287,7 +210,33 @@ class Oracle:
         trial.status, trial.worker, trial.holds_slot = PAUSED, PARKED, False
         self._decide("pause", trial)
 
+    # ---- A replay of it
+
+    def _replay(self, trial, metrics):
+        """The trial takes over its own newest checkpoint where a change is due."""
+        iteration = number(metrics, "training_iteration")
+        if iteration is None or self.changes_made == len(self.schedule["changes"]):
+            return
+        change = self.schedule["changes"][self.changes_made]
+        if iteration < change["change_at"]:
+            return
+        if trial.latest is None:
+            self._stop(trial, "fail")
+            return
+        self.changes_made += 1
+        kept = {key: value for key, value in trial.config.items() if key not in self.schedule["initial_config"]}
+        config = {key: (kept | change["config"])[key] for key in [*trial.config, *change["config"]]
+                  if key in kept or key in change["config"]}
+        changed = [key for key in config if key not in trial.config or not equal(trial.config[key], config[key])]
+        self._decide("exploit", trial, donor=trial.index, checkpoint=trial.latest.name, config=config,
+                     operations=dict.fromkeys(changed, "replay"))
+        self._continue_from(trial, trial.latest, config)
+
     # ---- Population Based Training
+
+    @property
+    def _synchronous(self):
+        return not self.schedule and self.pbt["synch"]
 
     def _ask_scheduler(self, trial, metrics):
         time, score = number(metrics, self.pbt["time_attr"]), number(metrics, self.pbt["metric"])
@@ -347,49 +296,23 @@ class Oracle:
                 self._exploit(trial, donor)
 
     def _exploit(self, trial, donor):
-        operations = {}
-        config = self._explore(donor.config, self.settings["mutations"], trial.explore_stream, operations)
+        explorer = Explorer(self.pbt, donor.config, trial.explore_stream)
+        config = explorer.explore(donor.config, self.settings["mutations"])
+        if self.pbt["custom"]:
+            config = explorer.customize(config)
         self._decide("exploit", trial, donor=donor.index, checkpoint=donor.offer.name, config=config,
-                     operations=operations)
+                     operations=explorer.operations)
         donor_iteration = number(donor.offer.metrics, "training_iteration") or 0
         self.answer["log"].append([trial.tag, donor.tag, trial.compared_iteration, donor_iteration,
                                    copy.deepcopy(donor.config), config])
-        trial.config = config
-        trial.latest = donor.offer
         trial.last_perturbation_time, trial.last_train_time = donor.last_perturbation_time, donor.last_train_time
+        self._continue_from(trial, donor.offer, config)
+
+    def _continue_from(self, trial, checkpoint, config):
+        trial.config = config
+        trial.latest = checkpoint
         trial.status = PAUSED
         self._tell_to_stop(trial)
-
-    def _explore(self, config, mutations, stream, operations, path=""):
-        config = copy.deepcopy(config)
-        for key, mutation in mutations.items():
-            if mutation[0] == "nested":
-                config[key] = self._explore(config[key], mutation[1], stream, operations, f"{path}{key}/")
-            elif mutation[0] in NUMBERS:
-                config[key], operations[path + key] = self._explore_number(config[key], mutation, stream)
-            else:
-                config[key], operations[path + key] = self._explore_list(config[key], mutation, stream)
-        return config
-
-    def _explore_list(self, old, mutation, stream):
-        options = mutation[1]
-        here = position(options, old)
-        if stream.uniform() < self.pbt["resample_probability"] or here is None:
-            return draw(mutation, stream), "resample"
-        side = stream.below(2)
-        there = max(0, min(here + (-1, 1)[side], len(options) - 1))
-        return options[there], f"shift {('left', 'right')[side]}" + (" (noop)" if there == here else "")
-
-    def _explore_number(self, old, mutation, stream):
-        if stream.uniform() < self.pbt["resample_probability"] or not is_number(old):
-            new = draw(mutation, stream)
-            if isinstance(old, float):
-                new = float(new)
-            elif is_number(old):
-                new = clip(round(new), mutation)
-            return new, "resample"
-        factor = float(self.pbt["perturbation_factors"][stream.below(2)])
-        return clip(scale(old, factor), mutation), f"* {factor!r}"
 
     # ---- Checkpoints
 

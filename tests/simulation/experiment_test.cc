@@ -16,8 +16,23 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
+enum class Kind { asynchronous, synchronous, replay };
+
+// One after the other and at the same time, from where there is a checkpoint (the learners save every third step).
+PolicySchedule random_schedule(std::mt19937_64& random) {
+  const auto config = [&] {
+    return Config{{"lr", std::uniform_real_distribution(0.001, 0.5)(random)}, {"momentum", 0.9}};
+  };
+  PolicySchedule schedule{.initial_config = config()};
+  std::int64_t change_at = 3;
+  for (std::uint64_t i = random() % 6; i > 0; --i)
+    schedule.changes.push_back({change_at += static_cast<std::int64_t>(random() % 7), config()});
+  return schedule;
+}
+
 // Options of a random experiment: population, slots, retention, intervals.
-TunerOptions random_options(std::mt19937_64& random, bool synch) {
+TunerOptions random_options(std::mt19937_64& random, Kind kind) {
+  const bool synch = kind == Kind::synchronous;
   TunerOptions options;
   options.param_space = {{"lr", uniform(0.001, 0.5)}, {"momentum", uniform(0, 1)}};
   options.tune_config.num_samples = static_cast<std::int64_t>(1 + random() % 10);
@@ -43,10 +58,14 @@ TunerOptions random_options(std::mt19937_64& random, bool synch) {
   parking.with_gpus = random() % 2 == 0;
   if (synch && random() % 2 == 0)
     std::get<PopulationBasedTraining>(options.tune_config.scheduler).synch_deadline = 0.05;
+  if (kind == Kind::replay) {
+    options.tune_config.num_samples = 1;
+    options.tune_config.scheduler = PopulationBasedTrainingReplay{.schedule = random_schedule(random)};
+  }
   return options;
 }
 
-class Simulation : public ::testing::TestWithParam<bool> {
+class Simulation : public ::testing::TestWithParam<Kind> {
  protected:
   // Calls `act` with many worlds, each from a seed.
   template <class Act>
@@ -86,6 +105,29 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
     exploits += world.exploits;
   });
   EXPECT_GT(exploits, 0);
+}
+
+// Whatever happens to it, it has made all changes that it reached, and has the config of the last one.
+TEST(ReplaySimulation, EveryChangeIsMadeOnce) {
+  for (std::uint64_t seed = 0; seed < 1000 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    TunerOptions options = random_options(random, Kind::replay);
+    options.run_config.stop = {{"training_iteration", 60}};  // beyond the last change
+    options.run_config.failure_config.max_failures = -1;
+    const PolicySchedule schedule = *std::get<PopulationBasedTrainingReplay>(options.tune_config.scheduler).schedule;
+    World world(seed, options, {.cpus = 1}, {.cpus = 1}, {.throws = 0.02, .dies = 0.02});
+    for (int interruptions = 0; interruptions < 3; ++interruptions) {
+      for (std::uint64_t steps = random() % 60; steps > 0 && world.step(); --steps) {
+      }
+      random() % 2 == 0 ? world.kill_controller() : world.interrupt();
+    }
+    world.run_to_the_end();
+    EXPECT_EQ(world.exploits, static_cast<std::int64_t>(schedule.changes.size()));
+    const Config& last = schedule.changes.empty() ? schedule.initial_config : schedule.changes.back().config;
+    EXPECT_EQ(world.experiment().trials().at(0).config, last);
+    EXPECT_EQ(world.experiment().trials().at(0).status, TrialStatus::terminated);
+  }
 }
 
 TEST_P(Simulation, OnAPlateauEverybodyReachesItsEnd) {
@@ -177,8 +219,13 @@ TEST_P(Simulation, FailFastEndsEverybody) {
   EXPECT_GT(failed, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Pbt, Simulation, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Synchronous" : "Asynchronous"; });
+std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
+  constexpr const char* names[] = {"Asynchronous", "Synchronous", "Replay"};
+  return names[static_cast<std::size_t>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Pbt, Simulation, ::testing::Values(Kind::asynchronous, Kind::synchronous, Kind::replay),
+                         name_of);
 
 }  // namespace
 }  // namespace cadre::tune

@@ -274,6 +274,59 @@ TEST(Tuner, APopulationLearnsAndEveryExploitFindsItsCheckpoint) {
   expect_tidy_directories(results);
 }
 
+// The trial with the longest history of exploits.
+fs::path longest_policy(const fs::path& experiment) {
+  fs::path longest;
+  for (const auto& entry : fs::directory_iterator(experiment)) {
+    const bool is_policy = entry.path().filename().string().starts_with("pbt_policy_");
+    if (is_policy && (longest.empty() || lines_of(entry.path()).size() > lines_of(longest).size()))
+      longest = entry.path();
+  }
+  return longest;
+}
+
+// What the learner knows depends on nothing but its lr in every step: so the same lr in each step.
+TEST(Tuner, AReplayTrainsWithTheConfigsThatLedToATrial) {
+  const TemporaryDirectory storage;
+  // Synchronous, so that the same exploits take place whatever the load of the machine.
+  const tune::ResultGrid population = tune::Tuner(tune::trainable<learner>(), pbt_options(storage.path(), true)).fit();
+  const fs::path policy = storage / "policy.txt";
+  const fs::path chosen = longest_policy(population.experiment_path());
+  fs::copy(chosen, policy);
+  ASSERT_GT(lines_of(policy).size(), 1u);
+  const std::string id = chosen.stem().string().substr(std::string("pbt_policy_").size());
+  const auto original = std::ranges::find(population, id, &tune::Result::trial_id);
+
+  tune::TunerOptions options = pbt_options(storage.path());
+  options.run_config.name = "replay";
+  options.tune_config.num_samples = 1;
+  options.tune_config.scheduler = tune::PopulationBasedTrainingReplay{.policy_file = policy};
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<learner>(), options).fit();
+  ASSERT_EQ(results.num_terminated(), 1u) << ::testing::PrintToString(results.errors());
+  EXPECT_EQ(results[0].config, original->config);
+  EXPECT_EQ(results[0].metrics.get<double>("score"), original->metrics.get<double>("score"));
+
+  std::vector<std::pair<std::int64_t, double>> changes;  // iteration after which the lr is another one
+  for (const std::string& line : lines_of(policy)) {
+    const List fields = base::parse_json(line, "the policy").items();
+    if (changes.empty()) changes.emplace_back(0, Config(fields.at(4).dict()).get<double>("lr"));
+    changes.emplace_back(fields.at(3).get<std::int64_t>(), Config(fields.at(5).dict()).get<double>("lr"));
+  }
+  std::int64_t iteration = 0;
+  for (const std::string& line : lines_of(results[0].path / "result.json")) {
+    const Metrics row(base::parse_json(line, "result.json").dict());
+    EXPECT_EQ(row.get<std::int64_t>("training_iteration"), ++iteration) << "no step was repeated";
+    const auto later = std::ranges::find_if(changes, [&](const auto& change) { return change.first >= iteration; });
+    EXPECT_EQ(row.get<double>("lr"), std::prev(later)->second) << "iteration " << iteration;
+  }
+  EXPECT_EQ(iteration, 40);
+  EXPECT_FALSE(fs::exists(results.experiment_path() / "pbt_global.txt"));
+
+  fs::remove(policy);
+  EXPECT_EQ(tune::Tuner::restore(results.experiment_path()).fit()[0].config, original->config);
+  EXPECT_NO_THROW(tune::Tuner::restore(results.experiment_path(), tune::trainable<learner>(), options));
+}
+
 TEST(Tuner, AResultHasWhatEveryResultHas) {
   const TemporaryDirectory storage;
   auto options = pbt_options(storage.path());

@@ -138,6 +138,18 @@ TEST(Description, PopulationBasedTrainingIsReadBack) {
   EXPECT_EQ(Domain(domain<Choice>(as<std::shared_ptr<const Mutations>>(mutations[2])->at(0))), choice({1, 2}));
 }
 
+TEST(Description, AReplayIsReadBackWithItsSchedule) {
+  const PolicySchedule schedule{{{"lr", 0.1}, {"act", "relu"}}, {{5, {{"lr", 1e-320}}}, {-1, {}}}};
+  for (const PopulationBasedTrainingReplay& replay :
+       {PopulationBasedTrainingReplay{.policy_file = "~/a b/pbt_policy_00001.txt", .schedule = schedule},
+        PopulationBasedTrainingReplay{.policy_file = "x"}}) {
+    const Description stored = read_back({{"train"}, {.tune_config = {.scheduler = replay}}});
+    const auto& again = std::get<PopulationBasedTrainingReplay>(stored.options.tune_config.scheduler);
+    EXPECT_EQ(again.policy_file, replay.policy_file);
+    EXPECT_EQ(again.schedule, replay.schedule);
+  }
+}
+
 TEST(Description, DefaultsAreReadBack) {
   const auto [trainable, options] = read_back({{"train"}, {}});
   EXPECT_EQ(trainable.resources, Resources{});
@@ -273,8 +285,16 @@ class Random {
     for (auto i = below(3); i > 0; --i) made.push_back({{key(), value(2)}, {key(), value(2)}});
     return made;
   }
+  PopulationBasedTrainingReplay replay() {
+    PopulationBasedTrainingReplay made{.policy_file = text()};
+    if (coin()) return made;
+    made.schedule.emplace().initial_config = {{key(), value(2)}, {key(), value(2)}};
+    for (auto i = below(4); i > 0; --i) made.schedule->changes.push_back({integer(), {{key(), value(2)}}});
+    return made;
+  }
   Scheduler scheduler() {
     if (below(4) == 0) return FIFO{};
+    if (below(4) == 0) return replay();
     return PopulationBasedTraining{text(),
                                    text(),
                                    mode(),

@@ -145,6 +145,24 @@ TEST(DomainKeepInside, UnboundedNumbersStayOutsideButOnTheirMultiples) {
   EXPECT_EQ(keep_inside(qrandint(0, 4, 4), 17, Bounds::unbounded), Value(16));
 }
 
+TEST(DomainKeepInside, HalfWayBetweenMultiplesIsTheEvenOne) {
+  EXPECT_EQ(keep_inside(quniform(0, 10, 0.5), 1.25, Bounds::clip), Value(1.0));
+  EXPECT_EQ(keep_inside(quniform(0, 10, 0.5), 1.75, Bounds::clip), Value(2.0));
+  EXPECT_EQ(keep_inside(qrandint(0, 10, 2), 5, Bounds::clip), Value(4));
+}
+
+TEST(DomainKeepInside, AMultipleIsWhatPeopleWrite) {
+  EXPECT_EQ(to_json(keep_inside(quniform(-3, 3, 0.3), 0.9, Bounds::clip)), "0.9");
+  EXPECT_EQ(to_json(keep_inside(quniform(-3, 3, 0.15), 0.46, Bounds::clip)), "0.45");
+  EXPECT_EQ(to_json(keep_inside(qrandn(0, 1, 1e-5), 3e-5, Bounds::clip)), "3e-05");
+  EXPECT_EQ(to_json(keep_inside(qrandn(0, 1, 0.5), -0.1, Bounds::clip)), "0.0");
+}
+
+TEST(DomainKeepInside, AnIntegerNextToADomainWithoutIntegersStaysOne) {
+  EXPECT_EQ(keep_inside(uniform(0.3, 0.8), 4, Bounds::clip), Value(1));
+  EXPECT_EQ(keep_inside(uniform(0.1, 0.4), -4, Bounds::clip), Value(0));
+}
+
 TEST(DomainContains, ConstantsOptionsAndNestedSpaces) {
   EXPECT_TRUE(contains(choice({1, {{"a", uniform(0, 1)}}}), Dict{{"a", 0.5}}));
   EXPECT_FALSE(contains(choice({1, {{"a", uniform(0, 1)}}}), Dict{{"b", 0.5}}));

@@ -428,5 +428,119 @@ TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {
   EXPECT_THAT(said, HasSubstr("cannot explore the config of trial 00000: no good. Skip exploit for trial 00001"));
 }
 
+// ---- replaying a schedule
+
+TunerOptions replay(PolicySchedule schedule) {
+  return {.param_space = {{"lr", uniform(0, 1)}, {"seed", randint(0, 1000)}, {"data", "here"}},
+          .tune_config = {.scheduler = PopulationBasedTrainingReplay{.schedule = std::move(schedule)}}};
+}
+
+Metrics at(std::int64_t iteration) { return {{"training_iteration", iteration}}; }
+
+const PolicySchedule kTwoChanges{{{"lr", 0.1}}, {{2, {{"lr", 0.2}}}, {4, {{"lr", 0.4}}}}};
+
+// Its worker unwinds, and the next one is started.
+std::vector<std::string> restart(Hand& hand) {
+  hand.feed(FunctionReturned{0, hand.trial(0).attempt});
+  return hand.feed(WorkerEnded{0, hand.trial(0).attempt - 1, kClean});
+}
+
+TEST(Experiment, AReplayBeginsWithTheFirstConfigOfItsSchedule) {
+  Hand hand(replay(kTwoChanges), 1);
+  const Config& config = hand.all<Launch>().at(0)->config;
+  EXPECT_EQ(config.get<double>("lr"), 0.1);
+  EXPECT_EQ(config.get<std::string>("data"), "here");
+  EXPECT_TRUE(config.contains("seed"));
+  EXPECT_THAT(hand.trial(0).tag, HasSubstr("0_lr=0.1000,seed="));
+}
+
+TEST(Experiment, AReplayChangesTheConfigWithTheResultThatReachesTheIteration) {
+  Hand hand(replay(kTwoChanges), 1);
+  const std::int64_t seed = hand.trial(0).config.get<std::int64_t>("seed");
+  EXPECT_THAT(hand.report(0, at(1), ".reporting_1"), IsEmpty());
+  EXPECT_THAT(hand.report(0, at(2), ".reporting_2"), ElementsAre("exploit 0"));
+  EXPECT_EQ(hand.all<AnswerReport>().at(0)->verdict, channel::Verdict::stop);
+  EXPECT_FALSE(hand.all<LogExploit>().at(0)->policy_files);
+  EXPECT_THAT(hand.all<Say>().at(0)->text, HasSubstr("Replay is now at step 2. Configuration will be changed to"));
+  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("launch 0"));
+  const Launch launch = *hand.all<Launch>().at(0);
+  EXPECT_EQ(launch.config.get<double>("lr"), 0.2);
+  EXPECT_EQ(launch.config.get<std::int64_t>("seed"), seed) << "it is not the schedule's";
+  EXPECT_THAT(launch.checkpoint, HasSubstr("/checkpoint_000001"));
+  EXPECT_EQ(launch.step, 2);
+  EXPECT_THAT(hand.report(0, at(3)), IsEmpty());
+  EXPECT_THAT(hand.report(0, at(4), ".reporting_3"), ElementsAre("exploit 0"));
+  hand.feed(FunctionReturned{0, 2});
+  EXPECT_EQ(hand.all<Launch>().at(0)->config.get<double>("lr"), 0.4);
+  EXPECT_THAT(hand.report(0, at(5), ".reporting_4"), IsEmpty()) << "the schedule is at its end";
+}
+
+TEST(Experiment, AReplayRepeatsTheStepsSinceTheNewestCheckpoint) {
+  Hand hand(replay({{{"lr", 0.1}}, {{3, {{"lr", 0.2}}}}}), 1);
+  hand.report(0, at(1), ".reporting_1");
+  hand.report(0, at(2));
+  EXPECT_THAT(hand.report(0, at(3)), ElementsAre("exploit 0"));
+  EXPECT_THAT(hand.all<Say>().at(0)->text, HasSubstr("It continues from step 1, its newest checkpoint."));
+  restart(hand);
+  EXPECT_EQ(hand.trial(0).step, 1);
+  EXPECT_THAT(hand.feed(ResultReported{0, 2, {2, at(2), ""}}), IsEmpty());
+  EXPECT_EQ(hand.all<LogResult>().size(), 1u) << "with the new config it is another result";
+  EXPECT_THAT(hand.feed(ResultReported{0, 2, {3, at(3), ""}}), IsEmpty()) << "that change is made";
+}
+
+TEST(Experiment, AReplayWithoutACheckpointFailsAndSaysSo) {
+  TunerOptions options = replay({{{"lr", 0.1}}, {{3, {{"lr", 0.2}}}}});
+  options.run_config.failure_config.max_failures = 5;
+  Hand hand(options, 1);
+  EXPECT_THAT(hand.report(0, at(1)), IsEmpty());
+  EXPECT_THAT(hand.report(0, at(3)), ElementsAre("fail 0"));
+  EXPECT_THAT(hand.trial(0).error,
+              HasSubstr("changes at training_iteration 3, and the trial has reported no checkpoint"));
+}
+
+TEST(Experiment, AReplayMakesOneChangeForEachResult) {
+  Hand hand(replay({{{"lr", 0.1}}, {{2, {{"lr", 0.2}}}, {2, {{"lr", 0.3}}}, {1, {{"lr", 0.4}}}}}), 1);
+  double expected = 0.2;
+  for (std::int64_t iteration = 2; iteration <= 4; ++iteration) {
+    EXPECT_THAT(hand.report(0, at(iteration), ".reporting"), ElementsAre("exploit 0"));
+    restart(hand);
+    EXPECT_DOUBLE_EQ(hand.trial(0).config.get<double>("lr"), expected);
+    expected += 0.1;
+  }
+}
+
+TEST(Experiment, AResultWithoutAnIterationChangesNothingInAReplay) {
+  Hand hand(replay({{{"lr", 0.1}}, {{0, {{"lr", 0.2}}}}}), 1);
+  EXPECT_THAT(hand.report(0, {{"score", 1}}, ".reporting_1"), IsEmpty());
+  EXPECT_THAT(hand.report(0, {{"training_iteration", "9"}}, ".reporting_2"), IsEmpty());
+  EXPECT_THAT(hand.report(0, {{"training_iteration", 0.5}}, ".reporting_3"), ElementsAre("exploit 0"));
+}
+
+TEST(Experiment, AReplayThatBeginsAnewBeginsWithItsFirstConfig) {
+  Hand hand(replay(kTwoChanges), 1);
+  hand.report(0, at(2), ".reporting_1");
+  restart(hand);
+  hand.feed(FunctionThrew{0, 2, "bad luck"});
+  hand.feed(WorkerEnded{0, 2, kClean});
+  ASSERT_EQ(hand.trial(0).status, TrialStatus::error);
+  using Errored = ControllerStarted::Errored;
+  EXPECT_THAT(hand.feed(ControllerStarted{.resources = {.cpus = 1}, .errored = Errored::restart}),
+              ElementsAre("take_up 0", "launch 0"));
+  EXPECT_EQ(hand.all<Launch>().at(0)->config.get<double>("lr"), 0.1);
+  EXPECT_EQ(hand.all<Launch>().at(0)->checkpoint, "");
+  EXPECT_THAT(hand.report(0, at(1)), IsEmpty());
+  EXPECT_THAT(hand.report(0, at(2), ".reporting_2"), ElementsAre("exploit 0"));
+  EXPECT_EQ(hand.trial(0).config.get<double>("lr"), 0.2);
+}
+
+TEST(Experiment, AReplaySaysWhereItIs) {
+  Experiment experiment({"f"}, replay(kTwoChanges));
+  Actions ignored;
+  experiment.handle(ControllerStarted{{.cpus = 1}}, ignored);
+  EXPECT_EQ(experiment.scheduler_state(), "PopulationBasedTraining replay: Step 0, perturb 0");
+  experiment.handle(ResultReported{0, 1, {1, at(2), ".reporting"}}, ignored);
+  EXPECT_EQ(experiment.scheduler_state(), "PopulationBasedTraining replay: Step 2, perturb 1");
+}
+
 }  // namespace
 }  // namespace cadre::tune

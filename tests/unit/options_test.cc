@@ -6,11 +6,15 @@
 #include <cmath>
 
 #include "cadre/error.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::tune {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 void train_for_options(const Config&) {}
 
@@ -232,6 +236,72 @@ TEST(Options, WhatTheStoreWouldNotGiveBackIsNamed) {
   Value deep = 1;
   for (int i = 0; i < 64; ++i) deep = List{deep};
   EXPECT_THAT(fault(deep), HasSubstr("nested deeper than 64"));
+}
+
+// ---- replays
+
+PopulationBasedTrainingReplay good_replay() {
+  return {.schedule = PolicySchedule{{{"lr", 0.1}}, {{5, {{"lr", 0.2}}}}}};
+}
+
+struct Typed {
+  double lr = 0;
+};
+void train_typed_for_options(const Typed&) {}
+
+TEST(Options, AReplayTrainsOneTrialThatBeginsWithItsSchedule) {
+  const auto fault = [](auto change) {
+    return fault_after([&](TunerOptions& options, PopulationBasedTraining&) {
+      options.tune_config.num_samples = 1;
+      options.tune_config.scheduler = good_replay();
+      change(options);
+    });
+  };
+  EXPECT_EQ(fault([](TunerOptions&) {}), "");
+  EXPECT_THAT(fault([](TunerOptions& options) { options.tune_config.num_samples = 2; }),
+              HasSubstr("num_samples: it is 2; a replay trains 1 trial"));
+  EXPECT_THAT(fault([](TunerOptions& options) { options.param_space = {{"a", grid_search({1, 2})}}; }),
+              HasSubstr("param_space: it has grids"));
+  EXPECT_THAT(fault([](TunerOptions& options) { options.tune_config.points_to_evaluate = {{{"lr", 0.5}}}; }),
+              HasSubstr("points_to_evaluate: a replay begins with the first config"));
+  EXPECT_THAT(fault([](TunerOptions& options) { options.tune_config.scheduler = PopulationBasedTrainingReplay(); }),
+              HasSubstr("scheduler (PopulationBasedTrainingReplay) policy_file: name the file"));
+  const auto empty = [](TunerOptions& options) {
+    options.param_space = {};
+    options.tune_config.scheduler = PopulationBasedTrainingReplay{.schedule = PolicySchedule()};
+  };
+  EXPECT_THAT(fault(empty), HasSubstr("there is no config to train with"));
+}
+
+TEST(Options, APolicyFileIsReadOnceAndItsValuesCount) {
+  const test_support::TemporaryDirectory directory;
+  const std::filesystem::path file = directory / "pbt_policy_00001.txt";
+  TunerOptions options = good_options();
+  options.param_space = {{"lr", uniform(0, 1)}, {"epochs", 5}, {"width", 8}, {"data", "here"}};
+  options.tune_config.num_samples = 1;
+  options.tune_config.scheduler = PopulationBasedTrainingReplay{.policy_file = file};
+  std::vector<std::string> notes;
+  EXPECT_THAT(
+      test_support::message_of<InvalidArgument>([&] { resolve(options, notes); }),
+      HasSubstr("scheduler (PopulationBasedTrainingReplay) policy_file: cannot read the policy file " + file.string()));
+  test_support::write_bytes(
+      file, R"(["1", "0", 4, 5, {"lr": 0.1, "epochs": 5, "width": 9}, {"lr": 0.2, "epochs": 5, "width": 9}])");
+  options = resolve(std::move(options), notes);
+  EXPECT_THAT(notes, ElementsAre("param_space lr, width: what is replayed has values of its own, which count instead"));
+  std::filesystem::remove(file);
+  notes.clear();
+  const TunerOptions again = resolve(options, notes);
+  EXPECT_EQ(std::get<PopulationBasedTrainingReplay>(again.tune_config.scheduler).schedule->changes.size(), 1u);
+  EXPECT_THAT(notes, IsEmpty());
+  EXPECT_NO_THROW(check_options(trainable<train_for_options>(), again));
+}
+
+TEST(Options, EveryConfigOfAScheduleMustFitTheStructThatTheFunctionTakes) {
+  TunerOptions options{.tune_config = {.scheduler = PopulationBasedTrainingReplay{
+                                           .schedule = PolicySchedule{{{"lr", 0.1}}, {{5, {{"lr", "high"}}}}}}}};
+  EXPECT_THAT(
+      test_support::message_of<InvalidArgument>([&] { check_options(trainable<train_typed_for_options>(), options); }),
+      HasSubstr("schedule: train_typed_for_options cannot take iteration 5's config: key \"lr\""));
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 
 #include <set>
 
+#include "base/checksum.h"
+#include "base/random.h"
+
 namespace cadre::tune {
 namespace {
 
@@ -161,6 +164,48 @@ TEST(FormatVariables, WritesTagsAsRayTuneDoes) {
   EXPECT_EQ(format_variables({{"text", "/a b//c/"}}), "text=a_b_c");
   EXPECT_EQ(format_variables({{"a-b", 3}, {"a/b", 6}}), "b=6,a-b=3");
   EXPECT_EQ(format_variables({}), "");
+}
+
+// Ray Tune substitutes every run by itself, and shows Python's str() of a list.
+TEST(FormatVariables, ARunNextToAnUnderscoreIsOneMoreAndListsAreThoseOfPython) {
+  EXPECT_EQ(format_variables({{"text", "a_ b _c"}}), "text=a__b__c");
+  EXPECT_EQ(format_variables({{"layers", list(true, Value(), 1, 1e-5, "\u00fc")}}), "layers=True_None_1_1e-05");
+  EXPECT_EQ(format_variables({{"options", List{Dict{{"on", false}}}}}), "options=on_False");
+}
+
+double draw_one(const Config&, Random& random) { return random.uniform(); }
+
+TEST(VariantGenerator, TheNumbersOfAFunctionAreThoseOfItsPlace) {
+  const Variant variant = first_variant(
+      {{"opt", choice({{{"x", sample_from<draw_one>()}}})}, {"items", list(sample_from<draw_one>(), uniform(0, 1))}});
+  const auto number_at = [](const char* place) {
+    return base::RandomStream(1, 0, base::Purpose::search_space, base::checksum_of(place)).uniform();
+  };
+  EXPECT_EQ(variant.config.get<double>("opt/x"), number_at("opt/option/x"));
+  EXPECT_EQ(variant.config.at("items").items().at(0).get<double>(), number_at("items/0"));
+}
+
+TEST(VariantGenerator, AReplayTakesItsScheduleAndDrawsTheRest) {
+  const Space space{{"lr", uniform(0, 1)},
+                    {"other", uniform(0, 1)},
+                    {"data", "here"},
+                    {"model", {{"width", randint(1, 9)}, {"act", "relu"}, {"gone", randint(1, 9)}}},
+                    {"opt", choice({{{"type", "sgd"}, {"momentum", uniform(0, 1)}}, {{"type", "adam"}}})}};
+  const Config first{{"lr", 0.25},
+                     {"data", "there"},
+                     {"model", {{"width", 100}, {"act", "tanh"}}},
+                     {"opt", {{"type", "adam"}}},
+                     {"extra", 1}};
+  const Variant drawn = VariantGenerator(space, {})(0);
+  const Variant variant =
+      VariantGenerator(space, {.scheduler = PopulationBasedTrainingReplay{.schedule = PolicySchedule{first, {}}}})(0);
+  Config rest = variant.config;
+  EXPECT_EQ(rest.at("other"), drawn.config.at("other"));
+  rest.erase("other");
+  EXPECT_EQ(rest, first);
+  std::vector<std::string> sampled;
+  for (const auto& [path, value] : variant.sampled) sampled.push_back(path);
+  EXPECT_THAT(sampled, ElementsAre("lr", "other", "model/width", "opt/type"));
 }
 
 }  // namespace

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
+#include <filesystem>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -14,6 +17,7 @@
 
 #include "cadre/checkpoint_config.h"
 #include "cadre/tune/search_space.h"
+#include "cadre/value.h"
 
 namespace cadre::tune {
 
@@ -126,6 +130,41 @@ struct PopulationBasedTraining {
   double synch_deadline = 0;
 };
 
-using Scheduler = std::variant<FIFO, PopulationBasedTraining>;
+// The configs of one trial over its life: the first one, and every later one with the training_iteration from which on
+// it counts, in the order in which they follow each other.
+struct PolicySchedule {
+  struct Change {
+    std::int64_t change_at = 0;
+    Config config = {};  // the whole new one
+    bool operator==(const Change&) const = default;
+  };
+
+  Config initial_config = {};
+  std::vector<Change> changes = {};
+  bool operator==(const PolicySchedule&) const = default;
+};
+
+// Trains one trial with the schedule of configs that led to a trial of an earlier experiment with Population Based
+// Training, as its pbt_policy_<trial id>.txt has it. Reads files of Cadre and of Ray Tune, with the behaviour of Ray
+// Tune's scheduler of the same name; docs/architecture.md lists the differences.
+//
+// The trial begins with the file's first config. At its first result whose training_iteration has reached `change_at`,
+// it starts again from its newest checkpoint with the next config; one change for each result. Where that result
+// carries a checkpoint, as in a replay of the same training function, nothing is lost. Otherwise the iterations since
+// the newest checkpoint are trained again, with the new config: Ray Tune's files name an iteration that may be later
+// than the checkpoint which its trial went on from. A trial that has no checkpoint by then fails, and its error says
+// so. Results without training_iteration change nothing. When a restore finds a checkpoint lost, the trial goes on from
+// an older one with the config that it had.
+//
+// param_space must make exactly one trial: num_samples 1, no grids, no points_to_evaluate. Its keys that the file's
+// first config does not have stay as drawn throughout; for all others the file counts, and a warning names them.
+struct PopulationBasedTrainingReplay {
+  std::filesystem::path policy_file = {};  // a leading ~ is the home directory
+  // What the file holds. Default: read from it when the Tuner is made, which throws InvalidArgument that names the line
+  // where it is none. It becomes part of the experiment, which a restore continues without the file.
+  std::optional<PolicySchedule> schedule = {};
+};
+
+using Scheduler = std::variant<FIFO, PopulationBasedTraining, PopulationBasedTrainingReplay>;
 
 }  // namespace cadre::tune

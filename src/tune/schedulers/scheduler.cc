@@ -2,6 +2,7 @@
 
 #include "tune/schedulers/fifo.h"
 #include "tune/schedulers/population_based_training.h"
+#include "tune/schedulers/population_based_training_replay.h"
 
 namespace cadre::tune {
 namespace {
@@ -12,6 +13,9 @@ struct Make {
   std::unique_ptr<TrialScheduler> operator()(const FIFO&) const { return std::make_unique<FifoScheduler>(); }
   std::unique_ptr<TrialScheduler> operator()(const PopulationBasedTraining& settings) const {
     return std::make_unique<PbtScheduler>(settings, seed);
+  }
+  std::unique_ptr<TrialScheduler> operator()(const PopulationBasedTrainingReplay& settings) const {
+    return std::make_unique<PbtReplayScheduler>(*settings.schedule);
   }
 };
 

@@ -59,6 +59,8 @@ class TrialScheduler {
 
   // Whether all trials belong together, so that they are made at the beginning and not as slots become free.
   virtual bool needs_whole_population() const { return false; }
+  // Whether a trial that begins anew takes the config again that it was made with, and not the one that it had last.
+  virtual bool begins_with_first_config() const { return false; }
   // A new trial, or one that had failed and is taken up again.
   virtual void on_trial_add(const Trial&) {}
   // A result that counts. Its checkpoint, if it has one, is the trial's latest already; the rest of `trial` is as

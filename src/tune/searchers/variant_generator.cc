@@ -66,8 +66,7 @@ class Settler {
     Variant variant;
     variant.config = Config(without_functions(settled).dict());
     try {
-      while (call_first_function(settled, "", variant.config))
-        variant.config = Config(without_functions(settled).dict());
+      while (call_first_function(settled, variant.config)) variant.config = Config(without_functions(settled).dict());
     } catch (const std::exception& error) {
       variant.fault = error.what();
     }
@@ -76,6 +75,13 @@ class Settler {
   }
 
  private:
+  // A function that is called when everything else is drawn. In a settled entry it is named by its number.
+  struct Call {
+    std::string function;
+    std::string path;
+    std::string place;
+  };
+
   // The entry with values for all domains and grids.
   SpaceEntry without_draws(const SpaceEntry& entry, const std::string& path, const std::string& place) {
     if (const Value* given = is_nested(entry) ? nullptr : point_.find(path)) {
@@ -93,7 +99,8 @@ class Settler {
                                },
                                [&](const SampleFrom& function) {
                                  varied_.insert(path);
-                                 return SpaceEntry(function);
+                                 calls_.push_back({function.function, path, place});
+                                 return SpaceEntry(SampleFrom{std::to_string(calls_.size() - 1)});
                                },
                                [](const Value& constant) { return SpaceEntry(constant); },
                                [&](const List& items) { return list_without_draws(*items, path, place); },
@@ -140,15 +147,15 @@ class Settler {
   }
 
   // Replaces the first function of a settled entry by what it returns; false where there is none.
-  bool call_first_function(SpaceEntry& entry, const std::string& place, const Config& config) const {
+  bool call_first_function(SpaceEntry& entry, const Config& config) const {
     if (const auto* function = std::get_if<SampleFrom>(&entry.data())) {
-      entry = call(*function, place, config);
+      entry = call(calls_.at(std::stoul(function->function)), config);
       return true;
     }
     if (const auto* items = std::get_if<List>(&entry.data())) {
       Entries copy = **items;
-      for (std::size_t i = 0; i < copy.size(); ++i) {
-        if (!call_first_function(copy[i], join(place, std::to_string(i)), config)) continue;
+      for (SpaceEntry& item : copy) {
+        if (!call_first_function(item, config)) continue;
         entry = SpaceEntry(std::move(copy));
         return true;
       }
@@ -156,7 +163,7 @@ class Settler {
     if (const auto* space = std::get_if<Nested>(&entry.data())) {
       Space copy = **space;
       for (auto& [key, item] : copy) {
-        if (!call_first_function(item, join(place, key), config)) continue;
+        if (!call_first_function(item, config)) continue;
         entry = SpaceEntry(std::move(copy));
         return true;
       }
@@ -164,13 +171,13 @@ class Settler {
     return false;
   }
 
-  SpaceEntry call(const SampleFrom& function, const std::string& place, const Config& config) const {
-    base::RandomStream stream = stream_at(place);
+  SpaceEntry call(const Call& call, const Config& config) const {
+    base::RandomStream stream = stream_at(call.place);
     Random random(stream);
     try {
-      return (*sample_functions().find(function.function))(config, random);
+      return (*sample_functions().find(call.function))(config, random);
     } catch (const std::exception& error) {
-      throw InvalidArgument("sample_from<" + function.function + ">() of \"" + place + "\" threw: " + error.what());
+      throw InvalidArgument("sample_from<" + call.function + ">() of \"" + call.path + "\" threw: " + error.what());
     }
   }
 
@@ -213,24 +220,72 @@ class Settler {
   std::uint32_t stream_;
   std::int64_t combination_;
   std::set<std::string> varied_;
+  std::vector<Call> calls_;
 };
+
+// ---- Replays
+
+// What a replay begins with: where `config` has an entry of the space, its value is the only one. Keys that the space
+// does not have are constants.
+Space settled_by(const Space& space, const Config& config, bool complete) {
+  Space settled;
+  for (const auto& [key, entry] : space) {
+    const Value* value = config.find(key);
+    if (value == nullptr) {
+      if (!complete) settled.emplace_back(key, entry);
+    } else if (std::holds_alternative<Value>(entry.data())) {
+      settled.emplace_back(key, *value);
+    } else if (const auto* nested = std::get_if<Nested>(&entry.data()); nested != nullptr && value->is_dict()) {
+      settled.emplace_back(key, settled_by(**nested, Config(value->dict()), true));
+    } else {
+      settled.emplace_back(key, choice(cadre::List{*value}));
+    }
+  }
+  for (const auto& [key, value] : config) {
+    if (std::ranges::find(space, key, &Space::value_type::first) == space.end()) settled.emplace_back(key, value);
+  }
+  return settled;
+}
+
+Space beginning(Space space, const Scheduler& scheduler) {
+  const auto* replay = std::get_if<PopulationBasedTrainingReplay>(&scheduler);
+  return replay && replay->schedule ? settled_by(space, replay->schedule->initial_config, false) : std::move(space);
+}
 
 // ---- Tags
 
-// Python's str() of the value.
+std::string plain_text(const Value& value);
+
+std::string items_text(const auto& items, auto text_of) {
+  std::string text;
+  for (const auto& item : items) text += (text.empty() ? "" : ", ") + text_of(item);
+  return text;
+}
+
+// Python's str() of the value, but for quotes and escapes of text inside it, which no tag shows.
 std::string plain_text(const Value& value) {
   if (value.is_null()) return "None";
   if (value.is_bool()) return value.get<bool>() ? "True" : "False";
   if (value.is_string()) return value.get<std::string>();
-  return to_json(value);
+  if (value.is_list()) return "[" + items_text(value.items(), plain_text) + "]";
+  if (value.is_dict())
+    return "{" +
+           items_text(value.dict(), [](const auto& entry) { return entry.first + ": " + plain_text(entry.second); }) +
+           "}";
+  std::string number;
+  if (!value.is_double()) return to_json(value);
+  base::append_python_float(number, value.get<double>());
+  return number;
 }
 
 // Every run of other characters becomes one '_', and none stays at the ends.
 std::string clean(std::string_view text) {
   std::string cleaned;
+  bool in_run = false;
   for (const char c : text) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
-    if (plain || (!cleaned.empty() && cleaned.back() != '_')) cleaned += plain ? c : '_';
+    if (plain || !in_run) cleaned += plain ? c : '_';
+    in_run = !plain;
   }
   const auto begin = cleaned.find_first_not_of('_');
   if (begin == cleaned.npos) return {};
@@ -244,7 +299,7 @@ std::int64_t count_combinations(const Space& space, const Config& point, std::in
 }
 
 VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune)
-    : space_(std::move(space)),
+    : space_(beginning(std::move(space), tune.scheduler)),
       seed_(tune.seed),
       constant_grid_search_(tune.constant_grid_search),
       points_(tune.points_to_evaluate),

@@ -19,6 +19,8 @@ struct Variant {
 // points_to_evaluate settles what it names for the n-th sample, grids too; where there are more points than samples,
 // all points are taken.
 //
+// The trial of a PopulationBasedTrainingReplay begins with the first config of its schedule.
+//
 // Every value depends on nothing but the seed, its path and the trial's index (with constant_grid_search the sample's):
 // another key in the space changes none of the others.
 // Source: Ray Tune's BasicVariantGenerator; docs/architecture.md lists the differences.

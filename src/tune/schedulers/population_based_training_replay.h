@@ -1,0 +1,36 @@
+// The working scheduler behind tune::PopulationBasedTrainingReplay (see there for what it does): its one trial exploits
+// itself at every change of its schedule.
+// Source: Ray Tune's PopulationBasedTrainingReplay; docs/architecture.md lists the differences.
+#pragma once
+
+#include <string>
+
+#include "tune/schedulers/scheduler.h"
+
+namespace cadre::tune {
+
+class PbtReplayScheduler final : public TrialScheduler {
+ public:
+  explicit PbtReplayScheduler(PolicySchedule schedule) : schedule_(std::move(schedule)) {}
+
+  bool begins_with_first_config() const override { return true; }
+  void on_trial_add(const Trial& trial) override;
+  Decision on_result(const Trial& trial, const Metrics& result, Population& population) override;
+  std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
+  Value save() const override;
+  void load(const Value& state) override;
+  std::string debug_string() const override;
+
+  // For base/archive.h.
+  static void fields(auto& archive, auto& scheduler) {
+    archive("made", scheduler.made_);
+    archive("step", scheduler.step_);
+  }
+
+ private:
+  PolicySchedule schedule_;
+  std::int64_t made_ = 0;  // changes
+  Value step_ = 0;         // training_iteration of the last result that was compared with a change
+};
+
+}  // namespace cadre::tune
