@@ -54,7 +54,7 @@ class TutorialsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             os.chdir(directory)
             try:
-                for name in ("pbt", "replay", "results"):
+                for name in ("pbt", "replay", "reading"):
                     self.run_page(name)
             finally:
                 os.chdir("/")

@@ -242,8 +242,9 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
   // Trials that do equally well would otherwise go back and forth between each other's checkpoints for ever.
   if (!(*giving.last_score > *member.last_score)) return;
   if (!giving.offered) {
-    decision.messages.push_back(fmt::format(
-        "[PopulationBasedTraining] no checkpoint for trial {}. Skip exploit for trial {}", from.id, into.id));
+    decision.messages.push_back(
+        fmt::format("[PopulationBasedTraining] trial {} has offered no checkpoint yet. Skip exploit for trial {}",
+                    from.id, into.id));
     return;
   }
   Explored explored;
