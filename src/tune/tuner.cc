@@ -16,7 +16,7 @@
 #include "store/experiment_store.h"
 #include "tune/controller.h"
 #include "tune/description.h"
-#include "tune/options.h"
+#include "tune/options/options.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "tune/experiment.h"
-#include "tune/options.h"
+#include "tune/options/options.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "tune/options.h"
+#include "tune/options/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/json.h"
+#include "base/name.h"
+#include "run/entries.h"
+#include "tune/description.h"
+#include "tune/options/check_scheduler.h"
+#include "tune/options/check_search_space.h"
+#include "tune/options/faults.h"
+#include "tune/options/options.h"
+
+namespace cadre::tune {
+namespace {
+
+void check_resources(const Resources& resources, Faults& faults) {
+  const auto check = [&](const std::string& name, double amount) {
+    faults.unless(std::isfinite(amount) && amount >= 0, "resources " + name,
+                  fmt::format("the amount {} must be 0 or more", amount));
+  };
+  check("cpus", resources.cpus);
+  check("gpus", resources.gpus);
+  faults.unless(resources.gpus <= 1 || resources.gpus == std::floor(resources.gpus), "resources gpus",
+                fmt::format("it is {:g}; a trial has a share of one GPU, or whole ones", resources.gpus));
+  for (const auto& [name, amount] : resources.custom) check("\"" + name + "\"", amount);
+  const bool any = resources.cpus > 0 || resources.gpus > 0 ||
+                   std::ranges::any_of(resources.custom, [](const auto& entry) { return entry.second > 0; });
+  faults.unless(any, "resources", "a trial needs some amount of some resource");
+}
+
+void check_failure_config(const FailureConfig& failure, Faults& faults) {
+  faults.unless(failure.max_failures >= -1, "failure_config max_failures",
+                fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", failure.max_failures));
+  faults.unless(failure.max_restore_failures >= 0, "failure_config max_restore_failures",
+                fmt::format("it is {}; it must be 0 or more", failure.max_restore_failures));
+  faults.unless(!failure.fail_fast || failure.max_failures == 0, "failure_config fail_fast",
+                "the first failure ends the experiment, so max_failures must be 0");
+}
+
+bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
+
+void check_limits(const TrialLimits& limits, Faults& faults) {
+  const auto check = [&](const std::string& name, const std::optional<Seconds>& limit) {
+    const bool good = !limit || (is_time(*limit) && limit->count() > 0);
+    faults.unless(good, "limits " + name,
+                  fmt::format("it is {:g} s; it must be above 0", limit.value_or(Seconds()).count()));
+  };
+  check("time", limits.time);
+  check("time_between_reports", limits.time_between_reports);
+  faults.unless(limits.memory_bytes != 0, "limits memory_bytes", "it is 0; a worker needs some memory");
+}
+
+void check_run_config(const RunConfig& run, Faults& faults) {
+  if (!run.name.empty()) {
+    const std::string fault = base::fault_of_file_name(run.name);
+    if (!fault.empty()) faults.add("name", "\"" + run.name + "\" cannot name a directory: " + fault);
+  }
+  for (const auto& [metric, threshold] : run.stop) {
+    faults.unless(!metric.empty(), "stop", "a criterion has no metric");
+    faults.unless(!std::isnan(threshold), "stop \"" + metric + "\"", "the threshold is NaN and is never reached");
+  }
+  check_failure_config(run.failure_config, faults);
+  check_limits(run.limits, faults);
+  faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
+                fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
+  faults.unless(run.verbose >= 0 && run.verbose <= 2, "verbose",
+                fmt::format("it is {}; it must be 0, 1 or 2", run.verbose));
+  const auto& keep = run.checkpoint_config.num_to_keep;
+  faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
+                fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
+}
+
+// Whatever begins can be continued: it reads back from its store as it is.
+void check_description(const Dict& description, Faults& faults) {
+  try {
+    const Value stored = base::parse_json(base::to_json(description), "the options as JSON");
+    for (const Difference& difference : differences(description, stored.dict())) {
+      faults.add(difference.path,
+                 "it would not be read back from the store as it is: text must be UTF-8, and the key \"$reference\" is "
+                 "reserved");
+    }
+  } catch (const StorageError& error) {
+    faults.add("options", std::string("they would not be read back from the store: ") + error.what());
+  }
+}
+
+}  // namespace
+
+void check_options(const Trainable& trainable, const TunerOptions& options) {
+  Faults faults;
+  faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
+                "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function>()");
+  check_resources(trainable.resources, faults);
+  check_space(options.param_space, faults);
+  const TuneConfig& tune = options.tune_config;
+  faults.unless(tune.num_samples >= 1, "num_samples",
+                fmt::format("it is {}; at least 1 trial is needed", tune.num_samples));
+  faults.unless(tune.num_samples <= kMostTrials, "num_samples", "at most 2^31 trials are possible");
+  faults.unless(tune.max_concurrent_trials >= 0, "max_concurrent_trials",
+                fmt::format("it is {}; it must be 0 (no limit) or more", tune.max_concurrent_trials));
+  const Parking& parking = tune.parking;
+  faults.unless(parking.max_workers.value_or(0) >= 0, "parking max_workers",
+                fmt::format("it is {}; it must be 0 or more", parking.max_workers.value_or(0)));
+  faults.unless(parking.min_free_memory >= 0 && parking.min_free_memory <= 1, "parking min_free_memory",
+                fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
+  check_scheduler(options, faults);
+  check_run_config(options.run_config, faults);
+  check_description(describe(trainable, options), faults);
+  faults.throw_if_any("the experiment");
+  // What follows draws from the space, which must be sound for it.
+  check_trials(options, faults);
+  faults.throw_if_any("the experiment");
+  check_config_type(trainable, options, faults);
+  faults.throw_if_any("the experiment");
+}
+
+}  // namespace cadre::tune
