@@ -65,7 +65,8 @@ TEST(Json, ThePrettyFormSortsItsKeys) {
 }
 
 TEST(Json, TextThatIsNoJsonIsRefusedWithItsPlace) {
-  for (const char* text : {"", "{", "{\"a\": }", "[1, 2", "nul", "{\"a\": 1} x", "99999999999999999999", "1e400", "[-1e400]"}) {
+  for (const char* text :
+       {"", "{", "{\"a\": }", "[1, 2", "nul", "{\"a\": 1} x", "99999999999999999999", "1e400", "[-1e400]"}) {
     try {
       parse_json(text, "some file");
       FAIL() << text;
