@@ -43,9 +43,11 @@ PlotAxis::PlotAxis(double lowest, double highest, Scale scale) : scale_(scale) {
   const double low = shown(lowest);
   const double high = shown(highest);
   const double size = std::max(std::abs(low), std::abs(high));
-  // Numbers that differ by rounding only are one.
-  const bool one = high - low <= size * 1e-12;
-  const double margin = !one ? (high - low) * kMargin : scale_ == Scale::logarithmic ? 0.5 : size > 0 ? size / 2 : 1;
+  // Numbers that differ by rounding only are one; so are those that are next to 0 for a double.
+  constexpr double next_to_zero = 1e-290;
+  const bool one = high - low <= std::max(size * 1e-12, next_to_zero);
+  const double around_one = scale_ == Scale::logarithmic ? 0.5 : size > next_to_zero ? size / 2 : 1;
+  const double margin = one ? around_one : (high - low) * kMargin;
   begin_ = low - margin;
   end_ = high + margin;
 }

@@ -148,7 +148,8 @@ TEST(LearningCurves, OfThousandsOfPointsThoseStayThatCanBeSeen) {
 }
 
 TEST(LearningCurves, TextMayHoldAnything) {
-  const std::string wild = std::string("<a href=\"x\">&amp;'\0\x1f\n\t\xff\xef\xbf\xbf", 30) + "caf\xc3\xa9]]>";
+  using namespace std::string_literals;  // NOLINT(google-build-using-namespace): text with a NUL
+  const std::string wild = "<a href=\"x\">&amp;'\0\x1f\n\t\xff\xef\xbf\xbf"s + "caf\xc3\xa9]]>";
   LearningCurves one = curves({trial(wild, {{1, 2}, {2, 3}})});
   one.title = one.x_name = one.metrics[0].name = one.trials[0].label = wild;
   one.trials[0].segments.push_back({wild, 1, {{{1, 1}}}});
