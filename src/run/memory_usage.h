@@ -20,10 +20,10 @@ struct MemoryUsage {
 // Empty where /proc does not say.
 std::optional<MemoryUsage> memory_usage();
 
+// `own_bytes` of another process and its descendants; 0 for one that is gone.
+std::uint64_t resident_bytes_of_tree(pid_t process);
+
 // The part of the machine's memory that can be had without swapping, 0 to 1; 1 where /proc does not say.
 double free_memory();
-
-// The last part of it, for a process and its descendants; 0 for one that is gone.
-std::uint64_t resident_bytes_of_tree(pid_t process);
 
 }  // namespace cadre::run

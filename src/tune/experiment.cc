@@ -571,7 +571,7 @@ std::string Experiment::add_trial() {
 
 // A parked worker has its data on the GPUs that it used.
 std::optional<run::Gpus> Experiment::own_gpus(const Trial& trial) {
-  return trial.parked_since > 0 ? std::optional(trial.gpus) : std::nullopt;
+  return trial.parked_since > 0 && !trial.gpus.empty() ? std::optional(trial.gpus) : std::nullopt;
 }
 
 // Those that could run now.
@@ -581,8 +581,8 @@ std::vector<TrialIndex> Experiment::candidates() const {
   for (const TrialIndex index : waiting_) {
     const Trial& trial = trials_[index];
     const bool may_go = trial.worker == WorkerState::none || trial.worker == WorkerState::waiting;
-    const bool bound = trial.parked_since > 0 && !trial.gpus.empty();
-    if (may_go && (bound ? resources_.is_free(trainable_.resources, trial.gpus) : anywhere)) ready.push_back(index);
+    const std::optional<run::Gpus> own = own_gpus(trial);
+    if (may_go && (own ? resources_.is_free(trainable_.resources, own) : anywhere)) ready.push_back(index);
   }
   return ready;
 }

@@ -2,33 +2,14 @@
 
 import json
 import math
-import os
-import pathlib
 import sqlite3
-import subprocess
-import tempfile
 import unittest
 
 import pandas
+from experiment import ExperimentTest
 
 
-class ResultFilesTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.storage = tempfile.TemporaryDirectory()
-        tool = os.path.join(os.environ["CADRE_BIN"], "experiment_tool")
-        subprocess.run([tool, cls.storage.name], check=True, timeout=60)
-        cls.experiment = pathlib.Path(cls.storage.name) / "experiment"
-        cls.trials = sorted(path for path in cls.experiment.iterdir() if path.is_dir())
-        assert len(cls.trials) == 6
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.storage.cleanup()
-
-    def rows(self, trial):
-        return [json.loads(line) for line in (trial / "result.json").read_text().splitlines()]
-
+class ResultFilesTest(ExperimentTest):
     def test_csv_and_json_have_the_same_rows(self):
         for trial in self.trials:
             rows = self.rows(trial)

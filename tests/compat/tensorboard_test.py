@@ -2,12 +2,9 @@
 
 import json
 import math
-import os
-import pathlib
-import subprocess
-import tempfile
 import unittest
 
+from experiment import ExperimentTest
 from tensorboard import context
 from tensorboard.backend.event_processing import data_provider, event_accumulator, plugin_event_multiplexer
 from tensorboard.plugins import base_plugin
@@ -27,26 +24,15 @@ def flat(row, prefix=""):
             yield prefix + key, value
 
 
-class TensorBoardTest(unittest.TestCase):
+class TensorBoardTest(ExperimentTest):
     @classmethod
     def setUpClass(cls):
-        cls.storage = tempfile.TemporaryDirectory()
-        tool = os.path.join(os.environ["CADRE_BIN"], "experiment_tool")
-        subprocess.run([tool, cls.storage.name], check=True, timeout=60)
-        cls.experiment = pathlib.Path(cls.storage.name) / "experiment"
-        cls.trials = sorted(path for path in cls.experiment.iterdir() if path.is_dir())
+        super().setUpClass()
         multiplexer = plugin_event_multiplexer.EventMultiplexer(size_guidance=EVERYTHING,
                                                                 tensor_size_guidance={"scalars": 0, "histograms": 0})
         multiplexer.AddRunsFromDirectory(str(cls.experiment))
         multiplexer.Reload()
         cls.provider = data_provider.MultiplexerDataProvider(multiplexer, str(cls.experiment))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.storage.cleanup()
-
-    def rows(self, trial):
-        return [json.loads(line) for line in (trial / "result.json").read_text().splitlines()]
 
     def test_a_trial_has_one_file_named_as_others_name_theirs(self):
         for trial in self.trials:

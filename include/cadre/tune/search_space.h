@@ -171,7 +171,7 @@ struct SampleRegistration {
 // Value is made from. It is called in the process of the Tuner once for each trial, after everything else was drawn,
 // with the config so far: functions that stand before it in the space have been called, later ones have not. It must
 // depend on nothing but its arguments, so that a restore finds the same config. An exception fails that trial.
-// Like a trainable it is found by its name; two functions of one name are refused by cadre::init.
+// Like a trainable it is found by its name; two functions of one name are refused by the Tuner.
 template <auto F>
   requires std::invocable<decltype(F)> || std::invocable<decltype(F), const Config&> ||
            std::invocable<decltype(F), const Config&, Random&>

@@ -1,0 +1,28 @@
+"""A finished experiment of six trials, made by experiment_tool, for tests of what it leaves."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+
+class ExperimentTest(unittest.TestCase):
+    """`experiment` is its directory, `trials` those of its trials."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.storage = tempfile.TemporaryDirectory()
+        tool = os.path.join(os.environ["CADRE_BIN"], "experiment_tool")
+        subprocess.run([tool, cls.storage.name], check=True, timeout=60)
+        cls.experiment = pathlib.Path(cls.storage.name) / "experiment"
+        cls.trials = sorted(path for path in cls.experiment.iterdir() if path.is_dir())
+        assert len(cls.trials) == 6
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.storage.cleanup()
+
+    def rows(self, trial):
+        return [json.loads(line) for line in (trial / "result.json").read_text().splitlines()]
