@@ -139,6 +139,7 @@ class Loop::Implementation {
   Bytes frame_;
   std::exception_ptr failure_;
   bool turning_ = false;
+  bool happened_ = false;  // since the last turn
 };
 
 ConnectionId Loop::Implementation::add_connection(base::FileDescriptor socket, Handlers handlers) {
@@ -267,8 +268,13 @@ void Loop::Implementation::turn(std::optional<std::chrono::nanoseconds> timeout)
     std::fputs("cadre: a turn of the event loop was asked for inside one of its callbacks\n", stderr);
     std::abort();
   }
-  if (!timeout || *timeout > std::chrono::nanoseconds::zero()) sleep(timeout);
   scope_.poll();
+  const bool may_sleep = !timeout || *timeout > std::chrono::nanoseconds::zero();
+  if (!happened_ && may_sleep) {
+    sleep(timeout);
+    scope_.poll();  // whatever else is there by now
+  }
+  happened_ = false;
   turning_ = false;
   closed_connections_.clear();
   closed_watches_.clear();
@@ -283,6 +289,7 @@ void Loop::Implementation::sleep(std::optional<std::chrono::nanoseconds> timeout
 }
 
 void Loop::Implementation::happened() {
+  happened_ = true;
   KJ_IF_MAYBE (wake, wake_) (*wake)->fulfill();
   wake_ = nullptr;
 }

@@ -29,6 +29,9 @@ namespace {
 // second.
 constexpr std::size_t kEventsPerSnapshot = 4096;
 constexpr auto kMemoryPeriod = std::chrono::seconds(1);
+// Results are in the store when report() returns. Their lines in the result files may come later.
+constexpr auto kFilesDelay = std::chrono::milliseconds(100);
+constexpr std::size_t kMostWaitingBytes = std::size_t{4} << 20;
 
 // A worker's number with the engine.
 engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
@@ -112,6 +115,7 @@ void Controller::take_turns() {
     take_turn(next_events());
     const auto now = engine_.now();
     if (const auto due = store_.sync_due(); due && now >= *due) sync();
+    if (files_due_ && now >= *files_due_) write_result_files();
     console_.tick(now);
     for (const std::string& error : file_worker_.take_errors()) console_.say("Warning: " + error);
   }
@@ -119,6 +123,7 @@ void Controller::take_turns() {
   std::vector<Event> last;
   take_sealed(last);
   take_turn(std::move(last));
+  write_result_files();
   if (experiment_.interrupted()) {
     take_snapshot();
   } else {
@@ -202,10 +207,15 @@ void Controller::take_turn(std::vector<Event> events) {
   sealed_.clear();
   const auto actions = turn | std::views::transform(&Step::actions) | std::views::join;
   if (std::ranges::any_of(actions, must_be_synced)) sync();
+  for (const Action& action : actions) {
+    if (const auto* report = std::get_if<AnswerReport>(&action)) answer(*report);  // workers go on meanwhile
+  }
   for (const Step& step : turn) {
     for (const Action& action : step.actions) patiently([&] { files_.log(action, step.time); });
   }
-  patiently([&] { files_.flush(); });
+  patiently([&] { files_.flush_ended(); });
+  if (files_.waiting_bytes() > kMostWaitingBytes) write_result_files();
+  if (!files_due_) files_due_ = engine_.now() + kFilesDelay;
   for (const Action& action : actions) perform(action);
   for (const Step& step : turn) {
     if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) discard_half_checkpoints(*ended);
@@ -233,6 +243,7 @@ void Controller::patiently(Act act) {
 std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   std::optional<engine::Engine::Clock::time_point> until = console_.next_tick();
   if (const auto due = store_.sync_due(); due && (!until || *due < *until)) until = due;
+  if (files_due_ && (!until || *files_due_ < *until)) until = files_due_;
   if (const auto due = timers_.next(); due && (!until || *due < *until)) until = due;
   if (watches_memory() && (!until || next_look_at_memory_ < *until)) until = next_look_at_memory_;
   if (!until) return std::nullopt;
@@ -294,11 +305,6 @@ void Controller::save_trial(const Trial& trial) {
 void Controller::perform(const Action& action) {
   console_.show(action);
   std::visit(base::Overload{
-                 [&](const AnswerReport& answer) {
-                   const fs::path checkpoint =
-                       answer.checkpoint.empty() ? fs::path() : setting_.directory / answer.checkpoint;
-                   engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
-                 },
                  [&](const Launch& what) { launch(what); },
                  [&](const CommitCheckpoint& checkpoint) {
                    file_worker_.seal(checkpoint.id, setting_.directory / checkpoint.directory);
@@ -314,6 +320,11 @@ void Controller::perform(const Action& action) {
                  },
                  [](const auto&) {}},
              action);
+}
+
+void Controller::answer(const AnswerReport& answer) {
+  const fs::path checkpoint = answer.checkpoint.empty() ? fs::path() : setting_.directory / answer.checkpoint;
+  engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
 }
 
 void Controller::launch(const Launch& launch) {
@@ -381,8 +392,14 @@ bool Controller::load_snapshot() {
   return false;
 }
 
+void Controller::write_result_files() {
+  patiently([&] { files_.flush(); });
+  files_due_.reset();
+}
+
 void Controller::take_snapshot() {
   if (events_since_snapshot_ == 0) return;
+  files_.flush();
   const Dict state{{"experiment", experiment_.save()},
                    {"files", base::SaveArchive::to_value(files_.stamp())},
                    {"running_time", base::SaveArchive::to_value(running_time_)}};

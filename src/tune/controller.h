@@ -2,7 +2,8 @@
 // engine, in turns.
 //
 // A turn: wait for something to happen; hand everything that is there to the Experiment; commit it and what was decided
-// in one transaction; write the result files; only then act. So whatever a worker was answered is in the store.
+// in one transaction; only then answer and act. So whatever a worker was answered is in the store. The result files
+// follow from it: they are written after the answers, many results at a time.
 #pragma once
 
 #include <filesystem>
@@ -80,9 +81,11 @@ class Controller {
   void save_trial(const Trial& trial);
   // Into the world.
   void perform(const Action& action);
+  void answer(const AnswerReport& answer);
   void launch(const Launch& launch);
   void discard_half_checkpoints(const WorkerEnded& ended);
 
+  void write_result_files();
   void take_snapshot();
 
   // After an interruption.
@@ -103,6 +106,7 @@ class Controller {
   bool told_of_interrupt_ = false;
   engine::Engine::Clock::time_point next_look_at_memory_ = {};
   ResultFiles files_;
+  std::optional<engine::Engine::Clock::time_point> files_due_ = {};  // when results that wait in memory are written
   std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
   std::size_t events_since_snapshot_ = 0;
   std::map<run::CheckpointId, Dict> sealed_;  // files of checkpoints whose transaction is not committed yet

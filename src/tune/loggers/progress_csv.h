@@ -30,6 +30,7 @@ class ProgressCsv {
   void add(const Dict& flat_row);
   // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
   void flush();
+  std::size_t waiting_bytes() const { return pending_.size(); }
 
  private:
   void add_columns(const Dict& flat_row);

@@ -8,7 +8,7 @@ namespace cadre::tune {
 void ResultFiles::log(const Action& action, double time) {
   const auto& trials = experiment_.trials();
   std::visit(
-      base::Overload{[&](const LogResult& result) { files_of(result.trial).add(result, time); },
+      base::Overload{[&](const LogResult& result) { add(result, time); },
                      [&](const LogExploit& exploit) {
                        pbt_log_.add(exploit, trials.at(exploit.target), trials.at(exploit.donor));
                      },
@@ -17,23 +17,45 @@ void ResultFiles::log(const Action& action, double time) {
                        base::make_directory(directory_of(launch.trial));
                        files_of(launch.trial).write_params(launch.config);
                      },
-                     [&](const SaveTrial& save) {
-                       if (const auto found = files_.find(save.trial); found != files_.end())
-                         found->second->set_status_time(time);
-                     },
-                     [](const auto&) {}},
+                     [&](const SaveTrial& save) { trial_changed(save.trial, time); }, [](const auto&) {}},
       action);
 }
 
-void ResultFiles::flush() {
-  for (auto entry = files_.begin(); entry != files_.end();) {
-    auto& [trial, files] = *entry;
-    const bool ended = experiment_.trials().at(trial).ended();
-    if (ended) files->end(experiment_.trials().at(trial));
-    files->flush();
-    if (ended) ended_[trial] = files->stamp();
-    entry = ended ? files_.erase(entry) : std::next(entry);
+void ResultFiles::add(const LogResult& result, double time) {
+  TrialFiles& files = files_of(result.trial);
+  waiting_bytes_ += files.add(result, time);
+  waiting_.insert(result.trial);
+}
+
+void ResultFiles::trial_changed(TrialIndex trial, double time) {
+  const auto found = files_.find(trial);
+  if (found == files_.end()) return;
+  found->second->set_status_time(time);
+  if (experiment_.trials().at(trial).ended()) ending_.insert(trial);
+}
+
+void ResultFiles::flush_ended() {
+  while (!ending_.empty()) {
+    const TrialIndex index = *ending_.begin();
+    const Trial& trial = experiment_.trials().at(index);
+    const auto files = files_.find(index);
+    if (trial.ended() && files != files_.end()) {
+      files->second->end(trial);
+      files->second->flush();
+      ended_[index] = files->second->stamp();
+      files_.erase(files);
+    }
+    ending_.erase(index);
   }
+}
+
+void ResultFiles::flush() {
+  flush_ended();
+  for (const TrialIndex trial : waiting_) {
+    if (const auto files = files_.find(trial); files != files_.end()) files->second->flush();
+  }
+  waiting_.clear();
+  waiting_bytes_ = 0;
   pbt_log_.flush();
 }
 
@@ -62,6 +84,9 @@ bool ResultFiles::resume(const Stamp& stamp) {
 void ResultFiles::begin_anew() {
   files_.clear();
   ended_.clear();
+  waiting_.clear();
+  ending_.clear();
+  waiting_bytes_ = 0;
   pbt_log_ = PbtLog(directory_);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "tune/events.h"
 #include "tune/experiment.h"
@@ -19,10 +20,14 @@ class ResultFiles {
       : directory_(std::move(directory)), experiment_(experiment), pbt_log_(directory_) {}
 
   // Takes an action that the experiment has just asked for, at `time` (seconds since 1970); most are none of the files'
-  // business. After a StorageError it can be called again with the same action.
+  // business. Results wait in memory for flush(). After a StorageError it can be called again with the same action.
   void log(const Action& action, double time);
-  // Writes what was logged. After a StorageError it can be called again, and nothing is written twice.
+  // Writes the results that wait, all of them or those of trials that have ended. After a StorageError it can be called
+  // again, and nothing is written twice.
   void flush();
+  void flush_ended();
+  // Of results that wait.
+  std::size_t waiting_bytes() const { return waiting_bytes_; }
 
   // What the files hold when nothing is left to be flushed.
   struct Stamp {
@@ -44,11 +49,16 @@ class ResultFiles {
  private:
   std::filesystem::path directory_of(TrialIndex trial) const;
   TrialFiles& files_of(TrialIndex trial);
+  void add(const LogResult& result, double time);
+  void trial_changed(TrialIndex trial, double time);
 
   std::filesystem::path directory_;
   const Experiment& experiment_;
   std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
   std::map<TrialIndex, TrialFiles::Stamp> ended_;            // of the others
+  std::set<TrialIndex> waiting_;                             // trials with results that wait
+  std::set<TrialIndex> ending_;                              // trials whose files are to be written and closed
+  std::size_t waiting_bytes_ = 0;
   PbtLog pbt_log_;
 };
 

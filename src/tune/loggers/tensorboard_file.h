@@ -42,6 +42,7 @@ class TensorBoardFile {
   void end(const Trial& trial, double time);
   // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
   void flush();
+  std::size_t waiting_bytes() const { return pending_.size(); }
 
  private:
   // What a tag holds. TensorBoard shows one kind a tag: that which came first.

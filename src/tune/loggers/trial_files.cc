@@ -39,7 +39,8 @@ void TrialFiles::resume() {
   if (const auto errors = directory_ / "error.txt"; std::filesystem::exists(errors)) errors_ = base::read_file(errors);
 }
 
-void TrialFiles::add(const LogResult& result, double time) {
+std::size_t TrialFiles::add(const LogResult& result, double time) {
+  const std::size_t before = waiting_bytes();
   Dict row = row_of(result);
   const Dict flat = flatten(row);
   csv_.add(flat);
@@ -47,6 +48,7 @@ void TrialFiles::add(const LogResult& result, double time) {
   row.emplace_back("config", result.config.dict());
   base::append_json(pending_json_, row);
   pending_json_ += '\n';
+  return waiting_bytes() - before;
 }
 
 void TrialFiles::flush() {

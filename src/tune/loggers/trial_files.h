@@ -37,8 +37,9 @@ class TrialFiles {
   // The same with files that nobody but this process has written, of a trial that had ended and runs again.
   void resume();
 
-  // A result that was reported at `time`, in seconds since 1970.
-  void add(const LogResult& result, double time);
+  // A result that was reported at `time`, in seconds since 1970. Returns the bytes that it added to what waits for
+  // flush().
+  std::size_t add(const LogResult& result, double time);
   // The trial's status changed.
   void set_status_time(double time) { status_time_ = time; }
   // The trial has ended, with its last change of status. Nothing when it was called before.
@@ -50,6 +51,10 @@ class TrialFiles {
   void add_error(std::int64_t attempt, const std::string& message);
 
  private:
+  std::size_t waiting_bytes() const {
+    return pending_json_.size() + csv_.waiting_bytes() + tensorboard_.waiting_bytes();
+  }
+
   std::filesystem::path directory_;
   base::AppendFile json_;
   std::string pending_json_;
