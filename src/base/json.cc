@@ -9,11 +9,15 @@
 #include <cmath>
 #include <optional>
 
+#include "base/utf8.h"
+#include "base/value_limits.h"
+
 namespace cadre::base {
 namespace {
 
-constexpr std::size_t kMaximumDepth = 64;
 constexpr std::string_view kReferenceKey = "$reference";
+constexpr const char* kTooDeep = "nested deeper than 64";
+static_assert(max_value_depth == 64);
 
 void append_integer(std::string& out, std::int64_t value) {
   char digits[24];
@@ -186,7 +190,7 @@ class Builder {
   };
 
   bool open(Frame frame) {
-    if (frames_.size() == kMaximumDepth) return refuse("nested deeper than 64");
+    if (frames_.size() == max_value_depth) return refuse(kTooDeep);
     frames_.push_back(std::move(frame));
     return true;
   }

@@ -21,7 +21,7 @@ std::string to_pretty_json(const Dict& entries);
 void append_python_float(std::string& out, double value);
 
 // Reads what append_json wrote, and any other JSON. `source` names the text in messages. Throws StorageError with the
-// offset for text that is no JSON, nested deeper than 64, or with an integer that does not fit 64 bits.
+// offset for text that is no JSON, nested deeper than max_value_depth, or with an integer that does not fit 64 bits.
 Value parse_json(std::string_view text, std::string_view source);
 
 }  // namespace cadre::base

@@ -16,18 +16,31 @@ constexpr std::size_t scratch_words = 512;
 kj::StringPtr as_kj(const std::string& text) { return kj::StringPtr(text.c_str(), text.size()); }
 std::string as_string(capnp::Text::Reader text) { return std::string(text.begin(), text.size()); }
 
-std::string too_deep() {
-  return "a value is nested deeper than " + std::to_string(max_depth) + " lists and dictionaries";
-}
+// How many levels of lists and dictionaries may still follow. `most` is what is allowed in all, for the message.
+struct Levels {
+  std::size_t most;
+  std::size_t left = most;
+
+  template <class Fault>
+  Levels inside() const {
+    if (left == 0) {
+      throw Fault("a value is nested deeper than the " + std::to_string(most) +
+                  " levels of lists and dictionaries that it may have");
+    }
+    return {most, left - 1};
+  }
+};
+constexpr Levels kPayloadLevels{base::max_value_depth};
+constexpr Levels kInsideMetrics{base::max_result_depth, base::max_result_depth - 1};
 
 // ---- writing
 
-void write_value(wire::Value::Builder out, const Value& value, int depth);
+void write_value(wire::Value::Builder out, const Value& value, Levels levels);
 
-void write_entries(capnp::List<wire::Entry>::Builder out, const Dict& entries, int depth) {
+void write_entries(capnp::List<wire::Entry>::Builder out, const Dict& entries, Levels inside) {
   for (capnp::uint i = 0; i < out.size(); ++i) {
     out[i].setKey(as_kj(entries[i].first));
-    write_value(out[i].initValue(), entries[i].second, depth);
+    write_value(out[i].initValue(), entries[i].second, inside);
   }
 }
 
@@ -38,7 +51,7 @@ capnp::uint list_size(std::size_t items) {
 
 struct ValueWriter {
   wire::Value::Builder out;
-  int depth;
+  Levels levels;
 
   void operator()(std::monostate) { out.setNull(); }
   void operator()(bool value) { out.setBool(value); }
@@ -46,11 +59,13 @@ struct ValueWriter {
   void operator()(double value) { out.setReal(value); }
   void operator()(const std::string& text) { out.setText(as_kj(text)); }
   void operator()(const std::shared_ptr<const List>& items) {
+    const Levels inside = levels.inside<InvalidArgument>();
     auto list = out.initList(list_size(items->size()));
-    for (capnp::uint i = 0; i < list.size(); ++i) write_value(list[i], (*items)[i], depth + 1);
+    for (capnp::uint i = 0; i < list.size(); ++i) write_value(list[i], (*items)[i], inside);
   }
   void operator()(const std::shared_ptr<const Dict>& entries) {
-    write_entries(out.initDict(list_size(entries->size())), *entries, depth + 1);
+    const Levels inside = levels.inside<InvalidArgument>();
+    write_entries(out.initDict(list_size(entries->size())), *entries, inside);
   }
   void operator()(const Reference& reference) {
     auto group = out.initReference();
@@ -59,20 +74,19 @@ struct ValueWriter {
   }
 };
 
-void write_value(wire::Value::Builder out, const Value& value, int depth) {
-  if (depth > max_depth) throw InvalidArgument(too_deep());
-  std::visit(ValueWriter{out, depth}, value.data());
+void write_value(wire::Value::Builder out, const Value& value, Levels levels) {
+  std::visit(ValueWriter{out, levels}, value.data());
 }
 
-std::string too_large(std::size_t bytes) {
-  return "a message of " + std::to_string(bytes) + " bytes is over the limit of " + std::to_string(max_message_bytes) +
+std::string too_large(std::size_t bytes, std::size_t most) {
+  return "a message of " + std::to_string(bytes) + " bytes is over the limit of " + std::to_string(most) +
          "; keep large data in files and pass their paths";
 }
 
-void copy_frame(capnp::MessageBuilder& message, Bytes& frame) {
+void copy_frame(capnp::MessageBuilder& message, std::size_t most_bytes, Bytes& frame) {
   const auto segments = message.getSegmentsForOutput();
   const std::size_t bytes = capnp::computeSerializedSizeInWords(segments) * sizeof(capnp::word);
-  if (bytes > max_message_bytes) throw InvalidArgument(too_large(bytes));
+  if (bytes > most_bytes) throw InvalidArgument(too_large(bytes, most_bytes));
   frame.resize(frame_header_bytes + bytes);
   const std::uint32_t header[2] = {frame_magic, static_cast<std::uint32_t>(bytes)};
   std::memcpy(frame.data(), header, sizeof header);
@@ -81,7 +95,7 @@ void copy_frame(capnp::MessageBuilder& message, Bytes& frame) {
 }
 
 template <class Root, class Fill>
-void encode_as(Bytes& frame, Fill fill) {
+void encode_as(Bytes& frame, Fill fill, std::size_t most_bytes = max_message_bytes) {
   try {
     capnp::word scratch[scratch_words];
     std::memset(scratch, 0, sizeof scratch);
@@ -89,7 +103,7 @@ void encode_as(Bytes& frame, Fill fill) {
     auto root = message.initRoot<Root>();
     root.setVersion(wire::VERSION);
     fill(root);
-    copy_frame(message, frame);
+    copy_frame(message, most_bytes, frame);
   } catch (const kj::Exception& error) {
     throw InvalidArgument(std::string("a message cannot be written: ") + error.getDescription().cStr());
   }
@@ -97,24 +111,23 @@ void encode_as(Bytes& frame, Fill fill) {
 
 // ---- reading
 
-Value read_value(wire::Value::Reader in, int depth);
+Value read_value(wire::Value::Reader in, Levels levels);
 
-Dict read_entries(capnp::List<wire::Entry>::Reader in, int depth) {
+Dict read_entries(capnp::List<wire::Entry>::Reader in, Levels inside) {
   Dict entries;
   entries.reserve(in.size());
-  for (const auto entry : in) entries.emplace_back(as_string(entry.getKey()), read_value(entry.getValue(), depth));
+  for (const auto entry : in) entries.emplace_back(as_string(entry.getKey()), read_value(entry.getValue(), inside));
   return entries;
 }
 
-List read_list(capnp::List<wire::Value>::Reader in, int depth) {
+List read_list(capnp::List<wire::Value>::Reader in, Levels inside) {
   List items;
   items.reserve(in.size());
-  for (const auto item : in) items.push_back(read_value(item, depth));
+  for (const auto item : in) items.push_back(read_value(item, inside));
   return items;
 }
 
-Value read_value(wire::Value::Reader in, int depth) {
-  if (depth > max_depth) throw ProtocolError(too_deep());
+Value read_value(wire::Value::Reader in, Levels levels) {
   switch (in.which()) {
     case wire::Value::NULL_:
       return {};
@@ -127,9 +140,9 @@ Value read_value(wire::Value::Reader in, int depth) {
     case wire::Value::TEXT:
       return as_string(in.getText());
     case wire::Value::LIST:
-      return read_list(in.getList(), depth + 1);
+      return read_list(in.getList(), levels.inside<ProtocolError>());
     case wire::Value::DICT:
-      return read_entries(in.getDict(), depth + 1);
+      return read_entries(in.getDict(), levels.inside<ProtocolError>());
     case wire::Value::REFERENCE:
       return Reference{as_string(in.getReference().getKind()), as_string(in.getReference().getId())};
   }
@@ -139,7 +152,7 @@ Value read_value(wire::Value::Reader in, int depth) {
 capnp::ReaderOptions limits(std::size_t words) {
   // An honest message is read once; a forged one whose pointers share a target could be read without end. A level of a
   // value takes up to three pointers.
-  return {.traversalLimitInWords = 2 * words + 64, .nestingLimit = 4 * max_depth};
+  return {.traversalLimitInWords = 2 * words + 64, .nestingLimit = 4 * base::max_value_depth};
 }
 
 // Cap'n Proto reads words in place.
@@ -170,8 +183,9 @@ auto decode_as(std::span<const std::byte> body, Read read) {
   }
 }
 
-Message read_report(wire::FromWorker::Report::Reader in) {
-  return Report{in.getStep(), Metrics(read_entries(in.getMetrics(), 1)), as_string(in.getCheckpoint())};
+Message read_report(wire::FromWorker::Report::Reader in, std::size_t bytes) {
+  if (bytes > base::max_result_bytes) throw ProtocolError(too_large(bytes, base::max_result_bytes));
+  return Report{in.getStep(), Metrics(read_entries(in.getMetrics(), kInsideMetrics)), as_string(in.getCheckpoint())};
 }
 
 Verdict read_verdict(wire::Verdict verdict) {
@@ -186,7 +200,7 @@ void encode(const Assignment& assignment, Bytes& frame) {
   encode_as<wire::FromController>(frame, [&](wire::FromController::Builder root) {
     auto out = root.initAssignment();
     out.setEntry(as_kj(assignment.entry));
-    write_value(out.initPayload(), assignment.payload, 0);
+    write_value(out.initPayload(), assignment.payload, kPayloadLevels);
   });
 }
 
@@ -199,12 +213,13 @@ void encode(const Answer& answer, Bytes& frame) {
 }
 
 void encode(const Report& report, Bytes& frame) {
-  encode_as<wire::FromWorker>(frame, [&](wire::FromWorker::Builder root) {
+  const auto fill = [&](wire::FromWorker::Builder root) {
     auto out = root.initReport();
     out.setStep(report.step);
-    write_entries(out.initMetrics(list_size(report.metrics.size())), report.metrics.dict(), 1);
+    write_entries(out.initMetrics(list_size(report.metrics.size())), report.metrics.dict(), kInsideMetrics);
     if (!report.checkpoint.empty()) out.setCheckpoint(as_kj(report.checkpoint));
-  });
+  };
+  encode_as<wire::FromWorker>(frame, fill, base::max_result_bytes);
 }
 
 void encode(const Finished&, Bytes& frame) {
@@ -216,10 +231,10 @@ void encode(const Failed& failed, Bytes& frame) {
 }
 
 Message decode_message(std::span<const std::byte> body) {
-  return decode_as<wire::FromWorker>(body, [](wire::FromWorker::Reader root) -> Message {
+  return decode_as<wire::FromWorker>(body, [&](wire::FromWorker::Reader root) -> Message {
     switch (root.which()) {
       case wire::FromWorker::REPORT:
-        return read_report(root.getReport());
+        return read_report(root.getReport(), body.size());
       case wire::FromWorker::FINISHED:
         return Finished{};
       case wire::FromWorker::FAILED:
@@ -233,7 +248,7 @@ Assignment decode_assignment(std::span<const std::byte> body) {
   return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) {
     if (!root.isAssignment()) throw ProtocolError("the controller's first message is no assignment");
     const auto in = root.getAssignment();
-    return Assignment{as_string(in.getEntry()), read_value(in.getPayload(), 0)};
+    return Assignment{as_string(in.getEntry()), read_value(in.getPayload(), kPayloadLevels)};
   });
 }
 

@@ -1,6 +1,7 @@
 // Messages to bytes and back.
 //
-// Limits, refused on both sides: max_message_bytes a message, max_depth levels of lists and dictionaries in a value.
+// Limits (base/value_limits.h), refused on both sides: max_message_bytes a message, max_value_depth levels of lists and
+// dictionaries in a value; max_result_bytes and max_result_depth for a Report.
 #pragma once
 
 #include <span>
@@ -9,8 +10,6 @@
 #include "channel/message.h"
 
 namespace cadre::channel {
-
-inline constexpr int max_depth = 64;
 
 // Replaces `frame` with the whole frame of a message; its memory is used again. Throws InvalidArgument beyond a limit.
 void encode(const Assignment& assignment, Bytes& frame);

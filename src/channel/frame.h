@@ -10,13 +10,14 @@
 #include <span>
 #include <vector>
 
+#include "base/value_limits.h"
 #include "cadre/error.h"
 
 namespace cadre::channel {
 
 inline constexpr std::uint32_t frame_magic = 0x31524443;  // "CDR1"
 inline constexpr std::size_t frame_header_bytes = 8;
-inline constexpr std::size_t max_message_bytes = std::size_t{64} << 20;
+using base::max_message_bytes;
 
 using Bytes = std::vector<std::byte>;
 

@@ -185,7 +185,8 @@ Event Controller::checked(Event event) {
   const std::string& name = result->report.checkpoint;
   const fs::path directory = setting_.directory / experiment_.trials().at(result->trial).directory;
   const bool plain = name.starts_with(kReportingPrefix) && name.find('/') == name.npos;
-  if (plain && fs::is_directory(fs::symlink_status(directory / name))) return event;
+  std::error_code unusable;  // a name may be too long for any file
+  if (plain && fs::is_directory(fs::symlink_status(directory / name, unusable))) return event;
   engine_.kill(worker_id(result->trial, result->attempt));
   return FunctionThrew{
       result->trial, result->attempt,

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/name.h"
+#include "base/value_limits.h"
 #include "cadre/error.h"
 #include "cadre/tune/trainable.h"
 #include "run/entries.h"
@@ -59,6 +60,11 @@ void check(const Metrics& metrics) {
   std::string faults;
   for (const auto& [name, value] : metrics) {
     if (name.empty()) faults += "\n  a metric has an empty name";
+    if (base::is_deeper_than(value, base::max_result_depth - 1)) {
+      faults += fmt::format("\n  metric \"{}\" is nested deeper than {} levels of lists and dictionaries", name,
+                            base::max_result_depth - 1);
+      continue;
+    }
     if (size_of(value) > kLargestValueBytes)
       faults += fmt::format(
           "\n  metric \"{}\" has {} bytes; at most {} are stored with a result: put it into a file of "

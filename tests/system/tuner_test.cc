@@ -1103,12 +1103,14 @@ TEST(Tuner, AStopThatIsSwallowedComesAgainAndCountsOnce) {
 }
 
 TEST(Tuner, ACheckpointThatIsNoneOfItsOwnFailsTheTrialAndTouchesNothing) {
-  for (const char* name : {"../../elsewhere", ".reporting_gone", "/etc", "checkpoint_000000"}) {
+  const std::string no_file = ".reporting_" + std::string(300, 'x');
+  for (const std::string& name : {std::string("../../elsewhere"), std::string(".reporting_gone"), std::string("/etc"),
+                                  std::string("checkpoint_000000"), no_file}) {
     const TemporaryDirectory storage;
     fs::create_directory(storage / "elsewhere");
     const tune::ResultGrid results =
         tune::Tuner(tune::Trainable{"reports_any_name"}, plain_options(storage.path(), 1, {{"name", name}})).fit();
-    EXPECT_THAT(*results[0].error, HasSubstr(std::string("\"") + name + "\"")) << name;
+    EXPECT_THAT(*results[0].error, HasSubstr("\"" + name + "\"")) << name;
     EXPECT_TRUE(fs::exists(storage / "elsewhere"));
   }
 }

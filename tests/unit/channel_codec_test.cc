@@ -5,16 +5,21 @@
 
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <random>
 #include <string>
 
+#include "base/value_limits.h"
 #include "channel/frame.h"
+#include "channel/kj.h"
 #include "support/message_of.h"
 
 namespace cadre::channel {
 namespace {
 
+using base::max_result_depth;
+using base::max_value_depth;
 using cadre::test_support::message_of;
 
 using ::testing::HasSubstr;
@@ -30,9 +35,9 @@ Bytes encoded(const T& message) {
 
 Value round_trip(const Value& value) { return decode_assignment(body(encoded(Assignment{"entry", value}))).payload; }
 
-Value nested(int levels) {
-  Value value = 1;
-  for (int i = 0; i < levels; ++i) value = i % 2 == 0 ? list(value) : Value(Dict{{"in", value}});
+Value nested(std::size_t levels, const Value& innermost) {
+  Value value = innermost;
+  for (std::size_t i = 0; i < levels; ++i) value = i % 2 == 0 ? list(value) : Value(Dict{{"in", value}});
   return value;
 }
 
@@ -107,12 +112,50 @@ TEST(ChannelCodec, AMessageOfManySegmentsComesBackEqual) {
 }
 
 TEST(ChannelCodec, ValuesNestTo64LevelsAndNoDeeper) {
-  EXPECT_EQ(round_trip(nested(max_depth)), nested(max_depth));
-  EXPECT_THAT(message_of<InvalidArgument>([] { encoded(Assignment{"entry", nested(max_depth + 1)}); }),
-              HasSubstr("nested deeper than 64"));
-  // A metric is a level deeper than its value.
-  EXPECT_NO_THROW(encoded(Report{1, Metrics{{"a", nested(max_depth - 1)}}, ""}));
-  EXPECT_THROW(encoded(Report{1, Metrics{{"a", nested(max_depth)}}, ""}), InvalidArgument);
+  for (const Value& innermost : {Value(1), list()}) {
+    const std::size_t most = innermost.is_list() ? max_value_depth - 1 : max_value_depth;
+    EXPECT_EQ(round_trip(nested(most, innermost)), nested(most, innermost));
+    EXPECT_THAT(message_of<InvalidArgument>([&] { encoded(Assignment{"entry", nested(most + 1, innermost)}); }),
+                HasSubstr("nested deeper than the 64 levels"));
+  }
+}
+
+TEST(ChannelCodec, AResultNestsLessDeepSoThatItFitsIntoWhateverCarriesIt) {
+  const Value deepest = nested(max_result_depth - 1, 1);  // the metrics are a level themselves
+  const Metrics metrics{{"a", deepest}};
+  EXPECT_EQ(std::get<Report>(decode_message(body(encoded(Report{1, metrics, ""})))).metrics, metrics);
+  EXPECT_NO_THROW(encoded(Assignment{"entry", Dict{{"checkpoint_metrics", metrics.dict()}}}));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { encoded(Report{1, Metrics{{"a", list(deepest)}}, ""}); }),
+              HasSubstr("nested deeper than the 54 levels"));
+}
+
+// What a worker can send that does not use encode().
+Bytes forged_report(const std::function<void(wire::Value::Builder)>& fill) {
+  capnp::MallocMessageBuilder message;
+  auto root = message.initRoot<wire::FromWorker>();
+  root.setVersion(wire::VERSION);
+  fill(root.initReport().initMetrics(1)[0].initValue());
+  const auto words = capnp::messageToFlatArray(message);
+  const auto bytes = std::as_bytes(std::span(words.begin(), words.size()));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(ChannelCodec, AForgedReportThatIsTooDeepOrTooLargeIsRefused) {
+  const Bytes deep = forged_report([](wire::Value::Builder value) {
+    for (std::size_t level = 0; level < max_result_depth; ++level) value = value.initList(1)[0];
+  });
+  EXPECT_THAT(message_of<ProtocolError>([&] { decode_message(deep); }), HasSubstr("nested deeper than the 54 levels"));
+  const Bytes large = forged_report([](wire::Value::Builder value) { value.initText(base::max_result_bytes); });
+  EXPECT_THAT(message_of<ProtocolError>([&] { decode_message(large); }), HasSubstr("over the limit of 33554432"));
+}
+
+TEST(ChannelCodec, AResultFitsIntoAnAssignmentWithItsConfig) {
+  const std::string most(base::max_result_bytes - 200, 'x');
+  const Metrics metrics{{"a", most}};
+  EXPECT_NO_THROW(encoded(Report{1, metrics, ""}));
+  EXPECT_NO_THROW(encoded(Assignment{"entry", Dict{{"checkpoint_metrics", metrics.dict()}, {"config", most}}}));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { encoded(Report{1, Metrics{{"a", most + most}}, ""}); }),
+              HasSubstr("over the limit of 33554432"));
 }
 
 TEST(ChannelCodec, MessagesGrowTo64MiBAndNoFurther) {
