@@ -25,21 +25,14 @@ void append_integer(std::string& out, std::int64_t value) {
   out.append(digits, end);
 }
 
-// Decodes one UTF-8 sequence at text[i] and moves i behind it; a byte that starts none is taken as Latin-1.
+// Decodes the UTF-8 sequence at text[i] and moves i behind it; a byte that begins no well-formed one is taken as
+// Latin-1.
 char32_t next_code_point(std::string_view text, std::size_t& i) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char first = byte(i++);
-  const int more = first >= 0xf0 && first < 0xf8   ? 3
-                   : first >= 0xe0 && first < 0xf0 ? 2
-                   : first >= 0xc0 && first < 0xe0 ? 1
-                                                   : 0;
-  if (more == 0 || i + static_cast<std::size_t>(more) > text.size()) return first;
-  char32_t code = first & (0x3fu >> more);
-  for (int k = 0; k < more; ++k) {
-    if ((byte(i + static_cast<std::size_t>(k)) & 0xc0u) != 0x80u) return first;
-    code = code << 6 | (byte(i + static_cast<std::size_t>(k)) & 0x3fu);
-  }
-  i += static_cast<std::size_t>(more);
+  const std::size_t length = utf8_sequence_length(text.substr(i));
+  const auto next = [&] { return static_cast<unsigned char>(text[i++]); };
+  if (length <= 1) return next();
+  char32_t code = next() & (0x7fu >> length);
+  for (std::size_t k = 1; k < length; ++k) code = code << 6 | (next() & 0x3fu);
   return code;
 }
 

@@ -10,6 +10,7 @@
 namespace cadre::base {
 
 // As json.dumps(value) writes it: ", " and ": ", non-ASCII text escaped. A reference is {"$reference": [kind, id]}.
+// Bytes of a text that are no UTF-8 are written as the Latin-1 characters of those numbers: all text can be read again.
 void append_json(std::string& out, const Value& value);
 void append_json(std::string& out, const Dict& entries);
 std::string to_json(const Dict& entries);

@@ -1,14 +1,21 @@
 #include "base/utf8.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace cadre::base {
 namespace {
 
-// The length of the well-formed sequence at the beginning of `text`, which is not empty; 0 where there is none.
-std::size_t sequence_length(std::string_view text) {
+// How many bytes at the beginning are ASCII, as nearly all text is.
+std::size_t ascii_length(std::string_view text) {
+  const auto other = std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  return static_cast<std::size_t>(other - text.begin());
+}
+
+}  // namespace
+
+std::size_t utf8_sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  if (text.empty()) return 0;
   const unsigned char first = byte(0);
   if (first < 0x80) return 1;
   const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
@@ -23,18 +30,10 @@ std::size_t sequence_length(std::string_view text) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
-// How many bytes at the beginning are ASCII, as nearly all text is.
-std::size_t ascii_length(std::string_view text) {
-  const auto other = std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-  return static_cast<std::size_t>(other - text.begin());
-}
-
-}  // namespace
-
 bool is_utf8(std::string_view text) {
   text.remove_prefix(ascii_length(text));
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = utf8_sequence_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
@@ -44,7 +43,7 @@ bool is_utf8(std::string_view text) {
 std::string to_utf8(std::string_view text) {
   std::string well_formed;
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = utf8_sequence_length(text);
     if (length == 0) {
       well_formed += "\xef\xbf\xbd";
       text.remove_prefix(1);

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <stdexcept>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/value_limits.h"
 #include "cadre/tune.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -66,6 +68,41 @@ void reports_a_step_backwards(const Config&) {
 
 void reports_nothing_useful(const Config&) {
   for (int i = 0; i < 8; ++i) tune::report({{"loss", i}});
+}
+
+// A surrogate, a number above U+10FFFF and a byte that begins nothing.
+constexpr const char* kNoUtf8 = "\xed\xa0\x80 \xf4\x90\x80\x80 \xff";
+
+void reports_and_throws_no_utf8(const Config&) {
+  tune::report({{"score", 1}, {"text", kNoUtf8}, {kNoUtf8, 2}});
+  throw std::runtime_error(kNoUtf8);
+}
+
+// The innermost list is empty.
+Value nested(std::size_t levels) {
+  Value value = List{};
+  for (std::size_t i = 1; i < levels; ++i) value = list(value);
+  return value;
+}
+
+// As deep as a metric may be, with a checkpoint that its second worker gets the result of; then deeper.
+void reports_deep_values(const Config&) {
+  const std::size_t most = base::max_result_depth - 1;
+  const auto empty = [](const fs::path&) {};
+  if (!tune::get_checkpoint()) {
+    tune::report({{"score", 1}, {"deep", nested(most)}}, empty);
+    throw std::runtime_error("the first worker ends");
+  }
+  tune::report({{"score", 2}, {"deep", nested(most)}}, empty);
+  tune::report({{"score", 3}, {"deep", nested(most + 1)}, {"deeper", nested(base::max_value_depth)}});
+}
+
+// No value is too large by itself; all of them are.
+void reports_too_much(const Config&) {
+  Metrics metrics{{"score", 1}};
+  for (std::size_t i = 0; i <= base::max_result_bytes >> 20; ++i)
+    metrics.set("text_" + std::to_string(i), std::string((std::size_t{1} << 20) - 8, 'x'));
+  tune::report(metrics);
 }
 
 tune::TunerOptions options_in(const TemporaryDirectory& storage) {
@@ -191,6 +228,36 @@ TEST(HostileInput, APopulationOfOneAndOneWithoutTheMetricEndAndSayWhy) {
   options.run_config.name = "of_one";
   const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_a_step_backwards>(), options).fit();
   EXPECT_EQ(results.get_best_result().trial_id, "00000");
+}
+
+TEST(HostileInput, TextThatIsNoUtf8IsReadAgain) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results =
+      tune::Tuner(tune::trainable<reports_and_throws_no_utf8>(), options_in(storage)).fit();
+  ASSERT_EQ(results.num_errors(), 1u);
+  const tune::ResultGrid restored = tune::Tuner::restore(results.experiment_path(), {.restart_errored = true}).fit();
+  EXPECT_EQ(restored[0].metrics_history().size(), results[0].metrics_history().size() * 2);
+  EXPECT_EQ(restored.errors(), results.errors());
+}
+
+TEST(HostileInput, WhatIsNestedAsDeepAsItMayBeIsContinuedAndDeeperIsTheTrialsFault) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_in(storage);
+  options.run_config.failure_config.max_failures = 1;
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_deep_values>(), options).fit();
+  ASSERT_EQ(results.num_errors(), 1u);
+  EXPECT_THAT(*results[0].error, HasSubstr("metric \"deep\" is nested deeper than 53 levels"));
+  EXPECT_THAT(*results[0].error, HasSubstr("metric \"deeper\" is nested deeper than 53 levels"));
+  EXPECT_EQ(results[0].metrics.get<int>("score"), 2);
+  const tune::ResultGrid restored = tune::Tuner::restore(results.experiment_path(), {.resume_errored = true}).fit();
+  EXPECT_EQ(restored[0].metrics_history().back().get<int>("score"), 2);
+}
+
+TEST(HostileInput, AResultThatIsTooLargeIsTheTrialsFault) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_too_much>(), options_in(storage)).fit();
+  ASSERT_EQ(results.num_errors(), 1u);
+  EXPECT_THAT(*results[0].error, HasSubstr("over the limit of 33554432"));
 }
 
 }  // namespace

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
+
+#include "base/value_limits.h"
 
 namespace cadre::base {
 namespace {
@@ -78,6 +81,33 @@ TEST(Json, TextThatIsNoJsonIsRefusedWithItsPlace) {
 
 TEST(Json, DeepNestingIsRefusedNotFollowed) {
   EXPECT_THROW(parse_json(std::string(100'000, '['), "test"), StorageError);
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  EXPECT_EQ(to_json(parse_json(nested(max_value_depth), "test")), nested(max_value_depth));
+  EXPECT_THROW(parse_json(nested(max_value_depth + 1), "test"), StorageError);
+}
+
+TEST(Json, BytesThatAreNoUtf8AreReadAgainAsLatin1) {
+  const std::pair<const char*, const char*> texts[] = {
+      {"\xed\xa0\x80", "\xc3\xad\xc2\xa0\xc2\x80"},                       // a surrogate
+      {"\xf4\x90\x80\x80", "\xc3\xb4\xc2\x90\xc2\x80\xc2\x80"},           // above U+10FFFF
+      {"\xc0\xaf", "\xc3\x80\xc2\xaf"},                                   // longer than it needs to be
+      {"\xe2\x82", "\xc3\xa2\xc2\x82"},                                   // cut
+      {"a\xff\xc3\xa9\xed\xa0z", "a\xc3\xbf\xc3\xa9\xc3\xad\xc2\xa0z"}};  // beside what is right
+  for (const auto& [text, read] : texts) {
+    const std::string json = to_json(Value(text));
+    EXPECT_EQ(parse_json(json, "test"), Value(read)) << json;
+    EXPECT_EQ(to_json(Value(read)), json);
+  }
+}
+
+TEST(Json, TextOfAnyBytesCanBeReadAgain) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100'000; ++i) {
+    std::string text(random() % 12, ' ');
+    for (char& c : text) c = static_cast<char>(random() % 2 == 0 ? random() : 0xe0 | random() % 32);
+    const std::string json = to_json(Value(text));
+    ASSERT_EQ(to_json(parse_json(json, "test")), json);
+  }
 }
 
 TEST(Json, EveryCutOfATextIsRefused) {

@@ -26,5 +26,15 @@ TEST(Utf8, EveryByteOfSomethingElseIsReplaced) {
   }
 }
 
+TEST(Utf8, TheFirstSequenceHasALengthOrIsNone) {
+  EXPECT_EQ(utf8_sequence_length(""), 0u);
+  EXPECT_EQ(utf8_sequence_length("a\xff"), 1u);
+  EXPECT_EQ(utf8_sequence_length("\xc3\xa9\xff"), 2u);
+  EXPECT_EQ(utf8_sequence_length("\xef\xbf\xbd"), 3u);
+  EXPECT_EQ(utf8_sequence_length("\xf0\x9f\x98\x80"), 4u);
+  for (const char* text : {"\x80", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"})
+    EXPECT_EQ(utf8_sequence_length(text), 0u);
+}
+
 }  // namespace
 }  // namespace cadre::base
