@@ -31,10 +31,6 @@ void ExperimentReader::check_whole(const std::filesystem::path& directory) const
   check_length(*database_, log);
 }
 
-bool ExperimentReader::finished() const {
-  return read_number(*database_, "SELECT EXISTS (SELECT 1 FROM histories)") != 0;
-}
-
 std::string ExperimentReader::metrics(std::int64_t sequence) {
   if (!result_->bind(1, sequence).step()) throw_missing(*database_, "result", sequence);
   std::string metrics = result_->text(6);

@@ -28,7 +28,7 @@ class ExperimentReader {
   // Who runs the experiment, "process 4711 on host, for 20 s"; empty when nobody does.
   const std::optional<std::string>& controller() const { return controller_; }
   // Whether it came to its end.
-  bool finished() const;
+  bool finished() const { return is_finished(*database_); }
   ExperimentInfo info() const { return info_of(read_meta(*database_)); }
   std::vector<TrialRow> trials() const { return read_trials(*database_); }
   std::vector<CheckpointRow> checkpoints() const { return read_checkpoints(*database_); }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <map>
 #include <utility>
 
 #include "base/boot.h"
@@ -26,7 +25,6 @@ CREATE TABLE decisions(id INTEGER PRIMARY KEY, cause, kind, trial, data, checksu
 CREATE TABLE trials(trial INTEGER PRIMARY KEY, trial_id, status, attempt, config, tag, directory, error, checksum);
 CREATE TABLE checkpoints(id INTEGER PRIMARY KEY, trial, step, directory, boot, synced, manifest, checksum);
 CREATE TABLE snapshots(sequence INTEGER PRIMARY KEY, state, checksum);
-CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum);
 )";
 
 std::filesystem::path file_of(const std::filesystem::path& directory) { return directory / ExperimentStore::kFileName; }
@@ -121,7 +119,7 @@ ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {
   check_length(*database, log);
   ExperimentStore store(std::move(database));
   check_structure(*store.database_);
-  check_format(*store.database_);
+  const int format = check_format(*store.database_);
   const bool same_boot = read_meta(*store.database_).at("boot") == store.boot_;
   if (log.damage) {
     const std::string what = "committed transactions follow what cannot be read";
@@ -135,6 +133,7 @@ ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {
                        ": another program is reading it; close that program first");
   store.database_->keep_log(false);
   if (!same_boot) store.set_boot();
+  if (format < kFormat) store.upgrade();
   store.prepare();
   return store;
 }
@@ -144,14 +143,23 @@ void ExperimentStore::set_boot() {
   database_->copy_log();
 }
 
+// Format 2 had a table that listed the results of every trial, filled at the end of the experiment: that was its mark.
+void ExperimentStore::upgrade() {
+  const bool finished = is_finished(*database_);
+  database_->execute("BEGIN IMMEDIATE");
+  if (finished) mark_finished();
+  database_->execute("DROP TABLE histories");
+  RowWriter(*database_, kMeta, RowWriter::Mode::replace).write("format", std::to_string(kFormat));
+  database_->execute("COMMIT");
+}
+
+void ExperimentStore::mark_finished() {
+  RowWriter(*database_, kMeta, RowWriter::Mode::replace).write("finished", std::to_string(last_sequence(*database_)));
+}
+
 void ExperimentStore::prepare() {
   database_->execute("PRAGMA synchronous = NORMAL");
-  // What finish() made is not true any more with the next result.
-  if (read_number(*database_, "SELECT EXISTS (SELECT 1 FROM histories)") != 0)
-    database_->execute("DELETE FROM histories");
-  next_.sequence = 1 + read_number(*database_,
-                                   "SELECT max(ifnull((SELECT max(sequence) FROM results), 0), "
-                                   "ifnull((SELECT max(sequence) FROM events), 0))");
+  next_.sequence = 1 + last_sequence(*database_);
   next_.decision = 1 + read_number(*database_, "SELECT ifnull(max(id), 0) FROM decisions");
   committed_ = next_;
   statements_.reset(new Statements(*database_));
@@ -305,19 +313,7 @@ std::optional<std::chrono::steady_clock::time_point> ExperimentStore::sync_due()
 
 void ExperimentStore::finish() {
   commit();
-  // An index that is kept up with every result would cost a third of the time that a report takes.
-  std::map<std::int64_t, std::string> histories;
-  for (const TrialRow& trial : trials()) histories[trial.trial];  // whoever has no results has that on record
-  RowReader results(*database_, kResults, "ORDER BY sequence");
-  while (results.step()) {
-    if (results.integer(5) != 0) continue;  // repeated
-    std::string& history = histories[results.integer(2)];
-    history += (history.empty() ? "" : " ") + std::to_string(results.integer(0));
-  }
-  in_transaction([&](Statements&) {
-    RowWriter writer(*database_, kHistories, RowWriter::Mode::replace);
-    for (const auto& [trial, sequences] : histories) writer.write(trial, sequences);
-  });
+  in_transaction([&](Statements&) { mark_finished(); });
   commit();
   sync();
 }

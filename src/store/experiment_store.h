@@ -74,7 +74,7 @@ class ExperimentStore {
   void sync();
   // When sync() is due for what was committed last; empty when all is synced.
   std::optional<std::chrono::steady_clock::time_point> sync_due() const;
-  // At the end of the experiment: makes it quick to read by trial, and syncs it.
+  // At the end of the experiment: marks it as finished, until the next result or event, and syncs it.
   void finish();
 
  private:
@@ -84,6 +84,8 @@ class ExperimentStore {
   auto in_transaction(const Write& write);
   void prepare();
   void set_boot();
+  void upgrade();
+  void mark_finished();
 
   struct Statements;
   struct CloseStatements {

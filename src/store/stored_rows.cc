@@ -20,14 +20,16 @@ std::unique_ptr<Database> open_database(const std::filesystem::path& directory) 
   return database;
 }
 
-void check_format(const Database& database) {
+int check_format(const Database& database) {
   Statement statement(database, "SELECT value FROM meta WHERE key = 'format'");
   if (!statement.step()) throw_damaged(database.path(), std::nullopt, "it has no \"format\"");
-  const std::string format(statement.text(0));
-  if (format == std::to_string(kStoreFormat)) return;
-  throw StorageError("the store " + database.path().string() + " has format " + format +
-                     "; this program reads format " + std::to_string(kStoreFormat) +
-                     ": use the version of Cadre that wrote it");
+  const std::string stored(statement.text(0));
+  for (int format = kOldestStoreFormat; format <= kStoreFormat; ++format) {
+    if (stored == std::to_string(format)) return format;
+  }
+  throw StorageError("the store " + database.path().string() + " has format " + stored +
+                     "; this program reads formats " + std::to_string(kOldestStoreFormat) + " to " +
+                     std::to_string(kStoreFormat) + ": use the version of Cadre that wrote it");
 }
 
 std::map<std::string, std::string> read_meta(const Database& database) {
@@ -38,6 +40,19 @@ std::map<std::string, std::string> read_meta(const Database& database) {
     if (!meta.contains(key)) throw_damaged(database.path(), std::nullopt, "it has no \"" + std::string(key) + "\"");
   }
   return meta;
+}
+
+std::int64_t last_sequence(const Database& database) {
+  return read_number(database,
+                     "SELECT max(ifnull((SELECT max(sequence) FROM results), 0), "
+                     "ifnull((SELECT max(sequence) FROM events), 0))");
+}
+
+bool is_finished(const Database& database) {
+  if (check_format(database) == kOldestStoreFormat)
+    return read_number(database, "SELECT EXISTS (SELECT 1 FROM histories)") != 0;
+  RowReader mark(database, kMeta, "WHERE key = 'finished'");
+  return mark.step() && mark.text(1) == std::to_string(last_sequence(database));
 }
 
 void throw_missing(const Database& database, const char* what, std::int64_t number) {

@@ -15,7 +15,8 @@
 
 namespace cadre::store {
 
-inline constexpr int kStoreFormat = 2;
+inline constexpr int kStoreFormat = 3;
+inline constexpr int kOldestStoreFormat = 2;  // that is still read; it becomes the present one when it is written
 inline constexpr const char* kStoreFileName = "experiment.db";
 
 inline constexpr Table kMeta{"meta", "key, value"};
@@ -25,7 +26,6 @@ inline constexpr Table kDecisions{"decisions", "id, cause, kind, trial, data"};
 inline constexpr Table kTrials{"trials", "trial, trial_id, status, attempt, config, tag, directory, error"};
 inline constexpr Table kCheckpoints{"checkpoints", "id, trial, step, directory, boot, synced, manifest"};
 inline constexpr Table kSnapshots{"snapshots", "sequence, state"};
-inline constexpr Table kHistories{"histories", "trial, sequences"};
 
 // One result, as a worker reported it. `sequence` is given by the store and shared with EventRow: both in one order.
 struct ResultRow {
@@ -102,8 +102,9 @@ struct RowVisitor {
 // An existing store that no statement was run on yet. When it is closed before somebody says otherwise a log that has
 // something stays as it is. Throws NotFound, or StorageError for what is no store.
 std::unique_ptr<Database> open_database(const std::filesystem::path& directory);
-// Before any row is read: rows of other formats have other columns.
-void check_format(const Database& database);
+// Its format, one that this program reads. Throws StorageError for others. Before any row is read: rows of other
+// formats have other columns.
+int check_format(const Database& database);
 std::map<std::string, std::string> read_meta(const Database& database);
 ExperimentInfo info_of(const std::map<std::string, std::string>& meta);
 
@@ -114,6 +115,11 @@ void visit_rows(const Database& database, const RowVisitor& visitor, std::int64_
 std::int64_t first_decision_after(const Database& database, std::int64_t sequence);
 std::vector<TrialRow> read_trials(const Database& database);            // ordered by trial
 std::vector<CheckpointRow> read_checkpoints(const Database& database);  // ordered by id
+
+// The sequence number of the last result or event; 0 when there is none.
+std::int64_t last_sequence(const Database& database);
+// Whether the experiment came to its end, and nothing has happened since.
+bool is_finished(const Database& database);
 
 [[noreturn]] void throw_missing(const Database& database, const char* what, std::int64_t number);
 // The number that a statement gives.

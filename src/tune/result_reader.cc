@@ -1,4 +1,5 @@
-// ResultGrid::from_directory: a result for each trial from the experiment's store.
+#include "tune/result_reader.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -6,9 +7,7 @@
 
 #include "base/json.h"
 #include "cadre/error.h"
-#include "cadre/tune/result.h"
 #include "run/checkpoint_registry.h"
-#include "store/experiment_reader.h"
 #include "tune/trial.h"
 #include "tune/trial_histories.h"
 
@@ -166,8 +165,12 @@ ResultGrid ResultGrid::from_directory(const fs::path& directory) {
   if (!fs::exists(directory / store::kStoreFileName, unreadable))
     throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
                    ": it has no file " + store::kStoreFileName);
+  return read_results(directory, ExperimentReader::Check::whole);
+}
+
+ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check) {
   const fs::path plain = fs::canonical(directory);  // so that the experiment keeps its name
-  ExperimentReader reader(plain, ExperimentReader::Check::whole);
+  ExperimentReader reader(plain, check);
   ExperimentSummary summary = summary_of(reader, plain);
   const std::vector<store::TrialRow> rows = reader.trials();
   TrialHistories histories(rows, reader.checkpoints());

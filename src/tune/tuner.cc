@@ -13,10 +13,12 @@
 #include "run/entries.h"
 #include "run/root_engine.h"
 #include "store/experiment_lock.h"
+#include "store/experiment_reader.h"
 #include "store/experiment_store.h"
 #include "tune/controller.h"
 #include "tune/description.h"
 #include "tune/options/options.h"
+#include "tune/result_reader.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
@@ -70,11 +72,12 @@ fs::path find_experiment(const fs::path& directory) {
                  " to continue: it has no file " + store::ExperimentStore::kFileName);
 }
 
-// What the experiment was begun with.
+// What the experiment was begun with. fit() looks at the whole store before it writes.
 Description stored_description(const fs::path& directory) {
   const store::ExperimentLock lock(directory);
   const std::string source = "the options in " + (directory / store::ExperimentStore::kFileName).string();
-  return parse_description(base::parse_json(store::ExperimentStore::open(directory).info().options, source), source);
+  const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
+  return parse_description(base::parse_json(reader.info().options, source), source);
 }
 
 void check_registered(const Trainable& trainable, const fs::path& directory) {
@@ -190,7 +193,7 @@ ResultGrid Tuner::fit() {
         fmt::format("the experiment {} was interrupted, and everything that was reported is saved. "
                     "Continue it with Tuner::restore from {}",
                     name, directory.string()));
-  return ResultGrid::from_directory(directory);
+  return read_results(directory, store::ExperimentReader::Check::rows);  // they were looked at before
 }
 
 }  // namespace cadre::tune

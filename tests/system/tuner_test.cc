@@ -989,6 +989,19 @@ TEST(Tuner, RestoringNeedsTheExperimentItsTrainableAndItsOptions) {
   EXPECT_EQ(tune::Tuner::restore(storage / "plain/", tune::trainable<speaks>(), plain_options({}, 2)).fit().size(), 2u);
 }
 
+TEST(Tuner, AFinishedExperimentIsFinishedUntilARestoredOneRuns) {
+  const TemporaryDirectory storage;
+  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  const auto state = [&] { return tune::ResultGrid::from_directory(storage / "plain").summary().state; };
+  EXPECT_THROW(tune::Tuner::restore(storage / "plain", tune::trainable<learner>(), plain_options({}, 1)),
+               InvalidArgument);
+  EXPECT_EQ(state(), tune::ExperimentState::finished);
+  tune::Tuner restored = tune::Tuner::restore(storage / "plain");
+  EXPECT_EQ(state(), tune::ExperimentState::finished);
+  restored.fit();
+  EXPECT_EQ(state(), tune::ExperimentState::finished);
+}
+
 TEST(Tuner, AnExperimentIsFoundByEveryPathThatLeadsToIt) {
   const TemporaryDirectory storage;
   const fs::path before = fs::current_path();

@@ -6,6 +6,7 @@
 #include "base/boot.h"
 #include "cadre/error.h"
 #include "store/experiment_lock.h"
+#include "store/experiment_reader.h"
 #include "support/stored_results.h"
 #include "support/temporary_directory.h"
 
@@ -88,6 +89,76 @@ TEST(ExperimentStore, ATrialsResultsAreReadAsWellAfterTheEndAndWhenTheExperiment
   store.add(ResultRow{.trial = 4, .metrics = "3"});
   store.commit();
   EXPECT_THAT(results_of(directory.path(), 4), ElementsAre("1", "2", "3"));
+}
+
+bool is_finished(const TemporaryDirectory& directory) {
+  return ExperimentReader(directory.path(), ExperimentReader::Check::whole).finished();
+}
+
+TEST(ExperimentStore, WhatHasFinishedIsFinishedUntilTheNextRowIsCommitted) {
+  const TemporaryDirectory directory;
+  {
+    ExperimentStore store = ExperimentStore::create(directory.path(), {});
+    store.add(EventRow{.kind = "started"});
+    store.commit();
+    EXPECT_FALSE(is_finished(directory));
+    store.finish();
+  }
+  EXPECT_TRUE(is_finished(directory));
+  {
+    ExperimentStore store = ExperimentStore::open(directory.path());
+    EXPECT_TRUE(is_finished(directory)) << "who opens it may go again";
+    store.add(EventRow{.kind = "started"});
+    store.roll_back();
+    EXPECT_TRUE(is_finished(directory));
+    store.add(ResultRow{.metrics = "{}"});
+    store.commit();
+    EXPECT_FALSE(is_finished(directory));
+    store.finish();
+  }
+  EXPECT_TRUE(is_finished(directory));
+  ExperimentStore store = ExperimentStore::open(directory.path());
+  store.add(EventRow{.kind = "started"});
+  store.commit();
+  EXPECT_FALSE(is_finished(directory));
+}
+
+// What format 3 was before: a table more, and no mark in `meta`.
+void make_format_2(const TemporaryDirectory& directory, bool finished) {
+  Database database(directory / "experiment.db", Database::Access::read_write);
+  database.execute("CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum)");
+  if (finished) database.execute("INSERT INTO histories VALUES(0, '1', 0)");
+  database.execute("DELETE FROM meta WHERE key = 'finished'");
+  RowWriter(database, kMeta, RowWriter::Mode::replace).write("format", "2");
+}
+
+TEST(ExperimentStore, Format2IsReadAndBecomesFormat3WhenItIsOpenedForWriting) {
+  for (const bool finished : {false, true}) {
+    const TemporaryDirectory directory;
+    ExperimentStore::create(directory.path(), {.name = "old"}).add(EventRow{.kind = "lost"});
+    {
+      ExperimentStore store = ExperimentStore::open(directory.path());
+      store.add(ResultRow{.metrics = "1"});
+      store.commit();
+    }
+    make_format_2(directory, finished);
+    EXPECT_EQ(is_finished(directory), finished);
+    EXPECT_THAT(results_of(directory.path(), 0), ElementsAre("1"));
+    {
+      ExperimentStore store = ExperimentStore::open(directory.path());
+      EXPECT_EQ(store.info().name, "old");
+      EXPECT_EQ(is_finished(directory), finished);
+      store.add(ResultRow{.metrics = "2"});
+      store.commit();
+      EXPECT_FALSE(is_finished(directory));
+    }
+    const Database database(directory / "experiment.db", Database::Access::read_write);
+    EXPECT_EQ(check_format(database), 3);
+    EXPECT_EQ(read_number(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'histories'"), 0);
+    EXPECT_THAT(results_of(directory.path(), 0), ElementsAre("1", "2"));
+  }
+}
+
 }
 
 TEST(ExperimentStore, ReadsOnFromASequenceNumber) {
