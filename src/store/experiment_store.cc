@@ -166,7 +166,7 @@ void ExperimentStore::prepare() {
   const std::filesystem::path log = database_->log_path();
   log_ = base::FileDescriptor(::open(log.c_str(), O_RDONLY | O_CLOEXEC));
   if (!log_) base::throw_storage_error("open", log);
-  checkpointer_ = std::make_unique<WalCheckpointer>(database_->path());
+  checkpointer_ = std::make_unique<WalCheckpointer>(*database_);
 }
 
 ExperimentInfo ExperimentStore::info() const { return info_of(read_meta(*database_)); }
@@ -282,8 +282,6 @@ void ExperimentStore::commit() {
   open_ = false;
   committed_ = next_;
   if (!unsynced_since_) unsynced_since_ = std::chrono::steady_clock::now();
-  constexpr std::size_t about_a_commit = 8192;
-  checkpointer_->add(about_a_commit);
 }
 
 void ExperimentStore::sync() {

@@ -7,25 +7,31 @@
 #include <mutex>
 #include <thread>
 
+#include "store/sqlite.h"
+
 namespace cadre::store {
 
 class WalCheckpointer {
  public:
-  explicit WalCheckpointer(std::filesystem::path database);
+  // Follows the commits of the connection that writes, which must outlive this.
+  explicit WalCheckpointer(const Database& writer);
   ~WalCheckpointer();
 
-  // Says how many bytes the log has grown by since the last call. Cheap; called after each commit.
-  void add(std::size_t bytes);
-
  private:
+  // The connection's hook: how many frames the log has after a commit. Cheap.
+  void committed(int log_frames) noexcept;
+  bool is_due() const { return log_frames_ - copied_frames_ >= frames_per_copy_; }
   void run();
 
-  std::filesystem::path path_;
+  const Database& writer_;
+  int frames_per_copy_;
+  int frames_per_restart_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::size_t pending_ = 0;  // bytes that were written and not yet copied
+  int log_frames_ = 0;
+  int copied_frames_ = 0;  // the log's frames when it was copied last
   bool quit_ = false;
-  std::thread thread_;
+  std::thread thread_;  // last: it uses the rest
 };
 
 }  // namespace cadre::store

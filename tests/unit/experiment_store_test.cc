@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "base/boot.h"
 #include "cadre/error.h"
 #include "store/experiment_lock.h"
@@ -159,6 +162,17 @@ TEST(ExperimentStore, Format2IsReadAndBecomesFormat3WhenItIsOpenedForWriting) {
   }
 }
 
+TEST(ExperimentStore, ALargeTransactionIsCopiedFromTheLogIntoTheDatabaseSoon) {
+  const TemporaryDirectory directory;
+  ExperimentStore store = ExperimentStore::create(directory.path(), {});
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  store.put_snapshot(1, std::string(bytes, 's'));
+  store.commit();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (std::filesystem::file_size(directory / "experiment.db") < bytes) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
 }
 
 TEST(ExperimentStore, ReadsOnFromASequenceNumber) {
