@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/directory.h"
 #include "cadre/error.h"
 
 namespace cadre::base {
@@ -148,7 +149,15 @@ bool make_directory(const fs::path& path) {
 void make_directories(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) throw StorageError("cannot make the directory " + path.string() + ": " + error.message());
+  if (!error) return;
+  errno = error.value();
+  throw_storage_error("make the directory", path);
+}
+
+bool rename_if_there(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return true;
+  if (errno != ENOENT) throw_storage_error("rename " + from.string() + " to", to);
+  return false;
 }
 
 void rename(const fs::path& from, const fs::path& to) {
@@ -164,10 +173,10 @@ void remove_tree(const fs::path& path) {
 void copy_tree(const fs::path& from, const fs::path& to) {
   make_directory(to);
   for (const std::string& name : list_directory(from)) {
-    const fs::file_status status = fs::symlink_status(from / name);
-    if (fs::is_directory(status)) {
+    const FileInfo::Kind kind = info_of(from / name).kind;
+    if (kind == FileInfo::Kind::directory) {
       copy_tree(from / name, to / name);
-    } else if (fs::is_regular_file(status)) {
+    } else if (kind == FileInfo::Kind::file) {
       copy_regular_file(from / name, to / name);
     } else {
       throw StorageError("cannot copy " + (from / name).string() +

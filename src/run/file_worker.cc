@@ -1,20 +1,15 @@
 #include "run/file_worker.h"
 
+#include <exception>
 #include <utility>
 
 #include "base/file.h"
-#include "cadre/error.h"
 #include "store/manifest.h"
 
 namespace cadre::run {
-namespace {
 
-// Of checkpoints that come faster than this, most are deleted before they were sealed.
-constexpr auto kSealInterval = std::chrono::milliseconds(500);
-
-}  // namespace
-
-FileWorker::FileWorker(std::function<void()> wake) : wake_(std::move(wake)), thread_([this] { run(); }) {}
+FileWorker::FileWorker(std::filesystem::path root, std::function<void()> wake)
+    : root_(std::move(root)), wake_(std::move(wake)), thread_([this] { run(); }) {}
 
 FileWorker::~FileWorker() {
   {
@@ -28,11 +23,8 @@ FileWorker::~FileWorker() {
 
 void FileWorker::seal(CheckpointId id, std::filesystem::path directory) {
   const std::lock_guard lock(mutex_);
-  if (to_seal_.empty()) {
-    seal_at_ = Clock::now() + kSealInterval;
-    changed_.notify_all();
-  }
-  to_seal_.emplace(id, std::move(directory));
+  if (to_seal_.empty()) changed_.notify_all();
+  to_seal_.emplace(id, Pending{std::move(directory), Clock::now() + seal_delay});
 }
 
 void FileWorker::remove(CheckpointId id, std::filesystem::path directory) {
@@ -70,7 +62,8 @@ std::vector<std::string> FileWorker::take_errors() {
 }
 
 bool FileWorker::has_work() const {
-  return quit_ || !to_remove_.empty() || (!to_seal_.empty() && (hurry_ || Clock::now() >= seal_at_));
+  return quit_ || !to_remove_.empty() ||
+         (!to_seal_.empty() && (hurry_ || Clock::now() >= to_seal_.begin()->second.due));
 }
 
 void FileWorker::run() {
@@ -79,7 +72,8 @@ void FileWorker::run() {
     if (to_seal_.empty()) {
       changed_.wait(lock, [this] { return has_work() || !to_seal_.empty(); });
     } else {
-      changed_.wait_until(lock, seal_at_, [this] { return has_work(); });
+      const Clock::time_point due = to_seal_.begin()->second.due;  // which another thread may remove
+      changed_.wait_until(lock, due, [this] { return has_work(); });
     }
     if (!to_remove_.empty()) {
       remove_next(lock);
@@ -93,14 +87,13 @@ void FileWorker::run() {
 
 void FileWorker::seal_next(std::unique_lock<std::mutex>& lock) {
   busy_ = true;
-  auto [id, directory] = *to_seal_.begin();
-  to_seal_.erase(to_seal_.begin());
+  const auto next = to_seal_.extract(to_seal_.begin());
   lock.unlock();
-  Sealed sealed{id, {}};
+  Sealed sealed{next.key(), {}};
   std::string error;
   try {
-    sealed.files = store::seal_files(directory);
-  } catch (const StorageError& failure) {
+    sealed.files = store::seal_files(root_, next.mapped().directory);
+  } catch (const std::exception& failure) {  // nobody above would catch it
     error = failure.what();
   }
   lock.lock();
@@ -111,7 +104,7 @@ void FileWorker::seal_next(std::unique_lock<std::mutex>& lock) {
     errors_.push_back("a checkpoint may not survive a loss of power: " + error);
   }
   changed_.notify_all();
-  if (to_seal_.empty()) wake_();
+  wake_();
 }
 
 void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
@@ -121,7 +114,7 @@ void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
   std::string error;
   try {
     base::remove_tree(directory);
-  } catch (const StorageError& failure) {
+  } catch (const std::exception& failure) {
     error = failure.what();
   }
   lock.lock();

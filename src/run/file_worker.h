@@ -2,6 +2,7 @@
 // checkpoints survive a loss of power, and deletes directories.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
@@ -24,15 +25,19 @@ class FileWorker {
     Dict files = {};  // store::seal_files
   };
 
-  // `wake` is called in the worker's thread whenever take_sealed() or take_errors() has something new.
-  explicit FileWorker(std::function<void()> wake);
+  // Of checkpoints that come faster than this, most are deleted before they were sealed.
+  static constexpr auto seal_delay = std::chrono::milliseconds(500);
+
+  // Checkpoints lie below `root`. `wake` is called in the worker's thread whenever take_sealed() or take_errors() has
+  // something new.
+  FileWorker(std::filesystem::path root, std::function<void()> wake);
   // Finishes the deletions; what is not sealed yet stays as it is.
   ~FileWorker();
 
-  // Seals a committed checkpoint, soon: one that is deleted in the meantime, because a newer one has come, costs
-  // nothing.
+  // Seals a committed checkpoint, `seal_delay` from now: one that is deleted in the meantime, because a newer one has
+  // come, costs nothing. `directory` is its path below the root. Ids ascend.
   void seal(CheckpointId id, std::filesystem::path directory);
-  // Deletes a checkpoint, or any other directory.
+  // Deletes a checkpoint, or any other directory, by its whole path.
   void remove(CheckpointId id, std::filesystem::path directory);
   void remove(std::filesystem::path directory);
 
@@ -45,17 +50,21 @@ class FileWorker {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Pending {
+    std::filesystem::path directory;
+    Clock::time_point due;
+  };
 
   void run();
   bool has_work() const;
   void seal_next(std::unique_lock<std::mutex>& lock);
   void remove_next(std::unique_lock<std::mutex>& lock);
 
+  std::filesystem::path root_;
   std::function<void()> wake_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<CheckpointId, std::filesystem::path> to_seal_;
-  Clock::time_point seal_at_ = {};  // when there is something to seal
+  std::map<CheckpointId, Pending> to_seal_;  // the first one is due first
   std::deque<std::filesystem::path> to_remove_;
   std::vector<Sealed> sealed_;
   std::vector<std::string> errors_;

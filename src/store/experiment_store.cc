@@ -290,7 +290,9 @@ void ExperimentStore::sync() {
     if (database_is_doubtful_) database_->execute("VACUUM");  // every page goes through the log once more
     log_is_doubtful_ |= std::exchange(database_is_doubtful_, true);
     DatabaseFile(*database_, DatabaseFile::Kind::database).sync();
-    base::sync_directory(database_->path().parent_path());
+    const std::filesystem::path directory = database_->path().parent_path();
+    base::sync_directory(directory);
+    base::sync_directory(directory / "..");
     is_new_ = database_is_doubtful_ = false;
   }
   if (log_is_doubtful_) {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/checksum.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "cadre/error.h"
 
@@ -48,22 +49,22 @@ void sync(const base::FileDescriptor& file, const fs::path& path) {
 void list_into(Dict& files, const fs::path& directory, const std::string& prefix, bool seal) {
   for (const std::string& name : base::list_directory(directory)) {
     const fs::path path = directory / name;
-    const fs::file_status status = fs::symlink_status(path);
-    if (fs::is_directory(status)) {
+    const base::FileInfo info = base::info_of(path);
+    if (info.kind == base::FileInfo::Kind::directory) {
       list_into(files, path, prefix + name + "/", seal);
       continue;
     }
-    if (!fs::is_regular_file(status))
+    if (info.kind != base::FileInfo::Kind::file)
       throw StorageError(path.string() + " is neither a file nor a directory; a checkpoint holds nothing else");
-    const base::FileDescriptor file = open_to_read(path);
-    Dict entry{{"size", size_of(file, path)}};
+    Dict entry{{"size", info.size}};
     if (seal) {
+      const base::FileDescriptor file = open_to_read(path);
       sync(file, path);
       entry.emplace_back("xxh3", checksum_of(file, path));
     }
     files.emplace_back(prefix + name, std::move(entry));
   }
-  if (seal) sync(open_to_read(directory), directory);
+  if (seal) base::sync_directory(directory);
 }
 
 std::string fault_of_file(const fs::path& path, const Config& listed, bool contents) {
@@ -84,24 +85,26 @@ Dict list_files(const fs::path& directory) {
   return files;
 }
 
-Dict seal_files(const fs::path& directory) {
+Dict seal_files(const fs::path& root, const fs::path& directory) {
   Dict files;
-  list_into(files, directory, "", true);
-  sync(open_to_read(directory.parent_path()), directory.parent_path());
+  list_into(files, root / directory, "", true);
+  for (fs::path above = directory; !above.empty();) {
+    above = above.parent_path();
+    base::sync_directory(root / above);
+  }
   return files;
 }
 
 std::string fault_of_files(const fs::path& directory, const Dict& files, bool contents) {
   try {
-    if (!fs::is_directory(directory)) return directory.string() + " is not there";
+    std::error_code unreadable;
+    if (!fs::is_directory(directory, unreadable)) return directory.string() + " is not there";
     for (const auto& [name, listed] : files) {
       std::string fault = fault_of_file(directory / name, Config(listed.dict()), contents);
       if (!fault.empty()) return fault;
     }
     return {};
   } catch (const Error& error) {  // it cannot be read, or the list is not one
-    return error.what();
-  } catch (const fs::filesystem_error& error) {
     return error.what();
   }
 }

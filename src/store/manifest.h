@@ -13,9 +13,9 @@ namespace cadre::store {
 // is neither file nor directory.
 Dict list_files(const std::filesystem::path& directory);
 
-// Makes a directory and all files in it survive a loss of power. Returns the list with "xxh3" beside "size": 16
-// hexadecimal digits. Waits for the disk.
-Dict seal_files(const std::filesystem::path& directory);
+// Makes the directory `root / directory`, all files in it and its name below `root` survive a loss of power. Returns
+// the list with "xxh3" beside "size": 16 hexadecimal digits. Waits for the disk. Throws StorageError.
+Dict seal_files(const std::filesystem::path& root, const std::filesystem::path& directory);
 
 // What is wrong with the files of a directory, for people; empty when they are as listed. Contents are compared where
 // the list has their checksums and `contents` asks for it. Files that are not listed do not matter.

@@ -89,7 +89,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       console_(console),
       interrupts_(engine),
       files_(setting_.directory, experiment),
-      file_worker_([&engine] { engine.wake(); }) {}
+      file_worker_(setting_.directory, [&engine] { engine.wake(); }) {}
 
 void Controller::run() {
   const auto resumable = [this](const Error& error) {
@@ -307,9 +307,7 @@ void Controller::perform(const Action& action) {
   console_.show(action);
   std::visit(base::Overload{
                  [&](const Launch& what) { launch(what); },
-                 [&](const CommitCheckpoint& checkpoint) {
-                   file_worker_.seal(checkpoint.id, setting_.directory / checkpoint.directory);
-                 },
+                 [&](const CommitCheckpoint& checkpoint) { file_worker_.seal(checkpoint.id, checkpoint.directory); },
                  [&](const DeleteCheckpoint& checkpoint) {
                    to_delete_.emplace_back(checkpoint.id, setting_.directory / checkpoint.directory);
                  },
@@ -467,7 +465,7 @@ void Controller::find_lost_checkpoints() {
   }
   lost_checkpoints_.assign(lost.begin(), lost.end());
   for (const auto& [id, row] : rows) {
-    if (!row.synced && !lost.contains(id)) file_worker_.seal(id, setting_.directory / row.directory);
+    if (!row.synced && !lost.contains(id)) file_worker_.seal(id, row.directory);
   }
 }
 

@@ -24,6 +24,8 @@ class Manifest : public ::testing::Test {
     base::replace_file(directory_ / "deep/empty", "");
   }
 
+  Dict seal() const { return seal_files(directory_.path().parent_path(), directory_.path().filename()); }
+
   const std::string content_ = "0123456789abcdefghijklmnopqrstuvwxyz";
   const TemporaryDirectory directory_;
 };
@@ -33,13 +35,13 @@ TEST_F(Manifest, ListsFilesWithTheirSizes) {
 }
 
 TEST_F(Manifest, SealedFilesHaveTheirChecksums) {
-  EXPECT_EQ(seal_files(directory_.path()), (Dict{{"deep/empty", Dict{{"size", 0}, {"xxh3", "2d06800538d394c2"}}},
-                                                 {"weights", Dict{{"size", 36}, {"xxh3", "ffb92a87c6306d55"}}}}));
-  EXPECT_EQ(fault_of_files(directory_.path(), seal_files(directory_.path()), true), "");
+  EXPECT_EQ(seal(), (Dict{{"deep/empty", Dict{{"size", 0}, {"xxh3", "2d06800538d394c2"}}},
+                            {"weights", Dict{{"size", 36}, {"xxh3", "ffb92a87c6306d55"}}}}));
+  EXPECT_EQ(fault_of_files(directory_.path(), seal(), true), "");
 }
 
 TEST_F(Manifest, EveryFlippedBitAndEveryCutIsFound) {
-  const Dict sealed = seal_files(directory_.path());
+  const Dict sealed = seal();
   for (std::size_t bit = 0; bit < content_.size() * 8; ++bit) {
     std::string flipped = content_;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
@@ -54,7 +56,7 @@ TEST_F(Manifest, EveryFlippedBitAndEveryCutIsFound) {
 }
 
 TEST_F(Manifest, MissingFilesAreNamedAndOthersDoNotMatter) {
-  const Dict sealed = seal_files(directory_.path());
+  const Dict sealed = seal();
   base::replace_file(directory_ / "more", "more");
   EXPECT_EQ(fault_of_files(directory_.path(), sealed, true), "");
   std::filesystem::remove(directory_ / "deep/empty");
@@ -68,7 +70,7 @@ TEST_F(Manifest, AListThatIsNoneIsAFault) {
 }
 
 TEST_F(Manifest, LinksAreRefusedAndNotFollowed) {
-  const Dict sealed = seal_files(directory_.path());
+  const Dict sealed = seal();
   std::filesystem::rename(directory_ / "weights", directory_ / "elsewhere");
   std::filesystem::create_symlink(directory_ / "elsewhere", directory_ / "weights");
   EXPECT_THROW(list_files(directory_.path()), StorageError);

@@ -1,0 +1,109 @@
+#include "run/file_worker.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "support/temporary_directory.h"
+
+namespace cadre::run {
+namespace {
+
+using cadre::test_support::TemporaryDirectory;
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Clock = std::chrono::steady_clock;
+
+class FileWorkerTest : public ::testing::Test {
+ protected:
+  std::filesystem::path make_checkpoint(const std::string& name) {
+    base::make_directories(directory_ / "trial/" / name);
+    base::replace_file(directory_ / "trial/" / name / "weights", "12345678");
+    return "trial/" + name;
+  }
+
+  void wake() {
+    const std::lock_guard lock(mutex_);
+    wakes_.push_back(Clock::now());
+    woken_.notify_all();
+  }
+  // When the worker said so often that there is news.
+  std::vector<Clock::time_point> wait_for_wakes(std::size_t number) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(woken_.wait_for(lock, std::chrono::seconds(30), [&] { return wakes_.size() >= number; }));
+    return wakes_;
+  }
+
+  const TemporaryDirectory directory_;
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  std::vector<Clock::time_point> wakes_;
+  FileWorker worker_{directory_.path(), [this] { wake(); }};
+};
+
+TEST_F(FileWorkerTest, EveryCheckpointHasItsOwnDelayAndIsToldWhenItIsSealed) {
+  worker_.seal(1, make_checkpoint("first"));
+  const std::filesystem::path second = make_checkpoint("second");
+  std::this_thread::sleep_for(FileWorker::seal_delay / 2);  // nothing is waited for: it only has to come later
+  const Clock::time_point came = Clock::now();
+  worker_.seal(2, second);
+  const std::vector<Clock::time_point> wakes = wait_for_wakes(2);
+  EXPECT_GE(wakes[1] - came, FileWorker::seal_delay);
+  const auto sealed = worker_.take_sealed();
+  ASSERT_THAT(sealed, SizeIs(2));
+  EXPECT_EQ(sealed[0].id, 1);
+  EXPECT_EQ(sealed[1].id, 2);
+  EXPECT_EQ(Config(sealed[1].files).get<std::int64_t>("weights/size"), 8);
+  EXPECT_THAT(worker_.take_errors(), IsEmpty());
+}
+
+TEST_F(FileWorkerTest, ACheckpointThatIsDeletedBeforeIsNotSealed) {
+  worker_.seal(1, make_checkpoint("first"));
+  worker_.seal(2, make_checkpoint("second"));
+  worker_.remove(1, directory_ / "trial/first");
+  worker_.finish_sealing();
+  const auto sealed = worker_.take_sealed();
+  ASSERT_THAT(sealed, SizeIs(1));
+  EXPECT_EQ(sealed[0].id, 2);
+}
+
+// Directories in each other until their path is longer than a path can be: no look at the last one succeeds.
+class EndlessPath {
+ public:
+  explicit EndlessPath(const std::filesystem::path& directory) {
+    parents_.emplace_back(::open(directory.c_str(), O_DIRECTORY | O_PATH));
+    for (std::size_t bytes = directory.string().size(); bytes < PATH_MAX; bytes += name_.size() + 1) {
+      EXPECT_EQ(::mkdirat(parents_.back().get(), name_.c_str(), 0777), 0);
+      parents_.emplace_back(::openat(parents_.back().get(), name_.c_str(), O_DIRECTORY | O_PATH));
+    }
+  }
+  ~EndlessPath() {
+    for (parents_.pop_back(); !parents_.empty(); parents_.pop_back())
+      ::unlinkat(parents_.back().get(), name_.c_str(), AT_REMOVEDIR);
+  }
+
+ private:
+  const std::string name_ = std::string(200, 'd');
+  std::vector<base::FileDescriptor> parents_;
+};
+
+TEST_F(FileWorkerTest, WhatCannotBeReadIsAMessageAndNotTheEnd) {
+  worker_.seal(1, make_checkpoint("good"));
+  worker_.seal(2, "trial/gone");
+  const std::filesystem::path deep = make_checkpoint("deep");
+  const EndlessPath path(directory_ / deep.string());
+  worker_.seal(3, deep);
+  worker_.finish_sealing();
+  EXPECT_THAT(worker_.take_sealed(), SizeIs(1));
+  EXPECT_THAT(worker_.take_errors(), ElementsAre(HasSubstr("trial/gone"), HasSubstr("File name too long")));
+}
+
+}  // namespace
+}  // namespace cadre::run
