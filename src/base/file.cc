@@ -86,12 +86,16 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
   }
 }
 
+void write_file(const fs::path& path, std::string_view bytes) {
+  FileDescriptor file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC, "write");
+  write_all(file.get(), bytes, path);
+  close_checked(file, path);
+}
+
 void replace_file(const fs::path& path, std::string_view bytes) {
   fs::path temporary = path;
   temporary += ".tmp";
-  FileDescriptor file = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write");
-  write_all(file.get(), bytes, temporary);
-  close_checked(file, temporary);
+  write_file(temporary, bytes);
   base::rename(temporary, path);
 }
 

@@ -43,6 +43,8 @@ std::string last_system_error();
 
 std::string read_file(const std::filesystem::path& path);
 void write_all(int fd, std::string_view bytes, const std::filesystem::path& path);
+// Writes a whole file in place, where nobody reads it yet.
+void write_file(const std::filesystem::path& path, std::string_view bytes);
 // Writes a whole file so that a reader sees the old or the new one, never a part: a temporary file and a rename.
 void replace_file(const std::filesystem::path& path, std::string_view bytes);
 
@@ -90,6 +92,8 @@ void sync_directory(const std::filesystem::path& path);
 bool make_directory(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);
 void rename(const std::filesystem::path& from, const std::filesystem::path& to);
+// The same; false, and nothing is done, when there is no `from`, or no directory for `to`.
+bool rename_if_there(const std::filesystem::path& from, const std::filesystem::path& to);
 // Removes a file, or a directory with its content; nothing happens where there is none. Never follows symbolic links.
 void remove_tree(const std::filesystem::path& path);
 // Copies regular files and directories below `from` into `to`, which is made if needed; shares blocks where the file

@@ -70,6 +70,13 @@ std::string fault_of(const fs::path& experiment, const store::CheckpointRow& row
   }
 }
 
+// It is there already when its transaction is tried again.
+void commit_directory(const fs::path& reported, const fs::path& committed) {
+  std::error_code unreadable;
+  if (base::rename_if_there(reported, committed) || fs::is_directory(committed, unreadable)) return;
+  throw StorageError("cannot commit the checkpoint " + committed.string() + ": " + reported.string() + " is gone");
+}
+
 // What must not be undone by a loss of power once a worker has been told.
 bool must_be_synced(const Action& action) {
   if (std::holds_alternative<LogExploit>(action)) return true;
@@ -280,9 +287,7 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
           },
           [&](const SaveTrial& save) { save_trial(experiment_.trials().at(save.trial)); },
           [&](const CommitCheckpoint& checkpoint) {
-            const fs::path committed = setting_.directory / checkpoint.directory;
-            // It is there already when the transaction is tried again.
-            if (!fs::exists(committed)) base::rename(setting_.directory / checkpoint.from, committed);
+            commit_directory(setting_.directory / checkpoint.from, setting_.directory / checkpoint.directory);
             store_.add(store::CheckpointRow{checkpoint.id, checkpoint.trial, checkpoint.step, checkpoint.directory});
           },
           [&](const MarkSynced& mark) { store_.set_checkpoint_synced(mark.id, base::to_json(sealed_.at(mark.id))); },

@@ -178,8 +178,10 @@ CheckpointDirectory Session::make_checkpoint_directory() {
   require_own_thread();
   const fs::path path = fs::path(assignment_.trial_directory) /
                         fmt::format("{}{}_{}", kReportingPrefix, assignment_.attempt, directories_made_++);
-  base::remove_tree(path);  // left by a controller that was interrupted in the same attempt
-  base::make_directory(path);
+  if (!base::make_directory(path)) {  // left by a controller that was interrupted in the same attempt
+    base::remove_tree(path);
+    base::make_directory(path);
+  }
   return CheckpointDirectory(path);
 }
 
@@ -198,7 +200,7 @@ void Session::write_metadata(const fs::path& directory, const Metrics& metrics) 
                       {"training_iteration", metrics.at("training_iteration")},
                       {"timestamp", metrics.at("timestamp")},
                       {"files", store::list_files(directory)}};
-  base::replace_file(directory / ".metadata.json", base::to_pretty_json(metadata));
+  base::write_file(directory / ".metadata.json", base::to_pretty_json(metadata));
 }
 
 namespace {
