@@ -17,8 +17,9 @@ namespace cadre::tune {
 // function with an exception that is not a std::exception, so that destructors run; do not swallow it.
 // Keys that Cadre adds: training_iteration (unless it is given), time_this_iter_s and time_total_s (unless given),
 // timestamp, date, done, trial_id, pid, hostname, time_since_restore, iterations_since_restore, checkpoint_dir_name.
-// Throws InvalidArgument for a value that cannot be stored or over 1 MiB, Error when called in another thread. Outside
-// a worker it warns once and does nothing, so that a training function can be run by itself.
+// Throws InvalidArgument for a value that cannot be stored or over 1 MiB, for more than 64 levels of nesting or 64 MiB
+// in all, Error when called in another thread; then nothing was reported, and the function may go on. Outside a worker
+// it warns once and does nothing, so that a training function can be run by itself.
 void report(const Metrics& metrics);
 
 // The same with a checkpoint: when the call returns it is committed, and the trial (or another one, with Population
