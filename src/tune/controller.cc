@@ -275,7 +275,8 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
   std::visit(
       base::Overload{
           [&](const RecordDecision& decision) {
-            store_.add(store::DecisionRow{cause, decision.kind, decision.trial, base::to_json(decision.data)});
+            store_.add(store::DecisionRow{cause, std::string(to_string(decision.kind)), decision.trial,
+                                          base::to_json(decision.data)});
           },
           [&](const SaveTrial& save) { save_trial(experiment_.trials().at(save.trial)); },
           [&](const CommitCheckpoint& checkpoint) {

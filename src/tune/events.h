@@ -10,6 +10,7 @@
 #include "cadre/resources.h"
 #include "channel/message.h"
 #include "engine/engine.h"
+#include "tune/decision_kind.h"
 #include "tune/explore.h"
 #include "tune/trial.h"
 
@@ -24,7 +25,7 @@ struct Timer {
   };
   Kind kind = Kind::running;
   TrialIndex trial = 0;
-  std::int64_t attempt = 0;  // for barrier: which one
+  std::int64_t number = 0;  // of the trial's attempt; of the barrier
   bool operator==(const Timer&) const = default;
 };
 
@@ -75,8 +76,7 @@ using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, 
 
 // Something was decided; "go on" is not recorded.
 struct RecordDecision {
-  std::string kind =
-      {};  // launch, resume, make, pause, unpark, exploit, retry, end, fail, set_aside, kill, lose, take_up
+  DecisionKind kind = {};
   TrialIndex trial = 0;
   Dict data = {};
 };

@@ -65,7 +65,7 @@ bool Experiment::finished() const {
 
 bool Experiment::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::barrier) return !live_.empty();
-  const Trial* trial = present(timer.trial, timer.attempt);
+  const Trial* trial = present(timer.trial, timer.number);
   if (trial == nullptr) return false;
   const bool runs = trial->worker == WorkerState::busy;
   return timer.kind == Timer::Kind::running ? runs : trial->worker == WorkerState::stopping || (runs && interrupted_);
@@ -98,7 +98,7 @@ Trial* Experiment::present(TrialIndex index, std::int64_t attempt) {
   return const_cast<Trial*>(std::as_const(*this).present(index, attempt));
 }
 
-void Experiment::record(const char* kind, const Trial& trial, Dict data) {
+void Experiment::record(DecisionKind kind, const Trial& trial, Dict data) {
   actions_->push_back(RecordDecision{kind, trial.index, std::move(data)});
 }
 
@@ -138,7 +138,7 @@ void Experiment::lose(run::CheckpointId checkpoint) {
   const std::optional<run::CheckpointId> older = checkpoints_.ancestor(checkpoint);
   for (Trial& trial : trials_) {
     if (trial.latest_checkpoint != checkpoint) continue;
-    record("lose", trial, {{"checkpoint", checkpoints_.get(checkpoint).directory}});
+    record(DecisionKind::lose, trial, {{"checkpoint", checkpoints_.get(checkpoint).directory}});
     if (older) {
       continue_from(trial, *older);
     } else {
@@ -151,7 +151,7 @@ void Experiment::lose(run::CheckpointId checkpoint) {
 
 // A trial that had failed for good runs again.
 void Experiment::take_up(Trial& trial, bool anew) {
-  record("take_up", trial, {{"anew", anew}});
+  record(DecisionKind::take_up, trial, {{"anew", anew}});
   failed_fast_ = false;
   trial.error.clear();
   trial.failures = trial.restore_failures = 0;
@@ -221,12 +221,12 @@ void Experiment::on(const WorkerEnded& event) {
 
 void Experiment::on(const TimerFired& event) {
   const Timer& timer = event.timer;
-  if (timer.kind == Timer::Kind::barrier) return follow(scheduler_->on_deadline(timer.attempt, *this));
+  if (timer.kind == Timer::Kind::barrier) return follow(scheduler_->on_deadline(timer.number, *this));
   if (!awaits(timer)) return;
   Trial& trial = trials_.at(timer.trial);
   const TrialLimits& limits = options_.run_config.limits;
   if (timer.kind == Timer::Kind::stopping) {
-    if (trial.worker == WorkerState::busy) set_aside(trial);
+    if (trial.worker == WorkerState::busy) make_pending(trial);
     return kill(trial, std::nullopt);
   }
   const std::optional<double> left = time_left(trial);
@@ -240,7 +240,7 @@ void Experiment::on(const ExperimentInterrupted&) {
   interrupted_ = true;
   const double grace = options_.run_config.stop_grace_period.count();
   for (Trial& trial : trials_) {
-    if (trial.worker == WorkerState::waiting) stop_for_now(trial);
+    if (trial.worker == WorkerState::waiting) set_aside(trial);
     if (trial.worker == WorkerState::busy)
       actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
   }
@@ -346,7 +346,7 @@ void Experiment::exploit(const Exploit& exploit) {
   const run::CheckpointRecord& from = checkpoints_.get(exploit.checkpoint);
   Dict perturbations;
   for (const Perturbation& made : exploit.explored.perturbations) perturbations.emplace_back(made.key, made.operation);
-  record("exploit", target,
+  record(DecisionKind::exploit, target,
          {{"donor", exploit.donor},
           {"checkpoint", from.directory},
           {"config", exploit.explored.config.dict()},
@@ -366,8 +366,8 @@ void Experiment::exploit(const Exploit& exploit) {
 }
 
 void Experiment::pause(Trial& trial) {
-  if (interrupted_) return stop_for_now(trial);
-  record("pause", trial);
+  if (interrupted_) return set_aside(trial);
+  record(DecisionKind::pause, trial);
   trial.status = TrialStatus::paused;
   waiting_.insert(trial.index);
   actions_->push_back(SaveTrial{trial.index});
@@ -397,7 +397,7 @@ void Experiment::unpark_the_coldest() {
     if (trial.parked_since > 0 && (coldest == nullptr || cost(trial) < cost(*coldest))) coldest = &trial;
   }
   if (coldest == nullptr) return;
-  record("unpark", *coldest);
+  record(DecisionKind::unpark, *coldest);
   tell_to_stop(*coldest);
 }
 
@@ -405,18 +405,18 @@ void Experiment::fail(Trial& trial, Failure failure) {
   trial.error = std::move(failure.cause);
   actions_->push_back(LogError{trial.index, trial.attempt, trial.error});
   if (failure.may_retry && count_failure(trial, options_.run_config.failure_config)) {
-    record("retry", trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
+    record(DecisionKind::retry, trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
     actions_->push_back(Say{fmt::format("Trial {} is tried again from {}", trial.id,
                                         trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory
                                                                 : std::string("the beginning"))});
-    return set_aside(trial);
+    return make_pending(trial);
   }
   end(trial, TrialStatus::error);
   if (options_.run_config.failure_config.fail_fast && !failed_fast_) end_everybody();
 }
 
 void Experiment::end(Trial& trial, TrialStatus status) {
-  record(status == TrialStatus::error ? "fail" : "end", trial);
+  record(status == TrialStatus::error ? DecisionKind::fail : DecisionKind::end, trial);
   trial.status = status;
   live_.erase(trial.index);
   waiting_.erase(trial.index);
@@ -431,17 +431,17 @@ void Experiment::end_everybody() {
 }
 
 // It will be started again from its latest checkpoint.
-void Experiment::set_aside(Trial& trial) {
+void Experiment::make_pending(Trial& trial) {
   trial.status = TrialStatus::pending;
   waiting_.insert(trial.index);
   actions_->push_back(SaveTrial{trial.index});
 }
 
 // The same for a trial whose worker waits for its answer, because the experiment is interrupted.
-void Experiment::stop_for_now(Trial& trial) {
-  record("set_aside", trial);
+void Experiment::set_aside(Trial& trial) {
+  record(DecisionKind::set_aside, trial);
   tell_to_stop(trial);
-  set_aside(trial);
+  make_pending(trial);
 }
 
 // A worker that is busy is told with its next report, which comes too late to count.
@@ -458,7 +458,7 @@ void Experiment::tell_to_stop(Trial& trial) {
 
 void Experiment::kill(Trial& trial, std::optional<Failure> failure) {
   const std::string reason = failure ? failure->cause : "it has not stopped in time";
-  record("kill", trial, {{"reason", reason}});
+  record(DecisionKind::kill, trial, {{"reason", reason}});
   actions_->push_back(Say{fmt::format("Trial {}: its worker is ended by force: {}", trial.id, reason)});
   trial.killed_for = std::move(failure);
   trial.worker = WorkerState::killed;
@@ -528,7 +528,7 @@ void Experiment::schedule() {
     trial.status = TrialStatus::running;
     if (trial.worker == WorkerState::waiting) {
       leave_parking(trial);
-      record("resume", trial);
+      record(DecisionKind::resume, trial);
       resume(trial);
     } else {
       launch(trial);
@@ -546,7 +546,7 @@ bool Experiment::should_make_trial() const {
 void Experiment::make_trial() {
   const std::string fault = add_trial();
   Trial& trial = trials_.back();
-  record("make", trial, {{"config", trial.config.dict()}});
+  record(DecisionKind::make, trial, {{"config", trial.config.dict()}});
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
 }
 
@@ -602,13 +602,13 @@ void Experiment::launch(Trial& trial) {
     trial.started_from = from.id;
   }
   trial.time_total_s = number_or_zero(launch.checkpoint_metrics, "time_total_s");
-  record("launch", trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
+  record(DecisionKind::launch, trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
   actions_->push_back(std::move(launch));
   limit_running(trial);
 }
 
 void Experiment::resume(Trial& trial) {
-  if (interrupted_) return stop_for_now(trial);
+  if (interrupted_) return set_aside(trial);
   actions_->push_back(
       AnswerReport{trial.index, trial.attempt, channel::Verdict::go_on, std::exchange(trial.reported_checkpoint, {})});
   trial.worker = WorkerState::busy;

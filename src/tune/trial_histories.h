@@ -64,6 +64,7 @@ class TrialHistories {
   TrialHistory& history_of(std::int64_t trial);
   CheckpointName name_of(const std::string& directory) const;
   void exploit(std::size_t trial, const Value& data);
+  void lose_latest(TrialHistory& history) const;
   void see(double time);
 
   std::map<std::string, std::size_t, std::less<>> by_directory_;

@@ -218,13 +218,13 @@ class Tool {
   }
 
   void show(const RecordDecision& decision) {
-    if (decision.kind == "make") return;  // its config is shown when it is launched
+    if (decision.kind == DecisionKind::make) return;  // its config is shown when it is launched
     const Config data(decision.data);
-    Dict shown{{"kind", decision.kind}, {"trial", decision.trial}};
-    if (decision.kind == "launch") {
+    Dict shown{{"kind", std::string(to_string(decision.kind))}, {"trial", decision.trial}};
+    if (decision.kind == DecisionKind::launch) {
       shown.emplace_back("attempt", data.at("attempt"));
       shown.emplace_back("checkpoint", to_pair(data.get<std::string>("checkpoint")));
-    } else if (decision.kind == "exploit") {
+    } else if (decision.kind == DecisionKind::exploit) {
       shown.emplace_back("donor", data.at("donor"));
       shown.emplace_back("checkpoint", to_pair(data.get<std::string>("checkpoint")));
       shown.emplace_back("config", data.at("config"));

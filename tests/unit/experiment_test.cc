@@ -27,7 +27,8 @@ class Hand {
     experiment_.handle(event, actions);
     std::vector<std::string> made;
     for (const auto* decision : all<RecordDecision>()) {
-      if (decision->kind != "make") made.push_back(decision->kind + " " + std::to_string(decision->trial));
+      if (decision->kind != DecisionKind::make)
+        made.push_back(std::string(to_string(decision->kind)) + " " + std::to_string(decision->trial));
     }
     return made;
   }

@@ -47,8 +47,9 @@ class Narrator {
   std::string operator()(const RecordDecision& decision) const {
     const Trial& about = trial(decision.trial);
     // A quiet console has said nothing of it as long as it could be tried again.
-    if (decision.kind == "fail" && !says()) return error_text(about, about.error, directory_, detail_.encoding);
-    if (decision.kind != "end" || !says()) return {};
+    if (decision.kind == DecisionKind::fail && !says())
+      return error_text(about, about.error, directory_, detail_.encoding);
+    if (decision.kind != DecisionKind::end || !says()) return {};
     const std::string numbers = numbers_text(about.last_result, detail_);
     return fmt::format("Trial {} completed after {}{}{}", about.id,
                        iterations_text(training_iteration(about.last_result)), numbers.empty() ? "" : ": ", numbers);
