@@ -10,7 +10,7 @@
 #include <set>
 
 #include "cadre/error.h"
-#include "tune/console/status.h"
+#include "tune/result_keys.h"
 
 namespace cadre::cli {
 namespace {
@@ -112,7 +112,7 @@ std::vector<std::string> metrics_of(const tune::ResultGrid& grid) {
   std::set<std::string> known;
   if (!grid.summary().metric.empty()) names.push_back(*known.insert(grid.summary().metric).first);
   for (const tune::Result& trial : grid) {
-    for (std::string& name : tune::console::number_paths(trial.metrics)) {
+    for (std::string& name : tune::number_paths(trial.metrics)) {
       if (trial.config.find(name) == nullptr && known.insert(name).second) names.push_back(std::move(name));
     }
   }

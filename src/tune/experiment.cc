@@ -9,6 +9,7 @@
 
 #include "base/name.h"
 #include "tune/failure_policy.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace {
@@ -25,11 +26,6 @@ std::string directory_name(TrialIndex index, const Dict& sampled) {
 const char* when(engine::Exit::Kind kind) {
   if (kind == engine::Exit::Kind::code) return " before its training function returned";
   return kind == engine::Exit::Kind::signal ? " while its training function ran" : "";
-}
-
-double number_or_zero(const Metrics& metrics, std::string_view key) {
-  const Value* value = metrics.find(key);
-  return value != nullptr && value->is_number() ? value->get<double>() : 0;
 }
 
 Failure ran_too_long(Seconds limit) {
@@ -186,7 +182,7 @@ void Experiment::on(const ResultReported& event) {
   trial->worker = WorkerState::waiting;
   trial->restoring = false;
   trial->restore_failures = 0;
-  trial->time_total_s = number_or_zero(report.metrics, "time_total_s");
+  trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
   if (repeated) return resume(*trial);  // it was shown and counted when it came first
 
@@ -289,7 +285,7 @@ std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& r
 }
 
 Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
-  if (is_true(metrics, "done") || reached_a_threshold(metrics)) return {.kind = Decision::Kind::stop};
+  if (is_true(metrics, result_key::done) || reached_a_threshold(metrics)) return {.kind = Decision::Kind::stop};
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
     return {.kind = Decision::Kind::fail, .reason = ran_too_long(*limit).cause};
@@ -298,8 +294,7 @@ Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
 
 bool Experiment::reached_a_threshold(const Metrics& metrics) const {
   for (const auto& [name, threshold] : options_.run_config.stop) {
-    const Value* value = metrics.find(name);
-    if (value != nullptr && value->is_number() && value->get<double>() >= threshold) return true;
+    if (const std::optional<double> value = metrics.number(name); value && *value >= threshold) return true;
   }
   return false;
 }
@@ -601,7 +596,7 @@ void Experiment::launch(Trial& trial) {
     checkpoints_.retain(from.id);
     trial.started_from = from.id;
   }
-  trial.time_total_s = number_or_zero(launch.checkpoint_metrics, "time_total_s");
+  trial.time_total_s = launch.checkpoint_metrics.number(result_key::time_total_s).value_or(0);
   record(DecisionKind::launch, trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
   actions_->push_back(std::move(launch));
   limit_running(trial);

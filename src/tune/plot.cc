@@ -10,26 +10,20 @@
 
 #include "base/file.h"
 #include "cadre/error.h"
-#include "tune/console/status.h"
 #include "tune/learning_curves.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace {
 
 constexpr std::size_t kDefaultMetrics = 4;
 
-std::optional<double> number(const Metrics& metrics, const std::string& path) {
-  const Value* value = metrics.find(path);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  return value->get<double>();
-}
-
 // What can be drawn: numbers of the last results, parameters left out.
 std::vector<std::string> names_in(const ResultGrid& grid) {
   std::vector<std::string> names;
   std::set<std::string> known;
   for (const Result& trial : grid) {
-    for (std::string& name : console::number_paths(trial.metrics)) {
+    for (std::string& name : number_paths(trial.metrics)) {
       if (known.insert(name).second && trial.config.find(name) == nullptr) names.push_back(std::move(name));
     }
   }
@@ -96,11 +90,11 @@ class CurveMaker {
 
   Points points_of(const Metrics& result) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    const std::optional<double> x = number(result, x_);
+    const std::optional<double> x = result.number(x_);
     seen_x_ |= x.has_value();
     Points points(metrics_.size(), {x.value_or(none), none});
     for (std::size_t i = 0; i < metrics_.size(); ++i) {
-      if (const std::optional<double> y = number(result, metrics_[i])) {
+      if (const std::optional<double> y = result.number(metrics_[i])) {
         points[i].y = *y;
         seen_[i] = true;
       } else {

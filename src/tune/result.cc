@@ -14,9 +14,8 @@ namespace {
 using store::ExperimentReader;
 
 std::optional<double> finite_number(const Metrics& metrics, const std::string& metric) {
-  const Value* value = metrics.find(metric);
-  if (value == nullptr || !value->is_number() || !std::isfinite(value->get<double>())) return std::nullopt;
-  return value->get<double>();
+  const std::optional<double> number = metrics.number(metric);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 bool is_better(double a, double b, Mode mode) { return mode == Mode::max ? a > b : a < b; }

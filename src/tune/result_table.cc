@@ -31,10 +31,9 @@ class Choice {
 
   // Whether a later result takes the place of the one chosen so far. Without a metric the last one is chosen.
   bool take(const Metrics& metrics) {
-    const Value* value = metric_.empty() ? nullptr : metrics.find(metric_);
-    const bool finite = value != nullptr && value->is_number() && std::isfinite(value->get<double>());
-    if (!finite) return !best_;
-    const double score = mode_ == Mode::max ? value->get<double>() : -value->get<double>();
+    const std::optional<double> number = metrics.number(metric_);
+    if (!number || !std::isfinite(*number)) return !best_;
+    const double score = mode_ == Mode::max ? *number : -*number;
     if (best_ && score <= *best_) return false;
     best_ = score;
     return true;

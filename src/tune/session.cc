@@ -18,6 +18,7 @@
 #include "store/checkpoint_access.h"
 #include "store/manifest.h"
 #include "tune/functions.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
@@ -25,7 +26,7 @@ namespace {
 
 constexpr std::size_t kLargestValueBytes = std::size_t{1} << 20;
 // Running totals that a function may report itself, or by its parts of each iteration.
-constexpr std::array kTotals = {"timesteps_total", "episodes_total"};
+constexpr std::array kTotals = {result_key::timesteps_total, result_key::episodes_total};
 
 Session* current_session = nullptr;
 
@@ -90,13 +91,13 @@ Session* Session::current() { return current_session; }
 Session::Progress Session::progress_at(const TrialAssignment& assignment) {
   const Metrics& saved = assignment.checkpoint_metrics;
   Metrics totals;
-  for (const char* total : kTotals) {
+  for (const std::string_view total : kTotals) {
     if (const Value* value = saved.find(total)) totals.set(total, *value);
   }
   return {.step = assignment.step,
           .training_iteration = static_cast<std::int64_t>(
-              saved.number("training_iteration").value_or(static_cast<double>(assignment.step))),
-          .time_total_s = saved.number("time_total_s").value_or(0),
+              saved.number(result_key::training_iteration).value_or(static_cast<double>(assignment.step))),
+          .time_total_s = saved.number(result_key::time_total_s).value_or(0),
           .totals = std::move(totals)};
 }
 
@@ -171,25 +172,26 @@ void Session::wait_for_space(const std::function<void()>& act) {
 Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
   Metrics row = metrics;
   const double now = wall_seconds();
-  const double time = metrics.number("time_this_iter_s").value_or(seconds(Clock::now() - iteration_began_));
+  const double time = metrics.number(result_key::time_this_iter_s).value_or(seconds(Clock::now() - iteration_began_));
   progress.time_total_s += time;
   progress.time_since_restore_s += time;
   ++progress.training_iteration;
   ++progress.iterations_since_restore;
-  row.set("timestamp", static_cast<std::int64_t>(now));
-  add_total(row, progress.totals, "timesteps_this_iter", "timesteps_total");
-  add_total(row, progress.totals, "episodes_this_iter", "episodes_total");
-  if (!row.contains("training_iteration")) row.set("training_iteration", progress.training_iteration);
-  row.set("trial_id", assignment_.trial_id);
-  row.set("date", base::date_text(now));
-  row.set("time_this_iter_s", time);
-  row.set("time_total_s", progress.time_total_s);
-  row.set("pid", ::getpid());
-  row.set("hostname", hostname_);
-  row.set("node_ip", "127.0.0.1");
-  row.set("time_since_restore", progress.time_since_restore_s);
-  row.set("iterations_since_restore", progress.iterations_since_restore);
-  for (const char* total : kTotals) {
+  row.set(result_key::timestamp, static_cast<std::int64_t>(now));
+  add_total(row, progress.totals, result_key::timesteps_this_iter, result_key::timesteps_total);
+  add_total(row, progress.totals, result_key::episodes_this_iter, result_key::episodes_total);
+  if (!row.contains(result_key::training_iteration))
+    row.set(result_key::training_iteration, progress.training_iteration);
+  row.set(result_key::trial_id, assignment_.trial_id);
+  row.set(result_key::date, base::date_text(now));
+  row.set(result_key::time_this_iter_s, time);
+  row.set(result_key::time_total_s, progress.time_total_s);
+  row.set(result_key::pid, ::getpid());
+  row.set(result_key::hostname, hostname_);
+  row.set(result_key::node_ip, "127.0.0.1");
+  row.set(result_key::time_since_restore, progress.time_since_restore_s);
+  row.set(result_key::iterations_since_restore, progress.iterations_since_restore);
+  for (const std::string_view total : kTotals) {
     if (const Value* value = row.find(total)) progress.totals.set(total, *value);
   }
   return row;
@@ -214,8 +216,8 @@ void Session::write_metadata(const fs::path& directory, const Metrics& metrics) 
   base::remove_tree(directory / ".metadata.json");  // of an earlier report, or of the checkpoint that was copied
   const Dict metadata{{"format", 2},
                       {"trial_id", assignment_.trial_id},
-                      {"training_iteration", metrics.at("training_iteration")},
-                      {"timestamp", metrics.at("timestamp")},
+                      {"training_iteration", metrics.at(result_key::training_iteration)},
+                      {"timestamp", metrics.at(result_key::timestamp)},
                       {"files", store::list_files(directory)}};
   base::replace_file(directory / ".metadata.json", base::to_pretty_json(metadata));
 }

@@ -7,6 +7,7 @@
 
 #include "tune/console/status.h"
 #include "tune/console/status_block.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune::console {
 namespace {

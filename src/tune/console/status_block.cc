@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "tune/result_keys.h"
+
 namespace cadre::tune::console {
 namespace {
 
@@ -68,9 +70,9 @@ Column value_column(const std::string& name, int rank, Encoding encoding) {
 }
 
 std::string time_of_report(const Trial& trial, double now) {
-  const Value* timestamp = trial.last_result.find("timestamp");
-  if (timestamp == nullptr || !timestamp->is_number()) return {};
-  const std::tm then = fmt::localtime(static_cast<std::time_t>(timestamp->get<double>()));
+  const std::optional<double> timestamp = trial.last_result.number(result_key::timestamp);
+  if (!timestamp) return {};
+  const std::tm then = fmt::localtime(static_cast<std::time_t>(*timestamp));
   const std::tm today = fmt::localtime(static_cast<std::time_t>(now));
   const bool same_day = then.tm_yday == today.tm_yday && then.tm_year == today.tm_year;
   return same_day ? fmt::format("{:%H:%M:%S}", then) : fmt::format("{:%m-%d %H:%M}", then);

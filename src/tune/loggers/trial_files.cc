@@ -1,6 +1,7 @@
 #include "tune/loggers/trial_files.h"
 
 #include "base/json.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace {
@@ -8,10 +9,10 @@ namespace {
 // The row that files show: what was reported, and what was made of it.
 Dict row_of(const LogResult& result) {
   Dict row = result.metrics.dict();
-  row.emplace_back("checkpoint_dir_name",
+  row.emplace_back(result_key::checkpoint_dir_name,
                    result.checkpoint_dir_name.empty() ? Value() : Value(result.checkpoint_dir_name));
-  std::erase_if(row, [](const auto& entry) { return entry.first == "done"; });
-  row.emplace_back("done", result.done);
+  std::erase_if(row, [](const auto& entry) { return entry.first == result_key::done; });
+  row.emplace_back(result_key::done, result.done);
   return row;
 }
 

@@ -112,14 +112,11 @@ PolicySchedule read_policy_file(const fs::path& path) {
 }
 
 Config changed_config(const Config& present, const PolicySchedule& schedule, const PolicySchedule::Change& change) {
-  const auto has = [](const Config& config, const std::string& key) {
-    return std::ranges::find(config, key, &Dict::value_type::first) != config.end();
-  };
   Config changed;
   for (const auto& [key, value] : present) {
-    if (has(change.config, key)) {
-      changed.set(key, change.config.at(key));
-    } else if (!has(schedule.initial_config, key)) {
+    if (const Value* next = find_entry(change.config.dict(), key)) {
+      changed.set(key, *next);
+    } else if (find_entry(schedule.initial_config.dict(), key) == nullptr) {
       changed.set(key, value);
     }
   }

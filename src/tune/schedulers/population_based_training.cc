@@ -21,12 +21,6 @@ std::string missing(const std::string& what, const std::string& key, const Metri
       key, what, names);
 }
 
-std::optional<double> number(const Metrics& result, const std::string& key) {
-  const Value* value = result.find(key);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  return value->get<double>();
-}
-
 std::string describe(const std::vector<Perturbation>& perturbations) {
   if (perturbations.empty()) return " No hyperparameters mutated.";
   std::string text;
@@ -55,9 +49,9 @@ void PbtScheduler::on_trial_add(const Trial& trial) {
 }
 
 Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
-  std::optional<double> time = number(result, settings_.time_attr);
+  std::optional<double> time = result.number(settings_.time_attr);
   if (time && !std::isfinite(*time)) time.reset();
-  const std::optional<double> metric = number(result, settings_.metric);
+  const std::optional<double> metric = result.number(settings_.metric);
   Decision decision;
   if (!time || !metric) {
     if (!settings_.require_attrs) return decision;
