@@ -41,13 +41,13 @@ struct Listed {
 
 // Directories of experiments; what lies in an experiment is none. Links are not followed.
 std::vector<fs::path> find_experiments(const fs::path& directory) {
-  if (holds_experiment(directory)) return {directory};
+  if (tune::holds_experiment(directory)) return {directory};
   std::vector<fs::path> found;
   auto it = fs::recursive_directory_iterator(directory, fs::directory_options::skip_permission_denied);
   for (; it != fs::recursive_directory_iterator(); ++it) {
     std::error_code unreadable;
     if (!it->is_directory(unreadable) || it->is_symlink(unreadable)) continue;
-    const bool is_one = holds_experiment(it->path());
+    const bool is_one = tune::holds_experiment(it->path());
     if (is_one) found.push_back(it->path());
     if (is_one || it.depth() + 1 >= kDeepest) it.disable_recursion_pending();
   }
@@ -129,7 +129,7 @@ Table table_of(const std::vector<Listed>& experiments) {
 }
 
 void run(const Options& options) {
-  const fs::path directory = options.directory.empty() ? default_storage() : fs::path(options.directory);
+  const fs::path directory = options.directory.empty() ? tune::default_storage_path() : fs::path(options.directory);
   std::error_code unreadable;
   if (!fs::is_directory(directory, unreadable))
     throw NotFound("there is no directory " + directory.string() +

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "tune/experiment_directory.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
@@ -88,7 +89,7 @@ void run(const Options& options) {
   const tune::ResultGrid grid = open_experiment(options.experiment);
   const tune::Result& trial =
       options.trial.empty() || options.trial == "best" ? grid.get_best_result() : find_trial(grid, options.trial);
-  const fs::path policy = grid.experiment_path() / ("pbt_policy_" + trial.trial_id + ".txt");
+  const fs::path policy = grid.experiment_path() / tune::policy_file_name(trial.trial_id);
   std::error_code unreadable;
   if (!fs::exists(policy, unreadable))
     throw NotFound(trial.exploits.empty()

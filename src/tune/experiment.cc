@@ -7,20 +7,12 @@
 #include <ranges>
 #include <utility>
 
-#include "base/name.h"
+#include "tune/experiment_directory.h"
 #include "tune/failure_policy.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace {
-
-constexpr std::size_t kLongestDirectoryName = 100;
-
-std::string directory_name(TrialIndex index, const Dict& sampled) {
-  const std::string variables = format_variables(sampled);
-  const std::string name = fmt::format("{:05d}{}{}", index, variables.empty() ? "" : "_", variables);
-  return base::safe_file_name(name, kLongestDirectoryName);
-}
 
 // The end of a sentence about a worker that ended by itself.
 const char* when(engine::Exit::Kind kind) {
@@ -549,12 +541,11 @@ void Experiment::make_trial() {
 std::string Experiment::add_trial() {
   const auto index = static_cast<TrialIndex>(trials_.size());
   Variant variant = variants_(index);
-  const std::string variables = format_variables(variant.sampled);
   Trial trial;
   trial.index = index;
-  trial.id = fmt::format("{:05d}", index);
-  trial.tag = fmt::format("{}{}{}", index, variables.empty() ? "" : "_", variables);
-  trial.directory = directory_name(index, variant.sampled);
+  trial.id = trial_id(index);
+  trial.tag = trial_tag(index, variant.sampled);
+  trial.directory = trial_directory_name(index, variant.sampled);
   trial.sampled = std::move(variant.sampled);
   trial.config = std::move(variant.config);
   trials_.push_back(std::move(trial));

@@ -9,6 +9,7 @@
 #include "cadre/tune/result.h"
 #include "run/checkpoint_registry.h"
 #include "store/experiment_reader.h"
+#include "tune/experiment_directory.h"
 #include "tune/trial.h"
 #include "tune/trial_histories.h"
 
@@ -162,8 +163,7 @@ class ResultMaker {
 }  // namespace
 
 ResultGrid ResultGrid::from_directory(const fs::path& directory) {
-  std::error_code unreadable;
-  if (!fs::exists(directory / store::kStoreFileName, unreadable))
+  if (!holds_experiment(directory))
     throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
                    ": it has no file " + store::kStoreFileName);
   const fs::path plain = fs::canonical(directory);  // so that the experiment keeps its name

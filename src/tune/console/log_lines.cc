@@ -7,6 +7,7 @@
 
 #include "tune/console/status.h"
 #include "tune/console/status_block.h"
+#include "tune/experiment_directory.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune::console {
@@ -101,10 +102,10 @@ std::string log_text(const Action& action, const Experiment& experiment, const s
 
 std::string error_text(const Trial& trial, const std::string& message, const std::string& directory,
                        Encoding encoding) {
-  return fmt::format("Trial {} errored after {}: {}\n  {}/{}/error.txt", trial.id,
+  return fmt::format("Trial {} errored after {}: {}\n  {}/{}/{}", trial.id,
                      iterations_text(training_iteration(trial.last_result)),
                      shortened(message.substr(0, message.find('\n')), encoding), printable(directory, encoding),
-                     trial.directory);
+                     trial.directory, kErrorFile);
 }
 
 }  // namespace cadre::tune::console

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "tune/events.h"
+#include "tune/experiment_directory.h"
 
 namespace cadre::tune {
 
@@ -19,7 +20,7 @@ class PbtLog {
  public:
   // Existing files are replaced by the first line written to each.
   explicit PbtLog(std::filesystem::path experiment_directory)
-      : directory_(std::move(experiment_directory)), global_(directory_ / "pbt_global.txt") {}
+      : directory_(std::move(experiment_directory)), global_(directory_ / kPbtGlobalFile) {}
 
   void add(const LogExploit& exploit, const Trial& target, const Trial& donor);
   // What pbt_global.txt holds, and to go on with it; the policy files follow from it and are written anew. False when

@@ -1,6 +1,7 @@
 #include "tune/loggers/trial_files.h"
 
 #include "base/json.h"
+#include "tune/experiment_directory.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune {
@@ -19,16 +20,13 @@ Dict row_of(const LogResult& result) {
 }  // namespace
 
 TrialFiles::TrialFiles(const std::filesystem::path& directory)
-    : directory_(directory),
-      json_(directory / "result.json"),
-      csv_(directory / "progress.csv"),
-      tensorboard_(directory) {}
+    : directory_(directory), json_(directory / kResultFile), csv_(directory / kProgressFile), tensorboard_(directory) {}
 
 bool TrialFiles::resume(const Stamp& stamp) {
   if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard)) return false;
   json_is_new_ = stamp.json.size == 0;
   errors_ = stamp.errors;
-  if (!errors_.empty()) base::replace_file(directory_ / "error.txt", errors_);
+  if (!errors_.empty()) base::replace_file(directory_ / kErrorFile, errors_);
   return true;
 }
 
@@ -37,7 +35,7 @@ void TrialFiles::resume() {
   json_.resume();
   csv_.resume({});
   tensorboard_.resume();
-  if (const auto errors = directory_ / "error.txt"; std::filesystem::exists(errors)) errors_ = base::read_file(errors);
+  if (const auto errors = directory_ / kErrorFile; std::filesystem::exists(errors)) errors_ = base::read_file(errors);
 }
 
 std::size_t TrialFiles::add(const LogResult& result, double time) {
@@ -63,12 +61,12 @@ void TrialFiles::flush() {
 }
 
 void TrialFiles::write_params(const Config& config) {
-  base::replace_file(directory_ / "params.json", base::to_pretty_json(config.dict()));
+  base::replace_file(directory_ / kParamsFile, base::to_pretty_json(config.dict()));
 }
 
 void TrialFiles::add_error(std::int64_t attempt, const std::string& message) {
   std::string errors = errors_ + "Attempt " + std::to_string(attempt) + ": " + message + "\n";
-  base::replace_file(directory_ / "error.txt", errors);
+  base::replace_file(directory_ / kErrorFile, errors);
   errors_ = std::move(errors);
 }
 
