@@ -1,5 +1,6 @@
 // The Experiment as a value: what a snapshot holds. What follows from the options or from other fields is left out.
 #include "base/archive.h"
+#include "cadre/error.h"
 #include "tune/experiment.h"
 
 namespace cadre {
@@ -63,7 +64,11 @@ Dict Experiment::save() const {
 
 void Experiment::load(const Dict& state) {
   const Config parts(state);
-  for (const Value& saved : parts.at("trials").items()) {
+  const List& trials = parts.at("trials").items();
+  if (static_cast<std::int64_t>(trials.size()) > variants_.size())
+    throw InvalidArgument("the state has " + std::to_string(trials.size()) + " trials of " +
+                          std::to_string(variants_.size()));
+  for (const Value& saved : trials) {
     add_trial();
     Trial& trial = trials_.back();
     base::LoadArchive::load(saved, trial);

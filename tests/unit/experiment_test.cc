@@ -1,3 +1,4 @@
+#include "cadre/error.h"
 #include "tune/experiment.h"
 
 #include <gmock/gmock.h>
@@ -541,6 +542,25 @@ TEST(Experiment, AReplaySaysWhereItIs) {
   EXPECT_EQ(experiment.scheduler_state(), "PopulationBasedTraining replay: Step 0, perturb 0");
   experiment.handle(ResultReported{0, 1, {1, at(2), ".reporting"}}, ignored);
   EXPECT_EQ(experiment.scheduler_state(), "PopulationBasedTraining replay: Step 2, perturb 1");
+}
+
+// ---- snapshots
+
+TEST(Experiment, AStateThatFitsNoExperimentOfTheseOptionsIsRefused) {
+  Experiment four({"f"}, pbt(4));
+  Actions ignored;
+  four.handle(ControllerStarted{{.cpus = 4}}, ignored);
+  const Dict state = four.save();
+  EXPECT_THROW(Experiment({"f"}, pbt(2)).load(state), InvalidArgument);
+  Dict fewer_members = state;
+  for (auto& [key, part] : fewer_members) {
+    if (key != "scheduler") continue;
+    Config scheduler(part.dict());
+    scheduler.set("members", list(scheduler.at("members").items().at(0)));
+    part = scheduler.dict();
+  }
+  EXPECT_THROW(Experiment({"f"}, pbt(4)).load(fewer_members), InvalidArgument);
+  EXPECT_NO_THROW(Experiment({"f"}, pbt(4)).load(state));
 }
 
 }  // namespace
