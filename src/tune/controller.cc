@@ -118,6 +118,7 @@ void Controller::take_turns() {
     if (files_due_ && now >= *files_due_) write_result_files();
     console_.tick(now);
     for (const std::string& error : file_worker_.take_errors()) console_.say("Warning: " + error);
+    for (const std::string& warning : files_.take_warnings()) console_.say("Warning: " + warning);
   }
   file_worker_.finish_sealing();
   std::vector<Event> last;

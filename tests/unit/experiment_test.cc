@@ -1,10 +1,11 @@
-#include "cadre/error.h"
 #include "tune/experiment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+
+#include "cadre/error.h"
 
 namespace cadre::tune {
 namespace {

@@ -136,10 +136,16 @@ void ProgressCsv::flush() {
 }
 
 void ProgressCsv::add_columns(const Dict& flat_row) {
+  const std::size_t most = columns_.empty() ? flat_row.size() : std::max(columns_.size(), kMostColumns);
   for (std::size_t i = 0; i < flat_row.size(); ++i) {
     const std::string& key = flat_row[i].first;
     if (i < columns_.size() && columns_[i] == key) continue;
-    if (std::ranges::find(columns_, key) == columns_.end()) columns_.push_back(key);
+    if (std::ranges::find(columns_, key) != columns_.end()) continue;
+    if (columns_.size() == most) {
+      lacks_columns_ = true;
+    } else {
+      columns_.push_back(key);
+    }
   }
 }
 

@@ -1,7 +1,10 @@
 #include "tune/loggers/result_files.h"
 
+#include <fmt/format.h>
+
 #include "base/file.h"
 #include "base/overload.h"
+#include "tune/experiment_directory.h"
 
 namespace cadre::tune {
 
@@ -25,6 +28,11 @@ void ResultFiles::add(const LogResult& result, double time) {
   TrialFiles& files = files_of(result.trial);
   waiting_bytes_ += files.add(result, time);
   waiting_.insert(result.trial);
+  if (files.lacks_columns() && !std::exchange(warned_of_columns_, true))
+    warnings_.push_back(fmt::format(
+        "{}/{} has {} columns or more, and metrics that come later are in {} only. Does a metric's name "
+        "change from one result to the next?",
+        experiment_.trials().at(result.trial).directory, kProgressFile, ProgressCsv::kMostColumns, kResultFile));
 }
 
 void ResultFiles::trial_changed(TrialIndex trial, double time) {

@@ -6,6 +6,9 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tune/events.h"
 #include "tune/experiment.h"
@@ -26,6 +29,8 @@ class ResultFiles {
   // again, and nothing is written twice.
   void flush();
   void flush_ended();
+  // What a person should know of what was logged since the last call.
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
   // Of results that wait.
   std::size_t waiting_bytes() const { return waiting_bytes_; }
 
@@ -59,6 +64,8 @@ class ResultFiles {
   std::set<TrialIndex> waiting_;                             // trials with results that wait
   std::set<TrialIndex> ending_;                              // trials whose files are to be written and closed
   std::size_t waiting_bytes_ = 0;
+  bool warned_of_columns_ = false;
+  std::vector<std::string> warnings_;
   PbtLog pbt_log_;
 };
 

@@ -23,10 +23,10 @@ TrialFiles::TrialFiles(const std::filesystem::path& directory)
     : directory_(directory), json_(directory / kResultFile), csv_(directory / kProgressFile), tensorboard_(directory) {}
 
 bool TrialFiles::resume(const Stamp& stamp) {
-  if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard)) return false;
+  if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard) ||
+      !errors_.resume(stamp.errors))
+    return false;
   json_is_new_ = stamp.json.size == 0;
-  errors_ = stamp.errors;
-  if (!errors_.empty()) base::replace_file(directory_ / kErrorFile, errors_);
   return true;
 }
 
@@ -35,7 +35,7 @@ void TrialFiles::resume() {
   json_.resume();
   csv_.resume({});
   tensorboard_.resume();
-  if (const auto errors = directory_ / kErrorFile; std::filesystem::exists(errors)) errors_ = base::read_file(errors);
+  errors_.resume();
 }
 
 std::size_t TrialFiles::add(const LogResult& result, double time) {
@@ -62,12 +62,6 @@ void TrialFiles::flush() {
 
 void TrialFiles::write_params(const Config& config) {
   base::replace_file(directory_ / kParamsFile, base::to_pretty_json(config.dict()));
-}
-
-void TrialFiles::add_error(std::int64_t attempt, const std::string& message) {
-  std::string errors = errors_ + "Attempt " + std::to_string(attempt) + ": " + message + "\n";
-  base::replace_file(directory_ / kErrorFile, errors);
-  errors_ = std::move(errors);
 }
 
 }  // namespace cadre::tune
