@@ -21,6 +21,7 @@ struct Timer {
   enum class Kind {
     running,   // how long a worker may run without a report
     stopping,  // how long it may take to stop
+    retry,     // how long a trial that fails again and again waits before it is tried again
     barrier,   // how long trials wait for each other; of the experiment, not of a trial
   };
   Kind kind = Kind::running;

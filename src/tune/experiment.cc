@@ -53,6 +53,10 @@ bool Experiment::finished() const {
 
 bool Experiment::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::barrier) return !live_.empty();
+  if (timer.kind == Timer::Kind::retry) {
+    const Trial& trial = trials_.at(timer.trial);
+    return trial.backs_off && trial.attempt == timer.number;
+  }
   const Trial* trial = present(timer.trial, timer.number);
   if (trial == nullptr) return false;
   const bool runs = trial->worker == WorkerState::busy;
@@ -71,8 +75,9 @@ std::int64_t Experiment::trials_to_come() const {
 bool Experiment::anyone_waits() const {
   if (trials_to_come() > 0) return true;
   for (const TrialIndex index : waiting_) {
-    const WorkerState worker = trials_[index].worker;
-    if (worker == WorkerState::none || worker == WorkerState::waiting) return true;  // others are about to start again
+    const Trial& trial = trials_[index];
+    const bool ready = trial.worker == WorkerState::none || trial.worker == WorkerState::waiting;
+    if (ready && !trial.backs_off) return true;  // others are about to start again
   }
   return false;
 }
@@ -101,6 +106,7 @@ void Experiment::on(const ControllerStarted& event) {
   // After an interruption nothing runs any more: whoever had not ended starts again where its checkpoint is.
   for (Trial& trial : trials_) {
     trial.holds_resources = false;
+    trial.backs_off = false;
     if (trial.worker != WorkerState::none) worker_is_done(trial);
   }
   for (const run::CheckpointId checkpoint : event.lost_checkpoints) lose(checkpoint);
@@ -142,7 +148,7 @@ void Experiment::take_up(Trial& trial, bool anew) {
   record(DecisionKind::take_up, trial, {{"anew", anew}});
   failed_fast_ = false;
   trial.error.clear();
-  trial.failures = trial.restore_failures = 0;
+  trial.failures = trial.restore_failures = trial.futile_attempts = 0;
   if (anew) {
     trial.step = 0;
     trial.last_result = {};
@@ -177,6 +183,7 @@ void Experiment::on(const ResultReported& event) {
   trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
   if (repeated) return resume(*trial);  // it was shown and counted when it came first
+  trial->futile_attempts = 0;
 
   warn_about_missing_metrics(report.metrics);
   const std::string& checkpoint = trial->reported_checkpoint;
@@ -212,6 +219,10 @@ void Experiment::on(const TimerFired& event) {
   if (timer.kind == Timer::Kind::barrier) return follow(scheduler_->on_deadline(timer.number, *this));
   if (!awaits(timer)) return;
   Trial& trial = trials_.at(timer.trial);
+  if (timer.kind == Timer::Kind::retry) {
+    trial.backs_off = false;
+    return;
+  }
   const TrialLimits& limits = options_.run_config.limits;
   if (timer.kind == Timer::Kind::stopping) {
     if (trial.worker == WorkerState::busy) make_pending(trial);
@@ -345,6 +356,8 @@ void Experiment::exploit(const Exploit& exploit) {
   target.config = exploit.explored.config;
   target.step = from.step;
   target.last_result = from.metrics;
+  target.futile_attempts = 0;
+  target.backs_off = false;
   continue_from(target, exploit.checkpoint);
   tell_to_stop(target);
   target.status = TrialStatus::paused;
@@ -391,13 +404,7 @@ void Experiment::unpark_the_coldest() {
 void Experiment::fail(Trial& trial, Failure failure) {
   trial.error = std::move(failure.cause);
   actions_->push_back(LogError{trial.index, trial.attempt, trial.error});
-  if (failure.may_retry && count_failure(trial, options_.run_config.failure_config)) {
-    record(DecisionKind::retry, trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
-    actions_->push_back(Say{fmt::format("Trial {} is tried again from {}", trial.id,
-                                        trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory
-                                                                : std::string("the beginning"))});
-    return make_pending(trial);
-  }
+  if (failure.may_retry && count_failure(trial, options_.run_config.failure_config)) return try_again(trial);
   end(trial, TrialStatus::error);
   if (options_.run_config.failure_config.fail_fast && !failed_fast_) end_everybody();
 }
@@ -405,6 +412,7 @@ void Experiment::fail(Trial& trial, Failure failure) {
 void Experiment::end(Trial& trial, TrialStatus status) {
   record(status == TrialStatus::error ? DecisionKind::fail : DecisionKind::end, trial);
   trial.status = status;
+  trial.backs_off = false;
   live_.erase(trial.index);
   waiting_.erase(trial.index);
   actions_->push_back(SaveTrial{trial.index});
@@ -415,6 +423,18 @@ void Experiment::end(Trial& trial, TrialStatus status) {
 void Experiment::end_everybody() {
   failed_fast_ = true;
   for (const TrialIndex index : std::set(live_)) end(trials_[index], TrialStatus::terminated);
+}
+
+void Experiment::try_again(Trial& trial) {
+  record(DecisionKind::retry, trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
+  const double delay = retry_delay_s(trial.futile_attempts);
+  actions_->push_back(Say{fmt::format(
+      "Trial {} is tried again{} from {}", trial.id, delay > 0 ? fmt::format(" in {:g} s", delay) : "",
+      trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory : std::string("the beginning"))});
+  make_pending(trial);
+  if (delay == 0) return;
+  trial.backs_off = true;
+  actions_->push_back(StartTimer{{Timer::Kind::retry, trial.index, trial.attempt}, delay});
 }
 
 // It will be started again from its latest checkpoint.
@@ -526,7 +546,7 @@ void Experiment::schedule() {
 
 bool Experiment::should_make_trial() const {
   return trials_to_come() > 0 && std::ranges::none_of(waiting_, [this](TrialIndex index) {
-           return trials_[index].status == TrialStatus::pending;
+           return trials_[index].status == TrialStatus::pending && !trials_[index].backs_off;
          });
 }
 
@@ -566,7 +586,7 @@ std::vector<TrialIndex> Experiment::candidates() const {
   std::vector<TrialIndex> ready;
   for (const TrialIndex index : waiting_) {
     const Trial& trial = trials_[index];
-    const bool may_go = trial.worker == WorkerState::none || trial.worker == WorkerState::waiting;
+    const bool may_go = (trial.worker == WorkerState::none || trial.worker == WorkerState::waiting) && !trial.backs_off;
     const std::optional<run::Gpus> own = own_gpus(trial);
     if (may_go && (own ? resources_.is_free(trainable_.resources, own) : anywhere)) ready.push_back(index);
   }

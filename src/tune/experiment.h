@@ -89,6 +89,7 @@ class Experiment final : private Population {
   void fail(Trial& trial, Failure failure);
   void end(Trial& trial, TrialStatus status);
   void end_everybody();
+  void try_again(Trial& trial);
   void make_pending(Trial& trial);
   void set_aside(Trial& trial);
   void tell_to_stop(Trial& trial);

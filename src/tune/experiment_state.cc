@@ -29,6 +29,8 @@ void fields(auto& archive, Is<Trial> auto& trial) {
   archive("error", trial.error);
   archive("failures", trial.failures);
   archive("restore_failures", trial.restore_failures);
+  archive("futile_attempts", trial.futile_attempts);
+  archive("backs_off", trial.backs_off);
   archive("worker", trial.worker);
   archive("attempt", trial.attempt);
   archive("holds_resources", trial.holds_resources);

@@ -53,8 +53,10 @@ using Errored = ControllerStarted::Errored;
 constexpr std::pair<Errored, const char*> kErrored[] = {
     {Errored::leave, "leave"}, {Errored::resume, "resume"}, {Errored::restart, "restart"}};
 
-constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {
-    {Timer::Kind::running, "running"}, {Timer::Kind::stopping, "stopping"}, {Timer::Kind::barrier, "barrier"}};
+constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::running, "running"},
+                                                               {Timer::Kind::stopping, "stopping"},
+                                                               {Timer::Kind::retry, "retry"},
+                                                               {Timer::Kind::barrier, "barrier"}};
 
 List to_list(const std::vector<run::CheckpointId>& ids) { return {ids.begin(), ids.end()}; }
 

@@ -279,6 +279,10 @@ void World::check() const {
     if (budget >= 0) {
       ASSERT_LE(trial.failures, budget + 1) << trial.id;
     }
+    if (trial.backs_off) {
+      ASSERT_EQ(trial.status, TrialStatus::pending) << trial.id;
+      ASSERT_EQ(trial.worker, WorkerState::none) << trial.id;
+    }
     if (trial.ended()) {
       ASSERT_NE(trial.worker, WorkerState::busy) << trial.id;
       ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id;

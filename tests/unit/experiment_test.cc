@@ -218,6 +218,43 @@ TEST(Experiment, FailuresBeforeTheFirstReportAfterACheckpointHaveTheirOwnBudget)
   EXPECT_THAT(hand.feed(FunctionThrew{0, 4, "cannot load"}), ElementsAre("fail 0"));
 }
 
+TEST(Experiment, ATrialThatFailsAgainAndAgainWaitsLongerEachTimeAndOthersRunMeanwhile) {
+  TunerOptions options = fifo(2);
+  options.run_config.failure_config.max_failures = -1;
+  Hand hand(options, 1);
+  const auto fails = [&] { return hand.feed(FunctionThrew{0, hand.trial(0).attempt, "bad luck"}); };
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 1"));
+  StartTimer pause = *hand.all<StartTimer>().at(0);
+  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("end 1"));
+  EXPECT_FALSE(hand.finished());
+  for (const double seconds : {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0}) {
+    EXPECT_EQ(pause.timer, (Timer{Timer::Kind::retry, 0, hand.trial(0).attempt}));
+    EXPECT_EQ(pause.seconds, seconds);
+    EXPECT_THAT(hand.feed(TimerFired{pause.timer}), ElementsAre("launch 0"));
+    EXPECT_THAT(hand.feed(TimerFired{pause.timer}), IsEmpty());
+    EXPECT_THAT(fails(), ElementsAre("retry 0"));
+    pause = *hand.all<StartTimer>().at(0);
+  }
+}
+
+TEST(Experiment, ANewResultOrAnotherControllerEndsTheWaitBetweenRetries) {
+  TunerOptions options = fifo(1);
+  options.run_config.failure_config.max_failures = -1;
+  Hand hand(options, 1);
+  const auto fails = [&] { return hand.feed(FunctionThrew{0, hand.trial(0).attempt, "bad luck"}); };
+  fails();
+  fails();
+  EXPECT_THAT(fails(), ElementsAre("retry 0"));
+  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 0"));
+  hand.report(0, {{"a", 1}});
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
+  hand.feed(ResultReported{0, hand.trial(0).attempt, {1, {{"a", 1}}, ""}});  // repeated: no step forward
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(fails(), ElementsAre("retry 0"));
+}
+
 TEST(Experiment, AWorkerThatDoesNotReportInTimeIsEndedAndThatIsItsFailure) {
   TunerOptions options = fifo(1);
   options.run_config.limits.time_between_reports = Seconds(5);
