@@ -81,7 +81,7 @@ std::optional<Value> value_of(const tune::Result& trial, const std::string& colu
   if (column == "attempts") return trial.attempts;
   if (column == "failures") return trial.failures;
   if (column == "exploits") return trial.exploits.size();
-  if (column == "results") return trial.results == nullptr ? 0 : trial.results->size();
+  if (column == "results") return trial.num_results();
   const Value* value = trial.metrics.find(column);
   if (value == nullptr) value = trial.config.find(column);
   if (value == nullptr && column.starts_with(kConfigPrefix))

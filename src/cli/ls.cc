@@ -31,7 +31,7 @@ struct Listed {
   fs::path path = {};
   std::string name = {};  // relative to the directory
   tune::ExperimentSummary summary = {};
-  std::string trials = {};  // "4 TERMINATED, 1 ERROR"
+  std::string trials = {};  // "4 ended, 1 failed"
   std::size_t trial_count = 0;
   std::optional<double> best = {};
   std::string best_trial = {};

@@ -222,7 +222,7 @@ void show_trial(const ResultGrid& grid, const Result& trial, const Options& opti
                                      trial.failures == 0   ? ""
                                      : trial.failures == 1 ? ", failed once"
                                                            : fmt::format(", failed {} times", trial.failures)));
-  page.field("results", std::to_string(trial.results == nullptr ? 0 : trial.results->size()));
+  page.field("results", std::to_string(trial.num_results()));
   if (trial.checkpoint) page.field("checkpoint", shown(trial.checkpoint->path().string()));
   add_config(page, trial);
   add_exploits(page, trial);

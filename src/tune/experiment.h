@@ -24,7 +24,7 @@ namespace cadre::tune {
 
 class Experiment final : private Population {
  public:
-  // `name` is the experiment's, for checkpoint paths and messages only. The options must have passed check_options().
+  // The options must have passed check_options().
   Experiment(Trainable trainable, TunerOptions options);
 
   // Takes one event; appends what is to be done, in order.

@@ -10,6 +10,7 @@
 #include "run/checkpoint_registry.h"
 #include "store/experiment_reader.h"
 #include "tune/experiment_directory.h"
+#include "tune/result_rows.h"
 #include "tune/trial.h"
 #include "tune/trial_histories.h"
 
@@ -101,22 +102,23 @@ class ResultMaker {
 
   Result make(std::size_t index, const store::TrialRow& row, const std::vector<std::string>& ids) const {
     const TrialHistory& history = histories_.trials()[index];
-    Result result{.trial_id = row.trial_id,
-                  .status = status_of(row.status, runs_),
-                  .config = Config(base::parse_json(row.config, "the config of trial " + row.trial_id).dict()),
-                  .metrics = metrics(history.last_result),
-                  .path = directory_ / row.directory,
-                  .drawn_config = history.drawn_config,
-                  .exploits = history.exploits,
-                  .attempts = row.attempt,
-                  .failures = history.failures,
-                  .results = std::make_shared<const std::vector<std::int64_t>>(history.results)};
+    Result result{
+        .trial_id = row.trial_id,
+        .status = status_of(row.status, runs_),
+        .config = Config(base::parse_json(row.config, "the config of trial " + row.trial_id).dict()),
+        .metrics = metrics(history.last_result),
+        .path = directory_ / row.directory,
+        .drawn_config = history.drawn_config,
+        .exploits = history.exploits,
+        .attempts = row.attempt,
+        .failures = history.failures,
+        .rows = std::make_shared<const detail::ResultRows>(detail::ResultRows{history.results, history.donor_results})};
     if (result.status == TrialStatus::error) result.error = row.error;
     collect_sampled(space_, result.drawn_config.dict(), "", result.sampled);
     for (std::size_t i = 0; i < result.exploits.size(); ++i) {
       ExploitRecord& exploit = result.exploits[i];
       exploit.training_iteration = iteration(history.before[i]);
-      exploit.donor_iteration = iteration(exploit.donor_result);
+      exploit.donor_iteration = iteration(history.donor_results[i]);
       exploit.donor = ids[history.donors[i]];
       exploit.checkpoint = directory_ / exploit.checkpoint;
     }

@@ -84,8 +84,8 @@ void check(const std::ostream& out) {
 
 // The last results of all trials need no walk over the others, unless a trial has taken over a donor's.
 Metrics last_own_result(const Result& trial) {
-  const bool is_donors = !trial.exploits.empty() && trial.results != nullptr &&
-                         trial.exploits.back().first_result == trial.results->size();
+  const bool is_donors =
+      !trial.exploits.empty() && trial.rows != nullptr && trial.exploits.back().first_result == trial.num_results();
   if (!is_donors) return trial.metrics;
   std::vector<Metrics> history = trial.metrics_history();
   return history.empty() ? Metrics() : std::move(history.back());
@@ -93,7 +93,7 @@ Metrics last_own_result(const Result& trial) {
 
 void visit_last(const ResultGrid& grid, const std::function<void(const Dict&)>& visit) {
   for (const Result& trial : grid) {
-    const std::size_t count = trial.results == nullptr ? 0 : trial.results->size();
+    const std::size_t count = trial.num_results();
     const Metrics metrics = last_own_result(trial);
     visit(row_of(trial, &metrics, count == 0 ? trial.config : trial.config_at(count - 1)));
   }

@@ -224,7 +224,7 @@ void Session::write_metadata(const fs::path& directory, const Metrics& metrics) 
 
 namespace {
 
-void run_trial(detail::TrainingFunction function, channel::WorkerEnd& controller, const Value& payload) {
+void run_trial(detail::TrainingPointer function, channel::WorkerEnd& controller, const Value& payload) {
   TrialAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   Session session(controller, std::move(assignment));
@@ -233,7 +233,7 @@ void run_trial(detail::TrainingFunction function, channel::WorkerEnd& controller
 
 }  // namespace
 
-bool detail::register_trainable(std::string_view name, TrainingFunction function, ConfigType type) {
+bool detail::register_trainable(std::string_view name, TrainingPointer function, ConfigType type) {
   config_types().add(name, type);
   run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     run_trial(function, controller, payload);

@@ -132,8 +132,7 @@ void TrialHistories::exploit(std::size_t trial, const Value& data) {
   TrialHistory& history = histories_[trial];
   ExploitRecord record{.first_result = history.results.size(),
                        .checkpoint = decision.get<std::string>("checkpoint"),
-                       .config = Config(decision.at("config").dict()),
-                       .donor_result = histories_[source.trial].checkpoints[source.number].result};
+                       .config = Config(decision.at("config").dict())};
   for (const auto& [key, operation] : decision.at("operations").dict()) {
     const Value* before = donor.config.find(key);
     const Value* after = record.config.find(key);
@@ -145,7 +144,8 @@ void TrialHistories::exploit(std::size_t trial, const Value& data) {
   history.config = record.config;
   history.before.push_back(history.last_result);
   history.donors.push_back(static_cast<std::size_t>(donor_index));
-  history.last_result = record.donor_result;
+  history.last_result = histories_[source.trial].checkpoints[source.number].result;
+  history.donor_results.push_back(history.last_result);
   history.latest_checkpoint = source;
   history.exploits.push_back(std::move(record));
 }
