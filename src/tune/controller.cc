@@ -88,7 +88,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       engine_(engine),
       console_(console),
       interrupts_(engine),
-      files_(setting_.directory, experiment),
+      files_(setting_.directory, experiment, logs_exploits(setting_.options.tune_config.scheduler)),
       file_worker_([&engine] { engine.wake(); }) {}
 
 void Controller::run() {
@@ -336,7 +336,6 @@ void Controller::launch(const Launch& launch) {
                            static_cast<std::uint64_t>(launch.step));
   const TrialAssignment assignment{
       .experiment_name = setting_.experiment_name,
-      .experiment_directory = setting_.directory.string(),
       .trial_id = trial.id,
       .trial_name = setting_.trainable.name + "_" + trial.id,
       .trial_directory = directory.string(),

@@ -122,7 +122,10 @@ struct LogExploit {
   std::int64_t donor_iteration = 0;  // of the checkpoint that the target continues from
   Config donor_config = {};
   Config new_config = {};
-  bool policy_files = false;  // write pbt_*.txt
+};
+// A trial has terminated, or failed for good.
+struct LogEnd {
+  TrialIndex trial = 0;
 };
 struct LogError {
   TrialIndex trial = 0;
@@ -159,8 +162,9 @@ struct StartTimer {
   Timer timer = {};
   double seconds = 0;
 };
-using Action = std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult,
-                            LogExploit, LogError, Say, Launch, AnswerReport, KillWorker, StartTimer, MarkSynced>;
+using Action =
+    std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult, LogExploit,
+                 LogEnd, LogError, Say, Launch, AnswerReport, KillWorker, StartTimer, MarkSynced>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::tune

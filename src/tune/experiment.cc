@@ -350,8 +350,7 @@ void Experiment::exploit(const Exploit& exploit) {
           {"config", exploit.explored.config.dict()},
           {"operations", std::move(perturbations)}});
   actions_->push_back(LogExploit{exploit.target, exploit.donor, exploit.target_iteration,
-                                 training_iteration(from.metrics), exploit.donor_config, exploit.explored.config,
-                                 exploit.policy_files});
+                                 training_iteration(from.metrics), exploit.donor_config, exploit.explored.config});
   // A new lineage: it goes on with the steps and the results of the donor's checkpoint.
   target.config = exploit.explored.config;
   target.step = from.step;
@@ -416,6 +415,7 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   live_.erase(trial.index);
   waiting_.erase(trial.index);
   actions_->push_back(SaveTrial{trial.index});
+  actions_->push_back(LogEnd{trial.index});
   tell_to_stop(trial);
   follow(scheduler_->on_trial_end(trial, *this));
 }

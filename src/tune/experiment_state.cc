@@ -1,17 +1,8 @@
 // The Experiment as a value: what a snapshot holds. What follows from the options or from other fields is left out.
 #include "base/archive.h"
 #include "cadre/error.h"
+#include "run/resource_fields.h"
 #include "tune/experiment.h"
-
-namespace cadre {
-
-void fields(auto& archive, base::Is<Resources> auto& resources) {
-  archive("cpus", resources.cpus);
-  archive("gpus", resources.gpus);
-  archive("custom", resources.custom);
-}
-
-}  // namespace cadre
 
 namespace cadre::tune {
 

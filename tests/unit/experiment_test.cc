@@ -500,7 +500,6 @@ TEST(Experiment, AReplayChangesTheConfigWithTheResultThatReachesTheIteration) {
   EXPECT_THAT(hand.report(0, at(1), ".reporting_1"), IsEmpty());
   EXPECT_THAT(hand.report(0, at(2), ".reporting_2"), ElementsAre("exploit 0"));
   EXPECT_EQ(hand.all<AnswerReport>().at(0)->verdict, channel::Verdict::stop);
-  EXPECT_FALSE(hand.all<LogExploit>().at(0)->policy_files);
   EXPECT_THAT(hand.all<Say>().at(0)->text, HasSubstr("Replay is now at step 2. Configuration will be changed to"));
   EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("launch 0"));
   const Launch launch = *hand.all<Launch>().at(0);

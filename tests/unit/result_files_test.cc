@@ -203,6 +203,13 @@ Trial trial(TrialIndex index, std::string tag) {
   return made;
 }
 
+TEST(PbtLog, OnlyPopulationBasedTrainingLogsItsExploitsAndOnlyWhereItIsTold) {
+  EXPECT_TRUE(logs_exploits(PopulationBasedTraining()));
+  EXPECT_FALSE(logs_exploits(PopulationBasedTraining{.log_config = false}));
+  EXPECT_FALSE(logs_exploits(PopulationBasedTrainingReplay()));
+  EXPECT_FALSE(logs_exploits(FIFO()));
+}
+
 TEST(PbtLog, APolicyIsTheHistoryThatLedToTheTrial) {
   const TemporaryDirectory directory;
   PbtLog log(directory.path());
@@ -212,8 +219,7 @@ TEST(PbtLog, APolicyIsTheHistoryThatLedToTheTrial) {
              .target_iteration = 4,
              .donor_iteration = iteration,
              .donor_config = {{"lr", 0.2}},
-             .new_config = {{"lr", 0.24}},
-             .policy_files = true},
+             .new_config = {{"lr", 0.24}}},
             trial(target, std::to_string(target)), trial(donor, std::to_string(donor)));
   };
   exploit(0, 3, 5);

@@ -6,8 +6,12 @@
 
 namespace cadre::tune {
 
+bool logs_exploits(const Scheduler& scheduler) {
+  const auto* pbt = std::get_if<PopulationBasedTraining>(&scheduler);
+  return pbt != nullptr && pbt->log_config;
+}
+
 void PbtLog::add(const LogExploit& exploit, const Trial& target, const Trial& donor) {
-  if (!exploit.policy_files) return;
   std::string line;
   base::append_json(line, list(target.tag, donor.tag, exploit.target_iteration, exploit.donor_iteration,
                                exploit.donor_config.dict(), exploit.new_config.dict()));

@@ -11,10 +11,14 @@
 #include <vector>
 
 #include "base/file.h"
+#include "cadre/tune/schedulers.h"
 #include "tune/events.h"
 #include "tune/experiment_directory.h"
 
 namespace cadre::tune {
+
+// Whether an experiment with this scheduler has these files: PopulationBasedTraining::log_config.
+bool logs_exploits(const Scheduler& scheduler);
 
 class PbtLog {
  public:

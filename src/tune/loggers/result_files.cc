@@ -13,6 +13,7 @@ void ResultFiles::log(const Action& action, double time) {
   std::visit(
       base::Overload{[&](const LogResult& result) { add(result, time); },
                      [&](const LogExploit& exploit) {
+                       if (!logs_exploits_) return;
                        pbt_log_.add(exploit, trials.at(exploit.target), trials.at(exploit.donor));
                      },
                      [&](const LogError& error) { files_of(error.trial).add_error(error.attempt, error.message); },
@@ -20,7 +21,10 @@ void ResultFiles::log(const Action& action, double time) {
                        base::make_directory(directory_of(launch.trial));
                        files_of(launch.trial).write_params(launch.config);
                      },
-                     [&](const SaveTrial& save) { trial_changed(save.trial, time); }, [](const auto&) {}},
+                     [&](const LogEnd& end) {
+                       if (files_.contains(end.trial)) ending_[end.trial] = time;
+                     },
+                     [](const auto&) {}},
       action);
 }
 
@@ -35,25 +39,18 @@ void ResultFiles::add(const LogResult& result, double time) {
         experiment_.trials().at(result.trial).directory, kProgressFile, ProgressCsv::kMostColumns, kResultFile));
 }
 
-void ResultFiles::trial_changed(TrialIndex trial, double time) {
-  const auto found = files_.find(trial);
-  if (found == files_.end()) return;
-  found->second->set_status_time(time);
-  if (experiment_.trials().at(trial).ended()) ending_.insert(trial);
-}
-
 void ResultFiles::flush_ended() {
   while (!ending_.empty()) {
-    const TrialIndex index = *ending_.begin();
+    const auto [index, time] = *ending_.begin();
     const Trial& trial = experiment_.trials().at(index);
     const auto files = files_.find(index);
     if (trial.ended() && files != files_.end()) {
-      files->second->end(trial);
+      files->second->end(trial, time);
       files->second->flush();
       ended_[index] = files->second->stamp();
       files_.erase(files);
     }
-    ending_.erase(index);
+    ending_.erase(ending_.begin());
   }
 }
 

@@ -19,8 +19,12 @@ namespace cadre::tune {
 
 class ResultFiles {
  public:
-  ResultFiles(std::filesystem::path directory, const Experiment& experiment)
-      : directory_(std::move(directory)), experiment_(experiment), pbt_log_(directory_) {}
+  // `logs_exploits`: whether there are pbt_*.txt.
+  ResultFiles(std::filesystem::path directory, const Experiment& experiment, bool logs_exploits)
+      : directory_(std::move(directory)),
+        experiment_(experiment),
+        logs_exploits_(logs_exploits),
+        pbt_log_(directory_) {}
 
   // Takes an action that the experiment has just asked for, at `time` (seconds since 1970); most are none of the files'
   // business. Results wait in memory for flush(). After a StorageError it can be called again with the same action.
@@ -55,14 +59,14 @@ class ResultFiles {
   std::filesystem::path directory_of(TrialIndex trial) const;
   TrialFiles& files_of(TrialIndex trial);
   void add(const LogResult& result, double time);
-  void trial_changed(TrialIndex trial, double time);
 
   std::filesystem::path directory_;
   const Experiment& experiment_;
+  bool logs_exploits_;
   std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
   std::map<TrialIndex, TrialFiles::Stamp> ended_;            // of the others
   std::set<TrialIndex> waiting_;                             // trials with results that wait
-  std::set<TrialIndex> ending_;                              // trials whose files are to be written and closed
+  std::map<TrialIndex, double> ending_;                      // trials whose files are to be closed, and when they ended
   std::size_t waiting_bytes_ = 0;
   bool warned_of_columns_ = false;
   std::vector<std::string> warnings_;

@@ -41,10 +41,8 @@ class TrialFiles {
   // A result that was reported at `time`, in seconds since 1970. Returns the bytes that it added to what waits for
   // flush().
   std::size_t add(const LogResult& result, double time);
-  // The trial's status changed.
-  void set_status_time(double time) { status_time_ = time; }
-  // The trial has ended, with its last change of status. Nothing when it was called before.
-  void end(const Trial& trial) { tensorboard_.end(trial, status_time_); }
+  // The trial has ended at `time`. Nothing when it was called before.
+  void end(const Trial& trial, double time) { tensorboard_.end(trial, time); }
   void flush();
   // Whether progress.csv has not all metrics, because they are too many.
   bool lacks_columns() const { return csv_.lacks_columns(); }
@@ -64,7 +62,6 @@ class TrialFiles {
   bool json_is_new_ = true;
   ProgressCsv csv_;
   TensorBoardFile tensorboard_;
-  double status_time_ = 0;
   ErrorFile errors_;
 };
 

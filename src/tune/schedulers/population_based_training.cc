@@ -266,8 +266,7 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
                   .checkpoint = *giving.offered,
                   .target_iteration = member.last_iteration,
                   .donor_config = from.config,
-                  .explored = std::move(explored),
-                  .policy_files = settings_.log_config};
+                  .explored = std::move(explored)};
   decision.messages.push_back(fmt::format(
       "[PopulationBasedTraining] [Exploit] Cloning trial {} (score = {:.6f}) into trial {} (score = {:.6f})", from.id,
       *giving.last_score, into.id, *member.last_score));
