@@ -7,6 +7,7 @@
 
 #include "support/event_file.h"
 #include "support/temporary_directory.h"
+#include "tune/flat_row.h"
 #include "tune/loggers/pbt_log.h"
 #include "tune/loggers/progress_csv.h"
 #include "tune/loggers/trial_files.h"

@@ -11,13 +11,6 @@
 
 namespace cadre::tune {
 
-// Nested dictionaries as "eval/accuracy", behind the keys that are not nested. Lists stay as they are. Empty
-// dictionaries vanish. Source: Ray Tune's flattening.
-Dict flatten(const Dict& entries);
-
-// A value as a cell, as Python's csv module writes it: null is empty.
-void append_csv_cell(std::string& out, const Value& value);
-
 // Appends rows. A metric that comes later widens the file: a column is added, and the earlier rows are empty in it. The
 // file is then written anew, so metrics beyond kMostColumns that the first result did not have get no column.
 class ProgressCsv {

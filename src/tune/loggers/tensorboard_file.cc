@@ -7,7 +7,7 @@
 
 #include "base/name.h"
 #include "base/utf8.h"
-#include "tune/loggers/progress_csv.h"
+#include "tune/flat_row.h"
 #include "tune/loggers/tensorboard_events.h"
 #include "tune/result_keys.h"
 

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "tune/experiment_directory.h"
+#include "tune/flat_row.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune {

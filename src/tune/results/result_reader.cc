@@ -11,10 +11,10 @@
 #include "store/experiment_reader.h"
 #include "tune/description.h"
 #include "tune/experiment_directory.h"
-#include "tune/result_rows.h"
+#include "tune/results/result_rows.h"
+#include "tune/results/trial_histories.h"
 #include "tune/searchers/variant_generator.h"
 #include "tune/trial.h"
-#include "tune/trial_histories.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;

@@ -4,10 +4,11 @@
 #include <ostream>
 #include <unordered_map>
 
+#include "base/csv.h"
 #include "base/json.h"
 #include "cadre/error.h"
 #include "cadre/tune/result.h"
-#include "tune/loggers/progress_csv.h"
+#include "tune/flat_row.h"
 
 namespace cadre::tune {
 namespace {
@@ -58,7 +59,7 @@ class Columns {
     std::string line;
     for (const std::string& name : names_) {
       if (!line.empty()) line += ',';
-      append_csv_cell(line, name);
+      base::append_csv_cell(line, name);
     }
     return line + '\n';
   }
@@ -68,7 +69,7 @@ class Columns {
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i > 0) line += ',';
-      if (cells[i] != nullptr) append_csv_cell(line, *cells[i]);
+      if (cells[i] != nullptr) base::append_csv_cell(line, *cells[i]);
     }
     return line + '\n';
   }

@@ -1,4 +1,4 @@
-#include "tune/trial_histories.h"
+#include "tune/results/trial_histories.h"
 
 #include <algorithm>
 #include <array>

@@ -11,9 +11,9 @@
 
 #include "base/file.h"
 #include "cadre/error.h"
-#include "tune/learning_curves.h"
+#include "tune/plot/learning_curves.h"
 #include "tune/result_keys.h"
-#include "tune/result_rows.h"
+#include "tune/results/result_rows.h"
 
 namespace cadre::tune {
 namespace {

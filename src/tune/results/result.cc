@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "cadre/error.h"
 #include "store/experiment_reader.h"
-#include "tune/result_rows.h"
+#include "tune/results/result_rows.h"
 
 namespace cadre::tune {
 namespace {
