@@ -12,6 +12,8 @@
 #include "cli/documents.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "tune/console/trial_table.h"
+#include "tune/experiment_directory.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
@@ -31,7 +33,7 @@ struct Listed {
   fs::path path = {};
   std::string name = {};  // relative to the directory
   tune::ExperimentSummary summary = {};
-  std::string trials = {};  // "4 ended, 1 failed"
+  std::string trials = {};  // "4 TERMINATED, 1 ERROR"
   std::size_t trial_count = 0;
   std::optional<double> best = {};
   std::string best_trial = {};
@@ -54,26 +56,13 @@ std::vector<fs::path> find_experiments(const fs::path& directory) {
   return found;
 }
 
-// "2 running, 3 ended, 1 failed"
-std::string counts_text(const tune::ResultGrid& grid) {
-  using enum tune::TrialStatus;
-  constexpr std::array<std::pair<tune::TrialStatus, const char*>, 5> words{
-      {{running, "running"}, {paused, "paused"}, {pending, "pending"}, {terminated, "ended"}, {error, "failed"}}};
-  std::string text;
-  for (const auto& [status, word] : words) {
-    const auto count = std::ranges::count(grid, status, &tune::Result::status);
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word);
-  }
-  return text;
-}
-
 Listed look_at(const fs::path& path, const fs::path& directory) {
   Listed listed{.path = path,
                 .name = path == directory ? fs::canonical(path).filename() : path.lexically_relative(directory)};
   try {
     const tune::ResultGrid grid = tune::ResultGrid::from_directory(path);
     listed.summary = grid.summary();
-    listed.trials = counts_text(grid);
+    listed.trials = tune::console::counts_text(tune::console::status_counts(grid));
     listed.trial_count = grid.size();
     try {
       const tune::Result& best = grid.get_best_result();

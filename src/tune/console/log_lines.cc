@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tune/console/status.h"
-#include "tune/console/status_block.h"
+#include "tune/console/trial_table.h"
 #include "tune/experiment_directory.h"
 #include "tune/result_keys.h"
 
