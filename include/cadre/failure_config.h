@@ -7,7 +7,8 @@ namespace cadre {
 
 // A failure is an exception that leaves the training function, a process that ends by itself or by a signal, a limit
 // that is exceeded, or a worker that cannot be started. A retry continues from the trial's latest checkpoint, or from
-// the beginning where there is none.
+// the beginning where there is none. From the third retry in a row without a new result on the trial waits before it:
+// 1 s, then twice as long each time, at most 60 s. Others run meanwhile.
 struct FailureConfig {
   std::int64_t max_failures = 0;  // retries of each trial; -1: without limit
   // Failures of a worker that was started from a checkpoint and has not reported yet do not count as long as there are

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -104,6 +105,10 @@ class Value {
   Data data_;
 };
 
+// The entry of a dictionary itself, without paths; nullptr where there is none. The pointer is good until the
+// dictionary changes.
+const Value* find_entry(const Dict& entries, std::string_view key);
+
 // A list value: list(1, 2, 3), list("relu", "tanh").
 template <class... T>
   requires(std::constructible_from<Value, T &&> && ...)
@@ -128,6 +133,8 @@ class Record {
   // pointer is good until the record changes.
   const Value* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
+  // The number at a key or path, an integer as a double; empty where there is none, or something else.
+  std::optional<double> number(std::string_view key) const;
 
   // The value at a key or path as a T (see Value::get). Throws NotFound with the keys that exist, or InvalidArgument.
   template <class T>

@@ -24,14 +24,6 @@ bool same_content(const T& a, const T& b) {
   throw InvalidArgument("the value is " + to_json(value) + ", not " + wanted);
 }
 
-// The place of the entry with this key, or nullptr.
-const Value* find_entry(const Dict& entries, std::string_view key) {
-  for (const auto& [name, value] : entries) {
-    if (name == key) return &value;
-  }
-  return nullptr;
-}
-
 const Value* find_path(const Dict& entries, std::string_view path) {
   if (const Value* value = find_entry(entries, path)) return value;
   for (auto slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
@@ -113,6 +105,11 @@ const Reference& Value::as_reference() const {
   return *reference;
 }
 
+const Value* find_entry(const Dict& entries, std::string_view key) {
+  const auto entry = std::ranges::find(entries, key, &Dict::value_type::first);
+  return entry == entries.end() ? nullptr : &entry->second;
+}
+
 template <class Tag>
 Record<Tag>::Record(Dict entries) {
   if (keys_are_unique(entries)) {
@@ -125,6 +122,12 @@ Record<Tag>::Record(Dict entries) {
 template <class Tag>
 const Value* Record<Tag>::find(std::string_view key) const {
   return find_path(entries_, key);
+}
+
+template <class Tag>
+std::optional<double> Record<Tag>::number(std::string_view key) const {
+  const Value* value = find(key);
+  return value != nullptr && value->is_number() ? std::optional(value->template get<double>()) : std::nullopt;
 }
 
 template <class Tag>

@@ -27,20 +27,26 @@ ssize_t receive_soon(int connection, std::span<std::byte> space) {
 
 Assignment WorkerEnd::receive_assignment() { return decode_assignment(receive()); }
 
-Answer WorkerEnd::report(const Report& report) {
+void WorkerEnd::send(const Report& report) {
   encode(report, out_);
-  send();
-  return decode_answer(receive());
+  send_frame();
+}
+
+Answer WorkerEnd::receive_answer() { return decode_answer(receive()); }
+
+Answer WorkerEnd::report(const Report& report) {
+  send(report);
+  return receive_answer();
 }
 
 void WorkerEnd::finished() {
   encode(Finished{}, out_);
-  send();
+  send_frame();
 }
 
 void WorkerEnd::failed(const std::string& message) {
   encode(Failed{message}, out_);
-  send();
+  send_frame();
 }
 
 std::span<const std::byte> WorkerEnd::receive() {
@@ -56,7 +62,7 @@ std::span<const std::byte> WorkerEnd::receive() {
   }
 }
 
-void WorkerEnd::send() {
+void WorkerEnd::send_frame() {
   for (std::span<const std::byte> rest(out_); !rest.empty();) {
     const ssize_t sent = ::send(connection_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno != EINTR) throw ControllerGone{};

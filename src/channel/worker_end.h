@@ -23,7 +23,11 @@ class WorkerEnd {
   // The first call. Throws ProtocolError when the other end speaks something else.
   Assignment receive_assignment();
 
-  // Returns when the controller has committed the report.
+  // A report: what is sent belongs to the controller, with the directory that it names.
+  void send(const Report& report);
+  // Returns when the controller has committed the report that was sent.
+  Answer receive_answer();
+  // Both in one.
   Answer report(const Report& report);
 
   // The last call, one of the two.
@@ -32,7 +36,7 @@ class WorkerEnd {
 
  private:
   std::span<const std::byte> receive();
-  void send();
+  void send_frame();
 
   base::FileDescriptor connection_;
   FrameReader in_;

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "cadre/error.h"
-#include "tune/console/status.h"
+#include "tune/result_keys.h"
 
 namespace cadre::cli {
 namespace {
@@ -81,7 +81,7 @@ std::optional<Value> value_of(const tune::Result& trial, const std::string& colu
   if (column == "attempts") return trial.attempts;
   if (column == "failures") return trial.failures;
   if (column == "exploits") return trial.exploits.size();
-  if (column == "results") return trial.results == nullptr ? 0 : trial.results->size();
+  if (column == "results") return trial.num_results();
   const Value* value = trial.metrics.find(column);
   if (value == nullptr) value = trial.config.find(column);
   if (value == nullptr && column.starts_with(kConfigPrefix))
@@ -112,7 +112,7 @@ std::vector<std::string> metrics_of(const tune::ResultGrid& grid) {
   std::set<std::string> known;
   if (!grid.summary().metric.empty()) names.push_back(*known.insert(grid.summary().metric).first);
   for (const tune::Result& trial : grid) {
-    for (std::string& name : tune::console::number_paths(trial.metrics)) {
+    for (std::string& name : tune::number_paths(trial.metrics)) {
       if (trial.config.find(name) == nullptr && known.insert(name).second) names.push_back(std::move(name));
     }
   }

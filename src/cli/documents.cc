@@ -54,7 +54,7 @@ Dict document_of(const tune::Result& trial) {
           {"drawn_config", trial.drawn_config.dict()},
           {"sampled", trial.sampled},
           {"metrics", trial.metrics.dict()},
-          {"results", trial.results == nullptr ? 0 : trial.results->size()},
+          {"results", trial.num_results()},
           {"attempts", trial.attempts},
           {"failures", trial.failures},
           {"error", trial.error ? Value(*trial.error) : Value()},

@@ -3,35 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "cadre/error.h"
+#include "store/stored_rows.h"
+#include "tune/experiment_directory.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
 
-fs::path default_storage() {
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0')
-    throw NotFound("there is no HOME for the default ~/cadre_results: name a directory");
-  return fs::path(home) / "cadre_results";
-}
-
-bool holds_experiment(const fs::path& directory) {
-  std::error_code unreadable;
-  return fs::exists(directory / "experiment.db", unreadable);
-}
-
 tune::ResultGrid open_experiment(const std::string& name) {
-  if (holds_experiment(name)) return tune::ResultGrid::from_directory(name);
+  if (tune::holds_experiment(name)) return tune::ResultGrid::from_directory(name);
   const bool is_name = !name.empty() && name.find('/') == std::string::npos;
-  if (is_name && holds_experiment(default_storage() / name))
-    return tune::ResultGrid::from_directory(default_storage() / name);
+  if (is_name && tune::holds_experiment(tune::default_storage_path() / name))
+    return tune::ResultGrid::from_directory(tune::default_storage_path() / name);
   std::error_code unreadable;
-  throw NotFound(fmt::format(
-      "there is no experiment \"{}\": {}{}. `cadre ls <directory>` lists those of a directory", name,
-      fs::is_directory(name, unreadable) ? "the directory has no file experiment.db" : "there is no such directory",
-      is_name ? ", and none of that name is in " + default_storage().string() : ""));
+  throw NotFound(
+      fmt::format("there is no experiment \"{}\": {}{}. `cadre ls <directory>` lists those of a directory", name,
+                  fs::is_directory(name, unreadable) ? std::string("the directory has no file ") + store::kStoreFileName
+                                                     : "there is no such directory",
+                  is_name ? ", and none of that name is in " + tune::default_storage_path().string() : ""));
 }
 
 const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& name) {

@@ -10,12 +10,6 @@
 
 namespace cadre::cli {
 
-// ~/cadre_results. Throws NotFound when there is no HOME.
-std::filesystem::path default_storage();
-
-// Whether a directory holds an experiment.
-bool holds_experiment(const std::filesystem::path& directory);
-
 // The experiment in a directory, or of that name in the default storage. Throws NotFound that says where it was looked
 // for, StorageError.
 tune::ResultGrid open_experiment(const std::string& name);
@@ -23,7 +17,7 @@ tune::ResultGrid open_experiment(const std::string& name);
 // The trial with an id, or a number: "00003", "3". Throws NotFound that says which there are.
 const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& name);
 
-// max, min or nothing. Throws InvalidArgument.
+// The mode that `max` or `min` names; empty for an empty name, which is for the experiment's own.
 std::optional<Mode> mode_of(const std::string& name);
 
 }  // namespace cadre::cli

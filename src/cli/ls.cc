@@ -12,6 +12,8 @@
 #include "cli/documents.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "tune/console/trial_table.h"
+#include "tune/experiment_directory.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
@@ -41,30 +43,17 @@ struct Listed {
 
 // Directories of experiments; what lies in an experiment is none. Links are not followed.
 std::vector<fs::path> find_experiments(const fs::path& directory) {
-  if (holds_experiment(directory)) return {directory};
+  if (tune::holds_experiment(directory)) return {directory};
   std::vector<fs::path> found;
   auto it = fs::recursive_directory_iterator(directory, fs::directory_options::skip_permission_denied);
   for (; it != fs::recursive_directory_iterator(); ++it) {
     std::error_code unreadable;
     if (!it->is_directory(unreadable) || it->is_symlink(unreadable)) continue;
-    const bool is_one = holds_experiment(it->path());
+    const bool is_one = tune::holds_experiment(it->path());
     if (is_one) found.push_back(it->path());
     if (is_one || it.depth() + 1 >= kDeepest) it.disable_recursion_pending();
   }
   return found;
-}
-
-// "2 running, 3 ended, 1 failed"
-std::string counts_text(const tune::ResultGrid& grid) {
-  using enum tune::TrialStatus;
-  constexpr std::array<std::pair<tune::TrialStatus, const char*>, 5> words{
-      {{running, "running"}, {paused, "paused"}, {pending, "pending"}, {terminated, "ended"}, {error, "failed"}}};
-  std::string text;
-  for (const auto& [status, word] : words) {
-    const auto count = std::ranges::count(grid, status, &tune::Result::status);
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word);
-  }
-  return text;
 }
 
 Listed look_at(const fs::path& path, const fs::path& directory) {
@@ -73,7 +62,7 @@ Listed look_at(const fs::path& path, const fs::path& directory) {
   try {
     const tune::ResultGrid grid = tune::ResultGrid::from_directory(path);
     listed.summary = grid.summary();
-    listed.trials = counts_text(grid);
+    listed.trials = tune::console::counts_text(tune::console::status_counts(grid));
     listed.trial_count = grid.size();
     try {
       const tune::Result& best = grid.get_best_result();
@@ -129,7 +118,7 @@ Table table_of(const std::vector<Listed>& experiments) {
 }
 
 void run(const Options& options) {
-  const fs::path directory = options.directory.empty() ? default_storage() : fs::path(options.directory);
+  const fs::path directory = options.directory.empty() ? tune::default_storage_path() : fs::path(options.directory);
   std::error_code unreadable;
   if (!fs::is_directory(directory, unreadable))
     throw NotFound("there is no directory " + directory.string() +

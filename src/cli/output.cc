@@ -11,8 +11,9 @@
 
 #include "cadre/error.h"
 #include "tune/console/display_text.h"
-#include "tune/console/status_block.h"
+#include "tune/console/screen.h"
 #include "tune/console/terminal.h"
+#include "tune/console/trial_table.h"
 
 namespace cadre::cli {
 namespace console = tune::console;
@@ -23,11 +24,6 @@ constexpr std::size_t kIndent = 2;
 constexpr std::size_t kWidestKey = 40;
 constexpr std::size_t kNarrowestText = 20;
 constexpr std::size_t kWidthOfFiles = 200;
-
-console::Encoding encoding() {
-  static const console::Encoding encoding = console::encoding_of_environment();
-  return encoding;
-}
 
 // The text's next piece that fits into `width`, cut at a blank where there is one; it is taken off.
 std::string take_line(std::string_view& text, std::size_t width) {
@@ -51,6 +47,11 @@ std::string take_line(std::string_view& text, std::size_t width) {
 }
 
 }  // namespace
+
+console::Encoding encoding() {
+  static const console::Encoding encoding = console::encoding_of_environment();
+  return encoding;
+}
 
 std::string shown(std::string_view text) { return console::printable(text, encoding()); }
 
@@ -92,9 +93,7 @@ Page::Page()
       styles_(console::is_live_terminal() && console::styles_are_wanted()) {}
 
 std::string Page::styled(const std::string& text, Style style) const {
-  if (!styles_ || style == Style::plain || text.empty()) return text;
-  const char* code = style == Style::bold ? "1" : style == Style::dim ? "2" : style == Style::good ? "32" : "31";
-  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+  return styles_ ? console::styled(text, style) : text;
 }
 
 void Page::heading(const std::string& text) { line(text, Style::bold); }

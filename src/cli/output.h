@@ -17,6 +17,9 @@ using tune::console::Column;
 using tune::console::Style;
 using tune::console::Table;
 
+// What the terminal's characters are.
+tune::console::Encoding encoding();
+
 // Text of others on one line, and text with its line ends.
 std::string shown(std::string_view text);
 std::string shown_lines(std::string_view text);

@@ -5,11 +5,12 @@
 #include <memory>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "cadre/error.h"
 #include "cli/commands.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "tune/experiment_directory.h"
+#include "tune/schedulers/policy_file.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
@@ -29,20 +30,11 @@ struct Step {
   Config config = {};
 };
 
-// Lines [target tag, donor tag, target iteration, donor iteration, donor config, new config]; see docs/formats.md.
 std::vector<Step> read_schedule(const fs::path& policy) {
   std::vector<Step> schedule;
-  std::string_view text;
-  const std::string content = base::read_file(policy);
-  for (text = content; !text.empty();) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const Value parsed = base::parse_json(line, policy.string());
-    if (!parsed.is_list() || parsed.items().size() != 6)
-      throw StorageError(policy.string() + " is no policy file: a line has not six elements");
-    const List& fields = parsed.items();
-    if (schedule.empty()) schedule.push_back({0, fields[1].get<std::string>(), Config(fields[4].dict())});
-    schedule.push_back({fields[3].get<std::int64_t>(), fields[0].get<std::string>(), Config(fields[5].dict())});
+  for (tune::PolicyLine& line : tune::parse_policy_lines(base::read_file(policy), policy.string())) {
+    if (schedule.empty()) schedule.push_back({0, std::move(line.donor), std::move(line.donor_config)});
+    schedule.push_back({line.donor_iteration, std::move(line.target), std::move(line.new_config)});
   }
   return schedule;
 }
@@ -88,7 +80,7 @@ void run(const Options& options) {
   const tune::ResultGrid grid = open_experiment(options.experiment);
   const tune::Result& trial =
       options.trial.empty() || options.trial == "best" ? grid.get_best_result() : find_trial(grid, options.trial);
-  const fs::path policy = grid.experiment_path() / ("pbt_policy_" + trial.trial_id + ".txt");
+  const fs::path policy = grid.experiment_path() / tune::policy_file_name(trial.trial_id);
   std::error_code unreadable;
   if (!fs::exists(policy, unreadable))
     throw NotFound(trial.exploits.empty()

@@ -11,17 +11,14 @@
 #include "cli/find.h"
 #include "cli/option_texts.h"
 #include "cli/output.h"
-#include "tune/console/status.h"
 #include "tune/console/status_block.h"
+#include "tune/console/trial_table.h"
 
 namespace cadre::cli {
 namespace {
 
 using tune::Result;
 using tune::ResultGrid;
-using tune::TrialStatus;
-
-constexpr std::size_t kMainMetrics = 4;
 
 struct Options {
   std::string experiment = {};
@@ -31,42 +28,31 @@ struct Options {
   bool json = false;
 };
 
-Style style_of(TrialStatus status) {
-  if (status == TrialStatus::terminated) return Style::good;
-  if (status == TrialStatus::error) return Style::bad;
-  return status == TrialStatus::running ? Style::plain : Style::dim;
-}
-
 // ---- An experiment
 
-Column values(const std::vector<const Result*>& trials, const std::string& head, const std::string& name, int rank) {
-  Column made = column(head, rank);
-  for (const Result* trial : trials) {
-    const std::optional<Value> value = value_of(*trial, name);
-    made.cells.push_back(value_cell(value ? &*value : nullptr));
-    if (name == "status") made.cells.back().style = style_of(trial->status);
-  }
-  return made;
+std::vector<tune::console::TrialRow> rows_of(const std::vector<const Result*>& trials) {
+  std::vector<tune::console::TrialRow> rows;
+  for (const Result* trial : trials) rows.push_back({trial->trial_id, trial->status, &trial->config, &trial->metrics});
+  return rows;
 }
 
-Table table_of(const ResultGrid& grid, const std::vector<const Result*>& trials,
-               const std::vector<std::string>& chosen) {
-  Table table{.title = "Trials", .columns = {values(trials, "Trial", "trial_id", 0)}};
-  if (!chosen.empty()) {
-    int rank = 0;
-    for (const std::string& name : chosen) {
-      if (name != "trial_id") table.columns.push_back(values(trials, name, name, rank++));
+// The columns that somebody has chosen, by name.
+Table table_of(const std::vector<const Result*>& trials, const std::vector<std::string>& chosen) {
+  Table table{.title = "Trials", .columns = {tune::console::id_column(rows_of(trials))}};
+  int rank = 0;
+  for (const std::string& name : chosen) {
+    if (name == "trial_id") continue;
+    Column made = column(name, rank++);
+    if (name == "status") {
+      made.cells = tune::console::status_column(rows_of(trials)).cells;
+    } else {
+      for (const Result* trial : trials) {
+        const std::optional<Value> value = value_of(*trial, name);
+        made.cells.push_back(value_cell(value ? &*value : nullptr));
+      }
     }
-    return table;
+    table.columns.push_back(std::move(made));
   }
-  table.columns.push_back(values(trials, "status", "status", 0));
-  for (const std::string& path : parameters_of(grid))
-    table.columns.push_back(values(trials, path, "config/" + path, 3));
-  table.columns.push_back(values(trials, "iter", "training_iteration", 2));
-  table.columns.push_back(values(trials, "total time (s)", "time_total_s", 4));
-  const std::vector<std::string> metrics = metrics_of(grid);
-  for (std::size_t i = 0; i < std::min(metrics.size(), kMainMetrics); ++i)
-    table.columns.push_back(values(trials, metrics[i], metrics[i], metrics[i] == grid.summary().metric ? 1 : 5));
   return table;
 }
 
@@ -76,15 +62,6 @@ std::string state_text(const tune::ExperimentSummary& summary) {
     text += " by " + shown(summary.controller);
   if (summary.state == tune::ExperimentState::interrupted) text += "; Tuner::restore continues it";
   return text;
-}
-
-std::string counts_text(const tune::ResultGrid& grid) {
-  std::string text;
-  for (const tune::TrialStatus status : tune::console::kStatusOrder) {
-    const auto count = std::ranges::count(grid, status, &Result::status);
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(status));
-  }
-  return text.empty() ? "none yet" : text;
 }
 
 std::string parameters_text(const Result& trial, const std::vector<std::string>& parameters) {
@@ -122,9 +99,15 @@ void show_experiment(const ResultGrid& grid, const Options& options) {
   page.field("last event", fmt::format("{}, after {}{}", time_text(summary.last_event),
                                        tune::console::duration_text(summary.running_seconds),
                                        summary.sessions > 1 ? fmt::format(" in {} sessions", summary.sessions) : ""));
-  page.field("trials", counts_text(grid));
+  const std::string counts = tune::console::counts_text(tune::console::status_counts(grid));
+  page.field("trials", counts.empty() ? "none yet" : counts);
   page.field("best", best_text(grid));
-  if (!trials.empty()) page.table(table_of(grid, trials, options.columns));
+  if (!trials.empty()) {
+    page.table(options.columns.empty()
+                   ? tune::console::trial_table(
+                         rows_of(trials), {parameters_of(grid), metrics_of(grid), grid.summary().metric}, encoding())
+                   : table_of(trials, options.columns));
+  }
   if (trials.size() < grid.size()) page.line(fmt::format("{} of {} trials", trials.size(), grid.size()), Style::dim);
   for (const Result* trial : trials) {
     if (trial->error)
@@ -222,7 +205,7 @@ void show_trial(const ResultGrid& grid, const Result& trial, const Options& opti
                                      trial.failures == 0   ? ""
                                      : trial.failures == 1 ? ", failed once"
                                                            : fmt::format(", failed {} times", trial.failures)));
-  page.field("results", std::to_string(trial.results == nullptr ? 0 : trial.results->size()));
+  page.field("results", std::to_string(trial.num_results()));
   if (trial.checkpoint) page.field("checkpoint", shown(trial.checkpoint->path().string()));
   add_config(page, trial);
   add_exploits(page, trial);

@@ -117,9 +117,7 @@ bool CheckpointRegistry::worse(CheckpointId a, CheckpointId b) const {
 }
 
 std::optional<double> CheckpointRegistry::score(CheckpointId id) const {
-  const Value* value = entries_.at(id).record.metrics.find(*config_.checkpoint_score_attribute);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  return value->get<double>();
+  return entries_.at(id).record.metrics.number(*config_.checkpoint_score_attribute);
 }
 
 }  // namespace cadre::run

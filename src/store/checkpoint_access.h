@@ -7,9 +7,9 @@ namespace cadre {
 
 class CheckpointAccess {
  public:
-  // Takes the directory of a checkpoint that Cadre owns and that was not reported yet; an empty one for any other.
-  static CheckpointDirectory take(const Checkpoint& checkpoint) {
-    return checkpoint.owned_ ? std::move(*checkpoint.owned_) : CheckpointDirectory({});
+  // The directory of a checkpoint that Cadre owns and that was not reported yet; nullptr for any other.
+  static CheckpointDirectory* unreported(const Checkpoint& checkpoint) {
+    return checkpoint.owned_ && !checkpoint.owned_->path().empty() ? checkpoint.owned_.get() : nullptr;
   }
 };
 

@@ -15,7 +15,6 @@ inline constexpr const char* kReportingPrefix = ".reporting_";
 
 struct TrialAssignment {
   std::string experiment_name = {};
-  std::string experiment_directory = {};
   std::string trial_id = {};
   std::string trial_name = {};
   std::string trial_directory = {};  // path

@@ -95,7 +95,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       engine_(engine),
       console_(console),
       interrupts_(engine),
-      files_(setting_.directory, experiment),
+      files_(setting_.directory, experiment, logs_exploits(setting_.options.tune_config.scheduler)),
       file_worker_(setting_.directory, [&engine] { engine.wake(); }) {}
 
 void Controller::run() {
@@ -125,6 +125,7 @@ void Controller::take_turns() {
     if (files_due_ && now >= *files_due_) write_result_files();
     console_.tick(now);
     for (const std::string& error : file_worker_.take_errors()) console_.say("Warning: " + error);
+    for (const std::string& warning : files_.take_warnings()) console_.say("Warning: " + warning);
   }
   file_worker_.finish_sealing();
   std::vector<Event> last;
@@ -283,7 +284,8 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
   std::visit(
       base::Overload{
           [&](const RecordDecision& decision) {
-            store_.add(store::DecisionRow{cause, decision.kind, decision.trial, base::to_json(decision.data)});
+            store_.add(store::DecisionRow{cause, std::string(to_string(decision.kind)), decision.trial,
+                                          base::to_json(decision.data)});
           },
           [&](const SaveTrial& save) { save_trial(experiment_.trials().at(save.trial)); },
           [&](const CommitCheckpoint& checkpoint) {
@@ -338,7 +340,6 @@ void Controller::launch(const Launch& launch) {
                            static_cast<std::uint64_t>(launch.step));
   const TrialAssignment assignment{
       .experiment_name = setting_.experiment_name,
-      .experiment_directory = setting_.directory.string(),
       .trial_id = trial.id,
       .trial_name = setting_.trainable.name + "_" + trial.id,
       .trial_directory = directory.string(),

@@ -152,16 +152,16 @@ class Reader {
 
   template <class T>
   void operator()(const char* key, T& field) {
-    const auto entry = std::ranges::find(entries_, key, &Dict::value_type::first);
-    if (entry == entries_.end()) stored_.at(key, stored_.value).refuse("it is missing");
-    read(field, stored_.at(key, entry->second));
-    read_.insert(&*entry);
+    const Value* entry = find_entry(entries_, key);
+    if (entry == nullptr) stored_.at(key, stored_.value).refuse("it is missing");
+    read(field, stored_.at(key, *entry));
+    read_.insert(entry);
   }
 
   // To be called when all fields were read.
   void refuse_others() const {
     for (const Dict::value_type& entry : entries_) {
-      if (!read_.contains(&entry)) stored_.at(entry.first, entry.second).refuse("no such option is known");
+      if (!read_.contains(&entry.second)) stored_.at(entry.first, entry.second).refuse("no such option is known");
     }
   }
 
@@ -273,15 +273,10 @@ class Reader {
 
   const Stored& stored_;
   Dict entries_;
-  std::set<const Dict::value_type*> read_;
+  std::set<const Value*> read_;
 };
 
 // ---- Comparing
-
-const Value* find(const Dict& entries, const std::string& key) {
-  const auto entry = std::ranges::find(entries, key, &Dict::value_type::first);
-  return entry == entries.end() ? nullptr : &entry->second;
-}
 
 List keys_of(const Dict& entries) {
   List keys;
@@ -292,8 +287,8 @@ List keys_of(const Dict& entries) {
 // Of one kind, so that what differs is an entry.
 bool comparable(const Value& before, const Value& now) {
   if (!before.is_dict() || !now.is_dict()) return false;
-  const Value* const old_type = find(before.dict(), "type");
-  const Value* const new_type = find(now.dict(), "type");
+  const Value* const old_type = find_entry(before.dict(), "type");
+  const Value* const new_type = find_entry(now.dict(), "type");
   return old_type == nullptr || new_type == nullptr || *old_type == *new_type;
 }
 
@@ -310,10 +305,10 @@ void compare(const Value& before, const Value& now, const std::string& path, std
   }
   const std::size_t found_before = found.size();
   for (const auto& [key, value] : old_entries) {
-    if (find(new_entries, key) == nullptr) found.push_back({at(key), to_json(value), ""});
+    if (find_entry(new_entries, key) == nullptr) found.push_back({at(key), to_json(value), ""});
   }
   for (const auto& [key, value] : new_entries) {
-    const Value* const old_value = find(old_entries, key);
+    const Value* const old_value = find_entry(old_entries, key);
     if (old_value == nullptr) found.push_back({at(key), "", to_json(value)});
     if (old_value != nullptr) compare(*old_value, value, at(key), found);
   }

@@ -10,6 +10,7 @@
 #include "cadre/resources.h"
 #include "channel/message.h"
 #include "engine/engine.h"
+#include "tune/decision_kind.h"
 #include "tune/explore.h"
 #include "tune/trial.h"
 
@@ -20,11 +21,12 @@ struct Timer {
   enum class Kind {
     running,   // how long a worker may run without a report
     stopping,  // how long it may take to stop
+    retry,     // how long a trial that fails again and again waits before it is tried again
     barrier,   // how long trials wait for each other; of the experiment, not of a trial
   };
   Kind kind = Kind::running;
   TrialIndex trial = 0;
-  std::int64_t attempt = 0;  // for barrier: which one
+  std::int64_t number = 0;  // of the trial's attempt; of the barrier
   bool operator==(const Timer&) const = default;
 };
 
@@ -75,8 +77,7 @@ using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, 
 
 // Something was decided; "go on" is not recorded.
 struct RecordDecision {
-  std::string kind =
-      {};  // launch, resume, make, pause, unpark, exploit, retry, end, fail, set_aside, kill, lose, take_up
+  DecisionKind kind = {};
   TrialIndex trial = 0;
   Dict data = {};
 };
@@ -121,7 +122,10 @@ struct LogExploit {
   std::int64_t donor_iteration = 0;  // of the checkpoint that the target continues from
   Config donor_config = {};
   Config new_config = {};
-  bool policy_files = false;  // write pbt_*.txt
+};
+// A trial has terminated, or failed for good.
+struct LogEnd {
+  TrialIndex trial = 0;
 };
 struct LogError {
   TrialIndex trial = 0;
@@ -158,8 +162,9 @@ struct StartTimer {
   Timer timer = {};
   double seconds = 0;
 };
-using Action = std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult,
-                            LogExploit, LogError, Say, Launch, AnswerReport, KillWorker, StartTimer, MarkSynced>;
+using Action =
+    std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult, LogExploit,
+                 LogEnd, LogError, Say, Launch, AnswerReport, KillWorker, StartTimer, MarkSynced>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::tune

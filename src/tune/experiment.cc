@@ -7,29 +7,17 @@
 #include <ranges>
 #include <utility>
 
-#include "base/name.h"
+#include "tune/experiment_directory.h"
 #include "tune/failure_policy.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace {
-
-constexpr std::size_t kLongestDirectoryName = 100;
-
-std::string directory_name(TrialIndex index, const Dict& sampled) {
-  const std::string variables = format_variables(sampled);
-  const std::string name = fmt::format("{:05d}{}{}", index, variables.empty() ? "" : "_", variables);
-  return base::safe_file_name(name, kLongestDirectoryName);
-}
 
 // The end of a sentence about a worker that ended by itself.
 const char* when(engine::Exit::Kind kind) {
   if (kind == engine::Exit::Kind::code) return " before its training function returned";
   return kind == engine::Exit::Kind::signal ? " while its training function ran" : "";
-}
-
-double number_or_zero(const Metrics& metrics, std::string_view key) {
-  const Value* value = metrics.find(key);
-  return value != nullptr && value->is_number() ? value->get<double>() : 0;
 }
 
 Failure ran_too_long(Seconds limit) {
@@ -65,7 +53,11 @@ bool Experiment::finished() const {
 
 bool Experiment::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::barrier) return !live_.empty();
-  const Trial* trial = present(timer.trial, timer.attempt);
+  if (timer.kind == Timer::Kind::retry) {
+    const Trial& trial = trials_.at(timer.trial);
+    return trial.backs_off && trial.attempt == timer.number;
+  }
+  const Trial* trial = present(timer.trial, timer.number);
   if (trial == nullptr) return false;
   const bool runs = trial->worker == WorkerState::busy;
   return timer.kind == Timer::Kind::running ? runs : trial->worker == WorkerState::stopping || (runs && interrupted_);
@@ -83,8 +75,9 @@ std::int64_t Experiment::trials_to_come() const {
 bool Experiment::anyone_waits() const {
   if (trials_to_come() > 0) return true;
   for (const TrialIndex index : waiting_) {
-    const WorkerState worker = trials_[index].worker;
-    if (worker == WorkerState::none || worker == WorkerState::waiting) return true;  // others are about to start again
+    const Trial& trial = trials_[index];
+    const bool ready = trial.worker == WorkerState::none || trial.worker == WorkerState::waiting;
+    if (ready && !trial.backs_off) return true;  // others are about to start again
   }
   return false;
 }
@@ -98,7 +91,7 @@ Trial* Experiment::present(TrialIndex index, std::int64_t attempt) {
   return const_cast<Trial*>(std::as_const(*this).present(index, attempt));
 }
 
-void Experiment::record(const char* kind, const Trial& trial, Dict data) {
+void Experiment::record(DecisionKind kind, const Trial& trial, Dict data) {
   actions_->push_back(RecordDecision{kind, trial.index, std::move(data)});
 }
 
@@ -113,6 +106,7 @@ void Experiment::on(const ControllerStarted& event) {
   // After an interruption nothing runs any more: whoever had not ended starts again where its checkpoint is.
   for (Trial& trial : trials_) {
     trial.holds_resources = false;
+    trial.backs_off = false;
     if (trial.worker != WorkerState::none) worker_is_done(trial);
   }
   for (const run::CheckpointId checkpoint : event.lost_checkpoints) lose(checkpoint);
@@ -138,7 +132,7 @@ void Experiment::lose(run::CheckpointId checkpoint) {
   const std::optional<run::CheckpointId> older = checkpoints_.ancestor(checkpoint);
   for (Trial& trial : trials_) {
     if (trial.latest_checkpoint != checkpoint) continue;
-    record("lose", trial, {{"checkpoint", checkpoints_.get(checkpoint).directory}});
+    record(DecisionKind::lose, trial, {{"checkpoint", checkpoints_.get(checkpoint).directory}});
     if (older) {
       continue_from(trial, *older);
     } else {
@@ -151,10 +145,10 @@ void Experiment::lose(run::CheckpointId checkpoint) {
 
 // A trial that had failed for good runs again.
 void Experiment::take_up(Trial& trial, bool anew) {
-  record("take_up", trial, {{"anew", anew}});
+  record(DecisionKind::take_up, trial, {{"anew", anew}});
   failed_fast_ = false;
   trial.error.clear();
-  trial.failures = trial.restore_failures = 0;
+  trial.failures = trial.restore_failures = trial.futile_attempts = 0;
   if (anew) {
     trial.step = 0;
     trial.last_result = {};
@@ -186,9 +180,10 @@ void Experiment::on(const ResultReported& event) {
   trial->worker = WorkerState::waiting;
   trial->restoring = false;
   trial->restore_failures = 0;
-  trial->time_total_s = number_or_zero(report.metrics, "time_total_s");
+  trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
   if (repeated) return resume(*trial);  // it was shown and counted when it came first
+  trial->futile_attempts = 0;
 
   warn_about_missing_metrics(report.metrics);
   const std::string& checkpoint = trial->reported_checkpoint;
@@ -221,12 +216,16 @@ void Experiment::on(const WorkerEnded& event) {
 
 void Experiment::on(const TimerFired& event) {
   const Timer& timer = event.timer;
-  if (timer.kind == Timer::Kind::barrier) return follow(scheduler_->on_deadline(timer.attempt, *this));
+  if (timer.kind == Timer::Kind::barrier) return follow(scheduler_->on_deadline(timer.number, *this));
   if (!awaits(timer)) return;
   Trial& trial = trials_.at(timer.trial);
+  if (timer.kind == Timer::Kind::retry) {
+    trial.backs_off = false;
+    return;
+  }
   const TrialLimits& limits = options_.run_config.limits;
   if (timer.kind == Timer::Kind::stopping) {
-    if (trial.worker == WorkerState::busy) set_aside(trial);
+    if (trial.worker == WorkerState::busy) make_pending(trial);
     return kill(trial, std::nullopt);
   }
   const std::optional<double> left = time_left(trial);
@@ -240,7 +239,7 @@ void Experiment::on(const ExperimentInterrupted&) {
   interrupted_ = true;
   const double grace = options_.run_config.stop_grace_period.count();
   for (Trial& trial : trials_) {
-    if (trial.worker == WorkerState::waiting) stop_for_now(trial);
+    if (trial.worker == WorkerState::waiting) set_aside(trial);
     if (trial.worker == WorkerState::busy)
       actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
   }
@@ -289,7 +288,7 @@ std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& r
 }
 
 Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
-  if (is_true(metrics, "done") || reached_a_threshold(metrics)) return {.kind = Decision::Kind::stop};
+  if (is_true(metrics, result_key::done) || reached_a_threshold(metrics)) return {.kind = Decision::Kind::stop};
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
     return {.kind = Decision::Kind::fail, .reason = ran_too_long(*limit).cause};
@@ -298,8 +297,7 @@ Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
 
 bool Experiment::reached_a_threshold(const Metrics& metrics) const {
   for (const auto& [name, threshold] : options_.run_config.stop) {
-    const Value* value = metrics.find(name);
-    if (value != nullptr && value->is_number() && value->get<double>() >= threshold) return true;
+    if (const std::optional<double> value = metrics.number(name); value && *value >= threshold) return true;
   }
   return false;
 }
@@ -346,18 +344,19 @@ void Experiment::exploit(const Exploit& exploit) {
   const run::CheckpointRecord& from = checkpoints_.get(exploit.checkpoint);
   Dict perturbations;
   for (const Perturbation& made : exploit.explored.perturbations) perturbations.emplace_back(made.key, made.operation);
-  record("exploit", target,
+  record(DecisionKind::exploit, target,
          {{"donor", exploit.donor},
           {"checkpoint", from.directory},
           {"config", exploit.explored.config.dict()},
           {"operations", std::move(perturbations)}});
   actions_->push_back(LogExploit{exploit.target, exploit.donor, exploit.target_iteration,
-                                 training_iteration(from.metrics), exploit.donor_config, exploit.explored.config,
-                                 exploit.policy_files});
+                                 training_iteration(from.metrics), exploit.donor_config, exploit.explored.config});
   // A new lineage: it goes on with the steps and the results of the donor's checkpoint.
   target.config = exploit.explored.config;
   target.step = from.step;
   target.last_result = from.metrics;
+  target.futile_attempts = 0;
+  target.backs_off = false;
   continue_from(target, exploit.checkpoint);
   tell_to_stop(target);
   target.status = TrialStatus::paused;
@@ -366,8 +365,8 @@ void Experiment::exploit(const Exploit& exploit) {
 }
 
 void Experiment::pause(Trial& trial) {
-  if (interrupted_) return stop_for_now(trial);
-  record("pause", trial);
+  if (interrupted_) return set_aside(trial);
+  record(DecisionKind::pause, trial);
   trial.status = TrialStatus::paused;
   waiting_.insert(trial.index);
   actions_->push_back(SaveTrial{trial.index});
@@ -397,30 +396,26 @@ void Experiment::unpark_the_coldest() {
     if (trial.parked_since > 0 && (coldest == nullptr || cost(trial) < cost(*coldest))) coldest = &trial;
   }
   if (coldest == nullptr) return;
-  record("unpark", *coldest);
+  record(DecisionKind::unpark, *coldest);
   tell_to_stop(*coldest);
 }
 
 void Experiment::fail(Trial& trial, Failure failure) {
   trial.error = std::move(failure.cause);
   actions_->push_back(LogError{trial.index, trial.attempt, trial.error});
-  if (failure.may_retry && count_failure(trial, options_.run_config.failure_config)) {
-    record("retry", trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
-    actions_->push_back(Say{fmt::format("Trial {} is tried again from {}", trial.id,
-                                        trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory
-                                                                : std::string("the beginning"))});
-    return set_aside(trial);
-  }
+  if (failure.may_retry && count_failure(trial, options_.run_config.failure_config)) return try_again(trial);
   end(trial, TrialStatus::error);
   if (options_.run_config.failure_config.fail_fast && !failed_fast_) end_everybody();
 }
 
 void Experiment::end(Trial& trial, TrialStatus status) {
-  record(status == TrialStatus::error ? "fail" : "end", trial);
+  record(status == TrialStatus::error ? DecisionKind::fail : DecisionKind::end, trial);
   trial.status = status;
+  trial.backs_off = false;
   live_.erase(trial.index);
   waiting_.erase(trial.index);
   actions_->push_back(SaveTrial{trial.index});
+  actions_->push_back(LogEnd{trial.index});
   tell_to_stop(trial);
   follow(scheduler_->on_trial_end(trial, *this));
 }
@@ -430,18 +425,30 @@ void Experiment::end_everybody() {
   for (const TrialIndex index : std::set(live_)) end(trials_[index], TrialStatus::terminated);
 }
 
+void Experiment::try_again(Trial& trial) {
+  record(DecisionKind::retry, trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
+  const double delay = retry_delay_s(trial.futile_attempts);
+  actions_->push_back(Say{fmt::format(
+      "Trial {} is tried again{} from {}", trial.id, delay > 0 ? fmt::format(" in {:g} s", delay) : "",
+      trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory : std::string("the beginning"))});
+  make_pending(trial);
+  if (delay == 0) return;
+  trial.backs_off = true;
+  actions_->push_back(StartTimer{{Timer::Kind::retry, trial.index, trial.attempt}, delay});
+}
+
 // It will be started again from its latest checkpoint.
-void Experiment::set_aside(Trial& trial) {
+void Experiment::make_pending(Trial& trial) {
   trial.status = TrialStatus::pending;
   waiting_.insert(trial.index);
   actions_->push_back(SaveTrial{trial.index});
 }
 
 // The same for a trial whose worker waits for its answer, because the experiment is interrupted.
-void Experiment::stop_for_now(Trial& trial) {
-  record("set_aside", trial);
+void Experiment::set_aside(Trial& trial) {
+  record(DecisionKind::set_aside, trial);
   tell_to_stop(trial);
-  set_aside(trial);
+  make_pending(trial);
 }
 
 // A worker that is busy is told with its next report, which comes too late to count.
@@ -458,7 +465,7 @@ void Experiment::tell_to_stop(Trial& trial) {
 
 void Experiment::kill(Trial& trial, std::optional<Failure> failure) {
   const std::string reason = failure ? failure->cause : "it has not stopped in time";
-  record("kill", trial, {{"reason", reason}});
+  record(DecisionKind::kill, trial, {{"reason", reason}});
   actions_->push_back(Say{fmt::format("Trial {}: its worker is ended by force: {}", trial.id, reason)});
   trial.killed_for = std::move(failure);
   trial.worker = WorkerState::killed;
@@ -528,7 +535,7 @@ void Experiment::schedule() {
     trial.status = TrialStatus::running;
     if (trial.worker == WorkerState::waiting) {
       leave_parking(trial);
-      record("resume", trial);
+      record(DecisionKind::resume, trial);
       resume(trial);
     } else {
       launch(trial);
@@ -539,14 +546,14 @@ void Experiment::schedule() {
 
 bool Experiment::should_make_trial() const {
   return trials_to_come() > 0 && std::ranges::none_of(waiting_, [this](TrialIndex index) {
-           return trials_[index].status == TrialStatus::pending;
+           return trials_[index].status == TrialStatus::pending && !trials_[index].backs_off;
          });
 }
 
 void Experiment::make_trial() {
   const std::string fault = add_trial();
   Trial& trial = trials_.back();
-  record("make", trial, {{"config", trial.config.dict()}});
+  record(DecisionKind::make, trial, {{"config", trial.config.dict()}});
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
 }
 
@@ -554,12 +561,11 @@ void Experiment::make_trial() {
 std::string Experiment::add_trial() {
   const auto index = static_cast<TrialIndex>(trials_.size());
   Variant variant = variants_(index);
-  const std::string variables = format_variables(variant.sampled);
   Trial trial;
   trial.index = index;
-  trial.id = fmt::format("{:05d}", index);
-  trial.tag = fmt::format("{}{}{}", index, variables.empty() ? "" : "_", variables);
-  trial.directory = directory_name(index, variant.sampled);
+  trial.id = trial_id(index);
+  trial.tag = trial_tag(index, variant.sampled);
+  trial.directory = trial_directory_name(index, variant.sampled);
   trial.sampled = std::move(variant.sampled);
   trial.config = std::move(variant.config);
   trials_.push_back(std::move(trial));
@@ -580,7 +586,7 @@ std::vector<TrialIndex> Experiment::candidates() const {
   std::vector<TrialIndex> ready;
   for (const TrialIndex index : waiting_) {
     const Trial& trial = trials_[index];
-    const bool may_go = trial.worker == WorkerState::none || trial.worker == WorkerState::waiting;
+    const bool may_go = (trial.worker == WorkerState::none || trial.worker == WorkerState::waiting) && !trial.backs_off;
     const std::optional<run::Gpus> own = own_gpus(trial);
     if (may_go && (own ? resources_.is_free(trainable_.resources, own) : anywhere)) ready.push_back(index);
   }
@@ -601,14 +607,14 @@ void Experiment::launch(Trial& trial) {
     checkpoints_.retain(from.id);
     trial.started_from = from.id;
   }
-  trial.time_total_s = number_or_zero(launch.checkpoint_metrics, "time_total_s");
-  record("launch", trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
+  trial.time_total_s = launch.checkpoint_metrics.number(result_key::time_total_s).value_or(0);
+  record(DecisionKind::launch, trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
   actions_->push_back(std::move(launch));
   limit_running(trial);
 }
 
 void Experiment::resume(Trial& trial) {
-  if (interrupted_) return stop_for_now(trial);
+  if (interrupted_) return set_aside(trial);
   actions_->push_back(
       AnswerReport{trial.index, trial.attempt, channel::Verdict::go_on, std::exchange(trial.reported_checkpoint, {})});
   trial.worker = WorkerState::busy;

@@ -24,7 +24,7 @@ namespace cadre::tune {
 
 class Experiment final : private Population {
  public:
-  // `name` is the experiment's, for checkpoint paths and messages only. The options must have passed check_options().
+  // The options must have passed check_options().
   Experiment(Trainable trainable, TunerOptions options);
 
   // Takes one event; appends what is to be done, in order.
@@ -89,8 +89,9 @@ class Experiment final : private Population {
   void fail(Trial& trial, Failure failure);
   void end(Trial& trial, TrialStatus status);
   void end_everybody();
+  void try_again(Trial& trial);
+  void make_pending(Trial& trial);
   void set_aside(Trial& trial);
-  void stop_for_now(Trial& trial);
   void tell_to_stop(Trial& trial);
   void kill(Trial& trial, std::optional<Failure> failure);
   std::optional<double> time_left(const Trial& trial) const;
@@ -110,7 +111,7 @@ class Experiment final : private Population {
   void launch(Trial& trial);
   void resume(Trial& trial);
   void delete_unneeded_checkpoints();
-  void record(const char* kind, const Trial& trial, Dict data = {});
+  void record(DecisionKind kind, const Trial& trial, Dict data = {});
 
   Trainable trainable_;
   TunerOptions options_;

@@ -1,16 +1,8 @@
 // The Experiment as a value: what a snapshot holds. What follows from the options or from other fields is left out.
 #include "base/archive.h"
+#include "cadre/error.h"
+#include "run/resource_fields.h"
 #include "tune/experiment.h"
-
-namespace cadre {
-
-void fields(auto& archive, base::Is<Resources> auto& resources) {
-  archive("cpus", resources.cpus);
-  archive("gpus", resources.gpus);
-  archive("custom", resources.custom);
-}
-
-}  // namespace cadre
 
 namespace cadre::tune {
 
@@ -28,6 +20,8 @@ void fields(auto& archive, Is<Trial> auto& trial) {
   archive("error", trial.error);
   archive("failures", trial.failures);
   archive("restore_failures", trial.restore_failures);
+  archive("futile_attempts", trial.futile_attempts);
+  archive("backs_off", trial.backs_off);
   archive("worker", trial.worker);
   archive("attempt", trial.attempt);
   archive("holds_resources", trial.holds_resources);
@@ -63,7 +57,11 @@ Dict Experiment::save() const {
 
 void Experiment::load(const Dict& state) {
   const Config parts(state);
-  for (const Value& saved : parts.at("trials").items()) {
+  const List& trials = parts.at("trials").items();
+  if (static_cast<std::int64_t>(trials.size()) > variants_.size())
+    throw InvalidArgument("the state has " + std::to_string(trials.size()) + " trials of " +
+                          std::to_string(variants_.size()));
+  for (const Value& saved : trials) {
     add_trial();
     Trial& trial = trials_.back();
     base::LoadArchive::load(saved, trial);

@@ -21,7 +21,7 @@ class Explorer {
   Dict explore(const Dict& donor, const Mutations& mutations, const std::string& prefix) {
     Config config(donor);
     for (const auto& [key, mutation] : mutations) {
-      const Value* old_value = find_own(donor, key);
+      const Value* old_value = find_entry(donor, key);
       if (old_value == nullptr) continue;  // this donor's option of a conditional space does not have it
       config.set(key, mutate(prefix + key, *old_value, mutation));
     }
@@ -86,11 +86,6 @@ class Explorer {
   // Numbers are the same value whether they are integers or not.
   static bool same(const Value& a, const Value& b) {
     return a == b || (a.is_number() && b.is_number() && a.get<double>() == b.get<double>());
-  }
-
-  static const Value* find_own(const Dict& entries, const std::string& key) {
-    const auto entry = std::ranges::find(entries, key, &Dict::value_type::first);
-    return entry == entries.end() ? nullptr : &entry->second;
   }
 
   double draw_factor() {

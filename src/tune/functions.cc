@@ -3,13 +3,13 @@
 namespace cadre::tune {
 
 // Inside functions: they are used while other files' objects are initialised.
-base::Registry<detail::SampleFunction>& sample_functions() {
-  static base::Registry<detail::SampleFunction> instance;
+base::Registry<detail::SamplePointer>& sample_functions() {
+  static base::Registry<detail::SamplePointer> instance;
   return instance;
 }
 
-base::Registry<detail::ExploreFunction>& explore_functions() {
-  static base::Registry<detail::ExploreFunction> instance;
+base::Registry<detail::ExplorePointer>& explore_functions() {
+  static base::Registry<detail::ExplorePointer> instance;
   return instance;
 }
 
@@ -18,12 +18,12 @@ base::Registry<detail::ConfigType>& config_types() {
   return instance;
 }
 
-bool detail::register_sample_function(std::string_view name, SampleFunction function) {
+bool detail::register_sample_function(std::string_view name, SamplePointer function) {
   sample_functions().add(name, function);
   return true;
 }
 
-bool detail::register_explore_function(std::string_view name, ExploreFunction function) {
+bool detail::register_explore_function(std::string_view name, ExplorePointer function) {
   explore_functions().add(name, function);
   return true;
 }

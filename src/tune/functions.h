@@ -10,8 +10,8 @@
 
 namespace cadre::tune {
 
-base::Registry<detail::SampleFunction>& sample_functions();
-base::Registry<detail::ExploreFunction>& explore_functions();
+base::Registry<detail::SamplePointer>& sample_functions();
+base::Registry<detail::ExplorePointer>& explore_functions();
 // Of every trainable; without members where it takes a Config.
 base::Registry<detail::ConfigType>& config_types();
 

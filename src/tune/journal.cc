@@ -9,15 +9,6 @@
 namespace cadre::tune {
 namespace {
 
-constexpr const char* kStarted = "controller_started";
-constexpr const char* kReturned = "function_returned";
-constexpr const char* kThrew = "function_threw";
-constexpr const char* kEnded = "worker_ended";
-constexpr const char* kTimer = "timer_fired";
-constexpr const char* kInterrupted = "interrupted";
-constexpr const char* kSynced = "checkpoints_synced";
-constexpr const char* kMemoryShort = "memory_runs_short";
-
 Dict to_dict(const Resources& resources) {
   Dict custom;
   for (const auto& [name, amount] : resources.custom) custom.emplace_back(name, amount);
@@ -62,8 +53,10 @@ using Errored = ControllerStarted::Errored;
 constexpr std::pair<Errored, const char*> kErrored[] = {
     {Errored::leave, "leave"}, {Errored::resume, "resume"}, {Errored::restart, "restart"}};
 
-constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {
-    {Timer::Kind::running, "running"}, {Timer::Kind::stopping, "stopping"}, {Timer::Kind::barrier, "barrier"}};
+constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::running, "running"},
+                                                               {Timer::Kind::stopping, "stopping"},
+                                                               {Timer::Kind::retry, "retry"},
+                                                               {Timer::Kind::barrier, "barrier"}};
 
 List to_list(const std::vector<run::CheckpointId>& ids) { return {ids.begin(), ids.end()}; }
 
@@ -96,29 +89,31 @@ struct Record {
     return store.add(store::ResultRow{0, time, event.trial, event.attempt, event.report.step, repeated,
                                       std::move(metrics), event.report.checkpoint});
   }
-  std::int64_t operator()(const ControllerStarted& event) const { return add(kStarted, -1, 0, to_dict(event)); }
+  std::int64_t operator()(const ControllerStarted& event) const {
+    return add(event_name::controller_started, -1, 0, to_dict(event));
+  }
   std::int64_t operator()(const FunctionReturned& event) const {
-    return add(kReturned, event.trial, event.attempt, {});
+    return add(event_name::function_returned, event.trial, event.attempt, {});
   }
   std::int64_t operator()(const FunctionThrew& event) const {
-    return add(kThrew, event.trial, event.attempt, {{"message", event.message}});
+    return add(event_name::function_threw, event.trial, event.attempt, {{"message", event.message}});
   }
   std::int64_t operator()(const WorkerEnded& event) const {
-    return add(kEnded, event.trial, event.attempt, to_dict(event.exit));
+    return add(event_name::worker_ended, event.trial, event.attempt, to_dict(event.exit));
   }
   std::int64_t operator()(const TimerFired& event) const {
-    const auto& [kind, trial, attempt] = event.timer;
-    return add(kTimer, trial, attempt, {{"kind", name_of(kind, kTimerKinds)}});
+    const auto& [kind, trial, number] = event.timer;
+    return add(event_name::timer_fired, trial, number, {{"kind", name_of(kind, kTimerKinds)}});
   }
-  std::int64_t operator()(const ExperimentInterrupted&) const { return add(kInterrupted, -1, 0, {}); }
+  std::int64_t operator()(const ExperimentInterrupted&) const { return add(event_name::interrupted, -1, 0, {}); }
   std::int64_t operator()(const CheckpointsSynced& event) const {
-    return add(kSynced, -1, 0, {{"checkpoints", to_list(event.checkpoints)}});
+    return add(event_name::checkpoints_synced, -1, 0, {{"checkpoints", to_list(event.checkpoints)}});
   }
-  std::int64_t operator()(const MemoryRunsShort&) const { return add(kMemoryShort, -1, 0, {}); }
+  std::int64_t operator()(const MemoryRunsShort&) const { return add(event_name::memory_runs_short, -1, 0, {}); }
 
  private:
-  std::int64_t add(const char* kind, std::int64_t trial, std::int64_t attempt, const Dict& data) const {
-    return store.add(store::EventRow{0, time, kind, trial, attempt, base::to_json(data)});
+  std::int64_t add(std::string_view kind, std::int64_t trial, std::int64_t attempt, const Dict& data) const {
+    return store.add(store::EventRow{0, time, std::string(kind), trial, attempt, base::to_json(data)});
   }
 };
 
@@ -139,15 +134,16 @@ Event to_event(const store::EventRow& row) {
   const std::string source = "event " + std::to_string(row.sequence) + " of the store";
   const Config data(base::parse_json(row.data, source).dict());
   const auto trial = static_cast<TrialIndex>(row.trial);
-  if (row.kind == kStarted) return to_controller_started(data, source);
-  if (row.kind == kReturned) return FunctionReturned{trial, row.attempt};
-  if (row.kind == kThrew) return FunctionThrew{trial, row.attempt, data.get<std::string>("message")};
-  if (row.kind == kEnded) return WorkerEnded{trial, row.attempt, to_exit(data, source)};
-  if (row.kind == kTimer)
+  if (row.kind == event_name::controller_started) return to_controller_started(data, source);
+  if (row.kind == event_name::function_returned) return FunctionReturned{trial, row.attempt};
+  if (row.kind == event_name::function_threw)
+    return FunctionThrew{trial, row.attempt, data.get<std::string>("message")};
+  if (row.kind == event_name::worker_ended) return WorkerEnded{trial, row.attempt, to_exit(data, source)};
+  if (row.kind == event_name::timer_fired)
     return TimerFired{{value_of(data.get<std::string>("kind"), kTimerKinds, source), trial, row.attempt}};
-  if (row.kind == kInterrupted) return ExperimentInterrupted{};
-  if (row.kind == kSynced) return CheckpointsSynced{to_ids(data.get<List>("checkpoints"))};
-  if (row.kind == kMemoryShort) return MemoryRunsShort{};
+  if (row.kind == event_name::interrupted) return ExperimentInterrupted{};
+  if (row.kind == event_name::checkpoints_synced) return CheckpointsSynced{to_ids(data.get<List>("checkpoints"))};
+  if (row.kind == event_name::memory_runs_short) return MemoryRunsShort{};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }
 

@@ -2,11 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "store/experiment_store.h"
 #include "tune/events.h"
 
 namespace cadre::tune {
+
+// Names of events in the store; a reported result has a table of its own.
+namespace event_name {
+inline constexpr std::string_view controller_started = "controller_started";
+inline constexpr std::string_view function_returned = "function_returned";
+inline constexpr std::string_view function_threw = "function_threw";
+inline constexpr std::string_view worker_ended = "worker_ended";
+inline constexpr std::string_view timer_fired = "timer_fired";
+inline constexpr std::string_view interrupted = "interrupted";
+inline constexpr std::string_view checkpoints_synced = "checkpoints_synced";
+inline constexpr std::string_view memory_runs_short = "memory_runs_short";
+}  // namespace event_name
 
 // Adds the event's row; returns its sequence number. `repeated` concerns results only.
 std::int64_t record(store::ExperimentStore& store, const Event& event, double time, bool repeated);

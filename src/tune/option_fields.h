@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/archive.h"
+#include "run/resource_fields.h"
 #include "tune/description.h"
 
 namespace cadre::tune {
@@ -173,13 +174,6 @@ template <>
 inline constexpr const char* type_name<PopulationBasedTrainingReplay> = "PopulationBasedTrainingReplay";
 
 // ---- The experiment
-
-void fields(auto& archive, Is<Resources> auto& resources) {
-  auto& [cpus, gpus, custom] = resources;
-  archive("cpus", cpus);
-  archive("gpus", gpus);
-  archive("custom", custom);
-}
 
 void fields(auto& archive, Is<Trainable> auto& trainable) {
   auto& [name, resources] = trainable;

@@ -49,7 +49,7 @@ void Replay::take(std::int64_t sequence, double time, const Event& event) {
   for (const Action& action : actions_) {
     files_.log(action, time);
     if (const auto* made = std::get_if<RecordDecision>(&action))
-      decisions_.push_back({sequence, made->kind, made->trial, base::to_json(made->data)});
+      decisions_.push_back({sequence, std::string(to_string(made->kind)), made->trial, base::to_json(made->data)});
   }
   if (events_ % kEventsPerFlush == 0) files_.flush();
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -18,12 +19,15 @@
 #include "store/checkpoint_access.h"
 #include "store/manifest.h"
 #include "tune/functions.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kLargestValueBytes = std::size_t{1} << 20;
+// Running totals that a function may report itself, or by its parts of each iteration.
+constexpr std::array kTotals = {result_key::timesteps_total, result_key::episodes_total};
 
 Session* current_session = nullptr;
 
@@ -39,16 +43,11 @@ std::string host_name() {
   return name;
 }
 
-double number_or(const Metrics& metrics, std::string_view key, double fallback) {
-  const Value* value = metrics.find(key);
-  return value != nullptr && value->is_number() ? value->get<double>() : fallback;
-}
-
 // A running total such as timesteps_total, when its part of this iteration is reported.
 void add_total(Metrics& row, const Metrics& before, std::string_view part, std::string_view total) {
   const Value* value = row.find(part);
   if (value == nullptr || !value->is_integer() || row.contains(total)) return;
-  row.set(total, static_cast<std::int64_t>(number_or(before, total, 0)) + value->get<std::int64_t>());
+  row.set(total, static_cast<std::int64_t>(before.number(total).value_or(0)) + value->get<std::int64_t>());
 }
 
 std::size_t size_of(const Value& value) {
@@ -86,10 +85,7 @@ Session::Session(channel::WorkerEnd& controller, TrialAssignment assignment)
     : controller_(controller),
       assignment_(std::move(assignment)),
       hostname_(host_name()),
-      step_(assignment_.step),
-      training_iteration_(static_cast<std::int64_t>(
-          number_or(assignment_.checkpoint_metrics, "training_iteration", static_cast<double>(assignment_.step)))),
-      time_total_s_(number_or(assignment_.checkpoint_metrics, "time_total_s", 0)) {
+      progress_(progress_at(assignment_)) {
   if (!assignment_.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(assignment_.checkpoint);
   current_session = this;
 }
@@ -98,24 +94,56 @@ Session::~Session() { current_session = nullptr; }
 
 Session* Session::current() { return current_session; }
 
+Session::Progress Session::progress_at(const TrialAssignment& assignment) {
+  const Metrics& saved = assignment.checkpoint_metrics;
+  Metrics totals;
+  for (const std::string_view total : kTotals) {
+    if (const Value* value = saved.find(total)) totals.set(total, *value);
+  }
+  return {.step = assignment.step,
+          .training_iteration = static_cast<std::int64_t>(
+              saved.number(result_key::training_iteration).value_or(static_cast<double>(assignment.step))),
+          .time_total_s = saved.number(result_key::time_total_s).value_or(0),
+          .totals = std::move(totals)};
+}
+
 void Session::require_own_thread() const {
   if (std::this_thread::get_id() == thread_) return;
   throw Error("tune::report was called in another thread than the training function's; call it in that one");
 }
 
-void Session::report(const Metrics& metrics, const Checkpoint* checkpoint) {
+void Session::check_report(const Metrics& metrics) const {
   require_own_thread();
   if (told_to_stop_) throw run::StopWorker{};
   check(metrics);
-  CheckpointDirectory staged({});
-  if (checkpoint != nullptr) wait_for_space([&] { staged = stage(*checkpoint); });
-  channel::Report report{.step = ++step_, .metrics = complete(metrics), .checkpoint = {}};
-  if (checkpoint != nullptr) {
-    wait_for_space([&] { write_metadata(staged.path(), report.metrics); });
-    report.checkpoint = staged.release().filename();
-  }
+}
 
-  const channel::Answer answer = controller_.report(report);
+void Session::report(const Metrics& metrics, std::optional<CheckpointDirectory> checkpoint) {
+  check_report(metrics);
+  send(metrics, checkpoint ? &*checkpoint : nullptr);
+}
+
+void Session::report(const Metrics& metrics, const Checkpoint& checkpoint) {
+  check_report(metrics);
+  if (CheckpointDirectory* ours = CheckpointAccess::unreported(checkpoint)) return send(metrics, ours);
+  CheckpointDirectory copy({});
+  wait_for_space([&] { copy = copy_of(checkpoint); });
+  send(metrics, &copy);
+}
+
+// The directory keeps its owner, and the counters what they were, until the report is on its way: it may be refused.
+void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint) {
+  Progress progress = progress_;
+  channel::Report report{.step = ++progress.step, .metrics = complete(metrics, progress), .checkpoint = {}};
+  if (checkpoint != nullptr) {
+    wait_for_space([&] { write_metadata(checkpoint->path(), report.metrics); });
+    report.checkpoint = checkpoint->path().filename();
+  }
+  controller_.send(report);
+  if (checkpoint != nullptr) checkpoint->release();
+  progress_ = std::move(progress);
+
+  const channel::Answer answer = controller_.receive_answer();
   iteration_began_ = Clock::now();  // while the controller let this trial wait, its time stood still
   if (!answer.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
   if (answer.verdict == channel::Verdict::stop) {
@@ -147,29 +175,30 @@ void Session::wait_for_space(const std::function<void()>& act) {
 }
 
 // Adds what every result has. Source: the auto-filled keys of Ray Tune's function API.
-Metrics Session::complete(const Metrics& metrics) {
+Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
   Metrics row = metrics;
   const double now = wall_seconds();
-  const double time = number_or(metrics, "time_this_iter_s", seconds(Clock::now() - iteration_began_));
-  time_total_s_ += time;
-  time_since_restore_s_ += time;
-  ++training_iteration_;
-  ++iterations_since_restore_;
-  row.set("timestamp", static_cast<std::int64_t>(now));
-  add_total(row, assignment_.checkpoint_metrics, "timesteps_this_iter", "timesteps_total");
-  add_total(row, assignment_.checkpoint_metrics, "episodes_this_iter", "episodes_total");
-  if (!row.contains("training_iteration")) row.set("training_iteration", training_iteration_);
-  row.set("trial_id", assignment_.trial_id);
-  row.set("date", base::date_text(now));
-  row.set("time_this_iter_s", time);
-  row.set("time_total_s", time_total_s_);
-  row.set("pid", ::getpid());
-  row.set("hostname", hostname_);
-  row.set("node_ip", "127.0.0.1");
-  row.set("time_since_restore", time_since_restore_s_);
-  row.set("iterations_since_restore", iterations_since_restore_);
-  for (const char* total : {"timesteps_total", "episodes_total"}) {
-    if (const Value* value = row.find(total)) assignment_.checkpoint_metrics.set(total, *value);
+  const double time = metrics.number(result_key::time_this_iter_s).value_or(seconds(Clock::now() - iteration_began_));
+  progress.time_total_s += time;
+  progress.time_since_restore_s += time;
+  ++progress.training_iteration;
+  ++progress.iterations_since_restore;
+  row.set(result_key::timestamp, static_cast<std::int64_t>(now));
+  add_total(row, progress.totals, result_key::timesteps_this_iter, result_key::timesteps_total);
+  add_total(row, progress.totals, result_key::episodes_this_iter, result_key::episodes_total);
+  if (!row.contains(result_key::training_iteration))
+    row.set(result_key::training_iteration, progress.training_iteration);
+  row.set(result_key::trial_id, assignment_.trial_id);
+  row.set(result_key::date, base::date_text(now));
+  row.set(result_key::time_this_iter_s, time);
+  row.set(result_key::time_total_s, progress.time_total_s);
+  row.set(result_key::pid, ::getpid());
+  row.set(result_key::hostname, hostname_);
+  row.set(result_key::node_ip, "127.0.0.1");
+  row.set(result_key::time_since_restore, progress.time_since_restore_s);
+  row.set(result_key::iterations_since_restore, progress.iterations_since_restore);
+  for (const std::string_view total : kTotals) {
+    if (const Value* value = row.find(total)) progress.totals.set(total, *value);
   }
   return row;
 }
@@ -185,27 +214,25 @@ CheckpointDirectory Session::make_checkpoint_directory() {
   return CheckpointDirectory(path);
 }
 
-// The checkpoint as a directory of Cadre's inside the trial's.
-CheckpointDirectory Session::stage(const Checkpoint& checkpoint) {
-  CheckpointDirectory directory = CheckpointAccess::take(checkpoint);
-  if (!directory.path().empty()) return directory;
-  directory = make_checkpoint_directory();
+CheckpointDirectory Session::copy_of(const Checkpoint& checkpoint) {
+  CheckpointDirectory directory = make_checkpoint_directory();
   base::copy_tree(checkpoint.path(), directory.path());
   return directory;
 }
 
 void Session::write_metadata(const fs::path& directory, const Metrics& metrics) const {
+  base::remove_tree(directory / ".metadata.json");  // of an earlier report, or of the checkpoint that was copied
   const Dict metadata{{"format", 2},
                       {"trial_id", assignment_.trial_id},
-                      {"training_iteration", metrics.at("training_iteration")},
-                      {"timestamp", metrics.at("timestamp")},
+                      {"training_iteration", metrics.at(result_key::training_iteration)},
+                      {"timestamp", metrics.at(result_key::timestamp)},
                       {"files", store::list_files(directory)}};
   base::write_file(directory / ".metadata.json", base::to_pretty_json(metadata));
 }
 
 namespace {
 
-void run_trial(detail::TrainingFunction function, channel::WorkerEnd& controller, const Value& payload) {
+void run_trial(detail::TrainingPointer function, channel::WorkerEnd& controller, const Value& payload) {
   TrialAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   Session session(controller, std::move(assignment));
@@ -214,7 +241,7 @@ void run_trial(detail::TrainingFunction function, channel::WorkerEnd& controller
 
 }  // namespace
 
-bool detail::register_trainable(std::string_view name, TrainingFunction function, ConfigType type) {
+bool detail::register_trainable(std::string_view name, TrainingPointer function, ConfigType type) {
   config_types().add(name, type);
   run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     run_trial(function, controller, payload);
@@ -227,20 +254,19 @@ bool detail::register_trainable(std::string_view name, TrainingFunction function
 void report(const Metrics& metrics) {
   Session* session = Session::current();
   if (session == nullptr) return warn_once_outside();
-  session->report(metrics, nullptr);
+  session->report(metrics);
 }
 
 void report(const Metrics& metrics, const Checkpoint& checkpoint) {
   Session* session = Session::current();
   if (session == nullptr) return warn_once_outside();
-  session->report(metrics, &checkpoint);
+  session->report(metrics, checkpoint);
 }
 
 void report(const Metrics& metrics, const CheckpointWriter& write) {
   Session* session = Session::current();
   if (session == nullptr) return warn_once_outside();
-  const Checkpoint checkpoint = Checkpoint::from_directory(session->fill(write));
-  session->report(metrics, &checkpoint);
+  session->report(metrics, session->fill(write));
 }
 
 std::optional<Checkpoint> get_checkpoint() {

@@ -24,7 +24,9 @@ class Session {
 
   static Session* current();
 
-  void report(const Metrics& metrics, const Checkpoint* checkpoint);
+  void report(const Metrics& metrics, std::optional<CheckpointDirectory> checkpoint = std::nullopt);
+  // A directory of the user's is copied first.
+  void report(const Metrics& metrics, const Checkpoint& checkpoint);
   CheckpointDirectory make_checkpoint_directory();
   // A directory of Cadre's that `write` has filled.
   CheckpointDirectory fill(const CheckpointWriter& write);
@@ -34,10 +36,24 @@ class Session {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // What the reports so far add up to; a report that is refused adds nothing.
+  struct Progress {
+    std::int64_t step = 0;                // of the last report
+    std::int64_t training_iteration = 0;  // counted from the checkpoint's
+    std::int64_t iterations_since_restore = 0;
+    double time_total_s = 0;
+    double time_since_restore_s = 0;
+    Metrics totals = {};  // of what the function counts itself, such as timesteps_total
+  };
+
+  static Progress progress_at(const TrialAssignment& assignment);
   void require_own_thread() const;
   static void wait_for_space(const std::function<void()>& act);
-  Metrics complete(const Metrics& metrics);
-  CheckpointDirectory stage(const Checkpoint& checkpoint);
+  // What is in the way of a report, before anything is done for it.
+  void check_report(const Metrics& metrics) const;
+  void send(const Metrics& metrics, CheckpointDirectory* checkpoint);
+  Metrics complete(const Metrics& metrics, Progress& progress) const;
+  CheckpointDirectory copy_of(const Checkpoint& checkpoint);
   void write_metadata(const std::filesystem::path& directory, const Metrics& metrics) const;
 
   channel::WorkerEnd& controller_;
@@ -46,11 +62,7 @@ class Session {
   std::string hostname_;
   std::optional<Checkpoint> latest_checkpoint_;
 
-  std::int64_t step_;                // of the last report
-  std::int64_t training_iteration_;  // counted from the checkpoint's
-  std::int64_t iterations_since_restore_ = 0;
-  double time_total_s_;
-  double time_since_restore_s_ = 0;
+  Progress progress_;
   Clock::time_point iteration_began_ = Clock::now();
   std::int64_t directories_made_ = 0;
   bool told_to_stop_ = false;

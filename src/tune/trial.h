@@ -40,6 +40,8 @@ struct Trial {
   std::string error = {};             // of the last failure
   std::int64_t failures = 0;          // that count, since the trial began or was taken up again
   std::int64_t restore_failures = 0;  // since its last report
+  std::int64_t futile_attempts = 0;   // that failed one after the other without a new result
+  bool backs_off = false;             // it is pending, and not to be started before its timer has fired
 
   WorkerState worker = WorkerState::none;
   std::int64_t attempt = 0;  // workers started so far; the last of them is the trial's worker

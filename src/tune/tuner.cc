@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 
 #include "base/file.h"
@@ -17,24 +16,14 @@
 #include "store/experiment_store.h"
 #include "tune/controller.h"
 #include "tune/description.h"
+#include "tune/experiment_directory.h"
 #include "tune/options/options.h"
-#include "tune/result_reader.h"
+#include "tune/results/result_reader.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
-
-fs::path default_storage_path() {
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0')
-    throw InvalidArgument("storage_path is not set, and there is no HOME for the default ~/cadre_results");
-  return fs::path(home) / "cadre_results";
-}
-
-bool holds_an_experiment(const fs::path& directory) {
-  return fs::exists(directory / store::ExperimentStore::kFileName);
-}
 
 // Names the experiment by its function and the time, as long as nobody else took that name in the same second.
 std::string free_name(const fs::path& storage, const std::string& trainable) {
@@ -57,7 +46,7 @@ void make_experiment_directory(const fs::path& directory) {
   if (const auto holder = store::ExperimentLock::holder(directory))
     throw InvalidArgument("the experiment " + directory.string() + " is being run already, by " + *holder +
                           ": give this one another name");
-  if (holds_an_experiment(directory))
+  if (holds_experiment(directory))
     throw InvalidArgument("the experiment " + directory.string() +
                           " exists already: continue it with Tuner::restore, or give this one another name");
   if (fs::exists(directory) && !(fs::is_directory(directory) && holds_beginnings_only(directory)))
@@ -67,7 +56,7 @@ void make_experiment_directory(const fs::path& directory) {
 
 // The directory of an existing experiment, without links, so that the experiment keeps its name.
 fs::path find_experiment(const fs::path& directory) {
-  if (holds_an_experiment(directory)) return fs::canonical(directory);
+  if (holds_experiment(directory)) return fs::canonical(directory);
   throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
                  " to continue: it has no file " + store::ExperimentStore::kFileName);
 }
@@ -122,7 +111,7 @@ Tuner::Tuner(Trainable trainable, TunerOptions options)
   check_options(trainable_, options_);
 }
 
-bool Tuner::can_restore(const fs::path& directory) { return holds_an_experiment(directory); }
+bool Tuner::can_restore(const fs::path& directory) { return holds_experiment(directory); }
 
 Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOptions options,
                         const RestoreOptions& restore) {

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "tune/experiment.h"
+#include "tune/loggers/pbt_log.h"
 #include "tune/options/options.h"
 
 namespace {
@@ -162,8 +163,7 @@ Value to_pair(const std::string& directory) {
 
 class Tool {
  public:
-  explicit Tool(const Config& settings)
-      : slots_(settings.get<double>("slots")), experiment_({.name = "oracle"}, to_resolved_options(settings)) {}
+  explicit Tool(const Config& settings) : Tool(settings, to_resolved_options(settings)) {}
 
   void start() {
     step(ControllerStarted{{.cpus = slots_}});
@@ -218,13 +218,13 @@ class Tool {
   }
 
   void show(const RecordDecision& decision) {
-    if (decision.kind == "make") return;  // its config is shown when it is launched
+    if (decision.kind == DecisionKind::make) return;  // its config is shown when it is launched
     const Config data(decision.data);
-    Dict shown{{"kind", decision.kind}, {"trial", decision.trial}};
-    if (decision.kind == "launch") {
+    Dict shown{{"kind", std::string(to_string(decision.kind))}, {"trial", decision.trial}};
+    if (decision.kind == DecisionKind::launch) {
       shown.emplace_back("attempt", data.at("attempt"));
       shown.emplace_back("checkpoint", to_pair(data.get<std::string>("checkpoint")));
-    } else if (decision.kind == "exploit") {
+    } else if (decision.kind == DecisionKind::exploit) {
       shown.emplace_back("donor", data.at("donor"));
       shown.emplace_back("checkpoint", to_pair(data.get<std::string>("checkpoint")));
       shown.emplace_back("config", data.at("config"));
@@ -240,7 +240,7 @@ class Tool {
     configs_.emplace_back(std::to_string(launch.trial), launch.config.dict());
   }
   void show(const LogExploit& exploit) {
-    if (!exploit.policy_files) return;
+    if (!logs_exploits_) return;
     log_.push_back(list(experiment_.trials().at(exploit.target).tag, experiment_.trials().at(exploit.donor).tag,
                         exploit.target_iteration, exploit.donor_iteration, exploit.donor_config.dict(),
                         exploit.new_config.dict()));
@@ -248,7 +248,13 @@ class Tool {
   template <class Other>
   void show(const Other&) {}
 
+  Tool(const Config& settings, TunerOptions options)
+      : slots_(settings.get<double>("slots")),
+        logs_exploits_(logs_exploits(options.tune_config.scheduler)),
+        experiment_({.name = "oracle"}, std::move(options)) {}
+
   double slots_;
+  bool logs_exploits_;
   Experiment experiment_;
   std::map<TrialIndex, std::int64_t> steps_;  // reported by the trial's present worker
   List decisions_;

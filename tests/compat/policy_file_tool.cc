@@ -49,8 +49,7 @@ void write(const std::filesystem::path& directory) {
              .target_iteration = words.at(2).get<std::int64_t>(),
              .donor_iteration = words.at(3).get<std::int64_t>(),
              .donor_config = Config(words.at(4).dict()),
-             .new_config = Config(words.at(5).dict()),
-             .policy_files = true},
+             .new_config = Config(words.at(5).dict())},
             target, donor);
   }
   log.flush();

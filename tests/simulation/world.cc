@@ -152,7 +152,7 @@ void World::replay() {
     again->handle(event, actions);
     for (const Action& action : actions) {
       if (const auto* made = std::get_if<RecordDecision>(&action))
-        decisions.push_back(fmt::format("{} {} {}", made->kind, made->trial, base::to_json(made->data)));
+        decisions.push_back(fmt::format("{} {} {}", to_string(made->kind), made->trial, base::to_json(made->data)));
     }
   }
   ASSERT_EQ(decisions, decisions_) << "the same events led to other decisions";
@@ -167,6 +167,7 @@ void World::handle(const Event& event) {
   Actions actions;
   experiment_->handle(event, actions);
   check();
+  check_decisions(event, actions);
   if (random_() % 64 == 0) {
     snapshot_ = experiment_->save();
     events_in_snapshot_ = recorded_.size();
@@ -176,9 +177,9 @@ void World::handle(const Event& event) {
 
 void World::perform(const Action& action) {
   if (const auto* made = std::get_if<RecordDecision>(&action)) {
-    decisions_.push_back(fmt::format("{} {} {}", made->kind, made->trial, base::to_json(made->data)));
-    if (made->kind == "retry") ++retries;
-    if (made->kind == "take_up" && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
+    decisions_.push_back(fmt::format("{} {} {}", to_string(made->kind), made->trial, base::to_json(made->data)));
+    if (made->kind == DecisionKind::retry) ++retries;
+    if (made->kind == DecisionKind::take_up && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
     for (const auto& [id, directory] : existing_) ASSERT_NE(directory, committed->directory) << "it exists already";
     ASSERT_TRUE(existing_.emplace(committed->id, committed->directory).second) << committed->id;
@@ -222,6 +223,25 @@ void World::perform(const Action& action) {
   }
 }
 
+// What is recorded tells whose reports count: a reader of the store knows nothing else of a worker.
+void World::check_decisions(const Event& event, const Actions& actions) {
+  if (std::holds_alternative<ControllerStarted>(event)) counting_.clear();
+  const auto last_word = [this](const auto& content) {
+    if (attempts_[content.trial] == content.attempt) counting_.erase(content.trial);
+  };
+  if (const auto* returned = std::get_if<FunctionReturned>(&event)) last_word(*returned);
+  if (const auto* threw = std::get_if<FunctionThrew>(&event)) last_word(*threw);
+  if (const auto* ended = std::get_if<WorkerEnded>(&event)) last_word(*ended);
+  for (const Action& action : actions) {
+    const auto* made = std::get_if<RecordDecision>(&action);
+    if (made == nullptr) continue;
+    if (stops_worker(made->kind)) counting_.erase(made->trial);
+    if (made->kind == DecisionKind::launch || made->kind == DecisionKind::resume) counting_.insert(made->trial);
+  }
+  for (const Trial& trial : experiment_->trials())
+    ASSERT_EQ(counting_.contains(trial.index), trial.worker == WorkerState::busy) << trial.id;
+}
+
 // Each step of a lineage is shown once, and in order.
 void World::check_result(const LogResult& result) {
   const auto step = result.metrics.get<std::int64_t>("training_iteration");
@@ -258,6 +278,10 @@ void World::check() const {
     const std::int64_t budget = options_.run_config.failure_config.max_failures;
     if (budget >= 0) {
       ASSERT_LE(trial.failures, budget + 1) << trial.id;
+    }
+    if (trial.backs_off) {
+      ASSERT_EQ(trial.status, TrialStatus::pending) << trial.id;
+      ASSERT_EQ(trial.worker, WorkerState::none) << trial.id;
     }
     if (trial.ended()) {
       ASSERT_NE(trial.worker, WorkerState::busy) << trial.id;

@@ -59,6 +59,7 @@ class World {
   void handle(const Event& event);
   void perform(const Action& action);
   void check() const;
+  void check_decisions(const Event& event, const Actions& actions);
   void check_result(const LogResult& result);
   void check_end() const;
   std::unique_ptr<engine::simulated::Behaviour> make_behaviour(const engine::WorkerSpec& spec);
@@ -81,6 +82,7 @@ class World {
   std::map<TrialIndex, std::int64_t> shown_;        // the last step of each trial's lineage in its result files
   std::map<TrialIndex, std::int64_t> attempts_;     // the last one started
   std::set<engine::WorkerId> alive_;                // that have not said their last word
+  std::set<TrialIndex> counting_;                   // whose reports count, by what was decided
 };
 
 }  // namespace cadre::tune

@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 
+#include "cadre/error.h"
+
 namespace cadre::tune {
 namespace {
 
@@ -27,7 +29,8 @@ class Hand {
     experiment_.handle(event, actions);
     std::vector<std::string> made;
     for (const auto* decision : all<RecordDecision>()) {
-      if (decision->kind != "make") made.push_back(decision->kind + " " + std::to_string(decision->trial));
+      if (decision->kind != DecisionKind::make)
+        made.push_back(std::string(to_string(decision->kind)) + " " + std::to_string(decision->trial));
     }
     return made;
   }
@@ -213,6 +216,43 @@ TEST(Experiment, FailuresBeforeTheFirstReportAfterACheckpointHaveTheirOwnBudget)
   EXPECT_THAT(hand.feed(FunctionThrew{0, 3, "cannot load"}), ElementsAre("retry 0", "launch 0"));
   EXPECT_EQ(hand.trial(0).failures, 0);
   EXPECT_THAT(hand.feed(FunctionThrew{0, 4, "cannot load"}), ElementsAre("fail 0"));
+}
+
+TEST(Experiment, ATrialThatFailsAgainAndAgainWaitsLongerEachTimeAndOthersRunMeanwhile) {
+  TunerOptions options = fifo(2);
+  options.run_config.failure_config.max_failures = -1;
+  Hand hand(options, 1);
+  const auto fails = [&] { return hand.feed(FunctionThrew{0, hand.trial(0).attempt, "bad luck"}); };
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 1"));
+  StartTimer pause = *hand.all<StartTimer>().at(0);
+  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("end 1"));
+  EXPECT_FALSE(hand.finished());
+  for (const double seconds : {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0}) {
+    EXPECT_EQ(pause.timer, (Timer{Timer::Kind::retry, 0, hand.trial(0).attempt}));
+    EXPECT_EQ(pause.seconds, seconds);
+    EXPECT_THAT(hand.feed(TimerFired{pause.timer}), ElementsAre("launch 0"));
+    EXPECT_THAT(hand.feed(TimerFired{pause.timer}), IsEmpty());
+    EXPECT_THAT(fails(), ElementsAre("retry 0"));
+    pause = *hand.all<StartTimer>().at(0);
+  }
+}
+
+TEST(Experiment, ANewResultOrAnotherControllerEndsTheWaitBetweenRetries) {
+  TunerOptions options = fifo(1);
+  options.run_config.failure_config.max_failures = -1;
+  Hand hand(options, 1);
+  const auto fails = [&] { return hand.feed(FunctionThrew{0, hand.trial(0).attempt, "bad luck"}); };
+  fails();
+  fails();
+  EXPECT_THAT(fails(), ElementsAre("retry 0"));
+  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 0"));
+  hand.report(0, {{"a", 1}});
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
+  hand.feed(ResultReported{0, hand.trial(0).attempt, {1, {{"a", 1}}, ""}});  // repeated: no step forward
+  EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(fails(), ElementsAre("retry 0"));
 }
 
 TEST(Experiment, AWorkerThatDoesNotReportInTimeIsEndedAndThatIsItsFailure) {
@@ -460,7 +500,6 @@ TEST(Experiment, AReplayChangesTheConfigWithTheResultThatReachesTheIteration) {
   EXPECT_THAT(hand.report(0, at(1), ".reporting_1"), IsEmpty());
   EXPECT_THAT(hand.report(0, at(2), ".reporting_2"), ElementsAre("exploit 0"));
   EXPECT_EQ(hand.all<AnswerReport>().at(0)->verdict, channel::Verdict::stop);
-  EXPECT_FALSE(hand.all<LogExploit>().at(0)->policy_files);
   EXPECT_THAT(hand.all<Say>().at(0)->text, HasSubstr("Replay is now at step 2. Configuration will be changed to"));
   EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("launch 0"));
   const Launch launch = *hand.all<Launch>().at(0);
@@ -540,6 +579,25 @@ TEST(Experiment, AReplaySaysWhereItIs) {
   EXPECT_EQ(experiment.scheduler_state(), "PopulationBasedTraining replay: Step 0, perturb 0");
   experiment.handle(ResultReported{0, 1, {1, at(2), ".reporting"}}, ignored);
   EXPECT_EQ(experiment.scheduler_state(), "PopulationBasedTraining replay: Step 2, perturb 1");
+}
+
+// ---- snapshots
+
+TEST(Experiment, AStateThatFitsNoExperimentOfTheseOptionsIsRefused) {
+  Experiment four({"f"}, pbt(4));
+  Actions ignored;
+  four.handle(ControllerStarted{{.cpus = 4}}, ignored);
+  const Dict state = four.save();
+  EXPECT_THROW(Experiment({"f"}, pbt(2)).load(state), InvalidArgument);
+  Dict fewer_members = state;
+  for (auto& [key, part] : fewer_members) {
+    if (key != "scheduler") continue;
+    Config scheduler(part.dict());
+    scheduler.set("members", list(scheduler.at("members").items().at(0)));
+    part = scheduler.dict();
+  }
+  EXPECT_THROW(Experiment({"f"}, pbt(4)).load(fewer_members), InvalidArgument);
+  EXPECT_NO_THROW(Experiment({"f"}, pbt(4)).load(state));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tune/learning_curves.h"
+#include "tune/plot/learning_curves.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tune/plot_axis.h"
+#include "tune/plot/plot_axis.h"
 
 #include <gtest/gtest.h>
 

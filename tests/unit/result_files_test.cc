@@ -7,6 +7,7 @@
 
 #include "support/event_file.h"
 #include "support/temporary_directory.h"
+#include "tune/flat_row.h"
 #include "tune/loggers/pbt_log.h"
 #include "tune/loggers/progress_csv.h"
 #include "tune/loggers/trial_files.h"
@@ -71,6 +72,51 @@ TEST(ProgressCsv, AFileThatIsResumedKeepsItsRowsAndColumns) {
   EXPECT_EQ(content_of(directory / "progress.csv"), "a,\"b,\"\"c\",d,e\n1,2,3,\n4,5,,\n,,,6\n");
 }
 
+TEST(ProgressCsv, AMetricNamedByItsStepGetsNoColumnBeyondTheLimit) {
+  const TemporaryDirectory directory;
+  ProgressCsv csv(directory / "progress.csv");
+  const auto add = [&](std::size_t step) { csv.add({{"loss", 1}, {"loss_" + std::to_string(step), 2}}); };
+  for (std::size_t step = 1; step < ProgressCsv::kMostColumns; ++step) add(step);
+  EXPECT_FALSE(csv.lacks_columns());
+  add(ProgressCsv::kMostColumns);
+  EXPECT_TRUE(csv.lacks_columns());
+  csv.flush();
+  const std::string content = content_of(directory / "progress.csv");
+  EXPECT_EQ(std::ranges::count(content.substr(0, content.find('\n')), ','), ProgressCsv::kMostColumns - 1);
+  EXPECT_EQ(std::ranges::count(content, '\n'), ProgressCsv::kMostColumns + 1);
+  EXPECT_EQ(content.substr(content.rfind('\n', content.size() - 2) + 1),
+            "1" + std::string(ProgressCsv::kMostColumns - 1, ',') + "\n");
+}
+
+TEST(ProgressCsv, TheFirstResultHasAColumnForEachMetric) {
+  const TemporaryDirectory directory;
+  ProgressCsv csv(directory / "progress.csv");
+  Dict row;
+  for (std::size_t i = 0; i <= ProgressCsv::kMostColumns; ++i) row.emplace_back("m" + std::to_string(i), 1);
+  csv.add(row);
+  EXPECT_FALSE(csv.lacks_columns());
+  row.emplace_back("late", 1);
+  csv.add(row);
+  EXPECT_TRUE(csv.lacks_columns());
+}
+
+TEST(ErrorFile, TheNewestFailuresStay) {
+  const TemporaryDirectory directory;
+  ErrorFile file(directory / "error.txt");
+  const std::string message = "why\n" + std::string(64 << 10, 'x');
+  std::size_t most = 0;
+  for (std::int64_t attempt = 1; attempt <= 100; ++attempt) {
+    file.add(attempt, message);
+    const std::string content = content_of(directory / "error.txt");
+    most = std::max(most, content.size());
+    ASSERT_TRUE(content.ends_with("Attempt " + std::to_string(attempt) + ": " + message + "\n"));
+  }
+  EXPECT_LE(most, ErrorFile::kMostBytes);
+  EXPECT_THAT(content_of(directory / "error.txt"),
+              ::testing::MatchesRegex("Earlier failures are left out.\nAttempt [0-9]+: why\n(.|\n)*"));
+  EXPECT_GE(content_of(directory / "error.txt").size(), ErrorFile::kMostBytes / 3);
+}
+
 // As a snapshot remembers them.
 TEST(TrialFiles, EveryCutAndEveryFlippedBitIsNoticedAndWhatCameLaterIsCutOff) {
   const TemporaryDirectory directory;
@@ -79,14 +125,17 @@ TEST(TrialFiles, EveryCutAndEveryFlippedBitIsNoticedAndWhatCameLaterIsCutOff) {
     TrialFiles files(directory.path());
     files.add({.metrics = {{"loss", 1}}}, 1000);
     files.add({.metrics = {{"loss", 2}, {"more", "x"}}}, 1001);
+    files.add_error(1, "bad luck");
     files.flush();
     stamp = files.stamp();
     files.add({.metrics = {{"loss", 3}, {"more", "y"}}}, 1002);  // after the snapshot
+    files.add_error(2, "again");
     files.flush();
   }
   std::map<std::string, std::string> contents;
   const std::map<std::string, std::int64_t> sizes{{"result.json", stamp.json.size},
                                                   {"progress.csv", stamp.csv.size},
+                                                  {"error.txt", stamp.errors.size},
                                                   {stamp.tensorboard.name, stamp.tensorboard.content.size}};
   for (const auto& [name, stamped] : sizes) contents[name] = content_of(directory / name);
   for (const auto& [name, content] : contents) {
@@ -155,6 +204,13 @@ Trial trial(TrialIndex index, std::string tag) {
   return made;
 }
 
+TEST(PbtLog, OnlyPopulationBasedTrainingLogsItsExploitsAndOnlyWhereItIsTold) {
+  EXPECT_TRUE(logs_exploits(PopulationBasedTraining()));
+  EXPECT_FALSE(logs_exploits(PopulationBasedTraining{.log_config = false}));
+  EXPECT_FALSE(logs_exploits(PopulationBasedTrainingReplay()));
+  EXPECT_FALSE(logs_exploits(FIFO()));
+}
+
 TEST(PbtLog, APolicyIsTheHistoryThatLedToTheTrial) {
   const TemporaryDirectory directory;
   PbtLog log(directory.path());
@@ -164,8 +220,7 @@ TEST(PbtLog, APolicyIsTheHistoryThatLedToTheTrial) {
              .target_iteration = 4,
              .donor_iteration = iteration,
              .donor_config = {{"lr", 0.2}},
-             .new_config = {{"lr", 0.24}},
-             .policy_files = true},
+             .new_config = {{"lr", 0.24}}},
             trial(target, std::to_string(target)), trial(donor, std::to_string(donor)));
   };
   exploit(0, 3, 5);

@@ -72,5 +72,20 @@ TEST(Config, ARepeatedKeyKeepsItsPlaceAndTakesTheLastValue) {
   EXPECT_EQ(config.begin()->second.get<int>(), 3);
 }
 
+TEST(Record, ANumberAtAPathIsADoubleAndAnythingElseIsNone) {
+  const Metrics metrics{{"loss", 0.5}, {"steps", 3}, {"name", "x"}, {"flag", true}, {"eval", {{"accuracy", 1}}}};
+  EXPECT_EQ(metrics.number("loss"), 0.5);
+  EXPECT_EQ(metrics.number("steps"), 3.0);
+  EXPECT_EQ(metrics.number("eval/accuracy"), 1.0);
+  for (const char* none : {"name", "flag", "eval", "missing"}) EXPECT_EQ(metrics.number(none), std::nullopt) << none;
+}
+
+TEST(Dict, AnEntryIsFoundByItsKeyAndNotByAPath) {
+  const Dict entries{{"a", 1}, {"b/c", 2}, {"d", {{"e", 3}}}};
+  EXPECT_EQ(*find_entry(entries, "b/c"), Value(2));
+  EXPECT_EQ(find_entry(entries, "d/e"), nullptr);
+  EXPECT_EQ(find_entry(entries, ""), nullptr);
+}
+
 }  // namespace
 }  // namespace cadre

@@ -185,6 +185,33 @@ TEST(VariantGenerator, TheNumbersOfAFunctionAreThoseOfItsPlace) {
   EXPECT_EQ(variant.config.at("items").items().at(0).get<double>(), number_at("items/0"));
 }
 
+// As results read from a store tell it, which has the config and not what was drawn.
+TEST(VariantGenerator, WhatIsSampledIsTheSameByTheConfigAloneAndPointsSampleConstantsToo) {
+  const Space space{{"data", "here"},
+                    {"lr", uniform(0, 1)},
+                    {"fixed", {{"a", 1}, {"b", 2}}},
+                    {"layers", list(1, randint(1, 9))},
+                    {"constants", list(1, 2)},
+                    {"opt", choice({{{"type", "sgd"}, {"momentum", uniform(0, 1)}}, {{"type", "adam"}}})}};
+  const TuneConfig tune{.num_samples = 8, .points_to_evaluate = {{{"data", "there"}, {"fixed/b", 3}}}};
+  const VariantGenerator variants(space, tune);
+  for (std::int64_t trial = 0; trial < variants.size(); ++trial) {
+    const Variant variant = variants(trial);
+    EXPECT_EQ(variants.sampled(trial, variant.config), variant.sampled) << trial;
+    Config changed = variant.config;
+    changed.set("extra", 1);  // no key of the space
+    EXPECT_EQ(variants.sampled(trial, changed), variant.sampled) << trial;
+  }
+  const auto paths = [&](std::int64_t trial) {
+    std::vector<std::string> found;
+    for (const auto& [path, value] : variants(trial).sampled) found.push_back(path.substr(0, path.find('/')));
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  };
+  EXPECT_THAT(paths(0), ElementsAre("data", "lr", "fixed", "layers", "opt"));
+  EXPECT_THAT(paths(1), ElementsAre("lr", "layers", "opt"));
+}
+
 TEST(VariantGenerator, AReplayTakesItsScheduleAndDrawsTheRest) {
   const Space space{{"lr", uniform(0, 1)},
                     {"other", uniform(0, 1)},

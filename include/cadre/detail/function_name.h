@@ -1,6 +1,7 @@
 // The names of functions, by which other processes and later runs find them.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace cadre::detail {
@@ -18,5 +19,13 @@ constexpr std::string_view function_name() {
 
 // A lambda's name differs between compilers and builds, so it cannot be found again.
 constexpr bool is_identifier(std::string_view name) { return !name.empty() && name.find_first_of("(<{ ") == name.npos; }
+
+// The name of F, which `Registration` registers when the program is loaded.
+template <auto F, class Registration>
+std::string registered_name() {
+  static_assert(is_identifier(function_name<F>()), "a lambda has no name to find it by: name the function");
+  static_cast<void>(Registration::done);
+  return std::string(function_name<F>());
+}
 
 }  // namespace cadre::detail

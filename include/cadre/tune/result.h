@@ -12,10 +12,14 @@
 #include <vector>
 
 #include "cadre/checkpoint.h"
-#include "cadre/tune/schedulers.h"
+#include "cadre/checkpoint_config.h"
 #include "cadre/value.h"
 
 namespace cadre::tune {
+
+namespace detail {
+struct ResultRows;
+}
 
 enum class TrialStatus { pending, running, paused, terminated, error };
 // PENDING, RUNNING, PAUSED, TERMINATED or ERROR.
@@ -38,7 +42,6 @@ struct ExploitRecord {
   std::filesystem::path checkpoint = {};  // that checkpoint's directory; it may be deleted by now
   Config config = {};                     // from then on
   std::vector<Change> changes = {};
-  std::int64_t donor_result = 0;  // number in the store of the result with that checkpoint; 0: not known
 };
 
 // One trial. A value.
@@ -60,9 +63,11 @@ struct Result {
   std::vector<ExploitRecord> exploits = {};  // in order
   std::int64_t attempts = 0;                 // workers started
   std::int64_t failures = 0;                 // times that it failed, also where it was tried again
-  // Numbers of its results in the store, for metrics_history(). Shared by copies.
-  std::shared_ptr<const std::vector<std::int64_t>> results = {};
+  // Cadre's own: where the store has the trial's results. Shared by copies.
+  std::shared_ptr<const detail::ResultRows> rows = {};
 
+  // How many results the trial has reported: the size of metrics_history().
+  std::size_t num_results() const;
   // All results that the trial reported, before and after exploits, in order, as result.json has them: a step that was
   // repeated after an interruption is there once. Read from the experiment's store. Throws NotFound when the experiment
   // was moved, StorageError.
@@ -70,7 +75,7 @@ struct Result {
   // What a result of metrics_history() was reported with. `index` must be below its size.
   const Config& config_at(std::size_t index) const;
 
-  // The kept checkpoint with the best value of a metric (default: Mode::max). Throws NotFound where none has it.
+  // The kept checkpoint with the best value of a metric. Throws NotFound where none has it.
   Checkpoint get_best_checkpoint(const std::string& metric, Mode mode) const;
 };
 

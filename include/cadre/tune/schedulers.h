@@ -67,8 +67,8 @@ struct ExploreFunction {
 };
 
 namespace detail {
-using ExploreFunction = Config (*)(Config, Random&);
-bool register_explore_function(std::string_view name, ExploreFunction function);
+using ExplorePointer = Config (*)(Config, Random&);
+bool register_explore_function(std::string_view name, ExplorePointer function);
 
 template <auto F>
 struct ExploreRegistration {
@@ -91,10 +91,7 @@ template <auto F>
   requires std::is_invocable_r_v<Config, decltype(F), Config> ||
            std::is_invocable_r_v<Config, decltype(F), Config, Random&>
 ExploreFunction explore_function() {
-  static_assert(cadre::detail::is_identifier(cadre::detail::function_name<F>()),
-                "a lambda has no name to find it by: name the function");
-  static_cast<void>(detail::ExploreRegistration<F>::done);
-  return {std::string(cadre::detail::function_name<F>())};
+  return {cadre::detail::registered_name<F, detail::ExploreRegistration<F>>()};
 }
 
 // Population Based Training (Jaderberg et al., 2017, https://arxiv.org/abs/1711.09846), with the behaviour of Ray

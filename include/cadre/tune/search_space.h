@@ -147,8 +147,8 @@ SpaceEntry list(T&&... items) {
 }
 
 namespace detail {
-using SampleFunction = Value (*)(const Config&, Random&);
-bool register_sample_function(std::string_view name, SampleFunction function);
+using SamplePointer = Value (*)(const Config&, Random&);
+bool register_sample_function(std::string_view name, SamplePointer function);
 
 template <auto F>
 Value call_sample_function(const Config& config, Random& random) {
@@ -176,10 +176,7 @@ template <auto F>
   requires std::invocable<decltype(F)> || std::invocable<decltype(F), const Config&> ||
            std::invocable<decltype(F), const Config&, Random&>
 SampleFrom sample_from() {
-  static_assert(cadre::detail::is_identifier(cadre::detail::function_name<F>()),
-                "a lambda has no name to find it by: name the function");
-  static_cast<void>(detail::SampleRegistration<F>::done);
-  return {std::string(cadre::detail::function_name<F>())};
+  return {cadre::detail::registered_name<F, detail::SampleRegistration<F>>()};
 }
 
 }  // namespace cadre::tune

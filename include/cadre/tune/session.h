@@ -15,11 +15,14 @@ namespace cadre::tune {
 // Reports one result. Returns when it is committed to the experiment's store and the trial may go on, which can take as
 // long as the scheduler lets the trial wait. When the trial is to stop, the call does not return: it unwinds the
 // function with an exception that is not a std::exception, so that destructors run; do not swallow it.
-// Keys that Cadre adds: training_iteration (unless it is given), time_this_iter_s and time_total_s (unless given),
-// timestamp, date, done, trial_id, pid, hostname, time_since_restore, iterations_since_restore, checkpoint_dir_name.
+// Keys that Cadre adds: training_iteration and time_this_iter_s (unless they are given), time_total_s, timestamp, date,
+// trial_id, pid, hostname, node_ip, time_since_restore, iterations_since_restore; in the result files done and
+// checkpoint_dir_name. Where timesteps_this_iter or episodes_this_iter is reported, timesteps_total or episodes_total,
+// unless it is given. `done` as true ends the trial.
 // Throws InvalidArgument for what cannot be stored: a value over 1 MiB or with more than 53 levels of lists and
-// dictionaries, or metrics of more than 32 MiB together. Throws Error when called in another thread. Outside a worker it
-// warns once and does nothing, so that a training function can be run by itself.
+// dictionaries, or metrics of more than 32 MiB together; Error when called in another thread. Then nothing was reported,
+// and the function may go on. Outside a worker it warns once and does nothing, so that a training function can be run by
+// itself.
 void report(const Metrics& metrics);
 
 // The same with a checkpoint: when the call returns it is committed, and the trial (or another one, with Population

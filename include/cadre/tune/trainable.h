@@ -22,7 +22,7 @@ struct Trainable {
 
 namespace detail {
 
-using TrainingFunction = void (*)(const Config&);
+using TrainingPointer = void (*)(const Config&);
 
 // What a function that takes a struct instead of a Config expects of it.
 struct ConfigType {
@@ -30,7 +30,7 @@ struct ConfigType {
   void (*check)(const Config&) = nullptr;          // throws InvalidArgument where a value has the wrong type
 };
 
-bool register_trainable(std::string_view name, TrainingFunction function, ConfigType type);
+bool register_trainable(std::string_view name, TrainingPointer function, ConfigType type);
 
 template <class F>
 struct ConfigArgument;
@@ -45,7 +45,7 @@ struct Registration {
   static bool add() {
     constexpr std::string_view name = cadre::detail::function_name<F>();
     if constexpr (std::invocable<decltype(F), const Config&>) {
-      return register_trainable(name, TrainingFunction(F), {});
+      return register_trainable(name, TrainingPointer(F), {});
     } else {
       using T = typename ConfigArgument<decltype(F)>::type;
       return register_trainable(name, [](const Config& config) { F(from_config<T>(config)); },
@@ -69,10 +69,7 @@ concept TrainingFunction =
 template <auto F>
   requires TrainingFunction<decltype(F)>
 Trainable trainable() {
-  static_assert(cadre::detail::is_identifier(cadre::detail::function_name<F>()),
-                "a lambda has no name to find it by: name the function");
-  static_cast<void>(detail::Registration<F>::done);
-  return {std::string(cadre::detail::function_name<F>())};
+  return {cadre::detail::registered_name<F, detail::Registration<F>>()};
 }
 
 // The same trainable with other resources for each trial. Default without it: one CPU.

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "tune/console/status.h"
-#include "tune/console/status_block.h"
+#include "tune/console/trial_table.h"
+#include "tune/experiment_directory.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune::console {
 namespace {
@@ -47,8 +49,9 @@ class Narrator {
   std::string operator()(const RecordDecision& decision) const {
     const Trial& about = trial(decision.trial);
     // A quiet console has said nothing of it as long as it could be tried again.
-    if (decision.kind == "fail" && !says()) return error_text(about, about.error, directory_, detail_.encoding);
-    if (decision.kind != "end" || !says()) return {};
+    if (decision.kind == DecisionKind::fail && !says())
+      return error_text(about, about.error, directory_, detail_.encoding);
+    if (decision.kind != DecisionKind::end || !says()) return {};
     const std::string numbers = numbers_text(about.last_result, detail_);
     return fmt::format("Trial {} completed after {}{}{}", about.id,
                        iterations_text(training_iteration(about.last_result)), numbers.empty() ? "" : ": ", numbers);
@@ -99,10 +102,10 @@ std::string log_text(const Action& action, const Experiment& experiment, const s
 
 std::string error_text(const Trial& trial, const std::string& message, const std::string& directory,
                        Encoding encoding) {
-  return fmt::format("Trial {} errored after {}: {}\n  {}/{}/error.txt", trial.id,
+  return fmt::format("Trial {} errored after {}: {}\n  {}/{}/{}", trial.id,
                      iterations_text(training_iteration(trial.last_result)),
                      shortened(message.substr(0, message.find('\n')), encoding), printable(directory, encoding),
-                     trial.directory);
+                     trial.directory, kErrorFile);
 }
 
 }  // namespace cadre::tune::console

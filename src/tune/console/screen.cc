@@ -27,6 +27,11 @@ std::string_view code_of(Style style) {
 
 }  // namespace
 
+std::string styled(std::string_view text, Style style) {
+  const std::string_view code = text.empty() ? std::string_view() : code_of(style);
+  return code.empty() ? std::string(text) : std::string(code).append(text).append("\x1b[m");
+}
+
 std::string Screen::draw(WindowSize size, std::string_view log, const Lines& block) {
   // A log line may be wrapped, and then what is behind it cannot be erased line by line.
   std::string out = begin(size, log, !log.empty());
@@ -60,9 +65,7 @@ std::string Screen::begin(WindowSize size, std::string_view log, bool erase) {
 std::string Screen::render(const Line& line) const {
   std::string text;
   for (const auto& [piece, style] : line) {
-    const std::string_view code = styles_ ? code_of(style) : std::string_view();
-    text.append(code).append(piece);
-    if (!code.empty()) text += "\x1b[m";
+    text += styles_ ? styled(piece, style) : piece;
   }
   return text;
 }

@@ -20,6 +20,9 @@ struct WindowSize {
   bool operator==(const WindowSize&) const = default;
 };
 
+// The text as a terminal shows it in a style.
+std::string styled(std::string_view text, Style style);
+
 // What the terminal is to be sent. Pure: it knows what was drawn, and does no I/O.
 class Screen {
  public:

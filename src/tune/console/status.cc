@@ -2,28 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
+
+#include "tune/result_keys.h"
 
 namespace cadre::tune::console {
 namespace {
-
-constexpr std::size_t kMostMetrics = 32;
-
-// Keys of every result, which say nothing about how well a trial does.
-constexpr std::array<std::string_view, 14> kOrdinaryKeys = {"training_iteration",
-                                                            "time_total_s",
-                                                            "timestamp",
-                                                            "trial_id",
-                                                            "date",
-                                                            "time_this_iter_s",
-                                                            "pid",
-                                                            "hostname",
-                                                            "node_ip",
-                                                            "done",
-                                                            "time_since_restore",
-                                                            "iterations_since_restore",
-                                                            "checkpoint_dir_name",
-                                                            "should_checkpoint"};
 
 std::size_t place_of(TrialStatus status) {
   return static_cast<std::size_t>(std::ranges::find(kStatusOrder, status) - kStatusOrder.begin());
@@ -45,11 +28,9 @@ void add_mutated(const Mutations& mutations, const std::string& prefix, std::vec
 
 // The metric of a trial's latest result, such that more is better; empty where it has none that can be compared.
 std::optional<double> score_of(const Trial& trial, const Focus& focus) {
-  const Value* value = trial.last_result.find(focus.metric);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  const auto number = value->get<double>();
-  if (!std::isfinite(number)) return std::nullopt;
-  return focus.mode == Mode::max ? number : -number;
+  const std::optional<double> number = trial.last_result.number(focus.metric);
+  if (!number || !std::isfinite(*number)) return std::nullopt;
+  return focus.mode == Mode::max ? *number : -*number;
 }
 
 // So many rows for each status.
@@ -76,18 +57,6 @@ void include_best(TrialIndex best, std::size_t place,
   }
   std::ranges::find_if(picked.rbegin(), picked.rend(), [](const auto& some) { return !some.empty(); })->pop_back();
   picked[place].push_back(best);
-}
-
-void add_numbers(const Dict& entries, const std::string& prefix, std::vector<std::string>& names) {
-  for (const auto& [key, value] : entries) {
-    if (names.size() == kMostMetrics) return;
-    const std::string path = prefix + key;
-    if (value.is_dict()) {
-      add_numbers(value.dict(), path + "/", names);
-    } else if (value.is_number() && std::ranges::find(kOrdinaryKeys, path) == kOrdinaryKeys.end()) {
-      add_once(names, path);
-    }
-  }
 }
 
 }  // namespace
@@ -153,16 +122,10 @@ std::vector<std::string> metrics_of(const ExperimentView& view, const Selection&
                                     const std::vector<std::string>& parameters) {
   std::vector<std::string> names;
   if (!focus.metric.empty()) names.push_back(focus.metric);
-  for (const TrialIndex index : selection.rows) add_numbers(view.trials[index].last_result.dict(), "", names);
+  for (const TrialIndex index : selection.rows) add_number_paths(view.trials[index].last_result, names);
   std::erase_if(names, [&](const std::string& name) {
     return name != focus.metric && std::ranges::find(parameters, name) != parameters.end();
   });
-  return names;
-}
-
-std::vector<std::string> number_paths(const Metrics& result) {
-  std::vector<std::string> names;
-  add_numbers(result.dict(), "", names);
   return names;
 }
 

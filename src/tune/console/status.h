@@ -60,7 +60,4 @@ std::vector<std::string> parameters_of(const ExperimentView& view, const Selecti
 std::vector<std::string> metrics_of(const ExperimentView& view, const Selection& selection, const Focus& focus,
                                     const std::vector<std::string>& parameters);
 
-// Paths of the numbers of a result, the first 32, without those that every result has.
-std::vector<std::string> number_paths(const Metrics& result);
-
 }  // namespace cadre::tune::console

@@ -6,37 +6,14 @@
 #include <algorithm>
 #include <ctime>
 
+#include "tune/console/trial_table.h"
+#include "tune/result_keys.h"
+
 namespace cadre::tune::console {
 namespace {
 
-constexpr std::size_t kMainMetrics = 4;
-constexpr std::size_t kLongestText = 256;     // bytes of a value that are looked at for a cell
 constexpr std::size_t kLongestParams = 2000;  // columns of the best trial's
 constexpr std::size_t kFewestRows = 4;        // a second table with fewer, and fewer than the first, is left out
-
-Style style_of(TrialStatus status) {
-  switch (status) {
-    case TrialStatus::running:
-      return Style::plain;
-    case TrialStatus::terminated:
-      return Style::good;
-    case TrialStatus::error:
-      return Style::bad;
-    case TrialStatus::paused:
-    case TrialStatus::pending:
-      break;
-  }
-  return Style::dim;
-}
-
-std::string counts_text(const StatusCounts& counts, const char* word, const char* separator) {
-  std::string text;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0)
-      text += fmt::format("{}{}{} {}", text.empty() ? "" : separator, counts[i], word, to_string(kStatusOrder[i]));
-  }
-  return text;
-}
 
 std::string best_text(const Trial& best, const std::vector<std::string>& parameters, const Focus& focus,
                       Encoding encoding) {
@@ -56,21 +33,10 @@ std::string bytes_text(std::uint64_t bytes) {
   return count < 1024 ? fmt::format("{:.0f} MiB", count) : fmt::format("{:.1f} GiB", count / 1024);
 }
 
-Cell text_cell(std::string text, Style style = Style::plain) { return {std::move(text), style, false}; }
-
-Cell number_cell(std::string text) { return {std::move(text), Style::plain, true}; }
-
-// The heads of our own are short enough to stay as they are.
-Column number_column(std::string head, int rank) { return {{std::move(head), Style::bold, true}, rank, {}}; }
-
-Column value_column(const std::string& name, int rank, Encoding encoding) {
-  return {{printable(name, encoding), Style::bold, false}, rank, {}};
-}
-
 std::string time_of_report(const Trial& trial, double now) {
-  const Value* timestamp = trial.last_result.find("timestamp");
-  if (timestamp == nullptr || !timestamp->is_number()) return {};
-  const std::tm then = fmt::localtime(static_cast<std::time_t>(timestamp->get<double>()));
+  const std::optional<double> timestamp = trial.last_result.number(result_key::timestamp);
+  if (!timestamp) return {};
+  const std::tm then = fmt::localtime(static_cast<std::time_t>(*timestamp));
   const std::tm today = fmt::localtime(static_cast<std::time_t>(now));
   const bool same_day = then.tm_yday == today.tm_yday && then.tm_year == today.tm_year;
   return same_day ? fmt::format("{:%H:%M:%S}", then) : fmt::format("{:%m-%d %H:%M}", then);
@@ -83,76 +49,50 @@ class TrialTables {
       : view_(view), overview_(overview), focus_(focus), encoding_(encoding) {}
 
   Table main_table(const Selection& selection) const {
-    const auto parameters = parameters_of(view_, selection, focus_);
-    const auto metrics = metrics_of(view_, selection, focus_, parameters);
-    Table table{.title = "Trials", .columns = {id_column(selection), status_column(selection)}};
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      table.columns.push_back(values(selection, parameters[i], 3, &Trial::config));
-    table.columns.push_back(results(selection, "iter", "training_iteration", 2));
-    table.columns.push_back(seconds(selection, "total time (s)", "time_total_s", 4));
-    for (std::size_t i = 0; i < std::min(metrics.size(), kMainMetrics); ++i)
-      table.columns.push_back(values(selection, metrics[i], metrics[i] == focus_.metric ? 1 : 5, &Trial::last_result));
-    return table;
+    return trial_table(rows_of(selection), columns_of(selection), encoding_);
   }
 
   Table progress_table(const Selection& selection, double now) const {
-    const auto parameters = parameters_of(view_, selection, focus_);
-    const auto metrics = metrics_of(view_, selection, focus_, parameters);
-    Table table{.title = "Trial progress", .columns = {id_column(selection)}};
-    table.columns.push_back(results(selection, "since restore", "iterations_since_restore", 2));
-    table.columns.push_back(seconds(selection, "iter time (s)", "time_this_iter_s", 1));
+    const std::vector<TrialRow> rows = rows_of(selection);
+    const TrialColumns columns = columns_of(selection);
+    Table table{.title = "Trial progress", .columns = {id_column(rows)}};
+    table.columns.push_back(result_column(rows, "since restore", result_key::iterations_since_restore, 2, encoding_));
+    table.columns.push_back(seconds_column(rows, "iter time (s)", result_key::time_this_iter_s, 1));
     table.columns.push_back(column(selection, number_column("last report", 1),
                                    [&](const Trial& trial) { return number_cell(time_of_report(trial, now)); }));
     table.columns.push_back(counts(selection, "checkpoints", &Trial::checkpoints_made));
     table.columns.push_back(counts(selection, "attempt", &Trial::attempt));
     table.columns.push_back(counts(selection, "failures", &Trial::failures));
-    for (std::size_t i = kMainMetrics; i < metrics.size(); ++i)
-      table.columns.push_back(values(selection, metrics[i], 3, &Trial::last_result));
+    for (std::size_t i = kMainMetrics; i < columns.metrics.size(); ++i)
+      table.columns.push_back(metric_column(rows, columns.metrics[i], columns.metric, 3, encoding_));
     return table;
   }
 
  private:
+  std::vector<TrialRow> rows_of(const Selection& selection) const {
+    std::vector<TrialRow> rows;
+    for (const TrialIndex index : selection.rows) {
+      const Trial& trial = view_.trials[index];
+      rows.push_back({trial.id, trial.status, &trial.config, &trial.last_result, index == overview_.best});
+    }
+    return rows;
+  }
+
+  TrialColumns columns_of(const Selection& selection) const {
+    TrialColumns columns{.parameters = parameters_of(view_, selection, focus_), .metrics = {}, .metric = focus_.metric};
+    columns.metrics = metrics_of(view_, selection, focus_, columns.parameters);
+    return columns;
+  }
+
   template <class CellOf>
   Column column(const Selection& selection, Column column, CellOf cell_of) const {
     for (const TrialIndex index : selection.rows) column.cells.push_back(cell_of(view_.trials[index]));
     return column;
   }
 
-  Style emphasis(const Trial& trial) const { return trial.index == overview_.best ? Style::bold : Style::plain; }
-
-  Column id_column(const Selection& selection) const {
-    return column(selection, {text_cell("Trial", Style::bold), 0, {}},
-                  [&](const Trial& trial) { return text_cell(trial.id, emphasis(trial)); });
-  }
-  Column status_column(const Selection& selection) const {
-    return column(selection, {text_cell("status", Style::bold), 0, {}},
-                  [&](const Trial& trial) { return text_cell(to_string(trial.status), style_of(trial.status)); });
-  }
   Column counts(const Selection& selection, const char* head, std::int64_t Trial::* field) const {
     return column(selection, number_column(head, 2),
                   [&](const Trial& trial) { return number_cell(fmt::format("{}", trial.*field)); });
-  }
-  // A time that every result has.
-  Column seconds(const Selection& selection, const char* head, const char* key, int rank) const {
-    return column(selection, number_column(head, rank), [&](const Trial& trial) {
-      const Value* value = trial.last_result.find(key);
-      const bool number = value != nullptr && value->is_number();
-      return number_cell(number ? fmt::format("{:.3f}", value->get<double>()) : "");
-    });
-  }
-  // What every result has.
-  Column results(const Selection& selection, const char* head, const char* key, int rank) const {
-    return column(selection, number_column(head, rank),
-                  [&](const Trial& trial) { return value_cell(trial.last_result.find(key), encoding_); });
-  }
-  // What the user has named.
-  template <class Record>
-  Column values(const Selection& selection, const std::string& path, int rank, Record Trial::* record) const {
-    return column(selection, value_column(path, rank, encoding_), [&](const Trial& trial) {
-      Cell cell = value_cell((trial.*record).find(path), encoding_);
-      if (path == focus_.metric) cell.style = emphasis(trial);
-      return cell;
-    });
   }
 
   const ExperimentView& view_;
@@ -179,22 +119,9 @@ std::string duration_text(double seconds) {
   return text + fmt::format("{}min {}s", whole / 60 % 60, whole % 60);
 }
 
-Cell value_cell(const Value* value, Encoding encoding) {
-  if (value == nullptr || value->is_null()) return {};
-  if (value->is_integer()) return number_cell(to_json(*value));
-  if (value->is_double()) return number_cell(fmt::format("{:.6g}", value->get<double>()));
-  std::string text = value->is_string() ? value->get<std::string>() : to_json(*value);
-  if (text.size() > kLongestText) {
-    std::size_t begin = text.size() - kLongestText;
-    while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) ++begin;
-    text.erase(0, begin);
-  }
-  return text_cell(printable(text, encoding));
-}
-
 Lines format_summary(const ExperimentView& view, const Overview& overview, const Focus& focus, const Moment& moment,
                      const Page& page) {
-  std::vector<std::string> texts{"Trial status: " + counts_text(overview.counts, "", " | ")};
+  std::vector<std::string> texts{"Trial status: " + counts_text(overview.counts, " | ")};
   std::string times =
       fmt::format("Current time: {:%Y-%m-%d %H:%M:%S}. Total running time: {}",
                   fmt::localtime(static_cast<std::time_t>(moment.wall_seconds)), duration_text(moment.running_seconds));
@@ -229,7 +156,7 @@ Lines format_tables(const ExperimentView& view, const Overview& overview, const 
   Lines lines;
   const auto add = [&](const Table& table, const Selection& selection) {
     std::ranges::move(format_table(table, page.width, page.encoding), std::back_inserter(lines));
-    const std::string hidden = counts_text(selection.hidden, " more", ", ");
+    const std::string hidden = counts_text(selection.hidden, ", ", " more");
     if (!hidden.empty()) lines.push_back({{first_columns("... " + hidden, page.width, page.encoding), Style::dim}});
   };
   const std::size_t first = rows_in(0);

@@ -40,8 +40,4 @@ Lines format_tables(const ExperimentView& view, const Overview& overview, const 
 // "12.3s", "2min 5s", "1hr 2min 5s", "3d 1hr 2min 5s".
 std::string duration_text(double seconds);
 
-// A value as the cell of a table: numbers with six digits, texts printable and without their beginning if it is far
-// away.
-Cell value_cell(const Value* value, Encoding encoding);
-
 }  // namespace cadre::tune::console

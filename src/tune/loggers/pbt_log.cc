@@ -6,8 +6,12 @@
 
 namespace cadre::tune {
 
+bool logs_exploits(const Scheduler& scheduler) {
+  const auto* pbt = std::get_if<PopulationBasedTraining>(&scheduler);
+  return pbt != nullptr && pbt->log_config;
+}
+
 void PbtLog::add(const LogExploit& exploit, const Trial& target, const Trial& donor) {
-  if (!exploit.policy_files) return;
   std::string line;
   base::append_json(line, list(target.tag, donor.tag, exploit.target_iteration, exploit.donor_iteration,
                                exploit.donor_config.dict(), exploit.new_config.dict()));
@@ -20,8 +24,7 @@ bool PbtLog::resume(const base::AppendFile::Stamp& stamp, const std::vector<Tria
   global_is_new_ = stamp.size == 0;
   if (global_is_new_) return true;
   std::istringstream lines(base::read_file(global_.path()));
-  // A tag begins with the trial's index.
-  const auto trial_of = [](const Value& tag) { return static_cast<TrialIndex>(std::stoul(tag.get<std::string>())); };
+  const auto trial_of = [](const Value& tag) { return trial_of_tag(tag.get<std::string>()); };
   for (std::string line; std::getline(lines, line);) {
     const List fields = base::parse_json(line, global_.path().string()).items();
     const TrialIndex target = trial_of(fields.at(0));
@@ -38,8 +41,7 @@ void PbtLog::remember(const std::string& line, TrialIndex target, TrialIndex don
 }
 
 void PbtLog::write_policies() {
-  for (const auto& [trial, id] : changed_)
-    base::replace_file(directory_ / ("pbt_policy_" + id + ".txt"), policies_.at(trial));
+  for (const auto& [trial, id] : changed_) base::replace_file(directory_ / policy_file_name(id), policies_.at(trial));
   changed_.clear();
 }
 

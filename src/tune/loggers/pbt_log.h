@@ -11,15 +11,20 @@
 #include <vector>
 
 #include "base/file.h"
+#include "cadre/tune/schedulers.h"
 #include "tune/events.h"
+#include "tune/experiment_directory.h"
 
 namespace cadre::tune {
+
+// Whether an experiment with this scheduler has these files: PopulationBasedTraining::log_config.
+bool logs_exploits(const Scheduler& scheduler);
 
 class PbtLog {
  public:
   // Existing files are replaced by the first line written to each.
   explicit PbtLog(std::filesystem::path experiment_directory)
-      : directory_(std::move(experiment_directory)), global_(directory_ / "pbt_global.txt") {}
+      : directory_(std::move(experiment_directory)), global_(directory_ / kPbtGlobalFile) {}
 
   void add(const LogExploit& exploit, const Trial& target, const Trial& donor);
   // What pbt_global.txt holds, and to go on with it; the policy files follow from it and are written anew. False when

@@ -11,16 +11,12 @@
 
 namespace cadre::tune {
 
-// Nested dictionaries as "eval/accuracy", behind the keys that are not nested. Lists stay as they are. Empty
-// dictionaries vanish. Source: Ray Tune's flattening.
-Dict flatten(const Dict& entries);
-
-// A value as a cell, as Python's csv module writes it: null is empty.
-void append_csv_cell(std::string& out, const Value& value);
-
-// Appends rows. A metric that comes later widens the file: a column is added, and the earlier rows are empty in it.
+// Appends rows. A metric that comes later widens the file: a column is added, and the earlier rows are empty in it. The
+// file is then written anew, so metrics beyond kMostColumns that the first result did not have get no column.
 class ProgressCsv {
  public:
+  static constexpr std::size_t kMostColumns = 1000;
+
   // An existing file is replaced with the first row.
   explicit ProgressCsv(std::filesystem::path path) : file_(std::move(path)) {}
   // Goes on with an existing file (see base::AppendFile).
@@ -31,6 +27,8 @@ class ProgressCsv {
   // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
   void flush();
   std::size_t waiting_bytes() const { return pending_.size(); }
+  // Whether a metric got no column.
+  bool lacks_columns() const { return lacks_columns_; }
 
  private:
   void add_columns(const Dict& flat_row);
@@ -40,7 +38,8 @@ class ProgressCsv {
   base::AppendFile file_;
   std::vector<std::string> columns_;
   std::size_t written_columns_ = 0;  // those that the file has
-  std::string pending_;              // rows that were not written yet, with all columns
+  bool lacks_columns_ = false;
+  std::string pending_;  // rows that were not written yet, with all columns
 };
 
 }  // namespace cadre::tune

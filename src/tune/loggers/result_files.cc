@@ -1,7 +1,10 @@
 #include "tune/loggers/result_files.h"
 
+#include <fmt/format.h>
+
 #include "base/file.h"
 #include "base/overload.h"
+#include "tune/experiment_directory.h"
 
 namespace cadre::tune {
 
@@ -10,6 +13,7 @@ void ResultFiles::log(const Action& action, double time) {
   std::visit(
       base::Overload{[&](const LogResult& result) { add(result, time); },
                      [&](const LogExploit& exploit) {
+                       if (!logs_exploits_) return;
                        pbt_log_.add(exploit, trials.at(exploit.target), trials.at(exploit.donor));
                      },
                      [&](const LogError& error) { files_of(error.trial).add_error(error.attempt, error.message); },
@@ -17,7 +21,10 @@ void ResultFiles::log(const Action& action, double time) {
                        base::make_directory(directory_of(launch.trial));
                        files_of(launch.trial).write_params(launch.config);
                      },
-                     [&](const SaveTrial& save) { trial_changed(save.trial, time); }, [](const auto&) {}},
+                     [&](const LogEnd& end) {
+                       if (files_.contains(end.trial)) ending_[end.trial] = time;
+                     },
+                     [](const auto&) {}},
       action);
 }
 
@@ -25,27 +32,25 @@ void ResultFiles::add(const LogResult& result, double time) {
   TrialFiles& files = files_of(result.trial);
   waiting_bytes_ += files.add(result, time);
   waiting_.insert(result.trial);
-}
-
-void ResultFiles::trial_changed(TrialIndex trial, double time) {
-  const auto found = files_.find(trial);
-  if (found == files_.end()) return;
-  found->second->set_status_time(time);
-  if (experiment_.trials().at(trial).ended()) ending_.insert(trial);
+  if (files.lacks_columns() && !std::exchange(warned_of_columns_, true))
+    warnings_.push_back(fmt::format(
+        "{}/{} has {} columns or more, and metrics that come later are in {} only. Does a metric's name "
+        "change from one result to the next?",
+        experiment_.trials().at(result.trial).directory, kProgressFile, ProgressCsv::kMostColumns, kResultFile));
 }
 
 void ResultFiles::flush_ended() {
   while (!ending_.empty()) {
-    const TrialIndex index = *ending_.begin();
+    const auto [index, time] = *ending_.begin();
     const Trial& trial = experiment_.trials().at(index);
     const auto files = files_.find(index);
     if (trial.ended() && files != files_.end()) {
-      files->second->end(trial);
+      files->second->end(trial, time);
       files->second->flush();
       ended_[index] = files->second->stamp();
       files_.erase(files);
     }
-    ending_.erase(index);
+    ending_.erase(ending_.begin());
   }
 }
 

@@ -6,6 +6,9 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tune/events.h"
 #include "tune/experiment.h"
@@ -16,8 +19,12 @@ namespace cadre::tune {
 
 class ResultFiles {
  public:
-  ResultFiles(std::filesystem::path directory, const Experiment& experiment)
-      : directory_(std::move(directory)), experiment_(experiment), pbt_log_(directory_) {}
+  // `logs_exploits`: whether there are pbt_*.txt.
+  ResultFiles(std::filesystem::path directory, const Experiment& experiment, bool logs_exploits)
+      : directory_(std::move(directory)),
+        experiment_(experiment),
+        logs_exploits_(logs_exploits),
+        pbt_log_(directory_) {}
 
   // Takes an action that the experiment has just asked for, at `time` (seconds since 1970); most are none of the files'
   // business. Results wait in memory for flush(). After a StorageError it can be called again with the same action.
@@ -26,6 +33,8 @@ class ResultFiles {
   // again, and nothing is written twice.
   void flush();
   void flush_ended();
+  // What a person should know of what was logged since the last call.
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
   // Of results that wait.
   std::size_t waiting_bytes() const { return waiting_bytes_; }
 
@@ -50,15 +59,17 @@ class ResultFiles {
   std::filesystem::path directory_of(TrialIndex trial) const;
   TrialFiles& files_of(TrialIndex trial);
   void add(const LogResult& result, double time);
-  void trial_changed(TrialIndex trial, double time);
 
   std::filesystem::path directory_;
   const Experiment& experiment_;
+  bool logs_exploits_;
   std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
   std::map<TrialIndex, TrialFiles::Stamp> ended_;            // of the others
   std::set<TrialIndex> waiting_;                             // trials with results that wait
-  std::set<TrialIndex> ending_;                              // trials whose files are to be written and closed
+  std::map<TrialIndex, double> ending_;                      // trials whose files are to be closed, and when they ended
   std::size_t waiting_bytes_ = 0;
+  bool warned_of_columns_ = false;
+  std::vector<std::string> warnings_;
   PbtLog pbt_log_;
 };
 

@@ -7,8 +7,9 @@
 
 #include "base/name.h"
 #include "base/utf8.h"
-#include "tune/loggers/progress_csv.h"
+#include "tune/flat_row.h"
 #include "tune/loggers/tensorboard_events.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace {
@@ -18,7 +19,8 @@ constexpr std::string_view kTagPrefix = "ray/tune/";
 
 // Metrics that would be scalars, and are none that anybody wants to see as one.
 bool is_skipped(std::string_view key) {
-  constexpr std::array<std::string_view, 5> skipped{"config", "pid", "timestamp", "time_total_s", "training_iteration"};
+  constexpr std::array<std::string_view, 5> skipped{"config", result_key::pid, result_key::timestamp,
+                                                    result_key::time_total_s, result_key::training_iteration};
   return std::ranges::find(skipped, key) != skipped.end() || key.starts_with("config/");
 }
 
@@ -38,15 +40,10 @@ std::vector<double> numbers_of(const List& items) {
   return numbers;
 }
 
-const Value* find(const Dict& flat_row, std::string_view key) {
-  const auto found = std::ranges::find(flat_row, key, &Dict::value_type::first);
-  return found == flat_row.end() ? nullptr : &found->second;
-}
-
 // timesteps_total where there is one, else training_iteration.
 std::int64_t step_of(const Dict& flat_row) {
-  for (const char* key : {"timesteps_total", "training_iteration"}) {
-    const Value* value = find(flat_row, key);
+  for (const std::string_view key : {result_key::timesteps_total, result_key::training_iteration}) {
+    const Value* value = find_entry(flat_row, key);
     if (value != nullptr && value->is_integer() && value->get<std::int64_t>() != 0) return value->get<std::int64_t>();
   }
   return 0;
@@ -88,7 +85,7 @@ void TensorBoardFile::go_on(const std::string& content) {
 }
 
 void TensorBoardFile::begin(const Dict& flat_row, double time) {
-  const Value* host = find(flat_row, "hostname");
+  const Value* host = find_entry(flat_row, result_key::hostname);
   const std::string host_name = host != nullptr && host->is_string() ? host->get<std::string>() : "localhost";
   const std::string seconds = std::to_string(static_cast<std::int64_t>(time));
   file_.emplace(directory_ / (std::string(kFilePrefix) + seconds + "." + base::safe_file_name(host_name, 64)));
@@ -139,7 +136,7 @@ void TensorBoardFile::end(const Trial& trial, double time) {
     session.hparams.emplace_back(base::to_utf8(path), now == nullptr ? drawn : *now);
   }
   Dict row = flatten(trial.last_result.dict());
-  if (find(row, "done") == nullptr) row.emplace_back("done", true);
+  if (find_entry(row, result_key::done) == nullptr) row.emplace_back(result_key::done, true);
   for (const auto& [key, value] : row) {
     if (!is_skipped(key) && scalar_of(value)) session.metric_tags.push_back(tag_of(key, Kind::scalar));
   }

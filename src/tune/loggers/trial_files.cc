@@ -1,6 +1,9 @@
 #include "tune/loggers/trial_files.h"
 
 #include "base/json.h"
+#include "tune/experiment_directory.h"
+#include "tune/flat_row.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace {
@@ -8,26 +11,23 @@ namespace {
 // The row that files show: what was reported, and what was made of it.
 Dict row_of(const LogResult& result) {
   Dict row = result.metrics.dict();
-  row.emplace_back("checkpoint_dir_name",
+  row.emplace_back(result_key::checkpoint_dir_name,
                    result.checkpoint_dir_name.empty() ? Value() : Value(result.checkpoint_dir_name));
-  std::erase_if(row, [](const auto& entry) { return entry.first == "done"; });
-  row.emplace_back("done", result.done);
+  std::erase_if(row, [](const auto& entry) { return entry.first == result_key::done; });
+  row.emplace_back(result_key::done, result.done);
   return row;
 }
 
 }  // namespace
 
 TrialFiles::TrialFiles(const std::filesystem::path& directory)
-    : directory_(directory),
-      json_(directory / "result.json"),
-      csv_(directory / "progress.csv"),
-      tensorboard_(directory) {}
+    : directory_(directory), json_(directory / kResultFile), csv_(directory / kProgressFile), tensorboard_(directory) {}
 
 bool TrialFiles::resume(const Stamp& stamp) {
-  if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard)) return false;
+  if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard) ||
+      !errors_.resume(stamp.errors))
+    return false;
   json_is_new_ = stamp.json.size == 0;
-  errors_ = stamp.errors;
-  if (!errors_.empty()) base::replace_file(directory_ / "error.txt", errors_);
   return true;
 }
 
@@ -36,7 +36,7 @@ void TrialFiles::resume() {
   json_.resume();
   csv_.resume({});
   tensorboard_.resume();
-  if (const auto errors = directory_ / "error.txt"; std::filesystem::exists(errors)) errors_ = base::read_file(errors);
+  errors_.resume();
 }
 
 std::size_t TrialFiles::add(const LogResult& result, double time) {
@@ -62,13 +62,7 @@ void TrialFiles::flush() {
 }
 
 void TrialFiles::write_params(const Config& config) {
-  base::replace_file(directory_ / "params.json", base::to_pretty_json(config.dict()));
-}
-
-void TrialFiles::add_error(std::int64_t attempt, const std::string& message) {
-  std::string errors = errors_ + "Attempt " + std::to_string(attempt) + ": " + message + "\n";
-  base::replace_file(directory_ / "error.txt", errors);
-  errors_ = std::move(errors);
+  base::replace_file(directory_ / kParamsFile, base::to_pretty_json(config.dict()));
 }
 
 }  // namespace cadre::tune

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "tune/events.h"
+#include "tune/loggers/error_file.h"
 #include "tune/loggers/progress_csv.h"
 #include "tune/loggers/tensorboard_file.h"
 
@@ -21,7 +22,7 @@ class TrialFiles {
     base::AppendFile::Stamp json = {};
     base::AppendFile::Stamp csv = {};
     TensorBoardFile::Stamp tensorboard = {};
-    std::string errors = {};
+    base::AppendFile::Stamp errors = {};
 
     static void fields(auto& archive, auto& stamp) {
       archive("json", stamp.json);
@@ -30,7 +31,7 @@ class TrialFiles {
       archive("errors", stamp.errors);
     }
   };
-  Stamp stamp() const { return {json_.stamp(), csv_.stamp(), tensorboard_.stamp(), errors_}; }
+  Stamp stamp() const { return {json_.stamp(), csv_.stamp(), tensorboard_.stamp(), errors_.stamp()}; }
   // Goes on with the files in the directory. False, and nothing is changed that counts, when they are not what they
   // were.
   bool resume(const Stamp& stamp);
@@ -40,15 +41,15 @@ class TrialFiles {
   // A result that was reported at `time`, in seconds since 1970. Returns the bytes that it added to what waits for
   // flush().
   std::size_t add(const LogResult& result, double time);
-  // The trial's status changed.
-  void set_status_time(double time) { status_time_ = time; }
-  // The trial has ended, with its last change of status. Nothing when it was called before.
-  void end(const Trial& trial) { tensorboard_.end(trial, status_time_); }
+  // The trial has ended at `time`. Nothing when it was called before.
+  void end(const Trial& trial, double time) { tensorboard_.end(trial, time); }
   void flush();
+  // Whether progress.csv has not all metrics, because they are too many.
+  bool lacks_columns() const { return csv_.lacks_columns(); }
 
   // Of the trial as it is about to run.
   void write_params(const Config& config);
-  void add_error(std::int64_t attempt, const std::string& message);
+  void add_error(std::int64_t attempt, const std::string& message) { errors_.add(attempt, message); }
 
  private:
   std::size_t waiting_bytes() const {
@@ -61,8 +62,7 @@ class TrialFiles {
   bool json_is_new_ = true;
   ProgressCsv csv_;
   TensorBoardFile tensorboard_;
-  double status_time_ = 0;
-  std::string errors_ = {};  // what error.txt holds
+  ErrorFile errors_;
 };
 
 }  // namespace cadre::tune

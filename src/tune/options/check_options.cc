@@ -11,6 +11,7 @@
 #include "tune/options/check_search_space.h"
 #include "tune/options/faults.h"
 #include "tune/options/options.h"
+#include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
 namespace {

@@ -9,8 +9,6 @@
 
 namespace cadre::tune {
 
-inline constexpr std::int64_t kMostTrials = std::int64_t{1} << 31;
-
 void check_space(const Space& space, Faults& faults);
 void check_domain(const Domain& domain, const std::string& name, Faults& faults);
 void check_function(const SampleFrom& function, const std::string& name, Faults& faults);

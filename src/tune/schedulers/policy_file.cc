@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <vector>
+#include <iterator>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -16,22 +16,13 @@ namespace {
 constexpr std::uintmax_t kLargestFile = 64u << 20;
 constexpr std::size_t kMostFaults = 10;  // in one message
 
-// [target tag, donor tag, target iteration, donor iteration, donor config, new config]
-struct Line {
-  std::string target;
-  std::string donor;
-  std::int64_t donor_iteration;
-  Config donor_config;
-  Config new_config;
-};
-
 std::string shown(const Value& value) {
   constexpr std::size_t most = 60;
   const std::string text = to_json(value);
   return text.size() <= most ? text : text.substr(0, most) + "...";
 }
 
-Line parse_line(std::string_view text) {
+PolicyLine parse_line(std::string_view text) {
   const Value value = base::parse_json(text, "it");
   if (!value.is_list() || value.items().size() != 6)
     throw InvalidArgument("it is " + shown(value) + " and no list of 6 elements");
@@ -41,13 +32,12 @@ Line parse_line(std::string_view text) {
       throw InvalidArgument(fmt::format("element {}, the {}, is {} and no {}", index + 1, name, shown(found), kind));
     return found;
   };
-  Line line{.target = element(0, "target's tag", "text", &Value::is_string).get<std::string>(),
-            .donor = element(1, "donor's tag", "text", &Value::is_string).get<std::string>(),
-            .donor_iteration = element(3, "donor's iteration", "integer", &Value::is_integer).get<std::int64_t>(),
-            .donor_config = Config(element(4, "donor's config", "dictionary", &Value::is_dict).dict()),
-            .new_config = Config(element(5, "new config", "dictionary", &Value::is_dict).dict())};
-  element(2, "target's iteration", "integer", &Value::is_integer);
-  return line;
+  return {.target = element(0, "target's tag", "text", &Value::is_string).get<std::string>(),
+          .donor = element(1, "donor's tag", "text", &Value::is_string).get<std::string>(),
+          .target_iteration = element(2, "target's iteration", "integer", &Value::is_integer).get<std::int64_t>(),
+          .donor_iteration = element(3, "donor's iteration", "integer", &Value::is_integer).get<std::int64_t>(),
+          .donor_config = Config(element(4, "donor's config", "dictionary", &Value::is_dict).dict()),
+          .new_config = Config(element(5, "new config", "dictionary", &Value::is_dict).dict())};
 }
 
 fs::path expand_home(const fs::path& path) {
@@ -61,8 +51,8 @@ fs::path expand_home(const fs::path& path) {
 
 }  // namespace
 
-PolicySchedule parse_policy(std::string_view text, const std::string& source) {
-  std::vector<Line> lines;
+std::vector<PolicyLine> parse_policy_lines(std::string_view text, const std::string& source) {
+  std::vector<PolicyLine> lines;
   std::vector<std::string> faults;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -79,13 +69,16 @@ PolicySchedule parse_policy(std::string_view text, const std::string& source) {
     if (faults.size() > kMostFaults) message += fmt::format("\n  and {} more lines", faults.size() - kMostFaults);
     throw InvalidArgument(message);
   }
+  auto first = lines.end();
+  while (first != lines.begin() && (first == lines.end() || std::prev(first)->target == first->donor)) --first;
+  return {std::make_move_iterator(first), std::make_move_iterator(lines.end())};
+}
+
+PolicySchedule parse_policy(std::string_view text, const std::string& source) {
+  std::vector<PolicyLine> lines = parse_policy_lines(text, source);
   PolicySchedule schedule;
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    if (line != lines.rbegin() && line->target != std::prev(line)->donor) break;
-    schedule.initial_config = line->donor_config;
-    schedule.changes.push_back({line->donor_iteration, line->new_config});
-  }
-  std::ranges::reverse(schedule.changes);
+  if (!lines.empty()) schedule.initial_config = std::move(lines.front().donor_config);
+  for (PolicyLine& line : lines) schedule.changes.push_back({line.donor_iteration, std::move(line.new_config)});
   return schedule;
 }
 
@@ -112,14 +105,11 @@ PolicySchedule read_policy_file(const fs::path& path) {
 }
 
 Config changed_config(const Config& present, const PolicySchedule& schedule, const PolicySchedule::Change& change) {
-  const auto has = [](const Config& config, const std::string& key) {
-    return std::ranges::find(config, key, &Dict::value_type::first) != config.end();
-  };
   Config changed;
   for (const auto& [key, value] : present) {
-    if (has(change.config, key)) {
-      changed.set(key, change.config.at(key));
-    } else if (!has(schedule.initial_config, key)) {
+    if (const Value* next = find_entry(change.config.dict(), key)) {
+      changed.set(key, *next);
+    } else if (find_entry(schedule.initial_config.dict(), key) == nullptr) {
       changed.set(key, value);
     }
   }

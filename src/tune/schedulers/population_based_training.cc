@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <span>
 
 #include "base/archive.h"
+#include "cadre/error.h"
 
 namespace cadre::tune {
 namespace {
@@ -19,12 +22,6 @@ std::string missing(const std::string& what, const std::string& key, const Metri
       "every "
       "result, or set require_attrs = false to pass over results without it",
       key, what, names);
-}
-
-std::optional<double> number(const Metrics& result, const std::string& key) {
-  const Value* value = result.find(key);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  return value->get<double>();
 }
 
 std::string describe(const std::vector<Perturbation>& perturbations) {
@@ -45,19 +42,22 @@ PbtScheduler::PbtScheduler(PopulationBasedTraining settings, std::uint64_t seed)
       next_sync_(std::max(settings_.perturbation_interval, settings_.burn_in_period)) {}
 
 void PbtScheduler::on_trial_add(const Trial& trial) {
-  const auto [entry, added] = members_.emplace(trial.index, Member(seed_, trial.index));
-  if (added || trial.step > 0) return;
+  if (trial.index == members_.size()) {
+    members_.emplace_back(seed_, trial.index);
+    return;
+  }
+  if (trial.step > 0) return;
   // It begins anew; only its random numbers go on, so that it is not drawn what it was drawn before.
-  Member& member = entry->second;
+  Member& member = members_.at(trial.index);
   member.last_score.reset();
   member.last_perturbation_time = member.last_train_time = 0;
   member.last_iteration = 0;
 }
 
 Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
-  std::optional<double> time = number(result, settings_.time_attr);
+  std::optional<double> time = result.number(settings_.time_attr);
   if (time && !std::isfinite(*time)) time.reset();
-  const std::optional<double> metric = number(result, settings_.metric);
+  const std::optional<double> metric = result.number(settings_.metric);
   Decision decision;
   if (!time || !metric) {
     if (!settings_.require_attrs) return decision;
@@ -121,14 +121,14 @@ Decision PbtScheduler::on_controller_start(Population& population) {
 }
 
 void PbtScheduler::on_checkpoint_lost(run::CheckpointId checkpoint, Population& population) {
-  for (auto& [index, member] : members_) {
+  for (Member& member : members_) {
     if (member.offered == checkpoint) withdraw(member, population);
   }
 }
 
 std::vector<run::CheckpointId> PbtScheduler::offered_checkpoints() const {
   std::vector<run::CheckpointId> offered;
-  for (const auto& [index, member] : members_) {
+  for (const Member& member : members_) {
     if (member.offered) offered.push_back(*member.offered);
   }
   return offered;
@@ -164,11 +164,8 @@ void PbtScheduler::perturb_all(double time, const std::vector<TrialIndex>& membe
   const Quantiles parts = quantiles(members);
   // Donors first: what they offer must be known before anybody exploits.
   std::vector<TrialIndex> order = parts.upper;
-  for (const TrialIndex member : members) {
-    if (std::ranges::find(parts.upper, member) == parts.upper.end() &&
-        std::ranges::find(parts.lower, member) == parts.lower.end())
-      order.push_back(member);
-  }
+  std::ranges::copy_if(members, std::back_inserter(order),
+                       [&](TrialIndex member) { return parts.ranks[member] == Rank::middle; });
   order.insert(order.end(), parts.lower.begin(), parts.lower.end());
   for (const TrialIndex member : order) {
     members_.at(member).last_perturbation_time = time;
@@ -176,7 +173,7 @@ void PbtScheduler::perturb_all(double time, const std::vector<TrialIndex>& membe
   }
   ++round_;
   double beyond = next_sync_;
-  for (const auto& [index, member] : members_) beyond = std::max(beyond, member.last_train_time);
+  for (const Member& member : members_) beyond = std::max(beyond, member.last_train_time);
   next_sync_ = sync_after(beyond);
 }
 
@@ -194,28 +191,36 @@ double PbtScheduler::sync_after(double time) const {
 
 template <class Trials>
 PbtScheduler::Quantiles PbtScheduler::quantiles(const Trials& trials) const {
-  std::vector<TrialIndex> ranked;
+  Quantiles parts{.lower = {}, .upper = {}, .ranks = std::vector<Rank>(members_.size(), Rank::middle)};
+  std::vector<std::pair<double, TrialIndex>> ranked;
   for (const TrialIndex index : trials) {
-    const std::optional<double>& score = members_.at(index).last_score;
-    if (score && !std::isnan(*score)) ranked.push_back(index);
+    const std::optional<double>& score = members_[index].last_score;
+    if (score && !std::isnan(*score)) ranked.emplace_back(*score, index);
   }
-  std::ranges::sort(ranked, {}, [this](TrialIndex index) { return std::pair(*members_.at(index).last_score, index); });
-  if (ranked.size() < 2) return {};
+  if (ranked.size() < 2) return parts;
+  std::ranges::sort(ranked);
   const auto count = static_cast<double>(ranked.size());
-  auto size = static_cast<std::ptrdiff_t>(std::ceil(count * settings_.quantile_fraction));
-  if (static_cast<double>(size) > count / 2) size = static_cast<std::ptrdiff_t>(ranked.size() / 2);
-  return {{ranked.begin(), ranked.begin() + size}, {ranked.end() - size, ranked.end()}};
+  auto size = static_cast<std::size_t>(std::ceil(count * settings_.quantile_fraction));
+  if (static_cast<double>(size) > count / 2) size = ranked.size() / 2;
+  const auto take = [&](std::span<const std::pair<double, TrialIndex>> some, std::vector<TrialIndex>& part, Rank rank) {
+    for (const auto& [score, index] : some) {
+      part.push_back(index);
+      parts.ranks[index] = rank;
+    }
+  };
+  take(std::span(ranked).first(size), parts.lower, Rank::lower);
+  take(std::span(ranked).last(size), parts.upper, Rank::upper);
+  return parts;
 }
 
 void PbtScheduler::offer_or_exploit(TrialIndex trial, const Quantiles& quantiles, Population& population,
                                     Decision& decision) {
-  if (std::ranges::find(quantiles.upper, trial) != quantiles.upper.end()) {
+  if (quantiles.ranks[trial] == Rank::upper) {
     offer(trial, population);
   } else {
     withdraw(members_.at(trial), population);
   }
-  if (std::ranges::find(quantiles.lower, trial) != quantiles.lower.end())
-    exploit(trial, quantiles.upper, population, decision);
+  if (quantiles.ranks[trial] == Rank::lower) exploit(trial, quantiles.upper, population, decision);
 }
 
 void PbtScheduler::offer(TrialIndex trial, Population& population) {
@@ -261,8 +266,7 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
                   .checkpoint = *giving.offered,
                   .target_iteration = member.last_iteration,
                   .donor_config = from.config,
-                  .explored = std::move(explored),
-                  .policy_files = settings_.log_config};
+                  .explored = std::move(explored)};
   decision.messages.push_back(fmt::format(
       "[PopulationBasedTraining] [Exploit] Cloning trial {} (score = {:.6f}) into trial {} (score = {:.6f})", from.id,
       *giving.last_score, into.id, *member.last_score));
@@ -287,14 +291,16 @@ std::optional<TrialIndex> PbtScheduler::choose(std::span<const TrialIndex> candi
 
 Value PbtScheduler::save() const {
   List members;
-  for (const auto& [index, member] : members_) members.push_back(base::SaveArchive::to_value(member));
+  for (const Member& member : members_) members.push_back(base::SaveArchive::to_value(member));
   return Dict{{"members", std::move(members)}, {"rest", base::SaveArchive::to_value(*this)}};
 }
 
 void PbtScheduler::load(const Value& state) {
   const Config parts(state.dict());
-  auto member = members_.begin();
-  for (const Value& saved : parts.at("members").items()) base::LoadArchive::load(saved, (member++)->second);
+  const List& members = parts.at("members").items();
+  if (members.size() != members_.size())
+    throw InvalidArgument(fmt::format("the state has {} members of {} trials", members.size(), members_.size()));
+  for (std::size_t i = 0; i < members.size(); ++i) base::LoadArchive::load(members[i], members_[i]);
   base::LoadArchive::load(parts.at("rest"), *this);
 }
 

@@ -2,7 +2,7 @@
 // Source: Jaderberg et al. 2017; Ray Tune's PopulationBasedTraining; docs/architecture.md lists the differences.
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -60,9 +60,11 @@ class PbtScheduler final : public TrialScheduler {
       archive("explore", member.explore);
     }
   };
+  enum class Rank : std::uint8_t { middle, lower, upper };
   struct Quantiles {
-    std::vector<TrialIndex> lower;
-    std::vector<TrialIndex> upper;
+    std::vector<TrialIndex> lower;  // the worst one first
+    std::vector<TrialIndex> upper;  // the best one last
+    std::vector<Rank> ranks;        // of all members
   };
 
   bool at_interval(const Member& member, double time) const;
@@ -81,9 +83,9 @@ class PbtScheduler final : public TrialScheduler {
 
   PopulationBasedTraining settings_;
   std::uint64_t seed_;
-  std::map<TrialIndex, Member> members_;
-  double next_sync_;        // synchronous: all live trials wait here
-  std::int64_t round_ = 0;  // barriers passed
+  std::vector<Member> members_;  // by the trial's index
+  double next_sync_;             // synchronous: all live trials wait here
+  std::int64_t round_ = 0;       // barriers passed
   std::int64_t offers_ = 0;
   std::int64_t exploits_ = 0;
 };

@@ -44,8 +44,7 @@ Decision PbtReplayScheduler::on_result(const Trial& trial, const Metrics& result
                                       .checkpoint = *trial.latest_checkpoint,
                                       .target_iteration = training_iteration(result),
                                       .donor_config = trial.config,
-                                      .explored = {std::move(config), std::move(changed)},
-                                      .policy_files = false});
+                                      .explored = {std::move(config), std::move(changed)}});
   ++made_;
   return decision;
 }

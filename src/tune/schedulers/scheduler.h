@@ -35,7 +35,6 @@ struct Exploit {
   std::int64_t target_iteration = 0;  // training_iteration of the result that the target was compared by
   Config donor_config;
   Explored explored;
-  bool policy_files = false;
 };
 
 // To be called back when a time has passed.

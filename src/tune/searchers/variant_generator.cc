@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <exception>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "base/checksum.h"
@@ -21,8 +20,6 @@ namespace {
 using base::Overload;
 using List = std::shared_ptr<const Entries>;
 using Nested = std::shared_ptr<const Space>;
-
-constexpr std::int64_t kMostTrials = std::int64_t{1} << 31;
 
 std::string join(const std::string& path, const std::string& key) { return path.empty() ? key : path + "/" + key; }
 
@@ -52,6 +49,49 @@ std::int64_t combinations(const SpaceEntry& entry, const std::string& path, cons
   return count;
 }
 
+// ---- What differs between trials
+
+bool varies(const SpaceEntry& entry, const std::string& path, const Config& point) {
+  if (is_nested(entry)) return false;  // as a whole; its entries may
+  if (point.contains(path)) return true;
+  return std::visit(Overload{[](const Value&) { return false; },
+                             [&](const List& items) {
+                               return std::ranges::any_of(
+                                   *items, [&](const SpaceEntry& item) { return varies(item, path, point); });
+                             },
+                             [](const auto&) { return true; }},
+                    entry.data());
+}
+
+void add_all(const std::string& path, const Value& value, Dict& sampled) {
+  if (!value.is_dict() || value.dict().empty()) {
+    sampled.emplace_back(path, value);
+    return;
+  }
+  for (const auto& [key, inner] : value.dict()) add_all(join(path, key), inner, sampled);
+}
+
+void add_sampled(const Space& space, const Config& point, const Dict& config, const std::string& prefix,
+                 Dict& sampled) {
+  for (const auto& [key, value] : config) {
+    const auto entry = std::ranges::find(space, key, &Space::value_type::first);
+    if (entry == space.end()) continue;
+    const std::string path = join(prefix, key);
+    if (const auto* nested = std::get_if<Nested>(&entry->second.data())) {
+      if (value.is_dict()) add_sampled(**nested, point, value.dict(), path, sampled);
+    } else if (varies(entry->second, path, point)) {
+      add_all(path, value, sampled);
+    }
+  }
+}
+
+// Of a config that was drawn from the space, with a point to evaluate or an empty one.
+Dict sampled_of(const Space& space, const Config& point, const Dict& config) {
+  Dict sampled;
+  add_sampled(space, point, config, "", sampled);
+  return sampled;
+}
+
 // ---- What one trial's config is
 
 // Steps of one trial from the space to its config. `path` is what an entry is known by; `place`, which tells the items
@@ -70,7 +110,7 @@ class Settler {
     } catch (const std::exception& error) {
       variant.fault = error.what();
     }
-    collect(variant.config.dict(), "", false, variant.sampled);
+    variant.sampled = sampled_of(space, point_, variant.config.dict());
     return variant;
   }
 
@@ -84,21 +124,15 @@ class Settler {
 
   // The entry with values for all domains and grids.
   SpaceEntry without_draws(const SpaceEntry& entry, const std::string& path, const std::string& place) {
-    if (const Value* given = is_nested(entry) ? nullptr : point_.find(path)) {
-      varied_.insert(path);
-      return *given;
-    }
+    if (const Value* given = is_nested(entry) ? nullptr : point_.find(path)) return *given;
     return std::visit(Overload{[&](const Domain& domain) {
-                                 varied_.insert(path);
                                  base::RandomStream random = stream_at(place);
                                  return without_draws(sample(domain, random), path, place + "/option");
                                },
                                [&](const GridSearch& grid) {
-                                 varied_.insert(path);
                                  return without_draws(take_option(grid, path), path, place + "/option");
                                },
                                [&](const SampleFrom& function) {
-                                 varied_.insert(path);
                                  calls_.push_back({function.function, path, place});
                                  return SpaceEntry(SampleFrom{std::to_string(calls_.size() - 1)});
                                },
@@ -202,24 +236,10 @@ class Settler {
 
   static bool is_function(const SpaceEntry& entry) { return std::holds_alternative<SampleFrom>(entry.data()); }
 
-  // Whatever lies at or below a path that varies.
-  void collect(const Dict& entries, const std::string& path, bool inside, Dict& sampled) const {
-    for (const auto& [key, value] : entries) {
-      const std::string name = join(path, key);
-      const bool varies = inside || varied_.contains(name);
-      if (value.is_dict() && !value.dict().empty()) {
-        collect(value.dict(), name, varies, sampled);
-      } else if (varies) {
-        sampled.emplace_back(name, value);
-      }
-    }
-  }
-
   const Config& point_;
   std::uint64_t seed_;
   std::uint32_t stream_;
   std::int64_t combination_;
-  std::set<std::string> varied_;
   std::vector<Call> calls_;
 };
 
@@ -318,6 +338,11 @@ Variant VariantGenerator::operator()(std::int64_t trial) const {
   const std::int64_t sample = static_cast<std::int64_t>(point) + (has_point ? 0 : (trial - begin) / combinations_);
   const auto stream = static_cast<std::uint32_t>(constant_grid_search_ ? sample : trial);
   return Settler(has_point ? points_[point] : Config(), seed_, stream, combination).settle(space_);
+}
+
+Dict VariantGenerator::sampled(std::int64_t trial, const Config& config) const {
+  const auto point = static_cast<std::size_t>(std::ranges::upper_bound(ends_, trial) - ends_.begin());
+  return sampled_of(space_, point < points_.size() ? points_[point] : Config(), config.dict());
 }
 
 std::string format_variables(const Dict& sampled) {

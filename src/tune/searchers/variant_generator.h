@@ -9,6 +9,9 @@
 
 namespace cadre::tune {
 
+// Of an experiment; more are refused.
+inline constexpr std::int64_t kMostTrials = std::int64_t{1} << 31;
+
 struct Variant {
   Config config;
   Dict sampled;            // what differs between trials, by path ("model/width"), in the order of the space
@@ -32,6 +35,9 @@ class VariantGenerator {
   std::int64_t size() const { return size_; }  // trials in all
   // The config of a trial, 0 to size() - 1.
   Variant operator()(std::int64_t trial) const;
+  // What of a trial's config differs between trials, by path: what the space draws, and what the point names that the
+  // trial evaluates.
+  Dict sampled(std::int64_t trial, const Config& config) const;
 
  private:
   Space space_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cadre/tune/schedulers.h"
+#include "cadre/checkpoint_config.h"
 
 namespace cadre::tune {
 

@@ -1,4 +1,4 @@
-#include "tune/result_reader.h"
+#include "tune/results/result_reader.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,8 +8,13 @@
 #include "base/json.h"
 #include "cadre/error.h"
 #include "run/checkpoint_registry.h"
+#include "store/experiment_reader.h"
+#include "tune/description.h"
+#include "tune/experiment_directory.h"
+#include "tune/results/result_rows.h"
+#include "tune/results/trial_histories.h"
+#include "tune/searchers/variant_generator.h"
 #include "tune/trial.h"
-#include "tune/trial_histories.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
@@ -27,94 +32,53 @@ TrialStatus status_of(const std::string& name, bool runs) {
                                                   : TrialStatus::pending;
 }
 
-// Whether an entry of a stored search space differs between trials.
-bool varies(const Value& entry) {
-  const Config fields(entry.dict());
-  const auto type = fields.get<std::string>("type");
-  if (type == "list") return std::ranges::any_of(fields.at("items").items(), varies);
-  return type != "constant" && type != "space";
+Value stored_options(const ExperimentReader& reader, const fs::path& directory) {
+  return base::parse_json(reader.info().options, "the options in " + directory.string());
 }
 
-// The values of a config at or below what varies in the space, by path.
-void collect_sampled(const Dict& space, const Dict& config, const std::string& prefix, Dict& sampled) {
-  const auto collect_all = [&](auto& self, const std::string& path, const Value& value) -> void {
-    if (!value.is_dict() || value.dict().empty()) return sampled.emplace_back(path, value), void();
-    for (const auto& [key, inner] : value.dict()) self(self, path + "/" + key, inner);
-  };
-  const Config values(config);
-  for (const auto& [key, entry] : space) {
-    const auto value = std::ranges::find(config, key, &Dict::value_type::first);
-    if (value == config.end()) continue;
-    const Config fields(entry.dict());
-    if (fields.get<std::string>("type") == "space" && value->second.is_dict()) {
-      collect_sampled(fields.at("entries").dict(), value->second.dict(), prefix + key + "/", sampled);
-    } else if (varies(entry)) {
-      collect_all(collect_all, prefix + key, value->second);
-    }
-  }
-}
-
-CheckpointConfig checkpoint_config_of(const Config& options) {
-  CheckpointConfig config;
-  const auto field = [&](const char* name) {
-    return options.find(std::string("run_config/checkpoint_config/") + name);
-  };
-  if (const Value* number = field("num_to_keep"); number != nullptr && !number->is_null())
-    config.num_to_keep = number->get<std::int64_t>();
-  if (const Value* name = field("checkpoint_score_attribute"); name != nullptr && !name->is_null())
-    config.checkpoint_score_attribute = name->get<std::string>();
-  if (const Value* order = field("checkpoint_score_order"); order != nullptr && *order == Value("min"))
-    config.checkpoint_score_order = Mode::min;
-  return config;
-}
-
-ExperimentSummary summary_of(const ExperimentReader& reader, const fs::path& directory) {
-  const store::ExperimentInfo info = reader.info();
-  ExperimentSummary summary{
-      .name = directory.filename(),
-      .trainable = info.trainable,
-      .state = reader.finished()     ? ExperimentState::finished
-               : reader.controller() ? ExperimentState::running
-                                     : ExperimentState::interrupted,
-      .controller = reader.controller().value_or(""),
-      .options = Config(base::parse_json(info.options, "the options in " + directory.string()).dict())};
-  if (const Value* metric = summary.options.find("tune_config/metric"); metric != nullptr && metric->is_string())
-    summary.metric = metric->get<std::string>();
-  if (const Value* mode = summary.options.find("tune_config/mode"); mode != nullptr && *mode == Value("min"))
-    summary.mode = Mode::min;
-  return summary;
+ExperimentSummary summary_of(const ExperimentReader& reader, const fs::path& directory, const TuneConfig& tune,
+                             const Value& options) {
+  return {.name = directory.filename(),
+          .trainable = reader.info().trainable,
+          .state = reader.finished()     ? ExperimentState::finished
+                   : reader.controller() ? ExperimentState::running
+                                         : ExperimentState::interrupted,
+          .controller = reader.controller().value_or(""),
+          .options = Config(options.dict()),
+          .metric = tune.metric,
+          .mode = tune.mode};
 }
 
 class ResultMaker {
  public:
   ResultMaker(ExperimentReader& reader, const fs::path& directory, const TrialHistories& histories,
-              const ExperimentSummary& summary)
+              const TunerOptions& options, bool runs)
       : reader_(reader),
         directory_(directory),
         histories_(histories),
-        checkpoint_config_(checkpoint_config_of(summary.options)),
-        runs_(summary.state == ExperimentState::running) {
-    if (const Value* space = summary.options.find("param_space")) space_ = space->dict();
-  }
+        variants_(options.param_space, options.tune_config),
+        checkpoint_config_(options.run_config.checkpoint_config),
+        runs_(runs) {}
 
   Result make(std::size_t index, const store::TrialRow& row, const std::vector<std::string>& ids) const {
     const TrialHistory& history = histories_.trials()[index];
-    Result result{.trial_id = row.trial_id,
-                  .status = status_of(row.status, runs_),
-                  .config = Config(base::parse_json(row.config, "the config of trial " + row.trial_id).dict()),
-                  .metrics = metrics(history.last_result),
-                  .path = directory_ / row.directory,
-                  .drawn_config = history.drawn_config,
-                  .exploits = history.exploits,
-                  .attempts = row.attempt,
-                  .failures = history.failures,
-                  .results = std::make_shared<const std::vector<std::int64_t>>(history.results)};
+    Result result{
+        .trial_id = row.trial_id,
+        .status = status_of(row.status, runs_),
+        .config = Config(base::parse_json(row.config, "the config of trial " + row.trial_id).dict()),
+        .metrics = metrics(history.last_result),
+        .path = directory_ / row.directory,
+        .drawn_config = history.drawn_config,
+        .exploits = history.exploits,
+        .attempts = row.attempt,
+        .failures = history.failures,
+        .rows = std::make_shared<const detail::ResultRows>(detail::ResultRows{history.results, history.donor_results})};
     if (result.status == TrialStatus::error) result.error = row.error;
-    collect_sampled(space_, result.drawn_config.dict(), "", result.sampled);
+    result.sampled = variants_.sampled(static_cast<std::int64_t>(index), result.drawn_config);
     for (std::size_t i = 0; i < result.exploits.size(); ++i) {
       ExploitRecord& exploit = result.exploits[i];
       exploit.training_iteration = iteration(history.before[i]);
-      exploit.donor_iteration = iteration(exploit.donor_result);
+      exploit.donor_iteration = iteration(history.donor_results[i]);
       exploit.donor = ids[history.donors[i]];
       exploit.checkpoint = directory_ / exploit.checkpoint;
     }
@@ -153,16 +117,15 @@ class ResultMaker {
   ExperimentReader& reader_;
   const fs::path& directory_;
   const TrialHistories& histories_;
+  VariantGenerator variants_;
   CheckpointConfig checkpoint_config_;
   bool runs_;
-  Dict space_ = {};
 };
 
 }  // namespace
 
 ResultGrid ResultGrid::from_directory(const fs::path& directory) {
-  std::error_code unreadable;
-  if (!fs::exists(directory / store::kStoreFileName, unreadable))
+  if (!holds_experiment(directory))
     throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
                    ": it has no file " + store::kStoreFileName);
   return read_results(directory, ExperimentReader::Check::whole);
@@ -171,7 +134,9 @@ ResultGrid ResultGrid::from_directory(const fs::path& directory) {
 ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check) {
   const fs::path plain = fs::canonical(directory);  // so that the experiment keeps its name
   ExperimentReader reader(plain, check);
-  ExperimentSummary summary = summary_of(reader, plain);
+  const Value stored = stored_options(reader, plain);
+  const TunerOptions options = parse_description(stored, "the options in " + plain.string()).options;
+  ExperimentSummary summary = summary_of(reader, plain, options.tune_config, stored);
   const std::vector<store::TrialRow> rows = reader.trials();
   TrialHistories histories(rows, reader.checkpoints());
   reader.visit({.result = [&](const store::ResultRow& row) { histories.add(row); },
@@ -182,7 +147,7 @@ ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check
   summary.running_seconds = histories.running_time().seconds_at(histories.last_time());
   summary.sessions = histories.running_time().sessions();
 
-  const ResultMaker maker(reader, plain, histories, summary);
+  const ResultMaker maker(reader, plain, histories, options, summary.state == ExperimentState::running);
   std::vector<std::string> ids;
   std::ranges::transform(rows, std::back_inserter(ids), &store::TrialRow::trial_id);
   const std::vector<CheckpointName>& existing = histories.existing_checkpoints();

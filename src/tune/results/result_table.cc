@@ -4,10 +4,11 @@
 #include <ostream>
 #include <unordered_map>
 
+#include "base/csv.h"
 #include "base/json.h"
 #include "cadre/error.h"
 #include "cadre/tune/result.h"
-#include "tune/loggers/progress_csv.h"
+#include "tune/flat_row.h"
 
 namespace cadre::tune {
 namespace {
@@ -31,10 +32,9 @@ class Choice {
 
   // Whether a later result takes the place of the one chosen so far. Without a metric the last one is chosen.
   bool take(const Metrics& metrics) {
-    const Value* value = metric_.empty() ? nullptr : metrics.find(metric_);
-    const bool finite = value != nullptr && value->is_number() && std::isfinite(value->get<double>());
-    if (!finite) return !best_;
-    const double score = mode_ == Mode::max ? value->get<double>() : -value->get<double>();
+    const std::optional<double> number = metrics.number(metric_);
+    if (!number || !std::isfinite(*number)) return !best_;
+    const double score = mode_ == Mode::max ? *number : -*number;
     if (best_ && score <= *best_) return false;
     best_ = score;
     return true;
@@ -59,7 +59,7 @@ class Columns {
     std::string line;
     for (const std::string& name : names_) {
       if (!line.empty()) line += ',';
-      append_csv_cell(line, name);
+      base::append_csv_cell(line, name);
     }
     return line + '\n';
   }
@@ -69,7 +69,7 @@ class Columns {
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i > 0) line += ',';
-      if (cells[i] != nullptr) append_csv_cell(line, *cells[i]);
+      if (cells[i] != nullptr) base::append_csv_cell(line, *cells[i]);
     }
     return line + '\n';
   }
@@ -85,8 +85,8 @@ void check(const std::ostream& out) {
 
 // The last results of all trials need no walk over the others, unless a trial has taken over a donor's.
 Metrics last_own_result(const Result& trial) {
-  const bool is_donors = !trial.exploits.empty() && trial.results != nullptr &&
-                         trial.exploits.back().first_result == trial.results->size();
+  const bool is_donors =
+      !trial.exploits.empty() && trial.rows != nullptr && trial.exploits.back().first_result == trial.num_results();
   if (!is_donors) return trial.metrics;
   std::vector<Metrics> history = trial.metrics_history();
   return history.empty() ? Metrics() : std::move(history.back());
@@ -94,7 +94,7 @@ Metrics last_own_result(const Result& trial) {
 
 void visit_last(const ResultGrid& grid, const std::function<void(const Dict&)>& visit) {
   for (const Result& trial : grid) {
-    const std::size_t count = trial.results == nullptr ? 0 : trial.results->size();
+    const std::size_t count = trial.num_results();
     const Metrics metrics = last_own_result(trial);
     visit(row_of(trial, &metrics, count == 0 ? trial.config : trial.config_at(count - 1)));
   }

@@ -26,9 +26,10 @@ struct TrialHistory {
   std::int64_t last_result = 0;            // of its lineage; 0: none
   Config drawn_config = {};
   Config config = {};
-  std::vector<ExploitRecord> exploits = {};  // without directories and iterations: those need the results
-  std::vector<std::size_t> donors = {};      // indices, of each exploit
-  std::vector<std::int64_t> before = {};     // the trial's last result before each exploit; 0: none
+  std::vector<ExploitRecord> exploits = {};      // without directories and iterations: those need the results
+  std::vector<std::size_t> donors = {};          // indices, of each exploit
+  std::vector<std::int64_t> before = {};         // the trial's last result before each exploit; 0: none
+  std::vector<std::int64_t> donor_results = {};  // that the donor's checkpoint was reported with, of each exploit
   std::int64_t failures = 0;
   std::optional<CheckpointName> latest_checkpoint = {};
 
@@ -64,6 +65,7 @@ class TrialHistories {
   TrialHistory& history_of(std::int64_t trial);
   CheckpointName name_of(const std::string& directory) const;
   void exploit(std::size_t trial, const Value& data);
+  void lose_latest(TrialHistory& history) const;
   void see(double time);
 
   std::map<std::string, std::size_t, std::less<>> by_directory_;

@@ -1,4 +1,4 @@
-#include "tune/trial_histories.h"
+#include "tune/results/trial_histories.h"
 
 #include <algorithm>
 #include <array>
@@ -7,13 +7,20 @@
 
 #include "base/json.h"
 #include "cadre/error.h"
+#include "tune/decision_kind.h"
+#include "tune/journal.h"
 
 namespace cadre::tune {
 namespace {
 
-// After these a report of the trial's worker comes too late to count (see Experiment).
-constexpr std::array<std::string_view, 6> kStopsWorker{"exploit", "end", "fail", "kill", "set_aside", "unpark"};
-constexpr std::array<std::string_view, 3> kLastWords{"function_returned", "function_threw", "worker_ended"};
+// After these the trial's worker has nothing more to say.
+constexpr std::array kLastWords{event_name::function_returned, event_name::function_threw, event_name::worker_ended};
+
+DecisionKind kind_of(const store::DecisionRow& row) {
+  if (const std::optional<DecisionKind> kind = decision_kind_of(row.kind)) return *kind;
+  throw StorageError("the store has a decision of the unknown kind \"" + row.kind +
+                     "\": it is damaged or of a newer Cadre");
+}
 
 Value parse(const store::DecisionRow& row) {
   return base::parse_json(row.data, "a decision of kind " + row.kind + " in the store");
@@ -55,7 +62,7 @@ void TrialHistories::add(const store::ResultRow& row) {
 }
 
 void TrialHistories::add(const store::EventRow& row) {
-  if (row.kind == "controller_started") {
+  if (row.kind == event_name::controller_started) {
     running_time_.begin_session(row.time);
     for (Worker& worker : workers_) worker.runs = false;
   }
@@ -70,24 +77,48 @@ void TrialHistories::add(const store::DecisionRow& row) {
   if (row.trial < 0) return;
   TrialHistory& history = history_of(row.trial);
   const auto trial = static_cast<std::size_t>(row.trial);
-  if (std::ranges::find(kStopsWorker, row.kind) != kStopsWorker.end()) workers_[trial].runs = false;
-  if (row.kind == "retry" || row.kind == "fail") ++history.failures;
-  if (row.kind == "make") {
-    history.config = history.drawn_config = Config(Config(parse(row).dict()).at("config").dict());
-  } else if (row.kind == "launch") {
-    workers_[trial] = {Config(parse(row).dict()).get<std::int64_t>("attempt"), true};
-  } else if (row.kind == "exploit") {
-    exploit(trial, parse(row));
-  } else if (row.kind == "lose") {
-    // Whoever would have continued from it continues from the newest one of its lineage that exists.
-    auto& latest = history.latest_checkpoint;
-    do {
-      latest = latest ? histories_[latest->trial].checkpoints[latest->number].parent : std::nullopt;
-    } while (latest && !std::ranges::binary_search(existing_, *latest));
-  } else if (row.kind == "take_up" && Config(parse(row).dict()).get<bool>("anew")) {
-    history.latest_checkpoint.reset();
-    history.last_result = 0;
+  const DecisionKind kind = kind_of(row);
+  if (stops_worker(kind)) workers_[trial].runs = false;
+  switch (kind) {
+    case DecisionKind::make:
+      history.config = history.drawn_config = Config(Config(parse(row).dict()).at("config").dict());
+      break;
+    case DecisionKind::launch:
+      workers_[trial] = {Config(parse(row).dict()).get<std::int64_t>("attempt"), true};
+      break;
+    case DecisionKind::resume:
+      workers_[trial].runs = true;
+      break;
+    case DecisionKind::exploit:
+      exploit(trial, parse(row));
+      break;
+    case DecisionKind::retry:
+    case DecisionKind::fail:
+      ++history.failures;
+      break;
+    case DecisionKind::lose:
+      lose_latest(history);
+      break;
+    case DecisionKind::take_up:
+      if (!Config(parse(row).dict()).get<bool>("anew")) break;
+      history.latest_checkpoint.reset();
+      history.last_result = 0;
+      break;
+    case DecisionKind::pause:
+    case DecisionKind::unpark:
+    case DecisionKind::end:
+    case DecisionKind::set_aside:
+    case DecisionKind::kill:
+      break;
   }
+}
+
+// Whoever would have continued from it continues from the newest one of its lineage that exists.
+void TrialHistories::lose_latest(TrialHistory& history) const {
+  std::optional<CheckpointName>& latest = history.latest_checkpoint;
+  do {
+    latest = latest ? histories_[latest->trial].checkpoints[latest->number].parent : std::nullopt;
+  } while (latest && !std::ranges::binary_search(existing_, *latest));
 }
 
 void TrialHistories::exploit(std::size_t trial, const Value& data) {
@@ -101,8 +132,7 @@ void TrialHistories::exploit(std::size_t trial, const Value& data) {
   TrialHistory& history = histories_[trial];
   ExploitRecord record{.first_result = history.results.size(),
                        .checkpoint = decision.get<std::string>("checkpoint"),
-                       .config = Config(decision.at("config").dict()),
-                       .donor_result = histories_[source.trial].checkpoints[source.number].result};
+                       .config = Config(decision.at("config").dict())};
   for (const auto& [key, operation] : decision.at("operations").dict()) {
     const Value* before = donor.config.find(key);
     const Value* after = record.config.find(key);
@@ -114,7 +144,8 @@ void TrialHistories::exploit(std::size_t trial, const Value& data) {
   history.config = record.config;
   history.before.push_back(history.last_result);
   history.donors.push_back(static_cast<std::size_t>(donor_index));
-  history.last_result = record.donor_result;
+  history.last_result = histories_[source.trial].checkpoints[source.number].result;
+  history.donor_results.push_back(history.last_result);
   history.latest_checkpoint = source;
   history.exploits.push_back(std::move(record));
 }

@@ -6,30 +6,26 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "base/file.h"
 #include "cadre/error.h"
-#include "tune/console/status.h"
-#include "tune/learning_curves.h"
+#include "tune/plot/learning_curves.h"
+#include "tune/result_keys.h"
+#include "tune/results/result_rows.h"
 
 namespace cadre::tune {
 namespace {
 
 constexpr std::size_t kDefaultMetrics = 4;
 
-std::optional<double> number(const Metrics& metrics, const std::string& path) {
-  const Value* value = metrics.find(path);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  return value->get<double>();
-}
-
 // What can be drawn: numbers of the last results, parameters left out.
 std::vector<std::string> names_in(const ResultGrid& grid) {
   std::vector<std::string> names;
   std::set<std::string> known;
   for (const Result& trial : grid) {
-    for (std::string& name : console::number_paths(trial.metrics)) {
+    for (std::string& name : number_paths(trial.metrics)) {
       if (known.insert(name).second && trial.config.find(name) == nullptr) names.push_back(std::move(name));
     }
   }
@@ -63,7 +59,7 @@ class CurveMaker {
   CurveMaker(const ResultGrid& grid, const PlotOptions& options, std::vector<std::string> metrics)
       : grid_(grid), x_(options.x), metrics_(std::move(metrics)), seen_(metrics_.size()) {
     for (const Result& trial : grid) {
-      for (const ExploitRecord& exploit : trial.exploits) points_of_donors_.try_emplace(exploit.donor_result);
+      for (const std::int64_t result : donor_rows(trial)) points_of_donors_.try_emplace(result);
     }
   }
 
@@ -71,7 +67,7 @@ class CurveMaker {
     for (const Result& trial : grid_) curves_.push_back(empty_curves(trial));
     grid_.for_each_result([&](const Result& trial, std::size_t index, const Metrics& result) {
       const Points points = points_of(result);
-      if (const auto donor = points_of_donors_.find((*trial.results)[index]); donor != points_of_donors_.end())
+      if (const auto donor = points_of_donors_.find(trial.rows->own[index]); donor != points_of_donors_.end())
         donor->second = points;
       const auto segment = std::ranges::upper_bound(trial.exploits, index, {}, &ExploitRecord::first_result);
       TrialCurves& curves = curves_[static_cast<std::size_t>(&trial - &*grid_.begin())];
@@ -86,6 +82,10 @@ class CurveMaker {
   // Of one result: a point for each metric, with NaN where there is none.
   using Points = std::vector<CurvePoint>;
 
+  static std::span<const std::int64_t> donor_rows(const Result& trial) {
+    return trial.rows == nullptr ? std::span<const std::int64_t>() : trial.rows->donors;
+  }
+
   TrialCurves empty_curves(const Result& trial) const {
     TrialCurves curves{.id = trial.trial_id, .label = label_of(trial)};
     curves.segments.resize(trial.exploits.size() + 1);
@@ -96,11 +96,11 @@ class CurveMaker {
 
   Points points_of(const Metrics& result) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    const std::optional<double> x = number(result, x_);
+    const std::optional<double> x = result.number(x_);
     seen_x_ |= x.has_value();
     Points points(metrics_.size(), {x.value_or(none), none});
     for (std::size_t i = 0; i < metrics_.size(); ++i) {
-      if (const std::optional<double> y = number(result, metrics_[i])) {
+      if (const std::optional<double> y = result.number(metrics_[i])) {
         points[i].y = *y;
         seen_[i] = true;
       } else {
@@ -117,9 +117,10 @@ class CurveMaker {
   }
 
   void begin_at_donors(const Result& trial, TrialCurves& curves) const {
-    for (std::size_t i = 0; i < trial.exploits.size(); ++i) {
+    const std::span<const std::int64_t> donors = donor_rows(trial);
+    for (std::size_t i = 0; i < donors.size(); ++i) {
       CurveSegment& segment = curves.segments[i + 1];
-      const Points& points = points_of_donors_.at(trial.exploits[i].donor_result);
+      const Points& points = points_of_donors_.at(donors[i]);
       for (std::size_t metric = 0; metric < points.size(); ++metric) {
         if (points[metric].x != points[metric].x) continue;
         segment.x = points[metric].x;

@@ -1,4 +1,4 @@
-#include "tune/learning_curves.h"
+#include "tune/plot/learning_curves.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "cadre/error.h"
-#include "tune/plot_axis.h"
-#include "tune/svg_text.h"
+#include "tune/plot/plot_axis.h"
+#include "tune/plot/svg_text.h"
 
 namespace cadre::tune {
 namespace {
@@ -193,7 +193,7 @@ void append_trial(std::string& out, const Panel& panel, const TrialCurves& trial
   }
   if (lines.empty() && dots.empty()) return;
   append(out, "<g class=\"trial\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\">\n<title>{}</title>\n", look.colour,
-         look.width, escaped(trial.label));
+         look.width, svg::escaped(trial.label));
   if (!lines.empty()) {
     append(out, "<path d=\"{}\" stroke-linejoin=\"round\" stroke-linecap=\"{}\"", lines,
            look.dashes.empty() ? "round" : "butt");
@@ -212,8 +212,8 @@ void append_exploits(std::string& out, const Panel& panel, const TrialCurves& tr
     append(out,
            "<path class=\"exploit\" d=\"{}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"0.8\">"
            "<title>{} continued from {} at {}</title></path>\n",
-           triangle(lines.front().front(), look.marker), look.colour, escaped(trial.id), escaped(segment.donor),
-           segment.x);
+           triangle(lines.front().front(), look.marker), look.colour, svg::escaped(trial.id),
+           svg::escaped(segment.donor), segment.x);
   }
 }
 
@@ -267,12 +267,12 @@ void append_panel(std::string& out, const LearningCurves& curves, std::size_t me
   } else {
     append(out, "<path class=\"axes\" d=\"M0,0V{}H{}\" stroke=\"#444\" fill=\"none\"/>\n", kPlotHeight, kPlotWidth);
     append(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#777\">no values of {} to show</text>\n",
-           kPlotWidth / 2, kPlotHeight / 2, escaped(shortened(name, kPlotWidth / 2, kFontSize)));
+           kPlotWidth / 2, kPlotHeight / 2, svg::escaped(svg::shortened(name, kPlotWidth / 2, kFontSize)));
   }
   append(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", kPlotWidth / 2, kPlotHeight + 37,
-         escaped(shortened(curves.x_name, kPlotWidth / 2, kFontSize)));
+         svg::escaped(svg::shortened(curves.x_name, kPlotWidth / 2, kFontSize)));
   append(out, "<text transform=\"translate({},{}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", 16 - kLeft,
-         kPlotHeight / 2, escaped(shortened(name, kPlotHeight, kFontSize)));
+         kPlotHeight / 2, svg::escaped(svg::shortened(name, kPlotHeight, kFontSize)));
   if (!panel.x) return;
   const std::vector<std::size_t> order = drawing_order(roles);
   for (const std::size_t trial : order) append_trial(out, panel, curves.trials[trial], roles.looks[trial]);
@@ -300,14 +300,15 @@ std::vector<LegendEntry> legend_of(const LearningCurves& curves, const Roles& ro
 double legend_width(const std::vector<LegendEntry>& legend) {
   double width = 0;
   for (const LegendEntry& entry : legend)
-    width = std::max(width, kLegendSample + width_of(shortened(entry.label, kLongestLabel, kFontSize), kFontSize));
+    width = std::max(width,
+                     kLegendSample + svg::width_of(svg::shortened(entry.label, kLongestLabel, kFontSize), kFontSize));
   return width;
 }
 
 void append_legend(std::string& out, const std::vector<LegendEntry>& legend) {
   double y = kLegendLine / 2;
   for (const auto& [label, look, is_marker] : legend) {
-    append(out, "<g class=\"entry\"><title>{}</title>", escaped(label));
+    append(out, "<g class=\"entry\"><title>{}</title>", svg::escaped(label));
     if (is_marker) {
       append(out, "<path d=\"{}\" fill=\"{}\"/>", triangle({11, y}, look.marker), look.colour);
     } else {
@@ -315,7 +316,7 @@ void append_legend(std::string& out, const std::vector<LegendEntry>& legend) {
              look.colour, look.width, look.dashes.empty() ? "none" : look.dashes);
     }
     append(out, "<text x=\"{}\" y=\"{}\" dy=\"0.35em\">{}</text></g>\n", kLegendSample, pixels(y),
-           escaped(shortened(label, kLongestLabel, kFontSize)));
+           svg::escaped(svg::shortened(label, kLongestLabel, kFontSize)));
     y += kLegendLine;
   }
 }
@@ -336,7 +337,7 @@ std::string document(double width, double height, const std::string& title, cons
          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
          "font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" font-size=\"{2}\" fill=\"#222\">\n"
          "<title>{3}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{4}</svg>\n",
-         std::ceil(width), std::ceil(height), kFontSize, escaped(title), content);
+         std::ceil(width), std::ceil(height), kFontSize, svg::escaped(title), content);
   return out;
 }
 
@@ -365,7 +366,8 @@ std::string to_svg(const LearningCurves& curves) {
   std::string content;
   if (!curves.title.empty())
     append(content, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" font-weight=\"bold\">{}</text>\n", kBorder + kLeft,
-           kBorder + kTitleHeight - 8, kTitleSize, escaped(shortened(curves.title, legend_x - kLeft, kTitleSize)));
+           kBorder + kTitleHeight - 8, kTitleSize,
+           svg::escaped(svg::shortened(curves.title, legend_x - kLeft, kTitleSize)));
   for (std::size_t metric = 0; metric < count; ++metric) {
     const std::size_t row = metric / columns;
     append(content, "<g class=\"panel\" transform=\"translate({},{})\">\n",

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cadre/error.h"
 #include "store/experiment_reader.h"
+#include "tune/results/result_rows.h"
 
 namespace cadre::tune {
 namespace {
@@ -14,9 +15,8 @@ namespace {
 using store::ExperimentReader;
 
 std::optional<double> finite_number(const Metrics& metrics, const std::string& metric) {
-  const Value* value = metrics.find(metric);
-  if (value == nullptr || !value->is_number() || !std::isfinite(value->get<double>())) return std::nullopt;
-  return value->get<double>();
+  const std::optional<double> number = metrics.number(metric);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 bool is_better(double a, double b, Mode mode) { return mode == Mode::max ? a > b : a < b; }
@@ -80,11 +80,13 @@ std::string to_string(ExperimentState state) {
   return "?";
 }
 
+std::size_t Result::num_results() const { return rows == nullptr ? 0 : rows->own.size(); }
+
 std::vector<Metrics> Result::metrics_history() const {
   std::vector<Metrics> history;
-  if (results == nullptr || results->empty()) return history;
+  if (num_results() == 0) return history;
   ExperimentReader reader(path.parent_path(), ExperimentReader::Check::rows);
-  for (const std::int64_t result : *results) history.push_back(read_metrics(reader, result, trial_id));
+  for (const std::int64_t result : rows->own) history.push_back(read_metrics(reader, result, trial_id));
   return history;
 }
 
@@ -150,7 +152,7 @@ std::vector<std::optional<double>> ResultGrid::scores(const std::string& metric,
   for_each_result([&](const Result& trial, std::size_t index, const Metrics& metrics) {
     if (index == 0) values.clear();
     if (const auto value = finite_number(metrics, metric)) values.push_back(*value);
-    const bool is_last = index + 1 == trial.results->size();
+    const bool is_last = index + 1 == trial.num_results();
     if (is_last && !values.empty())
       scores[static_cast<std::size_t>(&trial - results_.data())] = in_scope(values, scope);
   });
@@ -160,10 +162,9 @@ std::vector<std::optional<double>> ResultGrid::scores(const std::string& metric,
 void ResultGrid::for_each_result(const Visit& visit) const {
   std::optional<ExperimentReader> reader;
   for (const Result& result : results_) {
-    if (result.results == nullptr) continue;
-    for (std::size_t i = 0; i < result.results->size(); ++i) {
+    for (std::size_t i = 0; i < result.num_results(); ++i) {
       if (!reader) reader.emplace(experiment_path_, ExperimentReader::Check::rows);
-      visit(result, i, read_metrics(*reader, (*result.results)[i], result.trial_id));
+      visit(result, i, read_metrics(*reader, result.rows->own[i], result.trial_id));
     }
   }
 }

@@ -1,0 +1,16 @@
+// What Resources consist of, for base/archive.h and everything else that takes fields.
+#pragma once
+
+#include "base/archive.h"
+#include "cadre/resources.h"
+
+namespace cadre {
+
+void fields(auto& archive, base::Is<Resources> auto& resources) {
+  auto& [cpus, gpus, custom] = resources;
+  archive("cpus", cpus);
+  archive("gpus", gpus);
+  archive("custom", custom);
+}
+
+}  // namespace cadre

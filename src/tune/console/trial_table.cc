@@ -1,0 +1,129 @@
+#include "tune/console/trial_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tune/result_keys.h"
+
+namespace cadre::tune::console {
+namespace {
+
+constexpr std::size_t kLongestText = 256;  // bytes of a value that are looked at for a cell
+
+Cell text_cell(std::string text, Style style = Style::plain) { return {std::move(text), style, false}; }
+
+Style style_of(TrialStatus status) {
+  switch (status) {
+    case TrialStatus::running:
+      return Style::plain;
+    case TrialStatus::terminated:
+      return Style::good;
+    case TrialStatus::error:
+      return Style::bad;
+    case TrialStatus::paused:
+    case TrialStatus::pending:
+      break;
+  }
+  return Style::dim;
+}
+
+template <class CellOf>
+Column column_of(const std::vector<TrialRow>& trials, Column column, CellOf cell_of) {
+  for (const TrialRow& trial : trials) column.cells.push_back(cell_of(trial));
+  return column;
+}
+
+Style emphasis(const TrialRow& trial) { return trial.best ? Style::bold : Style::plain; }
+
+// What the user has named.
+Column named_column(const std::string& name, int rank, Encoding encoding) {
+  return {{printable(name, encoding), Style::bold, false}, rank, {}};
+}
+
+Column parameter_column(const std::vector<TrialRow>& trials, const std::string& path, int rank, Encoding encoding) {
+  return column_of(trials, named_column(path, rank, encoding),
+                   [&](const TrialRow& trial) { return value_cell(trial.config->find(path), encoding); });
+}
+
+}  // namespace
+
+Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, Encoding encoding) {
+  Table table{.title = "Trials", .columns = {id_column(trials), status_column(trials)}};
+  for (const std::string& path : columns.parameters)
+    table.columns.push_back(parameter_column(trials, path, 3, encoding));
+  table.columns.push_back(result_column(trials, "iter", result_key::training_iteration, 2, encoding));
+  table.columns.push_back(seconds_column(trials, "total time (s)", result_key::time_total_s, 4));
+  for (std::size_t i = 0; i < std::min(columns.metrics.size(), kMainMetrics); ++i) {
+    const std::string& path = columns.metrics[i];
+    table.columns.push_back(metric_column(trials, path, columns.metric, path == columns.metric ? 1 : 5, encoding));
+  }
+  return table;
+}
+
+Column id_column(const std::vector<TrialRow>& trials) {
+  return column_of(trials, {text_cell("Trial", Style::bold), 0, {}},
+                   [](const TrialRow& trial) { return text_cell(trial.id, emphasis(trial)); });
+}
+
+Column status_column(const std::vector<TrialRow>& trials) {
+  return column_of(trials, {text_cell("status", Style::bold), 0, {}},
+                   [](const TrialRow& trial) { return text_cell(to_string(trial.status), style_of(trial.status)); });
+}
+
+Column metric_column(const std::vector<TrialRow>& trials, const std::string& path, const std::string& metric, int rank,
+                     Encoding encoding) {
+  return column_of(trials, named_column(path, rank, encoding), [&](const TrialRow& trial) {
+    Cell cell = value_cell(trial.last_result->find(path), encoding);
+    if (path == metric) cell.style = emphasis(trial);
+    return cell;
+  });
+}
+
+Column result_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank,
+                     Encoding encoding) {
+  return column_of(trials, number_column(head, rank),
+                   [&](const TrialRow& trial) { return value_cell(trial.last_result->find(key), encoding); });
+}
+
+Column seconds_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank) {
+  return column_of(trials, number_column(head, rank), [&](const TrialRow& trial) {
+    const std::optional<double> seconds = trial.last_result->number(key);
+    return number_cell(seconds ? fmt::format("{:.3f}", *seconds) : "");
+  });
+}
+
+std::string counts_text(const StatusCounts& counts, const char* separator, const char* word) {
+  std::string text;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0)
+      text += fmt::format("{}{}{} {}", text.empty() ? "" : separator, counts[i], word, to_string(kStatusOrder[i]));
+  }
+  return text;
+}
+
+StatusCounts status_counts(const ResultGrid& grid) {
+  StatusCounts counts = {};
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    counts[i] = std::ranges::count(grid, kStatusOrder[i], &Result::status);
+  return counts;
+}
+
+Cell number_cell(std::string text) { return {std::move(text), Style::plain, true}; }
+
+Cell value_cell(const Value* value, Encoding encoding) {
+  if (value == nullptr || value->is_null()) return {};
+  if (value->is_integer()) return number_cell(to_json(*value));
+  if (value->is_double()) return number_cell(fmt::format("{:.6g}", value->get<double>()));
+  std::string text = value->is_string() ? value->get<std::string>() : to_json(*value);
+  if (text.size() > kLongestText) {
+    std::size_t begin = text.size() - kLongestText;
+    while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) ++begin;
+    text.erase(0, begin);
+  }
+  return text_cell(printable(text, encoding));
+}
+
+Column number_column(std::string head, int rank) { return {{std::move(head), Style::bold, true}, rank, {}}; }
+
+}  // namespace cadre::tune::console

@@ -1,0 +1,47 @@
+// What every result has: the keys that Cadre adds to what a training function reports.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cadre/value.h"
+
+namespace cadre::tune {
+
+namespace result_key {
+
+// Added when it is reported.
+inline constexpr std::string_view training_iteration = "training_iteration";
+inline constexpr std::string_view time_this_iter_s = "time_this_iter_s";
+inline constexpr std::string_view time_total_s = "time_total_s";
+inline constexpr std::string_view timestamp = "timestamp";
+inline constexpr std::string_view date = "date";
+inline constexpr std::string_view trial_id = "trial_id";
+inline constexpr std::string_view pid = "pid";
+inline constexpr std::string_view hostname = "hostname";
+inline constexpr std::string_view node_ip = "node_ip";
+inline constexpr std::string_view time_since_restore = "time_since_restore";
+inline constexpr std::string_view iterations_since_restore = "iterations_since_restore";
+// Added in the result files; a function that reports `done` as true asks for its trial's end.
+inline constexpr std::string_view done = "done";
+inline constexpr std::string_view checkpoint_dir_name = "checkpoint_dir_name";
+
+// Added where their part of this iteration is reported.
+inline constexpr std::string_view timesteps_total = "timesteps_total";
+inline constexpr std::string_view timesteps_this_iter = "timesteps_this_iter";
+inline constexpr std::string_view episodes_total = "episodes_total";
+inline constexpr std::string_view episodes_this_iter = "episodes_this_iter";
+
+}  // namespace result_key
+
+// The most paths that the following look for.
+inline constexpr std::size_t kMostNumberPaths = 32;
+
+// Paths of the numbers of a result without those that every result has: what says how well a trial does.
+std::vector<std::string> number_paths(const Metrics& result);
+
+// Adds those that `paths` does not have, as long as it has fewer than the most.
+void add_number_paths(const Metrics& result, std::vector<std::string>& paths);
+
+}  // namespace cadre::tune
