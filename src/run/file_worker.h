@@ -36,6 +36,9 @@ class FileWorker {
   void remove(CheckpointId id, std::filesystem::path directory);
   void remove(std::filesystem::path directory);
 
+  // What remove() was given and is not deleted yet.
+  std::vector<std::filesystem::path> deletions() const;
+
   // Seals everything that is waiting, and returns when that is done.
   void finish_sealing();
 
@@ -52,7 +55,7 @@ class FileWorker {
   void remove_next(std::unique_lock<std::mutex>& lock);
 
   std::function<void()> wake_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<CheckpointId, std::filesystem::path> to_seal_;
   Clock::time_point seal_at_ = {};  // when there is something to seal

@@ -1,9 +1,14 @@
 #include "tune/loggers/trial_files.h"
 
+#include <algorithm>
+
 #include "base/json.h"
 
 namespace cadre::tune {
 namespace {
+
+constexpr const char* kResultJson = "result.json";
+constexpr const char* kProgressCsv = "progress.csv";
 
 // The row that files show: what was reported, and what was made of it.
 Dict row_of(const LogResult& result) {
@@ -18,10 +23,7 @@ Dict row_of(const LogResult& result) {
 }  // namespace
 
 TrialFiles::TrialFiles(const std::filesystem::path& directory)
-    : directory_(directory),
-      json_(directory / "result.json"),
-      csv_(directory / "progress.csv"),
-      tensorboard_(directory) {}
+    : directory_(directory), json_(directory / kResultJson), csv_(directory / kProgressCsv), tensorboard_(directory) {}
 
 bool TrialFiles::resume(const Stamp& stamp) {
   if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard)) return false;
@@ -39,13 +41,30 @@ void TrialFiles::resume() {
   if (const auto errors = directory_ / "error.txt"; std::filesystem::exists(errors)) errors_ = base::read_file(errors);
 }
 
+Dict TrialFiles::sizes(const std::filesystem::path& directory) {
+  Dict sizes;
+  if (!std::filesystem::is_directory(directory)) return sizes;  // it was never run
+  for (const std::string& name : base::list_directory(directory)) {
+    if (name == kResultJson || name == kProgressCsv || name.starts_with(TensorBoardFile::kNamePrefix))
+      sizes.emplace_back(name, std::filesystem::file_size(directory / name));
+  }
+  return sizes;
+}
+
+bool TrialFiles::have_sizes(const std::filesystem::path& directory, const Dict& sizes) {
+  return std::ranges::all_of(sizes, [&](const auto& entry) {
+    std::error_code missing;
+    return std::filesystem::file_size(directory / entry.first, missing) == entry.second.template get<std::uintmax_t>();
+  });
+}
+
 std::size_t TrialFiles::add(const LogResult& result, double time) {
   const std::size_t before = waiting_bytes();
   Dict row = row_of(result);
   const Dict flat = flatten(row);
   csv_.add(flat);
   tensorboard_.add(flat, time);
-  row.emplace_back("config", result.config.dict());
+  row.emplace_back("config", result.config.value());
   base::append_json(pending_json_, row);
   pending_json_ += '\n';
   return waiting_bytes() - before;
