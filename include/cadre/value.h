@@ -62,11 +62,12 @@ class Value {
   Value(const char* text) : data_(std::string(text)) {}
   Value(std::string text) : data_(std::move(text)) {}
   Value(std::string_view text) : data_(std::string(text)) {}
-  Value(List items) : data_(std::make_shared<const List>(std::move(items))) {}
-  Value(Dict entries) : data_(std::make_shared<const Dict>(std::move(entries))) {}
+  Value(List items) : data_(std::make_shared<List>(std::move(items))) {}
+  Value(Dict entries) : data_(std::make_shared<Dict>(std::move(entries))) {}
   // Braces of pairs are always a dictionary; a list is written list(1, 2, 3).
   Value(std::initializer_list<std::pair<std::string, Value>> entries) : Value(Dict(entries)) {}
   Value(Reference reference) : data_(std::move(reference)) {}
+  explicit Value(std::shared_ptr<const Dict> entries) : data_(std::move(entries)) {}
   template <detail::Referable T>
   Value(const T& object) : data_(to_reference(object)) {}
 
@@ -87,6 +88,7 @@ class Value {
 
   // The entries or items; InvalidArgument where the value is something else.
   const Dict& dict() const;
+  const std::shared_ptr<const Dict>& shared_dict() const;
   const List& items() const;
 
   const Data& data() const { return data_; }
@@ -121,6 +123,7 @@ Value list(T&&... items) {
 std::string to_json(const Value& value);
 
 // Named values in the order in which they were added. Config and Metrics have this shape and are not the same type.
+// Copying is cheap: copies share their entries until one of them changes.
 template <class Tag>
 class Record {
  public:
@@ -128,6 +131,8 @@ class Record {
   // Of several entries with one key the last value counts, at the place of the first.
   Record(std::initializer_list<std::pair<std::string, Value>> entries) : Record(Dict(entries)) {}
   explicit Record(Dict entries);
+  // The entries of a dictionary, which are shared. Throws InvalidArgument where the value is none.
+  explicit Record(const Value& value);
 
   // The value at a key, or at a path through nested dictionaries ("optimizer/lr"); nullptr where there is none. The
   // pointer is good until the record changes.
@@ -153,12 +158,14 @@ class Record {
   void set(std::string_view key, Value value);
   bool erase(std::string_view key);
 
-  const Dict& dict() const { return entries_; }
-  Dict::const_iterator begin() const { return entries_.begin(); }
-  Dict::const_iterator end() const { return entries_.end(); }
-  std::size_t size() const { return entries_.size(); }
-  bool empty() const { return entries_.empty(); }
-  bool operator==(const Record&) const = default;
+  const Dict& dict() const { return entries_ ? *entries_ : no_entries(); }
+  // The entries as one value, which shares them.
+  Value value() const { return entries_ ? Value(entries_) : Value(Dict{}); }
+  Dict::const_iterator begin() const { return dict().begin(); }
+  Dict::const_iterator end() const { return dict().end(); }
+  std::size_t size() const { return dict().size(); }
+  bool empty() const { return dict().empty(); }
+  friend bool operator==(const Record& a, const Record& b) { return a.entries_ == b.entries_ || a.dict() == b.dict(); }
 
  private:
   template <class T>
@@ -170,7 +177,10 @@ class Record {
     }
   }
 
-  Dict entries_;
+  static const Dict& no_entries();
+  Dict& own_entries();
+
+  std::shared_ptr<const Dict> entries_;  // null: none
 };
 
 // What a trial is run with: hyper-parameters and constants.

@@ -48,7 +48,7 @@ class SaveArchive {
     } else if constexpr (std::constructible_from<Value, const T&>) {
       return object;
     } else if constexpr (requires { object.dict(); }) {
-      return object.dict();
+      return object.value();
     } else {
       SaveArchive archive;
       detail::call_fields(archive, object);
@@ -90,7 +90,7 @@ class LoadArchive {
     } else if constexpr (std::constructible_from<Value, const T&>) {
       object = value.get<T>();
     } else if constexpr (requires { object.dict(); }) {
-      object = T(value.dict());
+      object = T(value);
     } else {
       LoadArchive archive(value);
       detail::call_fields(archive, object);

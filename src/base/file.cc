@@ -103,9 +103,10 @@ bool AppendFile::resume(const Stamp& stamp) {
   std::error_code error;
   const auto size = fs::file_size(path_, error);
   if (error || size < static_cast<std::uintmax_t>(stamp.size)) return stamp.size == 0;
-  const std::string content = read_file(path_).substr(0, static_cast<std::size_t>(stamp.size));
+  const std::string whole = read_file(path_);
+  const std::string_view content = std::string_view(whole).substr(0, static_cast<std::size_t>(stamp.size));
   if (checksum_of(content) != stamp.checksum) return false;
-  if (::truncate(path_.c_str(), stamp.size) != 0) throw_storage_error("cut", path_);
+  if (whole.size() > content.size() && ::truncate(path_.c_str(), stamp.size) != 0) throw_storage_error("cut", path_);
   checksum_.reset();
   checksum_.add(content);
   size_ = stamp.size;

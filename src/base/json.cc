@@ -42,14 +42,21 @@ void append_escape(std::string& out, unsigned unit) {
   for (int shift = 12; shift >= 0; shift -= 4) out += hex[unit >> shift & 15u];
 }
 
+// How many characters at the beginning stand for themselves, as nearly all do.
+std::size_t plain_length(std::string_view text) {
+  const auto other = std::ranges::find_if(text, [](char c) { return c < 0x20 || c >= 0x7f || c == '"' || c == '\\'; });
+  return static_cast<std::size_t>(other - text.begin());
+}
+
 void append_text(std::string& out, std::string_view text) {
   out += '"';
   for (std::size_t i = 0; i < text.size();) {
+    const std::size_t plain = plain_length(text.substr(i));
+    out += text.substr(i, plain);
+    if ((i += plain) == text.size()) break;
     const char c = text[i];
     if (c == '"' || c == '\\') {
       (out += '\\') += c;
-    } else if (c >= 0x20 && c < 0x7f) {
-      out += c;
     } else if (c == '\n' || c == '\t' || c == '\r' || c == '\b' || c == '\f') {
       (out += '\\') += c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c == '\b' ? 'b' : 'f';
     } else {
@@ -87,20 +94,30 @@ class Writer {
   }
 
   void write(const Dict& entries) {
-    std::vector<const Dict::value_type*> order;
-    for (const auto& entry : entries) order.push_back(&entry);
-    if (pretty_) std::ranges::sort(order, {}, [](const auto* entry) { return std::string_view(entry->first); });
     open('{');
-    for (const auto* entry : order) {
-      separate();
-      append_text(out_, entry->first);
-      out_ += ": ";
-      write(entry->second);
+    if (pretty_) {
+      write_sorted(entries);
+    } else {
+      for (const auto& entry : entries) write(entry);
     }
     close('}');
   }
 
  private:
+  void write_sorted(const Dict& entries) {
+    std::vector<const Dict::value_type*> order;
+    for (const auto& entry : entries) order.push_back(&entry);
+    std::ranges::sort(order, {}, [](const auto* entry) { return std::string_view(entry->first); });
+    for (const auto* entry : order) write(*entry);
+  }
+
+  void write(const Dict::value_type& entry) {
+    separate();
+    append_text(out_, entry.first);
+    out_ += ": ";
+    write(entry.second);
+  }
+
   void write_content(std::monostate) { out_ += "null"; }
   void write_content(bool value) { out_ += value ? "true" : "false"; }
   void write_content(std::int64_t value) { append_integer(out_, value); }

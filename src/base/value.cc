@@ -1,6 +1,7 @@
 #include "cadre/value.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -63,6 +64,11 @@ const Dict& Value::dict() const {
   return *std::get<std::shared_ptr<const Dict>>(data_);
 }
 
+const std::shared_ptr<const Dict>& Value::shared_dict() const {
+  if (!is_dict()) wrong_type(*this, "a dictionary");
+  return std::get<std::shared_ptr<const Dict>>(data_);
+}
+
 const List& Value::items() const {
   if (!is_list()) wrong_type(*this, "a list");
   return *std::get<std::shared_ptr<const List>>(data_);
@@ -111,17 +117,26 @@ const Value* find_entry(const Dict& entries, std::string_view key) {
 }
 
 template <class Tag>
-Record<Tag>::Record(Dict entries) {
-  if (keys_are_unique(entries)) {
-    entries_ = std::move(entries);
+Record<Tag>::Record(Dict entries) : Record(Value(std::move(entries))) {}
+
+template <class Tag>
+Record<Tag>::Record(const Value& value) {
+  if (keys_are_unique(value.dict())) {
+    entries_ = value.shared_dict();
   } else {
-    for (auto& [key, value] : entries) set(key, std::move(value));
+    for (const auto& [key, entry] : value.dict()) set(key, entry);
   }
 }
 
 template <class Tag>
+const Dict& Record<Tag>::no_entries() {
+  static const Dict none;
+  return none;
+}
+
+template <class Tag>
 const Value* Record<Tag>::find(std::string_view key) const {
-  return find_path(entries_, key);
+  return find_path(dict(), key);
 }
 
 template <class Tag>
@@ -134,24 +149,33 @@ template <class Tag>
 const Value& Record<Tag>::at(std::string_view key) const {
   if (const Value* value = find(key)) return *value;
   std::string keys;
-  for (const auto& entry : entries_) keys += (keys.empty() ? "" : ", ") + entry.first;
+  for (const auto& entry : dict()) keys += (keys.empty() ? "" : ", ") + entry.first;
   throw NotFound("there is no key \"" + std::string(key) + "\"; the keys are: " + (keys.empty() ? "none" : keys));
 }
 
 template <class Tag>
 void Record<Tag>::set(std::string_view key, Value value) {
-  for (auto& entry : entries_) {
+  Dict& entries = own_entries();
+  for (auto& entry : entries) {
     if (entry.first == key) {
       entry.second = std::move(value);
       return;
     }
   }
-  entries_.emplace_back(std::string(key), std::move(value));
+  entries.emplace_back(std::string(key), std::move(value));
 }
 
 template <class Tag>
 bool Record<Tag>::erase(std::string_view key) {
-  return std::erase_if(entries_, [&](const auto& entry) { return entry.first == key; }) != 0;
+  return std::erase_if(own_entries(), [&](const auto& entry) { return entry.first == key; }) != 0;
+}
+
+// The entries, shared with nobody.
+template <class Tag>
+Dict& Record<Tag>::own_entries() {
+  if (entries_.use_count() != 1) entries_ = std::make_shared<Dict>(dict());
+  std::atomic_thread_fence(std::memory_order_acquire);  // whoever shared them has read them before
+  return const_cast<Dict&>(*entries_);                  // every shared Dict was made without const
 }
 
 template class Record<ConfigTag>;

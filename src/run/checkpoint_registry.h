@@ -51,6 +51,7 @@ class CheckpointRegistry {
   // The newest one of its lineage that exists beside it.
   std::optional<CheckpointId> ancestor(CheckpointId id) const;
   bool contains(CheckpointId id) const { return entries_.contains(id); }
+  std::size_t size() const { return entries_.size(); }
 
   // For base/archive.h. Nothing may be waiting to be deleted.
   static void fields(auto& archive, auto& registry) {

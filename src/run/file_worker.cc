@@ -43,6 +43,11 @@ void FileWorker::remove(std::filesystem::path directory) {
   changed_.notify_all();
 }
 
+std::vector<std::filesystem::path> FileWorker::deletions() const {
+  const std::lock_guard lock(mutex_);
+  return {to_remove_.begin(), to_remove_.end()};
+}
+
 void FileWorker::finish_sealing() {
   std::unique_lock lock(mutex_);
   hurry_ = true;
@@ -108,8 +113,7 @@ void FileWorker::seal_next(std::unique_lock<std::mutex>& lock) {
 }
 
 void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
-  const std::filesystem::path directory = std::move(to_remove_.front());
-  to_remove_.pop_front();
+  const std::filesystem::path directory = to_remove_.front();
   lock.unlock();
   std::string error;
   try {
@@ -118,6 +122,7 @@ void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
     error = failure.what();
   }
   lock.lock();
+  to_remove_.pop_front();
   if (error.empty()) return;
   errors_.push_back(std::move(error));
   wake_();

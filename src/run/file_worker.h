@@ -41,6 +41,9 @@ class FileWorker {
   void remove(CheckpointId id, std::filesystem::path directory);
   void remove(std::filesystem::path directory);
 
+  // What remove() was given and is not deleted yet.
+  std::vector<std::filesystem::path> deletions() const;
+
   // Seals everything that is waiting, and returns when that is done.
   void finish_sealing();
 
@@ -62,7 +65,7 @@ class FileWorker {
 
   std::filesystem::path root_;
   std::function<void()> wake_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<CheckpointId, Pending> to_seal_;  // the first one is due first
   std::deque<std::filesystem::path> to_remove_;

@@ -25,6 +25,7 @@ CREATE TABLE decisions(id INTEGER PRIMARY KEY, cause, kind, trial, data, checksu
 CREATE TABLE trials(trial INTEGER PRIMARY KEY, trial_id, status, attempt, config, tag, directory, error, checksum);
 CREATE TABLE checkpoints(id INTEGER PRIMARY KEY, trial, step, directory, boot, synced, manifest, checksum);
 CREATE TABLE snapshots(sequence INTEGER PRIMARY KEY, state, checksum);
+CREATE TABLE ended_trials(trial INTEGER PRIMARY KEY, state, checksum);
 )";
 
 std::filesystem::path file_of(const std::filesystem::path& directory) { return directory / ExperimentStore::kFileName; }
@@ -68,15 +69,17 @@ struct ExperimentStore::Statements {
         changed_checkpoint(database, kCheckpoints, replace),
         remove_checkpoint(database, "DELETE FROM checkpoints WHERE id = ?"),
         snapshot(database, kSnapshots, replace),
-        remove_snapshots(database,
-                         "DELETE FROM snapshots WHERE sequence NOT IN "
-                         "(SELECT sequence FROM snapshots ORDER BY sequence DESC LIMIT 2)") {}
+        remove_snapshots(database, "DELETE FROM snapshots WHERE sequence <> ?"),
+        ended_trial(database, kEndedTrials, replace),
+        remove_ended_trial(database, "DELETE FROM ended_trials WHERE trial = ?") {}
 
   Statement begin, commit;
   RowWriter result, event, decision, trial, checkpoint, changed_checkpoint;
   Statement remove_checkpoint;
   RowWriter snapshot;
   Statement remove_snapshots;
+  RowWriter ended_trial;
+  Statement remove_ended_trial;
 };
 
 void ExperimentStore::CloseStatements::operator()(Statements* statements) const { delete statements; }
@@ -132,6 +135,7 @@ ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {
     throw StorageError("cannot repair the store " + store.database_->path().string() +
                        ": another program is reading it; close that program first");
   store.database_->keep_log(false);
+  store.after_reboot_ = !same_boot;
   if (!same_boot) store.set_boot();
   if (format < kFormat) store.upgrade();
   store.prepare();
@@ -267,8 +271,28 @@ void ExperimentStore::remove_checkpoint(std::int64_t id) {
 void ExperimentStore::put_snapshot(std::int64_t sequence, std::string_view state) {
   in_transaction([&](Statements& statements) {
     statements.snapshot.write(sequence, state);
-    statements.remove_snapshots.run();
+    statements.remove_snapshots.bind(1, sequence).run();
   });
+}
+
+void ExperimentStore::remove_snapshot() {
+  in_transaction([&](Statements&) { database_->execute("DELETE FROM snapshots; DELETE FROM ended_trials"); });
+}
+
+void ExperimentStore::put(const EndedTrialRow& row) {
+  in_transaction([&](Statements& statements) { statements.ended_trial.write(row.trial, row.state); });
+}
+
+void ExperimentStore::remove_ended_trial(std::int64_t trial) {
+  in_transaction([&](Statements& statements) { statements.remove_ended_trial.bind(1, trial).run(); });
+}
+
+EndedTrials::EndedTrials(const Database& database)
+    : database_(database), rows_(database, kEndedTrials, "ORDER BY trial") {}
+
+std::string EndedTrials::next(std::int64_t trial) {
+  if (!rows_.step() || rows_.integer(0) != trial) throw_missing(database_, "the end of trial", trial);
+  return rows_.text(1);
 }
 
 void ExperimentStore::commit() {

@@ -23,6 +23,18 @@
 
 namespace cadre::store {
 
+// The ended trials of the last snapshot, one after the other.
+class EndedTrials {
+ public:
+  explicit EndedTrials(const Database& database);
+  // The state of this trial; trials are asked for in ascending order. Throws StorageError when it is missing.
+  std::string next(std::int64_t trial);
+
+ private:
+  const Database& database_;
+  RowReader rows_;
+};
+
 class ExperimentStore {
  public:
   static constexpr int kFormat = kStoreFormat;
@@ -37,6 +49,8 @@ class ExperimentStore {
   // as is what a loss of power left behind a gap in the log; damage without a loss of power is refused.
   static ExperimentStore open(const std::filesystem::path& directory);
 
+  // Whether the machine was started again since another controller opened the store: what was not synced may be lost.
+  bool after_reboot() const { return after_reboot_; }
   // One line for people when transactions were lost with the machine's power; empty otherwise.
   const std::string& recovered() const { return recovered_; }
 
@@ -49,6 +63,7 @@ class ExperimentStore {
   std::vector<TrialRow> trials() const;            // ordered by trial
   std::vector<CheckpointRow> checkpoints() const;  // ordered by id
   std::optional<Snapshot> last_snapshot() const;
+  EndedTrials ended_trials() const { return EndedTrials(*database_); }
 
   // Adds a row to the open transaction, or opens one. The first two return the row's sequence number.
   //
@@ -63,7 +78,11 @@ class ExperimentStore {
   void add(const CheckpointRow& row);
   void set_checkpoint_synced(std::int64_t id, std::string_view manifest);  // nothing happens when it is gone
   void remove_checkpoint(std::int64_t id);
-  void put_snapshot(std::int64_t sequence, std::string_view state);  // the newest two are kept
+  // In the place of the last one. In the same transaction as what has become of its ended trials.
+  void put_snapshot(std::int64_t sequence, std::string_view state);
+  void remove_snapshot();              // with its ended trials
+  void put(const EndedTrialRow& row);  // adds or replaces
+  void remove_ended_trial(std::int64_t trial);
 
   // Ends the transaction, if there is one.
   void commit();
@@ -103,6 +122,7 @@ class ExperimentStore {
   base::FileDescriptor log_;  // the write-ahead log, to sync it
   std::string boot_;
   std::string recovered_;
+  bool after_reboot_ = false;
   Numbers next_;
   Numbers committed_;  // as `next_` was before the open transaction
   bool open_ = false;

@@ -26,6 +26,7 @@ inline constexpr Table kDecisions{"decisions", "id, cause, kind, trial, data"};
 inline constexpr Table kTrials{"trials", "trial, trial_id, status, attempt, config, tag, directory, error"};
 inline constexpr Table kCheckpoints{"checkpoints", "id, trial, step, directory, boot, synced, manifest"};
 inline constexpr Table kSnapshots{"snapshots", "sequence, state"};
+inline constexpr Table kEndedTrials{"ended_trials", "trial, state"};
 
 // One result, as a worker reported it. `sequence` is given by the store and shared with EventRow: both in one order.
 struct ResultRow {
@@ -83,6 +84,12 @@ struct CheckpointRow {
 // The state of whoever made the decisions, after the event or result with the number `sequence` was handled.
 struct Snapshot {
   std::int64_t sequence = 0;
+  std::string state = {};
+};
+
+// A trial that had ended before the last snapshot, as it was then; the snapshot does not have it.
+struct EndedTrialRow {
+  std::int64_t trial = 0;
   std::string state = {};
 };
 

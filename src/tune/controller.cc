@@ -8,8 +8,6 @@
 #include <ranges>
 #include <set>
 
-#include "base/archive.h"
-#include "base/boot.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/overload.h"
@@ -17,17 +15,14 @@
 #include "cadre/error.h"
 #include "run/gpus.h"
 #include "run/memory_usage.h"
-#include "store/manifest.h"
 #include "tune/assignment.h"
 #include "tune/journal.h"
+#include "tune/recovery.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
 
-// And one for each trial: a snapshot grows with their number. Reading so many events again takes some hundredths of a
-// second.
-constexpr std::size_t kEventsPerSnapshot = 4096;
 constexpr auto kMemoryPeriod = std::chrono::seconds(1);
 // Results are in the store when report() returns. Their lines in the result files may come later.
 constexpr auto kFilesDelay = std::chrono::milliseconds(100);
@@ -52,22 +47,6 @@ Event to_event(engine::Event&& event) {
           [&](channel::Finished&) -> Event { return FunctionReturned{trial, attempt}; },
           [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; }},
       message);
-}
-
-// What is wrong with a checkpoint that is listed; empty when nothing is.
-std::string fault_of(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
-                     bool contents) {
-  const fs::path directory = experiment / row.directory;
-  if (!row.synced && row.boot != boot) return "it was not yet on the disk when the machine was started again";
-  const fs::path metadata = directory / ".metadata.json";
-  const std::string source = row.synced ? "the manifest of " + row.directory : metadata.string();
-  try {
-    const Value listed = base::parse_json(row.synced ? row.manifest : base::read_file(metadata), source);
-    return store::fault_of_files(directory, row.synced ? listed.dict() : Config(listed.dict()).get<Dict>("files"),
-                                 contents);
-  } catch (const Error& error) {
-    return error.what();
-  }
 }
 
 // It is there already when its transaction is tried again.
@@ -96,6 +75,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       console_(console),
       interrupts_(engine),
       files_(setting_.directory, experiment, logs_exploits(setting_.options.tune_config.scheduler)),
+      snapshots_(store),
       file_worker_(setting_.directory, [&engine] { engine.wake(); }) {}
 
 void Controller::run() {
@@ -112,6 +92,15 @@ void Controller::run() {
   } catch (const StorageError& error) {
     throw StorageError(resumable(error));
   }
+}
+
+void Controller::recover() {
+  Recovered recovered = tune::recover(store_, snapshots_, {experiment_, files_, running_time_}, setting_.directory,
+                                      setting_.allow_divergence);
+  last_event_ = recovered.last_event;
+  lost_checkpoints_ = std::move(recovered.lost_checkpoints);
+  for (auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, std::move(directory));
+  for (const std::string& note : recovered.notes) console_.say(note);
 }
 
 void Controller::take_turns() {
@@ -132,11 +121,8 @@ void Controller::take_turns() {
   take_sealed(last);
   take_turn(std::move(last));
   write_result_files();
-  if (experiment_.interrupted()) {
-    take_snapshot();
-  } else {
-    patiently([&] { store_.finish(); });
-  }
+  patiently([&] { take_snapshot(); });
+  if (!experiment_.interrupted()) patiently([&] { store_.finish(); });
   sync();
 }
 
@@ -229,7 +215,8 @@ void Controller::take_turn(std::vector<Event> events) {
   for (const Step& step : turn) {
     if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) discard_half_checkpoints(*ended);
   }
-  if (events_since_snapshot_ >= kEventsPerSnapshot + experiment_.trials().size()) patiently([&] { take_snapshot(); });
+  for (const Step& step : turn) snapshots_.see(step.event, step.actions);
+  if (snapshots_.due(experiment_)) patiently([&] { take_snapshot(); });
 }
 
 template <class Act>
@@ -277,7 +264,6 @@ void Controller::write(const std::vector<Step>& turn) {
     store_.roll_back();  // it may have been a directory that could not be renamed
     throw;
   }
-  events_since_snapshot_ += turn.size();
 }
 
 void Controller::prepare(const Action& action, std::int64_t cause) {
@@ -287,7 +273,7 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
             store_.add(store::DecisionRow{cause, std::string(to_string(decision.kind)), decision.trial,
                                           base::to_json(decision.data)});
           },
-          [&](const SaveTrial& save) { save_trial(experiment_.trials().at(save.trial)); },
+          [&](const SaveTrial& save) { store_.put(to_row(experiment_.trials().at(save.trial))); },
           [&](const CommitCheckpoint& checkpoint) {
             commit_directory(setting_.directory / checkpoint.from, setting_.directory / checkpoint.directory);
             store_.add(store::CheckpointRow{checkpoint.id, checkpoint.trial, checkpoint.step, checkpoint.directory});
@@ -295,17 +281,6 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
           [&](const MarkSynced& mark) { store_.set_checkpoint_synced(mark.id, base::to_json(sealed_.at(mark.id))); },
           [&](const DeleteCheckpoint& checkpoint) { store_.remove_checkpoint(checkpoint.id); }, [](const auto&) {}},
       action);
-}
-
-void Controller::save_trial(const Trial& trial) {
-  store_.put(store::TrialRow{.trial = trial.index,
-                             .trial_id = trial.id,
-                             .status = to_string(trial.status),
-                             .attempt = trial.attempt,
-                             .config = base::to_json(trial.config.dict()),
-                             .tag = trial.tag,
-                             .directory = trial.directory,
-                             .error = trial.error});
 }
 
 // ---- Into the world
@@ -370,32 +345,7 @@ void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   }
 }
 
-// ---- After an interruption
-
-bool Controller::load_snapshot() {
-  const std::optional<store::Snapshot> snapshot = store_.last_snapshot();
-  if (!snapshot) return false;
-  try {
-    const Config saved(base::parse_json(snapshot->state, "the snapshot").dict());
-    Experiment experiment(setting_.trainable, setting_.options);
-    experiment.load(saved.at("experiment").dict());
-    ResultFiles::Stamp stamp;
-    base::LoadArchive::load(saved.at("files"), stamp);
-    RunningTime running_time;
-    base::LoadArchive::load(saved.at("running_time"), running_time);
-    experiment_ = std::move(experiment);  // which the files look at
-    if (files_.resume(stamp)) {
-      running_time_ = running_time;
-      last_event_ = snapshot->sequence;
-      return true;
-    }
-    console_.say("Result files have changed since they were written, and are written anew.");
-  } catch (const Error& error) {  // of another version of Cadre
-    console_.say(fmt::format("The snapshot cannot be used ({}); all events are read instead.", error.what()));
-  }
-  experiment_ = Experiment(setting_.trainable, setting_.options);
-  return false;
-}
+// ---- What follows from the store
 
 void Controller::write_result_files() {
   patiently([&] { files_.flush(); });
@@ -403,92 +353,14 @@ void Controller::write_result_files() {
 }
 
 void Controller::take_snapshot() {
-  if (events_since_snapshot_ == 0) return;
   files_.flush();
-  const Dict state{{"experiment", experiment_.save()},
-                   {"files", base::SaveArchive::to_value(files_.stamp())},
-                   {"running_time", base::SaveArchive::to_value(running_time_)}};
-  store_.put_snapshot(last_event_, base::to_json(state));
-  store_.commit();
-  events_since_snapshot_ = 0;
-}
-
-void Controller::replay() {
-  if (!load_snapshot()) files_.begin_anew();
-  Replay replay(experiment_, files_, running_time_, setting_.directory.string(), setting_.allow_divergence);
-  replay.run(store_, last_event_);
-  last_event_ = replay.last_event();
-  events_since_snapshot_ = static_cast<std::size_t>(replay.events());
-  if (!store_.recovered().empty()) console_.say("Warning: " + store_.recovered());
-  if (replay.divergence()) accept(*replay.divergence());
-  remove_leftovers();
-  find_lost_checkpoints();
-}
-
-// Makes the store say what the experiment says now.
-void Controller::accept(const Replay::Divergence& divergence) {
-  console_.say(fmt::format("Warning: {}; what it decides now counts from there on", divergence.description));
-  store_.remove_decisions_from(divergence.event);
-  for (const store::DecisionRow& decision : divergence.decisions) store_.add(decision);
-  const run::CheckpointRegistry& registry = experiment_.checkpoint_registry();
-  std::set<run::CheckpointId> as_before;
-  for (const store::CheckpointRow& row : store_.checkpoints()) {
-    if (registry.contains(row.id) && registry.get(row.id).directory == row.directory) {
-      as_before.insert(row.id);
-    } else {
-      store_.remove_checkpoint(row.id);
-    }
-  }
-  for (const run::CheckpointId id : registry.all()) {
-    const run::CheckpointRecord& record = registry.get(id);
-    if (!as_before.contains(id)) store_.add(store::CheckpointRow{id, record.owner, record.step, record.directory});
-  }
-  for (const Trial& trial : experiment_.trials()) save_trial(trial);
-  store_.commit();
-}
-
-// Those that are listed and not there, or not as they were. Contents are read where a trial may continue from them.
-void Controller::find_lost_checkpoints() {
-  const run::CheckpointRegistry& registry = experiment_.checkpoint_registry();
-  const std::string boot = base::boot_id();
-  std::map<run::CheckpointId, store::CheckpointRow> rows;
-  for (store::CheckpointRow& row : store_.checkpoints()) rows[row.id] = std::move(row);
-  std::set<run::CheckpointId> lost;
-  const auto check = [&](run::CheckpointId id, bool contents) {
-    if (lost.contains(id)) return;
-    const std::string fault = fault_of(setting_.directory, rows.at(id), boot, contents);
-    if (fault.empty()) return;
-    console_.say(fmt::format("Warning: the checkpoint {} is given up: {}", rows.at(id).directory, fault));
-    lost.insert(id);
+  Snapshots::Place place{.event = last_event_};
+  const auto add = [&](const fs::path& directory) {
+    place.deletions.push_back(directory.lexically_relative(setting_.directory));
   };
-  for (const run::CheckpointId id : registry.all()) check(id, false);
-  std::vector<run::CheckpointId> needed = experiment_.needed_checkpoints();
-  while (!needed.empty()) {
-    const run::CheckpointId id = needed.back();
-    needed.pop_back();
-    check(id, true);
-    if (const auto older = registry.ancestor(id); older && lost.contains(id)) needed.push_back(*older);
-  }
-  lost_checkpoints_.assign(lost.begin(), lost.end());
-  for (const auto& [id, row] : rows) {
-    if (!row.synced && !lost.contains(id)) file_worker_.seal(id, row.directory);
-  }
-}
-
-// Directories that a worker or the controller was about to report, commit or delete.
-void Controller::remove_leftovers() {
-  std::set<std::string> listed;
-  const run::CheckpointRegistry& registry = experiment_.checkpoint_registry();
-  for (const run::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
-  for (const Trial& trial : experiment_.trials()) {
-    if (!fs::exists(setting_.directory / trial.directory)) continue;
-    for (const std::string& name : base::list_directory(setting_.directory / trial.directory)) {
-      const std::string directory = trial.directory + "/" + name;
-      const bool ours = name.starts_with("checkpoint_") || name.starts_with(kReportingPrefix);
-      // Now and not in the pool: a name may come again as soon as trials run.
-      if (ours && !listed.contains(directory)) base::remove_tree(setting_.directory / directory);
-    }
-  }
+  for (const auto& [id, directory] : to_delete_) add(directory);
+  for (const fs::path& directory : file_worker_.deletions()) add(directory);
+  snapshots_.take({experiment_, files_, running_time_}, place);
 }
 
 }  // namespace cadre::tune

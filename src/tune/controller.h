@@ -21,8 +21,8 @@
 #include "tune/console/console.h"
 #include "tune/experiment.h"
 #include "tune/loggers/result_files.h"
-#include "tune/replay.h"
 #include "tune/running_time.h"
+#include "tune/snapshots.h"
 #include "tune/timers.h"
 
 namespace cadre::tune {
@@ -35,17 +35,15 @@ class Controller {
     Trainable trainable;
     TunerOptions options = {};
     ControllerStarted::Errored errored = ControllerStarted::Errored::leave;
-    bool allow_divergence = false;
+    bool allow_divergence = false;  // of a restore
   };
 
   // `running_time` is filled by it, for the console.
   Controller(Setting setting, Experiment& experiment, RunningTime& running_time, store::ExperimentStore& store,
              engine::Engine& engine, Console& console);
 
-  // Brings the experiment to the state that the store describes, by its last snapshot and the events that were recorded
-  // after it, and the result files with it; looks for checkpoints that are lost. Throws StorageError when a decision
-  // comes out differently than recorded and that is not allowed.
-  void replay();
+  // Brings the experiment to the state that the store describes; see recovery.h.
+  void recover();
 
   // Runs the experiment to its end, or until it is interrupted and nothing of it runs any more. A full disk makes it
   // wait. Throws EngineError when the engine is gone and StorageError when the store or a file cannot be written; the
@@ -78,7 +76,6 @@ class Controller {
   // One transaction.
   void write(const std::vector<Step>& turn);
   void prepare(const Action& action, std::int64_t cause);
-  void save_trial(const Trial& trial);
   // Into the world.
   void perform(const Action& action);
   void answer(const AnswerReport& answer);
@@ -87,12 +84,6 @@ class Controller {
 
   void write_result_files();
   void take_snapshot();
-
-  // After an interruption.
-  bool load_snapshot();
-  void accept(const Replay::Divergence& divergence);
-  void remove_leftovers();
-  void find_lost_checkpoints();
 
   Setting setting_;
   Experiment& experiment_;
@@ -108,7 +99,7 @@ class Controller {
   ResultFiles files_;
   std::optional<engine::Engine::Clock::time_point> files_due_ = {};  // when results that wait in memory are written
   std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
-  std::size_t events_since_snapshot_ = 0;
+  Snapshots snapshots_;
   std::map<run::CheckpointId, Dict> sealed_;  // files of checkpoints whose transaction is not committed yet
   // When the transaction that says so is synced.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;

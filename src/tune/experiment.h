@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,12 +28,18 @@ class Experiment final : private Population {
   // The options must have passed check_options().
   Experiment(Trainable trainable, TunerOptions options);
 
+  // A new one of the same trainable and options.
+  Experiment anew() const { return Experiment(trainable_, options_); }
+
   // Takes one event; appends what is to be done, in order.
   void handle(const Event& event, Actions& actions);
 
-  // Everything that later decisions depend on, as a value, for a new Experiment of the same trainable and options.
+  // Everything that later decisions depend on, for a new Experiment of the same trainable and options: `save` without
+  // the trials that have ended, each of which is a value of its own. `load` asks for those in ascending order; each is
+  // then the last one of trials().
   Dict save() const;
-  void load(const Dict& state);
+  Value save_trial(TrialIndex trial) const;
+  void load(const Dict& state, const std::function<Value(TrialIndex)>& ended_trial);
   static void fields(auto& archive, auto& experiment);  // for base/archive.h
 
   // Nothing is left to do, or, after an interruption, nothing runs any more.
@@ -46,6 +53,7 @@ class Experiment final : private Population {
   bool is_repeated(const ResultReported& event) const;
 
   const std::vector<Trial>& trials() const { return trials_; }
+  const std::set<TrialIndex>& live_trials() const override { return live_; }  // that have not ended
   const run::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
   // Workers that only wait for their trial's turn.
   std::int64_t parked_workers() const { return parked_; }
@@ -56,7 +64,6 @@ class Experiment final : private Population {
  private:
   // Population
   const Trial& trial(TrialIndex index) const override { return trials_.at(index); }
-  const std::set<TrialIndex>& live_trials() const override { return live_; }
   bool anyone_waits() const override;
   run::CheckpointRegistry& checkpoints() override { return checkpoints_; }
 
@@ -106,6 +113,7 @@ class Experiment final : private Population {
   bool should_make_trial() const;
   void make_trial();
   std::string add_trial();
+  void load_trial(const Value& saved);
   static std::optional<run::Gpus> own_gpus(const Trial& trial);
   std::vector<TrialIndex> candidates() const;
   void launch(Trial& trial);

@@ -49,27 +49,30 @@ void Experiment::fields(auto& archive, auto& experiment) {
 }
 
 Dict Experiment::save() const {
-  List trials;
-  for (const Trial& trial : trials_) trials.push_back(base::SaveArchive::to_value(trial));
-  return {
-      {"trials", std::move(trials)}, {"scheduler", scheduler_->save()}, {"rest", base::SaveArchive::to_value(*this)}};
+  List live;
+  for (const TrialIndex trial : live_) live.push_back(list(trial, save_trial(trial)));
+  return {{"trials", trials_.size()},
+          {"live", std::move(live)},
+          {"scheduler", scheduler_->save()},
+          {"rest", base::SaveArchive::to_value(*this)}};
 }
 
-void Experiment::load(const Dict& state) {
+Value Experiment::save_trial(TrialIndex trial) const { return base::SaveArchive::to_value(trials_.at(trial)); }
+
+void Experiment::load(const Dict& state, const std::function<Value(TrialIndex)>& ended_trial) {
   const Config parts(state);
-  const List& trials = parts.at("trials").items();
-  if (static_cast<std::int64_t>(trials.size()) > variants_.size())
-    throw InvalidArgument("the state has " + std::to_string(trials.size()) + " trials of " +
+  const List& live = parts.at("live").items();
+  const auto trials = parts.get<TrialIndex>("trials");
+  if (trials > variants_.size())
+    throw InvalidArgument("the state has " + std::to_string(trials) + " trials of " +
                           std::to_string(variants_.size()));
-  for (const Value& saved : trials) {
+  auto next_live = live.begin();
+  for (TrialIndex index = 0; index < trials; ++index) {
     add_trial();
-    Trial& trial = trials_.back();
-    base::LoadArchive::load(saved, trial);
-    if (trial.ended()) live_.erase(trial.index);
-    const bool waits = trial.status == TrialStatus::pending || trial.status == TrialStatus::paused;
-    if (!waits) waiting_.erase(trial.index);
-    running_ += trial.holds_resources ? 1 : 0;
+    const bool is_live = next_live != live.end() && next_live->items().at(0) == Value(index);
+    load_trial(is_live ? (next_live++)->items().at(1) : ended_trial(index));
   }
+  if (next_live != live.end()) throw StorageError("a snapshot names trials that it does not have");
   base::LoadArchive::load(parts.at("rest"), *this);
   resources_ = run::ResourceLedger(total_);
   for (const Trial& trial : trials_) {
@@ -77,6 +80,16 @@ void Experiment::load(const Dict& state) {
     parked_ += trial.parked_since > 0 ? 1 : 0;
   }
   scheduler_->load(parts.at("scheduler"));
+}
+
+// Into the trial that was added last.
+void Experiment::load_trial(const Value& saved) {
+  Trial& trial = trials_.back();
+  base::LoadArchive::load(saved, trial);
+  if (trial.ended()) live_.erase(trial.index);
+  const bool waits = trial.status == TrialStatus::pending || trial.status == TrialStatus::paused;
+  if (!waits) waiting_.erase(trial.index);
+  running_ += trial.holds_resources ? 1 : 0;
 }
 
 }  // namespace cadre::tune

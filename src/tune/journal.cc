@@ -127,7 +127,7 @@ Event to_event(const store::ResultRow& row) {
   const Value metrics = base::parse_json(row.metrics, "result " + std::to_string(row.sequence) + " of the store");
   return ResultReported{static_cast<TrialIndex>(row.trial),
                         row.attempt,
-                        {.step = row.step, .metrics = Metrics(metrics.dict()), .checkpoint = row.checkpoint}};
+                        {.step = row.step, .metrics = Metrics(metrics), .checkpoint = row.checkpoint}};
 }
 
 Event to_event(const store::EventRow& row) {
@@ -145,6 +145,17 @@ Event to_event(const store::EventRow& row) {
   if (row.kind == event_name::checkpoints_synced) return CheckpointsSynced{to_ids(data.get<List>("checkpoints"))};
   if (row.kind == event_name::memory_runs_short) return MemoryRunsShort{};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
+}
+
+store::TrialRow to_row(const Trial& trial) {
+  return {.trial = trial.index,
+          .trial_id = trial.id,
+          .status = to_string(trial.status),
+          .attempt = trial.attempt,
+          .config = base::to_json(trial.config.dict()),
+          .tag = trial.tag,
+          .directory = trial.directory,
+          .error = trial.error};
 }
 
 }  // namespace cadre::tune

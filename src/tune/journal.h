@@ -1,4 +1,4 @@
-// Events as rows of the experiment store, and back.
+// Events as rows of the experiment store, and back; and trials as they stand.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,7 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
 // The event that a row was made from. Throws StorageError for a row that no version of Cadre wrote.
 Event to_event(const store::ResultRow& row);
 Event to_event(const store::EventRow& row);
+
+store::TrialRow to_row(const Trial& trial);
 
 }  // namespace cadre::tune

@@ -172,7 +172,7 @@ ResultGrid Tuner::fit() {
                          .errored = errored_of(restore_.value_or(RestoreOptions())),
                          .allow_divergence = restore_ && restore_->allow_divergence},
                         experiment, running_time, store, *engine, console);
-  if (restore_) controller.replay();
+  if (restore_) controller.recover();
   console.begin(name, restore_.has_value());
   for (const std::string& note : notes_) console.say("Warning: " + note);
   controller.run();

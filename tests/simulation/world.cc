@@ -49,6 +49,13 @@ class Learner final : public engine::simulated::Behaviour {
   Faults faults_;
 };
 
+// All of it, also what a snapshot leaves to rows of its own.
+std::string state_of(const Experiment& experiment) {
+  std::string state = base::to_json(experiment.save());
+  for (const Trial& trial : experiment.trials()) state += "\n" + to_json(experiment.save_trial(trial.index));
+  return state;
+}
+
 }  // namespace
 
 World::World(std::uint64_t seed, TunerOptions options, Resources machine, Resources of_a_trial, Faults faults)
@@ -141,7 +148,9 @@ void World::restore_errored(ControllerStarted::Errored errored) {
 void World::replay() {
   auto again = std::make_unique<Experiment>(trainable_, options_);
   Experiment shortcut(trainable_, options_);
-  if (!snapshot_.empty()) shortcut.load(base::parse_json(base::to_json(snapshot_), "the snapshot").dict());
+  if (!snapshot_.empty())
+    shortcut.load(base::parse_json(base::to_json(snapshot_), "the snapshot").dict(),
+                  [this](TrialIndex trial) { return ended_trials_.at(trial); });
   for (std::size_t i = events_in_snapshot_; i < recorded_.size(); ++i) {
     Actions ignored;
     shortcut.handle(recorded_[i], ignored);
@@ -156,9 +165,9 @@ void World::replay() {
     }
   }
   ASSERT_EQ(decisions, decisions_) << "the same events led to other decisions";
-  const std::string state = base::to_json(experiment_->save());
-  ASSERT_EQ(base::to_json(again->save()), state) << "the same events led to another state";
-  ASSERT_EQ(base::to_json(shortcut.save()), state) << "a snapshot and the events after it led to another state";
+  const std::string state = state_of(*experiment_);
+  ASSERT_EQ(state_of(*again), state) << "the same events led to another state";
+  ASSERT_EQ(state_of(shortcut), state) << "a snapshot and the events after it led to another state";
   experiment_ = std::move(again);
 }
 
@@ -166,13 +175,24 @@ void World::handle(const Event& event) {
   recorded_.push_back(event);
   Actions actions;
   experiment_->handle(event, actions);
+  changed_.see(event, actions);
   check();
   check_decisions(event, actions);
-  if (random_() % 64 == 0) {
-    snapshot_ = experiment_->save();
-    events_in_snapshot_ = recorded_.size();
-  }
+  if (random_() % 64 == 0) take_snapshot();
   for (const Action& action : actions) perform(action);
+}
+
+void World::take_snapshot() {
+  for (const TrialIndex trial : changed_.trials()) {
+    if (experiment_->trials()[trial].ended()) {
+      ended_trials_[trial] = experiment_->save_trial(trial);
+    } else {
+      ended_trials_.erase(trial);
+    }
+  }
+  changed_.forget();
+  snapshot_ = experiment_->save();
+  events_in_snapshot_ = recorded_.size();
 }
 
 void World::perform(const Action& action) {

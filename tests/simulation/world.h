@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/simulated/simulated_engine.h"
+#include "tune/changed_trials.h"
 #include "tune/experiment.h"
 #include "tune/timers.h"
 
@@ -57,6 +58,7 @@ class World {
   void begin(ControllerStarted::Errored errored = ControllerStarted::Errored::leave);
   void replay();
   void handle(const Event& event);
+  void take_snapshot();
   void perform(const Action& action);
   void check() const;
   void check_decisions(const Event& event, const Actions& actions);
@@ -74,6 +76,8 @@ class World {
   std::vector<Event> recorded_;
   std::vector<std::string> decisions_;
   Dict snapshot_ = {};
+  std::map<TrialIndex, Value> ended_trials_ = {};  // of the snapshot
+  ChangedTrials changed_ = {};                     // since the snapshot
   std::size_t events_in_snapshot_ = 0;
   Timers timers_;
   std::map<run::CheckpointId, std::string> existing_;  // checkpoint directories

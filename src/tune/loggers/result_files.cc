@@ -47,8 +47,8 @@ void ResultFiles::flush_ended() {
     if (trial.ended() && files != files_.end()) {
       files->second->end(trial, time);
       files->second->flush();
-      ended_[index] = files->second->stamp();
       files_.erase(files);
+      set_ended(index);
     }
     ending_.erase(ending_.begin());
   }
@@ -65,7 +65,7 @@ void ResultFiles::flush() {
 }
 
 ResultFiles::Stamp ResultFiles::stamp() const {
-  Stamp stamp{ended_, pbt_log_.stamp()};
+  Stamp stamp{.trials = {}, .pbt_global = pbt_log_.stamp()};
   for (const auto& [trial, files] : files_) stamp.trials[trial] = files->stamp();
   return stamp;
 }
@@ -75,15 +75,22 @@ bool ResultFiles::resume(const Stamp& stamp) {
   for (const auto& [index, written] : stamp.trials) {
     auto files = std::make_unique<TrialFiles>(directory_of(index));
     if (!files->resume(written)) return false;
-    const Trial& trial = experiment_.trials().at(index);
-    files->write_params(trial.config);
-    if (trial.ended()) {
-      ended_[index] = written;
-    } else {
-      files_[index] = std::move(files);
-    }
+    files->write_params(experiment_.trials().at(index).config);
+    files_[index] = std::move(files);
   }
   return true;
+}
+
+Dict ResultFiles::sizes_of_ended(TrialIndex trial) const { return TrialFiles::sizes(directory_of(trial)); }
+
+bool ResultFiles::resume_ended(const Trial& trial, const Dict* sizes) {
+  set_ended(trial.index);
+  return sizes == nullptr || TrialFiles::have_sizes(directory_ / trial.directory, *sizes);
+}
+
+void ResultFiles::set_ended(TrialIndex trial) {
+  if (ended_.size() <= trial) ended_.resize(trial + 1);
+  ended_[trial] = true;
 }
 
 void ResultFiles::begin_anew() {
@@ -103,7 +110,10 @@ TrialFiles& ResultFiles::files_of(TrialIndex trial) {
   std::unique_ptr<TrialFiles>& files = files_[trial];
   if (!files) {
     files = std::make_unique<TrialFiles>(directory_of(trial));
-    if (ended_.erase(trial) > 0) files->resume();  // it had ended, and was taken up again
+    if (trial < ended_.size() && ended_[trial]) {  // it was taken up again
+      files->resume();
+      ended_[trial] = false;
+    }
   }
   return *files;
 }

@@ -38,7 +38,7 @@ class ResultFiles {
   // Of results that wait.
   std::size_t waiting_bytes() const { return waiting_bytes_; }
 
-  // What the files hold when nothing is left to be flushed.
+  // What the files of trials that have not ended hold when nothing is left to be flushed, and pbt_global.txt.
   struct Stamp {
     std::map<TrialIndex, TrialFiles::Stamp> trials = {};
     base::AppendFile::Stamp pbt_global = {};
@@ -52,6 +52,12 @@ class ResultFiles {
   // Goes on with the files as they were, cutting off what came later. False when one of them is not what it was; only
   // begin_anew() helps then.
   bool resume(const Stamp& stamp);
+
+  // The files of a trial that has ended: their sizes in bytes, by name.
+  Dict sizes_of_ended(TrialIndex trial) const;
+  // Leaves the files of an ended trial as they are. `sizes`, where given, is what they must have: a loss of power may
+  // have cut them, and there may be too many of them to look at without need. False when they do not.
+  bool resume_ended(const Trial& trial, const Dict* sizes);
   // Forgets everything: what is logged from now on, from the experiment's first event on, replaces the files.
   void begin_anew();
 
@@ -59,12 +65,13 @@ class ResultFiles {
   std::filesystem::path directory_of(TrialIndex trial) const;
   TrialFiles& files_of(TrialIndex trial);
   void add(const LogResult& result, double time);
+  void set_ended(TrialIndex trial);
 
   std::filesystem::path directory_;
   const Experiment& experiment_;
   bool logs_exploits_;
   std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
-  std::map<TrialIndex, TrialFiles::Stamp> ended_;            // of the others
+  std::vector<bool> ended_;                                  // by trial: it has files, and they are closed
   std::set<TrialIndex> waiting_;                             // trials with results that wait
   std::map<TrialIndex, double> ending_;                      // trials whose files are to be closed, and when they ended
   std::size_t waiting_bytes_ = 0;

@@ -14,7 +14,6 @@
 namespace cadre::tune {
 namespace {
 
-constexpr std::string_view kFilePrefix = "events.out.tfevents.";
 constexpr std::string_view kTagPrefix = "ray/tune/";
 
 // Metrics that would be scalars, and are none that anybody wants to see as one.
@@ -67,7 +66,7 @@ bool TensorBoardFile::resume(const Stamp& stamp) {
 
 void TensorBoardFile::resume() {
   for (const std::string& name : base::list_directory(directory_)) {
-    if (!name.starts_with(kFilePrefix)) continue;
+    if (!name.starts_with(kNamePrefix)) continue;
     const std::string content = base::read_file(directory_ / name);
     if (!tensorboard::is_cadres(content)) continue;
     const std::string_view results = std::string_view(content).substr(0, tensorboard::read_content(content).results);
@@ -88,7 +87,7 @@ void TensorBoardFile::begin(const Dict& flat_row, double time) {
   const Value* host = find_entry(flat_row, result_key::hostname);
   const std::string host_name = host != nullptr && host->is_string() ? host->get<std::string>() : "localhost";
   const std::string seconds = std::to_string(static_cast<std::int64_t>(time));
-  file_.emplace(directory_ / (std::string(kFilePrefix) + seconds + "." + base::safe_file_name(host_name, 64)));
+  file_.emplace(directory_ / (std::string(kNamePrefix) + seconds + "." + base::safe_file_name(host_name, 64)));
   is_new_ = true;
   start_time_ = time;
   tensorboard::append_file_version(pending_, time);
@@ -160,7 +159,7 @@ void TensorBoardFile::flush() {
 void TensorBoardFile::remove_older_files() {
   for (const std::string& name : base::list_directory(directory_)) {
     const std::filesystem::path path = directory_ / name;
-    if (name.starts_with(kFilePrefix) && path != file_->path() && tensorboard::is_cadres(base::read_file(path)))
+    if (name.starts_with(kNamePrefix) && path != file_->path() && tensorboard::is_cadres(base::read_file(path)))
       base::remove_tree(path);
   }
 }

@@ -18,6 +18,8 @@ namespace cadre::tune {
 
 class TensorBoardFile {
  public:
+  static constexpr std::string_view kNamePrefix = "events.out.tfevents.";
+
   // The file is begun with the first result, in the place of one that an earlier controller has left in the directory.
   explicit TensorBoardFile(std::filesystem::path directory) : directory_(std::move(directory)) {}
 

@@ -1,5 +1,7 @@
 #include "tune/loggers/trial_files.h"
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "tune/experiment_directory.h"
 #include "tune/flat_row.h"
@@ -39,13 +41,30 @@ void TrialFiles::resume() {
   errors_.resume();
 }
 
+Dict TrialFiles::sizes(const std::filesystem::path& directory) {
+  Dict sizes;
+  if (!std::filesystem::is_directory(directory)) return sizes;  // it was never run
+  for (const std::string& name : base::list_directory(directory)) {
+    if (name == kResultFile || name == kProgressFile || name.starts_with(TensorBoardFile::kNamePrefix))
+      sizes.emplace_back(name, std::filesystem::file_size(directory / name));
+  }
+  return sizes;
+}
+
+bool TrialFiles::have_sizes(const std::filesystem::path& directory, const Dict& sizes) {
+  return std::ranges::all_of(sizes, [&](const auto& entry) {
+    std::error_code missing;
+    return std::filesystem::file_size(directory / entry.first, missing) == entry.second.template get<std::uintmax_t>();
+  });
+}
+
 std::size_t TrialFiles::add(const LogResult& result, double time) {
   const std::size_t before = waiting_bytes();
   Dict row = row_of(result);
   const Dict flat = flatten(row);
   csv_.add(flat);
   tensorboard_.add(flat, time);
-  row.emplace_back("config", result.config.dict());
+  row.emplace_back("config", result.config.value());
   base::append_json(pending_json_, row);
   pending_json_ += '\n';
   return waiting_bytes() - before;

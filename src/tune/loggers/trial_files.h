@@ -38,6 +38,10 @@ class TrialFiles {
   // The same with files that nobody but this process has written, of a trial that had ended and runs again.
   void resume();
 
+  // The sizes in bytes of the files in a directory of an ended trial, by name; and whether they still have them.
+  static Dict sizes(const std::filesystem::path& directory);
+  static bool have_sizes(const std::filesystem::path& directory, const Dict& sizes);
+
   // A result that was reported at `time`, in seconds since 1970. Returns the bytes that it added to what waits for
   // flush().
   std::size_t add(const LogResult& result, double time);

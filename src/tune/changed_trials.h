@@ -1,0 +1,34 @@
+// Which trials may have changed: those that an event was about, and those that something was decided about. Pure.
+#pragma once
+
+#include <set>
+#include <variant>
+
+#include "tune/events.h"
+
+namespace cadre::tune {
+
+class ChangedTrials {
+ public:
+  // Takes an event and what followed from it.
+  void see(const Event& event, const Actions& actions) {
+    std::visit([this](const auto& content) { see_trial(content); }, event);
+    for (const Action& action : actions) {
+      if (const auto* decision = std::get_if<RecordDecision>(&action)) trials_.insert(decision->trial);
+      if (const auto* save = std::get_if<SaveTrial>(&action)) trials_.insert(save->trial);
+    }
+  }
+
+  // Those since the last forget().
+  const std::set<TrialIndex>& trials() const { return trials_; }
+  void forget() { trials_.clear(); }
+
+ private:
+  void see_trial(const auto& event) {
+    if constexpr (requires { event.trial; }) trials_.insert(event.trial);
+  }
+
+  std::set<TrialIndex> trials_;
+};
+
+}  // namespace cadre::tune
