@@ -8,7 +8,8 @@ SOAK_FLAGS ?=
 export TORCH_INDEX_URL
 
 build_dir := build/$(PRESET)
-setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers)
+# What the goals need beside what a build needs, so that `make demo` installs only that.
+setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers) $(if $(filter build test,$(MAKECMDGOALS)),tests)
 cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
@@ -50,9 +51,9 @@ test: build
 
 # With sanitizers, which do not go together with preloaded libraries, no calls fail.
 soak: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak $(if $(setup_groups),,cadre_faults_tests)
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak $(if $(filter sanitizers,$(setup_groups)),,cadre_faults_tests)
 	@$(build_dir)/bin/cadre_soak --kills $(KILLS) $(SOAK_FLAGS)
-	$(if $(setup_groups),,@CADRE_FAULTS_STRIDE=1 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
+	$(if $(filter sanitizers,$(setup_groups)),,@CADRE_FAULTS_STRIDE=1 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
 
 format:
 	@tools/setup.sh lint
