@@ -3,6 +3,7 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME cadre)
 set(CPACK_PACKAGE_VENDOR "Cadre maintainers")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
 set(CPACK_PACKAGE_CONTACT "Cadre maintainers <maintainers@cadre.invalid>")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -22,32 +23,38 @@ macro(cadre_debian_package component package section depends summary description
   set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME ${package})
   set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_SECTION ${section})
   set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_DEPENDS "${depends}")
-  # The first line of a Debian description is the summary.
-  set(CPACK_DEBIAN_${COMPONENT}_DESCRIPTION "${summary}\n${description}")
+  set(CPACK_DEBIAN_${COMPONENT}_DESCRIPTION "${summary}\n${description}")  # a Debian description begins with its summary
 endmacro()
 
 cadre_debian_package(program cadre science ""
-  "looks at experiments of hyper-parameter tuning"
-  "Lists, shows, plots and exports experiments that were made with the C++ library Cadre: finished, interrupted, failed, \
-or running in another process.")
+  "program that shows experiments of hyper-parameter tuning"
+  "Lists, shows, plots and exports experiments that were made with the C++
+library Cadre: finished, interrupted, failed, or running in another process.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 
 cadre_debian_package(tune libcadre-dev libdevel
   "libcapnp-dev, libfmt-dev, libsqlite3-dev, libxxhash-dev"
   "Population Based Training and other tuners for C++ (development files)"
-  "Trains populations of models in C++20: hyper-parameter tuning with Population Based Training, trials in processes of \
-their own, and experiments that survive whatever dies.\n\n\
-This package has the headers, the static library and the CMake package cadre with the target cadre::tune.")
+  "Trains populations of models in C++20: hyper-parameter tuning with Population
+Based Training, trials in processes of their own, and experiments that survive
+whatever dies.
+
+This package has the headers, the static library and the CMake package cadre
+with the target cadre::tune.")
 set(CPACK_DEBIAN_TUNE_PACKAGE_RECOMMENDS "cadre, cmake (>= 3.25)")
 
 if(CADRE_TORCH)
+  include(Torch)  # its version
   list(APPEND CPACK_COMPONENTS_ALL torch)
   cadre_debian_package(torch libcadre-torch-dev libdevel
     "libcadre-dev (= ${PROJECT_VERSION}), zlib1g-dev"
     "checkpoints of libtorch models for Cadre (development files)"
-    "Saves and restores the state of libtorch modules and optimizers in files that Python's torch reads.\n\n\
-This package has the header, the static library and the target cadre::torch of the CMake package cadre. It is built for \
-libtorch ${CADRE_TORCH_VERSION}, which is not part of Debian: the project that uses it says where it is.")
+    "Saves and restores the state of libtorch's modules and optimizers in files
+that Python's torch reads.
+
+This package has the header, the static library and the target cadre::torch of
+the CMake package cadre. It is built for libtorch ${CADRE_TORCH_VERSION}, which is not part of
+Debian: the project that uses it says where it is.")
 endif()
 
 include(CPack)
