@@ -10,12 +10,12 @@ export TORCH_INDEX_URL
 
 build_dir := build/$(PRESET)
 # What the goals need beside what a build needs, so that `make demo` installs only that.
-setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers) $(if $(filter build test package,$(MAKECMDGOALS)),tests)
+setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers) $(if $(filter build test package,$(MAKECMDGOALS)),tests) $(filter docs,$(MAKECMDGOALS))
 cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test soak install package format lint clean
+.PHONY: help setup build demo test soak install package docs format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
@@ -24,6 +24,7 @@ help:
 	@echo 'make build     set up and build everything'
 	@echo 'make install   build and install library, headers and the program cadre into PREFIX'
 	@echo 'make package   build Debian packages of them in build/$(PRESET)'
+	@echo 'make docs      build the API reference in build/$(PRESET)/docs/html'
 	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
 	@echo 'make format    format all C++ files'
 	@echo 'make lint      check formatting, clang-tidy over the control plane, order of the layers'
@@ -66,6 +67,9 @@ install: $(build_dir)/build.ninja
 package: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre cadre_tune cadre_torch
 	@cd $(build_dir) && cpack
+
+docs: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) --target cadre_docs
 
 format:
 	@tools/setup.sh lint
