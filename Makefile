@@ -10,7 +10,7 @@ export TORCH_INDEX_URL
 
 build_dir := build/$(PRESET)
 # What the goals need beside what a build needs, so that `make demo` installs only that.
-setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers) $(if $(filter build test package,$(MAKECMDGOALS)),tests) $(filter docs,$(MAKECMDGOALS))
+setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers) $(if $(filter build test,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
 cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
@@ -61,11 +61,11 @@ soak: $(build_dir)/build.ninja
 	$(if $(filter sanitizers,$(setup_groups)),,@CADRE_FAULTS_STRIDE=1 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
 
 install: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre cadre_tune cadre_torch
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package
 	@cmake --install $(build_dir) --prefix $(PREFIX)
 
 package: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre cadre_tune cadre_torch
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package
 	@cd $(build_dir) && cpack
 
 docs: $(build_dir)/build.ninja

@@ -45,6 +45,14 @@ if(TARGET cadre)
   cadre_install_licence(program cadre)
 endif()
 
+# Builds what is installed.
+add_custom_target(cadre_package)
+foreach(target cadre_tune cadre_torch cadre)
+  if(TARGET ${target})
+    add_dependencies(cadre_package ${target})
+  endif()
+endforeach()
+
 if(PROJECT_IS_TOP_LEVEL)
   include(Package)
 endif()

@@ -25,9 +25,11 @@ class ConsumerTest(InstallationTest):
             for place in SOURCE, BUILD, self.directory:
                 self.assertNotIn(str(place), text, path)
 
-    def test_another_minor_version_is_refused(self):
-        project = self.project("newer", LINES.replace("cadre 0.1", "cadre 0.2"), "consumer")
-        self.assertIn("0.2", self.refusal(project))
+    def test_other_minor_versions_are_refused(self):
+        for version in "0.0", "0.2":
+            with self.subTest(version):
+                project = self.project(f"other-{version}", LINES.replace("cadre 0.1", f"cadre {version}"), "consumer")
+                self.assertIn(f'requested version "{version}"', self.refusal(project))
 
     def test_a_missing_library_is_named_with_its_debian_package(self):
         project = self.project("poor", LINES, "consumer")

@@ -3,7 +3,7 @@
 import shutil
 import unittest
 
-from installation import FOLDER, TORCH_ROOT, InstallationTest, run, CMAKE
+from installation import CMAKE, FOLDER, TORCH_ROOT, InstallationTest, run
 
 MOST_HEADERS = 25
 
@@ -22,7 +22,7 @@ class HeadersTest(InstallationTest):
         done = self.configure(project, f"-DCOMPONENTS={';'.join(self.components)}",
                               f"-DINCLUDE={self.prefix / 'include'}", f"-DCADRE_TORCH_ROOT={TORCH_ROOT}")
         self.assertEqual(done.returncode, 0, done.stderr)
-        run(CMAKE, "--build", project / "build", "--", "-k", "0")
+        run(CMAKE, "--build", project / "build", "--", "-j", "2", "-k", "0")
 
 
 if __name__ == "__main__":

@@ -33,10 +33,11 @@ void climb(const Hyperparameters& config) {
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv, {.num_cpus = 2});
-  const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
-                                          .perturbation_interval = 10,
-                                          .hyperparam_mutations = {{"a", tune::uniform(0, 1)}, {"b", tune::uniform(0, 1)}},
-                                          .synch = true};
+  const tune::PopulationBasedTraining pbt{
+      .time_attr = "training_iteration",
+      .perturbation_interval = 10,
+      .hyperparam_mutations = {{"a", tune::uniform(0, 1)}, {"b", tune::uniform(0, 1)}},
+      .synch = true};
   tune::Tuner tuner(
       tune::trainable<climb>(),
       {.param_space = {tune::field<&Hyperparameters::a>(tune::uniform(0, 0.2)),
