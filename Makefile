@@ -5,27 +5,33 @@ TORCH_INDEX_URL ?=
 DEMO_FLAGS ?=
 KILLS ?= 10000
 SOAK_FLAGS ?=
+PREFIX ?= /usr/local
 export TORCH_INDEX_URL
 
 build_dir := build/$(PRESET)
-setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers)
+# What the goals need beside what a build needs, so that `make demo` installs only that.
+setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers) $(if $(filter build test,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
 cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test soak format lint clean
+.PHONY: help setup build demo test soak install package docs format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
 	@echo 'make test      set up, build everything and run all tests'
 	@echo 'make soak      kill experiments KILLS times at random, then let every single call fail (half an hour)'
 	@echo 'make build     set up and build everything'
+	@echo 'make install   build and install library, headers and the program cadre into PREFIX'
+	@echo 'make package   build Debian packages of them in build/$(PRESET)'
+	@echo 'make docs      build the API reference in build/$(PRESET)/docs/html'
 	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
 	@echo 'make format    format all C++ files'
 	@echo 'make lint      check formatting, clang-tidy over the control plane, order of the layers'
 	@echo 'make clean     remove build/'
 	@echo
 	@echo 'PRESET=release|debug|asan|tsan   what to build and test (default: release)'
+	@echo 'PREFIX=<folder>                  where to install (default: /usr/local)'
 	@echo 'JOBS=<n>                         compilers and tests at a time (default: number of CPUs)'
 	@echo 'TORCH_INDEX_URL=<url>            where pip gets torch from, for a CPU-only or a CUDA build'
 	@echo '                                 (default: the index that pip uses for everything)'
@@ -50,9 +56,20 @@ test: build
 
 # With sanitizers, which do not go together with preloaded libraries, no calls fail.
 soak: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak $(if $(setup_groups),,cadre_faults_tests)
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak $(if $(filter sanitizers,$(setup_groups)),,cadre_faults_tests)
 	@$(build_dir)/bin/cadre_soak --kills $(KILLS) $(SOAK_FLAGS)
-	$(if $(setup_groups),,@CADRE_FAULTS_STRIDE=1 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
+	$(if $(filter sanitizers,$(setup_groups)),,@CADRE_FAULTS_STRIDE=1 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
+
+install: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package
+	@cmake --install $(build_dir) --prefix $(PREFIX)
+
+package: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package
+	@cd $(build_dir) && cpack
+
+docs: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) --target cadre_docs
 
 format:
 	@tools/setup.sh lint

@@ -1,9 +1,13 @@
-# One set of flags for everything that Cadre compiles; cadre_warnings adds the warnings to our own targets.
+# One set of flags for everything that Cadre compiles; cadre_warnings adds the warnings to our own targets. All of it
+# ends with Cadre's folders: a project that Cadre is a part of keeps its own flags.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release)
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+  endif()
 endif()
 
 # -fPIC for programs too: a precompiled header of a -fPIC target is silently ignored in -fPIE programs by g++.
@@ -17,13 +21,13 @@ if(CADRE_SANITIZER)
     add_compile_options(-fno-sanitize=vptr -fno-sanitize-recover=undefined)
     add_link_options(-fno-sanitize=vptr)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-      add_compile_options("-fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/cmake/sanitizer-ignorelist.txt")
+      add_compile_options("-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/sanitizer-ignorelist.txt")
     endif()
   endif()
 endif()
 
 find_program(CADRE_CCACHE ccache)
-if(CADRE_CCACHE)
+if(CADRE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # The "sloppiness" is what ccache asks for with precompiled headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CADRE_CCACHE})

@@ -2,7 +2,7 @@
 
 # What code inside the checkout (tests, benchmarks) may include beside the public headers: src/ and generated code.
 add_library(cadre_private INTERFACE)
-target_include_directories(cadre_private INTERFACE "${CMAKE_SOURCE_DIR}/src" "${CMAKE_BINARY_DIR}/generated")
+target_include_directories(cadre_private INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_BINARY_DIR}/generated")
 
 # Adds libtorch and the one precompiled header to a target.
 function(cadre_use_torch target)

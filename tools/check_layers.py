@@ -26,7 +26,8 @@ WITH_PUBLIC_HEADERS = ["tune", "train", "torch", "data"]
 # A library, how its headers are included, and the only places where they may be.
 LIBRARIES = [
     ("torch", re.compile(r"^(torch|ATen|c10|caffe2)/|^cadre/torch\.h$"),
-     ["src/torch/", "include/cadre/torch.h", "examples/", "tests/torch/", "tests/compat/torch_", "benchmarks/torch_"]),
+     ["src/torch/", "include/cadre/torch.h", "examples/", "tests/torch/", "tests/compat/torch_",
+      "tests/package/consumer_torch/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
     ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),

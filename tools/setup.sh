@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Installs what is missing to build, test and run Cadre on Debian 12. Does nothing, quickly, when nothing is missing.
+# Installs what is missing to build and run Cadre on Debian 12. Does nothing, quickly, when nothing is missing.
 #
-#   tools/setup.sh [lint] [sanitizers]     adds clang-format and clang-tidy, or the sanitizers' run-time libraries
+#   tools/setup.sh [tests] [docs] [package] [lint] [sanitizers]
 #
 # Debian packages (with root or sudo), a Python virtual environment in .venv (libtorch comes out of its torch wheel)
-# and MNIST in data/mnist. Long output goes to log files in .setup/.
+# and MNIST in data/mnist. Groups add: the Python packages and Debian tools that the tests ask for; Doxygen;
+# what makes Debian packages; clang-format and clang-tidy; the sanitizers' run-time libraries. Long output goes to log files in .setup/.
 #   TORCH_INDEX_URL   where pip gets torch from; empty: pip's default index
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly torch_requirement="torch==2.13.0"
-readonly requirements="tools/requirements.txt"
+readonly numpy_requirement="numpy==2.4.6"  # tools/fetch_mnist.py
+readonly tests_requirements="tools/tests-requirements.txt"
 readonly logs=".setup"
 readonly python=".venv/bin/python"
 
@@ -19,11 +21,15 @@ packages=(
   capnproto libcapnp-dev libsqlite3-dev libfmt-dev rapidjson-dev zlib1g-dev libcli11-dev libxxhash-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
+with_tests=""
 for group in "$@"; do
   case "$group" in
+    tests) with_tests=yes; packages+=(dpkg-dev doxygen) ;;
+    docs) packages+=(doxygen) ;;
+    package) packages+=(dpkg-dev) ;;
     lint) packages+=(clang-format-19 clang-tidy-19) ;;
     sanitizers) packages+=(libclang-rt-19-dev llvm-19) ;;  # llvm-19: names in their reports
-    *) echo "setup: unknown group \"$group\"; there are: lint, sanitizers" >&2; exit 2 ;;
+    *) echo "setup: unknown group \"$group\"; there are: tests, docs, package, lint, sanitizers" >&2; exit 2 ;;
   esac
 done
 
@@ -56,7 +62,7 @@ missing_packages() {
 
 install_packages() {
   local missing as_root=()
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(missing_packages | sort -u)
   [[ ${#missing[@]} -eq 0 ]] && return
   if [[ $(id -u) -ne 0 ]]; then
     command -v sudo >/dev/null ||
@@ -70,20 +76,28 @@ setup: have them installed with: apt-get install ${missing[*]}"
     apt-get -qq install -y --no-install-recommends "${missing[@]}"
 }
 
+# pip_install <group> <what it is, and what makes it another one> <pip's arguments...>: once, for .venv/.installed-<group>
+# keeps what was installed.
+pip_install() {
+  local stamp=".venv/.installed-$1" wanted="$2"
+  shift 2
+  [[ -f "$stamp" && "$(cat "$stamp")" == "$wanted" ]] && return
+  say "installing $(tr '\n' ' ' <<<"$wanted")into .venv"
+  run_logged pip "install $wanted" "$python" -m pip --disable-pip-version-check --no-input install "$@"
+  printf '%s' "$wanted" >"$stamp"
+}
+
 install_python_packages() {
-  local stamp=".venv/.installed" wanted
-  wanted="$torch_requirement from ${TORCH_INDEX_URL:-the default index}"$'\n'"$(cat "$requirements")"
-  [[ -x "$python" && -f "$stamp" && "$(cat "$stamp")" == "$wanted" ]] && return
+  if [[ ! -x "$python" ]]; then
+    say "making the virtual environment .venv"
+    run_logged pip "make .venv" /usr/bin/python3 -m venv .venv
+  fi
   local index=()
   [[ -n "${TORCH_INDEX_URL:-}" ]] && index=(--index-url "$TORCH_INDEX_URL")
-  local pip=("$python" -m pip --disable-pip-version-check --no-input install)
-  say "making the virtual environment .venv"
-  [[ -x "$python" ]] || run_logged pip "make .venv" /usr/bin/python3 -m venv .venv
-  say "installing $torch_requirement into .venv (some minutes)"
-  run_logged pip "install $torch_requirement" "${pip[@]}" "${index[@]}" "$torch_requirement"
-  say "installing $(grep -v '^#' "$requirements" | tr '\n' ' ')into .venv"
-  run_logged pip "install the packages of $requirements" "${pip[@]}" -r "$requirements"
-  printf '%s' "$wanted" >"$stamp"
+  pip_install torch "$torch_requirement from ${TORCH_INDEX_URL:-the default index}" "${index[@]}" "$torch_requirement"
+  pip_install data "$numpy_requirement" "$numpy_requirement"
+  [[ -z "$with_tests" ]] ||
+    pip_install tests "$(grep -v '^#' "$tests_requirements")" "$numpy_requirement" -r "$tests_requirements"
 }
 
 fetch_data() {

@@ -1,4 +1,5 @@
-// Which checkpoints are kept, and what "best" means.
+/// \file
+/// Which checkpoints are kept, and what "best" means.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +8,20 @@
 
 namespace cadre {
 
-// Whether small or large values of a metric are good.
-enum class Mode { min, max };
+/// Whether small or large values of a metric are good.
+enum class Mode {
+  min,  ///< small ones, as of a loss
+  max,  ///< large ones, as of an accuracy
+};
 
-// Which checkpoints of a trial are kept. The latest one, and one that another trial may still continue from, are kept
-// in any case, and so is the newest one that is known to survive a loss of power; so two more than `num_to_keep`, and
-// the referenced ones, may exist for a while. A checkpoint whose result has no number under the score attribute is
-// kept; NaN is the worst score; of equal scores the newer one is better.
+/// Which checkpoints of a trial are kept. The latest one, and one that another trial may still continue from, are kept
+/// in any case, and so is the newest one that is known to survive a loss of power; so two more than `num_to_keep`, and
+/// the referenced ones, may exist for a while. A checkpoint whose result has no number under the score attribute is
+/// kept; NaN is the worst score; of equal scores the newer one is better.
 struct CheckpointConfig {
-  std::optional<std::int64_t> num_to_keep = {};                // at least 1; default: all
-  std::optional<std::string> checkpoint_score_attribute = {};  // a metric; default: the newest are the best
-  Mode checkpoint_score_order = Mode::max;
+  std::optional<std::int64_t> num_to_keep = {};                ///< at least 1; default: all
+  std::optional<std::string> checkpoint_score_attribute = {};  ///< a metric; default: the newest are the best
+  Mode checkpoint_score_order = Mode::max;                     ///< which scores are good
 };
 
 }  // namespace cadre

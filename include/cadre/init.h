@@ -1,4 +1,5 @@
-// The first line of main: prepares this process to start workers.
+/// \file
+/// The first line of main: prepares this process to start workers.
 #pragma once
 
 #include <map>
@@ -7,23 +8,29 @@
 
 namespace cadre {
 
+/// What cadre::init may be told. Amounts are finite and 0 or more.
 struct InitOptions {
-  // What this machine offers to trials. Default: the CPUs that this process may run on, and the
-  // GPUs of CUDA_VISIBLE_DEVICES or, where that is not set, those that the NVIDIA driver shows.
+  /// CPUs that this machine offers to trials. Default: those that this process may run on.
   std::optional<double> num_cpus = {};
+  /// GPUs that this machine offers to trials. Default: those of CUDA_VISIBLE_DEVICES or, where that is not set, those
+  /// that the NVIDIA driver shows.
   std::optional<double> num_gpus = {};
-  std::map<std::string, double> resources = {};  // custom resources and their amounts, such as {"license", 2}
-  // Runs once in the fork server before any worker exists, so that all workers share what it loads. It must not start
-  // a thread. An exception in it ends the server; fit() then says so.
+  /// Custom resources and their amounts, such as {"license", 2}. Default: none.
+  std::map<std::string, double> resources = {};
+  /// Runs once in the fork server before any worker exists, so that all workers share what it loads. It must not start
+  /// a thread. An exception in it ends the server; fit() then says so. Default: nothing runs.
   void (*preload)() = nullptr;
 };
 
-// Starts the fork server from which all workers are forked, and returns at once; in a worker it never returns. Call it
-// as the first line of main, from the main thread, before any thread or library state exists that a forked process
-// could not use (when threads are running already, the program is executed anew for the server). What the program
-// makes between init() and fit() is not visible in workers: it reaches them through the config.
-// Throws InvalidArgument when it is called twice, when two trainables have one name, or for a bad amount; EngineError
-// when the process cannot fork.
+/// Starts the fork server from which all workers are forked, and returns at once; in a worker it never returns. Call it
+/// as the first line of main, from the main thread, before any thread or library state exists that a forked process
+/// could not use (when threads are running already, the program is executed anew for the server). What the program
+/// makes between init() and fit() is not visible in workers: it reaches them through the config. `argv` is that of
+/// main; the program's own arguments are not looked at. The process's limit of open files is raised as far as it may
+/// be, because each live trial takes a few.
+///
+/// Throws InvalidArgument when it is called twice, when two trainables have one name, or for a bad amount; EngineError
+/// when the process cannot fork. Nothing is running then.
 void init(int argc, char** argv, const InitOptions& options = {});
 
 }  // namespace cadre

@@ -1,5 +1,18 @@
-// Hyper-parameter tuning: everything of cadre::tune.
+/// \file
+/// Hyper-parameter tuning: everything of cadre::tune. docs/tutorials begins with a program of thirty lines.
+///
+/// Threads: cadre::init and a Tuner belong to the main thread, and what a training function calls
+/// (cadre/tune/session.h) to the function's own. Everything else may be used in any thread, each object in one at a
+/// time; objects that nobody changes may be read in many.
+///
+/// Metrics and hyper-parameters inside nested dictionaries are named by their path: "eval/accuracy".
 #pragma once
+
+/// Cadre: what all its parts share.
+namespace cadre {
+/// Hyper-parameter tuning.
+namespace tune {}
+}  // namespace cadre
 
 #include "cadre/checkpoint.h"
 #include "cadre/error.h"

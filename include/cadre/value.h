@@ -1,5 +1,6 @@
-// Values that a config, a search space or a result is made of: nested and ordered, like JSON, with exact 64-bit
-// integers, NaN and infinities.
+/// \file
+/// Values that a config, a search space or a result is made of: nested and ordered, like JSON, with exact 64-bit
+/// integers, NaN and infinities.
 #pragma once
 
 #include <concepts>
@@ -21,15 +22,16 @@ namespace cadre {
 
 class Value;
 
+/// The items of a list.
 using List = std::vector<Value>;
-// Entries in the order in which they were written. Keys are unique where a Dict comes out of Cadre.
+/// Entries in the order in which they were written. Keys are unique where a Dict comes out of Cadre.
 using Dict = std::vector<std::pair<std::string, Value>>;
 
-// Something that a config may carry by name instead of by value: a checkpoint, a dataset, a stored object.
+/// Something that a config may carry by name instead of by value: a checkpoint, a dataset, a stored object.
 struct Reference {
-  std::string kind;
-  std::string id;
-  bool operator==(const Reference&) const = default;
+  std::string kind;                                   ///< what it is: "checkpoint"
+  std::string id;                                     ///< which one; of a checkpoint the directory's path
+  bool operator==(const Reference&) const = default;  ///< the same kind and id
 };
 
 namespace detail {
@@ -47,53 +49,70 @@ template <class T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 }  // namespace detail
 
-// One value: null, bool, 64-bit signed integer, double, text (UTF-8), list, dictionary or reference. Copying is cheap:
-// lists and dictionaries are shared and never change.
+/// One value: null, bool, 64-bit signed integer, double, text (UTF-8), list, dictionary or reference. Copying is cheap:
+/// lists and dictionaries are shared and never change.
 class Value {
  public:
+  /// What a value is stored as; std::monostate is null.
   using Data = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::shared_ptr<const List>,
                             std::shared_ptr<const Dict>, Reference>;
 
-  Value() = default;                                      // null
-  Value(std::same_as<bool> auto value) : data_(value) {}  // same_as: a pointer must not become a bool
+  /// Null.
+  Value() = default;
+  /// A bool. Nothing converts to one by itself: a pointer must not become a bool.
+  Value(std::same_as<bool> auto value) : data_(value) {}
+  /// An integer, of any integer type but char.
   Value(detail::SignedInteger auto value) : data_(std::int64_t{value}) {}
-  Value(detail::UnsignedInteger auto value) : data_(checked(value)) {}  // InvalidArgument above 2^63 - 1
+  /// An integer; throws InvalidArgument above 2^63 - 1.
+  Value(detail::UnsignedInteger auto value) : data_(checked(value)) {}
+  /// A double, also NaN and infinities.
   Value(std::floating_point auto value) : data_(static_cast<double>(value)) {}
+  /// Text, which ends with a zero byte and is not a null pointer.
   Value(const char* text) : data_(std::string(text)) {}
+  /// Text. UTF-8 is not checked here, but where text is stored.
   Value(std::string text) : data_(std::move(text)) {}
+  /// Text; it is copied.
   Value(std::string_view text) : data_(std::string(text)) {}
+  /// A list of any values.
   Value(List items) : data_(std::make_shared<List>(std::move(items))) {}
+  /// A dictionary. Keys are not checked here: a Record makes them unique.
   Value(Dict entries) : data_(std::make_shared<Dict>(std::move(entries))) {}
-  // Braces of pairs are always a dictionary; a list is written list(1, 2, 3).
+  /// A dictionary: braces of pairs are always one; a list is written list(1, 2, 3).
   Value(std::initializer_list<std::pair<std::string, Value>> entries) : Value(Dict(entries)) {}
+  /// A reference.
   Value(Reference reference) : data_(std::move(reference)) {}
+  /// A dictionary that is shared and must not change.
   explicit Value(std::shared_ptr<const Dict> entries) : data_(std::move(entries)) {}
+  /// A reference to an object that has one, such as a Checkpoint: what to_reference(object) gives.
   template <detail::Referable T>
   Value(const T& object) : data_(to_reference(object)) {}
 
-  bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
-  bool is_bool() const { return std::holds_alternative<bool>(data_); }
-  bool is_integer() const { return std::holds_alternative<std::int64_t>(data_); }
-  bool is_double() const { return std::holds_alternative<double>(data_); }
-  bool is_number() const { return is_integer() || is_double(); }
-  bool is_string() const { return std::holds_alternative<std::string>(data_); }
-  bool is_list() const { return std::holds_alternative<std::shared_ptr<const List>>(data_); }
-  bool is_dict() const { return std::holds_alternative<std::shared_ptr<const Dict>>(data_); }
+  bool is_null() const { return std::holds_alternative<std::monostate>(data_); }               ///< nothing
+  bool is_bool() const { return std::holds_alternative<bool>(data_); }                         ///< true or false
+  bool is_integer() const { return std::holds_alternative<std::int64_t>(data_); }              ///< 64 bits, signed
+  bool is_double() const { return std::holds_alternative<double>(data_); }                     ///< no integer
+  bool is_number() const { return is_integer() || is_double(); }                               ///< either of them
+  bool is_string() const { return std::holds_alternative<std::string>(data_); }                ///< text
+  bool is_list() const { return std::holds_alternative<std::shared_ptr<const List>>(data_); }  ///< items()
+  bool is_dict() const { return std::holds_alternative<std::shared_ptr<const Dict>>(data_); }  ///< dict()
 
-  // The value as a T: bool, any integer type, float, double, std::string, List, Dict, Reference, Value or a
-  // std::vector of these. An integer is also a double; nothing else converts. Throws InvalidArgument that shows the
-  // value and the type that was asked for, also when an integer does not fit T.
+  /// The value as a T: bool, any integer type, float, double, std::string, List, Dict, Reference, Value or a
+  /// std::vector of these. An integer is also a double; nothing else converts. Throws InvalidArgument that shows the
+  /// value and the type that was asked for, also when an integer does not fit T.
   template <class T>
   T get() const;
 
-  // The entries or items; InvalidArgument where the value is something else.
+  /// The entries of a dictionary; InvalidArgument where the value is something else. Good as long as the value.
   const Dict& dict() const;
+  /// The same, to be shared.
   const std::shared_ptr<const Dict>& shared_dict() const;
+  /// The items of a list; InvalidArgument where the value is something else. Good as long as the value.
   const List& items() const;
 
+  /// The value for std::visit.
   const Data& data() const { return data_; }
 
-  // Same type and same content; NaN equals NaN, and the integer 1 is not the double 1.0.
+  /// Same type and same content; NaN equals NaN, and the integer 1 is not the double 1.0.
   friend bool operator==(const Value& a, const Value& b);
 
  private:
@@ -107,64 +126,70 @@ class Value {
   Data data_;
 };
 
-// The entry of a dictionary itself, without paths; nullptr where there is none. The pointer is good until the
-// dictionary changes.
+/// The entry of a dictionary itself, without paths; nullptr where there is none. The pointer is good until the
+/// dictionary changes.
 const Value* find_entry(const Dict& entries, std::string_view key);
 
-// A list value: list(1, 2, 3), list("relu", "tanh").
+/// A list value: list(1, 2, 3), list("relu", "tanh").
 template <class... T>
   requires(std::constructible_from<Value, T &&> && ...)
 Value list(T&&... items) {
   return Value(List{Value(std::forward<T>(items))...});
 }
 
-// The value as JSON text in the layout of Python's json.dumps, with the tokens NaN and Infinity. For messages and
-// files.
+/// The value as JSON text in the layout of Python's json.dumps, with the tokens NaN and Infinity. For messages and
+/// files.
 std::string to_json(const Value& value);
 
-// Named values in the order in which they were added. Config and Metrics have this shape and are not the same type.
-// Copying is cheap: copies share their entries until one of them changes.
+/// Named values in the order in which they were added. Config and Metrics have this shape and are not the same type.
+/// Copying is cheap: copies share their entries until one of them changes.
 template <class Tag>
 class Record {
  public:
+  /// Without entries.
   Record() = default;
-  // Of several entries with one key the last value counts, at the place of the first.
+  /// Of several entries with one key the last value counts, at the place of the first.
   Record(std::initializer_list<std::pair<std::string, Value>> entries) : Record(Dict(entries)) {}
+  /// The same with entries that are there already.
   explicit Record(Dict entries);
-  // The entries of a dictionary, which are shared. Throws InvalidArgument where the value is none.
+  /// The entries of a dictionary, which are shared. Throws InvalidArgument where the value is none.
   explicit Record(const Value& value);
 
-  // The value at a key, or at a path through nested dictionaries ("optimizer/lr"); nullptr where there is none. The
-  // pointer is good until the record changes.
+  /// The value at a key, or at a path through nested dictionaries ("optimizer/lr"); nullptr where there is none. The
+  /// pointer is good until the record changes.
   const Value* find(std::string_view key) const;
+  /// Whether find() finds something.
   bool contains(std::string_view key) const { return find(key) != nullptr; }
-  // The number at a key or path, an integer as a double; empty where there is none, or something else.
+  /// The number at a key or path, an integer as a double; empty where there is none, or something else.
   std::optional<double> number(std::string_view key) const;
 
-  // The value at a key or path as a T (see Value::get). Throws NotFound with the keys that exist, or InvalidArgument.
+  /// The value at a key or path as a T (see Value::get). Throws NotFound with the keys that exist, or InvalidArgument
+  /// that names the key.
   template <class T>
   T get(std::string_view key) const {
     return get_as<T>(key, at(key));
   }
-  // The same, or `fallback` where there is no such key. A value of another type is still an error.
+  /// The same, or `fallback` where there is no such key. A value of another type is still an error.
   template <class T>
   T get(std::string_view key, T fallback) const {
     const Value* value = find(key);
     return value == nullptr ? std::move(fallback) : get_as<T>(key, *value);
   }
+  /// The value at a key or path as it is. Throws NotFound with the keys that exist. Good until the record changes.
   const Value& at(std::string_view key) const;
 
-  // Adds or replaces a top-level entry. Keeps its place when it exists.
+  /// Adds or replaces a top-level entry; the key is no path. Keeps its place when it exists.
   void set(std::string_view key, Value value);
+  /// Removes a top-level entry; whether there was one.
   bool erase(std::string_view key);
 
-  const Dict& dict() const { return entries_ ? *entries_ : no_entries(); }
-  // The entries as one value, which shares them.
-  Value value() const { return entries_ ? Value(entries_) : Value(Dict{}); }
-  Dict::const_iterator begin() const { return dict().begin(); }
-  Dict::const_iterator end() const { return dict().end(); }
-  std::size_t size() const { return dict().size(); }
-  bool empty() const { return dict().empty(); }
+  const Dict& dict() const { return entries_ ? *entries_ : no_entries(); }    ///< the top-level entries, in order
+  Value value() const { return entries_ ? Value(entries_) : Value(Dict{}); }  ///< the same, shared, as one value
+  Dict::const_iterator begin() const { return dict().begin(); }               ///< the first top-level entry
+  Dict::const_iterator end() const { return dict().end(); }                   ///< behind the last one
+  std::size_t size() const { return dict().size(); }                          ///< number of top-level entries
+  bool empty() const { return dict().empty(); }                               ///< whether there are none
+  /// The same entries in the same order.
   friend bool operator==(const Record& a, const Record& b) { return a.entries_ == b.entries_ || a.dict() == b.dict(); }
 
  private:
@@ -183,9 +208,9 @@ class Record {
   std::shared_ptr<const Dict> entries_;  // null: none
 };
 
-// What a trial is run with: hyper-parameters and constants.
+/// What a trial is run with: hyper-parameters and constants.
 using Config = Record<struct ConfigTag>;
-// What a training function reports: measurements by name.
+/// What a training function reports: measurements by name.
 using Metrics = Record<struct MetricsTag>;
 
 extern template class Record<ConfigTag>;

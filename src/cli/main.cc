@@ -2,8 +2,10 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "cadre/error.h"
+#include "cadre/version.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
@@ -18,6 +20,7 @@ int run(int argc, char** argv) {
       "process. Nothing is run or changed.",
       "cadre");
   program.require_subcommand(1);
+  program.set_version_flag("--version", std::string("cadre ") + cadre::version(), "Show the version and exit");
   program.footer(
       "An experiment is a directory, or the name of one in ~/cadre_results.\n"
       "Exit code: 0; 1: something is not found or cannot be read; 2: wrong usage.");
@@ -31,7 +34,7 @@ int run(int argc, char** argv) {
     program.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? 0 : kWrongUsage;  // 0: --help
+    return program.exit(error) == 0 ? 0 : kWrongUsage;  // 0: --help, --version
   }
 }
 

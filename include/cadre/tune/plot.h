@@ -1,4 +1,5 @@
-// Learning curves of an experiment as a picture.
+/// \file
+/// Learning curves of an experiment as a picture.
 #pragma once
 
 #include <filesystem>
@@ -9,23 +10,25 @@
 
 namespace cadre::tune {
 
+/// What a picture of learning curves shows.
 struct PlotOptions {
-  // A panel each, nested metrics as "eval/accuracy". Default: the experiment's metric; if it has none, the first four
-  // numbers that trials report themselves.
+  /// Metrics with a panel each. Default: the experiment's metric; if it has none, the first four numbers that trials
+  /// report themselves.
   std::vector<std::string> metrics = {};
-  std::vector<std::string> logarithmic = {};  // those of the metrics whose axis is logarithmic
-  std::string x = "training_iteration";       // or another number of every result, as "time_total_s"
-  std::string title = {};                     // default: the experiment's name
+  std::vector<std::string> logarithmic = {};  ///< those of the metrics whose axis is logarithmic
+  std::string x = "training_iteration";       ///< or another number of every result, as "time_total_s"
+  std::string title = {};                     ///< default: the experiment's name
 };
 
-// An SVG document with a panel for each metric and a line for each trial. A line ends at an exploit, and a new one
-// begins at the donor's checkpoint. Up to 12 trials have a colour; of more the 6 best by the last value of the first
-// metric have, and the others are grey. Results without x or the metric, NaN and infinities are left out. All results
-// are read. Throws InvalidArgument for a metric or an x that no result has, with the names that there are;
-// StorageError.
+/// An SVG document with a panel for each metric and a line for each trial. A line ends at an exploit, and a new one
+/// begins at the donor's checkpoint. Up to 12 trials have a colour; of more the 6 best by the last value of the first
+/// metric have, and the others are grey. Results without x or the metric, NaN and infinities are left out. All results
+/// are read. Throws InvalidArgument for a metric or an x that no result has, with the names that there are;
+/// StorageError.
 std::string to_svg(const ResultGrid& results, const PlotOptions& options = {});
 
-// The same into a file, which is replaced in one step.
+/// The same into a file, which is replaced in one step: after an error it is as it was. Throws StorageError, too, when
+/// it cannot be written.
 void write_svg(const ResultGrid& results, const std::filesystem::path& file, const PlotOptions& options = {});
 
 }  // namespace cadre::tune

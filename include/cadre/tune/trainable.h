@@ -1,4 +1,5 @@
-// Training functions by name.
+/// \file
+/// Training functions by name.
 #pragma once
 
 #include <concepts>
@@ -14,10 +15,10 @@
 
 namespace cadre::tune {
 
-// Names a training function and what each of its trials needs. Made by trainable<f>().
+/// Names a training function and what each of its trials needs. Made by trainable<f>().
 struct Trainable {
-  std::string name;
-  Resources resources = {};  // of one trial
+  std::string name;          ///< of the function, without its namespaces
+  Resources resources = {};  ///< of one trial; default: one CPU
 };
 
 namespace detail {
@@ -57,22 +58,24 @@ struct Registration {
 
 }  // namespace detail
 
+/// What trainable() takes: a function of a Config, or of a plain struct that is made from one.
 template <class F>
 concept TrainingFunction =
     std::invocable<F, const Config&> || cadre::detail::PlainStruct<typename detail::ConfigArgument<F>::type>;
 
-// The function F as a trainable. It is registered under its own name when the program is loaded, so that a worker, and
-// a later run that restores an experiment, find it by that name. Two functions of one name are refused by cadre::init.
-// F is called once in each of a trial's workers, with the trial's config or with a struct that is made from it
-// (cadre/tune/typed_config.h); it reports through tune::report and ends by returning. An exception that leaves it fails
-// the trial.
+/// The function F as a trainable. It is registered under its own name when the program is loaded, so that a worker, and
+/// a later run that restores an experiment, find it by that name. Two functions of one name are refused by cadre::init.
+/// F is called once in each of a trial's workers, with the trial's config or with a struct that is made from it
+/// (cadre/tune/typed_config.h); it reports through tune::report and ends by returning. An exception that leaves it
+/// fails the trial. A lambda has no name that could be found again, and does not compile.
 template <auto F>
   requires TrainingFunction<decltype(F)>
 Trainable trainable() {
   return {cadre::detail::registered_name<F, detail::Registration<F>>()};
 }
 
-// The same trainable with other resources for each trial. Default without it: one CPU.
+/// The same trainable with other resources for each trial. Default without it: one CPU. The amounts are checked by the
+/// Tuner.
 Trainable with_resources(Trainable trainable, Resources resources);
 
 }  // namespace cadre::tune

@@ -1,4 +1,5 @@
-// The Tuner: runs an experiment, which is many trials of one trainable.
+/// \file
+/// The Tuner: runs an experiment, which is many trials of one trainable.
 #pragma once
 
 #include <chrono>
@@ -18,115 +19,122 @@
 
 namespace cadre::tune {
 
-// When a trial is done: as soon as one of the metrics reaches (>=) its threshold. A name may be a path
-// ("eval/accuracy").
+/// When a trial is done: as soon as one of the metrics reaches (>=) its threshold. A name may be a path
+/// ("eval/accuracy"); no threshold is NaN.
 using Stop = std::vector<std::pair<std::string, double>>;
 
 using cadre::CheckpointConfig;
 using cadre::FailureConfig;
+/// A time; std::chrono::seconds(30) and the like convert.
 using Seconds = std::chrono::duration<double>;
 
-// Trials that wait for their turn keep their processes, blocked in report(), so that going on costs nothing. What that
-// may take: beyond it the process that has waited longest is ended, one whose last report had a checkpoint first; its
-// trial later continues from its checkpoint in a new process and repeats what it did since.
+/// Trials that wait for their turn keep their processes, blocked in report(), so that going on costs nothing. What that
+/// may take: beyond it the process that has waited longest is ended, one whose last report had a checkpoint first; its
+/// trial later continues from its checkpoint in a new process and repeats what it did since.
 struct Parking {
-  std::optional<std::int64_t> max_workers = {};  // waiting processes; default: as many as memory allows
-  // When less of the machine's memory than this is free, from 0 (never) to 1, one of them is ended every second.
+  std::optional<std::int64_t> max_workers = {};  ///< waiting processes, 0 or more; default: as many as memory allows
+  /// When less of the machine's memory than this is free, from 0 (never) to 1, one of them is ended every second.
   double min_free_memory = 0.1;
-  // Trials that use GPUs wait with what they have in GPU memory, and go on where they were; otherwise their processes
-  // are ended at once, and the GPU is free as a whole.
+  /// Trials that use GPUs wait with what they have in GPU memory, and go on where they were; otherwise their processes
+  /// are ended at once, and the GPU is free as a whole.
   bool with_gpus = false;
 };
 
+/// What is tried, and in which order.
 struct TuneConfig {
-  std::string metric = {};  // what get_best_result and the scheduler use when they are given none
-  Mode mode = Mode::max;
-  // How often the search space is drawn from; each time gives as many trials as its grids have combinations.
+  std::string metric = {};  ///< what get_best_result and the scheduler use when they are given none
+  Mode mode = Mode::max;    ///< which values of the metric are good
+  /// How often the search space is drawn from; each time gives as many trials as its grids have combinations. At
+  /// least 1; at most 2^31 trials in all.
   std::int64_t num_samples = 1;
-  Scheduler scheduler = FIFO{};
-  std::int64_t max_concurrent_trials = 0;  // 0: as many as the resources allow
-  std::uint64_t seed = 0;                  // of everything that is drawn: the search space and the scheduler's choices
-  // What the first samples are to be, by key or path ("model/width"); what a point leaves out is drawn, and grids that
-  // it leaves out are searched. Default: none.
+  Scheduler scheduler = FIFO{};            ///< who goes on, who waits, who exploits whom
+  std::int64_t max_concurrent_trials = 0;  ///< that run at a time, 0 or more; 0: as many as the resources allow
+  std::uint64_t seed = 0;  ///< of everything that is drawn: the search space and the scheduler's choices
+  /// What the first samples are to be, by key or path ("model/width"); what a point leaves out is drawn, and grids that
+  /// it leaves out are searched. Default: none.
   std::vector<Config> points_to_evaluate = {};
-  Parking parking = {};
-  bool constant_grid_search = false;  // all trials of one sample have the same values, but for the grids
+  Parking parking = {};               ///< what waiting trials may take
+  bool constant_grid_search = false;  ///< all trials of one sample have the same values, but for the grids
 };
 
-// What a trial may use. Exceeding a limit is a failure of the trial, told apart from others by its cause.
+/// What a trial may use; limits are above 0. Exceeding a limit is a failure of the trial, told apart from others by its
+/// cause.
 struct TrialLimits {
-  // Running time of the trial in all, as time_total_s counts it: without the time that it is paused. A trial that
-  // reports is ended at the report; one that does not is ended by force. Default: none.
+  /// Running time of the trial in all, as time_total_s counts it: without the time that it is paused. A trial that
+  /// reports is ended at the report; one that does not is ended by force. Default: none.
   std::optional<Seconds> time = {};
-  // From the worker's start or a report's return to the next report: a worker that takes longer hangs, and is ended by
-  // force. Default: none.
+  /// From the worker's start or a report's return to the next report: a worker that takes longer hangs, and is ended by
+  /// force. Default: none.
   std::optional<Seconds> time_between_reports = {};
-  // Private memory, in bytes, that each process of a worker may allocate beyond what the program had allocated when the
-  // worker was started. More is refused by the kernel: std::bad_alloc in C++, DefaultCPUAllocator's error in libtorch.
-  // Default: none.
+  /// Private memory, in bytes, that each process of a worker may allocate beyond what the program had allocated when
+  /// the worker was started. More is refused by the kernel: std::bad_alloc in C++, DefaultCPUAllocator's error in
+  /// libtorch. Default: none.
   std::optional<std::uint64_t> memory_bytes = {};
 };
 
+/// Where an experiment is kept, and when it ends.
 struct RunConfig {
-  std::string name = {};                    // of the experiment and its directory; default: <trainable>_<date>_<time>
-  std::filesystem::path storage_path = {};  // default: ~/cadre_results
-  Stop stop = {};
-  CheckpointConfig checkpoint_config = {};
-  FailureConfig failure_config = {};
-  TrialLimits limits = {};  // of each trial
-  // A worker that was told to stop, and an experiment that was interrupted, have this long until they are ended by
-  // force.
+  /// Of the experiment and its directory, so one that a file may have. Default: the trainable, the date and the time.
+  std::string name = {};
+  std::filesystem::path storage_path = {};  ///< default: ~/cadre_results
+  Stop stop = {};                           ///< when a trial is done; default: when its function returns
+  CheckpointConfig checkpoint_config = {};  ///< which checkpoints are kept; default: all
+  FailureConfig failure_config = {};        ///< what a failure leads to; default: that trial ends
+  TrialLimits limits = {};                  ///< of each trial
+  /// A worker that was told to stop, and an experiment that was interrupted, have this long until they are ended by
+  /// force. 0 or more.
   Seconds stop_grace_period = std::chrono::seconds(30);
-  // What fit() tells on standard output: 0 nothing, and on standard error only what trials failed of for good; 1 the
-  // status of the trials, and as it happens which of them start (of at most 20), continue from a checkpoint, exploit
-  // and explore, end or fail; 2 also all starts, and every result and checkpoint. Where standard output is a terminal,
-  // the status is drawn in place below the log; elsewhere it is printed at most every 30 seconds and at the end.
+  /// What fit() tells on standard output: 0 nothing, and on standard error only what trials failed of for good; 1 the
+  /// status of the trials, and as it happens which of them start (of at most 20), continue from a checkpoint, exploit
+  /// and explore, end or fail; 2 also all starts, and every result and checkpoint. Where standard output is a terminal,
+  /// the status is drawn in place below the log; elsewhere it is printed at most every 30 seconds and at the end.
   int verbose = 1;
 };
 
+/// All options of an experiment.
 struct TunerOptions {
-  Space param_space = {};
-  TuneConfig tune_config = {};
-  RunConfig run_config = {};
+  Space param_space = {};       ///< what configs are drawn from; default: empty configs
+  TuneConfig tune_config = {};  ///< what is tried
+  RunConfig run_config = {};    ///< where it is kept, and when it ends
 };
 
-// How an experiment is continued.
+/// How an experiment is continued.
 struct RestoreOptions {
-  bool resume_errored = false;   // trials that failed continue from their latest checkpoint
-  bool restart_errored = false;  // trials that failed begin anew; not together with resume_errored
-  // A decision that comes out differently than it was recorded is reported, and the new one counts from there on;
-  // otherwise it is an error. For programs that have changed.
+  bool resume_errored = false;   ///< trials that failed continue from their latest checkpoint
+  bool restart_errored = false;  ///< trials that failed begin anew; not together with resume_errored
+  /// A decision that comes out differently than it was recorded is reported, and the new one counts from there on;
+  /// otherwise it is an error. For programs that have changed.
   bool allow_divergence = false;
 };
 
-// One experiment. The constructor and fit() belong to the main thread of a program that called cadre::init.
+/// One experiment. Everything here but can_restore belongs to the main thread of a program that called cadre::init.
 class Tuner {
  public:
-  // Checks all options and throws InvalidArgument that names every fault. Touches nothing on disk.
+  /// Checks all options and throws InvalidArgument that names every fault. Writes nothing.
   Tuner(Trainable trainable, TunerOptions options);
 
-  // A Tuner that continues the experiment in `directory` where it was interrupted: the same trials with their configs,
-  // results, checkpoints and population. Trials that had not ended run again from their latest checkpoint. Everything
-  // comes from the directory, which may have been moved or renamed; the trainable is found by its name among those of
-  // this program. Throws NotFound when there is no experiment, StorageError when it is damaged or being run,
-  // InvalidArgument when this program has no such trainable or `restore` asks for what contradicts itself.
+  /// A Tuner that continues the experiment in `directory` where it was interrupted: the same trials with their configs,
+  /// results, checkpoints and population. Trials that had not ended run again from their latest checkpoint. Everything
+  /// comes from the directory, which may have been moved or renamed; the trainable is found by its name among those of
+  /// this program. Throws NotFound when there is no experiment, StorageError when it is damaged or being run,
+  /// InvalidArgument when this program has no such trainable or `restore` asks for what contradicts itself.
   static Tuner restore(const std::filesystem::path& directory, const RestoreOptions& restore = {});
-  // The same with trainable and options, for a program that has them anyway: InvalidArgument lists where they differ
-  // from those of the interrupted run. `verbose` may differ; `name` and `storage_path` do not count.
+  /// The same with trainable and options, for a program that has them anyway: InvalidArgument lists where they differ
+  /// from those of the interrupted run. `verbose` may differ; `name` and `storage_path` do not count.
   static Tuner restore(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                        const RestoreOptions& restore = {});
-  // Whether `directory` holds an experiment.
+  /// Whether `directory` holds an experiment, whole or damaged; restore() says which.
   static bool can_restore(const std::filesystem::path& directory);
 
-  // Runs the experiment to its end in this thread and returns the results of all trials. A trial that fails does not
-  // throw: it is in the results. Throws InvalidArgument when the experiment exists already (see restore) or a trial
-  // needs resources that this machine does not have; nothing ran then. Throws StorageError when the directory cannot be
-  // written and EngineError when workers cannot be started or the fork server is gone; what was reported until then is
-  // in the store, and restore() continues from it. May be called once.
-  //
-  // While the disk is full, everybody waits. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their
-  // defaults, end the experiment: trials stop at their next report or after the stop_grace_period, and fit() throws
-  // Interrupted. A second signal ends the program.
+  /// Runs the experiment to its end in this thread and returns the results of all trials. A trial that fails does not
+  /// throw: it is in the results. Throws InvalidArgument when the experiment exists already (see restore) or a trial
+  /// needs resources that this machine does not have; nothing ran then. Throws StorageError when the directory cannot
+  /// be written and EngineError when workers cannot be started or the fork server is gone; what was reported until then
+  /// is in the store, and restore() continues from it. May be called once.
+  ///
+  /// While the disk is full, everybody waits. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their
+  /// defaults, end the experiment: trials stop at their next report or after the stop_grace_period, and fit() throws
+  /// Interrupted. A second signal ends the program.
   ResultGrid fit();
 
  private:

@@ -1,0 +1,58 @@
+# `cmake --install`: the components `program` (the program cadre), `tune` (what cadre::tune needs) and `torch`.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cadre")
+
+# cadre_install_licence(<component> <Debian package>): where Debian wants it.
+function(cadre_install_licence component package)
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" RENAME copyright
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${package}" COMPONENT ${component})
+endfunction()
+
+# cadre_install_archive(<target> <export set> <component>): an archive, and the CMake file that tells of it.
+function(cadre_install_archive target export_set component)
+  install(TARGETS ${target} EXPORT ${export_set}
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT ${component}
+    INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(EXPORT ${export_set} NAMESPACE cadre:: DESTINATION "${package_dir}" COMPONENT ${component})
+endfunction()
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/cadreConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/cadreConfig.cmake" INSTALL_DESTINATION "${package_dir}"
+  NO_SET_AND_CHECK_MACRO)
+# While the major version is 0, another minor version is another interface.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/cadreConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${PROJECT_BINARY_DIR}/cadreConfig.cmake" "${PROJECT_BINARY_DIR}/cadreConfigVersion.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/Dependencies.cmake" "${PROJECT_SOURCE_DIR}/cmake/Torch.cmake"
+  DESTINATION "${package_dir}" COMPONENT tune)
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre" "${PROJECT_BINARY_DIR}/include/cadre"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT tune FILES_MATCHING PATTERN "*.h" PATTERN "torch.h" EXCLUDE)
+cadre_install_archive(cadre_tune cadreTuneTargets tune)
+cadre_install_licence(tune libcadre-dev)
+
+if(CADRE_TORCH)
+  install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/torch.h"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT torch)
+  cadre_install_archive(cadre_torch cadreTorchTargets torch)
+  cadre_install_licence(torch libcadre-torch-dev)
+endif()
+
+if(TARGET cadre)
+  install(TARGETS cadre RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+  cadre_install_licence(program cadre)
+endif()
+
+# Builds what is installed.
+add_custom_target(cadre_package)
+foreach(target cadre_tune cadre_torch cadre)
+  if(TARGET ${target})
+    add_dependencies(cadre_package ${target})
+  endif()
+endforeach()
+
+if(PROJECT_IS_TOP_LEVEL)
+  include(Package)
+endif()

@@ -1,0 +1,7 @@
+#include "cadre/version.h"
+
+namespace cadre {
+
+const char* version() noexcept { return CADRE_VERSION; }
+
+}  // namespace cadre

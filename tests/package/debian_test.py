@@ -1,0 +1,67 @@
+"""The Debian packages: what they depend on, what is in them, and that a stranger's project trains with them."""
+
+import pathlib
+import subprocess
+import unittest
+
+from installation import BUILD, CMAKE, TORCH_ROOT, VERSION, InstallationTest, readme_lines, run
+
+FILES = {  # one that each package must have
+    "cadre": "usr/bin/cadre",
+    "libcadre-dev": "usr/include/cadre/tune.h",
+} | ({"libcadre-torch-dev": "usr/include/cadre/torch.h"} if TORCH_ROOT else {})
+
+
+class DebianTest(InstallationTest):
+    """`packages` are the files by the packages' names; `prefix` is what they are unpacked to."""
+
+    @classmethod
+    def install(cls, directory):
+        run(pathlib.Path(CMAKE).with_name("cpack"), "--config", BUILD / "CPackConfig.cmake", "-B", directory / "packages")
+        files = (directory / "packages").glob("*.deb")
+        cls.packages = {file.name.split("_")[0]: file for file in files}
+        for file in cls.packages.values():
+            run("dpkg-deb", "-x", file, directory / "root")
+        return directory / "root" / "usr"
+
+    def field(self, package, name):
+        return run("dpkg-deb", "--field", self.packages[package], name).rstrip("\n")
+
+    def test_packages_are_named_by_version_and_architecture(self):
+        architecture = run("dpkg", "--print-architecture").strip()
+        self.assertEqual({package: file.name for package, file in self.packages.items()},
+                         {package: f"{package}_{VERSION}_{architecture}.deb" for package in FILES})
+
+    def test_each_package_describes_itself(self):
+        summaries = set()
+        for package in FILES:
+            with self.subTest(package):
+                summary, *description = self.field(package, "Description").splitlines()
+                summaries.add(summary)
+                self.assertLessEqual(len(summary), 80)
+                self.assertTrue(description)
+                self.assertLessEqual(max(map(len, description)), 80)
+                self.assertRegex(self.field(package, "Maintainer"), r"^.+ <.+@.+>$")
+                self.assertTrue((self.prefix / "share" / "doc" / package / "copyright").exists())
+                self.assertTrue((self.prefix.parent / FILES[package]).exists())
+        self.assertEqual(len(summaries), len(FILES))
+
+    def test_dependencies_are_the_libraries_that_are_linked(self):
+        depends = {package: {name.split()[0] for name in self.field(package, "Depends").split(", ")} for package in FILES}
+        self.assertLessEqual({"libc6", "libsqlite3-0", "libstdc++6"}, depends["cadre"])
+        self.assertEqual(depends["libcadre-dev"], {"libcapnp-dev", "libfmt-dev", "libsqlite3-dev", "libxxhash-dev"})
+        if TORCH_ROOT:
+            self.assertEqual(depends["libcadre-torch-dev"], {"libcadre-dev", "zlib1g-dev"})
+
+    def test_nothing_in_them_names_where_it_was_built(self):
+        found = subprocess.run(["grep", "-rl", BUILD, self.prefix], capture_output=True, text=True, check=False)
+        self.assertEqual(found.stdout, "")
+
+    def test_a_project_trains_with_what_they_unpack_to(self):
+        lines = readme_lines("cadre::tune")
+        experiment = self.check_climb(self.build(self.project("stranger", lines, "consumer")))
+        self.assertIn("climb", run(self.prefix / "bin" / "cadre", "ls", experiment.parent))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,85 @@
+"""Cadre as other projects get it: installed trees, and projects that are configured, built and run against them."""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["CADRE_SOURCE"])
+BUILD = pathlib.Path(os.environ["CADRE_BUILD"])
+FOLDER = SOURCE / "tests" / "package"
+CMAKE = os.environ["CADRE_CMAKE"]
+VERSION = os.environ["CADRE_VERSION"]
+TORCH_ROOT = os.environ["CADRE_TORCH_ROOT"]  # empty: Cadre is built without torch
+
+
+def run(*command, **options):
+    """Runs a command; its output is in the failure when it fails."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=240, check=False,
+                          **options)
+    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def readme_lines(target):
+    """The CMakeLists.txt that README.md shows for a target."""
+    readme = (SOURCE / "README.md").read_text(encoding="utf-8")
+    pages = [block for block in re.findall(r"^```cmake\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL) if target in block]
+    assert len(pages) == 1, (target, pages)
+    return pages[0]
+
+
+class InstallationTest(unittest.TestCase):
+    """`prefix` is an installed tree, in `directory`, which is empty otherwise."""
+
+    components = ("program", "tune")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.temporary.cleanup)
+        cls.directory = pathlib.Path(cls.temporary.name)
+        cls.prefix = cls.install(cls.directory)
+
+    @classmethod
+    def install(cls, directory):
+        """Installed in one place and then moved to another, as a package is."""
+        installed, moved = directory / "installed", directory / "moved"
+        for component in cls.components:
+            run(CMAKE, "--install", BUILD, "--prefix", installed, "--component", component)
+        return installed.rename(moved)
+
+    def configure(self, project, *definitions, **environment):
+        """Configures project/ in project/build; returns the process that has ended."""
+        return subprocess.run(
+            [CMAKE, "-G", "Ninja", "-S", project, "-B", project / "build",
+             f"-DCMAKE_CXX_COMPILER={os.environ['CADRE_CXX']}", f"-DCMAKE_PREFIX_PATH={self.prefix}", *definitions],
+            capture_output=True, text=True, timeout=120, check=False, env=os.environ | environment)
+
+    def build(self, project, *definitions):
+        """Configures and builds project/; returns its program `train`."""
+        done = self.configure(project, *definitions)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        run(CMAKE, "--build", project / "build")
+        return project / "build" / "train"
+
+    def project(self, name, cmake, source):
+        """A folder with a CMakeLists.txt and a train.cc."""
+        project = self.directory / name
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(cmake, encoding="utf-8")
+        (project / "train.cc").write_text((FOLDER / source / "train.cc").read_text(encoding="utf-8"), encoding="utf-8")
+        return project
+
+    def check_climb(self, train):
+        """Runs the program of consumer/ and looks at the population that it trains; returns the experiment."""
+        storage = self.directory / f"{train.parent.parent.name}-results"
+        found = dict(line.split() for line in run(train, storage).splitlines())
+        self.assertEqual((found["trials"], found["errors"]), ("4", "0"))
+        self.assertGreater(int(found["exploits"]), 0)
+        # No trial alone gets this far: 0.9 shrinks by at most 0.02 * 0.2 a step without exploring.
+        without_exploring = 1.2 - 2 * (0.9 * (1 - 0.02 * 0.2) ** 50) ** 2
+        self.assertGreater(float(found["best"]), without_exploring)
+        return storage / "climb"
