@@ -23,7 +23,11 @@ Dict row_of(const LogResult& result) {
 }  // namespace
 
 TrialFiles::TrialFiles(const std::filesystem::path& directory)
-    : directory_(directory), json_(directory / kResultFile), csv_(directory / kProgressFile), tensorboard_(directory) {}
+    : directory_(directory),
+      json_(directory / kResultFile),
+      csv_(directory / kProgressFile),
+      tensorboard_(directory),
+      errors_(directory / kErrorFile) {}
 
 bool TrialFiles::resume(const Stamp& stamp) {
   if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard) ||
