@@ -18,8 +18,8 @@ class ConsumerTorchTest(InstallationTest):
         for line in trials:
             words = line.split()
             trial = dict(zip(words[::2], words[1::2]))
-            # Every trial failed half-way once, and its line is y = 2x + 1.
-            self.assertEqual((trial["attempts"], trial["step"]), ("2", "100"), line)
+            # Every trial failed half-way once and went on from there, and its line is y = 2x + 1.
+            self.assertEqual((trial["attempts"], trial["iterations"], trial["step"]), ("2", "100", "100"), line)
             self.assertAlmostEqual(float(trial["weight"]), 2, delta=0.05)
             self.assertAlmostEqual(float(trial["bias"]), 1, delta=0.05)
 

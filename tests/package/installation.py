@@ -17,7 +17,7 @@ TORCH_ROOT = os.environ["CADRE_TORCH_ROOT"]  # empty: Cadre is built without tor
 
 def run(*command, **options):
     """Runs a command; its output is in the failure when it fails."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=240, check=False,
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, check=False,
                           **options)
     assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -56,7 +56,7 @@ class InstallationTest(unittest.TestCase):
         return subprocess.run(
             [CMAKE, "-G", "Ninja", "-S", project, "-B", project / "build",
              f"-DCMAKE_CXX_COMPILER={os.environ['CADRE_CXX']}", f"-DCMAKE_PREFIX_PATH={self.prefix}", *definitions],
-            capture_output=True, text=True, timeout=120, check=False, env=os.environ | environment)
+            capture_output=True, text=True, timeout=600, check=False, env=os.environ | environment)
 
     def build(self, project, *definitions):
         """Configures and builds project/; returns its program `train`."""

@@ -47,7 +47,8 @@ int main(int argc, char** argv) {
   for (const tune::Result& trial : tuner.fit()) {
     torch::nn::Linear line(1, 1);
     const std::int64_t step = load_state(trial.checkpoint.value().path() / "state.pt", line);
-    std::cout << "trial " << trial.trial_id << " attempts " << trial.attempts << " step " << step << " weight "
+    std::cout << "trial " << trial.trial_id << " attempts " << trial.attempts << " iterations "
+              << trial.metrics.get<std::int64_t>("training_iteration") << " step " << step << " weight "
               << line->weight.item<double>() << " bias " << line->bias.item<double>() << '\n';
   }
 }
