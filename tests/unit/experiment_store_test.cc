@@ -216,7 +216,7 @@ TEST(ExperimentStore, ACheckpointIsOfItsBootUntilItIsSynced) {
   EXPECT_EQ(rows[1].manifest, "");
 }
 
-TEST(ExperimentStore, TheNewestTwoSnapshotsAreKept) {
+TEST(ExperimentStore, TheNewestSnapshotIsKept) {
   const TemporaryDirectory directory;
   ExperimentStore store = ExperimentStore::create(directory.path(), {});
   EXPECT_FALSE(store.last_snapshot());
@@ -225,9 +225,29 @@ TEST(ExperimentStore, TheNewestTwoSnapshotsAreKept) {
   EXPECT_EQ(store.last_snapshot()->sequence, 30);
   EXPECT_EQ(store.last_snapshot()->state, "state 30");
   const Database database(directory / "experiment.db", Database::Access::read_write);
-  Statement count(database, "SELECT min(sequence) FROM snapshots");
+  Statement count(database, "SELECT count(*) FROM snapshots");
   EXPECT_TRUE(count.step());
-  EXPECT_EQ(count.integer(0), 20);
+  EXPECT_EQ(count.integer(0), 1);
+}
+
+TEST(ExperimentStore, EndedTrialsAreReadInOrderUntilTheyGoOnOrTheSnapshotIsForgotten) {
+  const TemporaryDirectory directory;
+  ExperimentStore store = ExperimentStore::create(directory.path(), {});
+  for (const std::int64_t trial : {7, 2, 5}) store.put(EndedTrialRow{trial, "state " + std::to_string(trial)});
+  store.put(EndedTrialRow{7, "later"});
+  store.remove_ended_trial(5);
+  store.put_snapshot(1, "state");
+  store.commit();
+  EndedTrials ended = store.ended_trials();
+  EXPECT_EQ(ended.next(2), "state 2");
+  EXPECT_EQ(ended.next(7), "later");
+  EXPECT_THROW(ended.next(8), StorageError);
+  EXPECT_THROW(store.ended_trials().next(5), StorageError);
+
+  store.remove_snapshot();
+  store.commit();
+  EXPECT_FALSE(store.last_snapshot());
+  EXPECT_THROW(store.ended_trials().next(2), StorageError);
 }
 
 TEST(ExperimentStore, SyncIsDueAfterACommitUntilItIsDone) {

@@ -584,11 +584,12 @@ TEST(Experiment, AReplaySaysWhereItIs) {
 // ---- snapshots
 
 TEST(Experiment, AStateThatFitsNoExperimentOfTheseOptionsIsRefused) {
+  const auto none_has_ended = [](TrialIndex) { return Value(); };
   Experiment four({"f"}, pbt(4));
   Actions ignored;
   four.handle(ControllerStarted{{.cpus = 4}}, ignored);
   const Dict state = four.save();
-  EXPECT_THROW(Experiment({"f"}, pbt(2)).load(state), InvalidArgument);
+  EXPECT_THROW(Experiment({"f"}, pbt(2)).load(state, none_has_ended), InvalidArgument);
   Dict fewer_members = state;
   for (auto& [key, part] : fewer_members) {
     if (key != "scheduler") continue;
@@ -596,8 +597,8 @@ TEST(Experiment, AStateThatFitsNoExperimentOfTheseOptionsIsRefused) {
     scheduler.set("members", list(scheduler.at("members").items().at(0)));
     part = scheduler.dict();
   }
-  EXPECT_THROW(Experiment({"f"}, pbt(4)).load(fewer_members), InvalidArgument);
-  EXPECT_NO_THROW(Experiment({"f"}, pbt(4)).load(state));
+  EXPECT_THROW(Experiment({"f"}, pbt(4)).load(fewer_members, none_has_ended), InvalidArgument);
+  EXPECT_NO_THROW(Experiment({"f"}, pbt(4)).load(state, none_has_ended));
 }
 
 }  // namespace

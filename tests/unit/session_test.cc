@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cadre/error.h"
+#include "base/value_limits.h"
 #include "channel/codec.h"
 #include "channel/worker_end.h"
 #include "run/worker.h"
@@ -22,7 +23,7 @@ using ::testing::StartsWith;
 // Deeper than a message may be.
 Value too_deep() {
   Value value = 1;
-  for (int i = 0; i < channel::max_depth + 1; ++i) value = list(std::move(value));
+  for (std::size_t i = 0; i < base::max_value_depth + 1; ++i) value = list(std::move(value));
   return value;
 }
 
