@@ -14,13 +14,14 @@ cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -n
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test soak bench format lint clean
+.PHONY: help setup build demo test soak bench bench-peers format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
 	@echo 'make test      set up, build everything and run all tests'
 	@echo 'make soak      kill experiments KILLS times at random, then let every single call fail (half an hour)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
+	@echo 'make bench-peers  the same work on Ray Tune and on Cadre, in turns (ten minutes)'
 	@echo 'make build     set up and build everything'
 	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
 	@echo 'make format    format all C++ files'
@@ -56,10 +57,14 @@ soak: $(build_dir)/build.ninja
 	@$(build_dir)/bin/cadre_soak --kills $(KILLS) $(SOAK_FLAGS)
 	$(if $(setup_groups),,@CADRE_FAULTS_STRIDE=1 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
 
-# Leaves what it measured in results/, in a new folder.
+# Both leave what they measured in results/, in new folders: they never delete.
 bench: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_bench_torch
 	@.venv/bin/python benchmarks/run_all.py $(build_dir)/bin $(BENCH_FLAGS)
+
+bench-peers: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench
+	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
 
 format:
 	@tools/setup.sh lint

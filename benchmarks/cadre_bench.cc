@@ -22,8 +22,8 @@ namespace {
 using Part = Dict (*)(const Arguments&);
 
 constexpr std::pair<std::string_view, Part> kParts[] = {
-    {"fork-server", be_fork_server},        {"start-and-end", start_and_end}, {"one-trial", run_one_empty_trial},
-    {"restore", restore_experiment},        {"own-memory", show_own_memory},  {"hold-trials", hold_trials},
+    {"fork-server", be_fork_server},        {"start-and-fork", start_and_fork}, {"one-trial", run_one_empty_trial},
+    {"restore", restore_experiment},        {"own-memory", show_own_memory},    {"hold-trials", hold_trials},
     {"hold-plain-forks", hold_plain_forks},
 };
 

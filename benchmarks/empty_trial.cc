@@ -60,7 +60,7 @@ void measure_starts(const Settings& settings) {
     to_end_of_trial.push_back(Config(ended.said).get<double>("ended_at") - began);
     to_end_of_program.push_back(ended.seconds);
     cpu_s += ended.usage.cpu_s;
-    plain.push_back(Process::execute("start-and-end", {}).wait().seconds);
+    plain.push_back(start_plain_program());
   }
   const double ratio = median(to_end_of_trial) / median(plain);
   print_line("empty-trial", {{"trials", 1}, {"slots", 1}, {"starts", settings.starts}}, median(to_end_of_trial),
@@ -83,11 +83,6 @@ void measure(const Settings& settings) {
 }
 
 }  // namespace
-
-Dict start_and_end(const Arguments&) {
-  fork_processes(1, 1, [](std::int64_t) {});
-  return {};
-}
 
 Dict run_one_empty_trial(const Arguments& arguments) {
   cadre::init(arguments.argc, arguments.argv);

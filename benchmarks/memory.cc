@@ -89,8 +89,12 @@ struct Program {
   double wall_s = 0;
   double cpu_s = 0;
 
-  // Of the controller and the fork server together.
-  std::int64_t anonymous() const { return controller.anonymous + fork_server.anonymous; }
+  // Of all processes together.
+  std::int64_t anonymous() const {
+    std::int64_t sum = controller.anonymous + fork_server.anonymous;
+    for (const MemoryUse& worker : workers) sum += worker.anonymous;
+    return sum;
+  }
 };
 
 std::int64_t largest_private(const std::vector<MemoryUse>& processes) {
@@ -139,7 +143,7 @@ Dict to_dict(const std::string& name, const Program& program) {
   return {{name + "_controller_resident_mb", megabytes(program.controller.resident)},
           {name + "_controller_private_mb", megabytes(program.controller.private_)},
           {name + "_fork_server_private_mb", megabytes(program.fork_server.private_)},
-          {name + "_both_anonymous_mb", megabytes(program.anonymous())},
+          {name + "_anonymous_mb", megabytes(program.anonymous())},
           {name + "_workers", program.workers.size()},
           {name + "_paused", program.paused},
           {name + "_worker_private_mb", megabytes(largest_private(program.workers))}};
@@ -175,7 +179,7 @@ void measure(const Settings& settings) {
                .value = idle_mb,
                .unit = "MB",
                .budget = Budget::at_most(20)},
-              {.name = trials + "controller and fork server, beyond the program", .value = running_mb, .unit = "MB"},
+              {.name = trials + "all processes, beyond the program", .value = running_mb, .unit = "MB"},
               {.name = trials + "private memory of one that runs",
                .value = worker_mb,
                .unit = "MB",

@@ -19,7 +19,7 @@ struct Arguments {
 
 // Each does its work, beginning with cadre::init where it runs trials, and returns what it has to say.
 Dict be_fork_server(const Arguments& arguments);       // for a process that is executed to be one: never returns
-Dict start_and_end(const Arguments& arguments);        // nothing but a fork
+Dict start_and_fork(const Arguments& arguments);       // nothing else
 Dict run_one_empty_trial(const Arguments& arguments);  // storage path, name of the experiment
 Dict restore_experiment(const Arguments& arguments);   // its directory, slots
 Dict show_own_memory(const Arguments& arguments);      // before cadre::init

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "cadre/error.h"
+#include "parts.h"
 
 namespace cadre::bench {
 namespace {
@@ -58,6 +59,16 @@ PlainRun run_plainly(const std::function<void()>& work) {
   });
   const Process::Ended ended = process.wait();
   return {Config(ended.said).get<double>("wall_s"), ended.usage};
+}
+
+double start_plain_program() {
+  const double began = now_seconds();
+  return Config(Process::execute("start-and-fork", {}).wait().said).get<double>("ended_at") - began;
+}
+
+Dict start_and_fork(const Arguments&) {
+  fork_processes(1, 1, [](std::int64_t) {});
+  return {{"ended_at", now_seconds()}};
 }
 
 std::string random_bytes(std::int64_t count) {

@@ -21,6 +21,9 @@ struct PlainRun {
 // Times `work` in a process of its own.
 PlainRun run_plainly(const std::function<void()>& work);
 
+// Executes this program, to nothing but a fork: seconds from the start of the process until the child was waited for.
+double start_plain_program();
+
 // Bytes that no file system can compress or share.
 std::string random_bytes(std::int64_t count);
 

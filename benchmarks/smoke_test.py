@@ -133,7 +133,7 @@ class SmokeTest(unittest.TestCase):
         self.assertEqual([line[f"{state}_workers"] for state in ["idle", "running", "parked"]], [0, 3, 3])
         self.assertEqual((line["running_paused"], line["parked_paused"]), (0, 2))
         for state in ["idle", "running", "parked"]:
-            self.assertGreater(line[f"{state}_both_anonymous_mb"], 0)
+            self.assertGreater(line[f"{state}_anonymous_mb"], 0)
             self.assertEqual(counted(self.storage / state)["errors"], 0)
 
     def test_what_is_there_already_is_not_measured_again(self):
