@@ -6,6 +6,7 @@ DEMO_FLAGS ?=
 KILLS ?= 10000
 SOAK_FLAGS ?=
 PREFIX ?= /usr/local
+BENCH_FLAGS ?=
 export TORCH_INDEX_URL
 
 build_dir := build/$(PRESET)
@@ -15,12 +16,14 @@ cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -n
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test soak install package docs format lint clean
+.PHONY: help setup build demo test soak bench bench-peers install package docs format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
 	@echo 'make test      set up, build everything and run all tests'
 	@echo 'make soak      kill experiments KILLS times at random, then let every single call fail (half an hour)'
+	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
+	@echo 'make bench-peers  the same work on Ray Tune and on Cadre, in turns (ten minutes)'
 	@echo 'make build     set up and build everything'
 	@echo 'make install   build and install library, headers and the program cadre into PREFIX'
 	@echo 'make package   build Debian packages of them in build/$(PRESET)'
@@ -70,6 +73,15 @@ package: $(build_dir)/build.ninja
 
 docs: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) --target cadre_docs
+
+# Both leave what they measured in results/, in new folders: they never delete.
+bench: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_bench_torch
+	@.venv/bin/python benchmarks/run_all.py $(build_dir)/bin $(BENCH_FLAGS)
+
+bench-peers: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench
+	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
 
 format:
 	@tools/setup.sh lint

@@ -1,0 +1,48 @@
+#include "experiment.h"
+
+#include "parts.h"
+
+namespace cadre::bench {
+
+void init_with_slots(std::int64_t slots) {
+  static std::string words[] = {"cadre_bench", kPartOption, "fork-server"};
+  static char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  cadre::init(3, argv, {.num_cpus = static_cast<double>(slots)});
+}
+
+Dict be_fork_server(const Arguments& arguments) {
+  cadre::init(arguments.argc, arguments.argv);
+  throw Error("this process was not started to be a fork server");
+}
+
+Run run_experiment(const Setup& setup) {
+  Process process = Process::fork([&] {
+    init_with_slots(setup.slots);
+    tune::TunerOptions options = setup.options;
+    options.run_config.verbose = 0;
+    tune::Tuner tuner(setup.trainable, std::move(options));
+    const Stopwatch stopwatch;
+    tuner.fit();
+    return Dict{{"wall_s", stopwatch.seconds()}};
+  });
+  const Process::Ended ended = process.wait();
+  const tune::RunConfig& run = setup.options.run_config;
+  return {Config(ended.said).get<double>("wall_s"), ended.usage, run.storage_path / run.name};
+}
+
+Dict count(const std::filesystem::path& experiment) {
+  const tune::ResultGrid trials = tune::ResultGrid::from_directory(experiment);
+  std::size_t results = 0;
+  std::size_t exploits = 0;
+  std::size_t checkpoints = 0;
+  for (const tune::Result& trial : trials) {
+    results += trial.results ? trial.results->size() : 0;
+    exploits += trial.exploits.size();
+    checkpoints += trial.best_checkpoints.size();
+  }
+  return {{"trials", trials.size()},       {"terminated", trials.num_terminated()},
+          {"errors", trials.num_errors()}, {"results", results},
+          {"exploits", exploits},          {"checkpoints", checkpoints}};
+}
+
+}  // namespace cadre::bench

@@ -1,0 +1,41 @@
+// What trials train: a small convolutional network in the program with libtorch (torch_learner.cc), arithmetic in the
+// one without (plain_learner.cc).
+#pragma once
+
+#include <time.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+namespace cadre::bench {
+
+// Whether this is the program with libtorch.
+bool with_torch();
+
+class Learner {
+ public:
+  explicit Learner(double lr);
+  ~Learner();
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+
+  // Trains for so much CPU time of this thread, and to the end of the batch that is under way then.
+  void train(std::chrono::duration<double> cpu_time);
+  // The state as a file, and back.
+  void save(const std::filesystem::path& file) const;
+  void load(const std::filesystem::path& file);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// CPU time of the calling thread.
+inline std::chrono::duration<double> thread_cpu_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace cadre::bench

@@ -1,0 +1,123 @@
+// Population Based Training of trials that sleep and write a checkpoint at every step, beside plain processes that do
+// the same.
+#include <cstring>
+#include <thread>
+
+#include "base/file.h"
+#include "cadre/tune.h"
+#include "experiment.h"
+#include "figures.h"
+#include "plain.h"
+#include "workloads.h"
+
+namespace cadre::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kStateFile = "state";
+
+struct Settings {
+  std::int64_t population = 8;
+  std::int64_t slots = 8;
+  std::int64_t steps = 60;
+  std::int64_t step_ms = 5;
+  std::int64_t interval = 5;
+  std::int64_t bytes = 1'000'000;
+  std::int64_t keep = 4;
+  fs::path storage_path;
+};
+
+// The score and what else a model has.
+std::string state_of(double score, std::string_view rest) {
+  std::string state(sizeof score, '\0');
+  std::memcpy(state.data(), &score, sizeof score);
+  return state.append(rest);
+}
+
+double load_score(const fs::path& checkpoint) {
+  double score = 0;
+  std::memcpy(&score, base::read_file(checkpoint / kStateFile).data(), sizeof score);
+  return score;
+}
+
+// Its score grows with its lr: whoever has the larger one is the better trial.
+void sleep_and_save(const Config& config) {
+  const auto lr = config.get<double>("lr");
+  const auto bytes = std::max(config.get<std::int64_t>("bytes") - std::int64_t{sizeof(double)}, std::int64_t{0});
+  const std::string rest = random_bytes(bytes);
+  double score = 0;
+  if (const auto checkpoint = tune::get_checkpoint()) score = load_score(checkpoint->path());
+  for (;;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(config.get<std::int64_t>("step_ms")));
+    score += lr;
+    tune::report({{"score", score}},
+                 [&](const fs::path& directory) { write_file(directory / kStateFile, state_of(score, rest)); });
+  }
+}
+
+void run_plain_processes(const Settings& settings) {
+  fork_processes(settings.population, settings.slots, [&](std::int64_t number) {
+    const std::string state = random_bytes(settings.bytes);
+    PlainCheckpoints checkpoints(settings.storage_path / "plain" / std::to_string(number), settings.keep);
+    for (std::int64_t step = 0; step < settings.steps; ++step) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(settings.step_ms));
+      checkpoints.write(state);
+    }
+  });
+}
+
+tune::TunerOptions options_of(const Settings& settings) {
+  const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
+                                          .metric = "score",
+                                          .perturbation_interval = static_cast<double>(settings.interval),
+                                          .hyperparam_mutations = {{"lr", tune::uniform(0.001, 1)}}};
+  return {.param_space = {{"lr", tune::uniform(0.001, 1)}, {"step_ms", settings.step_ms}, {"bytes", settings.bytes}},
+          .tune_config = {.num_samples = settings.population, .scheduler = pbt},
+          .run_config = {.name = "pbt",
+                         .storage_path = settings.storage_path,
+                         .stop = {{"training_iteration", static_cast<double>(settings.steps)}},
+                         .checkpoint_config = {.num_to_keep = settings.keep}}};
+}
+
+void measure(const Settings& settings) {
+  const Run run = run_experiment(
+      {.trainable = tune::trainable<sleep_and_save>(), .options = options_of(settings), .slots = settings.slots});
+  const PlainRun plain = run_plainly([&] { run_plain_processes(settings); });
+  const double ratio = run.wall_s / plain.wall_s;
+  Dict facts = count(run.directory);
+  const auto errors = Config(facts).get<double>("errors");
+  facts.insert(facts.end(), {{"written_bytes", run.usage.written_bytes},
+                             {"plain_wall_s", plain.wall_s},
+                             {"plain_cpu_s", plain.usage.cpu_s},
+                             {"plain_written_bytes", plain.usage.written_bytes},
+                             {"ratio", ratio}});
+  print_line("pbt",
+             {{"population", settings.population},
+              {"slots", settings.slots},
+              {"steps", settings.steps},
+              {"step_ms", settings.step_ms},
+              {"interval", settings.interval},
+              {"bytes", settings.bytes},
+              {"keep", settings.keep}},
+             run.wall_s, run.usage.cpu_s, facts,
+             {{.name = "PBT, beside plain processes", .value = ratio, .unit = "x", .budget = Budget::at_most(1.3)},
+              {.name = "PBT, trials in error", .value = errors, .unit = "", .budget = Budget::at_most(0)}});
+}
+
+}  // namespace
+
+void add_pbt(CLI::App& program) {
+  const auto settings = std::make_shared<Settings>();
+  CLI::App& workload =
+      add_workload(program, "pbt", "a population that sleeps, and saves itself at every step", settings, measure);
+  workload.add_option("--population", settings->population, "trials");
+  workload.add_option("--slots", settings->slots, "trials at a time");
+  workload.add_option("--steps", settings->steps, "of each trial");
+  workload.add_option("--step-ms", settings->step_ms, "how long a step sleeps");
+  workload.add_option("--interval", settings->interval, "steps between two perturbations");
+  workload.add_option("--bytes", settings->bytes, "of a checkpoint");
+  workload.add_option("--keep", settings->keep, "checkpoints of a trial: CheckpointConfig::num_to_keep");
+}
+
+}  // namespace cadre::bench

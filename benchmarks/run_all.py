@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Runs all workloads of cadre_bench with the settings of the budget, and prints a table of their figures.
+
+    run_all.py <folder of cadre_bench> [--results FOLDER] [--runs N] [--only REGEX]
+
+The experiments and all lines (lines.jsonl) stay in the results folder. Workloads with --torch run where there is a
+cadre_bench_torch. Figures are medians over the runs. Exits with 1 when a figure does not meet its budget.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+# The arguments of each workload, whether it is run with libtorch as well, and whether it is run several times.
+WORKLOADS = [
+    ("empty-trial --trials 2000 --slots 2", True, True),
+    ("reports --trials 1 --reports 20000", False, True),
+    ("reports --trials 16 --reports 2000", False, True),
+    ("checkpoints --bytes 10000000 --steps 100 --keep 2 --step-ms 10", False, True),
+    ("checkpoints --bytes 1000 --steps 1000 --keep 2", False, True),
+    ("pbt --population 8 --slots 8 --steps 60 --step-ms 5 --interval 5 --bytes 1000000 --keep 4", False, True),
+    ("slot-share --trials 4 --slots 2 --steps 50 --step-ms 16", True, True),
+    ("restart --trials 4 --steps 60 --kills 5 --finished 0", True, True),
+    ("restart --trials 4 --steps 60 --kills 1 --finished 20000 100000", False, False),
+    ("memory --trials 16", True, True),
+    ("trials --trials 1000 20000 1000000", False, False),
+]
+
+
+def run(bin_folder, arguments, storage):
+    """The lines that a workload prints, as dictionaries."""
+    command = [bin_folder / "cadre_bench", *arguments.split(), "--storage-path", storage]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"run_all: failed: {' '.join(map(str, command))}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def number(value):
+    """A number in at most four digits, as people write it."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value)}"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def rows(lines):
+    """(figure, value, budget, met, ratio) for each figure, medians over all lines that have it; in their order."""
+    found = {}
+    for line in lines:
+        for figure in line["figures"]:
+            found.setdefault((figure["figure"], line["torch"]), []).append(figure)
+    for (name, torch), figures in found.items():
+        first = figures[0]
+        value = statistics.median(figure["value"] for figure in figures)
+        ratios = [figure["ratio"] for figure in figures if "ratio" in figure]
+        budget, met = "", ""
+        if "budget" in first:
+            met = "yes" if (value <= first["budget"]) == (first["limit"] == "at most") or value == first["budget"] \
+                else "NO"
+            budget = f"{first['limit']} {number(first['budget'])}"
+        yield (name + (", with torch" if torch else ""), f"{number(value)} {first['unit']}".strip(), budget, met,
+               f"{number(statistics.median(ratios))}x" if ratios else "")
+
+
+def table(lines):
+    """The figures of all lines as text."""
+    cells = [("figure", "value", "budget", "met", "beside plain"), *rows(lines)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin_folder", type=pathlib.Path, help="folder of cadre_bench")
+    parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("results"),
+                        help="where a new folder is made for this run")
+    parser.add_argument("--runs", type=int, default=3, help="of each workload that does not take minutes")
+    parser.add_argument("--only", default="", help="regular expression for the arguments of the workloads to run")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    folder = arguments.results / time.strftime("bench_%Y-%m-%d_%H-%M-%S")
+    folder.mkdir(parents=True)
+    has_torch = (arguments.bin_folder / "cadre_bench_torch").exists()
+    chosen = [workload for workload in WORKLOADS if re.search(arguments.only, workload[0])]
+    lines = []
+    with (folder / "lines.jsonl").open("w", encoding="utf-8") as file:
+        for workload, with_torch, several in chosen:
+            for torch in ["", " --torch"] if with_torch and has_torch else [""]:
+                for attempt in range(arguments.runs if several else 1):
+                    print(f"{workload}{torch}", file=sys.stderr, flush=True)
+                    new = run(arguments.bin_folder, workload + torch, folder / f"{len(lines):03}_{attempt}")
+                    lines += new
+                    file.writelines(json.dumps(line) + "\n" for line in new)
+                    file.flush()
+    print(table(lines))
+    print(f"\nLines and experiments: {folder}")
+    sys.exit(1 if any(row[3] == "NO" for row in rows(lines)) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Every workload of cadre_bench with small settings: what it prints agrees with what it leaves. No figure is judged."""
+
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+import run_all
+
+BIN = pathlib.Path(os.environ["CADRE_BIN"])
+COUNTS = ["trials", "terminated", "errors", "results", "exploits", "checkpoints"]
+
+
+def bench(storage, *arguments):
+    return subprocess.run([BIN / "cadre_bench", *map(str, arguments), "--storage-path", storage], capture_output=True,
+                          text=True, timeout=120)
+
+
+def counted(experiment):
+    """What a line says of an experiment, counted in its store by SQLite alone."""
+    with sqlite3.connect(f"file:{experiment / 'experiment.db'}?mode=ro", uri=True) as store:
+        def count(what):
+            return store.execute(f"SELECT count(*) FROM {what}").fetchone()[0]
+        return {"trials": count("trials"), "terminated": count("trials WHERE status = 'TERMINATED'"),
+                "errors": count("trials WHERE status = 'ERROR'"), "results": count("results WHERE NOT repeated"),
+                "exploits": count("decisions WHERE kind = 'exploit'"), "checkpoints": count("checkpoints")}
+
+
+class SmokeTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.storage = pathlib.Path(temporary.name) / "bench"
+
+    def lines(self, workload, *arguments):
+        """The lines of a run, after a look at what all lines have."""
+        done = bench(self.storage, workload, *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        for line in lines:
+            self.assertEqual(line["workload"], workload)
+            self.assertEqual(line["torch"], "--torch" in arguments)
+            self.assertGreater(line["wall_s"], 0)
+            self.assertGreater(line["cpu_s"], 0)
+            self.assertGreater(line.get("ratio", 1), 0)
+            self.assertTrue(line["figures"])
+            for figure in line["figures"]:
+                if "budget" in figure:
+                    self.assertEqual(figure["met"], figure["value"] <= figure["budget"]
+                                     if figure["limit"] == "at most" else figure["value"] >= figure["budget"])
+        return lines
+
+    def assert_counted(self, line, name, **expected):
+        self.assertEqual({key: line[key] for key in COUNTS}, counted(self.storage / name))
+        self.assertEqual({key: line[key] for key in expected}, expected)
+
+    def check_empty_trials(self, *torch):
+        trials, one = self.lines("empty-trial", "--trials", 6, "--slots", 3, "--starts", 2, *torch)
+        self.assert_counted(trials, "empty_trial", trials=6, terminated=6, errors=0, results=0, slots=3)
+        self.assertEqual((one["trials"], one["starts"]), (1, 2))
+        self.assertLessEqual(one["best_s"], one["median_s"])
+        for name in ["one_trial_0", "one_trial_1"]:
+            self.assertEqual(counted(self.storage / name)["terminated"], 1)
+
+    def test_empty_trials_and_the_start_of_a_program(self):
+        self.check_empty_trials()
+
+    def test_torch_is_the_program_beside_this_one(self):
+        if (BIN / "cadre_bench_torch").exists():
+            self.check_empty_trials("--torch")
+            return
+        done = bench(self.storage, "empty-trial", "--torch")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cadre_bench_torch", done.stderr)
+
+    def test_reports(self):
+        [line] = self.lines("reports", "--trials", 2, "--reports", 30)
+        self.assert_counted(line, "reports", trials=2, terminated=2, errors=0, results=60)
+        for number in range(2):
+            self.assertEqual(len((self.storage / f"plain_{number}.json").read_text().splitlines()), 30)
+
+    def test_checkpoints_and_the_bytes_of_all_processes(self):
+        [line] = self.lines("checkpoints", "--bytes", 100_000, "--steps", 12, "--keep", 3)
+        self.assert_counted(line, "checkpoints", trials=1, errors=0, results=12, checkpoints=3)
+        self.assertGreaterEqual(line["written_bytes"], 12 * 100_000, "a worker's writes are not in it")
+        kept = list((self.storage / "checkpoints").glob("*/checkpoint_*/state"))
+        self.assertEqual([file.stat().st_size for file in kept], [100_000] * 3)
+        self.assertEqual(len(list((self.storage / "plain").iterdir())), 3)
+
+    def test_population_based_training(self):
+        [line] = self.lines("pbt", "--population", 4, "--slots", 4, "--steps", 12, "--step-ms", 1, "--interval", 3,
+                            "--bytes", 5000, "--keep", 2)
+        self.assert_counted(line, "pbt", trials=4, terminated=4, errors=0)
+        self.assertGreaterEqual(line["results"], 12)
+        self.assertGreaterEqual(line["checkpoints"], 4)
+        for trial in (self.storage / "pbt").glob("0*"):
+            last = json.loads((trial / "result.json").read_text().splitlines()[-1])
+            self.assertEqual(last["training_iteration"], 12)
+            self.assertLessEqual(len(list(trial.glob("checkpoint_*"))), 2)
+        self.assertEqual(len(list((self.storage / "plain").glob("*/checkpoint_*"))), 8)
+
+    def test_share_of_slots_and_the_cpu_time_of_all_processes(self):
+        [line] = self.lines("slot-share", "--trials", 4, "--slots", 2, "--steps", 10, "--step-ms", 4)
+        self.assert_counted(line, "slot_share", trials=4, terminated=4, errors=0)
+        self.assertGreater(line["share"], 0)
+        self.assertLessEqual(line["share"], 1)
+        # Every step takes 4 ms of a worker's CPU time, at least.
+        self.assertGreaterEqual(line["cpu_s"], 0.99 * line["results"] * 0.004, "the workers' time is not in it")
+        self.assertGreaterEqual(line["own_code_s"], 0.99 * line["results"] * 0.004)
+
+    def test_trials(self):
+        lines = self.lines("trials", "--trials", 7, 3)
+        self.assertEqual([line["trials"] for line in lines], [7, 3])
+        for line in lines:
+            self.assert_counted(line, f"local_{line['trials']}", errors=0, results=0, engine="local")
+            self.assertGreater(line["growth"], 0)
+        self.assertEqual(len(list(self.storage.glob("local_100_*"))), 5)
+
+    def test_restart_repeats_nothing(self):
+        killed, finished = self.lines("restart", "--trials", 3, "--steps", 9, "--kills", 2, "--finished", 40)
+        self.assert_counted(killed, "restart", trials=3, terminated=3, errors=0, results=27, repeated_results=0)
+        with sqlite3.connect(f"file:{self.storage / 'restart' / 'experiment.db'}?mode=ro", uri=True) as store:
+            self.assertEqual(store.execute("SELECT attempt FROM trials").fetchall(), [(3,)] * 3)
+        self.assert_counted(finished, "restart_40", trials=42, terminated=42, errors=0, results=0, finished=40)
+        self.assertGreater(finished["restart_s"], 0)
+        self.assertEqual(len((self.storage / "restart_40_first_lines").read_text().splitlines()), 2)
+
+    def test_memory_with_all_trials_where_they_are_to_be(self):
+        [line] = self.lines("memory", "--trials", 3)
+        self.assertEqual([line[f"{state}_workers"] for state in ["idle", "running", "parked"]], [0, 3, 3])
+        self.assertEqual((line["running_paused"], line["parked_paused"]), (0, 2))
+        for state in ["idle", "running", "parked"]:
+            self.assertGreater(line[f"{state}_anonymous_mb"], 0)
+            self.assertEqual(counted(self.storage / state)["errors"], 0)
+
+    def test_what_is_there_already_is_not_measured_again(self):
+        arguments = ["reports", "--trials", 1, "--reports", 1]
+        self.lines(*arguments)
+        again = bench(self.storage, *arguments)
+        self.assertEqual((again.returncode, again.stdout), (1, ""))
+        self.assertIn("exists already", again.stderr)
+
+
+class TableTest(unittest.TestCase):
+    def test_medians_over_runs_are_judged(self):
+        def line(value, torch=False):
+            return {"torch": torch, "figures": [{"figure": "a trial", "value": value, "unit": "ms", "ratio": 2.0,
+                                                 "budget": 2.0, "limit": "at most", "met": value <= 2}]}
+        self.assertEqual(list(run_all.rows([line(1.0), line(9.0), line(2.0), line(3.0, torch=True)])),
+                         [("a trial", "2 ms", "at most 2", "yes", "2x"),
+                          ("a trial, with torch", "3 ms", "at most 2", "NO", "2x")])
+
+    def test_limits_from_below(self):
+        figure = {"figure": "share", "value": 0.95, "unit": "", "budget": 0.9, "limit": "at least", "met": True}
+        self.assertEqual(list(run_all.rows([{"torch": False, "figures": [figure]}])),
+                         [("share", "0.95", "at least 0.9", "yes", "")])
+
+
+if __name__ == "__main__":
+    unittest.main()
