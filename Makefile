@@ -7,16 +7,18 @@ KILLS ?= 10000
 SOAK_FLAGS ?=
 PREFIX ?= /usr/local
 BENCH_FLAGS ?=
+SECONDS ?= 60
+FUZZERS ?= $(patsubst tests/fuzz/%_fuzz.cc,%,$(wildcard tests/fuzz/*_fuzz.cc))
 export TORCH_INDEX_URL
 
 build_dir := build/$(PRESET)
 # What the goals need beside what a build needs, so that `make demo` installs only that.
-setup_groups := $(if $(filter asan tsan,$(PRESET)),sanitizers) $(if $(filter build test,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
+setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test fuzz,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
 cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test soak bench bench-peers install package docs format lint clean
+.PHONY: help setup build demo test soak bench bench-peers fuzz sanitize coverage install package docs format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
@@ -24,6 +26,9 @@ help:
 	@echo 'make soak      kill experiments KILLS times at random, then let every single call fail (half an hour)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
 	@echo 'make bench-peers  the same work on Ray Tune and on Cadre, in turns (ten minutes)'
+	@echo 'make fuzz      feed parsers and the channel with made-up bytes, SECONDS each (FUZZERS="json wal"; default: all)'
+	@echo 'make sanitize  run all tests with the address and undefined-behaviour sanitizers, and with the thread sanitizer'
+	@echo 'make coverage  run all tests and report which lines they reach, in build/coverage/report'
 	@echo 'make build     set up and build everything'
 	@echo 'make install   build and install library, headers and the program cadre into PREFIX'
 	@echo 'make package   build Debian packages of them in build/$(PRESET)'
@@ -82,6 +87,22 @@ bench: $(build_dir)/build.ninja
 bench-peers: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench
 	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
+
+# Each goes on from the corpus that it has collected in $(build_dir)/fuzz.
+fuzz: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_fuzzers
+	@printf '%s\n' $(FUZZERS) | xargs -P $(JOBS) -I '{}' \
+	  tests/fuzz/run.sh --grow $(build_dir)/bin/'{}'_fuzz $(SECONDS) $(build_dir)/fuzz
+
+sanitize:
+	@$(MAKE) PRESET=asan test
+	@$(MAKE) PRESET=tsan test
+
+# One file for each program, however many processes of it there are.
+coverage:
+	@rm -rf build/coverage/profiles build/coverage/report
+	@LLVM_PROFILE_FILE=$(CURDIR)/build/coverage/profiles/%m%c.profraw $(MAKE) PRESET=coverage test
+	@.venv/bin/python tools/coverage.py build/coverage
 
 format:
 	@tools/setup.sh lint

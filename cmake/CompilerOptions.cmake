@@ -26,6 +26,12 @@ if(CADRE_SANITIZER)
   endif()
 endif()
 
+if(CADRE_COVERAGE)
+  # The counters lie in the file itself, which all processes of a program share: most workers end without an exit.
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping "SHELL:-mllvm -runtime-counter-relocation=true")
+  add_link_options(-fprofile-instr-generate)
+endif()
+
 find_program(CADRE_CCACHE ccache)
 if(CADRE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # The "sloppiness" is what ccache asks for with precompiled headers.

@@ -5,7 +5,8 @@
 #
 # Debian packages (with root or sudo), a Python virtual environment in .venv (libtorch comes out of its torch wheel)
 # and MNIST in data/mnist. Groups add: the Python packages and Debian tools that the tests ask for; Doxygen;
-# what makes Debian packages; clang-format and clang-tidy; the sanitizers' run-time libraries. Long output goes to log files in .setup/.
+# what makes Debian packages; clang-format and clang-tidy; what sanitizers and coverage take. Long output goes to log
+# files in .setup/.
 #   TORCH_INDEX_URL   where pip gets torch from; empty: pip's default index
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,11 +25,11 @@ packages=(
 with_tests=""
 for group in "$@"; do
   case "$group" in
-    tests) with_tests=yes; packages+=(dpkg-dev doxygen) ;;
+    tests) with_tests=yes; packages+=(dpkg-dev doxygen libclang-rt-19-dev) ;;
     docs) packages+=(doxygen) ;;
     package) packages+=(dpkg-dev) ;;
     lint) packages+=(clang-format-19 clang-tidy-19) ;;
-    sanitizers) packages+=(libclang-rt-19-dev llvm-19) ;;  # llvm-19: names in their reports
+    sanitizers) packages+=(libclang-rt-19-dev llvm-19) ;;  # llvm-19: names in their reports; the report of coverage
     *) echo "setup: unknown group \"$group\"; there are: tests, docs, package, lint, sanitizers" >&2; exit 2 ;;
   esac
 done

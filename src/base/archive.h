@@ -113,9 +113,10 @@ class LoadArchive {
   static void load(const Value& value, std::map<K, V>& entries) {
     entries.clear();
     for (const Value& entry : value.items()) {
+      if (entry.items().size() != 2) throw InvalidArgument("an entry is " + to_json(entry) + " and no [key, value]");
       K key{};
-      load(entry.items().at(0), key);
-      load(entry.items().at(1), entries[key]);
+      load(entry.items()[0], key);
+      load(entry.items()[1], entries[key]);
     }
   }
 

@@ -170,17 +170,22 @@ class Builder {
   bool Uint(unsigned) { return unexpected(); }
   bool Int64(std::int64_t) { return unexpected(); }
   bool Uint64(std::uint64_t) { return unexpected(); }
-  bool String(const char* text, rapidjson::SizeType size, bool) { return add(std::string(text, size)); }
+  bool String(const char* text, rapidjson::SizeType size, bool) {
+    return check_text({text, size}) && add(std::string(text, size));
+  }
   bool StartObject() { return open(Frame{Dict{}, {}, {}}); }
   bool StartArray() { return open(Frame{{}, List{}, {}}); }
   bool Key(const char* text, rapidjson::SizeType size, bool) {
     frames_.back().key.assign(text, size);
-    return true;
+    return check_text({text, size});
   }
   bool EndObject(rapidjson::SizeType) {
     Dict entries = std::move(*frames_.back().entries);
     frames_.pop_back();
-    if (entries.size() == 1 && entries[0].first == kReferenceKey) return add_reference(entries[0].second);
+    if (is_reference(entries)) {
+      const List& names = entries[0].second.items();
+      return add(Reference{names[0].get<std::string>(), names[1].get<std::string>()});
+    }
     return add(std::move(entries));
   }
   bool EndArray(rapidjson::SizeType) {
@@ -226,11 +231,13 @@ class Builder {
     const bool fits = std::from_chars(begin, end, number).ec == std::errc();  // reads NaN and Infinity too
     return fits ? add(number) : refuse("a number is too large or too small for a double");
   }
-  bool add_reference(const Value& value) {
-    if (!value.is_list() || value.items().size() != 2 || !value.items()[0].is_string() || !value.items()[1].is_string())
-      return refuse("a reference is not [kind, id]");
-    return add(Reference{value.items()[0].get<std::string>(), value.items()[1].get<std::string>()});
+  static bool is_reference(const Dict& entries) {
+    if (entries.size() != 1 || entries[0].first != kReferenceKey || !entries[0].second.is_list()) return false;
+    const List& names = entries[0].second.items();
+    return names.size() == 2 && names[0].is_string() && names[1].is_string();
   }
+  // RapidJSON takes the second half of a surrogate pair for a character.
+  bool check_text(std::string_view text) { return is_utf8(text) || refuse("text is no UTF-8"); }
   bool unexpected() { return refuse("a number that was not given as text"); }
   bool refuse(const char* why) {
     complaint = why;

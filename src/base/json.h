@@ -22,7 +22,8 @@ std::string to_pretty_json(const Dict& entries);
 void append_python_float(std::string& out, double value);
 
 // Reads what append_json wrote, and any other JSON. `source` names the text in messages. Throws StorageError with the
-// offset for text that is no JSON, nested deeper than max_value_depth, or with an integer that does not fit 64 bits.
+// offset for text that is no JSON or no UTF-8, nested deeper than max_value_depth, or with a number that fits neither
+// 64 bits nor a double.
 Value parse_json(std::string_view text, std::string_view source);
 
 }  // namespace cadre::base

@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
 base::FileDescriptor open_to_read(const fs::path& path) {
-  base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // O_NONBLOCK: a pipe that nobody writes to would be opened for ever.
+  base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) base::throw_storage_error("read", path);
   return file;
 }
@@ -39,6 +40,7 @@ std::string checksum_of(const base::FileDescriptor& file, const fs::path& path) 
 std::int64_t size_of(const base::FileDescriptor& file, const fs::path& path) {
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) base::throw_storage_error("read", path);
+  if (!S_ISREG(status.st_mode)) throw StorageError(path.string() + " is no regular file");
   return status.st_size;
 }
 

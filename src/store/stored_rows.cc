@@ -99,12 +99,12 @@ void visit_rows(const Database& database, const RowVisitor& visitor, std::int64_
 std::int64_t first_decision_after(const Database& database, std::int64_t sequence) {
   RowReader decisions(database, kDecisions, "WHERE id = ?");
   std::int64_t first = 1;
-  for (std::int64_t end = 1 + read_number(database, "SELECT ifnull(max(id), 0) FROM decisions"); first < end;) {
-    const std::int64_t middle = first + (end - first) / 2;
+  for (std::int64_t last = read_number(database, "SELECT ifnull(max(id), 0) FROM decisions"); first <= last;) {
+    const std::int64_t middle = first + (last - first) / 2;
     if (!decisions.bind(1, middle).step()) throw_missing(database, "decision", middle);
     const bool is_after = decisions.integer(1) > sequence;
     decisions.reset();
-    is_after ? end = middle : first = middle + 1;
+    is_after ? last = middle - 1 : first = middle + 1;
   }
   return first;
 }

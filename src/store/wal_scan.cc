@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file.h"
 #include "cadre/error.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 32;
 constexpr std::size_t kFrameHeaderBytes = 24;
+constexpr std::uint32_t kSmallestPage = 512;
+constexpr std::uint32_t kLargestPage = 65536;
 constexpr std::uint32_t kMagic = 0x377f0682;  // the lowest bit says that checksums are big-endian
 
 std::uint32_t big_endian(std::string_view bytes, std::size_t at) {
@@ -101,7 +104,9 @@ WalScan scan_wal(const std::filesystem::path& path) {
   const std::uint32_t page_bytes = big_endian(header, 8);
   Checksum checksum{.is_big_endian = (magic & 1) != 0};
   checksum.add(std::string_view(header).substr(0, 24));
-  if ((magic & ~1U) != kMagic || !checksum.is_at(header, 24) || !std::has_single_bit(page_bytes)) {
+  const bool is_page_size =
+      std::has_single_bit(page_bytes) && page_bytes >= kSmallestPage && page_bytes <= kLargestPage;
+  if ((magic & ~1U) != kMagic || !checksum.is_at(header, 24) || !is_page_size) {
     if (log.size() > kHeaderBytes) scan.damage = 0;
     return scan;
   }
@@ -121,10 +126,7 @@ WalScan scan_wal(const std::filesystem::path& path) {
     const std::uint32_t pages = big_endian(view, 4);
     if (pages == 0) continue;
     scan.pages = pages;
-    for (const std::uint32_t page : transaction) {
-      if (page >= scan.holds.size()) scan.holds.resize(std::size_t{page} + 1);
-      scan.holds[page] = true;
-    }
+    scan.holds.insert(transaction.begin(), transaction.end());
     transaction.clear();
   }
   return scan;

@@ -6,20 +6,20 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <vector>
+#include <set>
 
 namespace cadre::store {
 
 struct WalScan {
   // The database's size after the last whole transaction of the log; 0 when it has none.
   std::uint32_t pages = 0;
-  // For each page number, whether whole transactions of the log hold that page.
-  std::vector<bool> holds = {};
+  // The numbers of the pages that whole transactions of the log hold.
+  std::set<std::uint64_t> holds = {};
   // The offset of the first thing that is not right although transactions were committed behind it. A log that only
   // ends within a frame or a transaction, as a kill leaves it, is not damaged.
   std::optional<std::uint64_t> damage = {};
 
-  bool has(std::uint64_t page) const { return page < holds.size() && holds[page]; }
+  bool has(std::uint64_t page) const { return holds.contains(page); }
 };
 
 // Reads the log; a missing or empty one holds nothing. Throws StorageError when it cannot be read. Nobody may be

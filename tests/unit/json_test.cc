@@ -57,6 +57,13 @@ TEST(Json, EveryKindOfValueSurvives) {
   EXPECT_EQ(parse_json(to_json(value), "test"), value);
 }
 
+TEST(Json, ADictionaryThatOnlyLooksLikeAReferenceComesBack) {
+  for (const Value& content : {Value(1), Value("text"), Value(), list(), list("kind", 1), list("a", "b", "c")}) {
+    const Value value{{"$reference", content}};
+    EXPECT_EQ(parse_json(to_json(value), "test"), value) << to_json(value);
+  }
+}
+
 TEST(Json, ALineLooksAsJsonDumpsWritesIt) {
   EXPECT_EQ(to_json(Value{{"a", 1}, {"b", list(1.0, "x\xc3\xa9\n")}, {"c", Dict{}}}),
             R"({"a": 1, "b": [1.0, "x\u00e9\n"], "c": {}})");
@@ -68,8 +75,8 @@ TEST(Json, ThePrettyFormSortsItsKeys) {
 }
 
 TEST(Json, TextThatIsNoJsonIsRefusedWithItsPlace) {
-  for (const char* text :
-       {"", "{", "{\"a\": }", "[1, 2", "nul", "{\"a\": 1} x", "99999999999999999999", "1e400", "[-1e400]"}) {
+  for (const char* text : {"", "{", "{\"a\": }", "[1, 2", "nul", "{\"a\": 1} x", "99999999999999999999", "1e400",
+                           "[-1e400]", R"("\ud800")", R"("\ude00")", R"({"\ude00": 1})", "\"\xff\""}) {
     try {
       parse_json(text, "some file");
       FAIL() << text;

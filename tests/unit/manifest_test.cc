@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -75,6 +76,16 @@ TEST_F(Manifest, LinksAreRefusedAndNotFollowed) {
   std::filesystem::create_symlink(directory_ / "elsewhere", directory_ / "weights");
   EXPECT_THROW(list_files(directory_.path()), StorageError);
   EXPECT_NE(fault_of_files(directory_.path(), sealed, true), "");
+}
+
+TEST_F(Manifest, WhatIsNoFileIsAFaultAndIsNotRead) {
+  ASSERT_EQ(::mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  for (const char* name : {"pipe", "deep", "/dev/zero"}) {
+    struct stat status{};
+    ASSERT_EQ(::stat((directory_.path() / name).c_str(), &status), 0);
+    const Dict listed{{name, Dict{{"size", std::int64_t{status.st_size}}, {"xxh3", "2d06800538d394c2"}}}};
+    EXPECT_THAT(fault_of_files(directory_.path(), listed, true), HasSubstr("is no regular file"));
+  }
 }
 
 }  // namespace

@@ -51,6 +51,14 @@ TEST(ProgressCsv, AMetricThatComesLaterWidensEarlierRows) {
   EXPECT_EQ(content_of(directory / "progress.csv"), "a,text,b,c\n1,\"two\nlines\",,\n2,x,3,\n,,4,5\n");
 }
 
+TEST(ProgressCsv, AMetricWithoutANameHasAColumn) {
+  const TemporaryDirectory directory;
+  ProgressCsv csv(directory / "progress.csv");
+  csv.add({{"", 1}, {"loss", 0.5}});
+  csv.flush();
+  EXPECT_EQ(content_of(directory / "progress.csv"), ",loss\n1,0.5\n");
+}
+
 TEST(ProgressCsv, AnExistingFileIsWrittenAnew) {
   const TemporaryDirectory directory;
   base::replace_file(directory / "progress.csv", "old\n1\n");

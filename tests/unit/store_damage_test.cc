@@ -298,7 +298,8 @@ TEST(StoreDamage, TheChecksumOfARowIsMadeAsTheFormatSays) {
 TEST(StoreDamage, RowsThatAreGoneAreMissed) {
   for (const char* loss : {"DELETE FROM results WHERE sequence = 7", "DELETE FROM events WHERE sequence = 8",
                            "DELETE FROM decisions WHERE id = 3", "DELETE FROM meta WHERE key = 'options'",
-                           "DELETE FROM events WHERE sequence = 48; DELETE FROM results WHERE sequence = 47"}) {
+                           "DELETE FROM events WHERE sequence = 48; DELETE FROM results WHERE sequence = 47",
+                           "UPDATE decisions SET id = 9223372036854775807 WHERE id = 3"}) {
     const Files files = files_after_close();
     const TemporaryDirectory directory;
     files.write_to(directory);

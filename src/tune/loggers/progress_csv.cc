@@ -87,9 +87,9 @@ void ProgressCsv::rewrite() {
 
 std::string ProgressCsv::header() const {
   std::string text;
-  for (const std::string& column : columns_) {
-    if (!text.empty()) text += ',';
-    base::append_csv_text(text, column);
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) text += ',';
+    base::append_csv_text(text, columns_[i]);
   }
   return text + '\n';
 }
