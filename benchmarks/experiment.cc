@@ -36,7 +36,7 @@ Dict count(const std::filesystem::path& experiment) {
   std::size_t exploits = 0;
   std::size_t checkpoints = 0;
   for (const tune::Result& trial : trials) {
-    results += trial.results ? trial.results->size() : 0;
+    results += trial.num_results();
     exploits += trial.exploits.size();
     checkpoints += trial.best_checkpoints.size();
   }
