@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/file.h"
+#include "store/read_store.h"
 #include "store/sqlite.h"
-#include "store/stored_rows.h"
 #include "store/wal_checkpointer.h"
 
 namespace cadre::store {
@@ -86,6 +86,7 @@ class ExperimentStore {
   void set_boot();
   void upgrade();
   void mark_finished();
+  void write_fact(const char* key, const std::string& value);
 
   struct Statements;
   struct CloseStatements {

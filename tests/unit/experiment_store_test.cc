@@ -132,7 +132,7 @@ void make_format_2(const TemporaryDirectory& directory, bool finished) {
   database.execute("CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum)");
   if (finished) database.execute("INSERT INTO histories VALUES(0, '1', 0)");
   database.execute("DELETE FROM meta WHERE key = 'finished'");
-  RowWriter(database, kMeta, RowWriter::Mode::replace).write("format", "2");
+  RowWriter<MetaRow>(database, WriteMode::replace).write({"format", "2"});
 }
 
 TEST(ExperimentStore, Format2IsReadAndBecomesFormat3WhenItIsOpenedForWriting) {
