@@ -15,9 +15,9 @@
 #include "base/overload.h"
 #include "base/random.h"
 #include "cadre/error.h"
+#include "run/checkpoint_files.h"
 #include "run/gpus.h"
 #include "run/memory_usage.h"
-#include "store/manifest.h"
 #include "tune/assignment.h"
 #include "tune/journal.h"
 
@@ -52,22 +52,6 @@ Event to_event(engine::Event&& event) {
           [&](channel::Finished&) -> Event { return FunctionReturned{trial, attempt}; },
           [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; }},
       message);
-}
-
-// What is wrong with a checkpoint that is listed; empty when nothing is.
-std::string fault_of(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
-                     bool contents) {
-  const fs::path directory = experiment / row.directory;
-  if (!row.synced && row.boot != boot) return "it was not yet on the disk when the machine was started again";
-  const fs::path metadata = directory / ".metadata.json";
-  const std::string source = row.synced ? "the manifest of " + row.directory : metadata.string();
-  try {
-    const Value listed = base::parse_json(row.synced ? row.manifest : base::read_file(metadata), source);
-    return store::fault_of_files(directory, row.synced ? listed.dict() : Config(listed.dict()).get<Dict>("files"),
-                                 contents);
-  } catch (const Error& error) {
-    return error.what();
-  }
 }
 
 // It is there already when its transaction is tried again.
@@ -191,9 +175,8 @@ Event Controller::checked(Event event) {
   if (result == nullptr || result->report.checkpoint.empty()) return event;
   const std::string& name = result->report.checkpoint;
   const fs::path directory = setting_.directory / experiment_.trials().at(result->trial).directory;
-  const bool plain = name.starts_with(kReportingPrefix) && name.find('/') == name.npos;
   std::error_code unusable;  // a name may be too long for any file
-  if (plain && fs::is_directory(fs::symlink_status(directory / name, unusable))) return event;
+  if (run::is_reporting_name(name) && fs::is_directory(fs::symlink_status(directory / name, unusable))) return event;
   engine_.kill(worker_id(result->trial, result->attempt));
   return FunctionThrew{
       result->trial, result->attempt,
@@ -363,7 +346,7 @@ void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
   const fs::path directory = setting_.directory / experiment_.trials().at(ended.trial).directory;
   if (!fs::is_directory(directory)) return;
-  const std::string prefix = fmt::format("{}{}_", kReportingPrefix, ended.attempt);
+  const std::string prefix = run::reporting_prefix(ended.attempt);
   for (const std::string& name : base::list_directory(directory)) {
     if (name.starts_with(prefix)) file_worker_.remove(directory / name);
   }
@@ -455,7 +438,7 @@ void Controller::find_lost_checkpoints() {
   std::set<run::CheckpointId> lost;
   const auto check = [&](run::CheckpointId id, bool contents) {
     if (lost.contains(id)) return;
-    const std::string fault = fault_of(setting_.directory, rows.at(id), boot, contents);
+    const std::string fault = run::fault_of_checkpoint(setting_.directory, rows.at(id), boot, contents);
     if (fault.empty()) return;
     console_.say(fmt::format("Warning: the checkpoint {} is given up: {}", rows.at(id).directory, fault));
     lost.insert(id);
@@ -483,9 +466,9 @@ void Controller::remove_leftovers() {
     if (!fs::exists(setting_.directory / trial.directory)) continue;
     for (const std::string& name : base::list_directory(setting_.directory / trial.directory)) {
       const std::string directory = trial.directory + "/" + name;
-      const bool ours = name.starts_with("checkpoint_") || name.starts_with(kReportingPrefix);
       // Now and not in the pool: a name may come again as soon as trials run.
-      if (ours && !listed.contains(directory)) base::remove_tree(setting_.directory / directory);
+      if (run::is_name_of_checkpoint(name) && !listed.contains(directory))
+        base::remove_tree(setting_.directory / directory);
     }
   }
 }

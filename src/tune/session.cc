@@ -13,10 +13,10 @@
 #include "base/value_limits.h"
 #include "cadre/error.h"
 #include "cadre/tune/trainable.h"
+#include "run/checkpoint_files.h"
 #include "run/entries.h"
 #include "run/worker.h"
 #include "store/checkpoint_access.h"
-#include "store/manifest.h"
 #include "tune/functions.h"
 
 namespace cadre::tune {
@@ -111,7 +111,9 @@ void Session::report(const Metrics& metrics, const Checkpoint* checkpoint) {
   if (checkpoint != nullptr) wait_for_space([&] { staged = stage(*checkpoint); });
   channel::Report report{.step = ++step_, .metrics = complete(metrics), .checkpoint = {}};
   if (checkpoint != nullptr) {
-    wait_for_space([&] { write_metadata(staged.path(), report.metrics); });
+    const run::CheckpointMetadata metadata{assignment_.trial_id, report.metrics.at("training_iteration"),
+                                           report.metrics.at("timestamp")};
+    wait_for_space([&] { run::write_metadata(staged.path(), metadata); });
     report.checkpoint = staged.release().filename();
   }
 
@@ -177,7 +179,7 @@ Metrics Session::complete(const Metrics& metrics) {
 CheckpointDirectory Session::make_checkpoint_directory() {
   require_own_thread();
   const fs::path path = fs::path(assignment_.trial_directory) /
-                        fmt::format("{}{}_{}", kReportingPrefix, assignment_.attempt, directories_made_++);
+                        (run::reporting_prefix(assignment_.attempt) + std::to_string(directories_made_++));
   if (!base::make_directory(path)) {  // left by a controller that was interrupted in the same attempt
     base::remove_tree(path);
     base::make_directory(path);
@@ -192,15 +194,6 @@ CheckpointDirectory Session::stage(const Checkpoint& checkpoint) {
   directory = make_checkpoint_directory();
   base::copy_tree(checkpoint.path(), directory.path());
   return directory;
-}
-
-void Session::write_metadata(const fs::path& directory, const Metrics& metrics) const {
-  const Dict metadata{{"format", 2},
-                      {"trial_id", assignment_.trial_id},
-                      {"training_iteration", metrics.at("training_iteration")},
-                      {"timestamp", metrics.at("timestamp")},
-                      {"files", store::list_files(directory)}};
-  base::write_file(directory / ".metadata.json", base::to_pretty_json(metadata));
 }
 
 namespace {

@@ -38,7 +38,6 @@ class Session {
   static void wait_for_space(const std::function<void()>& act);
   Metrics complete(const Metrics& metrics);
   CheckpointDirectory stage(const Checkpoint& checkpoint);
-  void write_metadata(const std::filesystem::path& directory, const Metrics& metrics) const;
 
   channel::WorkerEnd& controller_;
   TrialAssignment assignment_;

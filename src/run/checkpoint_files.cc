@@ -1,4 +1,4 @@
-#include "store/manifest.h"
+#include "run/checkpoint_files.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,12 +10,17 @@
 #include "base/checksum.h"
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cadre/error.h"
 
-namespace cadre::store {
+namespace cadre::run {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::string_view kCommittedPrefix = "checkpoint_";
+constexpr std::string_view kReportingPrefix = ".reporting_";
+constexpr const char* kMetadataName = ".metadata.json";
+constexpr int kMetadataFormat = 2;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
 base::FileDescriptor open_to_read(const fs::path& path) {
@@ -79,6 +84,27 @@ std::string fault_of_file(const fs::path& path, const Config& listed, bool conte
 
 }  // namespace
 
+std::string checkpoint_name(std::int64_t number) { return fmt::format("{}{:06d}", kCommittedPrefix, number); }
+
+std::string reporting_prefix(std::int64_t attempt) { return fmt::format("{}{}_", kReportingPrefix, attempt); }
+
+bool is_reporting_name(std::string_view name) {
+  return name.starts_with(kReportingPrefix) && name.find('/') == name.npos;
+}
+
+bool is_name_of_checkpoint(std::string_view name) {
+  return name.starts_with(kCommittedPrefix) || name.starts_with(kReportingPrefix);
+}
+
+void write_metadata(const fs::path& directory, const CheckpointMetadata& metadata) {
+  const Dict content{{"format", kMetadataFormat},
+                     {"trial_id", metadata.trial_id},
+                     {"training_iteration", metadata.training_iteration},
+                     {"timestamp", metadata.timestamp},
+                     {"files", list_files(directory)}};
+  base::write_file(directory / kMetadataName, base::to_pretty_json(content));
+}
+
 Dict list_files(const fs::path& directory) {
   Dict files;
   list_into(files, directory, "", false);
@@ -109,4 +135,18 @@ std::string fault_of_files(const fs::path& directory, const Dict& files, bool co
   }
 }
 
-}  // namespace cadre::store
+std::string fault_of_checkpoint(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
+                                bool contents) {
+  if (!row.synced && row.boot != boot) return "it was not yet on the disk when the machine was started again";
+  const fs::path directory = experiment / row.directory;
+  const fs::path metadata = directory / kMetadataName;
+  const std::string source = row.synced ? "the manifest of " + row.directory : metadata.string();
+  try {
+    const Value listed = base::parse_json(row.synced ? row.manifest : base::read_file(metadata), source);
+    return fault_of_files(directory, row.synced ? listed.dict() : Config(listed.dict()).get<Dict>("files"), contents);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace cadre::run
