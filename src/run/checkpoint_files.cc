@@ -1,11 +1,10 @@
 #include "run/checkpoint_files.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "base/checksum.h"
 #include "base/directory.h"
@@ -23,32 +22,22 @@ constexpr const char* kMetadataName = ".metadata.json";
 constexpr int kMetadataFormat = 2;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
-base::FileDescriptor open_to_read(const fs::path& path) {
-  base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file) base::throw_storage_error("read", path);
-  return file;
+base::ReadableFile open_to_read(const fs::path& path) {
+  auto file = base::ReadableFile::open(path, base::ReadableFile::Links::refuse);
+  if (!file) throw StorageError(path.string() + " is not there");
+  return std::move(*file);
 }
 
-std::string checksum_of(const base::FileDescriptor& file, const fs::path& path) {
+std::string checksum_of(const base::ReadableFile& file) {
   base::Checksum checksum;
   const auto buffer = std::make_unique_for_overwrite<char[]>(kBufferBytes);
-  for (;;) {
-    const ssize_t got = ::read(file.get(), buffer.get(), kBufferBytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) base::throw_storage_error("read", path);
-    if (got == 0) return fmt::format("{:016x}", checksum.value());
-    checksum.add({buffer.get(), static_cast<std::size_t>(got)});
+  const std::span<char> chunk(buffer.get(), kBufferBytes);
+  for (std::uint64_t offset = 0;;) {
+    const std::size_t got = file.read(offset, std::as_writable_bytes(chunk));
+    checksum.add({chunk.data(), got});
+    if (got < chunk.size()) return fmt::format("{:016x}", checksum.value());
+    offset += got;
   }
-}
-
-std::int64_t size_of(const base::FileDescriptor& file, const fs::path& path) {
-  struct stat status{};
-  if (::fstat(file.get(), &status) != 0) base::throw_storage_error("read", path);
-  return status.st_size;
-}
-
-void sync(const base::FileDescriptor& file, const fs::path& path) {
-  if (::fsync(file.get()) != 0) base::throw_storage_error("sync", path);
 }
 
 void list_into(Dict& files, const fs::path& directory, const std::string& prefix, bool seal) {
@@ -63,9 +52,9 @@ void list_into(Dict& files, const fs::path& directory, const std::string& prefix
       throw StorageError(path.string() + " is neither a file nor a directory; a checkpoint holds nothing else");
     Dict entry{{"size", info.size}};
     if (seal) {
-      const base::FileDescriptor file = open_to_read(path);
-      sync(file, path);
-      entry.emplace_back("xxh3", checksum_of(file, path));
+      const base::ReadableFile file = open_to_read(path);
+      file.sync();
+      entry.emplace_back("xxh3", checksum_of(file));
     }
     files.emplace_back(prefix + name, std::move(entry));
   }
@@ -73,12 +62,12 @@ void list_into(Dict& files, const fs::path& directory, const std::string& prefix
 }
 
 std::string fault_of_file(const fs::path& path, const Config& listed, bool contents) {
-  const base::FileDescriptor file = open_to_read(path);
-  const std::int64_t size = size_of(file, path);
+  const base::ReadableFile file = open_to_read(path);
+  const auto size = static_cast<std::int64_t>(file.size());
   if (size != listed.get<std::int64_t>("size"))
     return fmt::format("{} has {} bytes instead of {}", path.string(), size, listed.get<std::int64_t>("size"));
   if (!contents || !listed.contains("xxh3")) return {};
-  if (checksum_of(file, path) == listed.get<std::string>("xxh3")) return {};
+  if (checksum_of(file) == listed.get<std::string>("xxh3")) return {};
   return path.string() + " has other contents than when it was written";
 }
 
@@ -97,11 +86,14 @@ bool is_name_of_checkpoint(std::string_view name) {
 }
 
 void write_metadata(const fs::path& directory, const CheckpointMetadata& metadata) {
+  Dict files = list_files(directory);
+  // Of the checkpoint that this one is a copy of, or from when the disk was full.
+  std::erase_if(files, [](const auto& file) { return file.first == kMetadataName; });
   const Dict content{{"format", kMetadataFormat},
                      {"trial_id", metadata.trial_id},
                      {"training_iteration", metadata.training_iteration},
                      {"timestamp", metadata.timestamp},
-                     {"files", list_files(directory)}};
+                     {"files", std::move(files)}};
   base::write_file(directory / kMetadataName, base::to_pretty_json(content));
 }
 

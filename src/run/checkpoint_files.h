@@ -27,8 +27,9 @@ struct CheckpointMetadata {
   Value timestamp = {};  // seconds since 1970
 };
 
-// Writes the metadata, and the list of all files that are there now, into the directory. Nobody may be reading it yet.
-// Throws OutOfSpace or StorageError, the latter also for what is neither file nor directory.
+// Writes the metadata, and the list of all other files that are there now, into the directory, also over those of
+// another checkpoint. Nobody may be reading it yet. Throws OutOfSpace or StorageError, the latter also for what is
+// neither file nor directory.
 void write_metadata(const std::filesystem::path& directory, const CheckpointMetadata& metadata);
 
 // {"<path inside the directory>": {"size": bytes}} for every file below a directory. Throws StorageError, also for what

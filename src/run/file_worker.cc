@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "base/file.h"
+#include "base/directory.h"
 #include "run/checkpoint_files.h"
 
 namespace cadre::run {

@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/file.h"
 #include "base/json.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 
 namespace cadre::store {

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "base/boot.h"
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 #include "store/damage.h"
 #include "store/integrity.h"

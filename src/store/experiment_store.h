@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
 #include "store/read_store.h"
 #include "store/sqlite.h"
 #include "store/wal_checkpointer.h"

@@ -10,6 +10,7 @@
 
 #include "base/archive.h"
 #include "base/boot.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/overload.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/directory.h"
 #include "base/json.h"
 #include "base/name.h"
 #include "base/value_limits.h"

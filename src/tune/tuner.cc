@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "base/file.h"
+#include "base/directory.h"
 #include "base/json.h"
 #include "base/name.h"
 #include "run/entries.h"

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "cadre/error.h"
 #include "support/temporary_directory.h"
@@ -79,6 +80,7 @@ TEST_F(CheckpointFiles, LinksAreRefusedAndNotFollowed) {
 
 TEST_F(CheckpointFiles, ACheckpointIsComparedWithWhatTheStoreAndItsMetadataSay) {
   const std::filesystem::path experiment = directory_.path().parent_path();
+  write_metadata(directory_.path(), {"a trial with another name", 123, 1});  // as in a copy of a checkpoint
   write_metadata(directory_.path(), {"00003", 7, 1'700'000'000});
   store::CheckpointRow row{.directory = directory_.path().filename(), .boot = "this boot"};
   EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", true), "");

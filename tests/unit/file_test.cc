@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

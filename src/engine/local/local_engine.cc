@@ -10,6 +10,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/file_descriptor.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 
 namespace cadre::engine::local {

@@ -1,6 +1,6 @@
 #include "tune/loggers/result_files.h"
 
-#include "base/file.h"
+#include "base/directory.h"
 #include "base/overload.h"
 
 namespace cadre::tune {
