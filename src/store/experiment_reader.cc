@@ -1,6 +1,6 @@
 #include "store/experiment_reader.h"
 
-#include "base/boot.h"
+#include "base/machine.h"
 #include "cadre/error.h"
 #include "store/damage.h"
 #include "store/experiment_lock.h"

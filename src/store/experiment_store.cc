@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "base/boot.h"
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 #include "store/damage.h"
@@ -174,14 +174,11 @@ std::optional<Snapshot> ExperimentStore::last_snapshot() const {
 }
 
 void ExperimentStore::begin() {
-  if (open_) return;
-  statements_->begin.run();
-  open_ = true;
+  if (!database_->in_transaction()) statements_->begin.run();
 }
 
 void ExperimentStore::roll_back() {
   database_->roll_back();
-  open_ = false;
   next_ = committed_;
 }
 
@@ -259,14 +256,13 @@ void ExperimentStore::put_snapshot(std::int64_t sequence, std::string_view state
 }
 
 void ExperimentStore::commit() {
-  if (!open_) return;
+  if (!database_->in_transaction()) return;
   try {
     statements_->commit.run();
   } catch (...) {
     roll_back();
     throw;
   }
-  open_ = false;
   committed_ = next_;
   if (!unsynced_since_) unsynced_since_ = std::chrono::steady_clock::now();
 }

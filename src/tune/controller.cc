@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/archive.h"
-#include "base/boot.h"
+#include "base/machine.h"
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/directory.h"
 #include "base/json.h"
-#include "base/name.h"
+#include "base/machine.h"
 #include "base/value_limits.h"
 #include "cadre/error.h"
 #include "cadre/tune/trainable.h"
@@ -28,16 +29,6 @@ constexpr std::size_t kLargestValueBytes = std::size_t{1} << 20;
 Session* current_session = nullptr;
 
 double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
-
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string host_name() {
-  char name[256] = "localhost";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 double number_or(const Metrics& metrics, std::string_view key, double fallback) {
   const Value* value = metrics.find(key);
@@ -85,7 +76,7 @@ void warn_once_outside() {
 Session::Session(channel::WorkerEnd& controller, TrialAssignment assignment)
     : controller_(controller),
       assignment_(std::move(assignment)),
-      hostname_(host_name()),
+      hostname_(base::host_name()),
       step_(assignment_.step),
       training_iteration_(static_cast<std::int64_t>(
           number_or(assignment_.checkpoint_metrics, "training_iteration", static_cast<double>(assignment_.step)))),
@@ -151,7 +142,7 @@ void Session::wait_for_space(const std::function<void()>& act) {
 // Adds what every result has. Source: the auto-filled keys of Ray Tune's function API.
 Metrics Session::complete(const Metrics& metrics) {
   Metrics row = metrics;
-  const double now = wall_seconds();
+  const double now = base::wall_seconds();
   const double time = number_or(metrics, "time_this_iter_s", seconds(Clock::now() - iteration_began_));
   time_total_s_ += time;
   time_since_restore_s_ += time;

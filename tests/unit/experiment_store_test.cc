@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/boot.h"
+#include "base/machine.h"
 #include "cadre/error.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"

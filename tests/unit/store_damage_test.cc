@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "base/boot.h"
+#include "base/machine.h"
 #include "base/file.h"
 #include "cadre/error.h"
 #include "store/experiment_reader.h"
