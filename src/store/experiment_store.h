@@ -105,7 +105,7 @@ class ExperimentStore {
   std::string boot_;
   std::string recovered_;
   Numbers next_;
-  Numbers committed_;  // as `next_` was before the open transaction
+  Numbers committed_;    // as `next_` was before the open transaction
   bool is_new_ = false;  // its files were made without waiting for the disk
   // A sync failed: the system may have dropped what it could not write.
   bool database_is_doubtful_ = false;

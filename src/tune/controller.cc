@@ -9,10 +9,10 @@
 #include <set>
 
 #include "base/archive.h"
-#include "base/machine.h"
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/overload.h"
 #include "base/random.h"
 #include "cadre/error.h"

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "base/machine.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "cadre/error.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
