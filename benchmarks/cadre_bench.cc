@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/system_error.h"
 #include "learner.h"
 #include "parts.h"
 #include "workloads.h"

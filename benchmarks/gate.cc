@@ -1,4 +1,5 @@
 #include "gate.h"
+#include "base/system_error.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <random>
 
+#include "base/directory.h"
 #include "base/file.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 #include "parts.h"
 

@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "base/json.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 #include "engine/local/process_stat.h"
 #include "parts.h"

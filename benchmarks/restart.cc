@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/system_error.h"
 #include "cadre/tune.h"
 #include "experiment.h"
 #include "figures.h"

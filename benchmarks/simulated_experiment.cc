@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "engine/simulated/simulated_engine.h"

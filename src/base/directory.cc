@@ -1,17 +1,104 @@
 #include "base/directory.h"
 
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 
 #include "base/file.h"
+#include "base/system_error.h"
+#include "cadre/error.h"
 
 namespace cadre::base {
+namespace fs = std::filesystem;
+namespace {
 
-FileInfo info_of(const std::filesystem::path& path) {
+void copy_regular_file(const fs::path& from, const fs::path& to) {
+  const FileDescriptor source = open_file(from, O_RDONLY | O_NOFOLLOW, "read");
+  FileDescriptor target = open_file(to, O_WRONLY | O_CREAT | O_TRUNC, "write");
+  if (::ioctl(target.get(), FICLONE, source.get()) == 0) return close_written(target, to);
+  constexpr std::size_t chunk = std::size_t{64} << 20;
+  bool kernel_copies = true;
+  std::string buffer;
+  for (;;) {
+    ssize_t copied = kernel_copies ? ::copy_file_range(source.get(), nullptr, target.get(), nullptr, chunk, 0) : -1;
+    if (copied < 0) {
+      if (kernel_copies && (errno == ENOSPC || errno == EDQUOT)) throw_storage_error("write", to);
+      kernel_copies = false;  // not between these file systems: through memory instead
+      buffer.resize(std::size_t{1} << 20);
+      copied = ::read(source.get(), buffer.data(), buffer.size());
+      if (copied < 0) throw_storage_error("read", from);
+      write_all(target.get(), std::string_view(buffer).substr(0, static_cast<std::size_t>(copied)), to);
+    }
+    if (copied == 0) break;
+  }
+  close_written(target, to);
+}
+
+}  // namespace
+
+FileInfo info_of(const fs::path& path) {
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) throw_storage_error("read", path);
   using Kind = FileInfo::Kind;
   const Kind kind = S_ISREG(status.st_mode) ? Kind::file : S_ISDIR(status.st_mode) ? Kind::directory : Kind::other;
   return {kind, status.st_size};
+}
+
+void sync_directory(const fs::path& path) {
+  const FileDescriptor directory = open_file(path, O_RDONLY | O_DIRECTORY, "read");
+  if (::fsync(directory.get()) != 0) throw_storage_error("sync", path);
+}
+
+bool make_directory(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  if (errno != EEXIST) throw_storage_error("make the directory", path);
+  return false;
+}
+
+void make_directories(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return;
+  errno = error.value();
+  throw_storage_error("make the directory", path);
+}
+
+void remove_tree(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw StorageError("cannot remove " + path.string() + ": " + error.message());
+}
+
+void copy_tree(const fs::path& from, const fs::path& to) {
+  make_directory(to);
+  for (const std::string& name : list_directory(from)) {
+    const FileInfo::Kind kind = info_of(from / name).kind;
+    if (kind == FileInfo::Kind::directory) {
+      copy_tree(from / name, to / name);
+    } else if (kind == FileInfo::Kind::file) {
+      copy_regular_file(from / name, to / name);
+    } else {
+      throw StorageError("cannot copy " + (from / name).string() +
+                         ": a checkpoint holds files and directories only, no links or devices");
+    }
+  }
+}
+
+std::vector<std::string> list_directory(const fs::path& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (auto entry = fs::directory_iterator(path, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (error) throw StorageError("cannot list " + path.string() + ": " + error.message());
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace cadre::base

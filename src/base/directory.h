@@ -1,8 +1,10 @@
-// What lies in directories. All errors are StorageError with the path and the system's reason.
+// Directories and what lies in them. All errors are StorageError with the path and the system's reason.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace cadre::base {
 
@@ -14,5 +16,18 @@ struct FileInfo {
 
 // What a path leads to; links are not followed. Throws StorageError, also where there is nothing.
 FileInfo info_of(const std::filesystem::path& path);
+
+// Waits until the names in a directory are on the disk.
+void sync_directory(const std::filesystem::path& path);
+// Makes one directory; false when it exists. Parents must exist.
+bool make_directory(const std::filesystem::path& path);
+void make_directories(const std::filesystem::path& path);
+// Removes a file, or a directory with its content; nothing happens where there is none. Never follows symbolic links.
+void remove_tree(const std::filesystem::path& path);
+// Copies regular files and directories below `from` into `to`, which is made if needed; shares blocks where the file
+// system can. Refuses anything that is neither.
+void copy_tree(const std::filesystem::path& from, const std::filesystem::path& to);
+// Names in a directory, sorted.
+std::vector<std::string> list_directory(const std::filesystem::path& path);
 
 }  // namespace cadre::base

@@ -1,7 +1,5 @@
 #include "base/name.h"
 
-#include <ctime>
-
 namespace cadre::base {
 
 std::string fault_of_file_name(std::string_view name) {
@@ -23,14 +21,6 @@ std::string safe_file_name(std::string_view text, std::size_t maximum) {
     if (allowed.find(c) == allowed.npos) c = '_';
   }
   return name;
-}
-
-std::string date_text(double seconds_since_1970) {
-  const auto seconds = static_cast<std::time_t>(seconds_since_1970);
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%d_%H-%M-%S", &local)};
 }
 
 }  // namespace cadre::base

@@ -14,7 +14,4 @@ std::string fault_of_file_name(std::string_view name);
 // `text` with every byte outside [A-Za-z0-9_.,=@+-] replaced by '_', cut to `maximum` bytes.
 std::string safe_file_name(std::string_view text, std::size_t maximum);
 
-// Local time as %Y-%m-%d_%H-%M-%S.
-std::string date_text(double seconds_since_1970);
-
 }  // namespace cadre::base

@@ -8,14 +8,13 @@ namespace cadre::channel {
 namespace {
 
 constexpr std::size_t smallest_buffer = 4096;
-constexpr std::size_t largest_idle_buffer = std::size_t{256} << 10;
 
 }  // namespace
 
 std::span<std::byte> FrameReader::space() {
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    if (buffer_.size() > largest_idle_buffer) Bytes().swap(buffer_);
+    if (buffer_.size() > max_idle_bytes) Bytes().swap(buffer_);
   }
   if (buffer_.empty()) buffer_.resize(smallest_buffer);
   const std::size_t wanted = frame_bytes().value_or(frame_header_bytes);

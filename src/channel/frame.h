@@ -18,6 +18,8 @@ namespace cadre::channel {
 inline constexpr std::uint32_t frame_magic = 0x31524443;  // "CDR1"
 inline constexpr std::size_t frame_header_bytes = 8;
 using base::max_message_bytes;
+// Of the memory of a large message nothing is kept.
+inline constexpr std::size_t max_idle_bytes = std::size_t{256} << 10;
 
 using Bytes = std::vector<std::byte>;
 
@@ -38,8 +40,6 @@ class FrameReader {
   // The next whole message, aligned to eight bytes and good until the next call of anything here; empty when it has
   // not arrived. Throws ProtocolError for a header that is none or promises more than max_message_bytes.
   std::optional<std::span<const std::byte>> next();
-  // True in the middle of a message: an end of the stream now cuts it.
-  bool partial() const { return begin_ != end_; }
 
  private:
   std::optional<std::size_t> frame_bytes() const;

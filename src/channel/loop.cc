@@ -23,8 +23,6 @@ namespace {
 
 using FdObserver = kj::UnixEventPort::FdObserver;
 
-constexpr std::size_t largest_idle_frame = std::size_t{256} << 10;
-
 // kj ignores SIGPIPE in the whole process, for its own writes. Ours ask for no signal, and the user's program may live
 // by it (`program | head`).
 kj::UnixEventPort make_port() {
@@ -159,7 +157,7 @@ void Loop::Implementation::send(ConnectionId id, const Message& message) {
   const std::span<const std::byte> bytes(frame_);
   const std::size_t written = connection.out.empty() ? write_now(connection, bytes) : 0;
   if (written < bytes.size()) write_later(connection, bytes.subspan(written));
-  if (frame_.size() > largest_idle_frame) Bytes().swap(frame_);
+  if (frame_.size() > max_idle_bytes) Bytes().swap(frame_);
 }
 
 std::size_t Loop::Implementation::write_now(Connection& connection, std::span<const std::byte> bytes) {

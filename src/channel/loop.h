@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
 #include "channel/message.h"
 
 namespace cadre::channel {

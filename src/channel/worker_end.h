@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
 #include "channel/codec.h"
 #include "channel/frame.h"
 #include "channel/message.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cadre/error.h"
-#include "store/stored_rows.h"
+#include "store/read_store.h"
 #include "tune/experiment_directory.h"
 
 namespace cadre::cli {

@@ -3,8 +3,8 @@
 #include <exception>
 #include <utility>
 
-#include "base/file.h"
-#include "store/manifest.h"
+#include "base/directory.h"
+#include "run/checkpoint_files.h"
 
 namespace cadre::run {
 
@@ -97,7 +97,7 @@ void FileWorker::seal_next(std::unique_lock<std::mutex>& lock) {
   Sealed sealed{next.key(), {}};
   std::string error;
   try {
-    sealed.files = store::seal_files(root_, next.mapped().directory);
+    sealed.files = seal_files(root_, next.mapped().directory);
   } catch (const std::exception& failure) {  // nobody above would catch it
     error = failure.what();
   }

@@ -22,7 +22,7 @@ class FileWorker {
  public:
   struct Sealed {
     CheckpointId id = 0;
-    Dict files = {};  // store::seal_files
+    Dict files = {};  // run::seal_files
   };
 
   // Of checkpoints that come faster than this, most are deleted before they were sealed.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
 
 namespace cadre::run {
 

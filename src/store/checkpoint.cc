@@ -1,6 +1,6 @@
 #include "cadre/checkpoint.h"
 
-#include "base/file.h"
+#include "base/directory.h"
 
 namespace cadre {
 namespace fs = std::filesystem;

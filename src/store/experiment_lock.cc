@@ -8,7 +8,10 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/file.h"
 #include "base/json.h"
+#include "base/machine.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 
 namespace cadre::store {
@@ -30,10 +33,8 @@ std::string describe_holder(const std::filesystem::path& path) {
 
 // On a full disk the lock is as good without it.
 void describe_this_holder(int file) {
-  char host[256] = "localhost";
-  ::gethostname(host, sizeof host - 1);
   const std::string text =
-      base::to_json(Dict{{"pid", ::getpid()}, {"host", host}, {"since", std::time(nullptr)}}) + "\n";
+      base::to_json(Dict{{"pid", ::getpid()}, {"host", base::host_name()}, {"since", std::time(nullptr)}}) + "\n";
   if (::ftruncate(file, 0) != 0 || ::write(file, text.data(), text.size()) < 0) return;
 }
 

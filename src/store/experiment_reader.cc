@@ -1,6 +1,6 @@
 #include "store/experiment_reader.h"
 
-#include "base/boot.h"
+#include "base/machine.h"
 #include "cadre/error.h"
 #include "store/damage.h"
 #include "store/experiment_lock.h"
@@ -15,7 +15,7 @@ ExperimentReader::ExperimentReader(const std::filesystem::path& directory, Check
   database_->execute("BEGIN");  // one state of a store that is being written
   if (check == Check::whole) check_structure(*database_);
   check_format(*database_);
-  result_.emplace(*database_, kResults, "WHERE sequence = ?");
+  result_.emplace(*database_, "WHERE sequence = ?");
 }
 
 // A log can be read past SQLite only while nobody writes it.
@@ -32,10 +32,9 @@ void ExperimentReader::check_whole(const std::filesystem::path& directory) const
 }
 
 std::string ExperimentReader::metrics(std::int64_t sequence) {
-  if (!result_->bind(1, sequence).step()) throw_missing(*database_, "result", sequence);
-  std::string metrics = result_->text(6);
-  result_->reset();
-  return metrics;
+  std::optional<ResultRow> row = result_->bind(1, sequence).first();
+  if (!row) throw_missing(*database_, "result", sequence);
+  return std::move(row->metrics);
 }
 
 }  // namespace cadre::store

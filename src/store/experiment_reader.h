@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "store/stored_rows.h"
+#include "store/read_store.h"
 
 namespace cadre::store {
 
@@ -42,7 +42,7 @@ class ExperimentReader {
 
   std::optional<std::string> controller_;
   std::unique_ptr<Database> database_;
-  std::optional<RowReader> result_;
+  std::optional<RowReader<ResultRow>> result_;
 };
 
 }  // namespace cadre::store

@@ -5,28 +5,19 @@
 
 #include <utility>
 
-#include "base/boot.h"
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/machine.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 #include "store/damage.h"
 #include "store/integrity.h"
-#include "store/stored_rows.h"
+#include "store/read_store.h"
 
 namespace cadre::store {
 namespace {
 
 constexpr auto kSyncInterval = std::chrono::milliseconds(100);
-
-// Columns have no type, so that SQLite keeps every value as it is given.
-constexpr const char* kSchema = R"(
-CREATE TABLE meta(key TEXT PRIMARY KEY, value, checksum) WITHOUT ROWID;
-CREATE TABLE results(sequence INTEGER PRIMARY KEY, time, trial, attempt, step, repeated, metrics, checkpoint, checksum);
-CREATE TABLE events(sequence INTEGER PRIMARY KEY, time, kind, trial, attempt, data, checksum);
-CREATE TABLE decisions(id INTEGER PRIMARY KEY, cause, kind, trial, data, checksum);
-CREATE TABLE trials(trial INTEGER PRIMARY KEY, trial_id, status, attempt, config, tag, directory, error, checksum);
-CREATE TABLE checkpoints(id INTEGER PRIMARY KEY, trial, step, directory, boot, synced, manifest, checksum);
-CREATE TABLE snapshots(sequence INTEGER PRIMARY KEY, state, checksum);
-CREATE TABLE ended_trials(trial INTEGER PRIMARY KEY, state, checksum);
-)";
 
 std::filesystem::path file_of(const std::filesystem::path& directory) { return directory / ExperimentStore::kFileName; }
 
@@ -42,13 +33,15 @@ void make_database(const std::filesystem::path& path, const ExperimentInfo& info
   Database database(path, Database::Access::create);
   // Nothing depends on the files of a store that is just being made, so their creation need not wait for the disk.
   database.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN");
-  database.execute(kSchema);
-  RowWriter meta(database, kMeta, RowWriter::Mode::add);
-  meta.write("format", std::to_string(ExperimentStore::kFormat));
-  meta.write("name", info.name);
-  meta.write("trainable", info.trainable);
-  meta.write("options", info.options);
-  meta.write("boot", base::boot_id());
+  for (const Table& table : {MetaRow::table, ResultRow::table, EventRow::table, DecisionRow::table, TrialRow::table,
+                             CheckpointRow::table, Snapshot::table, EndedTrialRow::table})
+    database.execute(creation_of(table).c_str());
+  RowWriter<MetaRow> meta(database, WriteMode::add);
+  meta.write({"format", std::to_string(ExperimentStore::kFormat)});
+  meta.write({"name", info.name});
+  meta.write({"trainable", info.trainable});
+  meta.write({"options", info.options});
+  meta.write({"boot", base::boot_id()});
   database.execute("COMMIT");
   database.copy_log();  // what says whether damage of the log is to be expected must not lie in the log
 }
@@ -56,30 +49,23 @@ void make_database(const std::filesystem::path& path, const ExperimentInfo& info
 }  // namespace
 
 struct ExperimentStore::Statements {
-  using enum RowWriter::Mode;
+  explicit Statements(const Database& of) : database(of) {}
 
-  explicit Statements(const Database& database)
-      : begin(database, "BEGIN IMMEDIATE"),
-        commit(database, "COMMIT"),
-        result(database, kResults, add),
-        event(database, kEvents, add),
-        decision(database, kDecisions, add),
-        trial(database, kTrials, replace),
-        checkpoint(database, kCheckpoints, add),
-        changed_checkpoint(database, kCheckpoints, replace),
-        remove_checkpoint(database, "DELETE FROM checkpoints WHERE id = ?"),
-        snapshot(database, kSnapshots, replace),
-        remove_snapshots(database, "DELETE FROM snapshots WHERE sequence <> ?"),
-        ended_trial(database, kEndedTrials, replace),
-        remove_ended_trial(database, "DELETE FROM ended_trials WHERE trial = ?") {}
-
-  Statement begin, commit;
-  RowWriter result, event, decision, trial, checkpoint, changed_checkpoint;
-  Statement remove_checkpoint;
-  RowWriter snapshot;
-  Statement remove_snapshots;
-  RowWriter ended_trial;
-  Statement remove_ended_trial;
+  const Database& database;
+  Statement begin{database, "BEGIN IMMEDIATE"};
+  Statement commit{database, "COMMIT"};
+  RowWriter<ResultRow> result{database, WriteMode::add};
+  RowWriter<EventRow> event{database, WriteMode::add};
+  RowWriter<DecisionRow> decision{database, WriteMode::add};
+  RowWriter<TrialRow> trial{database, WriteMode::replace};
+  RowWriter<CheckpointRow> checkpoint{database, WriteMode::add};
+  RowReader<CheckpointRow> find_checkpoint{database, "WHERE id = ?"};
+  RowWriter<CheckpointRow> changed_checkpoint{database, WriteMode::replace};
+  Statement remove_checkpoint{database, "DELETE FROM checkpoints WHERE id = ?"};
+  RowWriter<Snapshot> snapshot{database, WriteMode::replace};
+  Statement remove_snapshots{database, "DELETE FROM snapshots WHERE sequence <> ?"};
+  RowWriter<EndedTrialRow> ended_trial{database, WriteMode::replace};
+  Statement remove_ended_trial{database, "DELETE FROM ended_trials WHERE trial = ?"};
 };
 
 void ExperimentStore::CloseStatements::operator()(Statements* statements) const { delete statements; }
@@ -143,7 +129,7 @@ ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {
 }
 
 void ExperimentStore::set_boot() {
-  RowWriter(*database_, kMeta, RowWriter::Mode::replace).write("boot", boot_);
+  write_fact("boot", boot_);
   database_->copy_log();
 }
 
@@ -152,13 +138,16 @@ void ExperimentStore::upgrade() {
   const bool finished = is_finished(*database_);
   database_->execute("BEGIN IMMEDIATE");
   if (finished) mark_finished();
-  database_->execute("DROP TABLE histories");
-  RowWriter(*database_, kMeta, RowWriter::Mode::replace).write("format", std::to_string(kFormat));
+  database_->execute("DROP TABLE histories; DELETE FROM snapshots");  // which had the ended trials too
+  database_->execute(creation_of(EndedTrialRow::table).c_str());
+  write_fact("format", std::to_string(kFormat));
   database_->execute("COMMIT");
 }
 
-void ExperimentStore::mark_finished() {
-  RowWriter(*database_, kMeta, RowWriter::Mode::replace).write("finished", std::to_string(last_sequence(*database_)));
+void ExperimentStore::mark_finished() { write_fact("finished", std::to_string(last_sequence(*database_))); }
+
+void ExperimentStore::write_fact(const char* key, const std::string& value) {
+  RowWriter<MetaRow>(*database_, WriteMode::replace).write({key, value});
 }
 
 void ExperimentStore::prepare() {
@@ -183,20 +172,15 @@ std::vector<TrialRow> ExperimentStore::trials() const { return read_trials(*data
 std::vector<CheckpointRow> ExperimentStore::checkpoints() const { return read_checkpoints(*database_); }
 
 std::optional<Snapshot> ExperimentStore::last_snapshot() const {
-  RowReader rows(*database_, kSnapshots, "ORDER BY sequence DESC LIMIT 1");
-  if (!rows.step()) return std::nullopt;
-  return Snapshot{rows.integer(0), rows.text(1)};
+  return RowReader<Snapshot>(*database_, "ORDER BY sequence DESC LIMIT 1").first();
 }
 
 void ExperimentStore::begin() {
-  if (open_) return;
-  statements_->begin.run();
-  open_ = true;
+  if (!database_->in_transaction()) statements_->begin.run();
 }
 
 void ExperimentStore::roll_back() {
   database_->roll_back();
-  open_ = false;
   next_ = committed_;
 }
 
@@ -213,22 +197,21 @@ auto ExperimentStore::in_transaction(const Write& write) {
 
 std::int64_t ExperimentStore::add(const ResultRow& row) {
   return in_transaction([&](Statements& statements) {
-    statements.result.write(next_.sequence, row.time, row.trial, row.attempt, row.step, std::int64_t{row.repeated},
-                            row.metrics, row.checkpoint);
+    statements.result.write(next_.sequence, row);
     return next_.sequence++;
   });
 }
 
 std::int64_t ExperimentStore::add(const EventRow& row) {
   return in_transaction([&](Statements& statements) {
-    statements.event.write(next_.sequence, row.time, row.kind, row.trial, row.attempt, row.data);
+    statements.event.write(next_.sequence, row);
     return next_.sequence++;
   });
 }
 
 void ExperimentStore::add(const DecisionRow& row) {
   in_transaction([&](Statements& statements) {
-    statements.decision.write(next_.decision, row.cause, row.kind, row.trial, row.data);
+    statements.decision.write(next_.decision, row);
     ++next_.decision;
   });
 }
@@ -242,25 +225,24 @@ void ExperimentStore::remove_decisions_from(std::int64_t cause) {
 }
 
 void ExperimentStore::put(const TrialRow& row) {
-  in_transaction([&](Statements& statements) {
-    statements.trial.write(row.trial, row.trial_id, row.status, row.attempt, row.config, row.tag, row.directory,
-                           row.error);
-  });
+  in_transaction([&](Statements& statements) { statements.trial.write(row); });
 }
 
 void ExperimentStore::add(const CheckpointRow& row) {
   in_transaction([&](Statements& statements) {
-    statements.checkpoint.write(row.id, row.trial, row.step, row.directory, row.boot.empty() ? boot_ : row.boot,
-                                std::int64_t{row.synced}, row.manifest);
+    CheckpointRow added = row;
+    if (added.boot.empty()) added.boot = boot_;
+    statements.checkpoint.write(added);
   });
 }
 
 void ExperimentStore::set_checkpoint_synced(std::int64_t id, std::string_view manifest) {
   in_transaction([&](Statements& statements) {
-    RowReader row(*database_, kCheckpoints, "WHERE id = ?");
-    if (!row.bind(1, id).step()) return;
-    statements.changed_checkpoint.write(id, row.integer(1), row.integer(2), row.text(3), row.text(4), std::int64_t{1},
-                                        manifest);
+    std::optional<CheckpointRow> row = statements.find_checkpoint.bind(1, id).first();
+    if (!row) return;
+    row->synced = true;
+    row->manifest = manifest;
+    statements.changed_checkpoint.write(*row);
   });
 }
 
@@ -270,7 +252,7 @@ void ExperimentStore::remove_checkpoint(std::int64_t id) {
 
 void ExperimentStore::put_snapshot(std::int64_t sequence, std::string_view state) {
   in_transaction([&](Statements& statements) {
-    statements.snapshot.write(sequence, state);
+    statements.snapshot.write({sequence, std::string(state)});
     statements.remove_snapshots.bind(1, sequence).run();
   });
 }
@@ -280,30 +262,29 @@ void ExperimentStore::remove_snapshot() {
 }
 
 void ExperimentStore::put(const EndedTrialRow& row) {
-  in_transaction([&](Statements& statements) { statements.ended_trial.write(row.trial, row.state); });
+  in_transaction([&](Statements& statements) { statements.ended_trial.write(row); });
 }
 
 void ExperimentStore::remove_ended_trial(std::int64_t trial) {
   in_transaction([&](Statements& statements) { statements.remove_ended_trial.bind(1, trial).run(); });
 }
 
-EndedTrials::EndedTrials(const Database& database)
-    : database_(database), rows_(database, kEndedTrials, "ORDER BY trial") {}
+EndedTrials::EndedTrials(const Database& database) : database_(database), rows_(database, "ORDER BY trial") {}
 
 std::string EndedTrials::next(std::int64_t trial) {
-  if (!rows_.step() || rows_.integer(0) != trial) throw_missing(database_, "the end of trial", trial);
-  return rows_.text(1);
+  std::optional<EndedTrialRow> row = rows_.next();
+  if (!row || row->trial != trial) throw_missing(database_, "the end of trial", trial);
+  return std::move(row->state);
 }
 
 void ExperimentStore::commit() {
-  if (!open_) return;
+  if (!database_->in_transaction()) return;
   try {
     statements_->commit.run();
   } catch (...) {
     roll_back();
     throw;
   }
-  open_ = false;
   committed_ = next_;
   if (!unsynced_since_) unsynced_since_ = std::chrono::steady_clock::now();
 }

@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
+#include "store/read_store.h"
 #include "store/sqlite.h"
-#include "store/stored_rows.h"
 #include "store/wal_checkpointer.h"
 
 namespace cadre::store {
@@ -32,7 +32,7 @@ class EndedTrials {
 
  private:
   const Database& database_;
-  RowReader rows_;
+  RowReader<EndedTrialRow> rows_;
 };
 
 class ExperimentStore {
@@ -105,6 +105,7 @@ class ExperimentStore {
   void set_boot();
   void upgrade();
   void mark_finished();
+  void write_fact(const char* key, const std::string& value);
 
   struct Statements;
   struct CloseStatements {
@@ -124,8 +125,7 @@ class ExperimentStore {
   std::string recovered_;
   bool after_reboot_ = false;
   Numbers next_;
-  Numbers committed_;  // as `next_` was before the open transaction
-  bool open_ = false;
+  Numbers committed_;    // as `next_` was before the open transaction
   bool is_new_ = false;  // its files were made without waiting for the disk
   // A sync failed: the system may have dropped what it could not write.
   bool database_is_doubtful_ = false;

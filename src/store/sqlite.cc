@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/file.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 
 namespace cadre::store {

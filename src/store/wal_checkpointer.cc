@@ -2,7 +2,7 @@
 
 #include <sqlite3.h>
 
-#include "store/stored_rows.h"
+#include "store/read_store.h"
 
 namespace cadre::store {
 namespace {

@@ -1,17 +1,13 @@
 #include "store/wal_scan.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <bit>
-#include <cerrno>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file.h"
-#include "cadre/error.h"
 
 namespace cadre::store {
 namespace {
@@ -54,33 +50,20 @@ struct Checksum {
 
 class Log {
  public:
-  explicit Log(const std::filesystem::path& path) : path_(path) {
-    file_ = base::FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file_ && errno != ENOENT) base::throw_storage_error("read", path);
-    struct stat status{};
-    if (file_ && ::fstat(file_.get(), &status) != 0) base::throw_storage_error("read", path);
-    size_ = static_cast<std::uint64_t>(status.st_size);
-  }
+  explicit Log(const std::filesystem::path& path)
+      : file_(base::ReadableFile::open(path, base::ReadableFile::Links::follow)), size_(file_ ? file_->size() : 0) {}
 
   std::uint64_t size() const { return size_; }
 
   // False when the file ends before. The size of `bytes` says how many.
   bool read(std::uint64_t offset, std::string& bytes) const {
-    if (offset + bytes.size() > size_) return false;
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t got =
-          ::pread(file_.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) base::throw_storage_error("read", path_);
-      done += static_cast<std::size_t>(got);
-    }
-    return true;
+    return offset + bytes.size() <= size_ &&
+           file_->read(offset, std::as_writable_bytes(std::span(bytes))) == bytes.size();
   }
 
  private:
-  const std::filesystem::path& path_;
-  base::FileDescriptor file_;
-  std::uint64_t size_ = 0;
+  std::optional<base::ReadableFile> file_;
+  std::uint64_t size_;
 };
 
 // Whether a transaction was committed at or behind `offset`. What was rolled back leaves frames behind the end of the

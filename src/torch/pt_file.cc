@@ -2,7 +2,6 @@
 
 #include <caffe2/serialize/inline_container.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -28,9 +27,7 @@ constexpr std::size_t max_byteorder_bytes = 16;
 class ZipSink {
  public:
   explicit ZipSink(const std::filesystem::path& path)
-      : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-    if (!fd_) base::throw_storage_error("write", path);
-  }
+      : path_(path), fd_(base::open_file(path, O_WRONLY | O_CREAT | O_TRUNC, "write")) {}
 
   std::size_t write(const void* data, std::size_t size) {
     const std::string_view bytes(static_cast<const char*>(data), size);
@@ -46,7 +43,7 @@ class ZipSink {
   void close() {
     flush();
     if (error_) std::rethrow_exception(error_);
-    if (::close(fd_.release()) != 0) base::throw_storage_error("write", path_);
+    base::close_written(fd_, path_);
   }
 
  private:

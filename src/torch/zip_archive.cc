@@ -1,11 +1,7 @@
 #include "torch/zip_archive.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <cerrno>
 #include <optional>
 #include <vector>
 
@@ -97,24 +93,15 @@ std::optional<Entry> parse_entry(std::span<const std::byte> bytes) {
   return entry;
 }
 
-base::FileDescriptor open_file(const std::filesystem::path& path) {
-  base::FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd && errno == ENOENT) throw NotFound("no file " + path.string());
-  if (!fd) base::throw_storage_error("open", path);
-  return fd;
-}
-
-std::uint64_t file_size(int fd, const std::filesystem::path& path) {
-  struct stat status{};
-  if (::fstat(fd, &status) != 0) base::throw_storage_error("read", path);
-  if (!S_ISREG(status.st_mode)) throw StorageError(path.string() + " is no regular file");
-  return static_cast<std::uint64_t>(status.st_size);
+base::ReadableFile open_archive(const std::filesystem::path& path) {
+  auto file = base::ReadableFile::open(path, base::ReadableFile::Links::follow);
+  if (!file) throw NotFound("no file " + path.string());
+  return std::move(*file);
 }
 
 }  // namespace
 
-ZipArchive::ZipArchive(const std::filesystem::path& file)
-    : path_(file), fd_(open_file(file)), size_(file_size(fd_.get(), file)) {
+ZipArchive::ZipArchive(const std::filesystem::path& file) : file_(open_archive(file)), size_(file_.size()) {
   read_directory(find_directory());
 }
 
@@ -218,18 +205,12 @@ void ZipArchive::read_bytes(std::uint64_t offset, std::span<std::byte> target) c
     fail(offset,
          std::to_string(target.size()) + " bytes reach beyond the end of the file, which has " + std::to_string(size_));
   }
-  while (!target.empty()) {
-    const ssize_t count = ::pread(fd_.get(), target.data(), target.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) base::throw_storage_error("read", path_);
-    if (count == 0) fail(offset, "the file became shorter while it was read");
-    target = target.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
+  const std::size_t got = file_.read(offset, target);
+  if (got < target.size()) fail(offset + got, "the file became shorter while it was read");
 }
 
 void ZipArchive::fail(std::uint64_t offset, const std::string& what) const {
-  throw StorageError("cannot load " + path_.string() + ", offset " + std::to_string(offset) + ": " + what);
+  throw StorageError("cannot load " + file_.path().string() + ", offset " + std::to_string(offset) + ": " + what);
 }
 
 }  // namespace cadre::pt

@@ -50,8 +50,7 @@ class ZipArchive {
   void read_bytes(std::uint64_t offset, std::span<std::byte> target) const;
   [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const;
 
-  std::filesystem::path path_;
-  base::FileDescriptor fd_;
+  base::ReadableFile file_;
   std::uint64_t size_ = 0;
   std::map<std::string, Record, std::less<>> records_;
 };

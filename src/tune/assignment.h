@@ -10,9 +10,6 @@
 
 namespace cadre::tune {
 
-// How the names of directories begin that a worker fills to report them, inside its trial's directory.
-inline constexpr const char* kReportingPrefix = ".reporting_";
-
 struct TrialAssignment {
   std::string experiment_name = {};
   std::string trial_id = {};

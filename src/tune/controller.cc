@@ -8,11 +8,14 @@
 #include <ranges>
 #include <set>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/overload.h"
 #include "base/random.h"
 #include "cadre/error.h"
+#include "run/checkpoint_files.h"
 #include "run/gpus.h"
 #include "run/memory_usage.h"
 #include "tune/assignment.h"
@@ -178,9 +181,8 @@ Event Controller::checked(Event event) {
   if (result == nullptr || result->report.checkpoint.empty()) return event;
   const std::string& name = result->report.checkpoint;
   const fs::path directory = setting_.directory / experiment_.trials().at(result->trial).directory;
-  const bool plain = name.starts_with(kReportingPrefix) && name.find('/') == name.npos;
   std::error_code unusable;  // a name may be too long for any file
-  if (plain && fs::is_directory(fs::symlink_status(directory / name, unusable))) return event;
+  if (run::is_reporting_name(name) && fs::is_directory(fs::symlink_status(directory / name, unusable))) return event;
   engine_.kill(worker_id(result->trial, result->attempt));
   return FunctionThrew{
       result->trial, result->attempt,
@@ -339,7 +341,7 @@ void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
   const fs::path directory = setting_.directory / experiment_.trials().at(ended.trial).directory;
   if (!fs::is_directory(directory)) return;
-  const std::string prefix = fmt::format("{}{}_", kReportingPrefix, ended.attempt);
+  const std::string prefix = run::reporting_prefix(ended.attempt);
   for (const std::string& name : base::list_directory(directory)) {
     if (name.starts_with(prefix)) file_worker_.remove(directory / name);
   }

@@ -7,6 +7,7 @@
 #include <ranges>
 #include <utility>
 
+#include "run/checkpoint_files.h"
 #include "tune/experiment_directory.h"
 #include "tune/failure_policy.h"
 #include "tune/result_keys.h"
@@ -278,7 +279,7 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
 
 std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& report) {
   if (report.checkpoint.empty()) return {};
-  const std::string directory = fmt::format("{}/checkpoint_{:06d}", trial.directory, trial.checkpoints_made++);
+  const std::string directory = trial.directory + "/" + run::checkpoint_name(trial.checkpoints_made++);
   const run::CheckpointId id =
       checkpoints_.add(trial.index, report.step, directory, report.metrics, trial.latest_checkpoint);
   continue_from(trial, id);

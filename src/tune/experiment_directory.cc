@@ -7,7 +7,7 @@
 
 #include "base/name.h"
 #include "cadre/error.h"
-#include "store/stored_rows.h"
+#include "store/read_store.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {

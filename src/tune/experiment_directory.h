@@ -1,5 +1,5 @@
 // The names of what lies in an experiment's directory, and where experiments lie. docs/formats.md describes the files.
-// The store's own files are named in store/stored_rows.h.
+// The store's own files are named in store/read_store.h.
 #pragma once
 
 #include <filesystem>

@@ -64,8 +64,7 @@ void Experiment::load(const Dict& state, const std::function<Value(TrialIndex)>&
   const List& live = parts.at("live").items();
   const auto trials = parts.get<TrialIndex>("trials");
   if (trials > variants_.size())
-    throw InvalidArgument("the state has " + std::to_string(trials) + " trials of " +
-                          std::to_string(variants_.size()));
+    throw InvalidArgument("the state has " + std::to_string(trials) + " trials of " + std::to_string(variants_.size()));
   auto next_live = live.begin();
   for (TrialIndex index = 0; index < trials; ++index) {
     add_trial();

@@ -7,12 +7,11 @@
 #include <optional>
 #include <set>
 
-#include "base/boot.h"
-#include "base/file.h"
+#include "base/directory.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "cadre/error.h"
-#include "store/manifest.h"
-#include "tune/assignment.h"
+#include "run/checkpoint_files.h"
 #include "tune/journal.h"
 
 namespace cadre::tune {
@@ -107,7 +106,8 @@ void EventFeeder::take(std::int64_t sequence, double time, const Event& event) {
 void EventFeeder::take(const Action& action, double time) {
   subject_.files.log(action, time);
   if (const auto* decision = std::get_if<RecordDecision>(&action)) {
-    decisions_.push_back({last_event_, std::string(to_string(decision->kind)), decision->trial, base::to_json(decision->data)});
+    decisions_.push_back(
+        {last_event_, std::string(to_string(decision->kind)), decision->trial, base::to_json(decision->data)});
   } else if (const auto* checkpoint = std::get_if<DeleteCheckpoint>(&action)) {
     deletions_.push_back(checkpoint->directory);
   } else if (const auto* discard = std::get_if<DiscardDirectory>(&action)) {
@@ -136,31 +136,6 @@ void EventFeeder::differs(const std::string& recorded, const std::string& now) {
     throw StorageError(what +
                        ". Continue it with the program that began it, or let RestoreOptions allow the divergence");
   divergence_ = Divergence{last_event_, what, {}};
-}
-
-// ---- Checkpoints
-
-// How closely: contents where a trial may go on from them, sizes where its own trial goes on, and of the others, which
-// may be many, whether they are there.
-enum class Look { directory, sizes, contents };
-
-// What is wrong with a checkpoint that is listed; empty when nothing is.
-std::string fault_of(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot, Look look) {
-  const fs::path directory = experiment / row.directory;
-  if (!row.synced && row.boot != boot) return "it was not yet on the disk when the machine was started again";
-  if (look == Look::directory) {
-    std::error_code unreadable;
-    return fs::is_directory(directory, unreadable) ? "" : directory.string() + " is not there";
-  }
-  const fs::path metadata = directory / ".metadata.json";
-  const std::string source = row.synced ? "the manifest of " + row.directory : metadata.string();
-  try {
-    const Value listed = base::parse_json(row.synced ? row.manifest : base::read_file(metadata), source);
-    return store::fault_of_files(directory, row.synced ? listed.dict() : Config(listed.dict()).get<Dict>("files"),
-                                 look == Look::contents);
-  } catch (const Error& error) {
-    return error.what();
-  }
 }
 
 // ---- All of it
@@ -259,11 +234,13 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
     const std::string& trial = subject_.experiment.trials().at(index).directory;
     if (!fs::exists(directory_ / trial)) continue;
     for (const std::string& name : base::list_directory(directory_ / trial)) {
-      if (name.starts_with("checkpoint_") || name.starts_with(kReportingPrefix)) remove(trial + "/" + name);
+      if (run::is_name_of_checkpoint(name)) remove(trial + "/" + name);
     }
   }
 }
 
+// Contents where a trial may go on from them, sizes where its own trial goes on. Of the others, which may be many, only
+// whether they are there.
 void Recovery::look_at_checkpoints() {
   const Experiment& experiment = subject_.experiment;
   const run::CheckpointRegistry& registry = experiment.checkpoint_registry();
@@ -271,20 +248,20 @@ void Recovery::look_at_checkpoints() {
   std::map<run::CheckpointId, store::CheckpointRow> rows;
   for (store::CheckpointRow& row : store_.checkpoints()) rows[row.id] = std::move(row);
   std::set<run::CheckpointId> lost;
-  const auto check = [&](run::CheckpointId id, Look look) {
+  const auto check = [&](run::CheckpointId id, run::Look look) {
     if (lost.contains(id)) return;
-    const std::string fault = fault_of(directory_, rows.at(id), boot, look);
+    const std::string fault = run::fault_of_checkpoint(directory_, rows.at(id), boot, look);
     if (fault.empty()) return;
     recovered_.notes.push_back(fmt::format("Warning: the checkpoint {} is given up: {}", rows.at(id).directory, fault));
     lost.insert(id);
   };
   for (const run::CheckpointId id : registry.all())
-    check(id, experiment.trials().at(registry.get(id).owner).ended() ? Look::directory : Look::sizes);
+    check(id, experiment.trials().at(registry.get(id).owner).ended() ? run::Look::directory : run::Look::sizes);
   std::vector<run::CheckpointId> needed = experiment.needed_checkpoints();
   while (!needed.empty()) {
     const run::CheckpointId id = needed.back();
     needed.pop_back();
-    check(id, Look::contents);
+    check(id, run::Look::contents);
     if (const auto older = registry.ancestor(id); older && lost.contains(id)) needed.push_back(*older);
   }
   recovered_.lost_checkpoints.assign(lost.begin(), lost.end());

@@ -8,16 +8,17 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/clock.h"
+#include "base/directory.h"
 #include "base/json.h"
-#include "base/name.h"
+#include "base/machine.h"
 #include "base/value_limits.h"
 #include "cadre/error.h"
 #include "cadre/tune/trainable.h"
+#include "run/checkpoint_files.h"
 #include "run/entries.h"
 #include "run/worker.h"
 #include "store/checkpoint_access.h"
-#include "store/manifest.h"
 #include "tune/functions.h"
 #include "tune/result_keys.h"
 
@@ -32,16 +33,6 @@ constexpr std::array kTotals = {result_key::timesteps_total, result_key::episode
 Session* current_session = nullptr;
 
 double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
-
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string host_name() {
-  char name[256] = "localhost";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 // A running total such as timesteps_total, when its part of this iteration is reported.
 void add_total(Metrics& row, const Metrics& before, std::string_view part, std::string_view total) {
@@ -84,7 +75,7 @@ void warn_once_outside() {
 Session::Session(channel::WorkerEnd& controller, TrialAssignment assignment)
     : controller_(controller),
       assignment_(std::move(assignment)),
-      hostname_(host_name()),
+      hostname_(base::host_name()),
       progress_(progress_at(assignment_)) {
   if (!assignment_.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(assignment_.checkpoint);
   current_session = this;
@@ -136,7 +127,9 @@ void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint) {
   Progress progress = progress_;
   channel::Report report{.step = ++progress.step, .metrics = complete(metrics, progress), .checkpoint = {}};
   if (checkpoint != nullptr) {
-    wait_for_space([&] { write_metadata(checkpoint->path(), report.metrics); });
+    const run::CheckpointMetadata metadata{assignment_.trial_id, report.metrics.at(result_key::training_iteration),
+                                           report.metrics.at(result_key::timestamp)};
+    wait_for_space([&] { run::write_metadata(checkpoint->path(), metadata); });
     report.checkpoint = checkpoint->path().filename();
   }
   controller_.send(report);
@@ -177,7 +170,7 @@ void Session::wait_for_space(const std::function<void()>& act) {
 // Adds what every result has. Source: the auto-filled keys of Ray Tune's function API.
 Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
   Metrics row = metrics;
-  const double now = wall_seconds();
+  const double now = base::wall_seconds();
   const double time = metrics.number(result_key::time_this_iter_s).value_or(seconds(Clock::now() - iteration_began_));
   progress.time_total_s += time;
   progress.time_since_restore_s += time;
@@ -206,7 +199,7 @@ Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
 CheckpointDirectory Session::make_checkpoint_directory() {
   require_own_thread();
   const fs::path path = fs::path(assignment_.trial_directory) /
-                        fmt::format("{}{}_{}", kReportingPrefix, assignment_.attempt, directories_made_++);
+                        (run::reporting_prefix(assignment_.attempt) + std::to_string(directories_made_++));
   if (!base::make_directory(path)) {  // left by a controller that was interrupted in the same attempt
     base::remove_tree(path);
     base::make_directory(path);
@@ -218,16 +211,6 @@ CheckpointDirectory Session::copy_of(const Checkpoint& checkpoint) {
   CheckpointDirectory directory = make_checkpoint_directory();
   base::copy_tree(checkpoint.path(), directory.path());
   return directory;
-}
-
-void Session::write_metadata(const fs::path& directory, const Metrics& metrics) const {
-  base::remove_tree(directory / ".metadata.json");  // of an earlier report, or of the checkpoint that was copied
-  const Dict metadata{{"format", 2},
-                      {"trial_id", assignment_.trial_id},
-                      {"training_iteration", metrics.at(result_key::training_iteration)},
-                      {"timestamp", metrics.at(result_key::timestamp)},
-                      {"files", store::list_files(directory)}};
-  base::write_file(directory / ".metadata.json", base::to_pretty_json(metadata));
 }
 
 namespace {

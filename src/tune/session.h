@@ -54,7 +54,6 @@ class Session {
   void send(const Metrics& metrics, CheckpointDirectory* checkpoint);
   Metrics complete(const Metrics& metrics, Progress& progress) const;
   CheckpointDirectory copy_of(const Checkpoint& checkpoint);
-  void write_metadata(const std::filesystem::path& directory, const Metrics& metrics) const;
 
   channel::WorkerEnd& controller_;
   TrialAssignment assignment_;

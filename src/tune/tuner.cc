@@ -4,11 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ctime>
 
-#include "base/file.h"
+#include "base/clock.h"
+#include "base/directory.h"
 #include "base/json.h"
-#include "base/name.h"
 #include "run/entries.h"
 #include "run/root_engine.h"
 #include "store/experiment_lock.h"
@@ -27,7 +26,7 @@ namespace {
 
 // Names the experiment by its function and the time, as long as nobody else took that name in the same second.
 std::string free_name(const fs::path& storage, const std::string& trainable) {
-  const std::string name = trainable + "_" + base::date_text(static_cast<double>(std::time(nullptr)));
+  const std::string name = trainable + "_" + base::date_text(base::wall_seconds());
   for (int i = 1;; ++i) {
     std::string candidate = i == 1 ? name : fmt::format("{}_{}", name, i);
     if (!fs::exists(storage / candidate)) return candidate;

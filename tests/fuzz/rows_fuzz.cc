@@ -7,13 +7,11 @@
 #include "fuzz/fuzzed_value.h"
 #include "fuzz/require.h"
 #include "store/experiment_store.h"
-#include "store/rows.h"
-#include "store/stored_rows.h"
+#include "store/read_store.h"
 #include "support/temporary_directory.h"
 
 using namespace cadre;
 using fuzz::require;
-using store::RowWriter;
 
 namespace {
 
@@ -23,24 +21,27 @@ std::int64_t number_from(FuzzedDataProvider& input) {
                              : input.ConsumeIntegral<std::int64_t>();
 }
 
+template <class Row>
+void write(const store::Database& database, const Row& row) {
+  store::RowWriter<Row>(database, store::WriteMode::replace).write(row);
+}
+
 void write_row(const store::Database& database, FuzzedDataProvider& input) {
   const auto number = [&] { return number_from(input); };
   const auto text = [&] { return fuzz::text_from(input); };
-  const auto write = [&](const store::Table& table, const auto&... values) {
-    RowWriter(database, table, RowWriter::Mode::replace).write(values...);
-  };
   switch (input.ConsumeIntegralInRange(0, 4)) {
     case 0:
-      return write(store::kResults, number(), fuzz::double_from(input), number(), number(), number(), number(), text(),
-                   text());
+      return write(database, store::ResultRow{number(), fuzz::double_from(input), number(), number(), number(),
+                                              input.ConsumeBool(), text(), text()});
     case 1:
-      return write(store::kEvents, number(), fuzz::double_from(input), text(), number(), number(), text());
+      return write(database, store::EventRow{number(), fuzz::double_from(input), text(), number(), number(), text()});
     case 2:
-      return write(store::kDecisions, number(), number(), text(), number(), text());
+      return write(database, store::DecisionRow{number(), text(), number(), text(), number()});
     case 3:
-      return write(store::kTrials, number(), text(), text(), number(), text(), text(), text(), text());
+      return write(database, store::TrialRow{number(), text(), text(), number(), text(), text(), text(), text()});
     default:
-      return write(store::kCheckpoints, number(), number(), number(), text(), text(), number(), text());
+      return write(database,
+                   store::CheckpointRow{number(), number(), number(), text(), text(), input.ConsumeBool(), text()});
   }
 }
 

@@ -18,7 +18,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
 
 namespace cadre::survival {
 namespace fs = std::filesystem;

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "base/file.h"
+#include "base/system_error.h"
 #include "tune/session.h"
 
 namespace cadre::survival {

@@ -1,5 +1,6 @@
 // The local engine: the conformance suite, and what only real processes can show.
 #include "engine/local/local_engine.h"
+#include "base/file_descriptor.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
 
 namespace cadre::system_tests {
 

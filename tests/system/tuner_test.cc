@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "cadre/tune.h"
 #include "channel/worker_end.h"

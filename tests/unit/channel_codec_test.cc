@@ -273,7 +273,7 @@ TEST(ChannelFrame, MessagesComeWholeHoweverTheyAreCut) {
       }
     }
     EXPECT_EQ(found, 50U);
-    EXPECT_FALSE(reader.partial());
+    EXPECT_FALSE(reader.next());
   }
 }
 

@@ -1,3 +1,4 @@
+#include "base/file_descriptor.h"
 #include "channel/loop.h"
 
 #include <fcntl.h>

@@ -1,4 +1,6 @@
 #include "store/experiment_store.h"
+#include "base/directory.h"
+#include "base/file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/boot.h"
+#include "base/machine.h"
 #include "cadre/error.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
@@ -132,7 +134,7 @@ void make_format_2(const TemporaryDirectory& directory, bool finished) {
   database.execute("CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum)");
   if (finished) database.execute("INSERT INTO histories VALUES(0, '1', 0)");
   database.execute("DELETE FROM meta WHERE key = 'finished'");
-  RowWriter(database, kMeta, RowWriter::Mode::replace).write("format", "2");
+  RowWriter<MetaRow>(database, WriteMode::replace).write({"format", "2"});
 }
 
 TEST(ExperimentStore, Format2IsReadAndBecomesFormat3WhenItIsOpenedForWriting) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/directory.h"
 #include "cadre/error.h"
 #include "support/temporary_directory.h"
 
@@ -34,28 +35,40 @@ TEST(File, ErrorsNameThePathAndTheReason) {
 
 TEST(File, AFullDiskIsAnError) { EXPECT_THROW(AppendFile("/dev/full").append("x"), StorageError); }
 
-TEST(File, CopiesATreeOfFilesAndDirectories) {
+TEST(ReadableFile, IsReadAtAnyPlaceUpToItsEnd) {
   const TemporaryDirectory directory;
-  fs::create_directories(directory / "from/deep/er");
-  replace_file(directory / "from/a", std::string(3'000'000, 'x'));
-  replace_file(directory / "from/deep/er/b", "");
-  copy_tree(directory / "from", directory / "to");
-  EXPECT_EQ(read_file(directory / "to/a").size(), 3'000'000u);
-  EXPECT_TRUE(fs::exists(directory / "to/deep/er/b"));
+  write_file(directory / "a", "0123456789");
+  const std::optional<ReadableFile> file = ReadableFile::open(directory / "a", ReadableFile::Links::refuse);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->size(), 10u);
+  std::string part(4, ' ');
+  EXPECT_EQ(file->read(3, std::as_writable_bytes(std::span(part))), 4u);
+  EXPECT_EQ(part, "3456");
+  EXPECT_EQ(file->read(8, std::as_writable_bytes(std::span(part))), 2u);
+  EXPECT_EQ(part.substr(0, 2), "89");
+  EXPECT_EQ(file->read(100, std::as_writable_bytes(std::span(part))), 0u);
 }
 
-TEST(File, ALinkIsNeitherCopiedNorFollowedWhenRemoving) {
+TEST(ReadableFile, IsARegularFileOrThereIsNone) {
   const TemporaryDirectory directory;
-  fs::create_directories(directory / "from");
-  fs::create_directories(directory / "outside");
-  replace_file(directory / "outside/precious", "data");
-  fs::create_directory_symlink(directory / "outside", directory / "from/link");
-  EXPECT_THROW(copy_tree(directory / "from", directory / "to"), StorageError);
-  remove_tree(directory / "from");
-  EXPECT_EQ(read_file(directory / "outside/precious"), "data");
+  using enum ReadableFile::Links;
+  write_file(directory / "a", "x");
+  fs::create_symlink(directory / "a", directory / "link");
+  EXPECT_FALSE(ReadableFile::open(directory / "b", follow));
+  EXPECT_TRUE(ReadableFile::open(directory / "link", follow));
+  EXPECT_THROW(ReadableFile::open(directory / "link", refuse), StorageError);
+  EXPECT_THROW(ReadableFile::open(directory.path(), follow), StorageError);
 }
 
-TEST(File, RemovingWhatIsNotThereIsFine) { EXPECT_NO_THROW(remove_tree("/nowhere/at/all")); }
+TEST(File, WhatIsNotThereIsNotRenamed) {
+  const TemporaryDirectory directory;
+  EXPECT_FALSE(rename_if_there(directory / "a", directory / "b"));
+  write_file(directory / "a", "x");
+  EXPECT_TRUE(rename_if_there(directory / "a", directory / "b"));
+  EXPECT_EQ(read_file(directory / "b"), "x");
+  make_directory(directory / "c");
+  EXPECT_THROW(rename_if_there(directory / "b", directory / "c"), StorageError);
+}
 
 }  // namespace
 }  // namespace cadre::base

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "support/temporary_directory.h"
 

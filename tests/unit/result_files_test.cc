@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/file.h"
 #include "support/event_file.h"
 #include "support/temporary_directory.h"
 #include "tune/flat_row.h"

@@ -5,9 +5,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/json.h"
-#include "cadre/error.h"
 #include "base/value_limits.h"
+#include "cadre/error.h"
 #include "channel/codec.h"
 #include "channel/worker_end.h"
 #include "run/worker.h"
@@ -111,7 +112,7 @@ TEST_F(SessionTest, AReportedDirectoryIsTheControllersEvenWhereTheTrialIsToldToS
   will_answer(channel::Verdict::stop);
   EXPECT_THROW(report({{"loss", 0.5}}, Checkpoint::from_directory(mine)), run::StopWorker);
   const std::string name = received().checkpoint;
-  EXPECT_THAT(name, StartsWith(kReportingPrefix));
+  EXPECT_THAT(name, StartsWith(".reporting_"));
   EXPECT_EQ(test_support::content_of(trial_ / name / "model.pt"), "model");
   EXPECT_TRUE(fs::exists(mine / "model.pt"));
 }

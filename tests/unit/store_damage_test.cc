@@ -4,12 +4,11 @@
 
 #include <random>
 
-#include "base/boot.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "cadre/error.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
-#include "store/rows.h"
 #include "support/message_of.h"
 #include "support/store_content.h"
 #include "support/stored_results.h"
@@ -95,9 +94,8 @@ Files files_after_close() {
 Files in_another_boot(Files files) {
   const TemporaryDirectory directory;
   write_bytes(directory / "experiment.db", files.database);
-  RowWriter(Database(directory / "experiment.db", Database::Access::read_write), {"meta", "key, value"},
-            RowWriter::Mode::replace)
-      .write("boot", "another");
+  RowWriter<MetaRow>(Database(directory / "experiment.db", Database::Access::read_write), WriteMode::replace)
+      .write({"boot", "another"});
   files.database = content_of(directory / "experiment.db");
   return files;
 }

@@ -1,4 +1,6 @@
 #include "tune/loggers/tensorboard_file.h"
+#include "base/directory.h"
+#include "base/file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,6 +15,7 @@
 #include <iostream>
 #include <vector>
 
+#include "base/system_error.h"
 #include "cadre/error.h"
 #include "engine/local/fork_protocol.h"
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
 #include "engine/engine.h"
 #include "engine/local/fork_server_main.h"
 #include "engine/local/worker_table.h"

@@ -19,6 +19,7 @@
 #include <list>
 #include <unordered_map>
 
+#include "base/system_error.h"
 #include "engine/local/collapse_memory.h"
 #include "engine/local/fork_protocol.h"
 #include "engine/local/oom_kills.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
 #include "engine/local/worker_table.h"
 
 namespace cadre::engine::local {

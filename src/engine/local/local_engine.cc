@@ -10,6 +10,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/clock.h"
+#include "base/file_descriptor.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 
 namespace cadre::engine::local {
@@ -116,9 +119,7 @@ void LocalEngine::wake() noexcept {
   errno = keep;
 }
 
-double LocalEngine::wall_seconds() const {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double LocalEngine::wall_seconds() const { return base::wall_seconds(); }
 
 void LocalEngine::on_message(WorkerId worker, channel::Message&& message) {
   if (!std::holds_alternative<channel::Report>(message)) workers_.at(worker).last_message = true;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/file_descriptor.h"
 #include "channel/loop.h"
 #include "engine/engine.h"
 #include "engine/local/fork_server.h"

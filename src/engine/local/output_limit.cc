@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
 
 namespace cadre::engine::local {
 namespace {
@@ -23,8 +23,9 @@ constexpr std::size_t header_bytes = 80;
 constexpr const char* header_format = "[cadre: %llu bytes of older output were dropped here]";
 
 std::string header(std::uint64_t dropped) {
-  return fmt::format("{:<{}}\n", fmt::format("[cadre: {} bytes of older output were dropped here]", dropped),
-                     header_bytes - 1);
+  char text[header_bytes];
+  std::snprintf(text, sizeof text, header_format, static_cast<unsigned long long>(dropped));
+  return fmt::format("{:<{}}\n", text, header_bytes - 1);
 }
 
 std::string read_at(int fd, std::uint64_t offset, std::size_t bytes) {

@@ -13,7 +13,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/file.h"
+#include "base/file_descriptor.h"
+#include "base/system_error.h"
 
 namespace cadre::engine::local {
 namespace {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/system_error.h"
 #include "cadre/error.h"
 
 namespace cadre::engine::local {

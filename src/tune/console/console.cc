@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/clock.h"
 #include "tune/console/terminal.h"
 
 namespace cadre::tune {
@@ -29,10 +30,6 @@ constexpr std::size_t kPlainWidth = 120;
 // Of a window that has enough of them, the block leaves these to the log and the cursor.
 constexpr std::size_t kLinesForOthers = 3;
 constexpr std::size_t kLinesOfALargeWindow = 12;
-
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -170,7 +167,7 @@ Moment Console::moment() {
     memory_ = run::memory_usage();
     memory_read_ = now;
   }
-  const double now = wall_seconds();
+  const double now = base::wall_seconds();
   return {.wall_seconds = now,
           .running_seconds = running_time_.seconds_at(now),
           .sessions = running_time_.sessions(),

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/file.h"
+#include "base/directory.h"
 #include "base/overload.h"
 #include "tune/experiment_directory.h"
 

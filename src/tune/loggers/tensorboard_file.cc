@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/directory.h"
 #include "base/name.h"
 #include "base/utf8.h"
 #include "tune/flat_row.h"

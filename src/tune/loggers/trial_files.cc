@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/directory.h"
 #include "base/json.h"
 #include "tune/experiment_directory.h"
 #include "tune/flat_row.h"

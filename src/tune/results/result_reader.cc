@@ -1,12 +1,12 @@
 #include "tune/results/result_reader.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <span>
 
 #include "base/json.h"
 #include "cadre/error.h"
+#include "run/checkpoint_files.h"
 #include "run/checkpoint_registry.h"
 #include "store/experiment_reader.h"
 #include "tune/description.h"
@@ -89,9 +89,8 @@ class ResultMaker {
   void add_checkpoints(Result& result, std::size_t index, std::span<const CheckpointName> existing,
                        const std::vector<store::TrialRow>& rows) const {
     const auto checkpoint = [&](const CheckpointName& name) {
-      char file[32];
-      std::snprintf(file, sizeof file, "checkpoint_%06zu", name.number);
-      return Checkpoint::from_directory(directory_ / rows[name.trial].directory / file);
+      return Checkpoint::from_directory(directory_ / rows[name.trial].directory /
+                                        run::checkpoint_name(static_cast<std::int64_t>(name.number)));
     };
     const TrialHistory& history = histories_.trials()[index];
     if (history.latest_checkpoint) result.checkpoint = checkpoint(*history.latest_checkpoint);

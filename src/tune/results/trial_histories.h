@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cadre/tune/result.h"
-#include "store/stored_rows.h"
+#include "store/read_store.h"
 #include "tune/running_time.h"
 
 namespace cadre::tune {

@@ -1,4 +1,4 @@
-#include "store/stored_rows.h"
+#include "store/read_store.h"
 
 #include <utility>
 
@@ -7,6 +7,17 @@
 #include "store/integrity.h"
 
 namespace cadre::store {
+namespace {
+
+template <class Row>
+std::vector<Row> read_all(const Database& database, const char* order) {
+  RowReader<Row> rows(database, order);
+  std::vector<Row> all;
+  while (auto row = rows.next()) all.push_back(std::move(*row));
+  return all;
+}
+
+}  // namespace
 
 std::unique_ptr<Database> open_database(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kStoreFileName;
@@ -33,9 +44,9 @@ int check_format(const Database& database) {
 }
 
 std::map<std::string, std::string> read_meta(const Database& database) {
-  RowReader rows(database, kMeta);
+  RowReader<MetaRow> rows(database);
   std::map<std::string, std::string> meta;
-  while (rows.step()) meta.emplace(rows.text(0), rows.text(1));
+  while (const auto row = rows.next()) meta.emplace(row->key, row->value);
   for (const char* key : {"format", "name", "trainable", "options", "boot"}) {
     if (!meta.contains(key)) throw_damaged(database.path(), std::nullopt, "it has no \"" + std::string(key) + "\"");
   }
@@ -51,8 +62,8 @@ std::int64_t last_sequence(const Database& database) {
 bool is_finished(const Database& database) {
   if (check_format(database) == kOldestStoreFormat)
     return read_number(database, "SELECT EXISTS (SELECT 1 FROM histories)") != 0;
-  RowReader mark(database, kMeta, "WHERE key = 'finished'");
-  return mark.step() && mark.text(1) == std::to_string(last_sequence(database));
+  const auto mark = RowReader<MetaRow>(database, "WHERE key = 'finished'").first();
+  return mark && mark->value == std::to_string(last_sequence(database));
 }
 
 void throw_missing(const Database& database, const char* what, std::int64_t number) {
@@ -70,61 +81,47 @@ ExperimentInfo info_of(const std::map<std::string, std::string>& meta) {
 }
 
 void visit_rows(const Database& database, const RowVisitor& visitor, std::int64_t after_sequence) {
-  RowReader results(database, kResults, "WHERE sequence > ? ORDER BY sequence");
-  RowReader events(database, kEvents, "WHERE sequence > ? ORDER BY sequence");
-  RowReader decisions(database, kDecisions, "WHERE id >= ? ORDER BY id");
-  std::int64_t decision = first_decision_after(database, after_sequence);
-  bool more_results = results.bind(1, after_sequence).step();
-  bool more_events = events.bind(1, after_sequence).step();
-  bool more_decisions = decisions.bind(1, decision).step();
-  for (std::int64_t sequence = after_sequence + 1; more_results || more_events; ++sequence) {
-    if (more_results && results.integer(0) == sequence) {
-      visitor.result({sequence, results.real(1), results.integer(2), results.integer(3), results.integer(4),
-                      results.integer(5) != 0, results.text(6), results.text(7)});
-      more_results = results.step();
-    } else if (more_events && events.integer(0) == sequence) {
-      visitor.event({sequence, events.real(1), events.text(2), events.integer(3), events.integer(4), events.text(5)});
-      more_events = events.step();
+  RowReader<ResultRow> results(database, "WHERE sequence > ? ORDER BY sequence");
+  RowReader<EventRow> events(database, "WHERE sequence > ? ORDER BY sequence");
+  RowReader<DecisionRow> decisions(database, "WHERE id >= ? ORDER BY id");
+  std::int64_t id = first_decision_after(database, after_sequence);
+  auto result = results.bind(1, after_sequence).next();
+  auto event = events.bind(1, after_sequence).next();
+  auto decision = decisions.bind(1, id).next();
+  for (std::int64_t sequence = after_sequence + 1; result || event; ++sequence) {
+    if (result && result->sequence == sequence) {
+      visitor.result(*result);
+      result = results.next();
+    } else if (event && event->sequence == sequence) {
+      visitor.event(*event);
+      event = events.next();
     } else {
       throw_missing(database, "the row of results or events with the sequence number", sequence);
     }
-    for (; more_decisions && decisions.integer(1) == sequence; more_decisions = decisions.step(), ++decision) {
-      if (decisions.integer(0) != decision) throw_missing(database, "decision", decision);
-      visitor.decision({sequence, decisions.text(2), decisions.integer(3), decisions.text(4)});
+    for (; decision && decision->cause == sequence; decision = decisions.next(), ++id) {
+      if (decision->id != id) throw_missing(database, "decision", id);
+      visitor.decision(*decision);
     }
   }
-  if (more_decisions) throw_missing(database, "the cause of decision", decisions.integer(0));
+  if (decision) throw_missing(database, "the cause of decision", decision->id);
 }
 
 std::int64_t first_decision_after(const Database& database, std::int64_t sequence) {
-  RowReader decisions(database, kDecisions, "WHERE id = ?");
+  RowReader<DecisionRow> decisions(database, "WHERE id = ?");
   std::int64_t first = 1;
   for (std::int64_t last = read_number(database, "SELECT ifnull(max(id), 0) FROM decisions"); first <= last;) {
     const std::int64_t middle = first + (last - first) / 2;
-    if (!decisions.bind(1, middle).step()) throw_missing(database, "decision", middle);
-    const bool is_after = decisions.integer(1) > sequence;
-    decisions.reset();
-    is_after ? last = middle - 1 : first = middle + 1;
+    const auto decision = decisions.bind(1, middle).first();
+    if (!decision) throw_missing(database, "decision", middle);
+    decision->cause > sequence ? last = middle - 1 : first = middle + 1;
   }
   return first;
 }
 
-std::vector<TrialRow> read_trials(const Database& database) {
-  RowReader rows(database, kTrials, "ORDER BY trial");
-  std::vector<TrialRow> trials;
-  while (rows.step())
-    trials.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.integer(3), rows.text(4), rows.text(5),
-                      rows.text(6), rows.text(7)});
-  return trials;
-}
+std::vector<TrialRow> read_trials(const Database& database) { return read_all<TrialRow>(database, "ORDER BY trial"); }
 
 std::vector<CheckpointRow> read_checkpoints(const Database& database) {
-  RowReader rows(database, kCheckpoints, "ORDER BY id");
-  std::vector<CheckpointRow> checkpoints;
-  while (rows.step())
-    checkpoints.push_back({rows.integer(0), rows.integer(1), rows.integer(2), rows.text(3), rows.text(4),
-                           rows.integer(5) != 0, rows.text(6)});
-  return checkpoints;
+  return read_all<CheckpointRow>(database, "ORDER BY id");
 }
 
 }  // namespace cadre::store

@@ -1,4 +1,4 @@
-#include "store/rows.h"
+#include "store/checked_rows.h"
 
 #include <algorithm>
 
@@ -14,19 +14,26 @@ void append_bytes(std::string& bytes, char type, T value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-std::string insertion(const Table& table, RowWriter::Mode mode) {
-  const std::string columns = table.columns;
-  std::string values = "?";
-  for (auto left = std::ranges::count(columns, ',') + 1; left > 0; --left) values += ", ?";
-  return (mode == RowWriter::Mode::replace ? "INSERT OR REPLACE INTO " : "INSERT INTO ") + std::string(table.name) +
-         "(" + columns + ", checksum) VALUES(" + values + ")";
-}
-
 std::string selection(const Table& table, const std::string& clauses) {
   return "SELECT " + std::string(table.columns) + ", checksum FROM " + table.name + " " + clauses;
 }
 
 }  // namespace
+
+std::string creation_of(const Table& table) {
+  const bool is_text = table.key == Table::Key::text;
+  std::string columns = table.columns;
+  columns.insert(columns.find(','), is_text ? " TEXT PRIMARY KEY" : " INTEGER PRIMARY KEY");
+  return "CREATE TABLE " + std::string(table.name) + "(" + columns + ", checksum)" + (is_text ? " WITHOUT ROWID" : "");
+}
+
+std::string insertion_into(const Table& table, WriteMode mode) {
+  const std::string columns = table.columns;
+  std::string values = "?";
+  for (auto left = std::ranges::count(columns, ',') + 1; left > 0; --left) values += ", ?";
+  return (mode == WriteMode::replace ? "INSERT OR REPLACE INTO " : "INSERT INTO ") + std::string(table.name) + "(" +
+         columns + ", checksum) VALUES(" + values + ")";
+}
 
 void RowChecksum::begin(std::string_view table) {
   bytes_.clear();
@@ -57,25 +64,17 @@ void RowChecksum::add_column(const Statement& statement, int column) {
 
 std::int64_t RowChecksum::value() const { return static_cast<std::int64_t>(base::checksum_of(bytes_)); }
 
-RowWriter::RowWriter(const Database& database, const Table& table, Mode mode)
-    : table_(table.name), statement_(database, insertion(table, mode)) {}
-
-RowReader::RowReader(const Database& database, const Table& table, const std::string& clauses)
+CheckedStatement::CheckedStatement(const Database& database, const Table& table, const std::string& clauses)
     : database_(database), table_(table.name), statement_(database, selection(table, clauses)) {}
 
-RowReader& RowReader::bind(int parameter, std::int64_t value) {
-  statement_.bind(parameter, value);
-  return *this;
-}
-
-bool RowReader::step() {
+bool CheckedStatement::step() {
   if (!statement_.step()) return false;
   const int last = statement_.columns() - 1;
   checksum_.begin(table_);
   for (int column = 0; column < last; ++column) checksum_.add_column(statement_, column);
   if (statement_.type(last) == SQLITE_INTEGER && checksum_.value() == statement_.integer(last)) return true;
   const std::int64_t stored = statement_.integer(last);
-  const std::string row = "row " + text(0) + " of its table " + std::string(table_);
+  const std::string row = "row " + std::string(statement_.text(0)) + " of its table " + std::string(table_);
   statement_.reset();
   throw_damaged_row(database_, row, stored);
 }

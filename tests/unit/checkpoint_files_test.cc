@@ -1,4 +1,4 @@
-#include "store/manifest.h"
+#include "run/checkpoint_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,20 +6,21 @@
 
 #include <fstream>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "cadre/error.h"
 #include "support/temporary_directory.h"
 
-namespace cadre::store {
+namespace cadre::run {
 namespace {
 
 using ::cadre::test_support::content_of;
 using ::cadre::test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
 
-class Manifest : public ::testing::Test {
+class CheckpointFiles : public ::testing::Test {
  protected:
-  Manifest() {
+  CheckpointFiles() {
     base::make_directory(directory_ / "deep");
     base::replace_file(directory_ / "weights", content_);
     base::replace_file(directory_ / "deep/empty", "");
@@ -31,17 +32,17 @@ class Manifest : public ::testing::Test {
   const TemporaryDirectory directory_;
 };
 
-TEST_F(Manifest, ListsFilesWithTheirSizes) {
+TEST_F(CheckpointFiles, ListsFilesWithTheirSizes) {
   EXPECT_EQ(list_files(directory_.path()), (Dict{{"deep/empty", Dict{{"size", 0}}}, {"weights", Dict{{"size", 36}}}}));
 }
 
-TEST_F(Manifest, SealedFilesHaveTheirChecksums) {
+TEST_F(CheckpointFiles, SealedFilesHaveTheirChecksums) {
   EXPECT_EQ(seal(), (Dict{{"deep/empty", Dict{{"size", 0}, {"xxh3", "2d06800538d394c2"}}},
-                            {"weights", Dict{{"size", 36}, {"xxh3", "ffb92a87c6306d55"}}}}));
+                          {"weights", Dict{{"size", 36}, {"xxh3", "ffb92a87c6306d55"}}}}));
   EXPECT_EQ(fault_of_files(directory_.path(), seal(), true), "");
 }
 
-TEST_F(Manifest, EveryFlippedBitAndEveryCutIsFound) {
+TEST_F(CheckpointFiles, EveryFlippedBitAndEveryCutIsFound) {
   const Dict sealed = seal();
   for (std::size_t bit = 0; bit < content_.size() * 8; ++bit) {
     std::string flipped = content_;
@@ -56,7 +57,7 @@ TEST_F(Manifest, EveryFlippedBitAndEveryCutIsFound) {
   }
 }
 
-TEST_F(Manifest, MissingFilesAreNamedAndOthersDoNotMatter) {
+TEST_F(CheckpointFiles, MissingFilesAreNamedAndOthersDoNotMatter) {
   const Dict sealed = seal();
   base::replace_file(directory_ / "more", "more");
   EXPECT_EQ(fault_of_files(directory_.path(), sealed, true), "");
@@ -65,12 +66,12 @@ TEST_F(Manifest, MissingFilesAreNamedAndOthersDoNotMatter) {
   EXPECT_THAT(fault_of_files(directory_ / "gone", sealed, false), HasSubstr("is not there"));
 }
 
-TEST_F(Manifest, AListThatIsNoneIsAFault) {
+TEST_F(CheckpointFiles, AListThatIsNoneIsAFault) {
   EXPECT_NE(fault_of_files(directory_.path(), Dict{{"weights", 3}}, true), "");
   EXPECT_NE(fault_of_files(directory_.path(), Dict{{"weights", Dict{}}}, true), "");
 }
 
-TEST_F(Manifest, LinksAreRefusedAndNotFollowed) {
+TEST_F(CheckpointFiles, LinksAreRefusedAndNotFollowed) {
   const Dict sealed = seal();
   std::filesystem::rename(directory_ / "weights", directory_ / "elsewhere");
   std::filesystem::create_symlink(directory_ / "elsewhere", directory_ / "weights");
@@ -78,15 +79,48 @@ TEST_F(Manifest, LinksAreRefusedAndNotFollowed) {
   EXPECT_NE(fault_of_files(directory_.path(), sealed, true), "");
 }
 
-TEST_F(Manifest, WhatIsNoFileIsAFaultAndIsNotRead) {
+TEST_F(CheckpointFiles, WhatIsNoFileIsAFaultAndIsNotRead) {
   ASSERT_EQ(::mkfifo((directory_ / "pipe").c_str(), 0600), 0);
   for (const char* name : {"pipe", "deep", "/dev/zero"}) {
     struct stat status{};
     ASSERT_EQ(::stat((directory_.path() / name).c_str(), &status), 0);
     const Dict listed{{name, Dict{{"size", std::int64_t{status.st_size}}, {"xxh3", "2d06800538d394c2"}}}};
-    EXPECT_THAT(fault_of_files(directory_.path(), listed, true), HasSubstr("is no regular file"));
+    EXPECT_THAT(fault_of_files(directory_.path(), listed, true), HasSubstr("no regular file"));
   }
 }
 
+TEST_F(CheckpointFiles, ACheckpointIsComparedWithWhatTheStoreAndItsMetadataSay) {
+  const std::filesystem::path experiment = directory_.path().parent_path();
+  write_metadata(directory_.path(), {"a trial with another name", 123, 1});  // as in a copy of a checkpoint
+  write_metadata(directory_.path(), {"00003", 7, 1'700'000'000});
+  store::CheckpointRow row{.directory = directory_.path().filename(), .boot = "this boot"};
+  EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", Look::contents), "");
+  EXPECT_THAT(fault_of_checkpoint(experiment, row, "another boot", Look::contents), HasSubstr("not yet on the disk"));
+  row.synced = true;
+  row.manifest = to_json(Value(seal()));
+  EXPECT_EQ(fault_of_checkpoint(experiment, row, "another boot", Look::contents), "");
+  base::replace_file(directory_ / "weights", std::string(content_.size(), 'x'));
+  EXPECT_THAT(fault_of_checkpoint(experiment, row, "this boot", Look::contents), HasSubstr("other contents"));
+  EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", Look::sizes), "");
+  row.synced = false;
+  base::replace_file(directory_ / "weights", "short");
+  EXPECT_THAT(fault_of_checkpoint(experiment, row, "this boot", Look::sizes), HasSubstr("instead of 36"));
+  std::filesystem::remove(directory_ / ".metadata.json");
+  EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", Look::directory), "");
+  EXPECT_THAT(fault_of_checkpoint(experiment, row, "this boot", Look::sizes), HasSubstr(".metadata.json"));
+}
+
+TEST_F(CheckpointFiles, NamesAreToldApart) {
+  EXPECT_EQ(checkpoint_name(0), "checkpoint_000000");
+  EXPECT_EQ(checkpoint_name(12'345'678), "checkpoint_12345678");
+  EXPECT_EQ(reporting_prefix(3), ".reporting_3_");
+  EXPECT_TRUE(is_reporting_name(".reporting_3_0"));
+  for (const char* name : {".reporting_3/..", "checkpoint_000000", "reporting_3_0", ""})
+    EXPECT_FALSE(is_reporting_name(name)) << name;
+  EXPECT_TRUE(is_name_of_checkpoint("checkpoint_000000"));
+  EXPECT_TRUE(is_name_of_checkpoint(".reporting_3_0"));
+  EXPECT_FALSE(is_name_of_checkpoint("result.json"));
+}
+
 }  // namespace
-}  // namespace cadre::store
+}  // namespace cadre::run

@@ -1,5 +1,5 @@
 // A manifest of any content: the files are as it lists them, or it is said what is wrong.
-#include "store/manifest.h"
+#include "run/checkpoint_files.h"
 
 #include <algorithm>
 
@@ -30,14 +30,14 @@ const std::filesystem::path& checkpoint() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  static const Dict sealed = store::seal_files(checkpoint());
+  static const Dict sealed = run::seal_files(checkpoint().parent_path(), checkpoint().filename());
   Value manifest;
   try {
     manifest = base::parse_json({data, size}, "text");
   } catch (const StorageError&) {
     return 0;
   }
-  if (!manifest.is_dict() || !store::fault_of_files(checkpoint(), manifest.dict(), true).empty()) return 0;
+  if (!manifest.is_dict() || !run::fault_of_files(checkpoint(), manifest.dict(), true).empty()) return 0;
   for (const auto& [name, listed] : manifest.dict()) {
     const auto file =
         std::ranges::find(sealed, std::filesystem::path(name).lexically_normal().string(), &Dict::value_type::first);

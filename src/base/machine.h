@@ -1,9 +1,12 @@
-// Which start of the machine this is.
+// Which machine this is, and which start of it.
 #pragma once
 
 #include <string>
 
 namespace cadre::base {
+
+// "localhost" where the system does not say.
+std::string host_name();
 
 // The kernel's name for the time since the machine was started; another one after every start. What was written before
 // a loss of power may be missing in part, what was written in the same boot may not. Empty where the kernel has none.

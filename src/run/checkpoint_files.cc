@@ -1,0 +1,146 @@
+#include "run/checkpoint_files.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/checksum.h"
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cadre/error.h"
+
+namespace cadre::run {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kCommittedPrefix = "checkpoint_";
+constexpr std::string_view kReportingPrefix = ".reporting_";
+constexpr const char* kMetadataName = ".metadata.json";
+constexpr int kMetadataFormat = 2;
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+base::ReadableFile open_to_read(const fs::path& path) {
+  auto file = base::ReadableFile::open(path, base::ReadableFile::Links::refuse);
+  if (!file) throw StorageError(path.string() + " is not there");
+  return std::move(*file);
+}
+
+std::string checksum_of(const base::ReadableFile& file) {
+  base::Checksum checksum;
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kBufferBytes);
+  const std::span<char> chunk(buffer.get(), kBufferBytes);
+  for (std::uint64_t offset = 0;;) {
+    const std::size_t got = file.read(offset, std::as_writable_bytes(chunk));
+    checksum.add({chunk.data(), got});
+    if (got < chunk.size()) return fmt::format("{:016x}", checksum.value());
+    offset += got;
+  }
+}
+
+void list_into(Dict& files, const fs::path& directory, const std::string& prefix, bool seal) {
+  for (const std::string& name : base::list_directory(directory)) {
+    const fs::path path = directory / name;
+    const base::FileInfo info = base::info_of(path);
+    if (info.kind == base::FileInfo::Kind::directory) {
+      list_into(files, path, prefix + name + "/", seal);
+      continue;
+    }
+    if (info.kind != base::FileInfo::Kind::file)
+      throw StorageError(path.string() + " is neither a file nor a directory; a checkpoint holds nothing else");
+    Dict entry{{"size", info.size}};
+    if (seal) {
+      const base::ReadableFile file = open_to_read(path);
+      file.sync();
+      entry.emplace_back("xxh3", checksum_of(file));
+    }
+    files.emplace_back(prefix + name, std::move(entry));
+  }
+  if (seal) base::sync_directory(directory);
+}
+
+std::string fault_of_file(const fs::path& path, const Config& listed, bool contents) {
+  const base::ReadableFile file = open_to_read(path);
+  const auto size = static_cast<std::int64_t>(file.size());
+  if (size != listed.get<std::int64_t>("size"))
+    return fmt::format("{} has {} bytes instead of {}", path.string(), size, listed.get<std::int64_t>("size"));
+  if (!contents || !listed.contains("xxh3")) return {};
+  if (checksum_of(file) == listed.get<std::string>("xxh3")) return {};
+  return path.string() + " has other contents than when it was written";
+}
+
+}  // namespace
+
+std::string checkpoint_name(std::int64_t number) { return fmt::format("{}{:06d}", kCommittedPrefix, number); }
+
+std::string reporting_prefix(std::int64_t attempt) { return fmt::format("{}{}_", kReportingPrefix, attempt); }
+
+bool is_reporting_name(std::string_view name) {
+  return name.starts_with(kReportingPrefix) && name.find('/') == name.npos;
+}
+
+bool is_name_of_checkpoint(std::string_view name) {
+  return name.starts_with(kCommittedPrefix) || name.starts_with(kReportingPrefix);
+}
+
+void write_metadata(const fs::path& directory, const CheckpointMetadata& metadata) {
+  Dict files = list_files(directory);
+  // Of the checkpoint that this one is a copy of, or from when the disk was full.
+  std::erase_if(files, [](const auto& file) { return file.first == kMetadataName; });
+  const Dict content{{"format", kMetadataFormat},
+                     {"trial_id", metadata.trial_id},
+                     {"training_iteration", metadata.training_iteration},
+                     {"timestamp", metadata.timestamp},
+                     {"files", std::move(files)}};
+  base::write_file(directory / kMetadataName, base::to_pretty_json(content));
+}
+
+Dict list_files(const fs::path& directory) {
+  Dict files;
+  list_into(files, directory, "", false);
+  return files;
+}
+
+Dict seal_files(const fs::path& root, const fs::path& directory) {
+  Dict files;
+  list_into(files, root / directory, "", true);
+  for (fs::path above = directory; !above.empty();) {
+    above = above.parent_path();
+    base::sync_directory(root / above);
+  }
+  return files;
+}
+
+std::string fault_of_files(const fs::path& directory, const Dict& files, bool contents) {
+  try {
+    std::error_code unreadable;
+    if (!fs::is_directory(directory, unreadable)) return directory.string() + " is not there";
+    for (const auto& [name, listed] : files) {
+      std::string fault = fault_of_file(directory / name, Config(listed.dict()), contents);
+      if (!fault.empty()) return fault;
+    }
+    return {};
+  } catch (const Error& error) {  // it cannot be read, or the list is not one
+    return error.what();
+  }
+}
+
+std::string fault_of_checkpoint(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
+                                Look look) {
+  if (!row.synced && row.boot != boot) return "it was not yet on the disk when the machine was started again";
+  const fs::path directory = experiment / row.directory;
+  if (look == Look::directory) return fault_of_files(directory, {}, false);
+  const fs::path metadata = directory / kMetadataName;
+  const std::string source = row.synced ? "the manifest of " + row.directory : metadata.string();
+  try {
+    const Value listed = base::parse_json(row.synced ? row.manifest : base::read_file(metadata), source);
+    return fault_of_files(directory, row.synced ? listed.dict() : Config(listed).get<Dict>("files"),
+                          look == Look::contents);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace cadre::run

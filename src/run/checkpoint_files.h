@@ -1,0 +1,55 @@
+// The directory of a checkpoint: its names, what is in it, and whether it is as it was written. docs/formats.md, under
+// "Checkpoints", describes it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "cadre/value.h"
+#include "store/tables.h"
+
+namespace cadre::run {
+
+// Inside its trial's directory: "checkpoint_000003", numbered from 0.
+std::string checkpoint_name(std::int64_t number);
+// How the names of directories begin that a worker fills to report them: those of an attempt, and all.
+std::string reporting_prefix(std::int64_t attempt);
+bool is_reporting_name(std::string_view name);
+// Whether a name is of either kind.
+bool is_name_of_checkpoint(std::string_view name);
+
+// What is said of a checkpoint beside its files.
+struct CheckpointMetadata {
+  std::string trial_id = {};
+  Value training_iteration = {};
+  Value timestamp = {};  // seconds since 1970
+};
+
+// Writes the metadata, and the list of all other files that are there now, into the directory, also over those of
+// another checkpoint. Nobody may be reading it yet. Throws OutOfSpace or StorageError, the latter also for what is
+// neither file nor directory.
+void write_metadata(const std::filesystem::path& directory, const CheckpointMetadata& metadata);
+
+// {"<path inside the directory>": {"size": bytes}} for every file below a directory. Throws StorageError, also for what
+// is neither file nor directory.
+Dict list_files(const std::filesystem::path& directory);
+
+// Makes the directory `root / directory`, all files in it and its name below `root` survive a loss of power. Returns
+// the list with "xxh3" beside "size": 16 hexadecimal digits. Waits for the disk. Throws StorageError.
+Dict seal_files(const std::filesystem::path& root, const std::filesystem::path& directory);
+
+// What is wrong with the files of a directory, for people; empty when they are as listed. Contents are compared where
+// the list has their checksums and `contents` asks for it. Files that are not listed do not matter.
+std::string fault_of_files(const std::filesystem::path& directory, const Dict& files, bool contents);
+
+// How closely a checkpoint is looked at: whether it is there, its files and their sizes, or their contents as well.
+enum class Look { directory, sizes, contents };
+
+// What is wrong with a checkpoint that the store of the experiment in a directory lists; empty when nothing is. One
+// that was not sealed is not trusted in another boot than that of its commit; `boot` is the present one.
+std::string fault_of_checkpoint(const std::filesystem::path& experiment, const store::CheckpointRow& row,
+                                const std::string& boot, Look look);
+
+}  // namespace cadre::run
