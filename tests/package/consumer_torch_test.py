@@ -2,7 +2,7 @@
 
 import unittest
 
-from installation import TORCH_ROOT, InstallationTest, readme_lines, run
+from installation import TORCH_ROOT, WITH_WARNINGS, InstallationTest, readme_lines, run
 
 LINES = readme_lines("cadre::torch")
 
@@ -12,7 +12,8 @@ class ConsumerTorchTest(InstallationTest):
 
     def test_five_lines_and_one_file_train_a_model_of_libtorch(self):
         self.assertEqual(len(LINES.splitlines()), 5)
-        train = self.build(self.project("stranger", LINES, "consumer_torch"), f"-DCADRE_TORCH_ROOT={TORCH_ROOT}")
+        train = self.build(self.project("stranger", LINES, "consumer_torch"), f"-DCADRE_TORCH_ROOT={TORCH_ROOT}",
+                           *WITH_WARNINGS)
         trials = run(train, self.directory / "results").splitlines()
         self.assertEqual(len(trials), 2)
         for line in trials:

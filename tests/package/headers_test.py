@@ -1,26 +1,28 @@
-"""The installed headers: how many there are, and that each compiles alone without a warning."""
+"""The installed headers: how many there are, and that each compiles alone without a warning, and without libtorch.
+
+cadre/torch.h takes as long as all others together: consumer_torch/train.cc includes it first, with the same warnings.
+"""
 
 import shutil
 import unittest
 
-from installation import CMAKE, FOLDER, TORCH_ROOT, InstallationTest, run
+from installation import CMAKE, FOLDER, WITH_WARNINGS, InstallationTest, run
 
-MOST_HEADERS = 25
+MOST_HEADERS = 25  # with cadre/torch.h
 
 
 class HeadersTest(InstallationTest):
-    components = ("tune", "torch") if TORCH_ROOT else ("tune",)
+    components = ("tune",)
 
     def test_headers_are_few(self):
         headers = list((self.prefix / "include").rglob("*.h"))
         self.assertGreater(len(headers), 10)
-        self.assertLessEqual(len(headers), MOST_HEADERS)
+        self.assertLessEqual(len(headers) + 1, MOST_HEADERS)
 
     def test_each_header_compiles_alone_and_without_warnings(self):
         project = self.directory / "headers"
         shutil.copytree(FOLDER / "headers", project)
-        done = self.configure(project, f"-DCOMPONENTS={';'.join(self.components)}",
-                              f"-DINCLUDE={self.prefix / 'include'}", f"-DCADRE_TORCH_ROOT={TORCH_ROOT}")
+        done = self.configure(project, f"-DINCLUDE={self.prefix / 'include'}", *WITH_WARNINGS)
         self.assertEqual(done.returncode, 0, done.stderr)
         run(CMAKE, "--build", project / "build", "--", "-j", "2", "-k", "0")
 

@@ -14,6 +14,9 @@ CMAKE = os.environ["CADRE_CMAKE"]
 VERSION = os.environ["CADRE_VERSION"]
 TORCH_ROOT = os.environ["CADRE_TORCH_ROOT"]  # empty: Cadre is built without torch
 
+# Warnings in Cadre's headers count, as if they were not those of an installed package.
+WITH_WARNINGS = ["-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_NO_SYSTEM_FROM_IMPORTED=ON"]
+
 
 def run(*command, **options):
     """Runs a command; its output is in the failure when it fails."""
