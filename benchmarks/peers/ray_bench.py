@@ -18,6 +18,7 @@ import time
 os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
 os.environ.setdefault("RAY_DEDUP_LOGS", "0")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # on a machine that is busy
 
 import ray  # noqa: E402: the environment comes first
 from ray import tune  # noqa: E402

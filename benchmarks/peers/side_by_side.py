@@ -84,11 +84,13 @@ def adopt_orphans():
         raise OSError(ctypes.get_errno(), "prctl")
 
 
-def run(command):
+def run(command, storage):
     """The line that a command prints first. Waits for all its descendants, not to measure the next one beside them."""
-    # A file, not a pipe, which descendants may hold open.
-    with tempfile.TemporaryFile("w+") as output:
-        child = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
+    storage.mkdir(parents=True)
+    messages = storage / "messages.txt"
+    # Files, not pipes, which descendants may hold open.
+    with tempfile.TemporaryFile("w+") as output, messages.open("w") as errors:
+        child = subprocess.Popen([*command, "--storage-path", storage], stdout=output, stderr=errors)
         while True:
             try:
                 process, status = os.wait()
@@ -97,7 +99,7 @@ def run(command):
             if process == child.pid:
                 child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode != 0:
-            sys.exit(f"side_by_side: failed with {child.returncode}: {' '.join(map(str, command))}")
+            sys.exit(f"side_by_side: {' '.join(map(str, command))} failed with {child.returncode}; see {messages}")
         output.seek(0)
         return next(json.loads(line) for line in output if line.startswith("{"))
 
@@ -105,12 +107,12 @@ def run(command):
 def run_ray(words, storage):
     """cpu_s is that of the whole run: Ray's processes are started and ended with it."""
     with CpuTimes() as cpu_times:
-        line = run([sys.executable, RAY_BENCH, *words, "--storage-path", storage])
+        line = run([sys.executable, RAY_BENCH, *words], storage)
     return line | {"cpu_s": cpu_times.seconds()}
 
 
 def run_cadre(bin_folder, words, storage):
-    line = run([bin_folder / "cadre_bench", *words, "--storage-path", storage])
+    line = run([bin_folder / "cadre_bench", *words], storage)
     return {"workload": line["workload"], "peer": "cadre"} | line
 
 
