@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "channel/codec.h"
 #include "channel/loop.h"
 #include "channel/worker_end.h"
