@@ -45,7 +45,9 @@ void FileWorker::remove(std::filesystem::path directory) {
 
 std::vector<std::filesystem::path> FileWorker::deletions() const {
   const std::lock_guard lock(mutex_);
-  return {to_remove_.begin(), to_remove_.end()};
+  std::vector<std::filesystem::path> directories = not_removed_;
+  directories.insert(directories.end(), to_remove_.begin(), to_remove_.end());
+  return directories;
 }
 
 void FileWorker::finish_sealing() {
@@ -124,6 +126,7 @@ void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   to_remove_.pop_front();
   if (error.empty()) return;
+  not_removed_.push_back(directory);
   errors_.push_back(std::move(error));
   wake_();
 }

@@ -41,7 +41,7 @@ class FileWorker {
   void remove(CheckpointId id, std::filesystem::path directory);
   void remove(std::filesystem::path directory);
 
-  // What remove() was given and is not deleted yet.
+  // What remove() was given and is not deleted yet, or could not be.
   std::vector<std::filesystem::path> deletions() const;
 
   // Seals everything that is waiting, and returns when that is done.
@@ -69,6 +69,7 @@ class FileWorker {
   std::condition_variable changed_;
   std::map<CheckpointId, Pending> to_seal_;  // the first one is due first
   std::deque<std::filesystem::path> to_remove_;
+  std::vector<std::filesystem::path> not_removed_;
   std::vector<Sealed> sealed_;
   std::vector<std::string> errors_;
   bool hurry_ = false;

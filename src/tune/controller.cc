@@ -210,7 +210,7 @@ void Controller::take_turn(std::vector<Event> events) {
   for (const Step& step : turn) {
     for (const Action& action : step.actions) patiently([&] { files_.log(action, step.time); });
   }
-  patiently([&] { files_.flush_ended(); });
+  patiently([&] { files_.flush_urgent(); });
   if (files_.waiting_bytes() > kMostWaitingBytes) write_result_files();
   if (!files_due_) files_due_ = engine_.now() + kFilesDelay;
   for (const Action& action : actions) perform(action);

@@ -181,7 +181,14 @@ ResultGrid Tuner::fit() {
         fmt::format("the experiment {} was interrupted, and everything that was reported is saved. "
                     "Continue it with Tuner::restore from {}",
                     name, directory.string()));
-  return read_results(directory, store::ExperimentReader::Check::rows);  // they were looked at before
+  try {
+    return read_results(directory, store::ExperimentReader::Check::rows);  // the rest was looked at before
+  } catch (const StorageError& error) {
+    throw StorageError(
+        fmt::format("the experiment has ended, and its results cannot be read: {}. Continue it with "
+                    "Tuner::restore from {}",
+                    error.what(), directory.string()));
+  }
 }
 
 }  // namespace cadre::tune

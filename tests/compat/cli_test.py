@@ -1,5 +1,6 @@
 """The program `cadre` on real experiments: what it prints, its exit codes, and what others read of it."""
 
+import contextlib
 import csv
 import io
 import json
@@ -232,9 +233,10 @@ class CliTest(unittest.TestCase):
     def test_what_is_damaged_or_newer_is_refused(self):
         damaged = self.copy("damaged")
         store = damaged / "experiment.db"
+        with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as database:
+            (metrics,) = database.execute("SELECT metrics FROM results").fetchone()
         content = bytearray(store.read_bytes())
-        at = content.index(b'"score": 0.')
-        content[at + 12] ^= 1
+        content[content.index(metrics.encode()) + metrics.index("0.") + 2] ^= 1
         store.write_bytes(content)
         self.assertRegex(cadre("show", damaged, code=1), r"experiment\.db is damaged near byte \d+")
         newer = self.copy("newer")

@@ -131,7 +131,7 @@ TEST(ExperimentStore, WhatHasFinishedIsFinishedUntilTheNextRowIsCommitted) {
 // What format 3 was before: a table more, and no mark in `meta`.
 void make_format_2(const TemporaryDirectory& directory, bool finished) {
   Database database(directory / "experiment.db", Database::Access::read_write);
-  database.execute("CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum)");
+  database.execute("CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum); DROP TABLE ended_trials");
   if (finished) database.execute("INSERT INTO histories VALUES(0, '1', 0)");
   database.execute("DELETE FROM meta WHERE key = 'finished'");
   RowWriter<MetaRow>(database, WriteMode::replace).write({"format", "2"});

@@ -39,7 +39,8 @@ void ResultFiles::add(const LogResult& result, double time) {
         experiment_.trials().at(result.trial).directory, kProgressFile, ProgressCsv::kMostColumns, kResultFile));
 }
 
-void ResultFiles::flush_ended() {
+void ResultFiles::flush_urgent() {
+  pbt_log_.flush();
   while (!ending_.empty()) {
     const auto [index, time] = *ending_.begin();
     const Trial& trial = experiment_.trials().at(index);
@@ -55,13 +56,12 @@ void ResultFiles::flush_ended() {
 }
 
 void ResultFiles::flush() {
-  flush_ended();
+  flush_urgent();
   for (const TrialIndex trial : waiting_) {
     if (const auto files = files_.find(trial); files != files_.end()) files->second->flush();
   }
   waiting_.clear();
   waiting_bytes_ = 0;
-  pbt_log_.flush();
 }
 
 ResultFiles::Stamp ResultFiles::stamp() const {

@@ -29,10 +29,10 @@ class ResultFiles {
   // Takes an action that the experiment has just asked for, at `time` (seconds since 1970); most are none of the files'
   // business. Results wait in memory for flush(). After a StorageError it can be called again with the same action.
   void log(const Action& action, double time);
-  // Writes the results that wait, all of them or those of trials that have ended. After a StorageError it can be called
-  // again, and nothing is written twice.
+  // Writes what waits, or only what should not wait: exploits, and the results of trials that have ended. After a
+  // StorageError it can be called again, and nothing is written twice.
   void flush();
-  void flush_ended();
+  void flush_urgent();
   // What a person should know of what was logged since the last call.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
   // Of results that wait.
