@@ -1,11 +1,13 @@
 #include "channel/loop.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <concepts>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -22,6 +24,9 @@ namespace cadre::channel {
 namespace {
 
 using FdObserver = kj::UnixEventPort::FdObserver;
+
+// A worker that only reports has its next report ready that soon after an answer. Waking a CPU costs about as much.
+constexpr std::chrono::nanoseconds answer_patience = std::chrono::microseconds(50);
 
 // kj ignores SIGPIPE in the whole process, for its own writes. Ours ask for no signal, and the user's program may live
 // by it (`program | head`).
@@ -119,6 +124,7 @@ class Loop::Implementation {
   void end(Connection& connection, const std::string& reason);
   void write_later(Connection& connection, std::span<const std::byte> bytes);
   static std::size_t write_now(Connection& connection, std::span<const std::byte> bytes);
+  void poll(std::chrono::nanoseconds patience);
   void sleep(std::optional<std::chrono::nanoseconds> timeout);
   void keep(std::exception_ptr failure);
   void happened();
@@ -138,6 +144,7 @@ class Loop::Implementation {
   std::exception_ptr failure_;
   bool turning_ = false;
   bool happened_ = false;  // since the last turn
+  bool answered_ = false;  // since the last turn
 };
 
 ConnectionId Loop::Implementation::add_connection(base::FileDescriptor socket, Handlers handlers) {
@@ -152,6 +159,7 @@ template <class Message>
 void Loop::Implementation::send(ConnectionId id, const Message& message) {
   const auto found = connections_.find(id);
   if (found == connections_.end() || !found->second->open) return;
+  answered_ |= std::same_as<Message, Answer>;
   encode(message, frame_);
   Connection& connection = *found->second;
   const std::span<const std::byte> bytes(frame_);
@@ -266,7 +274,7 @@ void Loop::Implementation::turn(std::optional<std::chrono::nanoseconds> timeout)
     std::fputs("cadre: a turn of the event loop was asked for inside one of its callbacks\n", stderr);
     std::abort();
   }
-  scope_.poll();
+  poll(std::exchange(answered_, false) ? answer_patience : std::chrono::nanoseconds::zero());
   const bool may_sleep = !timeout || *timeout > std::chrono::nanoseconds::zero();
   if (!happened_ && may_sleep) {
     sleep(timeout);
@@ -277,6 +285,16 @@ void Loop::Implementation::turn(std::optional<std::chrono::nanoseconds> timeout)
   closed_connections_.clear();
   closed_watches_.clear();
   rethrow();
+}
+
+// Takes what is there, and stays awake for so long when there is nothing. Gives way to whoever else can run.
+void Loop::Implementation::poll(std::chrono::nanoseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    scope_.poll();
+    if (happened_ || std::chrono::steady_clock::now() >= end) return;
+    ::sched_yield();
+  }
 }
 
 void Loop::Implementation::sleep(std::optional<std::chrono::nanoseconds> timeout) {
