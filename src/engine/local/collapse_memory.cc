@@ -28,8 +28,9 @@ long anonymous_kib() {
 
 }  // namespace
 
-CollapseMemory::CollapseMemory() {
+void collapse_memory() {
   if (anonymous_kib() < least_anonymous_kib) return;
+  std::size_t pages = 0;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t begin = 0;
@@ -39,16 +40,12 @@ CollapseMemory::CollapseMemory() {
     std::istringstream(line) >> std::hex >> begin >> dash >> end >> permissions >> offset >> device >> inode >> name;
     if (permissions != "rw-p" || !(name.empty() || name == "[heap]")) continue;
     begin = (begin + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
-    for (; begin + huge_page_bytes <= end && left_.size() < most_pages; begin += huge_page_bytes)
-      left_.push_back(begin);
+    for (; begin + huge_page_bytes <= end && pages < most_pages; begin += huge_page_bytes, ++pages) {
+      // An error concerns this page only (it was never touched, memory is short), or comes for every page, quickly.
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel's table has numbers
+      ::madvise(reinterpret_cast<void*>(begin), huge_page_bytes, MADV_COLLAPSE);
+    }
   }
-}
-
-void CollapseMemory::step() {
-  // An error concerns this page only (it was never touched, memory is short), or comes for every page, quickly.
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel's table has numbers
-  ::madvise(reinterpret_cast<void*>(left_.front()), huge_page_bytes, MADV_COLLAPSE);
-  left_.pop_front();
 }
 
 }  // namespace cadre::engine::local

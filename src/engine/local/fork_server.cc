@@ -17,6 +17,7 @@
 
 #include "base/system_error.h"
 #include "cadre/error.h"
+#include "engine/local/collapse_memory.h"
 #include "engine/local/fork_protocol.h"
 
 namespace cadre::engine::local {
@@ -71,6 +72,7 @@ std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, void (*preload)()
   auto table = std::make_unique<WorkerTable>();
   Execution execution = prepare_execution(theirs.get(), table->fd());
   const bool execute = !other_threads().empty();
+  if (!execute) collapse_memory();
   const pid_t controller = ::getpid();
   std::fflush(nullptr);  // or the server would write it again
   std::cout.flush();
@@ -102,6 +104,7 @@ void ForkServer::run_if_executed(WorkerBody body, void (*preload)()) {
   ::fcntl(control, F_SETFD, FD_CLOEXEC);
   ::fcntl(table_fd, F_SETFD, FD_CLOEXEC);
   WorkerTable table{base::FileDescriptor(table_fd)};
+  collapse_memory();
   run_fork_server({base::FileDescriptor(control), &table, controller, body, preload});
 }
 

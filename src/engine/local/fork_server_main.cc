@@ -20,7 +20,6 @@
 #include <unordered_map>
 
 #include "base/system_error.h"
-#include "engine/local/collapse_memory.h"
 #include "engine/local/fork_protocol.h"
 #include "engine/local/oom_kills.h"
 #include "engine/local/process_stat.h"
@@ -102,7 +101,6 @@ class ForkServerMain {
   bool receive(Request& request, base::FileDescriptor& connection);
   void spawn(const Request& request, base::FileDescriptor connection);
   [[noreturn]] void work(const Request& request, std::size_t slot, base::FileDescriptor connection);
-  void collapse_memory();
   void kill(const Request& request);
   std::optional<std::uint64_t> count_oom_kills(Clock::duration max_age);
   void refuse(const Request& request, const std::string& reason);
@@ -124,8 +122,6 @@ class ForkServerMain {
   std::filesystem::path oom_counter_file_ = oom_counter_file();
   std::optional<std::uint64_t> oom_kills_;
   Clock::time_point oom_kills_read_ = {};  // long ago
-  std::optional<CollapseMemory> collapse_;
-  bool collapse_pending_ = false;
   bool ending_ = false;
 };
 
@@ -190,7 +186,6 @@ void ForkServerMain::turn() {
   pollfd descriptors[] = {{parts_.control.get(), control_events, 0}, {signals_.get(), POLLIN, 0}};
   const int ready = ::poll(descriptors, std::size(descriptors), poll_timeout());
   if (ready < 0 && errno != EINTR) ending_ = true;  // it would never hear of anything again
-  if (ready == 0 && collapse_pending_) collapse_memory();
   if (descriptors[1].revents != 0) take_signals();
   if (descriptors[0].revents & (POLLIN | POLLHUP | POLLERR)) take_requests();
   if (!ended_.empty()) finish_groups();
@@ -198,7 +193,6 @@ void ForkServerMain::turn() {
 }
 
 int ForkServerMain::poll_timeout() const {
-  if (collapse_pending_) return 0;
   return ended_.empty() ? -1 : group_interval_ms;
 }
 
@@ -266,7 +260,6 @@ void ForkServerMain::spawn(const Request& request, base::FileDescriptor connecti
   parts_.table->set_process(*slot, process);
   workers_[process] = Worker{request.worker, *slot, process, oom_kills};
   processes_[request.worker] = process;
-  if (!collapse_) collapse_pending_ = true;
 }
 
 void ForkServerMain::kill(const Request& request) {
@@ -285,16 +278,6 @@ std::optional<std::uint64_t> ForkServerMain::count_oom_kills(Clock::duration max
     oom_kills_read_ = now;
   }
   return oom_kills_;
-}
-
-// One step for each turn in which nothing else was to be done.
-void ForkServerMain::collapse_memory() {
-  if (collapse_) {
-    collapse_->step();
-  } else {
-    collapse_.emplace();
-  }
-  collapse_pending_ = !collapse_->done();
 }
 
 void ForkServerMain::work(const Request& request, std::size_t slot, base::FileDescriptor connection) {
