@@ -28,13 +28,6 @@ struct Settings {
   fs::path storage_path;
 };
 
-// The score and what else a model has.
-std::string state_of(double score, std::string_view rest) {
-  std::string state(sizeof score, '\0');
-  std::memcpy(state.data(), &score, sizeof score);
-  return state.append(rest);
-}
-
 double load_score(const fs::path& checkpoint) {
   double score = 0;
   std::memcpy(&score, base::read_file(checkpoint / kStateFile).data(), sizeof score);
@@ -44,15 +37,14 @@ double load_score(const fs::path& checkpoint) {
 // Its score grows with its lr: whoever has the larger one is the better trial.
 void sleep_and_save(const Config& config) {
   const auto lr = config.get<double>("lr");
-  const auto bytes = std::max(config.get<std::int64_t>("bytes") - std::int64_t{sizeof(double)}, std::int64_t{0});
-  const std::string rest = random_bytes(bytes);
   double score = 0;
+  std::string state = random_bytes(std::max(config.get<std::int64_t>("bytes"), std::int64_t{sizeof score}));
   if (const auto checkpoint = tune::get_checkpoint()) score = load_score(checkpoint->path());
   for (;;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(config.get<std::int64_t>("step_ms")));
     score += lr;
-    tune::report({{"score", score}},
-                 [&](const fs::path& directory) { write_file(directory / kStateFile, state_of(score, rest)); });
+    std::memcpy(state.data(), &score, sizeof score);  // the score, and what else a model has
+    tune::report({{"score", score}}, [&](const fs::path& directory) { write_file(directory / kStateFile, state); });
   }
 }
 
