@@ -24,7 +24,7 @@ WORKLOADS = [
     ("checkpoints --bytes 10000000 --steps 100 --keep 2 --step-ms 10", False, True),
     ("checkpoints --bytes 1000 --steps 1000 --keep 2", False, True),
     ("pbt --population 8 --slots 8 --steps 60 --step-ms 5 --interval 5 --bytes 1000000 --keep 4", False, True),
-    ("slot-share --trials 4 --slots 2 --steps 50 --step-ms 16", True, True),
+    ("slot-share --trials 4 --slots 2 --steps 200 --step-ms 16", True, True),
     ("restart --trials 4 --steps 60 --kills 5 --finished 0", True, True),
     ("restart --trials 4 --steps 60 --kills 1 --finished 20000 100000", False, False),
     ("memory --trials 16", True, True),
