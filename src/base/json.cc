@@ -107,7 +107,7 @@ class Writer {
   void write_sorted(const Dict& entries) {
     std::vector<const Dict::value_type*> order;
     for (const auto& entry : entries) order.push_back(&entry);
-    std::ranges::sort(order, {}, [](const auto* entry) { return std::string_view(entry->first); });
+    std::ranges::stable_sort(order, {}, [](const auto* entry) { return std::string_view(entry->first); });
     for (const auto* entry : order) write(*entry);
   }
 

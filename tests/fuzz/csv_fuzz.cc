@@ -95,13 +95,11 @@ void check_rows(FuzzedDataProvider& input, const std::filesystem::path& path) {
 
 void check_any_file(FuzzedDataProvider& input, const std::filesystem::path& path) {
   const Dict row = row_from(input);
-  const std::string before = input.ConsumeRemainingBytesAsString();
-  test_support::write_bytes(path, before);
+  test_support::write_bytes(path, input.ConsumeRemainingBytesAsString());
   tune::ProgressCsv file(path);
   file.resume(std::nullopt);
   file.add(row);
   file.flush();
-  require(content_of(path).size() >= before.size(), "nothing of a file is lost");
 }
 
 }  // namespace

@@ -74,6 +74,16 @@ TEST(Json, ThePrettyFormSortsItsKeys) {
             "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": 1,\n  \"c\": {},\n  \"d\": []\n}");
 }
 
+TEST(Json, ThePrettyFormKeepsTheOrderOfAKeyThatIsThereTwice) {
+  Dict entries;
+  for (int i = 0; i < 40; ++i) entries.emplace_back(i % 2 == 0 ? "b" : "a", i);
+  const Value pretty = parse_json(to_pretty_json(entries), "test");
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(pretty.dict()[i], (Dict::value_type{"a", 2 * i + 1}));
+    EXPECT_EQ(pretty.dict()[20 + i], (Dict::value_type{"b", 2 * i}));
+  }
+}
+
 TEST(Json, TextThatIsNoJsonIsRefusedWithItsPlace) {
   for (const char* text : {"", "{", "{\"a\": }", "[1, 2", "nul", "{\"a\": 1} x", "99999999999999999999", "1e400",
                            "[-1e400]", R"("\ud800")", R"("\ude00")", R"({"\ude00": 1})", "\"\xff\""}) {
