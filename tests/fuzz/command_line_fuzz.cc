@@ -25,7 +25,7 @@ void check_filter(const std::string& condition, const Value& value) {
   if (condition.starts_with('=')) return;  // it would make another operator of one
   const tune::Result trial = trial_with(value);
   const auto holds = [&](const char* operation) {
-    return cli::Filter("metric " + std::string(operation) + condition)(trial);
+    return cli::Filter("metric " + std::string(operation) + " " + condition)(trial);
   };
   try {
     require(holds("==") != holds("!="), "a value equals another one or not");
