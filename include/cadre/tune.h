@@ -18,6 +18,7 @@ namespace tune {}
 #include "cadre/error.h"
 #include "cadre/init.h"
 #include "cadre/resources.h"
+#include "cadre/tune/class_trainable.h"
 #include "cadre/tune/plot.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"

@@ -37,6 +37,7 @@ class Writer {
   void operator()(const char* key, const T& field) {
     entries_.emplace_back(key, to_value(field));
   }
+  void added(const char* key, const auto& field) { (*this)(key, field); }
 
   template <class T>
     requires(!Plain<T>)
@@ -156,6 +157,9 @@ class Reader {
     if (entry == nullptr) stored_.at(key, stored_.value).refuse("it is missing");
     read(field, stored_.at(key, *entry));
     read_.insert(entry);
+  }
+  void added(const char* key, auto& field) {
+    if (find_entry(entries_, key) != nullptr) (*this)(key, field);
   }
 
   // To be called when all fields were read.

@@ -54,6 +54,11 @@ struct FunctionThrew {
   std::int64_t attempt = 0;
   std::string message = {};
 };
+// It was told to take over another checkpoint and config, and cannot.
+struct WorkerDeclined {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
+};
 struct WorkerEnded {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
@@ -70,8 +75,8 @@ struct ExperimentInterrupted {};
 struct CheckpointsSynced {
   std::vector<run::CheckpointId> checkpoints = {};
 };
-using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
-                           ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort>;
+using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined,
+                           WorkerEnded, TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
@@ -145,6 +150,10 @@ struct Launch {
   std::int64_t step = 0;  // to continue from
   run::Gpus gpus = {};
 };
+// The same for the worker that the trial has, which waits for an answer.
+struct TakeOver {
+  Launch start = {};
+};
 struct AnswerReport {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
@@ -164,7 +173,7 @@ struct StartTimer {
 };
 using Action =
     std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult, LogExploit,
-                 LogEnd, LogError, Say, Launch, AnswerReport, KillWorker, StartTimer, MarkSynced>;
+                 LogEnd, LogError, Say, Launch, TakeOver, AnswerReport, KillWorker, StartTimer, MarkSynced>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::tune

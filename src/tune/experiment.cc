@@ -152,6 +152,7 @@ void Experiment::take_up(Trial& trial, bool anew) {
   trial.failures = trial.restore_failures = trial.futile_attempts = 0;
   if (anew) {
     trial.step = 0;
+    trial.after_save.reset();
     trial.last_result = {};
     trial.time_total_s = 0;
     if (scheduler_->begins_with_first_config()) trial.config = variants_(trial.index).config;
@@ -183,7 +184,10 @@ void Experiment::on(const ResultReported& event) {
   trial->restore_failures = 0;
   trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
-  if (repeated) return resume(*trial);  // it was shown and counted when it came first
+  if (repeated) {  // it was shown and counted when it came first
+    return trial->after_save && report.step == trial->step ? on_saved(*trial) : resume(*trial);
+  }
+  trial->after_save.reset();
   trial->futile_attempts = 0;
 
   warn_about_missing_metrics(report.metrics);
@@ -206,6 +210,15 @@ void Experiment::on(const FunctionThrew& event) {
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
   on_last_word(*trial, Failure{event.message});
+}
+
+// Another one is started in its place.
+void Experiment::on(const WorkerDeclined& event) {
+  Trial* trial = present(event.trial, event.attempt);
+  if (trial == nullptr) return;
+  if (trial->worker != WorkerState::busy) return on_last_word(*trial, std::nullopt);
+  worker_is_done(*trial);
+  make_pending(*trial);
 }
 
 void Experiment::on(const WorkerEnded& event) {
@@ -305,9 +318,11 @@ bool Experiment::reached_a_threshold(const Metrics& metrics) const {
 
 void Experiment::carry_out(Trial& trial, const Decision& decision) {
   follow(decision);
-  if (trial.worker != WorkerState::waiting) return;  // it exploits
+  if (trial.status != TrialStatus::running) return;  // it exploits
+  if (const auto then = what_waits_for_a_checkpoint(trial, decision.kind)) return ask_to_save(trial, *then);
   switch (decision.kind) {
     case Decision::Kind::go_on:
+    case Decision::Kind::save:
       return resume(trial);
     case Decision::Kind::pause:
       return pause(trial);
@@ -315,6 +330,47 @@ void Experiment::carry_out(Trial& trial, const Decision& decision) {
       return end(trial, TrialStatus::terminated);
     case Decision::Kind::fail:
       return fail(trial, {.cause = decision.reason, .may_retry = false});
+  }
+}
+
+bool Experiment::can_save(const Trial& trial) const {
+  return trainable_.methods.save_checkpoint && trial.reported_checkpoint.empty();
+}
+
+// What may be done only when the trial has sent a checkpoint of the result that it has just reported.
+std::optional<AfterSave> Experiment::what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const {
+  if (!can_save(trial)) return std::nullopt;
+  if (kind == Decision::Kind::save) return AfterSave::decide;
+  const bool wanted = is_true(trial.last_result, result_key::should_checkpoint);
+  if (kind == Decision::Kind::stop) {
+    const bool at_end = options_.run_config.checkpoint_config.checkpoint_at_end.value_or(false);
+    return wanted || at_end ? std::optional(AfterSave::stop) : std::nullopt;
+  }
+  if (kind == Decision::Kind::pause) return wanted || !can_park() ? std::optional(AfterSave::pause) : std::nullopt;
+  return kind == Decision::Kind::go_on && wanted ? std::optional(AfterSave::go_on) : std::nullopt;
+}
+
+void Experiment::ask_to_save(Trial& trial, AfterSave then) {
+  record(DecisionKind::save, trial);
+  trial.after_save = then;
+  actions_->push_back(AnswerReport{trial.index, trial.attempt, channel::Verdict::save, {}});
+  trial.worker = WorkerState::busy;
+  limit_running(trial);
+}
+
+// The last result, which counts already, has come once more: with its checkpoint, or from a worker that got there
+// again after an interruption.
+void Experiment::on_saved(Trial& trial) {
+  if (can_save(trial)) return ask_to_save(trial, *trial.after_save);
+  switch (*std::exchange(trial.after_save, std::nullopt)) {
+    case AfterSave::go_on:
+      return resume(trial);
+    case AfterSave::pause:
+      return pause(trial);
+    case AfterSave::stop:
+      return end(trial, TrialStatus::terminated);
+    case AfterSave::decide:
+      return carry_out(trial, scheduler_->on_result(trial, trial.last_result, *this));
   }
 }
 
@@ -358,8 +414,14 @@ void Experiment::exploit(const Exploit& exploit) {
   target.last_result = from.metrics;
   target.futile_attempts = 0;
   target.backs_off = false;
+  target.after_save.reset();
   continue_from(target, exploit.checkpoint);
-  tell_to_stop(target);
+  if (trainable_.methods.reset_config && target.worker == WorkerState::waiting && can_park() && !interrupted_) {
+    target.takes_over = true;
+    if (target.parked_since == 0) park(target);
+  } else {
+    tell_to_stop(target);
+  }
   target.status = TrialStatus::paused;
   waiting_.insert(target.index);
   actions_->push_back(SaveTrial{target.index});
@@ -371,10 +433,21 @@ void Experiment::pause(Trial& trial) {
   trial.status = TrialStatus::paused;
   waiting_.insert(trial.index);
   actions_->push_back(SaveTrial{trial.index});
-  const Parking& parking = options_.tune_config.parking;
-  if (trainable_.resources.gpus > 0 && !parking.with_gpus) return tell_to_stop(trial);
+  if (gives_gpus_back()) return tell_to_stop(trial);
   park(trial);
+  const Parking& parking = options_.tune_config.parking;
   if (parking.max_workers && parked_ > *parking.max_workers) unpark_the_coldest();
+}
+
+// Whether one more worker may wait without another one having to end.
+bool Experiment::can_park() const {
+  const Parking& parking = options_.tune_config.parking;
+  return !gives_gpus_back() && (!parking.max_workers || parked_ < *parking.max_workers);
+}
+
+// Whether workers that wait would keep GPUs from others.
+bool Experiment::gives_gpus_back() const {
+  return trainable_.resources.gpus > 0 && !options_.tune_config.parking.with_gpus;
 }
 
 // Its process stays blocked in report(), and goes on with the answer.
@@ -413,6 +486,7 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   record(status == TrialStatus::error ? DecisionKind::fail : DecisionKind::end, trial);
   trial.status = status;
   trial.backs_off = false;
+  trial.after_save.reset();
   live_.erase(trial.index);
   waiting_.erase(trial.index);
   actions_->push_back(SaveTrial{trial.index});
@@ -490,6 +564,7 @@ void Experiment::limit_running(const Trial& trial) {
 
 void Experiment::worker_is_done(Trial& trial) {
   trial.worker = WorkerState::none;
+  trial.takes_over = false;
   leave_parking(trial);
   trial.killed_for.reset();
   trial.reported_checkpoint.clear();
@@ -536,8 +611,12 @@ void Experiment::schedule() {
     trial.status = TrialStatus::running;
     if (trial.worker == WorkerState::waiting) {
       leave_parking(trial);
-      record(DecisionKind::resume, trial);
-      resume(trial);
+      if (trial.takes_over) {
+        take_over(trial);
+      } else {
+        record(DecisionKind::resume, trial);
+        resume(trial);
+      }
     } else {
       launch(trial);
     }
@@ -597,6 +676,25 @@ std::vector<TrialIndex> Experiment::candidates() const {
 void Experiment::launch(Trial& trial) {
   ++trial.attempt;
   ++workers_;
+  Launch launch = start_of(trial);
+  record(DecisionKind::launch, trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
+  actions_->push_back(std::move(launch));
+  limit_running(trial);
+}
+
+// The trial's worker goes on with what another one would be started with.
+void Experiment::take_over(Trial& trial) {
+  trial.takes_over = false;
+  trial.reported_checkpoint.clear();
+  if (trial.started_from) checkpoints_.release(*std::exchange(trial.started_from, std::nullopt));
+  Launch start = start_of(trial);
+  record(DecisionKind::take_over, trial, {{"checkpoint", start.checkpoint}});
+  actions_->push_back(TakeOver{std::move(start)});
+  limit_running(trial);
+}
+
+// What a worker is told, for the trial to go on where it is.
+Launch Experiment::start_of(Trial& trial) {
   trial.worker = WorkerState::busy;
   trial.restoring = trial.latest_checkpoint.has_value();
   Launch launch{.trial = trial.index, .attempt = trial.attempt, .config = trial.config, .gpus = trial.gpus};
@@ -609,9 +707,7 @@ void Experiment::launch(Trial& trial) {
     trial.started_from = from.id;
   }
   trial.time_total_s = launch.checkpoint_metrics.number(result_key::time_total_s).value_or(0);
-  record(DecisionKind::launch, trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
-  actions_->push_back(std::move(launch));
-  limit_running(trial);
+  return launch;
 }
 
 void Experiment::resume(Trial& trial) {

@@ -65,12 +65,14 @@ class Experiment final : private Population {
   // Population
   const Trial& trial(TrialIndex index) const override { return trials_.at(index); }
   bool anyone_waits() const override;
+  bool can_save(const Trial& trial) const override;
   run::CheckpointRegistry& checkpoints() override { return checkpoints_; }
 
   void on(const ControllerStarted& event);
   void on(const ResultReported& event);
   void on(const FunctionReturned& event);
   void on(const FunctionThrew& event);
+  void on(const WorkerDeclined& event);
   void on(const WorkerEnded& event);
   void on(const TimerFired& event);
   void on(const ExperimentInterrupted& event);
@@ -88,8 +90,13 @@ class Experiment final : private Population {
   Decision decide(const Trial& trial, const Metrics& metrics);
   bool reached_a_threshold(const Metrics& metrics) const;
   void carry_out(Trial& trial, const Decision& decision);
+  std::optional<AfterSave> what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const;
+  void ask_to_save(Trial& trial, AfterSave then);
+  void on_saved(Trial& trial);
   void exploit(const Exploit& exploit);
   void pause(Trial& trial);
+  bool can_park() const;
+  bool gives_gpus_back() const;
   void park(Trial& trial);
   void leave_parking(Trial& trial);
   void unpark_the_coldest();
@@ -116,7 +123,9 @@ class Experiment final : private Population {
   void load_trial(const Value& saved);
   static std::optional<run::Gpus> own_gpus(const Trial& trial);
   std::vector<TrialIndex> candidates() const;
+  Launch start_of(Trial& trial);
   void launch(Trial& trial);
+  void take_over(Trial& trial);
   void resume(Trial& trial);
   void delete_unneeded_checkpoints();
   void record(DecisionKind kind, const Trial& trial, Dict data = {});

@@ -13,8 +13,8 @@ base::Registry<detail::ExplorePointer>& explore_functions() {
   return instance;
 }
 
-base::Registry<detail::ConfigType>& config_types() {
-  static base::Registry<detail::ConfigType> instance;
+base::Registry<TrainableType>& trainable_types() {
+  static base::Registry<TrainableType> instance;
   return instance;
 }
 

@@ -12,7 +12,12 @@ namespace cadre::tune {
 
 base::Registry<detail::SamplePointer>& sample_functions();
 base::Registry<detail::ExplorePointer>& explore_functions();
-// Of every trainable; without members where it takes a Config.
-base::Registry<detail::ConfigType>& config_types();
+
+// What is known of a trainable beside how it is run.
+struct TrainableType {
+  detail::ConfigType config = {};  // without members where it takes a Config
+  TrainableMethods methods = {};
+};
+base::Registry<TrainableType>& trainable_types();
 
 }  // namespace cadre::tune

@@ -98,6 +98,9 @@ struct Record {
   std::int64_t operator()(const FunctionThrew& event) const {
     return add(event_name::function_threw, event.trial, event.attempt, {{"message", event.message}});
   }
+  std::int64_t operator()(const WorkerDeclined& event) const {
+    return add(event_name::worker_declined, event.trial, event.attempt, {});
+  }
   std::int64_t operator()(const WorkerEnded& event) const {
     return add(event_name::worker_ended, event.trial, event.attempt, to_dict(event.exit));
   }
@@ -138,6 +141,7 @@ Event to_event(const store::EventRow& row) {
   if (row.kind == event_name::function_returned) return FunctionReturned{trial, row.attempt};
   if (row.kind == event_name::function_threw)
     return FunctionThrew{trial, row.attempt, data.get<std::string>("message")};
+  if (row.kind == event_name::worker_declined) return WorkerDeclined{trial, row.attempt};
   if (row.kind == event_name::worker_ended) return WorkerEnded{trial, row.attempt, to_exit(data, source)};
   if (row.kind == event_name::timer_fired)
     return TimerFired{{value_of(data.get<std::string>("kind"), kTimerKinds, source), trial, row.attempt}};

@@ -1,6 +1,6 @@
 // The fields of everything that is stored of an experiment's options: one list for each struct, by which it is written
 // and read (description.cc). Who adds an option adds its name and its line here; a struct with a field more than its
-// list does not compile.
+// list does not compile. What was added() may be missing in an older store, and then has its default.
 #pragma once
 
 #include <variant>
@@ -176,7 +176,7 @@ inline constexpr const char* type_name<PopulationBasedTrainingReplay> = "Populat
 // ---- The experiment
 
 void fields(auto& archive, Is<Trainable> auto& trainable) {
-  auto& [name, resources] = trainable;
+  auto& [name, resources, methods] = trainable;  // the methods are the program's
   archive("name", name);
   archive("resources", resources);
 }
@@ -203,10 +203,13 @@ void fields(auto& archive, Is<TuneConfig> auto& tune) {
 }
 
 void fields(auto& archive, Is<CheckpointConfig> auto& checkpoints) {
-  auto& [num_to_keep, checkpoint_score_attribute, checkpoint_score_order] = checkpoints;
+  auto& [num_to_keep, checkpoint_score_attribute, checkpoint_score_order, checkpoint_frequency, checkpoint_at_end] =
+      checkpoints;
   archive("num_to_keep", num_to_keep);
   archive("checkpoint_score_attribute", checkpoint_score_attribute);
   archive("checkpoint_score_order", checkpoint_score_order);
+  archive.added("checkpoint_frequency", checkpoint_frequency);
+  archive.added("checkpoint_at_end", checkpoint_at_end);
 }
 
 void fields(auto& archive, Is<FailureConfig> auto& failures) {

@@ -16,6 +16,7 @@
 #include "tune/controller.h"
 #include "tune/description.h"
 #include "tune/experiment_directory.h"
+#include "tune/functions.h"
 #include "tune/options/options.h"
 #include "tune/results/result_reader.h"
 #include "tune/searchers/variant_generator.h"
@@ -106,7 +107,7 @@ Trainable with_resources(Trainable trainable, Resources resources) {
 }
 
 Tuner::Tuner(Trainable trainable, TunerOptions options)
-    : trainable_(std::move(trainable)), options_(resolve(std::move(options), notes_)) {
+    : trainable_(std::move(trainable)), options_(resolve(trainable_, std::move(options), notes_)) {
   check_options(trainable_, options_);
 }
 
@@ -129,6 +130,8 @@ Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
   const fs::path plain = find_experiment(directory);
   Description stored = stored_description(plain);
   check_registered(stored.trainable, plain);
+  if (const TrainableType* known = trainable_types().find(stored.trainable.name))
+    stored.trainable.methods = known->methods;
   return continuing(plain, std::move(stored.trainable), std::move(stored.options), restore);
 }
 

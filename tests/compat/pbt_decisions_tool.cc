@@ -150,7 +150,7 @@ TunerOptions to_options(const Config& settings) {
 
 TunerOptions to_resolved_options(const Config& settings) {
   std::vector<std::string> notes;
-  TunerOptions options = resolve(to_options(settings), notes);
+  TunerOptions options = resolve({}, to_options(settings), notes);
   check_options(trainable<train>(), options);
   return options;
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Training functions by name.
+/// Training functions by name. cadre/tune/class_trainable.h has classes.
 #pragma once
 
 #include <concepts>
@@ -15,10 +15,20 @@
 
 namespace cadre::tune {
 
-/// Names a training function and what each of its trials needs. Made by trainable<f>().
+/// What a trainable can be asked for; of a function, nothing.
+struct TrainableMethods {
+  bool is_class = false;                                     ///< it is a ClassTrainable
+  bool save_checkpoint = false;                              ///< it overrides save_checkpoint()
+  bool load_checkpoint = false;                              ///< it overrides load_checkpoint()
+  bool reset_config = false;                                 ///< it overrides reset_config()
+  bool operator==(const TrainableMethods&) const = default;  ///< the same methods
+};
+
+/// Names a training function or class and what each of its trials needs. Made by trainable<f>().
 struct Trainable {
-  std::string name;          ///< of the function, without its namespaces
-  Resources resources = {};  ///< of one trial; default: one CPU
+  std::string name;               ///< of the function or class, without its namespaces
+  Resources resources = {};       ///< of one trial; default: one CPU
+  TrainableMethods methods = {};  ///< as trainable() has found them
 };
 
 namespace detail {

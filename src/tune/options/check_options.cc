@@ -5,31 +5,16 @@
 
 #include "base/json.h"
 #include "base/name.h"
-#include "run/entries.h"
 #include "tune/description.h"
 #include "tune/options/check_scheduler.h"
 #include "tune/options/check_search_space.h"
+#include "tune/options/check_trainable.h"
 #include "tune/options/faults.h"
 #include "tune/options/options.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
 namespace {
-
-void check_resources(const Resources& resources, Faults& faults) {
-  const auto check = [&](const std::string& name, double amount) {
-    faults.unless(std::isfinite(amount) && amount >= 0, "resources " + name,
-                  fmt::format("the amount {} must be 0 or more", amount));
-  };
-  check("cpus", resources.cpus);
-  check("gpus", resources.gpus);
-  faults.unless(resources.gpus <= 1 || resources.gpus == std::floor(resources.gpus), "resources gpus",
-                fmt::format("it is {:g}; a trial has a share of one GPU, or whole ones", resources.gpus));
-  for (const auto& [name, amount] : resources.custom) check("\"" + name + "\"", amount);
-  const bool any = resources.cpus > 0 || resources.gpus > 0 ||
-                   std::ranges::any_of(resources.custom, [](const auto& entry) { return entry.second > 0; });
-  faults.unless(any, "resources", "a trial needs some amount of some resource");
-}
 
 void check_failure_config(const FailureConfig& failure, Faults& faults) {
   faults.unless(failure.max_failures >= -1, "failure_config max_failures",
@@ -71,6 +56,9 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   const auto& keep = run.checkpoint_config.num_to_keep;
   faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
+  const std::int64_t frequency = run.checkpoint_config.checkpoint_frequency;
+  faults.unless(frequency >= 0, "checkpoint_config checkpoint_frequency",
+                fmt::format("it is {}; it must be 0 (none by that) or more", frequency));
 }
 
 // Whatever begins can be continued: it reads back from its store as it is.
@@ -91,9 +79,7 @@ void check_description(const Dict& description, Faults& faults) {
 
 void check_options(const Trainable& trainable, const TunerOptions& options) {
   Faults faults;
-  faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
-                "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function>()");
-  check_resources(trainable.resources, faults);
+  check_trainable(trainable, options, faults);
   check_space(options.param_space, faults);
   const TuneConfig& tune = options.tune_config;
   faults.unless(tune.num_samples >= 1, "num_samples",
