@@ -107,9 +107,12 @@ void Controller::recover() {
 }
 
 void Controller::take_turns() {
+  const double before = running_time_.seconds();
   running_time_.begin_session(engine_.wall_seconds());
-  take_turn({ControllerStarted{
-      .resources = engine_.resources(), .errored = setting_.errored, .lost_checkpoints = lost_checkpoints_}});
+  take_turn({ControllerStarted{.resources = engine_.resources(),
+                               .errored = setting_.errored,
+                               .lost_checkpoints = lost_checkpoints_,
+                               .running_time_s = before}});
   while (!experiment_.finished()) {
     take_turn(next_events());
     const auto now = engine_.now();

@@ -23,6 +23,7 @@ struct Timer {
     stopping,  // how long it may take to stop
     retry,     // how long a trial that fails again and again waits before it is tried again
     barrier,   // how long trials wait for each other; of the experiment, not of a trial
+    budget,    // how long the experiment may run
   };
   Kind kind = Kind::running;
   TrialIndex trial = 0;
@@ -39,6 +40,7 @@ struct ControllerStarted {
   Resources resources = {};                              // of all nodes
   Errored errored = Errored::leave;                      // what becomes of trials that have failed
   std::vector<run::CheckpointId> lost_checkpoints = {};  // that are not there any more, or damaged
+  double running_time_s = 0;                             // of the experiment before, without the time between
 };
 struct ResultReported {
   TrialIndex trial = 0;

@@ -37,6 +37,7 @@ Experiment::Experiment(Trainable trainable, TunerOptions options)
       options_(std::move(options)),
       variants_(options_.param_space, options_.tune_config),
       scheduler_(make_scheduler(options_.tune_config.scheduler, options_.tune_config.seed)),
+      stoppers_(options_.run_config.stop),
       checkpoints_(options_.run_config.checkpoint_config),
       resources_(Resources{.cpus = 0}) {}
 
@@ -54,6 +55,7 @@ bool Experiment::finished() const {
 
 bool Experiment::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::barrier) return !live_.empty();
+  if (timer.kind == Timer::Kind::budget) return !finished() && !stopping_all_;
   if (timer.kind == Timer::Kind::retry) {
     const Trial& trial = trials_.at(timer.trial);
     return trial.backs_off && trial.attempt == timer.number;
@@ -61,7 +63,9 @@ bool Experiment::awaits(const Timer& timer) const {
   const Trial* trial = present(timer.trial, timer.number);
   if (trial == nullptr) return false;
   const bool runs = trial->worker == WorkerState::busy;
-  return timer.kind == Timer::Kind::running ? runs : trial->worker == WorkerState::stopping || (runs && interrupted_);
+  return timer.kind == Timer::Kind::running
+             ? runs
+             : trial->worker == WorkerState::stopping || (runs && (interrupted_ || stopping_all_));
 }
 
 bool Experiment::is_repeated(const ResultReported& event) const {
@@ -69,7 +73,7 @@ bool Experiment::is_repeated(const ResultReported& event) const {
 }
 
 std::int64_t Experiment::trials_to_come() const {
-  if (failed_fast_) return 0;
+  if (failed_fast_ || stopping_all_) return 0;
   return variants_.size() - static_cast<std::int64_t>(trials_.size());
 }
 
@@ -123,6 +127,13 @@ void Experiment::on(const ControllerStarted& event) {
     while (trials_to_come() > 0) make_trial();
   }
   follow(scheduler_->on_controller_start(*this));
+  std::optional<Seconds> budget = stoppers_.timeout();
+  if (const auto& limit = options_.tune_config.time_budget) budget = budget ? std::min(*budget, *limit) : *limit;
+  if (budget && event.running_time_s < budget->count()) {
+    actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, budget->count() - event.running_time_s});
+  } else if (budget || stopping_all_) {  // it was interrupted while all were stopping
+    stop_all();
+  }
 }
 
 // Whoever would have continued from it continues from what its lineage was saved in before.
@@ -147,7 +158,7 @@ void Experiment::lose(run::CheckpointId checkpoint) {
 // A trial that had failed for good runs again.
 void Experiment::take_up(Trial& trial, bool anew) {
   record(DecisionKind::take_up, trial, {{"anew", anew}});
-  failed_fast_ = false;
+  failed_fast_ = stopping_all_ = false;
   trial.error.clear();
   trial.failures = trial.restore_failures = trial.futile_attempts = 0;
   if (anew) {
@@ -185,7 +196,8 @@ void Experiment::on(const ResultReported& event) {
   trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
   if (repeated) {  // it was shown and counted when it came first
-    return trial->after_save && report.step == trial->step ? on_saved(*trial) : resume(*trial);
+    if (trial->after_save && report.step == trial->step) return on_saved(*trial);
+    return stopping_all_ ? end(*trial, TrialStatus::terminated) : resume(*trial);
   }
   trial->after_save.reset();
   trial->futile_attempts = 0;
@@ -218,6 +230,7 @@ void Experiment::on(const WorkerDeclined& event) {
   if (trial == nullptr) return;
   if (trial->worker != WorkerState::busy) return on_last_word(*trial, std::nullopt);
   worker_is_done(*trial);
+  if (stopping_all_) return end(*trial, TrialStatus::terminated);
   make_pending(*trial);
 }
 
@@ -232,6 +245,10 @@ void Experiment::on(const TimerFired& event) {
   const Timer& timer = event.timer;
   if (timer.kind == Timer::Kind::barrier) return follow(scheduler_->on_deadline(timer.number, *this));
   if (!awaits(timer)) return;
+  if (timer.kind == Timer::Kind::budget) {
+    actions_->push_back(Say{"The time of the experiment is used up: trials stop at their next report."});
+    return stop_all();
+  }
   Trial& trial = trials_.at(timer.trial);
   if (timer.kind == Timer::Kind::retry) {
     trial.backs_off = false;
@@ -239,7 +256,10 @@ void Experiment::on(const TimerFired& event) {
   }
   const TrialLimits& limits = options_.run_config.limits;
   if (timer.kind == Timer::Kind::stopping) {
-    if (trial.worker == WorkerState::busy) make_pending(trial);
+    if (trial.worker == WorkerState::busy) {
+      kill(trial, std::nullopt);
+      return stopping_all_ ? end(trial, TrialStatus::terminated) : make_pending(trial);
+    }
     return kill(trial, std::nullopt);
   }
   const std::optional<double> left = time_left(trial);
@@ -302,18 +322,22 @@ std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& r
 }
 
 Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
-  if (is_true(metrics, result_key::done) || reached_a_threshold(metrics)) return {.kind = Decision::Kind::stop};
+  ResultStopper::Verdict verdict{};
+  try {
+    verdict = stoppers_.on_result(trial, metrics);
+  } catch (const std::exception& error) {  // of a function of the program
+    return {.kind = Decision::Kind::fail, .reason = fmt::format("the stop function failed: {}", error.what())};
+  }
+  if (verdict == ResultStopper::Verdict::stop_all && !stopping_all_) {
+    actions_->push_back(Say{"The results of the experiment do not get better any more: all trials stop."});
+    stop_all();
+  }
+  if (is_true(metrics, result_key::done) || verdict != ResultStopper::Verdict::go_on || stopping_all_)
+    return {.kind = Decision::Kind::stop};
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
     return {.kind = Decision::Kind::fail, .reason = ran_too_long(*limit).cause};
   return scheduler_->on_result(trial, metrics, *this);
-}
-
-bool Experiment::reached_a_threshold(const Metrics& metrics) const {
-  for (const auto& [name, threshold] : options_.run_config.stop) {
-    if (const std::optional<double> value = metrics.number(name); value && *value >= threshold) return true;
-  }
-  return false;
 }
 
 void Experiment::carry_out(Trial& trial, const Decision& decision) {
@@ -362,6 +386,7 @@ void Experiment::ask_to_save(Trial& trial, AfterSave then) {
 // again after an interruption.
 void Experiment::on_saved(Trial& trial) {
   if (can_save(trial)) return ask_to_save(trial, *trial.after_save);
+  if (stopping_all_) return end(trial, TrialStatus::terminated);
   switch (*std::exchange(trial.after_save, std::nullopt)) {
     case AfterSave::go_on:
       return resume(trial);
@@ -382,14 +407,14 @@ void Experiment::warn_about_missing_metrics(const Metrics& metrics) {
     actions_->push_back(Say{fmt::format("Warning: the first result has no \"{}\", which is {}. It has: {}", name, use,
                                         fmt::join(std::views::keys(metrics.dict()), ", "))});
   };
-  for (const auto& [name, threshold] : options_.run_config.stop) warn(name, "a stop criterion");
+  for (const std::string& name : stoppers_.metrics()) warn(name, "a stop criterion");
   warn(options_.tune_config.metric, "the metric of the TuneConfig");
   warn(options_.run_config.checkpoint_config.checkpoint_score_attribute.value_or(""), "the checkpoint score attribute");
 }
 
 // The part of a decision that may concern any trial.
 void Experiment::follow(const Decision& decision) {
-  if (failed_fast_) return;  // everybody is being ended
+  if (failed_fast_ || stopping_all_) return;  // everybody is being ended
   for (const std::string& message : decision.messages) actions_->push_back(Say{message});
   if (decision.deadline)
     actions_->push_back(StartTimer{{Timer::Kind::barrier, 0, decision.deadline->number}, decision.deadline->seconds});
@@ -477,7 +502,8 @@ void Experiment::unpark_the_coldest() {
 void Experiment::fail(Trial& trial, Failure failure) {
   trial.error = std::move(failure.cause);
   actions_->push_back(LogError{trial.index, trial.attempt, trial.error});
-  if (failure.may_retry && count_failure(trial, options_.run_config.failure_config)) return try_again(trial);
+  if (failure.may_retry && !stopping_all_ && count_failure(trial, options_.run_config.failure_config))
+    return try_again(trial);
   end(trial, TrialStatus::error);
   if (options_.run_config.failure_config.fail_fast && !failed_fast_) end_everybody();
 }
@@ -489,6 +515,7 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   trial.after_save.reset();
   live_.erase(trial.index);
   waiting_.erase(trial.index);
+  stoppers_.forget(trial.index);
   actions_->push_back(SaveTrial{trial.index});
   actions_->push_back(LogEnd{trial.index});
   tell_to_stop(trial);
@@ -498,6 +525,21 @@ void Experiment::end(Trial& trial, TrialStatus status) {
 void Experiment::end_everybody() {
   failed_fast_ = true;
   for (const TrialIndex index : std::set(live_)) end(trials_[index], TrialStatus::terminated);
+}
+
+// Whoever runs has its next report to say how far it has come; nobody else has anything more to say. Who is reporting
+// is told by who called.
+void Experiment::stop_all() {
+  stopping_all_ = true;
+  const double grace = options_.run_config.stop_grace_period.count();
+  for (const TrialIndex index : std::set(live_)) {
+    Trial& trial = trials_[index];
+    if (trial.worker == WorkerState::busy) {
+      actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
+    } else if (trial.status != TrialStatus::running) {
+      end(trial, TrialStatus::terminated);
+    }
+  }
 }
 
 void Experiment::try_again(Trial& trial) {

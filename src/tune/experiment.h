@@ -19,6 +19,7 @@
 #include "tune/events.h"
 #include "tune/schedulers/scheduler.h"
 #include "tune/searchers/variant_generator.h"
+#include "tune/stoppers/stoppers.h"
 #include "tune/trial.h"
 
 namespace cadre::tune {
@@ -88,7 +89,6 @@ class Experiment final : private Population {
 
   std::string commit_checkpoint(Trial& trial, const channel::Report& report);
   Decision decide(const Trial& trial, const Metrics& metrics);
-  bool reached_a_threshold(const Metrics& metrics) const;
   void carry_out(Trial& trial, const Decision& decision);
   std::optional<AfterSave> what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const;
   void ask_to_save(Trial& trial, AfterSave then);
@@ -103,6 +103,7 @@ class Experiment final : private Population {
   void fail(Trial& trial, Failure failure);
   void end(Trial& trial, TrialStatus status);
   void end_everybody();
+  void stop_all();
   void try_again(Trial& trial);
   void make_pending(Trial& trial);
   void set_aside(Trial& trial);
@@ -134,6 +135,7 @@ class Experiment final : private Population {
   TunerOptions options_;
   VariantGenerator variants_;
   std::unique_ptr<TrialScheduler> scheduler_;
+  Stoppers stoppers_;
   run::CheckpointRegistry checkpoints_;
   Resources total_ = {};  // of all nodes
   run::ResourceLedger resources_;
@@ -147,6 +149,7 @@ class Experiment final : private Population {
   std::int64_t pauses_ = 0;       // so far
   bool interrupted_ = false;      // by somebody, until another controller begins
   bool failed_fast_ = false;      // one trial's failure has ended all others
+  bool stopping_all_ = false;     // every trial that runs ends with its next report
   bool warned_ = false;           // about metrics that the options name and the first result does not have
   Actions* actions_ = nullptr;    // of the event being handled
 };

@@ -46,6 +46,7 @@ void Experiment::fields(auto& archive, auto& experiment) {
   archive("workers", experiment.workers_);
   archive("interrupted", experiment.interrupted_);
   archive("failed_fast", experiment.failed_fast_);
+  archive("stopping_all", experiment.stopping_all_);
   archive("warned", experiment.warned_);
   archive("pauses", experiment.pauses_);
 }
@@ -56,6 +57,7 @@ Dict Experiment::save() const {
   return {{"trials", trials_.size()},
           {"live", std::move(live)},
           {"scheduler", scheduler_->save()},
+          {"stoppers", stoppers_.save()},
           {"rest", base::SaveArchive::to_value(*this)}};
 }
 
@@ -81,6 +83,7 @@ void Experiment::load(const Dict& state, const std::function<Value(TrialIndex)>&
     parked_ += trial.parked_since > 0 ? 1 : 0;
   }
   scheduler_->load(parts.at("scheduler"));
+  stoppers_.load(parts.at("stoppers"));
 }
 
 // Into the trial that was added last.

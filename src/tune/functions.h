@@ -6,12 +6,14 @@
 #include "base/registry.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
+#include "cadre/tune/stop.h"
 #include "cadre/tune/trainable.h"
 
 namespace cadre::tune {
 
 base::Registry<detail::SamplePointer>& sample_functions();
 base::Registry<detail::ExplorePointer>& explore_functions();
+base::Registry<detail::StopPointer>& stop_functions();
 
 // What is known of a trainable beside how it is run.
 struct TrainableType {

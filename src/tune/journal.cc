@@ -56,7 +56,8 @@ constexpr std::pair<Errored, const char*> kErrored[] = {
 constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::running, "running"},
                                                                {Timer::Kind::stopping, "stopping"},
                                                                {Timer::Kind::retry, "retry"},
-                                                               {Timer::Kind::barrier, "barrier"}};
+                                                               {Timer::Kind::barrier, "barrier"},
+                                                               {Timer::Kind::budget, "budget"}};
 
 List to_list(const std::vector<run::CheckpointId>& ids) { return {ids.begin(), ids.end()}; }
 
@@ -70,12 +71,13 @@ Dict to_dict(const ControllerStarted& event) {
   Dict data = to_dict(event.resources);
   data.emplace_back("errored", name_of(event.errored, kErrored));
   data.emplace_back("lost_checkpoints", to_list(event.lost_checkpoints));
+  data.emplace_back("running_time_s", event.running_time_s);
   return data;
 }
 
 ControllerStarted to_controller_started(const Config& data, const std::string& source) {
   return {to_resources(data), value_of(data.get<std::string>("errored"), kErrored, source),
-          to_ids(data.get<List>("lost_checkpoints"))};
+          to_ids(data.get<List>("lost_checkpoints")), data.get<double>("running_time_s", 0)};  // format 3 had none
 }
 
 struct Record {

@@ -78,7 +78,8 @@ class Simulation : public ::testing::TestWithParam<Kind> {
  protected:
   // Calls `act` with many worlds, each from a seed.
   template <class Act>
-  void in_many_worlds(Faults faults, Act act, const std::optional<FailureConfig>& failure_config = {}) {
+  void in_many_worlds(Faults faults, Act act, const std::optional<FailureConfig>& failure_config = {},
+                      void (*change)(TunerOptions&, std::mt19937_64&) = nullptr) {
     int events = 0;
     const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
     const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
@@ -87,6 +88,7 @@ class Simulation : public ::testing::TestWithParam<Kind> {
       std::mt19937_64 random(seed);
       TunerOptions options = random_options(random, GetParam());
       if (random() % 2 == 0) options.run_config.checkpoint_config.checkpoint_at_end = true;
+      if (change != nullptr) change(options, random);
       if (failure_config) options.run_config.failure_config = *failure_config;
       Resources machine{.cpus = static_cast<double>(1 + random() % 6)};
       Resources of_a_trial;
@@ -234,6 +236,33 @@ TEST_P(Simulation, FailFastEndsEverybody) {
       },
       FailureConfig{.fail_fast = true});
   EXPECT_GT(failed, 0);
+}
+
+// By the clock, or because nobody gets any better; also where somebody interrupts while all are stopping.
+TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
+  std::int64_t early = 0;
+  in_many_worlds(
+      {.throws = 0.01, .hangs = 0.005, .ignores_stop = 0.1, .declines = 0.2},
+      [&](World& world, std::mt19937_64& random) {
+        for (std::uint64_t steps = random() % 60; steps > 0 && world.step(); --steps) {
+        }
+        if (random() % 2 == 0) random() % 2 == 0 ? world.kill_controller() : world.interrupt();
+        world.run_to_the_end();
+        for (const Trial& trial : world.experiment().trials()) {
+          EXPECT_TRUE(trial.ended()) << trial.id;
+          early += trial.last_result.number("training_iteration").value_or(0) < 5 ? 1 : 0;
+        }
+      },
+      {},
+      [](TunerOptions& options, std::mt19937_64& random) {
+        if (random() % 2 == 0) {
+          options.tune_config.time_budget = std::chrono::milliseconds(10 + random() % 300);
+        } else {
+          options.run_config.stop.stoppers = {
+              ExperimentPlateauStopper{.metric = "score", .std = 0.02, .top = 3, .mode = Mode::max}};
+        }
+      });
+  EXPECT_GT(early, 0);
 }
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {

@@ -316,9 +316,10 @@ void World::check_end() const {
     EXPECT_FALSE(trial.started_from) << trial.id << " holds a checkpoint without a worker";
     const bool saved_at_end = trainable_.methods.is_class && trial.status == TrialStatus::terminated &&
                               options_.run_config.checkpoint_config.checkpoint_at_end.value_or(false) &&
-                              !options_.run_config.failure_config.fail_fast && faults_.loses_checkpoint == 0 &&
+                              !options_.run_config.failure_config.fail_fast && !options_.tune_config.time_budget &&
+                              options_.run_config.stop.stoppers.empty() && faults_.loses_checkpoint == 0 &&
                               faults_.returns == 0;
-    const double reached = options_.run_config.stop.at(0).second;
+    const double reached = options_.run_config.stop.thresholds.at(0).second.value;
     if (saved_at_end && trial.last_result.number("training_iteration").value_or(0) >= reached) {
       EXPECT_TRUE(trial.latest_checkpoint && registry.get(*trial.latest_checkpoint).step == trial.step) << trial.id;
     }

@@ -8,6 +8,7 @@
 #include "tune/description.h"
 #include "tune/options/check_scheduler.h"
 #include "tune/options/check_search_space.h"
+#include "tune/options/check_stop.h"
 #include "tune/options/check_trainable.h"
 #include "tune/options/faults.h"
 #include "tune/options/options.h"
@@ -43,10 +44,7 @@ void check_run_config(const RunConfig& run, Faults& faults) {
     const std::string fault = base::fault_of_file_name(run.name);
     if (!fault.empty()) faults.add("name", "\"" + run.name + "\" cannot name a directory: " + fault);
   }
-  for (const auto& [metric, threshold] : run.stop) {
-    faults.unless(!metric.empty(), "stop", "a criterion has no metric");
-    faults.unless(!std::isnan(threshold), "stop \"" + metric + "\"", "the threshold is NaN and is never reached");
-  }
+  check_stop(run.stop, faults);
   check_failure_config(run.failure_config, faults);
   check_limits(run.limits, faults);
   faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
@@ -93,6 +91,8 @@ void check_options(const Trainable& trainable, const TunerOptions& options) {
   faults.unless(parking.min_free_memory >= 0 && parking.min_free_memory <= 1, "parking min_free_memory",
                 fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
   check_scheduler(options, faults);
+  const double budget = tune.time_budget.value_or(Seconds(1)).count();
+  faults.unless(std::isfinite(budget) && budget > 0, "time_budget", fmt::format("it is {:g} s; it must be above 0", budget));
   check_run_config(options.run_config, faults);
   check_description(describe(trainable, options), faults);
   faults.throw_if_any("the experiment");
