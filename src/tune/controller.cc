@@ -322,6 +322,7 @@ void Controller::launch(const Launch& launch) {
       .trial_directory = directory.string(),
       .attempt = launch.attempt,
       .config = launch.config,
+      .parameters = setting_.trainable.parameters,
       .checkpoint = launch.checkpoint.empty() ? "" : (setting_.directory / launch.checkpoint).string(),
       .checkpoint_metrics = launch.checkpoint_metrics,
       .step = launch.step,

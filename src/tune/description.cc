@@ -37,6 +37,9 @@ class Writer {
   void operator()(const char* key, const T& field) {
     entries_.emplace_back(key, to_value(field));
   }
+  void unless_empty(const char* key, const Config& field) {
+    if (!field.empty()) (*this)(key, field);
+  }
 
   template <class T>
     requires(!Plain<T>)
@@ -156,6 +159,11 @@ class Reader {
     if (entry == nullptr) stored_.at(key, stored_.value).refuse("it is missing");
     read(field, stored_.at(key, *entry));
     read_.insert(entry);
+  }
+
+  // A field that is there only where it has something.
+  void unless_empty(const char* key, Config& field) {
+    if (find_entry(entries_, key) != nullptr) (*this)(key, field);
   }
 
   // To be called when all fields were read.

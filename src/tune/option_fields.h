@@ -176,9 +176,10 @@ inline constexpr const char* type_name<PopulationBasedTrainingReplay> = "Populat
 // ---- The experiment
 
 void fields(auto& archive, Is<Trainable> auto& trainable) {
-  auto& [name, resources] = trainable;
+  auto& [name, resources, parameters] = trainable;
   archive("name", name);
   archive("resources", resources);
+  archive.unless_empty("parameters", parameters);
 }
 
 void fields(auto& archive, Is<Parking> auto& parking) {

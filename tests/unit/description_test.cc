@@ -150,6 +150,17 @@ TEST(Description, AReplayIsReadBackWithItsSchedule) {
   }
 }
 
+// Experiments that were begun by a program that knew no parameters have none.
+TEST(Description, ParametersAreReadBackAndOnlyThereWhereThereAreSome) {
+  const Config parameters{{"data", Reference{"object", "1"}}, {"scale", 0.1}, {"nested", {{"a", list(1, 2)}}}};
+  const Dict description = describe({.name = "train", .parameters = parameters}, {});
+  EXPECT_EQ(read_back(description).trainable.parameters, parameters);
+  const Dict without = describe({.name = "train"}, {});
+  EXPECT_EQ(find_entry(find_entry(without, "trainable")->dict(), "parameters"), nullptr);
+  EXPECT_TRUE(read_back(without).trainable.parameters.empty());
+  EXPECT_EQ(differences(description, without).at(0).path, "trainable/parameters");
+}
+
 TEST(Description, DefaultsAreReadBack) {
   const auto [trainable, options] = read_back({{"train"}, {}});
   EXPECT_EQ(trainable.resources, Resources{});

@@ -5,8 +5,11 @@
 
 #include "base/json.h"
 #include "base/name.h"
+#include "base/value_limits.h"
 #include "run/entries.h"
 #include "tune/description.h"
+#include "tune/functions.h"
+#include "tune/objects.h"
 #include "tune/options/check_scheduler.h"
 #include "tune/options/check_search_space.h"
 #include "tune/options/faults.h"
@@ -38,6 +41,30 @@ void check_failure_config(const FailureConfig& failure, Faults& faults) {
                 fmt::format("it is {}; it must be 0 or more", failure.max_restore_failures));
   faults.unless(!failure.fail_fast || failure.max_failures == 0, "failure_config fail_fast",
                 "the first failure ends the experiment, so max_failures must be 0");
+}
+
+void check_parameters(const Trainable& trainable, Faults& faults) {
+  const Config& parameters = trainable.parameters;
+  const detail::ConfigType* const type = config_types().find(trainable.name);
+  if (type != nullptr) {
+    faults.unless(parameters.empty() || type->takes_parameters, "with_parameters",
+                  trainable.name + " takes no second argument, const Config& parameters");
+    faults.unless(!parameters.empty() || !type->takes_parameters, "with_parameters",
+                  trainable.name + " takes parameters as its second argument, and there are none");
+  }
+  for (const auto& [key, value] : parameters) {
+    const std::size_t bytes = base::stored_bytes(value);
+    faults.unless(bytes <= base::max_stored_value_bytes, "with_parameters \"" + key + "\"",
+                  fmt::format("it has {} bytes, and at most {} are sent to each trial: put it into the object store "
+                              "(cadre::put) and give the reference",
+                              bytes, base::max_stored_value_bytes));
+  }
+  const std::size_t bytes = base::stored_bytes(parameters.value());
+  faults.unless(
+      bytes <= base::max_parameters_bytes, "with_parameters",
+      fmt::format("they have {} bytes together; at most {} are sent to each trial: put what is large into the "
+                  "object store (cadre::put)",
+                  bytes, base::max_parameters_bytes));
 }
 
 bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
@@ -89,11 +116,12 @@ void check_description(const Dict& description, Faults& faults) {
 
 }  // namespace
 
-void check_options(const Trainable& trainable, const TunerOptions& options) {
+void check_options(const Trainable& trainable, const TunerOptions& options, ObjectsAre objects) {
   Faults faults;
   faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
                 "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function>()");
   check_resources(trainable.resources, faults);
+  check_parameters(trainable, faults);
   check_space(options.param_space, faults);
   const TuneConfig& tune = options.tune_config;
   faults.unless(tune.num_samples >= 1, "num_samples",
@@ -108,7 +136,9 @@ void check_options(const Trainable& trainable, const TunerOptions& options) {
                 fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
   check_scheduler(options, faults);
   check_run_config(options.run_config, faults);
-  check_description(describe(trainable, options), faults);
+  const Dict description = describe(trainable, options);
+  check_description(description, faults);
+  if (objects == ObjectsAre::held) check_objects(description, faults);
   faults.throw_if_any("the experiment");
   // What follows draws from the space, which must be sound for it.
   check_trials(options, faults);
