@@ -1,5 +1,6 @@
 /// \file
-/// A model's and an optimizer's state as one file, and hyper-parameters into an optimizer.
+/// A model's and an optimizer's state as one file, hyper-parameters into an optimizer, and tensors and modules in the
+/// object store.
 ///
 /// The files are those of Python's torch.save: torch.load(file, weights_only=True) reads what save_state wrote, and
 /// load_state reads what torch.save wrote (PyTorch 1.6 and newer) without ever running code of it.
@@ -14,6 +15,7 @@
 #include <filesystem>
 
 #include "cadre/error.h"
+#include "cadre/object.h"
 #include "cadre/value.h"
 
 namespace cadre {
@@ -57,6 +59,31 @@ std::int64_t load_state(const std::filesystem::path& file, torch::nn::Module& mo
 /// (the ranges are those of the Python classes); then nothing was set.
 void set_hyperparameters(torch::optim::Optimizer& optimizer, const Config& config);
 
+/// Puts a tensor into the object store (cadre/object.h), with its type and shape, and without its gradient; a tensor on
+/// another device is copied to the CPU. The object is a safetensors file with one tensor, "tensor", that Python's
+/// safetensors reads. Throws InvalidArgument for a tensor that is undefined, sparse or quantized, or of a type that
+/// such files do not have; StorageError where the system does not give the memory.
+ObjectRef put(const torch::Tensor& tensor);
+/// The same of a module's state: its parameters and buffers under the names that Python gives them.
+ObjectRef put(const torch::nn::Module& module);
+
+/// The tensor that was put, as a view of the object's mapping: nothing is copied or read, however large it is. It lies
+/// on the CPU and keeps the mapping; what is written to it nobody else sees.
+///
+///     const torch::Tensor images = get_tensor(get_object(config, "images"));
+///
+/// Throws InvalidArgument where the object is no tensor, StorageError where it is damaged.
+torch::Tensor get_tensor(const Object& object);
+/// Makes a module's parameters and buffers views of the object's mapping, without a copy; training them copies the
+/// pages that it changes. Where the module's tensor is of another type or on another device, the values are copied into
+/// it and converted, as load_state does. Gradients and optimizers of the module stay as they are.
+///
+///     load_object(get_object(config, "classifier"), *classifier);
+///
+/// Throws InvalidArgument that names every parameter which is missing in the object, unknown to the module, or of
+/// another shape, and StorageError where the object is damaged or no module's state. The module is then as before.
+void load_object(const Object& object, torch::nn::Module& model);
+
 namespace detail {
 // What TORCH_MODULE(Net) makes: a handle that owns a NetImpl.
 template <class T>
@@ -83,6 +110,17 @@ std::int64_t load_state(const std::filesystem::path& file, Holder& model, torch:
 template <detail::ModuleHolder Holder>
 std::int64_t load_state(const std::filesystem::path& file, Holder& model) {
   return load_state(file, *model);
+}
+
+/// put for the handles that TORCH_MODULE makes.
+template <detail::ModuleHolder Holder>
+ObjectRef put(const Holder& model) {
+  return put(*model);
+}
+/// load_object for the handles that TORCH_MODULE makes.
+template <detail::ModuleHolder Holder>
+void load_object(const Object& object, Holder& model) {
+  load_object(object, *model);
 }
 
 }  // namespace cadre

@@ -17,6 +17,7 @@ namespace tune {}
 #include "cadre/checkpoint.h"
 #include "cadre/error.h"
 #include "cadre/init.h"
+#include "cadre/object.h"
 #include "cadre/resources.h"
 #include "cadre/tune/class_trainable.h"
 #include "cadre/tune/plot.h"

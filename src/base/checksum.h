@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 struct XXH3_state_s;
@@ -10,6 +11,12 @@ struct XXH3_state_s;
 namespace cadre::base {
 
 std::uint64_t checksum_of(std::string_view bytes);
+
+namespace detail {
+struct FreeHashState {
+  void operator()(XXH3_state_s* state) const;
+};
+}  // namespace detail
 
 // The same of bytes that come in pieces.
 class Checksum {
@@ -20,10 +27,18 @@ class Checksum {
   void reset();
 
  private:
-  struct Free {
-    void operator()(XXH3_state_s* state) const;
-  };
-  std::unique_ptr<XXH3_state_s, Free> state_;
+  std::unique_ptr<XXH3_state_s, detail::FreeHashState> state_;
+};
+
+// XXH3, 128 bits, of bytes that come in pieces: a name for contents, which others have only if somebody intends it.
+class ContentHash {
+ public:
+  ContentHash();
+  void add(std::string_view bytes);
+  std::string hex() const;  // 32 digits, as `xxhsum -H2` prints them
+
+ private:
+  std::unique_ptr<XXH3_state_s, detail::FreeHashState> state_;
 };
 
 }  // namespace cadre::base

@@ -4,6 +4,11 @@
 
 namespace cadre::base {
 
+std::size_t stored_bytes(const Value& value) {
+  if (value.is_string()) return value.get<std::string>().size();
+  return value.is_dict() || value.is_list() ? to_json(value).size() : 0;
+}
+
 bool is_deeper_than(const Value& value, std::size_t levels) {
   if (!value.is_list() && !value.is_dict()) return false;
   if (levels == 0) return true;

@@ -22,6 +22,14 @@ inline constexpr std::size_t max_message_bytes = std::size_t{64} << 20;
 inline constexpr std::size_t max_result_bytes = std::size_t{32} << 20;
 static_assert(2 * max_result_bytes <= max_message_bytes);
 
+// Of one value of a result or of a trainable's parameters.
+inline constexpr std::size_t max_stored_value_bytes = std::size_t{1} << 20;
+// Of a trainable's parameters together: they are sent with a trial's config and the result that it continues from.
+inline constexpr std::size_t max_parameters_bytes = std::size_t{16} << 20;
+
+// What a text, a list or a dictionary takes where it is stored; 0 for what is small in any case.
+std::size_t stored_bytes(const Value& value);
+
 // Whether a value has more than `levels` levels of lists and dictionaries; a number or a text has none.
 bool is_deeper_than(const Value& value, std::size_t levels);
 

@@ -6,17 +6,6 @@
 namespace cadre::pt {
 namespace {
 
-using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
-
-NamedTensors tensors_of(const torch::nn::Module& module) {
-  NamedTensors tensors;
-  for (const auto& item : module.named_parameters()) tensors.emplace_back(item.key(), item.value());
-  for (const auto& item : module.named_buffers()) tensors.emplace_back(item.key(), item.value());
-  // A layer without a bias has an undefined one.
-  std::erase_if(tensors, [](const auto& item) { return !item.second.defined(); });
-  return tensors;
-}
-
 std::map<std::string, torch::Tensor> read_tensors(const Container& state_dict, Faults& faults) {
   std::map<std::string, torch::Tensor> tensors;
   for (std::size_t i = 0; i + 1 < state_dict.items.size(); i += 2) {
@@ -35,6 +24,15 @@ std::map<std::string, torch::Tensor> read_tensors(const Container& state_dict, F
 
 }  // namespace
 
+NamedTensors tensors_of(const torch::nn::Module& module) {
+  NamedTensors tensors;
+  for (const auto& item : module.named_parameters()) tensors.emplace_back(item.key(), item.value());
+  for (const auto& item : module.named_buffers()) tensors.emplace_back(item.key(), item.value());
+  // A layer without a bias has an undefined one.
+  std::erase_if(tensors, [](const auto& item) { return !item.second.defined(); });
+  return tensors;
+}
+
 Value module_state(const torch::nn::Module& module) {
   DictBuilder state;
   for (const auto& [name, tensor] : tensors_of(module)) state.add(name, tensor.detach());
@@ -44,6 +42,17 @@ Value module_state(const torch::nn::Module& module) {
 void ModuleUpdate::apply() const {
   const torch::NoGradGuard no_grad;
   for (const auto& [target, source] : target_and_source) target.copy_(source);
+}
+
+void ModuleUpdate::apply_without_copies() const {
+  const torch::NoGradGuard no_grad;
+  for (auto [target, source] : target_and_source) {
+    if (target.device() == source.device() && target.scalar_type() == source.scalar_type()) {
+      target.set_data(source);
+    } else {
+      target.copy_(source);
+    }
+  }
 }
 
 ModuleUpdate prepare_module_update(const torch::nn::Module& module, const Value& state_dict, Faults& faults) {

@@ -12,6 +12,7 @@ void fields(auto& archive, base::Is<TrialAssignment> auto& assignment) {
   archive("trial_directory", assignment.trial_directory);
   archive("attempt", assignment.attempt);
   archive("config", assignment.config);
+  archive("parameters", assignment.parameters);
   archive("checkpoint", assignment.checkpoint);
   archive("checkpoint_metrics", assignment.checkpoint_metrics);
   archive("step", assignment.step);

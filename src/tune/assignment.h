@@ -17,6 +17,7 @@ struct TrialAssignment {
   std::string trial_directory = {};  // path
   std::int64_t attempt = 0;
   Config config = {};
+  Config parameters = {};           // of the trainable, the same for all trials
   std::string checkpoint = {};      // path of the directory to continue from; empty: from the beginning
   Metrics checkpoint_metrics = {};  // the result that it was reported with
   std::int64_t step = 0;            // to continue from

@@ -74,6 +74,7 @@ void ClassRun::run() {
 
 void ClassRun::take_config() {
   object_->config_ = session_.assignment().config;
+  object_->parameters_ = session_.assignment().parameters;
   object_->training_iteration_ = session_.training_iteration();
 }
 

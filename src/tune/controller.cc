@@ -325,6 +325,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .trial_directory = directory.string(),
           .attempt = launch.attempt,
           .config = launch.config,
+          .parameters = setting_.trainable.parameters,
           .checkpoint = launch.checkpoint.empty() ? "" : (setting_.directory / launch.checkpoint).string(),
           .checkpoint_metrics = launch.checkpoint_metrics,
           .step = launch.step,

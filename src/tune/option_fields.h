@@ -223,9 +223,10 @@ inline constexpr const char* type_name<FunctionStopper> = "FunctionStopper";
 // ---- The experiment
 
 void fields(auto& archive, Is<Trainable> auto& trainable) {
-  auto& [name, resources, methods] = trainable;  // the methods are the program's
+  auto& [name, resources, parameters, methods] = trainable;  // the methods are the program's
   archive("name", name);
   archive("resources", resources);
+  archive.added("parameters", parameters);
 }
 
 void fields(auto& archive, Is<Parking> auto& parking) {

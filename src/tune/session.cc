@@ -19,6 +19,7 @@
 #include "run/entries.h"
 #include "run/worker.h"
 #include "store/checkpoint_access.h"
+#include "store/held_objects.h"
 #include "tune/functions.h"
 #include "tune/result_keys.h"
 
@@ -26,7 +27,6 @@ namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kLargestValueBytes = std::size_t{1} << 20;
 // Running totals that a function may report itself, or by its parts of each iteration.
 constexpr std::array kTotals = {result_key::timesteps_total, result_key::episodes_total};
 
@@ -41,11 +41,6 @@ void add_total(Metrics& row, const Metrics& before, std::string_view part, std::
   row.set(total, static_cast<std::int64_t>(before.number(total).value_or(0)) + value->get<std::int64_t>());
 }
 
-std::size_t size_of(const Value& value) {
-  if (value.is_string()) return value.get<std::string>().size();
-  return value.is_dict() || value.is_list() ? to_json(value).size() : 0;
-}
-
 void check(const Metrics& metrics) {
   std::string faults;
   for (const auto& [name, value] : metrics) {
@@ -55,11 +50,11 @@ void check(const Metrics& metrics) {
                             base::max_result_depth - 1);
       continue;
     }
-    if (size_of(value) > kLargestValueBytes)
+    if (base::stored_bytes(value) > base::max_stored_value_bytes)
       faults += fmt::format(
           "\n  metric \"{}\" has {} bytes; at most {} are stored with a result: put it into a file of "
           "the checkpoint",
-          name, size_of(value), kLargestValueBytes);
+          name, base::stored_bytes(value), base::max_stored_value_bytes);
   }
   if (!faults.empty()) throw InvalidArgument("report was given what cannot be stored:" + faults);
 }
@@ -233,6 +228,7 @@ CheckpointDirectory Session::copy_of(const Checkpoint& checkpoint) {
 void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::function<void(Session&)>& body) {
   TrialAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
+  store::set_experiment_of_objects(fs::path(assignment.trial_directory).parent_path());
   Session session(controller, std::move(assignment));
   body(session);
 }
@@ -244,6 +240,8 @@ bool detail::register_trainable(std::string_view name, TrainingPointer function,
   });
   return true;
 }
+
+const Config& detail::parameters_of_trial() { return Session::current()->assignment().parameters; }
 
 // ---- The public functions
 

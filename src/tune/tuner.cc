@@ -13,10 +13,12 @@
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
+#include "store/object_files.h"
 #include "tune/controller.h"
 #include "tune/description.h"
 #include "tune/experiment_directory.h"
 #include "tune/functions.h"
+#include "tune/objects.h"
 #include "tune/options/options.h"
 #include "tune/results/result_reader.h"
 #include "tune/searchers/variant_generator.h"
@@ -37,7 +39,8 @@ std::string free_name(const fs::path& storage, const std::string& trainable) {
 // Whether nothing is in a directory, or only what a controller leaves that is killed before there is an experiment.
 bool holds_beginnings_only(const fs::path& directory) {
   return std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
-    return name == store::ExperimentLock::kFileName || name.starts_with(store::ExperimentStore::kUnfinishedName);
+    return name == store::ExperimentLock::kFileName || name == store::kObjectsDirectory ||
+           name.starts_with(store::ExperimentStore::kUnfinishedName);
   });
 }
 
@@ -106,9 +109,18 @@ Trainable with_resources(Trainable trainable, Resources resources) {
   return trainable;
 }
 
+Trainable with_parameters(Trainable trainable, Config parameters) {
+  trainable.parameters = std::move(parameters);
+  return trainable;
+}
+
 Tuner::Tuner(Trainable trainable, TunerOptions options)
-    : trainable_(std::move(trainable)), options_(resolve(trainable_, std::move(options), notes_)) {
-  check_options(trainable_, options_);
+    : Tuner(std::move(trainable), std::move(options), std::nullopt) {}
+
+Tuner::Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOptions> restore)
+    : trainable_(std::move(trainable)), options_(resolve(trainable_, std::move(options), notes_)), restore_(restore) {
+  check_options(trainable_, options_, restore_ ? ObjectsAre::files : ObjectsAre::held);
+  objects_ = held_objects(object_uses(describe(trainable_, options_)));
 }
 
 bool Tuner::can_restore(const fs::path& directory) { return holds_experiment(directory); }
@@ -119,10 +131,9 @@ Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOpt
     throw InvalidArgument(
         "resume_errored and restart_errored are both set: trials that failed either continue or begin anew");
   options.run_config.name.clear();  // that of a renamed directory need not be one that a new experiment can have
-  Tuner tuner(std::move(trainable), std::move(options));
+  Tuner tuner(std::move(trainable), std::move(options), restore);
   tuner.options_.run_config.name = directory.filename();
   tuner.options_.run_config.storage_path = directory.parent_path();
-  tuner.restore_ = restore;
   return tuner;
 }
 
@@ -158,12 +169,14 @@ ResultGrid Tuner::fit() {
   if (!restore_) make_experiment_directory(directory);
   const store::ExperimentLock lock(directory);
 
+  const Dict description = describe(trainable_, options_);
+  if (!restore_) write_objects(directory, objects_);  // before there is an experiment that would miss them
   store::ExperimentStore store =
       restore_ ? store::ExperimentStore::open(directory)
-               : store::ExperimentStore::create(directory,
-                                                {name, trainable_.name, base::to_json(describe(trainable_, options_))});
+               : store::ExperimentStore::create(directory, {name, trainable_.name, base::to_json(description)});
 
   Experiment experiment(trainable_, options_);
+  const auto uses = [&] { return objects_in_use(description, experiment.trials(), experiment.trials_to_come()); };
   RunningTime running_time;
   Console console(experiment, running_time, directory.string(), options_.tune_config, run.verbose);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
@@ -174,10 +187,23 @@ ResultGrid Tuner::fit() {
                          .errored = errored_of(restore_.value_or(RestoreOptions())),
                          .allow_divergence = restore_ && restore_->allow_divergence},
                         experiment, running_time, store, *engine, console);
-  if (restore_) controller.recover();
+  if (restore_) {
+    controller.recover();
+    require_objects(directory, uses(), store.after_reboot());
+  }
+  objects_.clear();  // they are files of the experiment
+  const auto delete_unused_objects = [&] {
+    try {
+      delete_other_objects(directory, uses());
+    } catch (const StorageError& error) {  // the next restore tries it again
+      console.say(std::string("Warning: an object that nothing needs any more stays: ") + error.what());
+    }
+  };
+  delete_unused_objects();
   console.begin(name, restore_.has_value());
   for (const std::string& note : notes_) console.say("Warning: " + note);
   controller.run();
+  delete_unused_objects();
   console.end();
   if (experiment.interrupted())
     throw Interrupted(

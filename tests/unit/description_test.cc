@@ -159,6 +159,17 @@ TEST(Description, AReplayIsReadBackWithItsSchedule) {
   }
 }
 
+// Experiments that were begun by a program that knew no parameters have none.
+TEST(Description, ParametersAreReadBackAndOnlyThereWhereThereAreSome) {
+  const Config parameters{{"data", Reference{"object", "1"}}, {"scale", 0.1}, {"nested", {{"a", list(1, 2)}}}};
+  const Dict description = describe({.name = "train", .parameters = parameters}, {});
+  EXPECT_EQ(read_back(description).trainable.parameters, parameters);
+  const Dict without = describe({.name = "train"}, {});
+  EXPECT_EQ(find_entry(find_entry(without, "trainable")->dict(), "parameters"), nullptr);
+  EXPECT_TRUE(read_back(without).trainable.parameters.empty());
+  EXPECT_EQ(differences(description, without).at(0).path, "trainable/parameters");
+}
+
 TEST(Description, DefaultsAreReadBack) {
   const auto [trainable, options] = read_back({{"train"}, {}});
   EXPECT_EQ(trainable.resources, Resources{});
@@ -401,7 +412,7 @@ Dict fields_at(const std::string& path) {
 
 // Stores of format 3 do not have them.
 const std::set<std::string> added_since_format_3{"time_budget", "stoppers", "checkpoint_frequency",
-                                                 "checkpoint_at_end"};
+                                                 "checkpoint_at_end", "parameters"};
 
 TEST(Description, AMissingFieldIsNamed) {
   for (const std::string path : structs) {

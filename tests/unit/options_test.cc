@@ -12,11 +12,13 @@
 namespace cadre::tune {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 void train_for_options(const Config&) {}
+void train_with_parameters(const Config&, const Config&) {}
 
 PopulationBasedTraining good_pbt() {
   return {.time_attr = "training_iteration",
@@ -225,6 +227,37 @@ TEST(Options, AllFaultsComeInOneMessage) {
 
 TEST(Options, ATrainableThatIsNotRegisteredIsRefused) {
   EXPECT_THROW(check_options(Trainable{"nobody"}, good_options()), InvalidArgument);
+}
+
+TEST(Options, ParametersMustBeTakenByTheFunctionAndBeSmall) {
+  const auto fault = [](const Trainable& trainable) {
+    return test_support::message_of<InvalidArgument>([&] { check_options(trainable, good_options()); });
+  };
+  const Trainable takes = trainable<train_with_parameters>();
+  EXPECT_EQ(fault(with_parameters(takes, {{"a", 1}})), "nothing was thrown");
+  EXPECT_THAT(fault(with_parameters(trainable<train_for_options>(), {{"a", 1}})),
+              HasSubstr("with_parameters: train_for_options takes no second argument"));
+  EXPECT_THAT(fault(takes), HasSubstr("with_parameters: train_with_parameters takes parameters"));
+  const std::string mebibyte(std::size_t{1} << 20, 'x');
+  EXPECT_EQ(fault(with_parameters(takes, {{"a", mebibyte}})), "nothing was thrown");
+  EXPECT_THAT(fault(with_parameters(takes, {{"small", 1}, {"large", mebibyte + "x"}})),
+              AllOf(HasSubstr("with_parameters \"large\": it has 1048577 bytes"), HasSubstr("cadre::put")));
+  Config many;
+  for (int i = 0; i < 17; ++i) many.set(std::to_string(i), mebibyte);
+  EXPECT_THAT(fault(with_parameters(takes, many)), HasSubstr("with_parameters: they have 178"));
+}
+
+TEST(Options, AnObjectThatNobodyHoldsIsNamed) {
+  const auto change = [](const Reference& reference) {
+    return fault_after(
+        [&](TunerOptions& options, auto&) { options.param_space.emplace_back("data", choice({reference, 1})); });
+  };
+  const ObjectRef held = put("held");
+  EXPECT_EQ(change(to_reference(held)), "");
+  const Reference gone = to_reference(put("gone"));
+  EXPECT_THAT(change(gone), AllOf(HasSubstr("param_space/data/options/0/value: the object " + gone.id + " is gone"),
+                                  HasSubstr("Keep what cadre::put returned")));
+  EXPECT_THAT(change({"object", "no id"}), HasSubstr("names no object"));
 }
 
 TEST(Options, WhatTheStoreWouldNotGiveBackIsNamed) {

@@ -42,6 +42,16 @@ TEST(TypedConfig, ValuesReachTheirMembersAndDefaultsStay) {
   EXPECT_EQ(made.optimizer.momentum, 0.9);
 }
 
+struct WithData {
+  Reference data = {};
+};
+
+TEST(TypedConfig, AMemberMayBeAReference) {
+  const Reference reference{"object", "1"};
+  EXPECT_EQ(from_config<WithData>({{"data", reference}}).data, reference);
+  EXPECT_THAT(message_of<InvalidArgument>([] { from_config<WithData>({{"data", 1}}); }), HasSubstr("key \"data\": "));
+}
+
 TEST(TypedConfig, AValueOfAnotherTypeIsNamedWithItsKey) {
   const auto fault = [](const Config& config) {
     return message_of<InvalidArgument>([&] { from_config<Hyperparameters>(config); });

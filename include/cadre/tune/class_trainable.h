@@ -54,7 +54,8 @@ class ClassTrainable {
   /// when the process is killed. Default: nothing.
   virtual void cleanup() {}
 
-  const Config& get_config() const { return config_; }  ///< the trial's present one, from setup() on
+  const Config& get_config() const { return config_; }          ///< the trial's present one, from setup() on
+  const Config& get_parameters() const { return parameters_; }  ///< what with_parameters has given to all trials
   /// Of the last result; in step() that is one less than the one it makes. Goes on from that of the checkpoint.
   std::int64_t training_iteration() const { return training_iteration_; }
 
@@ -62,6 +63,7 @@ class ClassTrainable {
   friend class ClassRun;
 
   Config config_ = {};
+  Config parameters_ = {};
   std::int64_t training_iteration_ = 0;
 };
 

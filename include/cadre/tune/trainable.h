@@ -28,6 +28,7 @@ struct TrainableMethods {
 struct Trainable {
   std::string name;               ///< of the function or class, without its namespaces
   Resources resources = {};       ///< of one trial; default: one CPU
+  Config parameters = {};         ///< what with_parameters gives to all trials; default: none
   TrainableMethods methods = {};  ///< as trainable() has found them
 };
 
@@ -35,18 +36,41 @@ namespace detail {
 
 using TrainingPointer = void (*)(const Config&);
 
-// What a function that takes a struct instead of a Config expects of it.
+// What a function takes.
 struct ConfigType {
+  // Of one that takes a struct instead of a Config:
   std::span<const std::string_view> members = {};  // top-level keys
   void (*check)(const Config&) = nullptr;          // throws InvalidArgument where a value has the wrong type
+
+  bool takes_parameters = false;  // as its second argument
 };
 
 bool register_trainable(std::string_view name, TrainingPointer function, ConfigType type);
+const Config& parameters_of_trial();  // of the trial that this worker runs
 
 template <class F>
 struct ConfigArgument;
 template <class Result, class T>
 struct ConfigArgument<Result (*)(T)> : std::remove_cvref<T> {};
+template <class Result, class T>
+struct ConfigArgument<Result (*)(T, const Config&)> : std::remove_cvref<T> {};
+
+template <class F>
+inline constexpr bool kTakesParameters = false;
+template <class Result, class T>
+inline constexpr bool kTakesParameters<Result (*)(T, const Config&)> = true;
+
+template <class F>
+concept TakesConfig = std::invocable<F, const Config&> || std::invocable<F, const Config&, const Config&>;
+
+template <auto F>
+void call_with(const auto& config) {
+  if constexpr (kTakesParameters<decltype(F)>) {
+    F(config, parameters_of_trial());
+  } else {
+    F(config);
+  }
+}
 
 template <class T>
 inline constexpr auto kMemberNames = cadre::detail::member_names<T>();
@@ -55,12 +79,15 @@ template <auto F>
 struct Registration {
   static bool add() {
     constexpr std::string_view name = cadre::detail::function_name<F>();
-    if constexpr (std::invocable<decltype(F), const Config&>) {
-      return register_trainable(name, TrainingPointer(F), {});
+    constexpr bool takes_parameters = kTakesParameters<decltype(F)>;
+    if constexpr (TakesConfig<decltype(F)>) {
+      return register_trainable(name, [](const Config& config) { call_with<F>(config); },
+                                {.takes_parameters = takes_parameters});
     } else {
       using T = typename ConfigArgument<decltype(F)>::type;
-      return register_trainable(name, [](const Config& config) { F(from_config<T>(config)); },
-                                {kMemberNames<T>, [](const Config& config) { from_config<T>(config); }});
+      return register_trainable(
+          name, [](const Config& config) { call_with<F>(from_config<T>(config)); },
+          {kMemberNames<T>, [](const Config& config) { from_config<T>(config); }, takes_parameters});
     }
   }
   static inline const bool done = add();
@@ -68,10 +95,11 @@ struct Registration {
 
 }  // namespace detail
 
-/// What trainable() takes: a function of a Config, or of a plain struct that is made from one.
+/// What trainable() takes: a function of a Config, or of a plain struct that is made from one; a second argument,
+/// `const Config& parameters`, is what with_parameters gives.
 template <class F>
 concept TrainingFunction =
-    std::invocable<F, const Config&> || cadre::detail::PlainStruct<typename detail::ConfigArgument<F>::type>;
+    detail::TakesConfig<F> || cadre::detail::PlainStruct<typename detail::ConfigArgument<F>::type>;
 
 /// The function F as a trainable. It is registered under its own name when the program is loaded, so that a worker, and
 /// a later run that restores an experiment, find it by that name. Two functions of one name are refused by cadre::init.
@@ -87,5 +115,17 @@ Trainable trainable() {
 /// The same trainable with other resources for each trial. Default without it: one CPU. The amounts are checked by the
 /// Tuner.
 Trainable with_resources(Trainable trainable, Resources resources);
+
+/// The same trainable with constants for all of its trials, which the function takes as its second argument and which
+/// are no part of any config: they are not in results or result files, and no scheduler changes them. They are stored
+/// with the experiment, so that a restore has them. For what is large put it into the object store (cadre/object.h) and
+/// give the reference:
+///
+///     void train(const Config& config, const Config& parameters) { Object data = get_object(parameters, "data"); ... }
+///     tune::with_parameters(tune::trainable<train>(), {{"data", put(pixels)}, {"epochs", 10}})
+///
+/// The Tuner refuses parameters for a function of one argument, none for a function of two, a value over 1 MiB, and
+/// more than 16 MiB together. Given again they replace the earlier ones. A class has them from get_parameters().
+Trainable with_parameters(Trainable trainable, Config parameters);
 
 }  // namespace cadre::tune

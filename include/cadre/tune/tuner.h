@@ -12,6 +12,7 @@
 
 #include "cadre/checkpoint_config.h"
 #include "cadre/failure_config.h"
+#include "cadre/object.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
@@ -108,7 +109,8 @@ struct RestoreOptions {
 /// One experiment. Everything here but can_restore belongs to the main thread of a program that called cadre::init.
 class Tuner {
  public:
-  /// Checks all options and throws InvalidArgument that names every fault. Writes nothing.
+  /// Checks all options and throws InvalidArgument that names every fault. Writes nothing. The objects that the options
+  /// refer to are held from here on.
   Tuner(Trainable trainable, TunerOptions options);
 
   /// A Tuner that continues the experiment in `directory` where it was interrupted: the same trials with their configs,
@@ -136,13 +138,15 @@ class Tuner {
   ResultGrid fit();
 
  private:
+  Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOptions> restore);
   static Tuner continuing(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                           const RestoreOptions& restore);
 
   std::vector<std::string> notes_ = {};  // about options that were not quite as they should be
   Trainable trainable_;
   TunerOptions options_;
-  std::optional<RestoreOptions> restore_ = {};  // empty: a new experiment
+  std::optional<RestoreOptions> restore_;  // empty: a new experiment
+  std::vector<ObjectRef> objects_ = {};    // that the options refer to and this process holds, until they are files
   bool fitted_ = false;
 };
 

@@ -44,7 +44,7 @@ void assign(T& member, const Value& value, const std::string& key) {
       throw InvalidArgument("key \"" + key + "\": " + error.what());
     }
   };
-  if constexpr (cadre::detail::PlainStruct<T>) {
+  if constexpr (cadre::detail::PlainStruct<T> && !std::same_as<T, Reference>) {
     assign_members(member, checked([&]() -> const Dict& { return value.dict(); }), key + "/");
   } else {
     member = checked([&] { return value.get<T>(); });

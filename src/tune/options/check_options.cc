@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "base/name.h"
 #include "tune/description.h"
+#include "tune/functions.h"
+#include "tune/objects.h"
 #include "tune/options/check_scheduler.h"
 #include "tune/options/check_search_space.h"
 #include "tune/options/check_stop.h"
@@ -75,7 +77,7 @@ void check_description(const Dict& description, Faults& faults) {
 
 }  // namespace
 
-void check_options(const Trainable& trainable, const TunerOptions& options) {
+void check_options(const Trainable& trainable, const TunerOptions& options, ObjectsAre objects) {
   Faults faults;
   check_trainable(trainable, options, faults);
   check_space(options.param_space, faults);
@@ -92,9 +94,12 @@ void check_options(const Trainable& trainable, const TunerOptions& options) {
                 fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
   check_scheduler(options, faults);
   const double budget = tune.time_budget.value_or(Seconds(1)).count();
-  faults.unless(std::isfinite(budget) && budget > 0, "time_budget", fmt::format("it is {:g} s; it must be above 0", budget));
+  faults.unless(std::isfinite(budget) && budget > 0, "time_budget",
+                fmt::format("it is {:g} s; it must be above 0", budget));
   check_run_config(options.run_config, faults);
-  check_description(describe(trainable, options), faults);
+  const Dict description = describe(trainable, options);
+  check_description(description, faults);
+  if (objects == ObjectsAre::held) check_objects(description, faults);
   faults.throw_if_any("the experiment");
   // What follows draws from the space, which must be sound for it.
   check_trials(options, faults);

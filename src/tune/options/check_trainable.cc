@@ -6,7 +6,9 @@
 #include <cmath>
 #include <string>
 
+#include "base/value_limits.h"
 #include "run/entries.h"
+#include "tune/functions.h"
 
 namespace cadre::tune {
 namespace {
@@ -24,6 +26,30 @@ void check_resources(const Resources& resources, Faults& faults) {
   const bool any = resources.cpus > 0 || resources.gpus > 0 ||
                    std::ranges::any_of(resources.custom, [](const auto& entry) { return entry.second > 0; });
   faults.unless(any, "resources", "a trial needs some amount of some resource");
+}
+
+void check_parameters(const Trainable& trainable, Faults& faults) {
+  const Config& parameters = trainable.parameters;
+  const TrainableType* const type = trainable_types().find(trainable.name);
+  if (type != nullptr && !type->methods.is_class) {
+    faults.unless(parameters.empty() || type->config.takes_parameters, "with_parameters",
+                  trainable.name + " takes no second argument, const Config& parameters");
+    faults.unless(!parameters.empty() || !type->config.takes_parameters, "with_parameters",
+                  trainable.name + " takes parameters as its second argument, and there are none");
+  }
+  for (const auto& [key, value] : parameters) {
+    const std::size_t bytes = base::stored_bytes(value);
+    faults.unless(bytes <= base::max_stored_value_bytes, "with_parameters \"" + key + "\"",
+                  fmt::format("it has {} bytes, and at most {} are sent to each trial: put it into the object store "
+                              "(cadre::put) and give the reference",
+                              bytes, base::max_stored_value_bytes));
+  }
+  const std::size_t bytes = base::stored_bytes(parameters.value());
+  faults.unless(
+      bytes <= base::max_parameters_bytes, "with_parameters",
+      fmt::format("they have {} bytes together; at most {} are sent to each trial: put what is large into the "
+                  "object store (cadre::put)",
+                  bytes, base::max_parameters_bytes));
 }
 
 // What a training function does itself, when it reports.
@@ -61,6 +87,7 @@ void check_trainable(const Trainable& trainable, const TunerOptions& options, Fa
   faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
                 "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function or class>()");
   check_resources(trainable.resources, faults);
+  check_parameters(trainable, faults);
   if (trainable.methods.is_class) {
     check_class(trainable, options, faults);
   } else {

@@ -14,7 +14,10 @@ namespace cadre::tune {
 // as it should be. Throws InvalidArgument where the file cannot be read.
 TunerOptions resolve(const Trainable& trainable, TunerOptions options, std::vector<std::string>& notes);
 
+// Where the objects are that options refer to: this process holds them, or they are files of the experiment.
+enum class ObjectsAre { held, files };
+
 // Throws InvalidArgument with all faults of the options in one message, one a line, each with the name of the option.
-void check_options(const Trainable& trainable, const TunerOptions& options);
+void check_options(const Trainable& trainable, const TunerOptions& options, ObjectsAre objects = ObjectsAre::held);
 
 }  // namespace cadre::tune

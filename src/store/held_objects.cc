@@ -1,0 +1,184 @@
+#include "store/held_objects.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <map>
+#include <utility>
+
+#include "base/checksum.h"
+#include "base/file.h"
+#include "base/system_error.h"
+#include "store/object_files.h"
+
+namespace cadre {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kKind = "object";
+
+struct HeldObjects {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<detail::HeldObject>, std::less<>> by_id;
+};
+
+// Never destroyed: handles may be objects with static storage, which go at any time.
+HeldObjects& held_objects() {
+  static auto& instance = *new HeldObjects;
+  return instance;
+}
+
+std::optional<fs::path>& experiment_of_objects() {
+  static std::optional<fs::path> instance;
+  return instance;
+}
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A file that has no name and lies in memory. It cannot change any more.
+base::FileDescriptor memory_with(std::span<const std::span<const std::byte>> pieces, const std::string& id) {
+  const fs::path name = "cadre-object-" + id;
+  base::FileDescriptor memory(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) base::throw_storage_error("make memory for", name);
+  for (const std::span<const std::byte> piece : pieces) base::write_all(memory.get(), as_text(piece), name);
+  if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
+    base::throw_storage_error("protect", name);
+  return memory;
+}
+
+void delete_file(const fs::path& file) {
+  std::error_code ignored;  // what stays is found and deleted when the experiment is opened again
+  fs::remove(file, ignored);
+  fs::remove(file.parent_path(), ignored);  // if it is empty
+}
+
+}  // namespace
+
+namespace detail {
+
+HeldObject::HeldObject(std::string id, std::size_t size, base::FileDescriptor memory)
+    : id_(std::move(id)), size_(size), process_(::getpid()), memory_(std::move(memory)) {}
+
+HeldObject::~HeldObject() {
+  if (process_ != ::getpid()) return;
+  for (const fs::path& file : leftover_files_) delete_file(file);
+  HeldObjects& held = held_objects();
+  const std::lock_guard lock(held.mutex);
+  const auto entry = held.by_id.find(id_);
+  if (entry != held.by_id.end() && entry->second.expired()) held.by_id.erase(entry);
+}
+
+std::shared_ptr<const base::MemoryMap> HeldObject::map() const {
+  const std::lock_guard lock(mutex_);
+  if (memory_) return std::make_shared<const base::MemoryMap>(memory_.get(), size_, "the object " + id_);
+  std::string fault;
+  for (const auto* files : {&files_, &leftover_files_}) {
+    for (const fs::path& file : *files) {
+      fault = store::fault_of_object(file, id_, false);
+      if (fault.empty()) return store::map_object(file, id_);
+    }
+  }
+  throw NotFound(fault + ". Put its contents again");
+}
+
+void HeldObject::write_into(const fs::path& directory) {
+  const std::shared_ptr<const base::MemoryMap> contents = map();
+  store::write_object(directory, id_, contents->bytes());
+  const std::lock_guard lock(mutex_);
+  const fs::path path = store::object_path(directory, id_);
+  leftover_files_.erase(path);
+  files_.insert(path);
+  memory_.reset();
+}
+
+void HeldObject::take_over_file(const fs::path& directory) {
+  const std::lock_guard lock(mutex_);
+  const fs::path path = store::object_path(directory, id_);
+  files_.erase(path);
+  leftover_files_.insert(path);
+}
+
+}  // namespace detail
+
+namespace store {
+
+std::optional<ObjectRef> find_held_object(std::string_view id) {
+  HeldObjects& held = held_objects();
+  const std::lock_guard lock(held.mutex);
+  const auto found = held.by_id.find(id);
+  if (found == held.by_id.end()) return std::nullopt;
+  auto object = found->second.lock();  // null when another thread just lets it go
+  return object ? std::optional(ObjectAccess::ref(std::move(object))) : std::nullopt;
+}
+
+void set_experiment_of_objects(fs::path directory) { experiment_of_objects() = std::move(directory); }
+
+}  // namespace store
+
+Object ObjectAccess::object(std::shared_ptr<const base::MemoryMap> map) {
+  const std::span<std::byte> bytes = map->bytes();
+  return {std::move(map), bytes};
+}
+
+const std::string& ObjectRef::id() const { return object_->id(); }
+
+std::size_t ObjectRef::size_bytes() const { return object_->size_bytes(); }
+
+void Object::wrong_size(std::size_t item_bytes) const {
+  throw InvalidArgument(fmt::format("the object has {} bytes, which is no multiple of {}", bytes_.size(), item_bytes));
+}
+
+Reference to_reference(const ObjectRef& object) { return {kKind, object.id()}; }
+
+ObjectRef put(std::span<const std::byte> bytes) { return put_pieces({&bytes, 1}); }
+
+ObjectRef put(std::string_view text) { return put(std::as_bytes(std::span(text))); }
+
+ObjectRef put_pieces(std::span<const std::span<const std::byte>> pieces) {
+  base::ContentHash hash;
+  std::size_t size = 0;
+  for (const std::span<const std::byte> piece : pieces) {
+    hash.add(as_text(piece));
+    size += piece.size();
+  }
+  const std::string id = store::object_id(hash.hex(), size);
+  if (auto held = store::find_held_object(id)) return *std::move(held);
+  const auto object = std::make_shared<detail::HeldObject>(id, size, memory_with(pieces, id));
+  HeldObjects& held = held_objects();
+  const std::lock_guard lock(held.mutex);
+  std::weak_ptr<detail::HeldObject>& entry = held.by_id[id];
+  if (auto same = entry.lock()) return ObjectAccess::ref(std::move(same));  // of another thread, meanwhile
+  entry = object;
+  return ObjectAccess::ref(object);
+}
+
+Object get(const Reference& reference) {
+  if (reference.kind != kKind || !store::size_of_object(reference.id))
+    throw InvalidArgument("there is no object " + to_json(reference) + ": a reference to one comes from cadre::put");
+  if (const auto held = store::find_held_object(reference.id)) return get(*held);
+  if (const auto& experiment = experiment_of_objects())
+    return ObjectAccess::object(store::map_object(store::object_path(*experiment, reference.id), reference.id));
+  throw NotFound("the object " + reference.id + " is gone: no ObjectRef in this process names it any more");
+}
+
+Object get(const ObjectRef& object) { return ObjectAccess::object(ObjectAccess::held(object).map()); }
+
+Object get_object(const Config& config, std::string_view key) {
+  const auto reference = config.get<Reference>(key);
+  const auto where = [&](const Error& error) { return "key \"" + std::string(key) + "\": " + error.what(); };
+  try {
+    return get(reference);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(where(error));
+  } catch (const NotFound& error) {
+    throw NotFound(where(error));
+  } catch (const StorageError& error) {
+    throw StorageError(where(error));
+  }
+}
+
+}  // namespace cadre
