@@ -19,6 +19,7 @@ namespace tune {}
 #include "cadre/init.h"
 #include "cadre/object.h"
 #include "cadre/resources.h"
+#include "cadre/tune/callback.h"
 #include "cadre/tune/class_trainable.h"
 #include "cadre/tune/plot.h"
 #include "cadre/tune/result.h"

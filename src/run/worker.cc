@@ -14,6 +14,7 @@
 #include <optional>
 #include <typeinfo>
 
+#include "base/type_name.h"
 #include "channel/worker_end.h"
 #include "run/entries.h"
 
@@ -23,11 +24,7 @@ namespace {
 constexpr std::size_t max_description_bytes = std::size_t{64} << 10;
 
 std::string type_name(const std::type_info* type) {
-  if (type == nullptr) return "unknown type";
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
-                                                         &std::free);
-  return status == 0 ? name.get() : type->name();
+  return type == nullptr ? "unknown type" : base::type_name(*type);
 }
 
 // What the engine keeps in reserve under the limit of this process's memory: without it, a function that has leaked

@@ -260,6 +260,15 @@ void ExperimentStore::put_snapshot(std::int64_t sequence, std::string_view state
   });
 }
 
+void ExperimentStore::put_callback_states(std::string_view states) {
+  in_transaction([&](Statements&) { write_fact("callbacks", std::string(states)); });
+}
+
+std::string ExperimentStore::callback_states() const {
+  const auto states = RowReader<MetaRow>(*database_, "WHERE key = 'callbacks'").first();
+  return states ? states->value : "";
+}
+
 void ExperimentStore::remove_snapshot() {
   in_transaction([&](Statements&) { database_->execute("DELETE FROM snapshots; DELETE FROM ended_trials"); });
 }

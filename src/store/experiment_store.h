@@ -63,6 +63,7 @@ class ExperimentStore {
   std::vector<TrialRow> trials() const;            // ordered by trial
   std::vector<CheckpointRow> checkpoints() const;  // ordered by id
   std::optional<Snapshot> last_snapshot() const;
+  std::string callback_states() const;  // empty: none
   EndedTrials ended_trials() const { return EndedTrials(*database_); }
 
   // Adds a row to the open transaction, or opens one. The first two return the row's sequence number.
@@ -83,6 +84,7 @@ class ExperimentStore {
   void remove_snapshot();              // with its ended trials
   void put(const EndedTrialRow& row);  // adds or replaces
   void remove_ended_trial(std::int64_t trial);
+  void put_callback_states(std::string_view states);  // replaces what was there
 
   // Ends the transaction, if there is one.
   void commit();

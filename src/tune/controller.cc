@@ -59,6 +59,18 @@ void commit_directory(const fs::path& reported, const fs::path& committed) {
   throw StorageError("cannot commit the checkpoint " + committed.string() + ": " + reported.string() + " is gone");
 }
 
+// However it ends.
+class EndCallbacks {
+ public:
+  explicit EndCallbacks(CallbackList& callbacks) : callbacks_(callbacks) {}
+  EndCallbacks(const EndCallbacks&) = delete;
+  EndCallbacks& operator=(const EndCallbacks&) = delete;
+  ~EndCallbacks() { callbacks_.end(); }
+
+ private:
+  CallbackList& callbacks_;
+};
+
 // What must not be undone by a loss of power once a worker has been told.
 bool must_be_synced(const Action& action) {
   if (std::holds_alternative<LogExploit>(action)) return true;
@@ -77,7 +89,9 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       engine_(engine),
       console_(console),
       interrupts_(engine),
-      files_(setting_.directory, experiment, logs_exploits(setting_.options.tune_config.scheduler)),
+      files_(setting_.directory, experiment, logs_exploits(setting_.options.tune_config.scheduler),
+             setting_.options.run_config.loggers),
+      callbacks_(setting_.options.run_config.callbacks, experiment, setting_.directory, setting_.trainable.name),
       snapshots_(store),
       file_worker_(setting_.directory, [&engine] { engine.wake(); }) {}
 
@@ -86,6 +100,7 @@ void Controller::run() {
     return fmt::format("the experiment is interrupted: {}. Continue it with Tuner::restore from {}", error.what(),
                        setting_.directory.string());
   };
+  const EndCallbacks at_the_end(callbacks_);
   try {
     take_turns();
   } catch (const EngineError& error) {
@@ -101,6 +116,7 @@ void Controller::recover() {
   Recovered recovered = tune::recover(store_, snapshots_, {experiment_, files_, running_time_}, setting_.directory,
                                       setting_.allow_divergence);
   last_event_ = recovered.last_event;
+  callbacks_.load_state(store_.callback_states());
   lost_checkpoints_ = std::move(recovered.lost_checkpoints);
   for (auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, std::move(directory));
   for (const std::string& note : recovered.notes) console_.say(note);
@@ -109,6 +125,7 @@ void Controller::recover() {
 void Controller::take_turns() {
   const double before = running_time_.seconds();
   running_time_.begin_session(engine_.wall_seconds());
+  callbacks_.setup(info());
   take_turn({ControllerStarted{.resources = engine_.resources(),
                                .errored = setting_.errored,
                                .lost_checkpoints = lost_checkpoints_,
@@ -121,6 +138,7 @@ void Controller::take_turns() {
     console_.tick(now);
     for (const std::string& error : file_worker_.take_errors()) console_.say("Warning: " + error);
     for (const std::string& warning : files_.take_warnings()) console_.say("Warning: " + warning);
+    for (const std::string& warning : callbacks_.take_warnings()) console_.say("Warning: " + warning);
   }
   file_worker_.finish_sealing();
   std::vector<Event> last;
@@ -193,15 +211,19 @@ Event Controller::checked(Event event) {
 }
 
 void Controller::take_turn(std::vector<Event> events) {
+  if (events.empty()) return;
+  callbacks_.step_begins();
   std::vector<Step> turn;
   for (Event& event : events) {
-    const auto* result = std::get_if<ResultReported>(&event);
+    auto* result = std::get_if<ResultReported>(&event);
     const bool repeated = result != nullptr && experiment_.is_repeated(*result);
+    if (result != nullptr && experiment_.counts(*result)) callbacks_.see(*result);
+    if (repeated && experiment_.is_saved_result(*result))  // as callbacks left it
+      result->report.metrics = experiment_.trials().at(result->trial).last_result;
     Step& step = turn.emplace_back(Step{std::move(event), engine_.wall_seconds(), repeated});
     experiment_.handle(step.event, step.actions);
     running_time_.see(step.time);
   }
-  if (turn.empty()) return;
   console_.changed();
   patiently([&] { write(turn); });
   sealed_.clear();
@@ -216,12 +238,16 @@ void Controller::take_turn(std::vector<Event> events) {
   patiently([&] { files_.flush_urgent(); });
   if (files_.waiting_bytes() > kMostWaitingBytes) write_result_files();
   if (!files_due_) files_due_ = engine_.now() + kFilesDelay;
-  for (const Action& action : actions) perform(action);
+  for (const Action& action : actions) {
+    perform(action);
+    callbacks_.see(action);
+  }
   for (const Step& step : turn) {
     if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) discard_half_checkpoints(*ended);
   }
   for (const Step& step : turn) snapshots_.see(step.event, step.actions);
   if (snapshots_.due(experiment_)) patiently([&] { take_snapshot(); });
+  callbacks_.step_ends();
 }
 
 template <class Act>
@@ -259,7 +285,9 @@ void Controller::sync() {
 // ---- Into the transaction
 
 void Controller::write(const std::vector<Step>& turn) {
+  const std::optional<std::string> states = callbacks_.changed_state();
   try {
+    if (states) store_.put_callback_states(*states);
     for (const Step& step : turn) {
       last_event_ = record(store_, step.event, step.time, step.repeated);
       for (const Action& action : step.actions) prepare(action, last_event_);
@@ -360,6 +388,16 @@ void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   for (const std::string& name : base::list_directory(directory)) {
     if (name.starts_with(prefix)) file_worker_.remove(directory / name);
   }
+}
+
+ExperimentInfo Controller::info() const {
+  const auto& [space, tune, run] = setting_.options;
+  return {.name = setting_.experiment_name,
+          .path = setting_.directory,
+          .stop = run.stop,
+          .num_samples = tune.num_samples,
+          .total_num_samples = static_cast<std::int64_t>(experiment_.trials().size()) + experiment_.trials_to_come(),
+          .time_budget = tune.time_budget};
 }
 
 // ---- What follows from the store

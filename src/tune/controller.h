@@ -19,6 +19,7 @@
 #include "run/interrupts.h"
 #include "store/experiment_store.h"
 #include "tune/assignment.h"
+#include "tune/callback_list.h"
 #include "tune/console/console.h"
 #include "tune/experiment.h"
 #include "tune/loggers/result_files.h"
@@ -85,6 +86,7 @@ class Controller {
   void take_over(const TakeOver& take_over);
   void discard_half_checkpoints(const WorkerEnded& ended);
 
+  ExperimentInfo info() const;
   void write_result_files();
   void take_snapshot();
 
@@ -100,6 +102,7 @@ class Controller {
   bool told_of_interrupt_ = false;
   engine::Engine::Clock::time_point next_look_at_memory_ = {};
   ResultFiles files_;
+  CallbackList callbacks_;
   std::optional<engine::Engine::Clock::time_point> files_due_ = {};  // when results that wait in memory are written
   std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
   Snapshots snapshots_;

@@ -68,6 +68,16 @@ bool Experiment::awaits(const Timer& timer) const {
              : trial->worker == WorkerState::stopping || (runs && (interrupted_ || stopping_all_));
 }
 
+bool Experiment::counts(const ResultReported& event) const {
+  const Trial* trial = present(event.trial, event.attempt);
+  return trial != nullptr && trial->worker == WorkerState::busy && !is_repeated(event);
+}
+
+bool Experiment::is_saved_result(const ResultReported& event) const {
+  const Trial& trial = trials_.at(event.trial);
+  return trial.after_save && event.report.step == trial.step;
+}
+
 bool Experiment::is_repeated(const ResultReported& event) const {
   return event.report.step <= trials_.at(event.trial).step;
 }
@@ -196,7 +206,7 @@ void Experiment::on(const ResultReported& event) {
   trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
   if (repeated) {  // it was shown and counted when it came first
-    if (trial->after_save && report.step == trial->step) return on_saved(*trial);
+    if (is_saved_result(event)) return on_saved(*trial);
     return stopping_all_ ? end(*trial, TrialStatus::terminated) : resume(*trial);
   }
   trial->after_save.reset();

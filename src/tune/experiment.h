@@ -50,6 +50,10 @@ class Experiment final : private Population {
   std::vector<run::CheckpointId> needed_checkpoints() const;
   // Whether the timer still means something; one that does not is not worth an event.
   bool awaits(const Timer& timer) const;
+  // Whether it is a result that nobody has seen, of a worker that was not told to stop.
+  bool counts(const ResultReported& event) const;
+  // Whether it brings the checkpoint of a result that counts already.
+  bool is_saved_result(const ResultReported& event) const;
   // Whether the step of this report was acknowledged before, in an earlier attempt of its trial.
   bool is_repeated(const ResultReported& event) const;
 

@@ -275,9 +275,18 @@ void fields(auto& archive, Is<TrialLimits> auto& limits) {
   archive("memory_bytes", memory_bytes);
 }
 
-// Without name and storage_path: they are where the directory lies, and change when it is moved.
+void fields(auto& archive, Is<Loggers> auto& loggers) {
+  auto& [csv, json, tensorboard] = loggers;
+  archive("csv", csv);
+  archive("json", json);
+  archive("tensorboard", tensorboard);
+}
+
+// Without name and storage_path, which are where the directory lies and change when it is moved, and without the
+// callbacks, which are the program's.
 void fields(auto& archive, Is<RunConfig> auto& run) {
-  auto& [name, storage_path, stop, checkpoint_config, failure_config, limits, stop_grace_period, verbose] = run;
+  auto& [name, storage_path, stop, checkpoint_config, failure_config, limits, stop_grace_period, verbose, loggers,
+         callbacks] = run;
   archive("stop", stop.thresholds);
   archive.added("stoppers", stop.stoppers);
   archive("checkpoint_config", checkpoint_config);
@@ -285,6 +294,7 @@ void fields(auto& archive, Is<RunConfig> auto& run) {
   archive("limits", limits);
   archive("stop_grace_period", stop_grace_period);
   archive("verbose", verbose);
+  archive.added("loggers", loggers);
 }
 
 void fields(auto& archive, Is<TunerOptions> auto& options) {

@@ -1,5 +1,10 @@
 #include "tune/result_keys.h"
 
+#include <fmt/format.h>
+
+#include "base/value_limits.h"
+#include "cadre/error.h"
+
 #include <algorithm>
 #include <array>
 
@@ -42,5 +47,23 @@ std::vector<std::string> number_paths(const Metrics& result) {
 }
 
 void add_number_paths(const Metrics& result, std::vector<std::string>& paths) { add_below(result.dict(), "", paths); }
+
+void check_result(const Metrics& metrics) {
+  std::string faults;
+  for (const auto& [name, value] : metrics) {
+    if (name.empty()) faults += "\n  a metric has an empty name";
+    if (base::is_deeper_than(value, base::max_result_depth - 1)) {
+      faults += fmt::format("\n  metric \"{}\" is nested deeper than {} levels of lists and dictionaries", name,
+                            base::max_result_depth - 1);
+      continue;
+    }
+    if (base::stored_bytes(value) > base::max_stored_value_bytes)
+      faults += fmt::format(
+          "\n  metric \"{}\" has {} bytes; at most {} are stored with a result: put it into a file of "
+          "the checkpoint",
+          name, base::stored_bytes(value), base::max_stored_value_bytes);
+  }
+  if (!faults.empty()) throw InvalidArgument("a result has what cannot be stored:" + faults);
+}
 
 }  // namespace cadre::tune

@@ -37,6 +37,9 @@ inline constexpr std::string_view episodes_this_iter = "episodes_this_iter";
 
 }  // namespace result_key
 
+// Throws InvalidArgument that names every metric which cannot be stored: one without a name, too large or too deep.
+void check_result(const Metrics& metrics);
+
 // The most paths that the following look for.
 inline constexpr std::size_t kMostNumberPaths = 32;
 

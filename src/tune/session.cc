@@ -41,24 +41,6 @@ void add_total(Metrics& row, const Metrics& before, std::string_view part, std::
   row.set(total, static_cast<std::int64_t>(before.number(total).value_or(0)) + value->get<std::int64_t>());
 }
 
-void check(const Metrics& metrics) {
-  std::string faults;
-  for (const auto& [name, value] : metrics) {
-    if (name.empty()) faults += "\n  a metric has an empty name";
-    if (base::is_deeper_than(value, base::max_result_depth - 1)) {
-      faults += fmt::format("\n  metric \"{}\" is nested deeper than {} levels of lists and dictionaries", name,
-                            base::max_result_depth - 1);
-      continue;
-    }
-    if (base::stored_bytes(value) > base::max_stored_value_bytes)
-      faults += fmt::format(
-          "\n  metric \"{}\" has {} bytes; at most {} are stored with a result: put it into a file of "
-          "the checkpoint",
-          name, base::stored_bytes(value), base::max_stored_value_bytes);
-  }
-  if (!faults.empty()) throw InvalidArgument("report was given what cannot be stored:" + faults);
-}
-
 void warn_once_outside() {
   static bool warned = false;
   if (std::exchange(warned, true)) return;
@@ -101,7 +83,7 @@ void Session::require_own_thread() const {
 void Session::check_report(const Metrics& metrics) const {
   require_own_thread();
   if (told_to_stop_) throw run::StopWorker{};
-  check(metrics);
+  check_result(metrics);
 }
 
 void Session::report(const Metrics& metrics, std::optional<CheckpointDirectory> checkpoint) {

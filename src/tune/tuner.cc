@@ -130,6 +130,8 @@ Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOpt
   if (restore.resume_errored && restore.restart_errored)
     throw InvalidArgument(
         "resume_errored and restart_errored are both set: trials that failed either continue or begin anew");
+  Callbacks& callbacks = options.run_config.callbacks;
+  callbacks.insert(callbacks.end(), restore.callbacks.begin(), restore.callbacks.end());
   options.run_config.name.clear();  // that of a renamed directory need not be one that a new experiment can have
   Tuner tuner(std::move(trainable), std::move(options), restore);
   tuner.options_.run_config.name = directory.filename();

@@ -2,8 +2,8 @@
 /// Callbacks: functions of the program that are called as an experiment goes on.
 ///
 /// All hooks are called in the thread and process of Tuner::fit, one callback after the other in the order of
-/// RunConfig::callbacks; nothing else happens meanwhile. Most are called when what they tell of is committed. A callback
-/// that throws is reported and switched off, and the experiment goes on without it.
+/// RunConfig::callbacks; nothing else happens meanwhile. Most are called when what they tell of is committed. A
+/// callback that throws is reported and switched off, and the experiment goes on without it.
 ///
 /// Source: Ray Tune's Callback and LoggerCallback.
 #pragma once
@@ -29,7 +29,7 @@ struct TrialInfo {
   std::string trial_name = {};  ///< "train_convnet_00003"
   TrialStatus status = TrialStatus::pending;
   Config config = {};
-  Metrics last_result = {};  ///< empty when there is none
+  Metrics last_result = {};                   ///< empty when there is none
   std::optional<Checkpoint> checkpoint = {};  ///< the latest
   std::filesystem::path path = {};            ///< the trial's directory
   std::string error = {};                     ///< of its last failure
@@ -39,18 +39,18 @@ struct TrialInfo {
 class TrialList {
  public:
   virtual ~TrialList() = default;
-  virtual std::size_t size() const = 0;                        ///< how many were made
+  virtual std::size_t size() const = 0;                       ///< how many were made
   virtual TrialInfo operator[](std::size_t index) const = 0;  ///< by index, below size()
 };
 
 /// What an experiment is begun or continued with.
 struct ExperimentInfo {
-  std::string name = {};                       ///< of its directory
-  std::filesystem::path path = {};             ///< its directory
-  Stop stop = {};                              ///< of its RunConfig
-  std::int64_t num_samples = 0;                ///< of its TuneConfig
-  std::int64_t total_num_samples = 0;          ///< trials in all
-  std::optional<Seconds> time_budget = {};     ///< of its TuneConfig
+  std::string name = {};                    ///< of its directory
+  std::filesystem::path path = {};          ///< its directory
+  Stop stop = {};                           ///< of its RunConfig
+  std::int64_t num_samples = 0;             ///< of its TuneConfig
+  std::int64_t total_num_samples = 0;       ///< trials in all
+  std::optional<Seconds> time_budget = {};  ///< of its TuneConfig
 };
 
 /// The base of callbacks; no hook does anything by default. `iteration` counts the turns of the controller since fit()

@@ -13,6 +13,7 @@
 #include "cadre/checkpoint_config.h"
 #include "cadre/failure_config.h"
 #include "cadre/object.h"
+#include "cadre/tune/callback.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
@@ -71,6 +72,14 @@ struct TrialLimits {
   std::optional<std::uint64_t> memory_bytes = {};
 };
 
+/// Which files of its results each trial gets; docs/formats.md describes them.
+struct Loggers {
+  bool csv = true;                                  ///< progress.csv
+  bool json = true;                                 ///< result.json
+  bool tensorboard = true;                          ///< TensorBoard's event file
+  bool operator==(const Loggers&) const = default;  ///< the same files
+};
+
 /// Where an experiment is kept, and when it ends.
 struct RunConfig {
   /// Of the experiment and its directory, so one that a file may have. Default: the trainable, the date and the time.
@@ -88,6 +97,8 @@ struct RunConfig {
   /// and explore, end or fail; 2 also all starts, and every result and checkpoint. Where standard output is a terminal,
   /// the status is drawn in place below the log; elsewhere it is printed at most every 30 seconds and at the end.
   int verbose = 1;
+  Loggers loggers = {};      ///< which result files there are; default: all
+  Callbacks callbacks = {};  ///< called as the experiment goes on; see cadre/tune/callback.h
 };
 
 /// All options of an experiment.
@@ -104,6 +115,7 @@ struct RestoreOptions {
   /// A decision that comes out differently than it was recorded is reported, and the new one counts from there on;
   /// otherwise it is an error. For programs that have changed.
   bool allow_divergence = false;
+  Callbacks callbacks = {};  ///< go on with the states that they had; beside those of a RunConfig that is given
 };
 
 /// One experiment. Everything here but can_restore belongs to the main thread of a program that called cadre::init.

@@ -73,7 +73,7 @@ ResultFiles::Stamp ResultFiles::stamp() const {
 bool ResultFiles::resume(const Stamp& stamp) {
   if (!pbt_log_.resume(stamp.pbt_global, experiment_.trials())) return false;
   for (const auto& [index, written] : stamp.trials) {
-    auto files = std::make_unique<TrialFiles>(directory_of(index));
+    auto files = std::make_unique<TrialFiles>(directory_of(index), loggers_);
     if (!files->resume(written)) return false;
     files->write_params(experiment_.trials().at(index).config);
     files_[index] = std::move(files);
@@ -109,7 +109,7 @@ std::filesystem::path ResultFiles::directory_of(TrialIndex trial) const {
 TrialFiles& ResultFiles::files_of(TrialIndex trial) {
   std::unique_ptr<TrialFiles>& files = files_[trial];
   if (!files) {
-    files = std::make_unique<TrialFiles>(directory_of(trial));
+    files = std::make_unique<TrialFiles>(directory_of(trial), loggers_);
     if (trial < ended_.size() && ended_[trial]) {  // it was taken up again
       files->resume();
       ended_[trial] = false;

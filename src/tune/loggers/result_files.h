@@ -20,10 +20,11 @@ namespace cadre::tune {
 class ResultFiles {
  public:
   // `logs_exploits`: whether there are pbt_*.txt.
-  ResultFiles(std::filesystem::path directory, const Experiment& experiment, bool logs_exploits)
+  ResultFiles(std::filesystem::path directory, const Experiment& experiment, bool logs_exploits, Loggers loggers = {})
       : directory_(std::move(directory)),
         experiment_(experiment),
         logs_exploits_(logs_exploits),
+        loggers_(loggers),
         pbt_log_(directory_) {}
 
   // Takes an action that the experiment has just asked for, at `time` (seconds since 1970); most are none of the files'
@@ -70,6 +71,7 @@ class ResultFiles {
   std::filesystem::path directory_;
   const Experiment& experiment_;
   bool logs_exploits_;
+  Loggers loggers_;
   std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
   std::vector<bool> ended_;                                  // by trial: it has files, and they are closed
   std::set<TrialIndex> waiting_;                             // trials with results that wait

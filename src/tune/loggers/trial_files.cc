@@ -23,8 +23,9 @@ Dict row_of(const LogResult& result) {
 
 }  // namespace
 
-TrialFiles::TrialFiles(const std::filesystem::path& directory)
+TrialFiles::TrialFiles(const std::filesystem::path& directory, Loggers loggers)
     : directory_(directory),
+      loggers_(loggers),
       json_(directory / kResultFile),
       csv_(directory / kProgressFile),
       tensorboard_(directory),
@@ -67,8 +68,9 @@ std::size_t TrialFiles::add(const LogResult& result, double time) {
   const std::size_t before = waiting_bytes();
   Dict row = row_of(result);
   const Dict flat = flatten(row);
-  csv_.add(flat);
-  tensorboard_.add(flat, time);
+  if (loggers_.csv) csv_.add(flat);
+  if (loggers_.tensorboard) tensorboard_.add(flat, time);
+  if (!loggers_.json) return waiting_bytes() - before;
   row.emplace_back("config", result.config.value());
   base::append_json(pending_json_, row);
   pending_json_ += '\n';

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "cadre/tune/tuner.h"
 #include "tune/events.h"
 #include "tune/loggers/error_file.h"
 #include "tune/loggers/progress_csv.h"
@@ -16,7 +17,7 @@ namespace cadre::tune {
 class TrialFiles {
  public:
   // Existing files in the directory, which must exist, are replaced by the first thing written to each.
-  explicit TrialFiles(const std::filesystem::path& directory);
+  explicit TrialFiles(const std::filesystem::path& directory, Loggers loggers = {});
   // What they hold, for a later controller to go on with.
   struct Stamp {
     base::AppendFile::Stamp json = {};
@@ -46,7 +47,9 @@ class TrialFiles {
   // flush().
   std::size_t add(const LogResult& result, double time);
   // The trial has ended at `time`. Nothing when it was called before.
-  void end(const Trial& trial, double time) { tensorboard_.end(trial, time); }
+  void end(const Trial& trial, double time) {
+    if (loggers_.tensorboard) tensorboard_.end(trial, time);
+  }
   void flush();
   // Whether progress.csv has not all metrics, because they are too many.
   bool lacks_columns() const { return csv_.lacks_columns(); }
@@ -61,6 +64,7 @@ class TrialFiles {
   }
 
   std::filesystem::path directory_;
+  Loggers loggers_;
   base::AppendFile json_;
   std::string pending_json_;
   bool json_is_new_ = true;

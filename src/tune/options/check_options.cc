@@ -56,6 +56,8 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   const auto& keep = run.checkpoint_config.num_to_keep;
   faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
+  for (const auto& callback : run.callbacks)
+    faults.unless(callback != nullptr, "callbacks", "one of them is a null pointer");
   const std::int64_t frequency = run.checkpoint_config.checkpoint_frequency;
   faults.unless(frequency >= 0, "checkpoint_config checkpoint_frequency",
                 fmt::format("it is {}; it must be 0 (none by that) or more", frequency));

@@ -1,0 +1,72 @@
+// The callbacks of an experiment, called in order. One that throws is switched off.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/tune/callback.h"
+#include "tune/experiment.h"
+
+namespace cadre::tune {
+
+class CallbackList {
+ public:
+  CallbackList(Callbacks callbacks, const Experiment& experiment, std::filesystem::path directory,
+               std::string trainable);
+
+  void setup(const ExperimentInfo& experiment);
+  void step_begins();
+  void step_ends();
+  // A result that counts, before it is handled: callbacks may change it.
+  void see(ResultReported& event);
+  // What was done; most actions are no callback's business.
+  void see(const Action& action);
+  void end();
+
+  // What they are to remember, as JSON, when that is not what was asked for last.
+  std::optional<std::string> changed_state();
+  void load_state(const std::string& state);
+  // What a person should know since the last call.
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+
+ private:
+  struct Entry {
+    std::shared_ptr<Callback> callback;
+    std::string name;
+    bool is_on = true;
+    Value state = {};
+  };
+  class Trials final : public TrialList {
+   public:
+    explicit Trials(const CallbackList& list) : list_(list) {}
+    std::size_t size() const override { return list_.experiment_.trials().size(); }
+    TrialInfo operator[](std::size_t index) const override {
+      return list_.info_of(list_.experiment_.trials().at(index));
+    }
+
+   private:
+    const CallbackList& list_;
+  };
+
+  TrialInfo info_of(const Trial& trial) const;
+  TrialInfo info_of(TrialIndex trial) const { return info_of(experiment_.trials().at(trial)); }
+  // Calls something of each callback that is on; `hook` names it.
+  template <class Call>
+  void for_each(const char* hook, Call call);
+  void start(const Launch& launch);
+  void commit(const CommitCheckpoint& checkpoint);
+  void end(const Trial& trial);
+
+  std::vector<Entry> entries_;
+  List others_ = {};  // states of callbacks that this program has not given
+  const Experiment& experiment_;
+  std::filesystem::path directory_;
+  std::string trainable_;
+  std::int64_t iteration_ = 0;
+  std::string saved_ = {};
+  std::vector<std::string> warnings_ = {};
+};
+
+}  // namespace cadre::tune
