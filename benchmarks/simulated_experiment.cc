@@ -64,7 +64,7 @@ class ImmediateEngine final : public engine::Engine {
 
 double run_simulated_experiment(const SimulatedSetup& setup) {
   std::vector<std::string> notes;
-  tune::TunerOptions options = tune::resolve(setup.options, notes);
+  tune::TunerOptions options = tune::resolve(setup.trainable, setup.options, notes);
   options.run_config.verbose = 0;
   tune::check_options(setup.trainable, options);
   const tune::RunConfig& run = options.run_config;

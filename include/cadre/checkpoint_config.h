@@ -22,6 +22,12 @@ struct CheckpointConfig {
   std::optional<std::int64_t> num_to_keep = {};                ///< at least 1; default: all
   std::optional<std::string> checkpoint_score_attribute = {};  ///< a metric; default: the newest are the best
   Mode checkpoint_score_order = Mode::max;                     ///< which scores are good
+  /// Of a trainable class: a checkpoint every so many training_iterations, 0 or more; 0: none by that. A training
+  /// function reports its checkpoints itself, and may not have this one.
+  std::int64_t checkpoint_frequency = 0;
+  /// Of a trainable class: a checkpoint of a trial's last result, when a result, a stop criterion or the scheduler ends
+  /// it. Default: yes for a class that can be saved. A training function may not have it.
+  std::optional<bool> checkpoint_at_end = {};
 };
 
 }  // namespace cadre

@@ -1,5 +1,6 @@
 #include "channel/codec.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -188,9 +189,15 @@ Message read_report(wire::FromWorker::Report::Reader in, std::size_t bytes) {
   return Report{in.getStep(), Metrics(read_entries(in.getMetrics(), kInsideMetrics)), as_string(in.getCheckpoint())};
 }
 
-Verdict read_verdict(wire::Verdict verdict) {
-  if (verdict == wire::Verdict::GO_ON) return Verdict::go_on;
-  if (verdict == wire::Verdict::STOP) return Verdict::stop;
+constexpr std::pair<Verdict, wire::Verdict> kVerdicts[] = {{Verdict::go_on, wire::Verdict::GO_ON},
+                                                           {Verdict::stop, wire::Verdict::STOP},
+                                                           {Verdict::save, wire::Verdict::SAVE},
+                                                           {Verdict::take_over, wire::Verdict::TAKE_OVER}};
+
+Verdict read_verdict(wire::Verdict read) {
+  for (const auto& [verdict, on_the_wire] : kVerdicts) {
+    if (on_the_wire == read) return verdict;
+  }
   throw ProtocolError("an answer's verdict is unknown");
 }
 
@@ -207,8 +214,9 @@ void encode(const Assignment& assignment, Bytes& frame) {
 void encode(const Answer& answer, Bytes& frame) {
   encode_as<wire::FromController>(frame, [&](wire::FromController::Builder root) {
     auto out = root.initAnswer();
-    out.setVerdict(answer.verdict == Verdict::stop ? wire::Verdict::STOP : wire::Verdict::GO_ON);
+    out.setVerdict(std::ranges::find(kVerdicts, answer.verdict, &std::pair<Verdict, wire::Verdict>::first)->second);
     if (!answer.checkpoint.empty()) out.setCheckpoint(as_kj(answer.checkpoint));
+    if (!answer.assignment.is_null()) write_value(out.initAssignment(), answer.assignment, kPayloadLevels);
   });
 }
 
@@ -230,6 +238,10 @@ void encode(const Failed& failed, Bytes& frame) {
   encode_as<wire::FromWorker>(frame, [&](wire::FromWorker::Builder root) { root.setFailed(as_kj(failed.message)); });
 }
 
+void encode(const Declined&, Bytes& frame) {
+  encode_as<wire::FromWorker>(frame, [](wire::FromWorker::Builder root) { root.setDeclined(); });
+}
+
 Message decode_message(std::span<const std::byte> body) {
   return decode_as<wire::FromWorker>(body, [&](wire::FromWorker::Reader root) -> Message {
     switch (root.which()) {
@@ -239,6 +251,8 @@ Message decode_message(std::span<const std::byte> body) {
         return Finished{};
       case wire::FromWorker::FAILED:
         return Failed{as_string(root.getFailed())};
+      case wire::FromWorker::DECLINED:
+        return Declined{};
     }
     throw ProtocolError("a worker's message is of an unknown kind");
   });
@@ -256,7 +270,8 @@ Answer decode_answer(std::span<const std::byte> body) {
   return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) {
     if (!root.isAnswer()) throw ProtocolError("the controller's message is no answer");
     const auto in = root.getAnswer();
-    return Answer{read_verdict(in.getVerdict()), as_string(in.getCheckpoint())};
+    Value assignment = in.hasAssignment() ? read_value(in.getAssignment(), kPayloadLevels) : Value();
+    return Answer{read_verdict(in.getVerdict()), as_string(in.getCheckpoint()), std::move(assignment)};
   });
 }
 

@@ -17,6 +17,7 @@ void encode(const Answer& answer, Bytes& frame);
 void encode(const Report& report, Bytes& frame);
 void encode(const Finished& finished, Bytes& frame);
 void encode(const Failed& failed, Bytes& frame);
+void encode(const Declined& declined, Bytes& frame);
 
 // Read what FrameReader handed out. Nothing in it is trusted: throws ProtocolError for whatever is not a message of
 // this version within the limits.

@@ -27,14 +27,22 @@ struct Finished {};
 struct Failed {
   std::string message = {};
 };
-using Message = std::variant<Report, Finished, Failed>;
+// Worker to controller, last: it was told to take another assignment over and cannot. Not answered.
+struct Declined {};
+using Message = std::variant<Report, Finished, Failed, Declined>;
 
-enum class Verdict { go_on, stop };
+enum class Verdict {
+  go_on,
+  stop,
+  save,       // the same report once more, with a checkpoint
+  take_over,  // go on as the assignment in the answer says
+};
 
 // Controller to worker: the reply to a Report, sent when it is committed and the worker may go on.
 struct Answer {
   Verdict verdict = Verdict::go_on;
   std::string checkpoint = {};  // the committed directory's path; empty: the report had none
+  Value assignment = {};        // to be taken over: what an Assignment has as its payload
 };
 
 }  // namespace cadre::channel

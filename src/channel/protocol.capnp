@@ -37,6 +37,7 @@ struct FromController {
     answer :group {
       verdict @3 :Verdict;
       checkpoint @4 :Text;
+      assignment @5 :Value;
     }
   }
 }
@@ -44,6 +45,8 @@ struct FromController {
 enum Verdict {
   goOn @0;
   stop @1;
+  save @2;
+  takeOver @3;
 }
 
 struct FromWorker {
@@ -56,5 +59,6 @@ struct FromWorker {
     }
     finished @4 :Void;
     failed @5 :Text;
+    declined @6 :Void;
   }
 }

@@ -27,26 +27,11 @@ ssize_t receive_soon(int connection, std::span<std::byte> space) {
 
 Assignment WorkerEnd::receive_assignment() { return decode_assignment(receive()); }
 
-void WorkerEnd::send(const Report& report) {
-  encode(report, out_);
-  send_frame();
-}
-
 Answer WorkerEnd::receive_answer() { return decode_answer(receive()); }
 
 Answer WorkerEnd::report(const Report& report) {
   send(report);
   return receive_answer();
-}
-
-void WorkerEnd::finished() {
-  encode(Finished{}, out_);
-  send_frame();
-}
-
-void WorkerEnd::failed(const std::string& message) {
-  encode(Failed{message}, out_);
-  send_frame();
 }
 
 std::span<const std::byte> WorkerEnd::receive() {

@@ -23,16 +23,17 @@ class WorkerEnd {
   // The first call. Throws ProtocolError when the other end speaks something else.
   Assignment receive_assignment();
 
-  // A report: what is sent belongs to the controller, with the directory that it names.
-  void send(const Report& report);
+  // What is sent belongs to the controller, with the directory that a report names. Anything but a report is the last
+  // call.
+  template <class Sent>
+  void send(const Sent& message) {
+    encode(message, out_);
+    send_frame();
+  }
   // Returns when the controller has committed the report that was sent.
   Answer receive_answer();
   // Both in one.
   Answer report(const Report& report);
-
-  // The last call, one of the two.
-  void finished();
-  void failed(const std::string& message);
 
  private:
   std::span<const std::byte> receive();

@@ -60,15 +60,27 @@ std::string fields_text(const Dict& fields, std::initializer_list<std::string_vi
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string scheduler_text(const Value& scheduler) {
-  const std::string fields = fields_text(scheduler.dict(), {"type"});
-  return shown(Config(scheduler.dict()).get<std::string>("type", "?")) + (fields.empty() ? "" : ": " + fields);
+// "FIFO", "PopulationBasedTraining: metric=score, ..."
+std::string typed_text(const Value& object) {
+  if (!object.is_dict()) return shown(to_json(object));
+  const std::string fields = fields_text(object.dict(), {"type"});
+  return shown(Config(object.dict()).get<std::string>("type", "?")) + (fields.empty() ? "" : ": " + fields);
 }
 
 std::string stop_text(const Dict& stop) {
   std::vector<std::string> texts;
-  for (const auto& [metric, threshold] : stop) texts.push_back(shown(metric) + " >= " + value_text(threshold));
+  for (const auto& [metric, threshold] : stop) {
+    const Value* at_most = threshold.is_dict() ? find_entry(threshold.dict(), "at_most") : nullptr;
+    texts.push_back(shown(metric) +
+                    (at_most == nullptr ? " >= " + value_text(threshold) : " <= " + value_text(*at_most)));
+  }
   return fmt::format("{}", fmt::join(texts, " or "));
+}
+
+std::string stoppers_text(const Value& stoppers) {
+  std::vector<std::string> texts;
+  for (const Value& stopper : stoppers.items()) texts.push_back(typed_text(stopper));
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 }  // namespace
@@ -77,14 +89,15 @@ std::vector<std::pair<std::string, std::string>> option_texts(const Config& opti
   std::vector<std::pair<std::string, std::string>> texts;
   const auto add = [&](const char* label, const char* path, const auto& text_of) {
     const Value* value = options.find(path);
-    if (value == nullptr || !value->is_dict()) return;
+    if (value == nullptr || !(value->is_dict() || value->is_list())) return;
     if (std::string text = text_of(*value); !text.empty()) texts.emplace_back(label, std::move(text));
   };
   const auto fields = [](const Value& value) { return fields_text(value.dict(), {}); };
   add("search space", "param_space", [](const Value& value) { return entries_text(value.dict()); });
   add("tuning", "tune_config", [](const Value& value) { return fields_text(value.dict(), {"scheduler", "parking"}); });
-  add("scheduler", "tune_config/scheduler", scheduler_text);
+  add("scheduler", "tune_config/scheduler", typed_text);
   add("stop", "run_config/stop", [](const Value& value) { return stop_text(value.dict()); });
+  add("stoppers", "run_config/stoppers", stoppers_text);
   add("checkpoints", "run_config/checkpoint_config", fields);
   add("failures", "run_config/failure_config", fields);
   add("limits", "run_config/limits", fields);

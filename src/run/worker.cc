@@ -39,36 +39,35 @@ void use_memory_reserve() {
   ::setrlimit(RLIMIT_DATA, &limit);
 }
 
-// The entry's failure; empty when it returned or was stopped.
-std::optional<std::string> run_entry(channel::WorkerEnd& controller, const channel::Assignment& assignment) {
+// What the entry has come to.
+channel::Message run_entry(channel::WorkerEnd& controller, const channel::Assignment& assignment) {
   const Entry* const entry = find_entry(assignment.entry);
-  if (entry == nullptr) return "this program has nothing named \"" + assignment.entry + "\" to run";
+  if (entry == nullptr) return channel::Failed{"this program has nothing named \"" + assignment.entry + "\" to run"};
   try {
     (*entry)(controller, assignment.payload);
   } catch (const StopWorker&) {
-    return std::nullopt;
+    return channel::Finished{};
+  } catch (const Declined&) {
+    return channel::Declined{};
   } catch (const channel::ControllerGone&) {
     throw;
   } catch (const abi::__forced_unwind&) {
     throw;
   } catch (...) {
     use_memory_reserve();
-    return describe_current_exception();
+    return channel::Failed{describe_current_exception()};
   }
-  return std::nullopt;
+  return channel::Finished{};
 }
 
 void serve(channel::WorkerEnd& controller, std::optional<std::uint64_t> memory_bytes) {
-  std::optional<std::string> failure = run_entry(controller, controller.receive_assignment());
-  if (failure && memory_bytes) failure = with_memory_limit(std::move(*failure), *memory_bytes);
+  channel::Message last_word = run_entry(controller, controller.receive_assignment());
+  if (auto* failed = std::get_if<channel::Failed>(&last_word); failed != nullptr && memory_bytes)
+    failed->message = with_memory_limit(std::move(failed->message), *memory_bytes);
   std::fflush(nullptr);  // before the last word, on which the controller may read the files
   std::cout.flush();
   std::clog.flush();
-  if (failure) {
-    controller.failed(*failure);
-  } else {
-    controller.finished();
-  }
+  std::visit([&](const auto& word) { controller.send(word); }, last_word);
 }
 
 void append_description(std::string& text, const std::exception& error) {

@@ -13,6 +13,9 @@ namespace cadre::run {
 // finished. Not a std::exception, so that user code that catches those does not swallow it.
 struct StopWorker {};
 
+// Thrown inside an entry that was told to take over another assignment and cannot.
+struct Declined {};
+
 // Serves the connection and ends the process: with 0 once the controller was told Finished or Failed, with 1 when it
 // is gone. `memory_bytes` is the limit of its memory, to be named when that was the failure.
 [[noreturn]] void run_worker(base::FileDescriptor connection, std::optional<std::uint64_t> memory_bytes);

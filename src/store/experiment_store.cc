@@ -123,7 +123,7 @@ ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {
   store.database_->keep_log(false);
   store.after_reboot_ = !same_boot;
   if (!same_boot) store.set_boot();
-  if (format < kFormat) store.upgrade();
+  if (format < kFormat) store.upgrade(format);
   store.prepare();
   return store;
 }
@@ -134,12 +134,15 @@ void ExperimentStore::set_boot() {
 }
 
 // Format 2 had a table that listed the results of every trial, filled at the end of the experiment: that was its mark.
-void ExperimentStore::upgrade() {
+// Format 3 had fewer options and kinds of decisions.
+void ExperimentStore::upgrade(int format) {
   const bool finished = is_finished(*database_);
   database_->execute("BEGIN IMMEDIATE");
-  if (finished) mark_finished();
-  database_->execute("DROP TABLE histories; DELETE FROM snapshots");  // which had the ended trials too
-  database_->execute(creation_of(EndedTrialRow::table).c_str());
+  if (format == 2) {
+    if (finished) mark_finished();
+    database_->execute("DROP TABLE histories; DELETE FROM snapshots");  // which had the ended trials too
+    database_->execute(creation_of(EndedTrialRow::table).c_str());
+  }
   write_fact("format", std::to_string(kFormat));
   database_->execute("COMMIT");
 }

@@ -18,7 +18,6 @@
 #include "run/checkpoint_files.h"
 #include "run/gpus.h"
 #include "run/memory_usage.h"
-#include "tune/assignment.h"
 #include "tune/journal.h"
 #include "tune/recovery.h"
 
@@ -48,6 +47,7 @@ Event to_event(engine::Event&& event) {
       base::Overload{
           [&](channel::Report& report) -> Event { return ResultReported{trial, attempt, std::move(report)}; },
           [&](channel::Finished&) -> Event { return FunctionReturned{trial, attempt}; },
+          [&](channel::Declined&) -> Event { return WorkerDeclined{trial, attempt}; },
           [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; }},
       message);
 }
@@ -107,9 +107,12 @@ void Controller::recover() {
 }
 
 void Controller::take_turns() {
+  const double before = running_time_.seconds();
   running_time_.begin_session(engine_.wall_seconds());
-  take_turn({ControllerStarted{
-      .resources = engine_.resources(), .errored = setting_.errored, .lost_checkpoints = lost_checkpoints_}});
+  take_turn({ControllerStarted{.resources = engine_.resources(),
+                               .errored = setting_.errored,
+                               .lost_checkpoints = lost_checkpoints_,
+                               .running_time_s = before}});
   while (!experiment_.finished()) {
     take_turn(next_events());
     const auto now = engine_.now();
@@ -290,7 +293,7 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
 void Controller::perform(const Action& action) {
   console_.show(action);
   std::visit(base::Overload{
-                 [&](const Launch& what) { launch(what); },
+                 [&](const Launch& what) { launch(what); }, [&](const TakeOver& what) { take_over(what); },
                  [&](const CommitCheckpoint& checkpoint) { file_worker_.seal(checkpoint.id, checkpoint.directory); },
                  [&](const DeleteCheckpoint& checkpoint) {
                    to_delete_.emplace_back(checkpoint.id, setting_.directory / checkpoint.directory);
@@ -307,34 +310,45 @@ void Controller::perform(const Action& action) {
 
 void Controller::answer(const AnswerReport& answer) {
   const fs::path checkpoint = answer.checkpoint.empty() ? fs::path() : setting_.directory / answer.checkpoint;
-  engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string()});
+  engine_.answer(worker_id(answer.trial, answer.attempt), {answer.verdict, checkpoint.string(), {}});
 }
 
-void Controller::launch(const Launch& launch) {
+TrialAssignment Controller::assignment_of(const Launch& launch) const {
   const Trial& trial = experiment_.trials().at(launch.trial);
   const fs::path directory = setting_.directory / trial.directory;
   base::RandomStream seeds(setting_.options.tune_config.seed, trial.index, base::Purpose::training,
                            static_cast<std::uint64_t>(launch.step));
-  const TrialAssignment assignment{
-      .experiment_name = setting_.experiment_name,
-      .trial_id = trial.id,
-      .trial_name = setting_.trainable.name + "_" + trial.id,
-      .trial_directory = directory.string(),
-      .attempt = launch.attempt,
-      .config = launch.config,
-      .parameters = setting_.trainable.parameters,
-      .checkpoint = launch.checkpoint.empty() ? "" : (setting_.directory / launch.checkpoint).string(),
-      .checkpoint_metrics = launch.checkpoint_metrics,
-      .step = launch.step,
-      .seed = static_cast<std::int64_t>(seeds.bits()),
-      .resources = setting_.trainable.resources,
-      .visible_devices =
-          engine_.resources().gpus > 0 ? std::optional(run::visible_devices(launch.gpus)) : std::nullopt};
+  const CheckpointConfig& checkpoints = setting_.options.run_config.checkpoint_config;
+  return {.experiment_name = setting_.experiment_name,
+          .trial_id = trial.id,
+          .trial_name = setting_.trainable.name + "_" + trial.id,
+          .trial_directory = directory.string(),
+          .attempt = launch.attempt,
+          .config = launch.config,
+          .parameters = setting_.trainable.parameters,
+          .checkpoint = launch.checkpoint.empty() ? "" : (setting_.directory / launch.checkpoint).string(),
+          .checkpoint_metrics = launch.checkpoint_metrics,
+          .step = launch.step,
+          .seed = static_cast<std::int64_t>(seeds.bits()),
+          .resources = setting_.trainable.resources,
+          .checkpoint_frequency = checkpoints.checkpoint_frequency,
+          .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
+          .visible_devices =
+              engine_.resources().gpus > 0 ? std::optional(run::visible_devices(launch.gpus)) : std::nullopt};
+}
+
+void Controller::launch(const Launch& launch) {
   engine_.start(worker_id(launch.trial, launch.attempt),
-                {.assignment = {setting_.trainable.name, to_value(assignment)},
-                 .directory = directory,
+                {.assignment = {setting_.trainable.name, to_value(assignment_of(launch))},
+                 .directory = setting_.directory / experiment_.trials().at(launch.trial).directory,
                  .cpus = setting_.trainable.resources.cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes});
+}
+
+void Controller::take_over(const TakeOver& take_over) {
+  const Launch& start = take_over.start;
+  engine_.answer(worker_id(start.trial, start.attempt),
+                 {channel::Verdict::take_over, "", to_value(assignment_of(start))});
 }
 
 // What a worker was about to report when it died. One that ended by itself has seen to that.

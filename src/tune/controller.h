@@ -18,6 +18,7 @@
 #include "run/file_worker.h"
 #include "run/interrupts.h"
 #include "store/experiment_store.h"
+#include "tune/assignment.h"
 #include "tune/console/console.h"
 #include "tune/experiment.h"
 #include "tune/loggers/result_files.h"
@@ -79,7 +80,9 @@ class Controller {
   // Into the world.
   void perform(const Action& action);
   void answer(const AnswerReport& answer);
+  TrialAssignment assignment_of(const Launch& launch) const;
   void launch(const Launch& launch);
+  void take_over(const TakeOver& take_over);
   void discard_half_checkpoints(const WorkerEnded& ended);
 
   void write_result_files();

@@ -12,6 +12,8 @@ enum class DecisionKind {
   make,       // it is in the population from now on, with this config
   launch,     // a worker is started
   resume,     // its worker, which was parked, goes on
+  take_over,  // its worker, which waited, goes on with the trial's new checkpoint and config
+  save,       // its worker is asked for a checkpoint of the result it has reported
   pause,      // it waits for its turn; its worker is parked or, where that may not be, told to stop
   unpark,     // its parked worker is ended
   exploit,    // it goes on with another one's checkpoint and a new config
@@ -24,9 +26,9 @@ enum class DecisionKind {
   take_up,    // it had failed, and runs again
 };
 
-inline constexpr std::array<std::string_view, 13> kDecisionNames = {"make",    "launch", "resume", "pause", "unpark",
-                                                                    "exploit", "retry",  "end",    "fail",  "set_aside",
-                                                                    "kill",    "lose",   "take_up"};
+inline constexpr std::array<std::string_view, 15> kDecisionNames = {
+    "make",  "launch", "resume", "take_over", "save", "pause", "unpark", "exploit",
+    "retry", "end",    "fail",   "set_aside", "kill", "lose",  "take_up"};
 
 constexpr std::string_view to_string(DecisionKind kind) { return kDecisionNames[static_cast<std::size_t>(kind)]; }
 
@@ -53,6 +55,8 @@ constexpr bool stops_worker(DecisionKind kind) {
     case DecisionKind::make:
     case DecisionKind::launch:
     case DecisionKind::resume:
+    case DecisionKind::take_over:
+    case DecisionKind::save:
     case DecisionKind::retry:
     case DecisionKind::lose:
     case DecisionKind::take_up:

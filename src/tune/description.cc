@@ -37,9 +37,7 @@ class Writer {
   void operator()(const char* key, const T& field) {
     entries_.emplace_back(key, to_value(field));
   }
-  void unless_empty(const char* key, const Config& field) {
-    if (!field.empty()) (*this)(key, field);
-  }
+  void added(const char* key, const auto& field) { (*this)(key, field); }
 
   template <class T>
     requires(!Plain<T>)
@@ -96,6 +94,12 @@ class Writer {
     for (const SpaceEntry& entry : *entries) items.push_back(to_value(entry));
     return items;
   }
+  // The usual direction as a plain number.
+  static Value to_value(const Threshold& threshold) {
+    if (threshold.mode == Mode::max) return threshold.value;
+    return Dict{{"at_most", threshold.value}};
+  }
+  static Value to_value(const std::vector<Stopper>& stoppers) { return to_list(stoppers); }
   static Value to_value(const Config& config) { return config.dict(); }
   static Value to_value(const std::filesystem::path& path) { return path.string(); }
   static Value to_value(const std::vector<Config>& configs) { return to_list(configs); }
@@ -160,9 +164,7 @@ class Reader {
     read(field, stored_.at(key, *entry));
     read_.insert(entry);
   }
-
-  // A field that is there only where it has something.
-  void unless_empty(const char* key, Config& field) {
+  void added(const char* key, auto& field) {
     if (find_entry(entries_, key) != nullptr) (*this)(key, field);
   }
 
@@ -256,6 +258,14 @@ class Reader {
                                      [](const auto& domain) { return SpaceEntry(Domain(domain)); }},
                       entry);
   }
+  static void read(Threshold& threshold, const Stored& stored) {
+    if (stored.value.is_number()) return void(threshold = at_least(stored.get<double>()));
+    Reader reader(stored);
+    threshold = at_most(0);
+    reader("at_most", threshold.value);
+    reader.refuse_others();
+  }
+  static void read(std::vector<Stopper>& stoppers, const Stored& stored) { read_list(stoppers, stored); }
   static void read(Config& config, const Stored& stored) { config = Config(stored.get<Dict>()); }
   static void read(std::filesystem::path& path, const Stored& stored) { path = stored.get<std::string>(); }
   static void read(std::vector<Config>& configs, const Stored& stored) { read_list(configs, stored); }

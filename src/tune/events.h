@@ -23,6 +23,7 @@ struct Timer {
     stopping,  // how long it may take to stop
     retry,     // how long a trial that fails again and again waits before it is tried again
     barrier,   // how long trials wait for each other; of the experiment, not of a trial
+    budget,    // how long the experiment may run
   };
   Kind kind = Kind::running;
   TrialIndex trial = 0;
@@ -39,6 +40,7 @@ struct ControllerStarted {
   Resources resources = {};                              // of all nodes
   Errored errored = Errored::leave;                      // what becomes of trials that have failed
   std::vector<run::CheckpointId> lost_checkpoints = {};  // that are not there any more, or damaged
+  double running_time_s = 0;                             // of the experiment before, without the time between
 };
 struct ResultReported {
   TrialIndex trial = 0;
@@ -53,6 +55,11 @@ struct FunctionThrew {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
   std::string message = {};
+};
+// It was told to take over another checkpoint and config, and cannot.
+struct WorkerDeclined {
+  TrialIndex trial = 0;
+  std::int64_t attempt = 0;
 };
 struct WorkerEnded {
   TrialIndex trial = 0;
@@ -70,8 +77,8 @@ struct ExperimentInterrupted {};
 struct CheckpointsSynced {
   std::vector<run::CheckpointId> checkpoints = {};
 };
-using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
-                           ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort>;
+using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined,
+                           WorkerEnded, TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
@@ -145,6 +152,10 @@ struct Launch {
   std::int64_t step = 0;  // to continue from
   run::Gpus gpus = {};
 };
+// The same for the worker that the trial has, which waits for an answer.
+struct TakeOver {
+  Launch start = {};
+};
 struct AnswerReport {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
@@ -164,7 +175,7 @@ struct StartTimer {
 };
 using Action =
     std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult, LogExploit,
-                 LogEnd, LogError, Say, Launch, AnswerReport, KillWorker, StartTimer, MarkSynced>;
+                 LogEnd, LogError, Say, Launch, TakeOver, AnswerReport, KillWorker, StartTimer, MarkSynced>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::tune

@@ -37,6 +37,7 @@ Experiment::Experiment(Trainable trainable, TunerOptions options)
       options_(std::move(options)),
       variants_(options_.param_space, options_.tune_config),
       scheduler_(make_scheduler(options_.tune_config.scheduler, options_.tune_config.seed)),
+      stoppers_(options_.run_config.stop),
       checkpoints_(options_.run_config.checkpoint_config),
       resources_(Resources{.cpus = 0}) {}
 
@@ -54,6 +55,7 @@ bool Experiment::finished() const {
 
 bool Experiment::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::barrier) return !live_.empty();
+  if (timer.kind == Timer::Kind::budget) return !finished() && !stopping_all_;
   if (timer.kind == Timer::Kind::retry) {
     const Trial& trial = trials_.at(timer.trial);
     return trial.backs_off && trial.attempt == timer.number;
@@ -61,7 +63,9 @@ bool Experiment::awaits(const Timer& timer) const {
   const Trial* trial = present(timer.trial, timer.number);
   if (trial == nullptr) return false;
   const bool runs = trial->worker == WorkerState::busy;
-  return timer.kind == Timer::Kind::running ? runs : trial->worker == WorkerState::stopping || (runs && interrupted_);
+  return timer.kind == Timer::Kind::running
+             ? runs
+             : trial->worker == WorkerState::stopping || (runs && (interrupted_ || stopping_all_));
 }
 
 bool Experiment::is_repeated(const ResultReported& event) const {
@@ -69,7 +73,7 @@ bool Experiment::is_repeated(const ResultReported& event) const {
 }
 
 std::int64_t Experiment::trials_to_come() const {
-  if (failed_fast_) return 0;
+  if (failed_fast_ || stopping_all_) return 0;
   return variants_.size() - static_cast<std::int64_t>(trials_.size());
 }
 
@@ -123,6 +127,13 @@ void Experiment::on(const ControllerStarted& event) {
     while (trials_to_come() > 0) make_trial();
   }
   follow(scheduler_->on_controller_start(*this));
+  std::optional<Seconds> budget = stoppers_.timeout();
+  if (const auto& limit = options_.tune_config.time_budget) budget = budget ? std::min(*budget, *limit) : *limit;
+  if (budget && event.running_time_s < budget->count()) {
+    actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, budget->count() - event.running_time_s});
+  } else if (budget || stopping_all_) {  // it was interrupted while all were stopping
+    stop_all();
+  }
 }
 
 // Whoever would have continued from it continues from what its lineage was saved in before.
@@ -147,11 +158,12 @@ void Experiment::lose(run::CheckpointId checkpoint) {
 // A trial that had failed for good runs again.
 void Experiment::take_up(Trial& trial, bool anew) {
   record(DecisionKind::take_up, trial, {{"anew", anew}});
-  failed_fast_ = false;
+  failed_fast_ = stopping_all_ = false;
   trial.error.clear();
   trial.failures = trial.restore_failures = trial.futile_attempts = 0;
   if (anew) {
     trial.step = 0;
+    trial.after_save.reset();
     trial.last_result = {};
     trial.time_total_s = 0;
     if (scheduler_->begins_with_first_config()) trial.config = variants_(trial.index).config;
@@ -183,7 +195,11 @@ void Experiment::on(const ResultReported& event) {
   trial->restore_failures = 0;
   trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
-  if (repeated) return resume(*trial);  // it was shown and counted when it came first
+  if (repeated) {  // it was shown and counted when it came first
+    if (trial->after_save && report.step == trial->step) return on_saved(*trial);
+    return stopping_all_ ? end(*trial, TrialStatus::terminated) : resume(*trial);
+  }
+  trial->after_save.reset();
   trial->futile_attempts = 0;
 
   warn_about_missing_metrics(report.metrics);
@@ -208,6 +224,16 @@ void Experiment::on(const FunctionThrew& event) {
   on_last_word(*trial, Failure{event.message});
 }
 
+// Another one is started in its place.
+void Experiment::on(const WorkerDeclined& event) {
+  Trial* trial = present(event.trial, event.attempt);
+  if (trial == nullptr) return;
+  if (trial->worker != WorkerState::busy) return on_last_word(*trial, std::nullopt);
+  worker_is_done(*trial);
+  if (stopping_all_) return end(*trial, TrialStatus::terminated);
+  make_pending(*trial);
+}
+
 void Experiment::on(const WorkerEnded& event) {
   --workers_;
   Trial* trial = present(event.trial, event.attempt);
@@ -219,6 +245,10 @@ void Experiment::on(const TimerFired& event) {
   const Timer& timer = event.timer;
   if (timer.kind == Timer::Kind::barrier) return follow(scheduler_->on_deadline(timer.number, *this));
   if (!awaits(timer)) return;
+  if (timer.kind == Timer::Kind::budget) {
+    actions_->push_back(Say{"The time of the experiment is used up: trials stop at their next report."});
+    return stop_all();
+  }
   Trial& trial = trials_.at(timer.trial);
   if (timer.kind == Timer::Kind::retry) {
     trial.backs_off = false;
@@ -226,7 +256,10 @@ void Experiment::on(const TimerFired& event) {
   }
   const TrialLimits& limits = options_.run_config.limits;
   if (timer.kind == Timer::Kind::stopping) {
-    if (trial.worker == WorkerState::busy) make_pending(trial);
+    if (trial.worker == WorkerState::busy) {
+      kill(trial, std::nullopt);
+      return stopping_all_ ? end(trial, TrialStatus::terminated) : make_pending(trial);
+    }
     return kill(trial, std::nullopt);
   }
   const std::optional<double> left = time_left(trial);
@@ -289,25 +322,31 @@ std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& r
 }
 
 Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
-  if (is_true(metrics, result_key::done) || reached_a_threshold(metrics)) return {.kind = Decision::Kind::stop};
+  ResultStopper::Verdict verdict{};
+  try {
+    verdict = stoppers_.on_result(trial, metrics);
+  } catch (const std::exception& error) {  // of a function of the program
+    return {.kind = Decision::Kind::fail, .reason = fmt::format("the stop function failed: {}", error.what())};
+  }
+  if (verdict == ResultStopper::Verdict::stop_all && !stopping_all_) {
+    actions_->push_back(Say{"The results of the experiment do not get better any more: all trials stop."});
+    stop_all();
+  }
+  if (is_true(metrics, result_key::done) || verdict != ResultStopper::Verdict::go_on || stopping_all_)
+    return {.kind = Decision::Kind::stop};
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
     return {.kind = Decision::Kind::fail, .reason = ran_too_long(*limit).cause};
   return scheduler_->on_result(trial, metrics, *this);
 }
 
-bool Experiment::reached_a_threshold(const Metrics& metrics) const {
-  for (const auto& [name, threshold] : options_.run_config.stop) {
-    if (const std::optional<double> value = metrics.number(name); value && *value >= threshold) return true;
-  }
-  return false;
-}
-
 void Experiment::carry_out(Trial& trial, const Decision& decision) {
   follow(decision);
-  if (trial.worker != WorkerState::waiting) return;  // it exploits
+  if (trial.status != TrialStatus::running) return;  // it exploits
+  if (const auto then = what_waits_for_a_checkpoint(trial, decision.kind)) return ask_to_save(trial, *then);
   switch (decision.kind) {
     case Decision::Kind::go_on:
+    case Decision::Kind::save:
       return resume(trial);
     case Decision::Kind::pause:
       return pause(trial);
@@ -315,6 +354,48 @@ void Experiment::carry_out(Trial& trial, const Decision& decision) {
       return end(trial, TrialStatus::terminated);
     case Decision::Kind::fail:
       return fail(trial, {.cause = decision.reason, .may_retry = false});
+  }
+}
+
+bool Experiment::can_save(const Trial& trial) const {
+  return trainable_.methods.save_checkpoint && trial.reported_checkpoint.empty();
+}
+
+// What may be done only when the trial has sent a checkpoint of the result that it has just reported.
+std::optional<AfterSave> Experiment::what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const {
+  if (!can_save(trial)) return std::nullopt;
+  if (kind == Decision::Kind::save) return AfterSave::decide;
+  const bool wanted = is_true(trial.last_result, result_key::should_checkpoint);
+  if (kind == Decision::Kind::stop) {
+    const bool at_end = options_.run_config.checkpoint_config.checkpoint_at_end.value_or(false);
+    return wanted || at_end ? std::optional(AfterSave::stop) : std::nullopt;
+  }
+  if (kind == Decision::Kind::pause) return wanted || !can_park() ? std::optional(AfterSave::pause) : std::nullopt;
+  return kind == Decision::Kind::go_on && wanted ? std::optional(AfterSave::go_on) : std::nullopt;
+}
+
+void Experiment::ask_to_save(Trial& trial, AfterSave then) {
+  record(DecisionKind::save, trial);
+  trial.after_save = then;
+  actions_->push_back(AnswerReport{trial.index, trial.attempt, channel::Verdict::save, {}});
+  trial.worker = WorkerState::busy;
+  limit_running(trial);
+}
+
+// The last result, which counts already, has come once more: with its checkpoint, or from a worker that got there
+// again after an interruption.
+void Experiment::on_saved(Trial& trial) {
+  if (can_save(trial)) return ask_to_save(trial, *trial.after_save);
+  if (stopping_all_) return end(trial, TrialStatus::terminated);
+  switch (*std::exchange(trial.after_save, std::nullopt)) {
+    case AfterSave::go_on:
+      return resume(trial);
+    case AfterSave::pause:
+      return pause(trial);
+    case AfterSave::stop:
+      return end(trial, TrialStatus::terminated);
+    case AfterSave::decide:
+      return carry_out(trial, scheduler_->on_result(trial, trial.last_result, *this));
   }
 }
 
@@ -326,14 +407,14 @@ void Experiment::warn_about_missing_metrics(const Metrics& metrics) {
     actions_->push_back(Say{fmt::format("Warning: the first result has no \"{}\", which is {}. It has: {}", name, use,
                                         fmt::join(std::views::keys(metrics.dict()), ", "))});
   };
-  for (const auto& [name, threshold] : options_.run_config.stop) warn(name, "a stop criterion");
+  for (const std::string& name : stoppers_.metrics()) warn(name, "a stop criterion");
   warn(options_.tune_config.metric, "the metric of the TuneConfig");
   warn(options_.run_config.checkpoint_config.checkpoint_score_attribute.value_or(""), "the checkpoint score attribute");
 }
 
 // The part of a decision that may concern any trial.
 void Experiment::follow(const Decision& decision) {
-  if (failed_fast_) return;  // everybody is being ended
+  if (failed_fast_ || stopping_all_) return;  // everybody is being ended
   for (const std::string& message : decision.messages) actions_->push_back(Say{message});
   if (decision.deadline)
     actions_->push_back(StartTimer{{Timer::Kind::barrier, 0, decision.deadline->number}, decision.deadline->seconds});
@@ -358,8 +439,14 @@ void Experiment::exploit(const Exploit& exploit) {
   target.last_result = from.metrics;
   target.futile_attempts = 0;
   target.backs_off = false;
+  target.after_save.reset();
   continue_from(target, exploit.checkpoint);
-  tell_to_stop(target);
+  if (trainable_.methods.reset_config && target.worker == WorkerState::waiting && can_park() && !interrupted_) {
+    target.takes_over = true;
+    if (target.parked_since == 0) park(target);
+  } else {
+    tell_to_stop(target);
+  }
   target.status = TrialStatus::paused;
   waiting_.insert(target.index);
   actions_->push_back(SaveTrial{target.index});
@@ -371,10 +458,21 @@ void Experiment::pause(Trial& trial) {
   trial.status = TrialStatus::paused;
   waiting_.insert(trial.index);
   actions_->push_back(SaveTrial{trial.index});
-  const Parking& parking = options_.tune_config.parking;
-  if (trainable_.resources.gpus > 0 && !parking.with_gpus) return tell_to_stop(trial);
+  if (gives_gpus_back()) return tell_to_stop(trial);
   park(trial);
+  const Parking& parking = options_.tune_config.parking;
   if (parking.max_workers && parked_ > *parking.max_workers) unpark_the_coldest();
+}
+
+// Whether one more worker may wait without another one having to end.
+bool Experiment::can_park() const {
+  const Parking& parking = options_.tune_config.parking;
+  return !gives_gpus_back() && (!parking.max_workers || parked_ < *parking.max_workers);
+}
+
+// Whether workers that wait would keep GPUs from others.
+bool Experiment::gives_gpus_back() const {
+  return trainable_.resources.gpus > 0 && !options_.tune_config.parking.with_gpus;
 }
 
 // Its process stays blocked in report(), and goes on with the answer.
@@ -404,7 +502,8 @@ void Experiment::unpark_the_coldest() {
 void Experiment::fail(Trial& trial, Failure failure) {
   trial.error = std::move(failure.cause);
   actions_->push_back(LogError{trial.index, trial.attempt, trial.error});
-  if (failure.may_retry && count_failure(trial, options_.run_config.failure_config)) return try_again(trial);
+  if (failure.may_retry && !stopping_all_ && count_failure(trial, options_.run_config.failure_config))
+    return try_again(trial);
   end(trial, TrialStatus::error);
   if (options_.run_config.failure_config.fail_fast && !failed_fast_) end_everybody();
 }
@@ -413,8 +512,10 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   record(status == TrialStatus::error ? DecisionKind::fail : DecisionKind::end, trial);
   trial.status = status;
   trial.backs_off = false;
+  trial.after_save.reset();
   live_.erase(trial.index);
   waiting_.erase(trial.index);
+  stoppers_.forget(trial.index);
   actions_->push_back(SaveTrial{trial.index});
   actions_->push_back(LogEnd{trial.index});
   tell_to_stop(trial);
@@ -424,6 +525,21 @@ void Experiment::end(Trial& trial, TrialStatus status) {
 void Experiment::end_everybody() {
   failed_fast_ = true;
   for (const TrialIndex index : std::set(live_)) end(trials_[index], TrialStatus::terminated);
+}
+
+// Whoever runs has its next report to say how far it has come; nobody else has anything more to say. Who is reporting
+// is told by who called.
+void Experiment::stop_all() {
+  stopping_all_ = true;
+  const double grace = options_.run_config.stop_grace_period.count();
+  for (const TrialIndex index : std::set(live_)) {
+    Trial& trial = trials_[index];
+    if (trial.worker == WorkerState::busy) {
+      actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
+    } else if (trial.status != TrialStatus::running) {
+      end(trial, TrialStatus::terminated);
+    }
+  }
 }
 
 void Experiment::try_again(Trial& trial) {
@@ -490,6 +606,7 @@ void Experiment::limit_running(const Trial& trial) {
 
 void Experiment::worker_is_done(Trial& trial) {
   trial.worker = WorkerState::none;
+  trial.takes_over = false;
   leave_parking(trial);
   trial.killed_for.reset();
   trial.reported_checkpoint.clear();
@@ -536,8 +653,12 @@ void Experiment::schedule() {
     trial.status = TrialStatus::running;
     if (trial.worker == WorkerState::waiting) {
       leave_parking(trial);
-      record(DecisionKind::resume, trial);
-      resume(trial);
+      if (trial.takes_over) {
+        take_over(trial);
+      } else {
+        record(DecisionKind::resume, trial);
+        resume(trial);
+      }
     } else {
       launch(trial);
     }
@@ -597,6 +718,25 @@ std::vector<TrialIndex> Experiment::candidates() const {
 void Experiment::launch(Trial& trial) {
   ++trial.attempt;
   ++workers_;
+  Launch launch = start_of(trial);
+  record(DecisionKind::launch, trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
+  actions_->push_back(std::move(launch));
+  limit_running(trial);
+}
+
+// The trial's worker goes on with what another one would be started with.
+void Experiment::take_over(Trial& trial) {
+  trial.takes_over = false;
+  trial.reported_checkpoint.clear();
+  if (trial.started_from) checkpoints_.release(*std::exchange(trial.started_from, std::nullopt));
+  Launch start = start_of(trial);
+  record(DecisionKind::take_over, trial, {{"checkpoint", start.checkpoint}});
+  actions_->push_back(TakeOver{std::move(start)});
+  limit_running(trial);
+}
+
+// What a worker is told, for the trial to go on where it is.
+Launch Experiment::start_of(Trial& trial) {
   trial.worker = WorkerState::busy;
   trial.restoring = trial.latest_checkpoint.has_value();
   Launch launch{.trial = trial.index, .attempt = trial.attempt, .config = trial.config, .gpus = trial.gpus};
@@ -609,9 +749,7 @@ void Experiment::launch(Trial& trial) {
     trial.started_from = from.id;
   }
   trial.time_total_s = launch.checkpoint_metrics.number(result_key::time_total_s).value_or(0);
-  record(DecisionKind::launch, trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
-  actions_->push_back(std::move(launch));
-  limit_running(trial);
+  return launch;
 }
 
 void Experiment::resume(Trial& trial) {

@@ -19,6 +19,7 @@
 #include "tune/events.h"
 #include "tune/schedulers/scheduler.h"
 #include "tune/searchers/variant_generator.h"
+#include "tune/stoppers/stoppers.h"
 #include "tune/trial.h"
 
 namespace cadre::tune {
@@ -65,12 +66,14 @@ class Experiment final : private Population {
   // Population
   const Trial& trial(TrialIndex index) const override { return trials_.at(index); }
   bool anyone_waits() const override;
+  bool can_save(const Trial& trial) const override;
   run::CheckpointRegistry& checkpoints() override { return checkpoints_; }
 
   void on(const ControllerStarted& event);
   void on(const ResultReported& event);
   void on(const FunctionReturned& event);
   void on(const FunctionThrew& event);
+  void on(const WorkerDeclined& event);
   void on(const WorkerEnded& event);
   void on(const TimerFired& event);
   void on(const ExperimentInterrupted& event);
@@ -86,16 +89,21 @@ class Experiment final : private Population {
 
   std::string commit_checkpoint(Trial& trial, const channel::Report& report);
   Decision decide(const Trial& trial, const Metrics& metrics);
-  bool reached_a_threshold(const Metrics& metrics) const;
   void carry_out(Trial& trial, const Decision& decision);
+  std::optional<AfterSave> what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const;
+  void ask_to_save(Trial& trial, AfterSave then);
+  void on_saved(Trial& trial);
   void exploit(const Exploit& exploit);
   void pause(Trial& trial);
+  bool can_park() const;
+  bool gives_gpus_back() const;
   void park(Trial& trial);
   void leave_parking(Trial& trial);
   void unpark_the_coldest();
   void fail(Trial& trial, Failure failure);
   void end(Trial& trial, TrialStatus status);
   void end_everybody();
+  void stop_all();
   void try_again(Trial& trial);
   void make_pending(Trial& trial);
   void set_aside(Trial& trial);
@@ -116,7 +124,9 @@ class Experiment final : private Population {
   void load_trial(const Value& saved);
   static std::optional<run::Gpus> own_gpus(const Trial& trial);
   std::vector<TrialIndex> candidates() const;
+  Launch start_of(Trial& trial);
   void launch(Trial& trial);
+  void take_over(Trial& trial);
   void resume(Trial& trial);
   void delete_unneeded_checkpoints();
   void record(DecisionKind kind, const Trial& trial, Dict data = {});
@@ -125,6 +135,7 @@ class Experiment final : private Population {
   TunerOptions options_;
   VariantGenerator variants_;
   std::unique_ptr<TrialScheduler> scheduler_;
+  Stoppers stoppers_;
   run::CheckpointRegistry checkpoints_;
   Resources total_ = {};  // of all nodes
   run::ResourceLedger resources_;
@@ -138,6 +149,7 @@ class Experiment final : private Population {
   std::int64_t pauses_ = 0;       // so far
   bool interrupted_ = false;      // by somebody, until another controller begins
   bool failed_fast_ = false;      // one trial's failure has ended all others
+  bool stopping_all_ = false;     // every trial that runs ends with its next report
   bool warned_ = false;           // about metrics that the options name and the first result does not have
   Actions* actions_ = nullptr;    // of the event being handled
 };

@@ -29,6 +29,8 @@ void fields(auto& archive, Is<Trial> auto& trial) {
   archive("parked_since", trial.parked_since);
   archive("started_from", trial.started_from);
   archive("reported_checkpoint", trial.reported_checkpoint);
+  archive("after_save", trial.after_save);
+  archive("takes_over", trial.takes_over);
   archive("restoring", trial.restoring);
   archive("killed_for", trial.killed_for);
   archive("time_total_s", trial.time_total_s);
@@ -44,6 +46,7 @@ void Experiment::fields(auto& archive, auto& experiment) {
   archive("workers", experiment.workers_);
   archive("interrupted", experiment.interrupted_);
   archive("failed_fast", experiment.failed_fast_);
+  archive("stopping_all", experiment.stopping_all_);
   archive("warned", experiment.warned_);
   archive("pauses", experiment.pauses_);
 }
@@ -54,6 +57,7 @@ Dict Experiment::save() const {
   return {{"trials", trials_.size()},
           {"live", std::move(live)},
           {"scheduler", scheduler_->save()},
+          {"stoppers", stoppers_.save()},
           {"rest", base::SaveArchive::to_value(*this)}};
 }
 
@@ -79,6 +83,7 @@ void Experiment::load(const Dict& state, const std::function<Value(TrialIndex)>&
     parked_ += trial.parked_since > 0 ? 1 : 0;
   }
   scheduler_->load(parts.at("scheduler"));
+  stoppers_.load(parts.at("stoppers"));
 }
 
 // Into the trial that was added last.

@@ -13,8 +13,13 @@ base::Registry<detail::ExplorePointer>& explore_functions() {
   return instance;
 }
 
-base::Registry<detail::ConfigType>& config_types() {
-  static base::Registry<detail::ConfigType> instance;
+base::Registry<detail::StopPointer>& stop_functions() {
+  static base::Registry<detail::StopPointer> instance;
+  return instance;
+}
+
+base::Registry<TrainableType>& trainable_types() {
+  static base::Registry<TrainableType> instance;
   return instance;
 }
 
@@ -25,6 +30,11 @@ bool detail::register_sample_function(std::string_view name, SamplePointer funct
 
 bool detail::register_explore_function(std::string_view name, ExplorePointer function) {
   explore_functions().add(name, function);
+  return true;
+}
+
+bool detail::register_stop_function(std::string_view name, StopPointer function) {
+  stop_functions().add(name, function);
   return true;
 }
 

@@ -56,7 +56,8 @@ constexpr std::pair<Errored, const char*> kErrored[] = {
 constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::running, "running"},
                                                                {Timer::Kind::stopping, "stopping"},
                                                                {Timer::Kind::retry, "retry"},
-                                                               {Timer::Kind::barrier, "barrier"}};
+                                                               {Timer::Kind::barrier, "barrier"},
+                                                               {Timer::Kind::budget, "budget"}};
 
 List to_list(const std::vector<run::CheckpointId>& ids) { return {ids.begin(), ids.end()}; }
 
@@ -70,12 +71,13 @@ Dict to_dict(const ControllerStarted& event) {
   Dict data = to_dict(event.resources);
   data.emplace_back("errored", name_of(event.errored, kErrored));
   data.emplace_back("lost_checkpoints", to_list(event.lost_checkpoints));
+  data.emplace_back("running_time_s", event.running_time_s);
   return data;
 }
 
 ControllerStarted to_controller_started(const Config& data, const std::string& source) {
   return {to_resources(data), value_of(data.get<std::string>("errored"), kErrored, source),
-          to_ids(data.get<List>("lost_checkpoints"))};
+          to_ids(data.get<List>("lost_checkpoints")), data.get<double>("running_time_s", 0)};  // format 3 had none
 }
 
 struct Record {
@@ -97,6 +99,9 @@ struct Record {
   }
   std::int64_t operator()(const FunctionThrew& event) const {
     return add(event_name::function_threw, event.trial, event.attempt, {{"message", event.message}});
+  }
+  std::int64_t operator()(const WorkerDeclined& event) const {
+    return add(event_name::worker_declined, event.trial, event.attempt, {});
   }
   std::int64_t operator()(const WorkerEnded& event) const {
     return add(event_name::worker_ended, event.trial, event.attempt, to_dict(event.exit));
@@ -138,6 +143,7 @@ Event to_event(const store::EventRow& row) {
   if (row.kind == event_name::function_returned) return FunctionReturned{trial, row.attempt};
   if (row.kind == event_name::function_threw)
     return FunctionThrew{trial, row.attempt, data.get<std::string>("message")};
+  if (row.kind == event_name::worker_declined) return WorkerDeclined{trial, row.attempt};
   if (row.kind == event_name::worker_ended) return WorkerEnded{trial, row.attempt, to_exit(data, source)};
   if (row.kind == event_name::timer_fired)
     return TimerFired{{value_of(data.get<std::string>("kind"), kTimerKinds, source), trial, row.attempt}};

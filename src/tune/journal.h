@@ -14,6 +14,7 @@ namespace event_name {
 inline constexpr std::string_view controller_started = "controller_started";
 inline constexpr std::string_view function_returned = "function_returned";
 inline constexpr std::string_view function_threw = "function_threw";
+inline constexpr std::string_view worker_declined = "worker_declined";
 inline constexpr std::string_view worker_ended = "worker_ended";
 inline constexpr std::string_view timer_fired = "timer_fired";
 inline constexpr std::string_view interrupted = "interrupted";

@@ -1,6 +1,6 @@
 // The fields of everything that is stored of an experiment's options: one list for each struct, by which it is written
 // and read (description.cc). Who adds an option adds its name and its line here; a struct with a field more than its
-// list does not compile.
+// list does not compile. What was added() may be missing in an older store, and then has its default.
 #pragma once
 
 #include <variant>
@@ -134,6 +134,42 @@ void fields(auto& archive, Is<PopulationBasedTrainingReplay> auto& replay) {
   archive("schedule", schedule);
 }
 
+// ---- Stoppers
+
+void fields(auto& archive, Is<MaximumIterationStopper> auto& stopper) {
+  auto& [max_iter] = stopper;
+  archive("max_iter", max_iter);
+}
+
+void fields(auto& archive, Is<TrialPlateauStopper> auto& stopper) {
+  auto& [metric, std, num_results, grace_period, metric_threshold, mode] = stopper;
+  archive("metric", metric);
+  archive("std", std);
+  archive("num_results", num_results);
+  archive("grace_period", grace_period);
+  archive("metric_threshold", metric_threshold);
+  archive("mode", mode);
+}
+
+void fields(auto& archive, Is<ExperimentPlateauStopper> auto& stopper) {
+  auto& [metric, std, top, mode, patience] = stopper;
+  archive("metric", metric);
+  archive("std", std);
+  archive("top", top);
+  archive("mode", mode);
+  archive("patience", patience);
+}
+
+void fields(auto& archive, Is<TimeoutStopper> auto& stopper) {
+  auto& [timeout] = stopper;
+  archive("timeout", timeout);
+}
+
+void fields(auto& archive, Is<FunctionStopper> auto& stopper) {
+  auto& [function] = stopper;
+  archive("function", function);
+}
+
 // ---- What a variant's alternatives are called
 
 template <class T>
@@ -173,13 +209,24 @@ inline constexpr const char* type_name<PopulationBasedTraining> = "PopulationBas
 template <>
 inline constexpr const char* type_name<PopulationBasedTrainingReplay> = "PopulationBasedTrainingReplay";
 
+template <>
+inline constexpr const char* type_name<MaximumIterationStopper> = "MaximumIterationStopper";
+template <>
+inline constexpr const char* type_name<TrialPlateauStopper> = "TrialPlateauStopper";
+template <>
+inline constexpr const char* type_name<ExperimentPlateauStopper> = "ExperimentPlateauStopper";
+template <>
+inline constexpr const char* type_name<TimeoutStopper> = "TimeoutStopper";
+template <>
+inline constexpr const char* type_name<FunctionStopper> = "FunctionStopper";
+
 // ---- The experiment
 
 void fields(auto& archive, Is<Trainable> auto& trainable) {
-  auto& [name, resources, parameters] = trainable;
+  auto& [name, resources, parameters, methods] = trainable;  // the methods are the program's
   archive("name", name);
   archive("resources", resources);
-  archive.unless_empty("parameters", parameters);
+  archive.added("parameters", parameters);
 }
 
 void fields(auto& archive, Is<Parking> auto& parking) {
@@ -191,7 +238,7 @@ void fields(auto& archive, Is<Parking> auto& parking) {
 
 void fields(auto& archive, Is<TuneConfig> auto& tune) {
   auto& [metric, mode, num_samples, scheduler, max_concurrent_trials, seed, points_to_evaluate, parking,
-         constant_grid_search] = tune;
+         constant_grid_search, time_budget] = tune;
   archive("metric", metric);
   archive("mode", mode);
   archive("num_samples", num_samples);
@@ -201,13 +248,17 @@ void fields(auto& archive, Is<TuneConfig> auto& tune) {
   archive("points_to_evaluate", points_to_evaluate);
   archive("parking", parking);
   archive("constant_grid_search", constant_grid_search);
+  archive.added("time_budget", time_budget);
 }
 
 void fields(auto& archive, Is<CheckpointConfig> auto& checkpoints) {
-  auto& [num_to_keep, checkpoint_score_attribute, checkpoint_score_order] = checkpoints;
+  auto& [num_to_keep, checkpoint_score_attribute, checkpoint_score_order, checkpoint_frequency, checkpoint_at_end] =
+      checkpoints;
   archive("num_to_keep", num_to_keep);
   archive("checkpoint_score_attribute", checkpoint_score_attribute);
   archive("checkpoint_score_order", checkpoint_score_order);
+  archive.added("checkpoint_frequency", checkpoint_frequency);
+  archive.added("checkpoint_at_end", checkpoint_at_end);
 }
 
 void fields(auto& archive, Is<FailureConfig> auto& failures) {
@@ -227,7 +278,8 @@ void fields(auto& archive, Is<TrialLimits> auto& limits) {
 // Without name and storage_path: they are where the directory lies, and change when it is moved.
 void fields(auto& archive, Is<RunConfig> auto& run) {
   auto& [name, storage_path, stop, checkpoint_config, failure_config, limits, stop_grace_period, verbose] = run;
-  archive("stop", stop);
+  archive("stop", stop.thresholds);
+  archive.added("stoppers", stop.stoppers);
   archive("checkpoint_config", checkpoint_config);
   archive("failure_config", failure_config);
   archive("limits", limits);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cadre/tune/result.h"
 #include "cadre/value.h"
 
 namespace cadre::tune {
@@ -12,9 +13,9 @@ namespace cadre::tune {
 namespace result_key {
 
 // Added when it is reported.
-inline constexpr std::string_view training_iteration = "training_iteration";
+inline constexpr std::string_view training_iteration = TRAINING_ITERATION;
 inline constexpr std::string_view time_this_iter_s = "time_this_iter_s";
-inline constexpr std::string_view time_total_s = "time_total_s";
+inline constexpr std::string_view time_total_s = TIME_TOTAL_S;
 inline constexpr std::string_view timestamp = "timestamp";
 inline constexpr std::string_view date = "date";
 inline constexpr std::string_view trial_id = "trial_id";
@@ -24,7 +25,8 @@ inline constexpr std::string_view node_ip = "node_ip";
 inline constexpr std::string_view time_since_restore = "time_since_restore";
 inline constexpr std::string_view iterations_since_restore = "iterations_since_restore";
 // Added in the result files; a function that reports `done` as true asks for its trial's end.
-inline constexpr std::string_view done = "done";
+inline constexpr std::string_view should_checkpoint = SHOULD_CHECKPOINT;  // of a trainable class
+inline constexpr std::string_view done = DONE;
 inline constexpr std::string_view checkpoint_dir_name = "checkpoint_dir_name";
 
 // Added where their part of this iteration is reported.

@@ -18,6 +18,8 @@ class RunningTime {
   // Something happened in the present session. A clock that was set back does not count.
   void see(double time) { last_ = std::max(last_, time); }
 
+  // Of all that happened, in seconds.
+  double seconds() const { return before_ + last_ - began_; }
   // Up to `time`, in seconds; and in how many sessions, the present one included.
   double seconds_at(double time) const { return before_ + std::max(last_, time) - began_; }
   std::int64_t sessions() const { return sessions_; }

@@ -121,6 +121,22 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint) {
 void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint) {
   Progress progress = progress_;
   channel::Report report{.step = ++progress.step, .metrics = complete(metrics, progress), .checkpoint = {}};
+  channel::Answer answer = exchange(report, checkpoint);
+  progress_ = std::move(progress);
+  if (answer.verdict == channel::Verdict::save) {
+    CheckpointDirectory saved = fill(abilities_.save);
+    answer = exchange(report, &saved);
+  }
+  iteration_began_ = Clock::now();  // while the controller let this trial wait, its time stood still
+  if (!answer.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
+  if (answer.verdict == channel::Verdict::stop) {
+    told_to_stop_ = true;
+    throw run::StopWorker{};
+  }
+  if (answer.verdict == channel::Verdict::take_over) take_over(to_assignment(answer.assignment));
+}
+
+channel::Answer Session::exchange(channel::Report& report, CheckpointDirectory* checkpoint) {
   if (checkpoint != nullptr) {
     const run::CheckpointMetadata metadata{assignment_.trial_id, report.metrics.at(result_key::training_iteration),
                                            report.metrics.at(result_key::timestamp)};
@@ -129,15 +145,16 @@ void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint) {
   }
   controller_.send(report);
   if (checkpoint != nullptr) checkpoint->release();
-  progress_ = std::move(progress);
+  return controller_.receive_answer();
+}
 
-  const channel::Answer answer = controller_.receive_answer();
-  iteration_began_ = Clock::now();  // while the controller let this trial wait, its time stood still
-  if (!answer.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
-  if (answer.verdict == channel::Verdict::stop) {
-    told_to_stop_ = true;
-    throw run::StopWorker{};
-  }
+void Session::take_over(TrialAssignment assignment) {
+  assignment_ = std::move(assignment);
+  progress_ = progress_at(assignment_);
+  latest_checkpoint_.reset();
+  if (!assignment_.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(assignment_.checkpoint);
+  abilities_.take_over();
+  iteration_began_ = Clock::now();
 }
 
 CheckpointDirectory Session::fill(const CheckpointWriter& write) {
@@ -208,22 +225,18 @@ CheckpointDirectory Session::copy_of(const Checkpoint& checkpoint) {
   return directory;
 }
 
-namespace {
-
-void run_trial(detail::TrainingPointer function, channel::WorkerEnd& controller, const Value& payload) {
+void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::function<void(Session&)>& body) {
   TrialAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   store::set_experiment_of_objects(fs::path(assignment.trial_directory).parent_path());
   Session session(controller, std::move(assignment));
-  function(session.assignment().config);
+  body(session);
 }
 
-}  // namespace
-
 bool detail::register_trainable(std::string_view name, TrainingPointer function, ConfigType type) {
-  config_types().add(name, type);
+  trainable_types().add(name, {.config = type});
   run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
-    run_trial(function, controller, payload);
+    run_trial(controller, payload, [function](Session& session) { function(session.assignment().config); });
   });
   return true;
 }

@@ -1,4 +1,5 @@
-// The worker's side of a trial: what tune::report and its neighbours do inside a training function.
+// The worker's side of a trial: what tune::report and its neighbours do inside a training function, and what drives a
+// trainable class.
 #pragma once
 
 #include <chrono>
@@ -24,6 +25,13 @@ class Session {
 
   static Session* current();
 
+  // What the controller may ask for between two results; a training function can do neither.
+  struct Abilities {
+    CheckpointWriter save = {};            // writes a checkpoint of the last result
+    std::function<void()> take_over = {};  // goes on as assignment() says now
+  };
+  void set_abilities(Abilities abilities) { abilities_ = std::move(abilities); }
+
   void report(const Metrics& metrics, std::optional<CheckpointDirectory> checkpoint = std::nullopt);
   // A directory of the user's is copied first.
   void report(const Metrics& metrics, const Checkpoint& checkpoint);
@@ -32,6 +40,10 @@ class Session {
   CheckpointDirectory fill(const CheckpointWriter& write);
   const std::optional<Checkpoint>& latest_checkpoint() const { return latest_checkpoint_; }
   const TrialAssignment& assignment() const { return assignment_; }
+  // That were acknowledged since the worker began, or took another assignment over.
+  std::int64_t reports() const { return progress_.iterations_since_restore; }
+  // Of the last result, that of the checkpoint at the beginning.
+  std::int64_t training_iteration() const { return progress_.training_iteration; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -52,11 +64,14 @@ class Session {
   // What is in the way of a report, before anything is done for it.
   void check_report(const Metrics& metrics) const;
   void send(const Metrics& metrics, CheckpointDirectory* checkpoint);
+  channel::Answer exchange(channel::Report& report, CheckpointDirectory* checkpoint);
+  void take_over(TrialAssignment assignment);
   Metrics complete(const Metrics& metrics, Progress& progress) const;
   CheckpointDirectory copy_of(const Checkpoint& checkpoint);
 
   channel::WorkerEnd& controller_;
   TrialAssignment assignment_;
+  Abilities abilities_ = {};
   std::thread::id thread_ = std::this_thread::get_id();
   std::string hostname_;
   std::optional<Checkpoint> latest_checkpoint_;
@@ -66,5 +81,8 @@ class Session {
   std::int64_t directories_made_ = 0;
   bool told_to_stop_ = false;
 };
+
+// What an entry of run/entries.h does: a session of the trial that the payload describes, while `body` runs.
+void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::function<void(Session&)>& body);
 
 }  // namespace cadre::tune

@@ -17,6 +17,7 @@
 #include "tune/controller.h"
 #include "tune/description.h"
 #include "tune/experiment_directory.h"
+#include "tune/functions.h"
 #include "tune/objects.h"
 #include "tune/options/options.h"
 #include "tune/results/result_reader.h"
@@ -117,7 +118,7 @@ Tuner::Tuner(Trainable trainable, TunerOptions options)
     : Tuner(std::move(trainable), std::move(options), std::nullopt) {}
 
 Tuner::Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOptions> restore)
-    : trainable_(std::move(trainable)), options_(resolve(std::move(options), notes_)), restore_(restore) {
+    : trainable_(std::move(trainable)), options_(resolve(trainable_, std::move(options), notes_)), restore_(restore) {
   check_options(trainable_, options_, restore_ ? ObjectsAre::files : ObjectsAre::held);
   objects_ = held_objects(object_uses(describe(trainable_, options_)));
 }
@@ -140,6 +141,8 @@ Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
   const fs::path plain = find_experiment(directory);
   Description stored = stored_description(plain);
   check_registered(stored.trainable, plain);
+  if (const TrainableType* known = trainable_types().find(stored.trainable.name))
+    stored.trainable.methods = known->methods;
   return continuing(plain, std::move(stored.trainable), std::move(stored.options), restore);
 }
 

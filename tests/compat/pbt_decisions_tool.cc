@@ -139,7 +139,7 @@ TunerOptions to_options(const Config& settings) {
     options.tune_config.scheduler = to_replay(Config(settings.get<Dict>("replay")));
   }
   for (const auto& [metric, threshold] : settings.get<Dict>("stop"))
-    options.run_config.stop.emplace_back(metric, threshold.get<double>());
+    options.run_config.stop.thresholds.emplace_back(metric, threshold.get<double>());
   CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
   if (!settings.at("num_to_keep").is_null()) checkpoints.num_to_keep = settings.get<std::int64_t>("num_to_keep");
   if (!settings.at("score_attribute").is_null())
@@ -150,7 +150,7 @@ TunerOptions to_options(const Config& settings) {
 
 TunerOptions to_resolved_options(const Config& settings) {
   std::vector<std::string> notes;
-  TunerOptions options = resolve(to_options(settings), notes);
+  TunerOptions options = resolve({}, to_options(settings), notes);
   check_options(trainable<train>(), options);
   return options;
 }

@@ -65,11 +65,21 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
   return options;
 }
 
+// A function, or one of the classes that there can be.
+Trainable random_trainable(std::mt19937_64& random, Resources of_a_trial) {
+  Trainable learner{.name = "learner", .resources = std::move(of_a_trial)};
+  if (random() % 2 == 0)
+    learner.methods = {
+        .is_class = true, .save_checkpoint = true, .load_checkpoint = true, .reset_config = random() % 2 == 0};
+  return learner;
+}
+
 class Simulation : public ::testing::TestWithParam<Kind> {
  protected:
   // Calls `act` with many worlds, each from a seed.
   template <class Act>
-  void in_many_worlds(Faults faults, Act act, const std::optional<FailureConfig>& failure_config = {}) {
+  void in_many_worlds(Faults faults, Act act, const std::optional<FailureConfig>& failure_config = {},
+                      void (*change)(TunerOptions&, std::mt19937_64&) = nullptr) {
     int events = 0;
     const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
     const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
@@ -77,6 +87,8 @@ class Simulation : public ::testing::TestWithParam<Kind> {
       SCOPED_TRACE("seed " + std::to_string(seed));
       std::mt19937_64 random(seed);
       TunerOptions options = random_options(random, GetParam());
+      if (random() % 2 == 0) options.run_config.checkpoint_config.checkpoint_at_end = true;
+      if (change != nullptr) change(options, random);
       if (failure_config) options.run_config.failure_config = *failure_config;
       Resources machine{.cpus = static_cast<double>(1 + random() % 6)};
       Resources of_a_trial;
@@ -85,7 +97,7 @@ class Simulation : public ::testing::TestWithParam<Kind> {
         of_a_trial.gpus = std::array{0.3, 0.5, 1.0}[random() % 3];
       }
       try {
-        World world(seed, options, machine, of_a_trial, faults);
+        World world(seed, options, machine, random_trainable(random, of_a_trial), faults);
         act(world, random);
         events += static_cast<int>(world.recorded().size());
       } catch (const std::exception& error) {
@@ -98,13 +110,19 @@ class Simulation : public ::testing::TestWithParam<Kind> {
 
 TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
   std::int64_t exploits = 0;
+  std::int64_t saves = 0;
+  std::int64_t takeovers = 0;
   in_many_worlds({}, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     for (const Trial& trial : world.experiment().trials()) EXPECT_EQ(trial.status, TrialStatus::terminated) << trial.id;
     EXPECT_EQ(world.experiment().trials_to_come(), 0);
     exploits += world.exploits;
+    saves += world.saves;
+    takeovers += world.takeovers;
   });
   EXPECT_GT(exploits, 0);
+  EXPECT_GT(saves, 0);
+  EXPECT_GT(takeovers, 0);
 }
 
 // Whatever happens to it, it has made all changes that it reached, and has the config of the last one.
@@ -116,7 +134,8 @@ TEST(ReplaySimulation, EveryChangeIsMadeOnce) {
     options.run_config.stop = {{"training_iteration", 60}};  // beyond the last change
     options.run_config.failure_config.max_failures = -1;
     const PolicySchedule schedule = *std::get<PopulationBasedTrainingReplay>(options.tune_config.scheduler).schedule;
-    World world(seed, options, {.cpus = 1}, {.cpus = 1}, {.throws = 0.02, .dies = 0.02});
+    const Faults faults{.throws = 0.02, .dies = 0.02, .declines = 0.3};
+    World world(seed, options, {.cpus = 1}, random_trainable(random, {.cpus = 1}), faults);
     for (int interruptions = 0; interruptions < 3; ++interruptions) {
       for (std::uint64_t steps = random() % 60; steps > 0 && world.step(); --steps) {
       }
@@ -147,7 +166,7 @@ TEST_P(Simulation, FailingTrialsHarmNobodyElse) {
 }
 
 TEST_P(Simulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
-  const Faults faults{.throws = 0.005, .dies = 0.005};
+  const Faults faults{.throws = 0.005, .dies = 0.005, .declines = 0.2};
   in_many_worlds(faults, [](World& world, std::mt19937_64& random) {
     for (int interruptions = 0; interruptions < 5; ++interruptions) {
       for (std::uint64_t steps = random() % 40; steps > 0 && world.step(); --steps) {
@@ -161,7 +180,7 @@ TEST_P(Simulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
 
 TEST_P(Simulation, WorkersThatHangOrIgnoreTheirStopAreEnded) {
   std::int64_t kills = 0;
-  in_many_worlds({.hangs = 0.01, .ignores_stop = 0.2, .lacks_memory = 0.05},
+  in_many_worlds({.hangs = 0.01, .ignores_stop = 0.2, .lacks_memory = 0.05, .declines = 0.1},
                  [&](World& world, std::mt19937_64& random) {
                    for (std::uint64_t steps = random() % 40; steps > 0 && world.step(); --steps) {
                    }
@@ -217,6 +236,33 @@ TEST_P(Simulation, FailFastEndsEverybody) {
       },
       FailureConfig{.fail_fast = true});
   EXPECT_GT(failed, 0);
+}
+
+// By the clock, or because nobody gets any better; also where somebody interrupts while all are stopping.
+TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
+  std::int64_t early = 0;
+  in_many_worlds(
+      {.throws = 0.01, .hangs = 0.005, .ignores_stop = 0.1, .declines = 0.2},
+      [&](World& world, std::mt19937_64& random) {
+        for (std::uint64_t steps = random() % 60; steps > 0 && world.step(); --steps) {
+        }
+        if (random() % 2 == 0) random() % 2 == 0 ? world.kill_controller() : world.interrupt();
+        world.run_to_the_end();
+        for (const Trial& trial : world.experiment().trials()) {
+          EXPECT_TRUE(trial.ended()) << trial.id;
+          early += trial.last_result.number("training_iteration").value_or(0) < 5 ? 1 : 0;
+        }
+      },
+      {},
+      [](TunerOptions& options, std::mt19937_64& random) {
+        if (random() % 2 == 0) {
+          options.tune_config.time_budget = std::chrono::milliseconds(10 + random() % 300);
+        } else {
+          options.run_config.stop.stoppers = {
+              ExperimentPlateauStopper{.metric = "score", .std = 0.02, .top = 3, .mode = Mode::max}};
+        }
+      });
+  EXPECT_GT(early, 0);
 }
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {

@@ -18,35 +18,62 @@ engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
   return std::uint64_t{trial} << 32 | static_cast<std::uint32_t>(attempt);
 }
 
-// A function that learns at a speed of its own and meets faults now and then.
+Value learner_start(const Launch& launch) {
+  return Dict{{"step", launch.step},
+              {"score", launch.checkpoint_metrics.get<double>("score", 0)},
+              {"lr", launch.config.get<double>("lr")}};
+}
+
+// A function or class that learns at a speed of its own and meets faults now and then.
 class Learner final : public engine::simulated::Behaviour {
  public:
-  Learner(std::uint64_t seed, std::int64_t step, double score, double lr, Faults faults)
-      : random_(seed), step_(step), score_(score), lr_(lr), faults_(faults) {}
+  Learner(std::uint64_t seed, const Value& start, bool is_class, Faults faults)
+      : random_(seed), is_class_(is_class), faults_(faults) {
+    begin(start);
+  }
 
-  Step next(const channel::Answer&) override {
+  Step next(const channel::Answer& answer) override {
     const auto after = std::chrono::milliseconds(1 + random_() % 50);
     const double fault = std::uniform_real_distribution(0.0, 1.0)(random_);
+    if (answer.verdict == channel::Verdict::take_over) {
+      if (std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.declines) return {after, Step::Decline{}};
+      begin(answer.assignment);
+    }
     if (fault < faults_.throws) return {after, Step::Throw{"a fault of the simulation"}};
     if (fault < faults_.throws + faults_.dies) return {after, Step::Die{{engine::Exit::Kind::signal, 11, {}}}};
     if (fault < faults_.throws + faults_.dies + faults_.returns) return {after, Step::Return{}};
     if (std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.hangs) return {after, Step::Hang{}};
+    if (answer.verdict == channel::Verdict::save) {
+      last_.checkpoint = fmt::format(".reporting_{}", step_);
+      return {after, last_};
+    }
     score_ += lr_ * (1 - score_);
     ++step_;
     Metrics metrics{{"training_iteration", step_}, {"score", faults_.plateau ? std::round(score_) : score_}};
     if (fault > 1 - faults_.no_metric) metrics.erase("score");
-    return {after,
-            channel::Report{step_, std::move(metrics), step_ % 3 == 0 ? fmt::format(".reporting_{}", step_) : ""}};
+    if (is_class_ && step_ % 7 == 0) metrics.set("should_checkpoint", true);  // as a callback would
+    const bool saves = !is_class_ && step_ % 3 == 0;
+    last_ = {step_, std::move(metrics), saves ? fmt::format(".reporting_{}", step_) : ""};
+    return {after, last_};
   }
 
   bool ignores_stop() override { return std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.ignores_stop; }
 
  private:
+  void begin(const Value& start) {
+    const Config values(start.dict());
+    step_ = values.get<std::int64_t>("step");
+    score_ = values.get<double>("score");
+    lr_ = values.get<double>("lr");
+  }
+
   std::mt19937_64 random_;
-  std::int64_t step_;
-  double score_;
-  double lr_;
+  bool is_class_;
   Faults faults_;
+  std::int64_t step_ = 0;
+  double score_ = 0;
+  double lr_ = 0;
+  channel::Report last_;
 };
 
 // All of it, also what a snapshot leaves to rows of its own.
@@ -58,9 +85,9 @@ std::string state_of(const Experiment& experiment) {
 
 }  // namespace
 
-World::World(std::uint64_t seed, TunerOptions options, Resources machine, Resources of_a_trial, Faults faults)
+World::World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Faults faults)
     : random_(seed),
-      trainable_{"learner", std::move(of_a_trial)},
+      trainable_(std::move(trainable)),
       options_(std::move(options)),
       resources_(std::move(machine)),
       faults_(faults) {
@@ -85,9 +112,7 @@ void World::begin(ControllerStarted::Errored errored) {
 }
 
 std::unique_ptr<engine::simulated::Behaviour> World::make_behaviour(const engine::WorkerSpec& spec) {
-  const Config start(spec.assignment.payload.dict());
-  return std::make_unique<Learner>(random_(), start.get<std::int64_t>("step"), start.get<double>("score"),
-                                   start.get<double>("lr"), faults_);
+  return std::make_unique<Learner>(random_(), spec.assignment.payload, trainable_.methods.is_class, faults_);
 }
 
 bool World::step() {
@@ -112,6 +137,8 @@ bool World::step() {
       handle(ResultReported{trial, attempt, std::move(*report)});
     } else if (auto* failed = std::get_if<channel::Failed>(&message)) {
       handle(FunctionThrew{trial, attempt, std::move(failed->message)});
+    } else if (std::holds_alternative<channel::Declined>(message)) {
+      handle(WorkerDeclined{trial, attempt});
     } else {
       handle(FunctionReturned{trial, attempt});
     }
@@ -199,6 +226,8 @@ void World::perform(const Action& action) {
   if (const auto* made = std::get_if<RecordDecision>(&action)) {
     decisions_.push_back(fmt::format("{} {} {}", to_string(made->kind), made->trial, base::to_json(made->data)));
     if (made->kind == DecisionKind::retry) ++retries;
+    if (made->kind == DecisionKind::save) ++saves;
+    if (made->kind == DecisionKind::take_over) ++takeovers;
     if (made->kind == DecisionKind::take_up && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
     for (const auto& [id, directory] : existing_) ASSERT_NE(directory, committed->directory) << "it exists already";
@@ -220,20 +249,20 @@ void World::perform(const Action& action) {
     ASSERT_GE(lr, 0.001);
     ASSERT_LE(lr, 0.5);
   } else if (const auto* launch = std::get_if<Launch>(&action)) {
-    if (!launch->checkpoint.empty()) {
-      const auto exists = [&](const auto& entry) { return entry.second == launch->checkpoint; };
-      ASSERT_TRUE(std::ranges::any_of(existing_, exists)) << launch->checkpoint << " was deleted";
-    }
+    check_start(*launch);
     ASSERT_EQ(launch->attempt, ++attempts_[launch->trial]) << "attempts of trial " << launch->trial;
     for (const engine::WorkerId worker : alive_) ASSERT_NE(worker >> 32, launch->trial) << "it has a worker";
     alive_.insert(worker_id(launch->trial, launch->attempt));
-    const Value payload = Dict{{"step", launch->step},
-                               {"score", launch->checkpoint_metrics.get<double>("score", 0)},
-                               {"lr", launch->config.get<double>("lr")}};
     engine_->start(worker_id(launch->trial, launch->attempt),
-                   {.assignment = {"learner", payload}, .directory = {}, .cpus = 1});
+                   {.assignment = {"learner", learner_start(*launch)}, .directory = {}, .cpus = 1});
+  } else if (const auto* take_over = std::get_if<TakeOver>(&action)) {
+    const Launch& start = take_over->start;
+    check_start(start);
+    ASSERT_EQ(start.attempt, attempts_[start.trial]) << "attempts of trial " << start.trial;
+    ASSERT_TRUE(alive_.contains(worker_id(start.trial, start.attempt)));
+    engine_->answer(worker_id(start.trial, start.attempt), {channel::Verdict::take_over, "", learner_start(start)});
   } else if (const auto* answer = std::get_if<AnswerReport>(&action)) {
-    engine_->answer(worker_id(answer->trial, answer->attempt), {answer->verdict, answer->checkpoint});
+    engine_->answer(worker_id(answer->trial, answer->attempt), {answer->verdict, answer->checkpoint, {}});
   } else if (const auto* kill = std::get_if<KillWorker>(&action)) {
     ++kills;
     engine_->kill(worker_id(kill->trial, kill->attempt));
@@ -251,15 +280,25 @@ void World::check_decisions(const Event& event, const Actions& actions) {
   };
   if (const auto* returned = std::get_if<FunctionReturned>(&event)) last_word(*returned);
   if (const auto* threw = std::get_if<FunctionThrew>(&event)) last_word(*threw);
+  if (const auto* declined = std::get_if<WorkerDeclined>(&event)) last_word(*declined);
   if (const auto* ended = std::get_if<WorkerEnded>(&event)) last_word(*ended);
   for (const Action& action : actions) {
     const auto* made = std::get_if<RecordDecision>(&action);
     if (made == nullptr) continue;
     if (stops_worker(made->kind)) counting_.erase(made->trial);
-    if (made->kind == DecisionKind::launch || made->kind == DecisionKind::resume) counting_.insert(made->trial);
+    if (made->kind == DecisionKind::launch || made->kind == DecisionKind::resume ||
+        made->kind == DecisionKind::take_over)
+      counting_.insert(made->trial);
   }
   for (const Trial& trial : experiment_->trials())
     ASSERT_EQ(counting_.contains(trial.index), trial.worker == WorkerState::busy) << trial.id;
+}
+
+// What a worker is to continue from exists.
+void World::check_start(const Launch& launch) const {
+  if (launch.checkpoint.empty()) return;
+  const auto exists = [&](const auto& entry) { return entry.second == launch.checkpoint; };
+  ASSERT_TRUE(std::ranges::any_of(existing_, exists)) << launch.checkpoint << " was deleted";
 }
 
 // Each step of a lineage is shown once, and in order.
@@ -269,14 +308,22 @@ void World::check_result(const LogResult& result) {
 }
 
 void World::check_end() const {
+  const run::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   EXPECT_EQ(engine_->workers(), 0u) << "a worker runs on";
   EXPECT_THAT(experiment_->resource_usage(), ::testing::StartsWith("0/")) << "resources are held at the end";
   for (const Trial& trial : experiment_->trials()) {
     EXPECT_TRUE(trial.ended() || experiment_->interrupted()) << trial.id;
     EXPECT_FALSE(trial.started_from) << trial.id << " holds a checkpoint without a worker";
+    const bool saved_at_end = trainable_.methods.is_class && trial.status == TrialStatus::terminated &&
+                              options_.run_config.checkpoint_config.checkpoint_at_end.value_or(false) &&
+                              !options_.run_config.failure_config.fail_fast && !options_.tune_config.time_budget &&
+                              options_.run_config.stop.stoppers.empty() && faults_.loses_checkpoint == 0 &&
+                              faults_.returns == 0;
+    const double reached = options_.run_config.stop.thresholds.at(0).second.value;
+    if (saved_at_end && trial.last_result.number("training_iteration").value_or(0) >= reached) {
+      EXPECT_TRUE(trial.latest_checkpoint && registry.get(*trial.latest_checkpoint).step == trial.step) << trial.id;
+    }
   }
-  std::set<std::string> listed;
-  const run::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   for (const run::CheckpointId id : registry.all()) EXPECT_TRUE(existing_.contains(id)) << registry.get(id).directory;
   EXPECT_EQ(registry.all().size(), existing_.size()) << "a checkpoint that nobody lists";
 }

@@ -27,11 +27,12 @@ struct Faults {
   double loses_checkpoint = 0;  // each one, at each interruption
   double lacks_memory = 0;      // after each step
   bool plateau = false;         // scores are rounded, so that many are equal
+  double declines = 0;          // a trainable class, each time that it is to take over another config
 };
 
 class World {
  public:
-  World(std::uint64_t seed, TunerOptions options, Resources machine, Resources of_a_trial, Faults faults);
+  World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Faults faults);
 
   // Lets the next events happen. False when the experiment is finished.
   bool step();
@@ -53,6 +54,8 @@ class World {
   std::int64_t kills = 0;
   std::int64_t retries = 0;
   std::int64_t lost = 0;  // checkpoints
+  std::int64_t saves = 0;
+  std::int64_t takeovers = 0;
 
  private:
   void begin(ControllerStarted::Errored errored = ControllerStarted::Errored::leave);
@@ -62,6 +65,7 @@ class World {
   void perform(const Action& action);
   void check() const;
   void check_decisions(const Event& event, const Actions& actions);
+  void check_start(const Launch& launch) const;
   void check_result(const LogResult& result);
   void check_end() const;
   std::unique_ptr<engine::simulated::Behaviour> make_behaviour(const engine::WorkerSpec& spec);

@@ -68,7 +68,8 @@ Setting setting_of(int number) {
   setting.population = 2 + number % 7;
   setting.num_to_keep = 1 + number % 4;
   setting.checkpoint_interval = number % 3 == 0 ? 2 : 1;
-  setting.copied = number % 5 == 0;
+  setting.is_class = number % 4 == 3;
+  setting.copied = number % 5 == 0 && !setting.is_class;
   setting.max_failures = number % 3 - 1;         // without limit, none, one
   if (number == 0 || number == kSettings - 1) {  // long enough for a snapshot
     setting.population = 8;

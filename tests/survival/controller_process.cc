@@ -35,7 +35,7 @@ std::vector<std::string> to_arguments(const ControllerOptions& options) {
   for (const std::int64_t number :
        {std::int64_t{options.slots}, std::int64_t{setting.synch}, setting.population, setting.steps, setting.interval,
         setting.checkpoint_interval, std::int64_t{setting.copied}, setting.num_to_keep, setting.max_failures,
-        std::int64_t{setting.verbose}})
+        std::int64_t{setting.verbose}, std::int64_t{setting.is_class}})
     arguments.push_back(std::to_string(number));
   return arguments;
 }
@@ -51,14 +51,15 @@ ControllerOptions from_arguments(char** argv) {
                       .copied = number(9) != 0,
                       .num_to_keep = number(10),
                       .max_failures = number(11),
-                      .verbose = number(12) != 0},
+                      .verbose = number(12) != 0,
+                      .is_class = number(13) != 0},
           .slots = static_cast<int>(number(3))};
 }
 
 void run(const ControllerOptions& options) {
   tune::Tuner tuner = tune::Tuner::can_restore(options.experiment)
                           ? tune::Tuner::restore(options.experiment)
-                          : tune::Tuner(tune::trainable<survivor>(), options_of(options.setting, options.experiment));
+                          : tune::Tuner(trainable_of(options.setting), options_of(options.setting, options.experiment));
   tuner.fit();
 }
 

@@ -53,9 +53,9 @@ void report(const State& state, const Config& config) {
 
 std::string Setting::text() const {
   return fmt::format(
-      "synch {}, population {}, steps {}, interval {}, checkpoint_interval {}, copied {}, num_to_keep {}, "
+      "synch {}, population {}, steps {}, interval {}, checkpoint_interval {}, copied {}, is_class {}, num_to_keep {}, "
       "max_failures {}",
-      synch, population, steps, interval, checkpoint_interval, copied, num_to_keep, max_failures);
+      synch, population, steps, interval, checkpoint_interval, copied, is_class, num_to_keep, max_failures);
 }
 
 tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment) {
@@ -65,16 +65,22 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
                                           .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}},
                                           .quantile_fraction = 0.4,
                                           .synch = setting.synch};
-  return {.param_space = {{"lr", tune::uniform(0.01, 1)},
-                          {"checkpoint_interval", setting.checkpoint_interval},
-                          {"copied", setting.copied}},
-          .tune_config = {.num_samples = setting.population, .scheduler = pbt, .seed = 7},
-          .run_config = {.name = experiment.filename(),
-                         .storage_path = experiment.parent_path(),
-                         .stop = {{"training_iteration", static_cast<double>(setting.steps)}},
-                         .checkpoint_config = {.num_to_keep = setting.num_to_keep},
-                         .failure_config = {.max_failures = setting.max_failures},
-                         .verbose = setting.verbose}};
+  return {
+      .param_space = {{"lr", tune::uniform(0.01, 1)},
+                      {"checkpoint_interval", setting.checkpoint_interval},
+                      {"copied", setting.copied}},
+      .tune_config = {.num_samples = setting.population, .scheduler = pbt, .seed = 7},
+      .run_config = {.name = experiment.filename(),
+                     .storage_path = experiment.parent_path(),
+                     .stop = {{"training_iteration", static_cast<double>(setting.steps)}},
+                     .checkpoint_config = {.num_to_keep = setting.num_to_keep,
+                                           .checkpoint_at_end = setting.is_class ? std::optional(true) : std::nullopt},
+                     .failure_config = {.max_failures = setting.max_failures},
+                     .verbose = setting.verbose}};
+}
+
+tune::Trainable trainable_of(const Setting& setting) {
+  return setting.is_class ? tune::trainable<SurvivorClass>() : tune::trainable<survivor>();
 }
 
 void survivor(const Config& config) {
@@ -92,6 +98,25 @@ void survivor(const Config& config) {
     report(state, config);
     bear_witness(trial, attempt, state.step);
   }
+}
+
+// Called after report() has returned: a witness of the step before.
+Metrics SurvivorClass::step() {
+  const tune::Session& session = *tune::Session::current();
+  if (session.reports() > 0)
+    bear_witness(tune::get_context().get_trial_dir(), session.assignment().attempt, training_iteration());
+  ++step_;
+  score_ += get_config().get<double>("lr") * (1 - score_) / 500;
+  return {{"score", score_}, {"lr", get_config().get<double>("lr")}};
+}
+
+void SurvivorClass::save_checkpoint(const fs::path& directory) { write_state(directory, {step_, score_}); }
+
+void SurvivorClass::load_checkpoint(const fs::path& directory) {
+  const auto found = read_state(directory);
+  if (!found) throw std::runtime_error("the checkpoint " + directory.string() + " is not whole");
+  step_ = found->step;
+  score_ = found->score;
 }
 
 std::optional<State> read_state(const fs::path& checkpoint) {

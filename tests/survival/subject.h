@@ -21,6 +21,7 @@ struct Setting {
   std::int64_t num_to_keep = 1;
   std::int64_t max_failures = -1;
   bool verbose = false;
+  bool is_class = false;  // it saves when it is told to, and takes over configs
 
   std::string text() const;  // for messages
 };
@@ -28,9 +29,22 @@ struct Setting {
 // Options of an experiment that is to live in `experiment`.
 tune::TunerOptions options_of(const Setting& setting, const std::filesystem::path& experiment);
 
-// The trainable. Its whole state is in its checkpoints; it learns by its lr alone. Each report that has returned leaves
-// the line "<attempt> <step>" in the file "witness" of its trial.
+tune::Trainable trainable_of(const Setting& setting);
+
+// The trainable, and below the same as a class. Its whole state is in its checkpoints; it learns by its lr alone. Each
+// report that has returned leaves the line "<attempt> <step>" in the file "witness" of its trial.
 void survivor(const Config& config);
+class SurvivorClass final : public tune::ClassTrainable {
+ public:
+  Metrics step() override;
+  void save_checkpoint(const std::filesystem::path& directory) override;
+  void load_checkpoint(const std::filesystem::path& directory) override;
+  bool reset_config(const Config&) override { return true; }
+
+ private:
+  std::int64_t step_ = 0;
+  double score_ = 0;
+};
 
 struct State {
   std::int64_t step = 0;

@@ -59,7 +59,7 @@ TEST_F(ChannelLoop, CarriesAWorkersWholeLife) {
     WorkerEnd controller(std::move(pair.theirs));
     assigned = controller.receive_assignment();
     answered = controller.report({1, Metrics{{"loss", 0.5}}, "staged"});
-    controller.finished();
+    controller.send(Finished{});
   });
   while (messages.empty()) loop.turn(60s);
   EXPECT_EQ(std::get<Report>(messages.at(0)).checkpoint, "staged");
@@ -97,7 +97,7 @@ TEST_F(ChannelLoop, ATurnTakesAllThatIsReady) {
   for (Pair& each : pairs) {
     loop.add_connection(std::move(each.ours), handlers());
     workers.emplace_back(std::move(each.theirs));
-    workers.back().failed("each");
+    workers.back().send(Failed{"each"});
   }
   loop.turn({});
   EXPECT_EQ(messages.size(), 10U);
@@ -133,7 +133,7 @@ TEST_F(ChannelLoop, WhatIsNoMessageClosesTheConnectionWithTheReason) {
 
 TEST_F(ChannelLoop, DrainTakesWhatAWorkerSentBeforeItsEnd) {
   const ConnectionId connection = loop.add_connection(std::move(pair.ours), handlers());
-  WorkerEnd(std::move(pair.theirs)).failed("last words");
+  WorkerEnd(std::move(pair.theirs)).send(Failed{"last words"});
   loop.drain(connection);
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_EQ(std::get<Failed>(messages[0]).message, "last words");
@@ -149,8 +149,8 @@ TEST_F(ChannelLoop, AConnectionMayBeClosedInItsOwnCallback) {
                                                  },
                                                  [&](const std::string& reason) { closed.push_back(reason); }});
   WorkerEnd worker(std::move(pair.theirs));
-  worker.failed("one");
-  worker.failed("two");
+  worker.send(Failed{"one"});
+  worker.send(Failed{"two"});
   loop.turn(60s);
   EXPECT_EQ(messages.size(), 1U);
   EXPECT_TRUE(closed.empty());
@@ -175,8 +175,8 @@ TEST_F(ChannelLoop, AnExceptionOfACallbackComesOutOfTheTurnAfterTheOthersRan) {
   loop.add_connection(std::move(other.ours), handlers());
   WorkerEnd first(std::move(pair.theirs));
   WorkerEnd second(std::move(other.theirs));
-  first.failed("one");
-  second.failed("two");
+  first.send(Failed{"one"});
+  second.send(Failed{"two"});
   EXPECT_THROW(loop.turn(60s), std::runtime_error);
   EXPECT_EQ(messages.size(), 1U);
   EXPECT_NO_THROW(loop.turn(0ms));
@@ -216,8 +216,8 @@ TEST(ChannelWorkerEnd, TheControllersEndIsNoticedInEveryCall) {
   WorkerEnd worker(std::move(pair.theirs));
   EXPECT_THROW(worker.receive_assignment(), ControllerGone);
   EXPECT_THROW(worker.report({}), ControllerGone);
-  EXPECT_THROW(worker.finished(), ControllerGone);
-  EXPECT_THROW(worker.failed("why"), ControllerGone);
+  EXPECT_THROW(worker.send(Finished{}), ControllerGone);
+  EXPECT_THROW(worker.send(Failed{"why"}), ControllerGone);
 }
 
 TEST(ChannelWorkerEnd, AReportOverALimitIsNotSent) {

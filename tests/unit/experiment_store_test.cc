@@ -128,7 +128,7 @@ TEST(ExperimentStore, WhatHasFinishedIsFinishedUntilTheNextRowIsCommitted) {
   EXPECT_FALSE(is_finished(directory));
 }
 
-// What format 3 was before: a table more, and no mark in `meta`.
+// What format 2 was: a table more, and no mark in `meta`.
 void make_format_2(const TemporaryDirectory& directory, bool finished) {
   Database database(directory / "experiment.db", Database::Access::read_write);
   database.execute("CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum); DROP TABLE ended_trials");
@@ -158,7 +158,7 @@ TEST(ExperimentStore, Format2IsReadAndBecomesFormat3WhenItIsOpenedForWriting) {
       EXPECT_FALSE(is_finished(directory));
     }
     const Database database(directory / "experiment.db", Database::Access::read_write);
-    EXPECT_EQ(check_format(database), 3);
+    EXPECT_EQ(check_format(database), ExperimentStore::kFormat);
     EXPECT_EQ(read_number(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'histories'"), 0);
     EXPECT_THAT(results_of(directory.path(), 0), ElementsAre("1", "2"));
   }

@@ -41,7 +41,7 @@ std::string fault_after(Change change) {
   change(options, pbt);
   try {
     std::vector<std::string> notes;
-    check_options(trainable<train_for_options>(), resolve(options, notes));
+    check_options(trainable<train_for_options>(), resolve(trainable<train_for_options>(), options, notes));
   } catch (const InvalidArgument& error) {
     return error.what();
   }
@@ -74,7 +74,7 @@ TEST(Options, ReversedBoundsAreSwappedAndSaid) {
                          {"model", {{"width", choice({randint(9, 1), 3})}, {"depth", grid_search({qrandn(0, 1, 2)})}}}};
   std::get<PopulationBasedTraining>(options.tune_config.scheduler).hyperparam_mutations = {{"lr", loguniform(1, 0.1)}};
   std::vector<std::string> notes;
-  const TunerOptions resolved = resolve(options, notes);
+  const TunerOptions resolved = resolve({}, options, notes);
   EXPECT_THAT(notes, ::testing::ElementsAre(
                          HasSubstr("param_space \"lr\": uniform(1.0, 0.0) has its bounds in the wrong order; taken as "
                                    "uniform(0.0, 1.0)"),
@@ -315,15 +315,15 @@ TEST(Options, APolicyFileIsReadOnceAndItsValuesCount) {
   options.tune_config.scheduler = PopulationBasedTrainingReplay{.policy_file = file};
   std::vector<std::string> notes;
   EXPECT_THAT(
-      test_support::message_of<InvalidArgument>([&] { resolve(options, notes); }),
+      test_support::message_of<InvalidArgument>([&] { resolve({}, options, notes); }),
       HasSubstr("scheduler (PopulationBasedTrainingReplay) policy_file: cannot read the policy file " + file.string()));
   test_support::write_bytes(
       file, R"(["1", "0", 4, 5, {"lr": 0.1, "epochs": 5, "width": 9}, {"lr": 0.2, "epochs": 5, "width": 9}])");
-  options = resolve(std::move(options), notes);
+  options = resolve({}, std::move(options), notes);
   EXPECT_THAT(notes, ElementsAre("param_space lr, width: what is replayed has values of its own, which count instead"));
   std::filesystem::remove(file);
   notes.clear();
-  const TunerOptions again = resolve(options, notes);
+  const TunerOptions again = resolve({}, options, notes);
   EXPECT_EQ(std::get<PopulationBasedTrainingReplay>(again.tune_config.scheduler).schedule->changes.size(), 1u);
   EXPECT_THAT(notes, IsEmpty());
   EXPECT_NO_THROW(check_options(trainable<train_for_options>(), again));

@@ -1,4 +1,4 @@
-// The names of functions, by which other processes and later runs find them.
+// The names of functions and classes, by which other processes and later runs find them.
 #pragma once
 
 #include <string>
@@ -13,6 +13,16 @@ constexpr std::string_view function_name() {
   const auto begin = text.find("F = ") + 4;
   text = text.substr(begin, text.find_first_of(";]", begin) - begin);
   if (text.starts_with('&')) text.remove_prefix(1);
+  const auto colon = text.rfind("::");
+  return colon == text.npos ? text : text.substr(colon + 2);
+}
+
+// The same of a class.
+template <class T>
+constexpr std::string_view type_name() {
+  std::string_view text = __PRETTY_FUNCTION__;  // g++: "... [with T = C; ...]", clang: "... [T = C]"
+  const auto begin = text.find("T = ") + 4;
+  text = text.substr(begin, text.find_first_of(";]", begin) - begin);
   const auto colon = text.rfind("::");
   return colon == text.npos ? text : text.substr(colon + 2);
 }

@@ -18,6 +18,16 @@
 
 namespace cadre::tune {
 
+/// Keys of a result that mean something to Cadre; tune::report() lists all those that it adds.
+/// Results of the trial so far, those of its checkpoint's lineage included.
+inline constexpr char TRAINING_ITERATION[] = "training_iteration";
+/// Running time of the trial so far, in seconds, those of its checkpoint's lineage included.
+inline constexpr char TIME_TOTAL_S[] = "time_total_s";
+/// True ends the trial.
+inline constexpr char DONE[] = "done";
+/// True asks for a checkpoint of this result: from a trainable class, or in a callback's on_trial_result.
+inline constexpr char SHOULD_CHECKPOINT[] = "should_checkpoint";
+
 namespace detail {
 struct ResultRows;
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Training functions by name.
+/// Training functions by name. cadre/tune/class_trainable.h has classes.
 #pragma once
 
 #include <concepts>
@@ -15,11 +15,21 @@
 
 namespace cadre::tune {
 
-/// Names a training function and what each of its trials needs. Made by trainable<f>().
+/// What a trainable can be asked for; of a function, nothing.
+struct TrainableMethods {
+  bool is_class = false;                                     ///< it is a ClassTrainable
+  bool save_checkpoint = false;                              ///< it overrides save_checkpoint()
+  bool load_checkpoint = false;                              ///< it overrides load_checkpoint()
+  bool reset_config = false;                                 ///< it overrides reset_config()
+  bool operator==(const TrainableMethods&) const = default;  ///< the same methods
+};
+
+/// Names a training function or class and what each of its trials needs. Made by trainable<f>().
 struct Trainable {
-  std::string name;          ///< of the function, without its namespaces
-  Resources resources = {};  ///< of one trial; default: one CPU
-  Config parameters = {};    ///< what with_parameters gives to all trials; default: none
+  std::string name;               ///< of the function or class, without its namespaces
+  Resources resources = {};       ///< of one trial; default: one CPU
+  Config parameters = {};         ///< what with_parameters gives to all trials; default: none
+  TrainableMethods methods = {};  ///< as trainable() has found them
 };
 
 namespace detail {
@@ -115,7 +125,7 @@ Trainable with_resources(Trainable trainable, Resources resources);
 ///     tune::with_parameters(tune::trainable<train>(), {{"data", put(pixels)}, {"epochs", 10}})
 ///
 /// The Tuner refuses parameters for a function of one argument, none for a function of two, a value over 1 MiB, and
-/// more than 16 MiB together. Given again they replace the earlier ones.
+/// more than 16 MiB together. Given again they replace the earlier ones. A class has them from get_parameters().
 Trainable with_parameters(Trainable trainable, Config parameters);
 
 }  // namespace cadre::tune

@@ -16,18 +16,13 @@
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
+#include "cadre/tune/stop.h"
 #include "cadre/tune/trainable.h"
 
 namespace cadre::tune {
 
-/// When a trial is done: as soon as one of the metrics reaches (>=) its threshold. A name may be a path
-/// ("eval/accuracy"); no threshold is NaN.
-using Stop = std::vector<std::pair<std::string, double>>;
-
 using cadre::CheckpointConfig;
 using cadre::FailureConfig;
-/// A time; std::chrono::seconds(30) and the like convert.
-using Seconds = std::chrono::duration<double>;
 
 /// Trials that wait for their turn keep their processes, blocked in report(), so that going on costs nothing. What that
 /// may take: beyond it the process that has waited longest is ended, one whose last report had a checkpoint first; its
@@ -56,6 +51,9 @@ struct TuneConfig {
   std::vector<Config> points_to_evaluate = {};
   Parking parking = {};               ///< what waiting trials may take
   bool constant_grid_search = false;  ///< all trials of one sample have the same values, but for the grids
+  /// How long the experiment may run, in all sessions together; above 0. Then all trials are stopped: those that run
+  /// at their next report, which counts, or by force after the stop_grace_period. Default: as long as it takes.
+  std::optional<Seconds> time_budget = {};
 };
 
 /// What a trial may use; limits are above 0. Exceeding a limit is a failure of the trial, told apart from others by its
@@ -78,7 +76,7 @@ struct RunConfig {
   /// Of the experiment and its directory, so one that a file may have. Default: the trainable, the date and the time.
   std::string name = {};
   std::filesystem::path storage_path = {};  ///< default: ~/cadre_results
-  Stop stop = {};                           ///< when a trial is done; default: when its function returns
+  Stop stop = {};                           ///< when trials are done; default: when their function returns
   CheckpointConfig checkpoint_config = {};  ///< which checkpoints are kept; default: all
   FailureConfig failure_config = {};        ///< what a failure leads to; default: that trial ends
   TrialLimits limits = {};                  ///< of each trial

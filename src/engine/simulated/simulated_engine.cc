@@ -21,7 +21,7 @@ void SimulatedEngine::start(WorkerId id, const WorkerSpec& spec) {
 void SimulatedEngine::answer(WorkerId id, const channel::Answer& answer) {
   const auto found = workers_.find(id);
   if (found == workers_.end()) return;
-  if (answer.verdict == channel::Verdict::go_on) return plan_next(id, found->second, answer);
+  if (answer.verdict != channel::Verdict::stop) return plan_next(id, found->second, answer);
   ++found->second.plan;
   if (found->second.behaviour->ignores_stop()) return;
   plan(id, found->second, {}, Received{id, channel::Finished{}});
@@ -70,6 +70,10 @@ void SimulatedEngine::plan_next(WorkerId id, Worker& worker, const channel::Answ
                      },
                      [&](Step::Throw& thrown) {
                        plan(id, worker, step.after, Received{id, channel::Failed{std::move(thrown.message)}});
+                       plan(id, worker, step.after, Exited{id, kClean});
+                     },
+                     [&](Step::Decline&) {
+                       plan(id, worker, step.after, Received{id, channel::Declined{}});
                        plan(id, worker, step.after, Exited{id, kClean});
                      },
                      [&](Step::Die& death) { plan(id, worker, step.after, Exited{id, std::move(death.exit)}); },

@@ -24,8 +24,9 @@ struct Step {
   struct Die {
     Exit exit;
   };
-  struct Hang {};  // until it is killed
-  using What = std::variant<channel::Report, Return, Throw, Die, Hang>;
+  struct Hang {};     // until it is killed
+  struct Decline {};  // of what is to be taken over
+  using What = std::variant<channel::Report, Return, Throw, Die, Hang, Decline>;
 
   std::chrono::nanoseconds after = {};
   What what;
@@ -34,7 +35,8 @@ struct Step {
 class Behaviour {
  public:
   virtual ~Behaviour() = default;
-  // Asked at the start, and after each report with its answer (never after a stop).
+  // Asked at the start, and after each report with its answer (never after a stop). Asked to save, it is to say the
+  // same report with a checkpoint.
   virtual Step next(const channel::Answer& answer) = 0;
   // A function that swallows the stop, and then hangs.
   virtual bool ignores_stop() { return false; }

@@ -67,6 +67,7 @@ class Narrator {
     return fmt::format("Trial {} started with configuration {}", id,
                        shortened(to_json(launch.config.dict()), detail_.encoding));
   }
+  std::string operator()(const TakeOver& take_over) const { return (*this)(take_over.start); }
   std::string operator()(const LogResult& result) const {
     if (detail_.verbose < 2) return {};
     const Trial& about = trial(result.trial);

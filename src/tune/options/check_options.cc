@@ -5,34 +5,19 @@
 
 #include "base/json.h"
 #include "base/name.h"
-#include "base/value_limits.h"
-#include "run/entries.h"
 #include "tune/description.h"
 #include "tune/functions.h"
 #include "tune/objects.h"
 #include "tune/options/check_scheduler.h"
 #include "tune/options/check_search_space.h"
+#include "tune/options/check_stop.h"
+#include "tune/options/check_trainable.h"
 #include "tune/options/faults.h"
 #include "tune/options/options.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
 namespace {
-
-void check_resources(const Resources& resources, Faults& faults) {
-  const auto check = [&](const std::string& name, double amount) {
-    faults.unless(std::isfinite(amount) && amount >= 0, "resources " + name,
-                  fmt::format("the amount {} must be 0 or more", amount));
-  };
-  check("cpus", resources.cpus);
-  check("gpus", resources.gpus);
-  faults.unless(resources.gpus <= 1 || resources.gpus == std::floor(resources.gpus), "resources gpus",
-                fmt::format("it is {:g}; a trial has a share of one GPU, or whole ones", resources.gpus));
-  for (const auto& [name, amount] : resources.custom) check("\"" + name + "\"", amount);
-  const bool any = resources.cpus > 0 || resources.gpus > 0 ||
-                   std::ranges::any_of(resources.custom, [](const auto& entry) { return entry.second > 0; });
-  faults.unless(any, "resources", "a trial needs some amount of some resource");
-}
 
 void check_failure_config(const FailureConfig& failure, Faults& faults) {
   faults.unless(failure.max_failures >= -1, "failure_config max_failures",
@@ -41,30 +26,6 @@ void check_failure_config(const FailureConfig& failure, Faults& faults) {
                 fmt::format("it is {}; it must be 0 or more", failure.max_restore_failures));
   faults.unless(!failure.fail_fast || failure.max_failures == 0, "failure_config fail_fast",
                 "the first failure ends the experiment, so max_failures must be 0");
-}
-
-void check_parameters(const Trainable& trainable, Faults& faults) {
-  const Config& parameters = trainable.parameters;
-  const detail::ConfigType* const type = config_types().find(trainable.name);
-  if (type != nullptr) {
-    faults.unless(parameters.empty() || type->takes_parameters, "with_parameters",
-                  trainable.name + " takes no second argument, const Config& parameters");
-    faults.unless(!parameters.empty() || !type->takes_parameters, "with_parameters",
-                  trainable.name + " takes parameters as its second argument, and there are none");
-  }
-  for (const auto& [key, value] : parameters) {
-    const std::size_t bytes = base::stored_bytes(value);
-    faults.unless(bytes <= base::max_stored_value_bytes, "with_parameters \"" + key + "\"",
-                  fmt::format("it has {} bytes, and at most {} are sent to each trial: put it into the object store "
-                              "(cadre::put) and give the reference",
-                              bytes, base::max_stored_value_bytes));
-  }
-  const std::size_t bytes = base::stored_bytes(parameters.value());
-  faults.unless(
-      bytes <= base::max_parameters_bytes, "with_parameters",
-      fmt::format("they have {} bytes together; at most {} are sent to each trial: put what is large into the "
-                  "object store (cadre::put)",
-                  bytes, base::max_parameters_bytes));
 }
 
 bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
@@ -85,10 +46,7 @@ void check_run_config(const RunConfig& run, Faults& faults) {
     const std::string fault = base::fault_of_file_name(run.name);
     if (!fault.empty()) faults.add("name", "\"" + run.name + "\" cannot name a directory: " + fault);
   }
-  for (const auto& [metric, threshold] : run.stop) {
-    faults.unless(!metric.empty(), "stop", "a criterion has no metric");
-    faults.unless(!std::isnan(threshold), "stop \"" + metric + "\"", "the threshold is NaN and is never reached");
-  }
+  check_stop(run.stop, faults);
   check_failure_config(run.failure_config, faults);
   check_limits(run.limits, faults);
   faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
@@ -98,6 +56,9 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   const auto& keep = run.checkpoint_config.num_to_keep;
   faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
+  const std::int64_t frequency = run.checkpoint_config.checkpoint_frequency;
+  faults.unless(frequency >= 0, "checkpoint_config checkpoint_frequency",
+                fmt::format("it is {}; it must be 0 (none by that) or more", frequency));
 }
 
 // Whatever begins can be continued: it reads back from its store as it is.
@@ -118,10 +79,7 @@ void check_description(const Dict& description, Faults& faults) {
 
 void check_options(const Trainable& trainable, const TunerOptions& options, ObjectsAre objects) {
   Faults faults;
-  faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
-                "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function>()");
-  check_resources(trainable.resources, faults);
-  check_parameters(trainable, faults);
+  check_trainable(trainable, options, faults);
   check_space(options.param_space, faults);
   const TuneConfig& tune = options.tune_config;
   faults.unless(tune.num_samples >= 1, "num_samples",
@@ -135,6 +93,9 @@ void check_options(const Trainable& trainable, const TunerOptions& options, Obje
   faults.unless(parking.min_free_memory >= 0 && parking.min_free_memory <= 1, "parking min_free_memory",
                 fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
   check_scheduler(options, faults);
+  const double budget = tune.time_budget.value_or(Seconds(1)).count();
+  faults.unless(std::isfinite(budget) && budget > 0, "time_budget",
+                fmt::format("it is {:g} s; it must be above 0", budget));
   check_run_config(options.run_config, faults);
   const Dict description = describe(trainable, options);
   check_description(description, faults);

@@ -124,7 +124,8 @@ void check_trials(const TunerOptions& options, Faults& faults) {
 
 // Of a function that takes a struct.
 void check_config_type(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
-  const detail::ConfigType* type = config_types().find(trainable.name);
+  const TrainableType* known = trainable_types().find(trainable.name);
+  const detail::ConfigType* type = known == nullptr ? nullptr : &known->config;
   if (type == nullptr || type->check == nullptr) return;
   for (const auto& [key, entry] : options.param_space) {
     faults.unless(std::ranges::find(type->members, key) != type->members.end(), "param_space \"" + key + "\"",

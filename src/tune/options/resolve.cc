@@ -94,7 +94,7 @@ void read_schedule(PopulationBasedTrainingReplay& replay, const Space& space, st
 
 }  // namespace
 
-TunerOptions resolve(TunerOptions options, std::vector<std::string>& notes) {
+TunerOptions resolve(const Trainable& trainable, TunerOptions options, std::vector<std::string>& notes) {
   TuneConfig& tune = options.tune_config;
   BoundsSorter sorter(notes);
   options.param_space = sorter.sorted(options.param_space, "param_space ");
@@ -110,6 +110,8 @@ TunerOptions resolve(TunerOptions options, std::vector<std::string>& notes) {
   }
   if (auto* replay = std::get_if<PopulationBasedTrainingReplay>(&tune.scheduler))
     read_schedule(*replay, options.param_space, notes);
+  std::optional<bool>& at_end = options.run_config.checkpoint_config.checkpoint_at_end;
+  if (!at_end && trainable.methods.save_checkpoint) at_end = true;
   return options;
 }
 

@@ -14,7 +14,8 @@ namespace cadre::tune {
 namespace {
 
 // After these the trial's worker has nothing more to say.
-constexpr std::array kLastWords{event_name::function_returned, event_name::function_threw, event_name::worker_ended};
+constexpr std::array kLastWords{event_name::function_returned, event_name::function_threw, event_name::worker_declined,
+                                event_name::worker_ended};
 
 DecisionKind kind_of(const store::DecisionRow& row) {
   if (const std::optional<DecisionKind> kind = decision_kind_of(row.kind)) return *kind;
@@ -87,6 +88,7 @@ void TrialHistories::add(const store::DecisionRow& row) {
       workers_[trial] = {Config(parse(row).dict()).get<std::int64_t>("attempt"), true};
       break;
     case DecisionKind::resume:
+    case DecisionKind::take_over:
       workers_[trial].runs = true;
       break;
     case DecisionKind::exploit:
@@ -104,6 +106,7 @@ void TrialHistories::add(const store::DecisionRow& row) {
       history.latest_checkpoint.reset();
       history.last_result = 0;
       break;
+    case DecisionKind::save:
     case DecisionKind::pause:
     case DecisionKind::unpark:
     case DecisionKind::end:

@@ -70,6 +70,10 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
   Member& member = members_.at(trial.index);
   if (!at_interval(member, *time)) return decision;
   member.last_score = settings_.mode == Mode::max ? *metric : -*metric;
+  if (population.can_save(trial) && may_be_donor(trial.index, population)) {
+    decision.kind = Decision::Kind::save;
+    return decision;
+  }
   member.last_train_time = *time;
   member.last_iteration = training_iteration(result);
 
@@ -150,6 +154,11 @@ double PbtScheduler::furthest(const std::vector<TrialIndex>& members) const {
   double time = 0;
   for (const TrialIndex member : members) time = std::max(time, members_.at(member).last_train_time);
   return time;
+}
+
+// Whether others may be told to continue from what it is now. With synch that is known when all have arrived.
+bool PbtScheduler::may_be_donor(TrialIndex trial, const Population& population) const {
+  return settings_.synch || quantiles(population.live_trials()).ranks[trial] == Rank::upper;
 }
 
 // The one that has just reported counts as arrived: it may be beyond its interval and yet before the barrier.

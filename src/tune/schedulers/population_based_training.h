@@ -68,6 +68,7 @@ class PbtScheduler final : public TrialScheduler {
   };
 
   bool at_interval(const Member& member, double time) const;
+  bool may_be_donor(TrialIndex trial, const Population& population) const;
   // Synchronous: who waits at the barrier.
   std::vector<TrialIndex> arrived(const Population& population) const;
   double furthest(const std::vector<TrialIndex>& members) const;

@@ -22,6 +22,10 @@ Decision PbtReplayScheduler::on_result(const Trial& trial, const Metrics& result
   const PolicySchedule::Change& change = schedule_.changes[next];
   const bool reached = iteration->get<double>() >= static_cast<double>(change.change_at);
   if (!reached) return decision;
+  if (population.can_save(trial)) {
+    decision.kind = Decision::Kind::save;
+    return decision;
+  }
   if (!trial.latest_checkpoint) {
     decision.kind = Decision::Kind::fail;
     decision.reason = fmt::format(

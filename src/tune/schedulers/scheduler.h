@@ -24,7 +24,9 @@ class Population {
   virtual const Trial& trial(TrialIndex index) const = 0;
   virtual const std::set<TrialIndex>& live_trials() const = 0;  // made and not ended
   virtual bool anyone_waits() const = 0;                        // a trial is pending or paused, or still to be made
-  virtual run::CheckpointRegistry& checkpoints() = 0;           // a scheduler may hold references
+  // Whether a trial that has just reported has sent no checkpoint with it, and can be asked for one: Decision::save.
+  virtual bool can_save(const Trial& trial) const = 0;
+  virtual run::CheckpointRegistry& checkpoints() = 0;  // a scheduler may hold references
 };
 
 // The target continues from the donor's checkpoint with a config made from the donor's.
@@ -44,7 +46,13 @@ struct Deadline {
 };
 
 struct Decision {
-  enum class Kind { go_on, pause, stop, fail };
+  enum class Kind {
+    go_on,
+    pause,
+    stop,
+    fail,
+    save,  // on_result() is called again with the same result when the trial has sent a checkpoint of it
+  };
   Kind kind = Kind::go_on;  // for the trial that reported, unless it exploits
   std::string reason = {};  // why it fails
   std::vector<Exploit> exploits = {};

@@ -1,0 +1,137 @@
+#include "cadre/tune/class_trainable.h"
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <utility>
+
+#include "cadre/error.h"
+#include "cadre/tune/result.h"
+#include "run/entries.h"
+#include "run/worker.h"
+#include "tune/functions.h"
+#include "tune/session.h"
+
+namespace cadre::tune {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_true(const Metrics& result, const char* key) {
+  const Value* value = result.find(key);
+  return value != nullptr && value->is_bool() && value->get<bool>();
+}
+
+}  // namespace
+
+void ClassTrainable::setup(const Config&) {}
+void ClassTrainable::save_checkpoint(const fs::path&) {}
+void ClassTrainable::load_checkpoint(const fs::path&) {}
+bool ClassTrainable::reset_config(const Config&) { return false; }
+
+// Drives an object of a trainable class for one worker's life.
+class ClassRun {
+ public:
+  ClassRun(Session& session, std::unique_ptr<ClassTrainable> object, std::string name, TrainableMethods methods)
+      : session_(session), object_(std::move(object)), name_(std::move(name)), methods_(methods) {}
+  ClassRun(const ClassRun&) = delete;
+  ClassRun& operator=(const ClassRun&) = delete;
+  ~ClassRun();
+
+  // Ends by an exception: StopWorker, Declined, or one of the user's.
+  [[noreturn]] void run();
+
+ private:
+  void take_config();
+  void load();
+  void step();
+  void take_over();
+  bool is_to_be_saved(const Metrics& result) const;
+  void save(const fs::path& directory) const;
+
+  Session& session_;
+  std::unique_ptr<ClassTrainable> object_;
+  std::string name_;
+  TrainableMethods methods_;
+};
+
+ClassRun::~ClassRun() {
+  try {
+    object_->cleanup();
+  } catch (...) {
+    std::fprintf(stderr, "cadre: cleanup() of %s failed: %s\n", name_.c_str(),
+                 run::describe_current_exception().c_str());
+  }
+}
+
+void ClassRun::run() {
+  session_.set_abilities(
+      {.save = [this](const fs::path& directory) { save(directory); }, .take_over = [this] { take_over(); }});
+  take_config();
+  object_->setup(object_->get_config());
+  load();
+  for (;;) step();
+}
+
+void ClassRun::take_config() {
+  object_->config_ = session_.assignment().config;
+  object_->parameters_ = session_.assignment().parameters;
+  object_->training_iteration_ = session_.training_iteration();
+}
+
+void ClassRun::load() {
+  const std::optional<Checkpoint>& checkpoint = session_.latest_checkpoint();
+  if (!checkpoint) return;
+  if (!methods_.load_checkpoint)
+    throw Error("the trial continues from the checkpoint " + checkpoint->path().string() + ", and " + name_ +
+                " has no load_checkpoint()");
+  object_->load_checkpoint(checkpoint->path());
+}
+
+void ClassRun::step() {
+  const Metrics result = object_->step();
+  object_->training_iteration_ = session_.training_iteration() + 1;  // as the result says that is about to be reported
+  if (is_to_be_saved(result)) {
+    session_.report(result, session_.fill([this](const fs::path& directory) { save(directory); }));
+  } else {
+    session_.report(result);
+  }
+  object_->training_iteration_ = session_.training_iteration();
+}
+
+void ClassRun::take_over() {
+  take_config();
+  if (!object_->reset_config(object_->get_config())) throw run::Declined{};
+  load();
+}
+
+// What else a checkpoint is wanted for, the controller says.
+bool ClassRun::is_to_be_saved(const Metrics& result) const {
+  if (is_true(result, SHOULD_CHECKPOINT)) return true;
+  const TrialAssignment& trial = session_.assignment();
+  if (trial.checkpoint_at_end && is_true(result, DONE)) return true;
+  if (trial.checkpoint_frequency == 0) return false;
+  const Value* own = result.find(TRAINING_ITERATION);
+  const std::int64_t iteration =
+      own != nullptr && own->is_integer() ? own->get<std::int64_t>() : session_.training_iteration() + 1;
+  return iteration % trial.checkpoint_frequency == 0;
+}
+
+void ClassRun::save(const fs::path& directory) const {
+  if (!methods_.save_checkpoint)
+    throw Error("a result has " + std::string(SHOULD_CHECKPOINT) + ", and " + name_ + " has no save_checkpoint()");
+  object_->save_checkpoint(directory);
+  if (fs::is_empty(directory))
+    throw Error("save_checkpoint() of " + name_ + " has written nothing into " + directory.string() +
+                ": a checkpoint has at least one file");
+}
+
+bool detail::register_class(std::string_view name, ClassFactory make, TrainableMethods methods) {
+  trainable_types().add(name, {.methods = methods});
+  run::register_entry(
+      name, [make, name = std::string(name), methods](channel::WorkerEnd& controller, const Value& payload) {
+        run_trial(controller, payload, [&](Session& session) { ClassRun(session, make(), name, methods).run(); });
+      });
+  return true;
+}
+
+}  // namespace cadre::tune

@@ -1,0 +1,98 @@
+#include "tune/options/check_trainable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/value_limits.h"
+#include "run/entries.h"
+#include "tune/functions.h"
+
+namespace cadre::tune {
+namespace {
+
+void check_resources(const Resources& resources, Faults& faults) {
+  const auto check = [&](const std::string& name, double amount) {
+    faults.unless(std::isfinite(amount) && amount >= 0, "resources " + name,
+                  fmt::format("the amount {} must be 0 or more", amount));
+  };
+  check("cpus", resources.cpus);
+  check("gpus", resources.gpus);
+  faults.unless(resources.gpus <= 1 || resources.gpus == std::floor(resources.gpus), "resources gpus",
+                fmt::format("it is {:g}; a trial has a share of one GPU, or whole ones", resources.gpus));
+  for (const auto& [name, amount] : resources.custom) check("\"" + name + "\"", amount);
+  const bool any = resources.cpus > 0 || resources.gpus > 0 ||
+                   std::ranges::any_of(resources.custom, [](const auto& entry) { return entry.second > 0; });
+  faults.unless(any, "resources", "a trial needs some amount of some resource");
+}
+
+void check_parameters(const Trainable& trainable, Faults& faults) {
+  const Config& parameters = trainable.parameters;
+  const TrainableType* const type = trainable_types().find(trainable.name);
+  if (type != nullptr && !type->methods.is_class) {
+    faults.unless(parameters.empty() || type->config.takes_parameters, "with_parameters",
+                  trainable.name + " takes no second argument, const Config& parameters");
+    faults.unless(!parameters.empty() || !type->config.takes_parameters, "with_parameters",
+                  trainable.name + " takes parameters as its second argument, and there are none");
+  }
+  for (const auto& [key, value] : parameters) {
+    const std::size_t bytes = base::stored_bytes(value);
+    faults.unless(bytes <= base::max_stored_value_bytes, "with_parameters \"" + key + "\"",
+                  fmt::format("it has {} bytes, and at most {} are sent to each trial: put it into the object store "
+                              "(cadre::put) and give the reference",
+                              bytes, base::max_stored_value_bytes));
+  }
+  const std::size_t bytes = base::stored_bytes(parameters.value());
+  faults.unless(
+      bytes <= base::max_parameters_bytes, "with_parameters",
+      fmt::format("they have {} bytes together; at most {} are sent to each trial: put what is large into the "
+                  "object store (cadre::put)",
+                  bytes, base::max_parameters_bytes));
+}
+
+// What a training function does itself, when it reports.
+void check_function(const std::string& name, const CheckpointConfig& checkpoints, Faults& faults) {
+  const std::string hint = fmt::format("{} is a training function, which reports its checkpoints itself; ", name);
+  faults.unless(checkpoints.checkpoint_frequency == 0, "checkpoint_config checkpoint_frequency",
+                hint + "leave it out, or make a tune::ClassTrainable of it");
+  faults.unless(!checkpoints.checkpoint_at_end.value_or(false), "checkpoint_config checkpoint_at_end",
+                hint + "report one with the last result instead");
+}
+
+void check_class(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
+  const auto& [is_class, saves, loads, resets] = trainable.methods;
+  const std::string& name = trainable.name;
+  const CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
+  const auto needs_saving = [&](bool asked, const std::string& option) {
+    faults.unless(!asked || saves, option, name + " has no save_checkpoint() to write one with");
+  };
+  needs_saving(checkpoints.checkpoint_frequency > 0, "checkpoint_config checkpoint_frequency");
+  needs_saving(checkpoints.checkpoint_at_end.value_or(false), "checkpoint_config checkpoint_at_end");
+  faults.unless(
+      saves == loads, "trainable",
+      fmt::format("{} has {}() and not {}(): both or none", name, saves ? "save_checkpoint" : "load_checkpoint",
+                  saves ? "load_checkpoint" : "save_checkpoint"));
+  const bool exploits = !std::holds_alternative<FIFO>(options.tune_config.scheduler);
+  faults.unless(!exploits || saves || loads, "scheduler",
+                fmt::format("its trials continue from checkpoints, and {} has no save_checkpoint() and no "
+                            "load_checkpoint()",
+                            name));
+}
+
+}  // namespace
+
+void check_trainable(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
+  faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
+                "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function or class>()");
+  check_resources(trainable.resources, faults);
+  check_parameters(trainable, faults);
+  if (trainable.methods.is_class) {
+    check_class(trainable, options, faults);
+  } else {
+    check_function(trainable.name, options.run_config.checkpoint_config, faults);
+  }
+}
+
+}  // namespace cadre::tune

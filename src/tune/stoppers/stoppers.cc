@@ -1,0 +1,186 @@
+#include "tune/stoppers/stoppers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "base/archive.h"
+#include "base/overload.h"
+#include "cadre/error.h"
+#include "tune/functions.h"
+
+namespace cadre::tune {
+namespace {
+
+using Verdict = ResultStopper::Verdict;
+
+// Of a population and not of a sample, as numpy.std.
+double standard_deviation(const std::vector<double>& values) {
+  double mean = 0;
+  for (const double value : values) mean += value / static_cast<double>(values.size());
+  double variance = 0;
+  for (const double value : values) variance += (value - mean) * (value - mean) / static_cast<double>(values.size());
+  return std::sqrt(variance);
+}
+
+std::optional<double> finite_number(const Metrics& result, const std::string& metric) {
+  std::optional<double> number = result.number(metric);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+class ThresholdsReached final : public ResultStopper {
+ public:
+  explicit ThresholdsReached(Thresholds thresholds) : thresholds_(std::move(thresholds)) {}
+
+  Verdict on_result(const Trial&, const Metrics& result) override {
+    for (const auto& [metric, threshold] : thresholds_) {
+      const std::optional<double> value = result.number(metric);
+      if (value && (threshold.mode == Mode::max ? *value >= threshold.value : *value <= threshold.value))
+        return Verdict::stop_trial;
+    }
+    return Verdict::go_on;
+  }
+
+ private:
+  Thresholds thresholds_;
+};
+
+class IterationsCounted final : public ResultStopper {
+ public:
+  explicit IterationsCounted(MaximumIterationStopper settings) : settings_(settings) {}
+
+  Verdict on_result(const Trial& trial, const Metrics&) override {
+    return ++counts_[trial.index] >= settings_.max_iter ? Verdict::stop_trial : Verdict::go_on;
+  }
+  void forget(TrialIndex trial) override { counts_.erase(trial); }
+  Value save() const override { return base::SaveArchive::to_value(counts_); }
+  void load(const Value& state) override { base::LoadArchive::load(state, counts_); }
+
+ private:
+  MaximumIterationStopper settings_;
+  std::map<TrialIndex, std::int64_t> counts_;
+};
+
+class TrialPlateau final : public ResultStopper {
+ public:
+  explicit TrialPlateau(TrialPlateauStopper settings) : settings_(std::move(settings)) {}
+
+  Verdict on_result(const Trial& trial, const Metrics& result) override {
+    const std::optional<double> value = finite_number(result, settings_.metric);
+    if (!value) return Verdict::go_on;
+    Seen& seen = seen_[trial.index];
+    ++seen.results;
+    seen.last.push_back(*value);
+    if (std::ssize(seen.last) > settings_.num_results) seen.last.erase(seen.last.begin());
+    const bool enough = seen.results >= settings_.grace_period && std::ssize(seen.last) == settings_.num_results;
+    if (!enough || !has_come_far(*value)) return Verdict::go_on;
+    return standard_deviation(seen.last) < settings_.std ? Verdict::stop_trial : Verdict::go_on;
+  }
+  void forget(TrialIndex trial) override { seen_.erase(trial); }
+  Value save() const override { return base::SaveArchive::to_value(seen_); }
+  void load(const Value& state) override { base::LoadArchive::load(state, seen_); }
+
+ private:
+  struct Seen {
+    std::int64_t results = 0;
+    std::vector<double> last = {};
+
+    static void fields(auto& archive, auto& seen) {
+      archive("results", seen.results);
+      archive("last", seen.last);
+    }
+  };
+
+  bool has_come_far(double value) const {
+    if (!settings_.metric_threshold) return true;
+    return settings_.mode == Mode::min ? value <= *settings_.metric_threshold : value >= *settings_.metric_threshold;
+  }
+
+  TrialPlateauStopper settings_;
+  std::map<TrialIndex, Seen> seen_;
+};
+
+class ExperimentPlateau final : public ResultStopper {
+ public:
+  explicit ExperimentPlateau(ExperimentPlateauStopper settings) : settings_(std::move(settings)) {}
+
+  Verdict on_result(const Trial&, const Metrics& result) override {
+    const std::optional<double> value = finite_number(result, settings_.metric);
+    if (!value) return Verdict::go_on;
+    const auto better = [this](double a, double b) { return settings_.mode == Mode::min ? a < b : a > b; };
+    best_.insert(std::ranges::upper_bound(best_, *value, better), *value);
+    if (std::ssize(best_) > settings_.top) best_.pop_back();
+    const bool plateau = std::ssize(best_) == settings_.top && standard_deviation(best_) <= settings_.std;
+    results_ = plateau ? results_ + 1 : 0;
+    return plateau && results_ >= settings_.patience ? Verdict::stop_all : Verdict::go_on;
+  }
+  Value save() const override { return list(results_, base::SaveArchive::to_value(best_)); }
+  void load(const Value& state) override {
+    results_ = state.items().at(0).get<std::int64_t>();
+    base::LoadArchive::load(state.items().at(1), best_);
+  }
+
+ private:
+  ExperimentPlateauStopper settings_;
+  std::vector<double> best_;  // the best first
+  std::int64_t results_ = 0;  // on the plateau
+};
+
+class FunctionCalled final : public ResultStopper {
+ public:
+  explicit FunctionCalled(const FunctionStopper& settings) : function_(*stop_functions().find(settings.function)) {}
+
+  Verdict on_result(const Trial& trial, const Metrics& result) override {
+    return function_(trial.id, result) ? Verdict::stop_trial : Verdict::go_on;
+  }
+
+ private:
+  detail::StopPointer function_;
+};
+
+}  // namespace
+
+Stoppers::Stoppers(const Stop& stop) {
+  stoppers_.push_back(std::make_unique<ThresholdsReached>(stop.thresholds));
+  for (const auto& [metric, threshold] : stop.thresholds) metrics_.push_back(metric);
+  const auto watch = [this](const auto& settings) { metrics_.push_back(settings.metric); };
+  const base::Overload add{
+      [&](const MaximumIterationStopper& one) { stoppers_.push_back(std::make_unique<IterationsCounted>(one)); },
+      [&](const TrialPlateauStopper& one) {
+        watch(one);
+        stoppers_.push_back(std::make_unique<TrialPlateau>(one));
+      },
+      [&](const ExperimentPlateauStopper& one) {
+        watch(one);
+        stoppers_.push_back(std::make_unique<ExperimentPlateau>(one));
+      },
+      [&](const TimeoutStopper& one) { timeout_ = timeout_ ? std::min(*timeout_, one.timeout) : one.timeout; },
+      [&](const FunctionStopper& one) { stoppers_.push_back(std::make_unique<FunctionCalled>(one)); }};
+  for (const Stopper& one : stop.stoppers) std::visit(add, one);
+}
+
+Verdict Stoppers::on_result(const Trial& trial, const Metrics& result) {
+  Verdict strongest = Verdict::go_on;
+  for (const auto& stopper : stoppers_) strongest = std::max(strongest, stopper->on_result(trial, result));
+  return strongest;
+}
+
+void Stoppers::forget(TrialIndex trial) {
+  for (const auto& stopper : stoppers_) stopper->forget(trial);
+}
+
+Value Stoppers::save() const {
+  List states;
+  for (const auto& stopper : stoppers_) states.push_back(stopper->save());
+  return states;
+}
+
+void Stoppers::load(const Value& state) {
+  const List& states = state.items();
+  if (states.size() != stoppers_.size()) throw InvalidArgument("the state is not that of these stoppers");
+  for (std::size_t i = 0; i < states.size(); ++i) stoppers_[i]->load(states[i]);
+}
+
+}  // namespace cadre::tune

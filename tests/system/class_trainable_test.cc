@@ -1,0 +1,300 @@
+// Trainables as classes: when which method is called, and which checkpoints there are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "cadre/tune.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
+
+namespace cadre::system_tests {
+namespace {
+
+using cadre::test_support::message_of;
+using cadre::test_support::TemporaryDirectory;
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// ---- what trials do in these tests
+
+// Learns by its lr; its whole state is in its checkpoints. Leaves the name of each method that is called in "calls".
+class Counter : public tune::ClassTrainable {
+ public:
+  void setup(const Config& config) override {
+    call("setup");
+    lr_ = config.get<double>("lr");
+  }
+  Metrics step() override {
+    call("step " + std::to_string(training_iteration() + 1));
+    const std::int64_t iteration = training_iteration() + 1;
+    score_ += lr_ * (1 - score_) / 10;
+    if (iteration == get_config().get<std::int64_t>("throws_at", 0)) throw std::runtime_error("out of luck");
+    Metrics result{{"score", score_}, {"lr", lr_}, {"pid", ::getpid()}};
+    if (iteration == get_config().get<std::int64_t>("saves_at", 0)) result.set(tune::SHOULD_CHECKPOINT, true);
+    if (iteration == get_config().get<std::int64_t>("done_at", 0)) result.set(tune::DONE, true);
+    return result;
+  }
+  void save_checkpoint(const fs::path& directory) override {
+    call("save");
+    std::ofstream file(directory / "score");
+    file.precision(17);
+    file << score_;
+  }
+  void load_checkpoint(const fs::path& directory) override {
+    call("load");
+    std::ifstream(directory / "score") >> score_;
+  }
+  void cleanup() override { call("cleanup"); }
+
+ protected:
+  static void call(const std::string& name) {
+    std::ofstream(tune::get_context().get_trial_dir() / "calls", std::ios::app) << name << std::endl;
+  }
+  double lr_ = 0;
+  double score_ = 0;
+};
+
+class Resettable : public Counter {
+ public:
+  bool reset_config(const Config& config) override {
+    call("reset");
+    lr_ = config.get<double>("lr");
+    return lr_ < config.get<double>("largest_reset", 2);
+  }
+};
+
+class Unsaved : public tune::ClassTrainable {
+ public:
+  Metrics step() override { return {{"score", 1}, {tune::SHOULD_CHECKPOINT, true}}; }
+};
+
+class WritesNothing : public Unsaved {
+ public:
+  void save_checkpoint(const fs::path&) override {}
+  void load_checkpoint(const fs::path&) override {}
+};
+
+class SavesOnly : public Unsaved {
+ public:
+  void save_checkpoint(const fs::path&) override {}
+};
+
+void plain_function(const Config&) { tune::report({{"score", 1}}); }
+
+// ---- experiments
+
+std::vector<std::string> calls_of(const tune::Result& trial) {
+  std::ifstream file(trial.path / "calls");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+std::set<std::int64_t> saved_iterations(const tune::Result& trial) {
+  std::set<std::int64_t> iterations;
+  for (const auto& [checkpoint, metrics] : trial.best_checkpoints) {
+    EXPECT_TRUE(fs::exists(checkpoint.path() / "score")) << checkpoint.path();
+    iterations.insert(metrics.get<std::int64_t>(tune::TRAINING_ITERATION));
+  }
+  return iterations;
+}
+
+tune::TunerOptions options_of(const fs::path& storage, double iterations, tune::Space space = {}) {
+  space.emplace_back("lr", 0.5);
+  return {
+      .param_space = std::move(space),
+      .run_config = {
+          .name = "classes", .storage_path = storage, .stop = {{tune::TRAINING_ITERATION, iterations}}, .verbose = 0}};
+}
+
+// Population Based Training without a checkpoint interval of the trainable's own.
+tune::TunerOptions pbt_options(const fs::path& storage, bool synch) {
+  return {.param_space = {{"lr", tune::uniform(0.01, 1)}},
+          .tune_config = {.num_samples = 6,
+                          .scheduler =
+                              tune::PopulationBasedTraining{.time_attr = tune::TRAINING_ITERATION,
+                                                            .metric = "score",
+                                                            .perturbation_interval = 4,
+                                                            .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}},
+                                                            .synch = synch},
+                          .seed = 3},
+          .run_config = {
+              .name = "population", .storage_path = storage, .stop = {{tune::TRAINING_ITERATION, 24}}, .verbose = 0}};
+}
+
+tune::Result run_one(tune::Trainable trainable, tune::TunerOptions options) {
+  return tune::Tuner(std::move(trainable), std::move(options)).fit()[0];
+}
+
+std::string error_of(tune::Trainable trainable, tune::TunerOptions options) {
+  return run_one(std::move(trainable), std::move(options)).error.value_or("");
+}
+
+TEST(ClassTrainable, MethodsAreCalledInOrderAndACheckpointIsLeftAtTheEnd) {
+  const TemporaryDirectory storage;
+  const tune::Result trial = run_one(tune::trainable<Counter>(), options_of(storage.path(), 2));
+  EXPECT_THAT(calls_of(trial), ElementsAre("setup", "step 1", "step 2", "save", "cleanup"));
+  EXPECT_THAT(saved_iterations(trial), ElementsAre(2));
+  EXPECT_EQ(trial.num_results(), 2U);
+  EXPECT_EQ(trial.metrics.get<std::int64_t>(tune::TRAINING_ITERATION), 2);
+}
+
+TEST(ClassTrainable, ACheckpointIsMadeEveryCheckpointFrequencyIterations) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_of(storage.path(), 8);
+  options.run_config.checkpoint_config.checkpoint_frequency = 3;
+  EXPECT_THAT(saved_iterations(run_one(tune::trainable<Counter>(), options)), ElementsAre(3, 6, 8));
+  options.run_config.name = "not at the end";
+  options.run_config.checkpoint_config.checkpoint_at_end = false;
+  EXPECT_THAT(saved_iterations(run_one(tune::trainable<Counter>(), options)), ElementsAre(3, 6));
+}
+
+TEST(ClassTrainable, AResultCanAskForACheckpoint) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_of(storage.path(), 8, {{"saves_at", 5}});
+  options.run_config.checkpoint_config.checkpoint_at_end = false;
+  const tune::Result trial = run_one(tune::trainable<Counter>(), options);
+  EXPECT_THAT(saved_iterations(trial), ElementsAre(5));
+  EXPECT_EQ(trial.best_checkpoints.at(0).second.get<bool>(tune::SHOULD_CHECKPOINT), true);
+}
+
+TEST(ClassTrainable, AResultThatSaysDoneIsTheLastAndIsSavedOnce) {
+  const TemporaryDirectory storage;
+  const tune::Result trial = run_one(tune::trainable<Counter>(), options_of(storage.path(), 100, {{"done_at", 3}}));
+  EXPECT_THAT(calls_of(trial), ElementsAre("setup", "step 1", "step 2", "step 3", "save", "cleanup"));
+  EXPECT_THAT(saved_iterations(trial), ElementsAre(3));
+}
+
+// Each of the mechanisms leaves something to go on from.
+TEST(ClassTrainable, AFailedTrialGoesOnFromEachCheckpoint) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options =
+      options_of(storage.path(), 9, {{"throws_at", tune::grid_search({4, 6, 7})}, {"saves_at", 5}});
+  options.run_config.checkpoint_config.checkpoint_frequency = 3;
+  const tune::ResultGrid failed = tune::Tuner(tune::trainable<Counter>(), options).fit();
+  ASSERT_EQ(failed.num_errors(), 3U);
+  for (const tune::Result& trial : failed) EXPECT_THAT(calls_of(trial), Contains("cleanup"));
+  const tune::ResultGrid again =
+      tune::Tuner::restore(failed.experiment_path(), tune::RestoreOptions{.resume_errored = true}).fit();
+  EXPECT_EQ(calls_of(again[0]).at(8), "load");
+  EXPECT_THAT(calls_of(again[0]), Contains("step 4").Times(2));
+  EXPECT_THAT(calls_of(again[1]), AllOf(Contains("step 5").Times(1), Contains("step 6").Times(2)));
+  EXPECT_THAT(calls_of(again[2]), AllOf(Contains("step 6").Times(1), Contains("step 7").Times(2)));
+}
+
+class ClassPopulation : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ClassPopulation, PopulationBasedTrainingAsksForTheCheckpointsThatItNeeds) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results =
+      tune::Tuner(tune::trainable<Counter>(), pbt_options(storage.path(), GetParam())).fit();
+  EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
+  std::size_t exploits = 0;
+  for (const tune::Result& trial : results) exploits += trial.exploits.size();
+  EXPECT_GT(exploits, 0U);
+}
+
+TEST_P(ClassPopulation, APerturbationDoesNotRestartTheProcess) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results =
+      tune::Tuner(tune::trainable<Resettable>(), pbt_options(storage.path(), GetParam())).fit();
+  EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
+  std::size_t exploits = 0;
+  for (const tune::Result& trial : results) {
+    exploits += trial.exploits.size();
+    EXPECT_EQ(trial.attempts, 1) << trial.trial_id;
+    EXPECT_THAT(calls_of(trial), Contains("reset").Times(trial.exploits.size()));
+    EXPECT_THAT(calls_of(trial), Contains("load").Times(trial.exploits.size()));
+    EXPECT_THAT(calls_of(trial), Contains("cleanup").Times(1));
+    std::set<std::int64_t> processes;
+    for (const Metrics& row : trial.metrics_history()) processes.insert(row.get<std::int64_t>("pid"));
+    EXPECT_EQ(processes.size(), 1U);
+    EXPECT_EQ(trial.metrics.get<double>("lr"), trial.config.get<double>("lr"));
+  }
+  EXPECT_GT(exploits, 0U);
+}
+
+TEST_P(ClassPopulation, AClassThatCannotTakeAnotherConfigGetsANewProcess) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = pbt_options(storage.path(), GetParam());
+  options.param_space.emplace_back("largest_reset", 0);
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<Resettable>(), options).fit();
+  EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
+  std::int64_t exploits = 0;
+  for (const tune::Result& trial : results) {
+    exploits += static_cast<std::int64_t>(trial.exploits.size());
+    EXPECT_EQ(trial.attempts, 1 + static_cast<std::int64_t>(trial.exploits.size())) << trial.trial_id;
+    EXPECT_EQ(trial.failures, 0) << trial.trial_id;
+  }
+  EXPECT_GT(exploits, 0);
+}
+INSTANTIATE_TEST_SUITE_P(Pbt, ClassPopulation, ::testing::Bool(),
+                         [](const auto& synch) { return synch.param ? "Synchronous" : "Asynchronous"; });
+
+// More trials than slots, and no process may wait.
+TEST(ClassTrainable, ATrialThatCannotBeParkedIsSavedBeforeItsPause) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = pbt_options(storage.path(), false);
+  options.tune_config.max_concurrent_trials = 2;
+  options.tune_config.parking.max_workers = 0;
+  std::get<tune::PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;  // no exploits
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<Counter>(), options).fit();
+  EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
+  for (const tune::Result& trial : results) {
+    EXPECT_GT(trial.attempts, 1) << trial.trial_id;
+    for (int step = 1; step <= 24; ++step) {
+      EXPECT_THAT(calls_of(trial), Contains("step " + std::to_string(step)).Times(1)) << trial.trial_id;
+    }
+  }
+}
+
+TEST(ClassTrainable, WhatItsConfigNeedsAndItDoesNotHaveIsRefused) {
+  const TemporaryDirectory storage;
+  const auto message = [&](tune::Trainable trainable, auto change) {
+    tune::TunerOptions options = options_of(storage.path(), 2);
+    change(options);
+    return message_of<InvalidArgument>([&] { tune::Tuner(std::move(trainable), std::move(options)); });
+  };
+  const auto every_iteration = [](tune::TunerOptions& options) {
+    options.run_config.checkpoint_config.checkpoint_frequency = 1;
+  };
+  const auto at_end = [](tune::TunerOptions& options) {
+    options.run_config.checkpoint_config.checkpoint_at_end = true;
+  };
+  const auto population = [&](tune::TunerOptions& options) { options = pbt_options(storage.path(), false); };
+  const auto nothing = [](tune::TunerOptions&) {};
+  EXPECT_THAT(message(tune::trainable<Unsaved>(), every_iteration),
+              HasSubstr("checkpoint_config checkpoint_frequency: Unsaved has no save_checkpoint()"));
+  EXPECT_THAT(message(tune::trainable<Unsaved>(), at_end), HasSubstr("checkpoint_at_end: Unsaved has no save"));
+  EXPECT_THAT(message(tune::trainable<Unsaved>(), population), HasSubstr("scheduler: its trials continue from"));
+  EXPECT_THAT(message(tune::trainable<SavesOnly>(), nothing),
+              HasSubstr("SavesOnly has save_checkpoint() and not load_checkpoint(): both or none"));
+  EXPECT_THAT(message(tune::trainable<plain_function>(), every_iteration),
+              HasSubstr("checkpoint_frequency: plain_function is a training function"));
+  EXPECT_THAT(message(tune::trainable<plain_function>(), at_end),
+              HasSubstr("checkpoint_at_end: plain_function is a training function"));
+  EXPECT_TRUE(fs::is_empty(storage.path()));
+}
+
+TEST(ClassTrainable, ACheckpointMethodThatIsMissingOrWritesNothingFailsItsTrial) {
+  const TemporaryDirectory storage;
+  EXPECT_THAT(error_of(tune::trainable<Unsaved>(), options_of(storage.path(), 2)),
+              HasSubstr("should_checkpoint, and Unsaved has no save_checkpoint()"));
+  tune::TunerOptions options = options_of(storage.path(), 2);
+  options.run_config.name = "nothing";
+  EXPECT_THAT(error_of(tune::trainable<WritesNothing>(), options),
+              HasSubstr("save_checkpoint() of WritesNothing has written nothing into "));
+}
+
+}  // namespace
+}  // namespace cadre::system_tests
