@@ -62,9 +62,10 @@ TEST(ObjectFiles, AFileHasItsNameWhenItIsWholeAndHalfOnesAreReplaced) {
   const TemporaryDirectory directory;
   const std::string id = id_of("contents");
   fs::create_directory(directory / "objects");
-  write_bytes(directory / ("objects/" + id + ".tmp"), "cont");
-  fs::permissions(directory / ("objects/" + id + ".tmp"), fs::perms::owner_read);
+  write_bytes(directory / "elsewhere", "cont");
+  fs::create_hard_link(directory / "elsewhere", directory / ("objects/" + id + ".tmp"));
   write_object(directory.path(), id, bytes_of("contents"));
+  EXPECT_EQ(content_of(directory / "elsewhere"), "cont") << "it was written to";
   EXPECT_THAT(base::list_directory(directory / "objects"), ElementsAre(id));
   EXPECT_EQ(content_of(object_path(directory.path(), id)), "contents");
 }
