@@ -413,7 +413,7 @@ Dict fields_at(const std::string& path) {
 }
 
 // Stores of format 3 do not have them.
-const std::set<std::string> added_since_format_3{"time_budget", "stoppers", "checkpoint_frequency", "checkpoint_at_end",
+const std::set<std::string> added_since_format_3{"time_budget", "stoppers", "loggers", "checkpoint_frequency", "checkpoint_at_end",
                                                  "parameters"};
 
 TEST(Description, AMissingFieldIsNamed) {
