@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace cadre {
 
@@ -18,6 +19,25 @@ struct Resources {
   std::map<std::string, double> custom = {};  ///< any names; the machine's own are given to cadre::init
 
   bool operator==(const Resources&) const = default;  ///< the same amounts of the same
+};
+
+/// How the bundles of a placement group are to lie on the machines of a cluster. On one machine all of them lie on it.
+enum class PlacementStrategy {
+  pack,           ///< on as few machines as possible
+  spread,         ///< on as many as possible
+  strict_pack,    ///< on one machine
+  strict_spread,  ///< each on another machine
+};
+
+/// What a trial needs where it starts processes of its own: a bundle for the trainable itself, which comes first and
+/// may be empty, and one for each of those. A trial has all of them or waits.
+struct PlacementGroup {
+  std::vector<Resources> bundles = {};                   ///< at least one that is not empty
+  PlacementStrategy strategy = PlacementStrategy::pack;  ///< how they lie
+
+  /// The sum of all bundles.
+  Resources required_resources() const;
+  bool operator==(const PlacementGroup&) const = default;  ///< the same bundles and strategy
 };
 
 }  // namespace cadre

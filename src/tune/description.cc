@@ -27,6 +27,7 @@ template <class T>
 concept Plain = std::constructible_from<Value, const T&>;
 
 constexpr std::array<std::string_view, 3> kBoundsNames{"clip", "reflect", "unbounded"};
+constexpr std::array<std::string_view, 4> kStrategyNames{"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"};
 
 // ---- Writing
 
@@ -52,6 +53,7 @@ class Writer {
   static Value to_value(std::uint64_t number) { return std::to_string(number); }  // a Value's integers have a sign
   static Value to_value(Seconds time) { return time.count(); }
   static Value to_value(Mode mode) { return mode == Mode::max ? "max" : "min"; }
+  static Value to_value(PlacementStrategy strategy) { return kStrategyNames[static_cast<std::size_t>(strategy)]; }
   static Value to_value(Bounds bounds) { return kBoundsNames[static_cast<std::size_t>(bounds)]; }
   static Value to_value(const std::pair<double, double>& pair) { return list(pair.first, pair.second); }
 
@@ -100,6 +102,7 @@ class Writer {
     return Dict{{"at_most", threshold.value}};
   }
   static Value to_value(const std::vector<Stopper>& stoppers) { return to_list(stoppers); }
+  static Value to_value(const std::vector<Resources>& bundles) { return to_list(bundles); }
   static Value to_value(const Config& config) { return config.dict(); }
   static Value to_value(const std::filesystem::path& path) { return path.string(); }
   static Value to_value(const std::vector<Config>& configs) { return to_list(configs); }
@@ -266,6 +269,12 @@ class Reader {
     reader.refuse_others();
   }
   static void read(std::vector<Stopper>& stoppers, const Stored& stored) { read_list(stoppers, stored); }
+  static void read(std::vector<Resources>& bundles, const Stored& stored) { read_list(bundles, stored); }
+  static void read(PlacementStrategy& strategy, const Stored& stored) {
+    const auto name = std::ranges::find(kStrategyNames, stored.get<std::string>());
+    if (name == kStrategyNames.end()) stored.refuse(to_json(stored.value) + " is no strategy of placement");
+    strategy = static_cast<PlacementStrategy>(name - kStrategyNames.begin());
+  }
   static void read(Config& config, const Stored& stored) { config = Config(stored.get<Dict>()); }
   static void read(std::filesystem::path& path, const Stored& stored) { path = stored.get<std::string>(); }
   static void read(std::vector<Config>& configs, const Stored& stored) { read_list(configs, stored); }

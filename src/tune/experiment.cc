@@ -36,6 +36,7 @@ Experiment::Experiment(Trainable trainable, TunerOptions options)
     : trainable_(std::move(trainable)),
       options_(std::move(options)),
       variants_(options_.param_space, options_.tune_config),
+      needs_(trainable_),
       scheduler_(make_scheduler(options_.tune_config.scheduler, options_.tune_config.seed)),
       stoppers_(options_.run_config.stop),
       checkpoints_(options_.run_config.checkpoint_config),
@@ -176,7 +177,10 @@ void Experiment::take_up(Trial& trial, bool anew) {
     trial.after_save.reset();
     trial.last_result = {};
     trial.time_total_s = 0;
-    if (scheduler_->begins_with_first_config()) trial.config = variants_(trial.index).config;
+    if (scheduler_->begins_with_first_config()) {
+      trial.config = variants_(trial.index).config;
+      update_needs(trial);
+    }
     if (trial.latest_checkpoint) checkpoints_.release(*std::exchange(trial.latest_checkpoint, std::nullopt));
   }
   trial.status = TrialStatus::running;  // as it was when it failed
@@ -186,7 +190,9 @@ void Experiment::take_up(Trial& trial, bool anew) {
   // It failed before it could be started: a function of its search space threw.
   Variant variant = variants_(trial.index);
   trial.config = std::move(variant.config);
-  if (!variant.fault.empty()) fail(trial, {.cause = variant.fault, .may_retry = false});
+  std::string fault = variant.fault.empty() ? find_needs(trial) : variant.fault;
+  if (fault.empty()) fault = shortage_of(trial);
+  if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
 }
 
 void Experiment::on(const ResultReported& event) {
@@ -380,7 +386,7 @@ std::optional<AfterSave> Experiment::what_waits_for_a_checkpoint(const Trial& tr
     const bool at_end = options_.run_config.checkpoint_config.checkpoint_at_end.value_or(false);
     return wanted || at_end ? std::optional(AfterSave::stop) : std::nullopt;
   }
-  if (kind == Decision::Kind::pause) return wanted || !can_park() ? std::optional(AfterSave::pause) : std::nullopt;
+  if (kind == Decision::Kind::pause) return wanted || !can_park(trial) ? std::optional(AfterSave::pause) : std::nullopt;
   return kind == Decision::Kind::go_on && wanted ? std::optional(AfterSave::go_on) : std::nullopt;
 }
 
@@ -451,7 +457,9 @@ void Experiment::exploit(const Exploit& exploit) {
   target.backs_off = false;
   target.after_save.reset();
   continue_from(target, exploit.checkpoint);
-  if (trainable_.methods.reset_config && target.worker == WorkerState::waiting && can_park() && !interrupted_) {
+  const bool needs_the_same = update_needs(target);
+  const bool keeps_worker = trainable_.methods.reset_config && target.worker == WorkerState::waiting;
+  if (keeps_worker && needs_the_same && can_park(target) && !interrupted_) {
     target.takes_over = true;
     if (target.parked_since == 0) park(target);
   } else {
@@ -468,21 +476,21 @@ void Experiment::pause(Trial& trial) {
   trial.status = TrialStatus::paused;
   waiting_.insert(trial.index);
   actions_->push_back(SaveTrial{trial.index});
-  if (gives_gpus_back()) return tell_to_stop(trial);
+  if (gives_gpus_back(trial)) return tell_to_stop(trial);
   park(trial);
   const Parking& parking = options_.tune_config.parking;
   if (parking.max_workers && parked_ > *parking.max_workers) unpark_the_coldest();
 }
 
 // Whether one more worker may wait without another one having to end.
-bool Experiment::can_park() const {
+bool Experiment::can_park(const Trial& trial) const {
   const Parking& parking = options_.tune_config.parking;
-  return !gives_gpus_back() && (!parking.max_workers || parked_ < *parking.max_workers);
+  return !gives_gpus_back(trial) && (!parking.max_workers || parked_ < *parking.max_workers);
 }
 
-// Whether workers that wait would keep GPUs from others.
-bool Experiment::gives_gpus_back() const {
-  return trainable_.resources.gpus > 0 && !options_.tune_config.parking.with_gpus;
+// Whether its worker, when it waits, would keep GPUs from others.
+bool Experiment::gives_gpus_back(const Trial& trial) const {
+  return trial.needs.gpus > 0 && !options_.tune_config.parking.with_gpus;
 }
 
 // Its process stays blocked in report(), and goes on with the answer.
@@ -626,7 +634,7 @@ void Experiment::worker_is_done(Trial& trial) {
 
 void Experiment::release_resources(Trial& trial) {
   if (!std::exchange(trial.holds_resources, false)) return;
-  resources_.release(trainable_.resources, trial.gpus);
+  resources_.release(trial.held, trial.gpus);
   --running_;
 }
 
@@ -646,8 +654,8 @@ void Experiment::schedule() {
   if (interrupted_) return;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
   while ((limit == 0 || running_ < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
-    const bool free = resources_.is_free(trainable_.resources);
-    if (!free && (trainable_.resources.gpus <= 0 || parked_ == 0)) return;
+    const bool free = needs_.by_config() || resources_.is_free(needs_.usual());
+    if (!free && (needs_.usual().gpus <= 0 || parked_ == 0)) return;
     if (free && should_make_trial()) make_trial();
     const std::optional<TrialIndex> next = scheduler_->choose(candidates(), *this);
     if (!next) {
@@ -656,7 +664,8 @@ void Experiment::schedule() {
       return;
     }
     Trial& trial = trials_[*next];
-    trial.gpus = *resources_.acquire(trainable_.resources, own_gpus(trial));
+    trial.gpus = *resources_.acquire(trial.needs, own_gpus(trial));
+    trial.held = trial.needs;
     trial.holds_resources = true;
     ++running_;
     waiting_.erase(trial.index);
@@ -683,9 +692,10 @@ bool Experiment::should_make_trial() const {
 }
 
 void Experiment::make_trial() {
-  const std::string fault = add_trial();
+  std::string fault = add_trial();
   Trial& trial = trials_.back();
   record(DecisionKind::make, trial, {{"config", trial.config.dict()}});
+  if (fault.empty()) fault = shortage_of(trial);
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
 }
 
@@ -700,11 +710,42 @@ std::string Experiment::add_trial() {
   trial.directory = trial_directory_name(index, variant.sampled);
   trial.sampled = std::move(variant.sampled);
   trial.config = std::move(variant.config);
+  std::string fault = variant.fault.empty() ? find_needs(trial) : variant.fault;
   trials_.push_back(std::move(trial));
   live_.insert(index);
   waiting_.insert(index);
   scheduler_->on_trial_add(trials_.back());
-  return variant.fault;
+  return fault;
+}
+
+// Returns why it cannot be known; empty where it can.
+std::string Experiment::find_needs(Trial& trial) const {
+  try {
+    trial.needs = needs_(trial.config);
+    return {};
+  } catch (const std::exception& error) {
+    return fmt::format("what it needs cannot be found out: {}", error.what());
+  }
+}
+
+// After its config has changed. Returns whether it is the same as before.
+bool Experiment::update_needs(Trial& trial) {
+  if (!needs_.by_config()) return true;
+  const Resources before = trial.needs;
+  std::string fault = find_needs(trial);
+  if (fault.empty()) fault = shortage_of(trial);
+  if (!fault.empty()) {
+    trial.needs = before;
+    actions_->push_back(Say{fmt::format("Warning: trial {} keeps its resources: {}", trial.id, fault)});
+  }
+  return trial.needs == before;
+}
+
+// What no machine has, where needs are known by the config only; fit() has looked at all others.
+std::string Experiment::shortage_of(const Trial& trial) const {
+  if (!needs_.by_config()) return {};
+  const std::string shortage = run::ResourceLedger(total_).shortage(trial.needs);
+  return shortage.empty() ? "" : "it needs more than there is: " + shortage;
 }
 
 // A parked worker has its data on the GPUs that it used.
@@ -714,13 +755,14 @@ std::optional<run::Gpus> Experiment::own_gpus(const Trial& trial) {
 
 // Those that could run now.
 std::vector<TrialIndex> Experiment::candidates() const {
-  const bool anywhere = resources_.is_free(trainable_.resources);
+  const bool alike = !needs_.by_config();
+  const bool anywhere = alike && resources_.is_free(needs_.usual());
   std::vector<TrialIndex> ready;
   for (const TrialIndex index : waiting_) {
     const Trial& trial = trials_[index];
     const bool may_go = (trial.worker == WorkerState::none || trial.worker == WorkerState::waiting) && !trial.backs_off;
     const std::optional<run::Gpus> own = own_gpus(trial);
-    if (may_go && (own ? resources_.is_free(trainable_.resources, own) : anywhere)) ready.push_back(index);
+    if (may_go && (own || !alike ? resources_.is_free(trial.needs, own) : anywhere)) ready.push_back(index);
   }
   return ready;
 }

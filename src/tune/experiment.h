@@ -17,6 +17,7 @@
 #include "run/checkpoint_registry.h"
 #include "run/resource_ledger.h"
 #include "tune/events.h"
+#include "tune/resource_needs.h"
 #include "tune/schedulers/scheduler.h"
 #include "tune/searchers/variant_generator.h"
 #include "tune/stoppers/stoppers.h"
@@ -99,8 +100,8 @@ class Experiment final : private Population {
   void on_saved(Trial& trial);
   void exploit(const Exploit& exploit);
   void pause(Trial& trial);
-  bool can_park() const;
-  bool gives_gpus_back() const;
+  bool can_park(const Trial& trial) const;
+  bool gives_gpus_back(const Trial& trial) const;
   void park(Trial& trial);
   void leave_parking(Trial& trial);
   void unpark_the_coldest();
@@ -125,6 +126,9 @@ class Experiment final : private Population {
   bool should_make_trial() const;
   void make_trial();
   std::string add_trial();
+  std::string find_needs(Trial& trial) const;
+  bool update_needs(Trial& trial);
+  std::string shortage_of(const Trial& trial) const;
   void load_trial(const Value& saved);
   static std::optional<run::Gpus> own_gpus(const Trial& trial);
   std::vector<TrialIndex> candidates() const;
@@ -138,6 +142,7 @@ class Experiment final : private Population {
   Trainable trainable_;
   TunerOptions options_;
   VariantGenerator variants_;
+  ResourceNeeds needs_;
   std::unique_ptr<TrialScheduler> scheduler_;
   Stoppers stoppers_;
   run::CheckpointRegistry checkpoints_;

@@ -24,7 +24,9 @@ void fields(auto& archive, Is<Trial> auto& trial) {
   archive("backs_off", trial.backs_off);
   archive("worker", trial.worker);
   archive("attempt", trial.attempt);
+  archive("needs", trial.needs);
   archive("holds_resources", trial.holds_resources);
+  archive("held", trial.held);
   archive("gpus", trial.gpus);
   archive("parked_since", trial.parked_since);
   archive("started_from", trial.started_from);
@@ -79,7 +81,7 @@ void Experiment::load(const Dict& state, const std::function<Value(TrialIndex)>&
   base::LoadArchive::load(parts.at("rest"), *this);
   resources_ = run::ResourceLedger(total_);
   for (const Trial& trial : trials_) {
-    if (trial.holds_resources) resources_.acquire(trainable_.resources, trial.gpus);
+    if (trial.holds_resources) resources_.acquire(trial.held, trial.gpus);
     parked_ += trial.parked_since > 0 ? 1 : 0;
   }
   scheduler_->load(parts.at("scheduler"));

@@ -18,6 +18,11 @@ base::Registry<detail::StopPointer>& stop_functions() {
   return instance;
 }
 
+base::Registry<detail::ResourcePointer>& resource_functions() {
+  static base::Registry<detail::ResourcePointer> instance;
+  return instance;
+}
+
 base::Registry<TrainableType>& trainable_types() {
   static base::Registry<TrainableType> instance;
   return instance;
@@ -30,6 +35,11 @@ bool detail::register_sample_function(std::string_view name, SamplePointer funct
 
 bool detail::register_explore_function(std::string_view name, ExplorePointer function) {
   explore_functions().add(name, function);
+  return true;
+}
+
+bool detail::register_resource_function(std::string_view name, ResourcePointer function) {
+  resource_functions().add(name, function);
   return true;
 }
 

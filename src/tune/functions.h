@@ -14,6 +14,7 @@ namespace cadre::tune {
 base::Registry<detail::SamplePointer>& sample_functions();
 base::Registry<detail::ExplorePointer>& explore_functions();
 base::Registry<detail::StopPointer>& stop_functions();
+base::Registry<detail::ResourcePointer>& resource_functions();
 
 // What is known of a trainable beside how it is run.
 struct TrainableType {

@@ -222,11 +222,15 @@ inline constexpr const char* type_name<FunctionStopper> = "FunctionStopper";
 
 // ---- The experiment
 
+// Without its methods, which are the program's.
 void fields(auto& archive, Is<Trainable> auto& trainable) {
-  auto& [name, resources, parameters, methods] = trainable;  // the methods are the program's
+  auto& [name, resources, parameters, methods, more_bundles, strategy, resource_function] = trainable;
   archive("name", name);
   archive("resources", resources);
   archive.added("parameters", parameters);
+  archive.added("more_bundles", more_bundles);
+  archive.added("strategy", strategy);
+  archive.added("resource_function", resource_function.function);
 }
 
 void fields(auto& archive, Is<Parking> auto& parking) {

@@ -53,7 +53,9 @@ struct Trial {
 
   WorkerState worker = WorkerState::none;
   std::int64_t attempt = 0;  // workers started so far; the last of them is the trial's worker
+  Resources needs = {};      // of its next worker
   bool holds_resources = false;
+  Resources held = {};            // when it holds them: as they were needed then
   run::Gpus gpus = {};            // that its worker uses, or has used before it was parked
   std::int64_t parked_since = 0;  // the experiment's count of pauses when the worker was parked; 0: it is not
   std::optional<run::CheckpointId> started_from = {};  // referenced while the worker lives

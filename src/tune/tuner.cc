@@ -20,6 +20,7 @@
 #include "tune/functions.h"
 #include "tune/objects.h"
 #include "tune/options/options.h"
+#include "tune/resource_needs.h"
 #include "tune/results/result_reader.h"
 #include "tune/searchers/variant_generator.h"
 
@@ -104,11 +105,6 @@ ControllerStarted::Errored errored_of(const RestoreOptions& restore) {
 
 }  // namespace
 
-Trainable with_resources(Trainable trainable, Resources resources) {
-  trainable.resources = std::move(resources);
-  return trainable;
-}
-
 Trainable with_parameters(Trainable trainable, Config parameters) {
   trainable.parameters = std::move(parameters);
   return trainable;
@@ -160,8 +156,11 @@ Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOption
 
 ResultGrid Tuner::fit() {
   if (std::exchange(fitted_, true)) throw InvalidArgument("fit() was called before on this Tuner; make another one");
-  const std::string shortage = run::ResourceLedger(run::root_resources()).shortage(trainable_.resources);
-  if (!shortage.empty()) throw InvalidArgument("a trial needs more than this machine has: " + shortage);
+  if (trainable_.resource_function.function.empty()) {
+    const Resources needs = placement_group(trainable_).required_resources();
+    const std::string shortage = run::ResourceLedger(run::root_resources()).shortage(needs);
+    if (!shortage.empty()) throw InvalidArgument("a trial needs more than this machine has: " + shortage);
+  }
 
   const RunConfig& run = options_.run_config;
   const fs::path storage =

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "cadre/detail/function_name.h"
 #include "cadre/resources.h"
@@ -24,12 +25,21 @@ struct TrainableMethods {
   bool operator==(const TrainableMethods&) const = default;  ///< the same methods
 };
 
+/// What a trial needs, by its config: a function of the program. Empty: none.
+struct ResourceFunction {
+  std::string function = {};                                 ///< its name
+  bool operator==(const ResourceFunction&) const = default;  ///< the same function
+};
+
 /// Names a training function or class and what each of its trials needs. Made by trainable<f>().
 struct Trainable {
-  std::string name;               ///< of the function or class, without its namespaces
-  Resources resources = {};       ///< of one trial; default: one CPU
-  Config parameters = {};         ///< what with_parameters gives to all trials; default: none
-  TrainableMethods methods = {};  ///< as trainable() has found them
+  std::string name;                          ///< of the function or class, without its namespaces
+  Resources resources = {};                  ///< of one trial; of a placement group, its first bundle; default: one CPU
+  Config parameters = {};                    ///< what with_parameters gives to all trials; default: none
+  TrainableMethods methods = {};             ///< as trainable() has found them
+  std::vector<Resources> more_bundles = {};  ///< of a placement group, behind its first bundle
+  PlacementStrategy strategy = PlacementStrategy::pack;  ///< of a placement group
+  ResourceFunction resource_function = {};               ///< what a trial needs, instead of all that
 };
 
 namespace detail {
@@ -112,9 +122,41 @@ Trainable trainable() {
   return {cadre::detail::registered_name<F, detail::Registration<F>>()};
 }
 
+namespace detail {
+using ResourcePointer = PlacementGroup (*)(const Config&);
+bool register_resource_function(std::string_view name, ResourcePointer function);
+
+template <auto F>
+struct ResourceRegistration {
+  static PlacementGroup call(const Config& config) {
+    if constexpr (std::is_invocable_r_v<PlacementGroup, decltype(F), const Config&>) {
+      return F(config);
+    } else {
+      return {.bundles = {F(config)}};
+    }
+  }
+  static inline const bool done = register_resource_function(cadre::detail::function_name<F>(), &call);
+};
+}  // namespace detail
+
+/// The function F for with_resources: Resources f(const Config&) or PlacementGroup f(const Config&). It is called in
+/// the process of the Tuner when a trial is made, and when it explores another config; it must depend on nothing but
+/// its argument. When it throws, or asks for what this machine does not have, that trial fails; an exploit keeps what
+/// the trial had. It is found by its name; two functions of one name are refused by the Tuner.
+template <auto F>
+  requires std::is_invocable_r_v<PlacementGroup, decltype(F), const Config&> ||
+           std::is_invocable_r_v<Resources, decltype(F), const Config&>
+ResourceFunction resource_function() {
+  return {cadre::detail::registered_name<F, detail::ResourceRegistration<F>>()};
+}
+
 /// The same trainable with other resources for each trial. Default without it: one CPU. The amounts are checked by the
-/// Tuner.
+/// Tuner, and fit() refuses what this machine does not have.
 Trainable with_resources(Trainable trainable, Resources resources);
+/// The same with bundles. A trial's GPUs, of all bundles together, are a share of one, or whole ones.
+Trainable with_resources(Trainable trainable, PlacementGroup group);
+/// The same by each trial's config.
+Trainable with_resources(Trainable trainable, ResourceFunction function);
 
 /// The same trainable with constants for all of its trials, which the function takes as its second argument and which
 /// are no part of any config: they are not in results or result files, and no scheduler changes them. They are stored

@@ -3,29 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "base/value_limits.h"
 #include "run/entries.h"
 #include "tune/functions.h"
+#include "tune/resource_needs.h"
 
 namespace cadre::tune {
 namespace {
 
-void check_resources(const Resources& resources, Faults& faults) {
-  const auto check = [&](const std::string& name, double amount) {
-    faults.unless(std::isfinite(amount) && amount >= 0, "resources " + name,
-                  fmt::format("the amount {} must be 0 or more", amount));
-  };
-  check("cpus", resources.cpus);
-  check("gpus", resources.gpus);
-  faults.unless(resources.gpus <= 1 || resources.gpus == std::floor(resources.gpus), "resources gpus",
-                fmt::format("it is {:g}; a trial has a share of one GPU, or whole ones", resources.gpus));
-  for (const auto& [name, amount] : resources.custom) check("\"" + name + "\"", amount);
-  const bool any = resources.cpus > 0 || resources.gpus > 0 ||
-                   std::ranges::any_of(resources.custom, [](const auto& entry) { return entry.second > 0; });
-  faults.unless(any, "resources", "a trial needs some amount of some resource");
+void check_resource_function(const std::string& function, Faults& faults) {
+  if (function.empty()) return;
+  const std::string name = "resources, the function \"" + function + "\"";
+  faults.unless(resource_functions().find(function) != nullptr, name,
+                "this program has no such function; make it with tune::resource_function<function>()");
+  const auto& twice = resource_functions().duplicates();
+  faults.unless(std::ranges::find(twice, function) == twice.end(), name, "two functions have this name; rename one");
 }
 
 void check_parameters(const Trainable& trainable, Faults& faults) {
@@ -86,7 +80,8 @@ void check_class(const Trainable& trainable, const TunerOptions& options, Faults
 void check_trainable(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
   faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
                 "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function or class>()");
-  check_resources(trainable.resources, faults);
+  check_resource_function(trainable.resource_function.function, faults);
+  if (trainable.resource_function.function.empty()) check_resources(placement_group(trainable), faults);
   check_parameters(trainable, faults);
   if (trainable.methods.is_class) {
     check_class(trainable, options, faults);

@@ -1,0 +1,89 @@
+#include "tune/resource_needs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tune/functions.h"
+
+namespace cadre {
+
+Resources PlacementGroup::required_resources() const {
+  Resources sum{.cpus = 0};
+  for (const Resources& bundle : bundles) {
+    sum.cpus += bundle.cpus;
+    sum.gpus += bundle.gpus;
+    for (const auto& [name, amount] : bundle.custom) sum.custom[name] += amount;
+  }
+  return sum;
+}
+
+namespace tune {
+
+ResourceNeeds::ResourceNeeds(const Trainable& trainable) : fixed_(placement_group(trainable).required_resources()) {
+  if (const detail::ResourcePointer* function = resource_functions().find(trainable.resource_function.function))
+    function_ = *function;
+}
+
+Resources ResourceNeeds::operator()(const Config& config) const {
+  if (!by_config()) return fixed_;
+  const PlacementGroup group = function_(config);
+  Faults faults;
+  check_resources(group, faults);
+  faults.throw_if_any("a trial");
+  return group.required_resources();
+}
+
+void check_resources(const PlacementGroup& group, Faults& faults) {
+  const auto check = [&](const std::string& name, double amount) {
+    faults.unless(std::isfinite(amount) && amount >= 0, "resources " + name,
+                  fmt::format("the amount {} must be 0 or more", amount));
+  };
+  const auto check_gpus = [&](const std::string& option, double gpus) {
+    faults.unless(gpus <= 1 || gpus == std::floor(gpus), option,
+                  fmt::format("it is {:g}; a trial has a share of one GPU, or whole ones", gpus));
+  };
+  for (const Resources& bundle : group.bundles) {
+    check("cpus", bundle.cpus);
+    check("gpus", bundle.gpus);
+    check_gpus("resources gpus", bundle.gpus);
+    for (const auto& [name, amount] : bundle.custom) check("\"" + name + "\"", amount);
+  }
+  const Resources sum = group.required_resources();
+  if (group.bundles.size() > 1) check_gpus("resources gpus of all bundles", sum.gpus);
+  const bool any = sum.cpus > 0 || sum.gpus > 0 ||
+                   std::ranges::any_of(sum.custom, [](const auto& entry) { return entry.second > 0; });
+  faults.unless(any, "resources", "a trial needs some amount of some resource");
+  faults.unless(group.strategy != PlacementStrategy::strict_spread || group.bundles.size() < 2, "resources strategy",
+                fmt::format("strict_spread needs {} machines, and there is one", group.bundles.size()));
+}
+
+PlacementGroup placement_group(const Trainable& trainable) {
+  PlacementGroup group{.bundles = {trainable.resources}, .strategy = trainable.strategy};
+  group.bundles.insert(group.bundles.end(), trainable.more_bundles.begin(), trainable.more_bundles.end());
+  return group;
+}
+
+Trainable with_resources(Trainable trainable, Resources resources) {
+  return with_resources(std::move(trainable), PlacementGroup{.bundles = {std::move(resources)}});
+}
+
+Trainable with_resources(Trainable trainable, PlacementGroup group) {
+  trainable.resource_function = {};
+  trainable.strategy = group.strategy;
+  trainable.resources = group.bundles.empty() ? Resources{.cpus = 0} : group.bundles.front();
+  trainable.more_bundles.clear();
+  if (!group.bundles.empty()) trainable.more_bundles.assign(group.bundles.begin() + 1, group.bundles.end());
+  return trainable;
+}
+
+Trainable with_resources(Trainable trainable, ResourceFunction function) {
+  trainable = with_resources(std::move(trainable), Resources{});
+  trainable.resource_function = std::move(function);
+  return trainable;
+}
+
+}  // namespace tune
+}  // namespace cadre
