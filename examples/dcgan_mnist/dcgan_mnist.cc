@@ -163,16 +163,15 @@ tune::Tuner make_tuner(const ExperimentFlags& flags) {
   return tuner;
 }
 
-// The first 64 images in rows of 8.
+// The first 64 images in rows of 8, each with a black border of one pixel.
 pictures::GreyPicture make_grid(const torch::Tensor& images) {
   constexpr std::int64_t columns = 8;
-  constexpr std::int64_t gap = 2;
+  constexpr std::int64_t tile_size = image_size + 2;
   const torch::Tensor pixels = images.slice(0, 0, columns * columns).add(1).mul(127.5).round().to(torch::kUInt8);
-  const torch::Tensor tiles = torch::constant_pad_nd(pixels.squeeze(1), {0, gap, 0, gap});
-  const std::int64_t tile_size = image_size + gap;
+  const torch::Tensor tiles = torch::constant_pad_nd(pixels.squeeze(1), {1, 1, 1, 1});
   const torch::Tensor grid = tiles.view({columns, columns, tile_size, tile_size}).transpose(1, 2).contiguous();
-  const auto side = static_cast<std::size_t>(columns * tile_size - gap);
-  return {side, side, {grid.data_ptr<std::uint8_t>(), grid.data_ptr<std::uint8_t>() + side * side}};
+  constexpr auto side = static_cast<std::size_t>(columns * tile_size);
+  return {side, side, {grid.data_ptr<std::uint8_t>(), grid.data_ptr<std::uint8_t>() + grid.numel()}};
 }
 
 // What the generator of a checkpoint makes of noise that it was not trained with.
