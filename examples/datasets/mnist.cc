@@ -28,13 +28,10 @@ torch::Tensor to_tensor(const IdxArray& array, const std::vector<std::int64_t>& 
   return torch::from_blob(elements, sizes, [memory = array.memory](void*) {}, torch::kUInt8);
 }
 
-Mnist::Batch normalised(const torch::Tensor& images, const torch::Tensor& labels) {
-  return {images.to(torch::kFloat).div_(255).sub_(0.1307).div_(0.3081), labels.to(torch::kLong)};
-}
-
 }  // namespace
 
-Mnist::Mnist(const std::filesystem::path& folder, MnistPart part) {
+Mnist::Mnist(const std::filesystem::path& folder, MnistPart part, Normalisation normalisation)
+    : normalisation_(normalisation) {
   const std::string prefix = part == MnistPart::train ? "train" : "t10k";
   const auto image_file = find_file(folder, prefix + "-images-idx3-ubyte");
   const auto label_file = find_file(folder, prefix + "-labels-idx1-ubyte");
@@ -61,10 +58,15 @@ Mnist::Mnist(const std::filesystem::path& folder, MnistPart part) {
   labels_ = to_tensor(labels, {count});
 }
 
-Mnist::Batch Mnist::at(const torch::Tensor& indices) const {
-  return normalised(images_.index_select(0, indices), labels_.index_select(0, indices));
+Mnist::Batch Mnist::batch(const torch::Tensor& images, const torch::Tensor& labels) const {
+  return {images.to(torch::kFloat).div_(255).sub_(normalisation_.mean).div_(normalisation_.deviation),
+          labels.to(torch::kLong)};
 }
 
-Mnist::Batch Mnist::all() const { return normalised(images_, labels_); }
+Mnist::Batch Mnist::at(const torch::Tensor& indices) const {
+  return batch(images_.index_select(0, indices), labels_.index_select(0, indices));
+}
+
+Mnist::Batch Mnist::all() const { return batch(images_, labels_); }
 
 }  // namespace datasets

@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "datasets/mnist.h"
+#include "program/experiment_program.h"
 
 using cadre::Config;
 using cadre::Metrics;
@@ -93,30 +94,15 @@ void train_convnet(const Config& config) {
   }
 }
 
-struct Flags {
-  std::int64_t num_samples = 4;
-  std::int64_t max_iterations = 50;
-  std::uint64_t seed = 0;
+struct Flags : examples::ExperimentFlags {
   bool synch = false;
-  std::string data_dir = "data/mnist";
-  std::string storage_path = "results";
-  std::string name = "pbt_mnist";
-  bool restore = false;
   std::string replay = {};
   double cpus_per_trial = 1;
 };
 
 void add_flags(CLI::App& app, Flags& flags) {
-  app.option_defaults()->always_capture_default();
-  app.add_option("--num-samples", flags.num_samples, "trials in the population");
-  app.add_option("--max-iterations", flags.max_iterations, "a trial stops here, or at an accuracy of 0.96");
-  app.add_option("--seed", flags.seed, "of all random choices");
+  examples::add_flags(app, flags);
   app.add_flag("--synch", flags.synch, "trials wait for each other every 5 iterations");
-  app.add_option("--data-dir", flags.data_dir, "folder with the four IDX files of MNIST, plain or .gz");
-  app.add_option("--storage-path", flags.storage_path, "folder for experiments");
-  app.add_option("--name", flags.name, "of the experiment's folder");
-  app.add_flag("--restore", flags.restore,
-               "go on with the interrupted experiment of that name, with the flags it was begun with");
   app.add_option("--replay", flags.replay,
                  "train one trial with the schedule of a policy file, pbt_policy_<trial id>.txt of an experiment");
   app.add_option("--cpus-per-trial", flags.cpus_per_trial, "more trials than CPUs wait for their turn");
@@ -155,7 +141,7 @@ tune::TunerOptions make_replay_options(const Flags& flags) {
 }
 
 tune::Tuner make_tuner(const Flags& flags) {
-  if (flags.restore) return tune::Tuner::restore(std::filesystem::path(flags.storage_path) / flags.name);
+  if (flags.restore) return tune::Tuner::restore(flags.experiment_path());
   // A missing or damaged file is better told now than by every trial.
   for (const MnistPart part : {MnistPart::train, MnistPart::test}) Mnist(flags.data_dir, part);
   return {tune::with_resources(tune::trainable<train_convnet>(), {.cpus = flags.cpus_per_trial}),
@@ -167,28 +153,21 @@ int run(const Flags& flags) {
   const tune::ResultGrid results = tuner.fit();
 
   const tune::Result& best = results.get_best_result();
+  const std::filesystem::path picture = results.experiment_path() / "mean_accuracy.svg";
+  tune::write_svg(results, picture, {.metrics = {"mean_accuracy"}});
   std::cout << "\nBest trial " << best.trial_id << ": mean_accuracy " << best.metrics.get<double>("mean_accuracy")
             << " at iteration " << best.metrics.get<std::int64_t>("training_iteration")
             << "\n  config:    " << cadre::to_json(best.config.dict()) << "\n  directory: " << best.path.string()
-            << "\n";
+            << "\n  picture:   " << picture.string() << "\n";
   return results.num_errors() == 0 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);  // first: from here on, the workers of all trials are forked
 
-  Flags flags;
+  Flags flags{{.num_samples = 4, .max_iterations = 50, .name = "pbt_mnist"}};
   CLI::App app("Population Based Training of a small convolutional network on MNIST");
   add_flags(app, flags);
   CLI11_PARSE(app, argc, argv);
-  try {
-    return run(flags);
-  } catch (const cadre::Interrupted& interrupted) {
-    std::cerr << "pbt_mnist: " << interrupted.what() << "\nHere that is: pbt_mnist --storage-path "
-              << flags.storage_path << " --name " << flags.name << " --restore\n";
-    return 130;  // as shells say of programs that Ctrl-C has ended
-  } catch (const cadre::Error& error) {
-    std::cerr << "pbt_mnist: " << error.what() << "\n";
-    return 1;
-  }
+  return examples::run_program("pbt_mnist", flags, [&] { return run(flags); });
 }

@@ -7,6 +7,7 @@ import re
 import subprocess
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 import torch
 
@@ -46,6 +47,26 @@ class PbtMnistTest(unittest.TestCase):
             model.load_state_dict(state["model"])
             optimizer.load_state_dict(state["optimizer"])
             self.assertEqual(state["step"] % 5, 0)
+
+    def test_a_smoke_test_is_two_trials_of_five_iterations_with_a_picture(self):
+        done = run(self.storage.name, "--smoke-test", "--name", "smoke")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        experiment = pathlib.Path(self.storage.name) / "smoke"
+        results = sorted(experiment.glob("*/result.json"))
+        self.assertEqual([len(file.read_text().splitlines()) for file in results], [5, 5])
+        picture = (experiment / "mean_accuracy.svg").read_text()
+        xml.etree.ElementTree.fromstring(picture)
+        for text in ("mean_accuracy", "00000", "00001"):
+            self.assertIn(text, picture)
+
+    def test_a_policy_is_replayed_with_a_picture_of_its_own(self):
+        self.assertEqual(run(self.storage.name, "--synch", "--max-iterations", "15").returncode, 0)
+        policy = min((pathlib.Path(self.storage.name) / "pbt_mnist").glob("pbt_policy_*.txt"))
+        done = run(self.storage.name, "--smoke-test", "--name", "again", "--replay", str(policy))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        experiment = pathlib.Path(self.storage.name) / "again"
+        self.assertEqual(len(list(experiment.glob("*/result.json"))), 1)
+        self.assertTrue((experiment / "mean_accuracy.svg").is_file())
 
     def test_an_existing_experiment_is_refused_and_can_be_continued(self):
         flags = ["--max-iterations", "5", "--num-samples", "2"]

@@ -1,7 +1,7 @@
 """The commands of the tutorial pages, run one after the other in an empty directory, print what the pages say.
 
 In a ```sh block a line that begins with "$ " is a command, and the lines after it are its output. "…" stands for any
-text, on a line of its own for any lines.
+text, on a line of its own for any lines. A page about an example shows parts of it.
 """
 
 import os
@@ -11,7 +11,8 @@ import subprocess
 import tempfile
 import unittest
 
-PAGES = pathlib.Path(os.environ["CADRE_SOURCE"], "docs", "tutorials")
+SOURCE = pathlib.Path(os.environ["CADRE_SOURCE"])
+PAGES = SOURCE / "docs" / "tutorials"
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 
 
@@ -35,12 +36,14 @@ def pattern_of(expected):
 
 
 class TutorialsTest(unittest.TestCase):
-    def run_page(self, name):
-        text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    def run_program_and_page(self, name):
         program = pathlib.Path(name)
         program.unlink(missing_ok=True)
         program.symlink_to(BIN / f"tutorial_{name}")
-        commands = commands_of(text)
+        self.run_page(name)
+
+    def run_page(self, name):
+        commands = commands_of((PAGES / f"{name}.md").read_text(encoding="utf-8"))
         self.assertGreater(len(commands), 1)
         for command, expected in commands:
             done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120,
@@ -55,7 +58,26 @@ class TutorialsTest(unittest.TestCase):
             os.chdir(directory)
             try:
                 for name in ("pbt", "replay", "reading"):
-                    self.run_page(name)
+                    self.run_program_and_page(name)
+            finally:
+                os.chdir("/")
+
+    def test_the_page_about_dcgan_shows_its_example(self):
+        page = (PAGES / "dcgan.md").read_text(encoding="utf-8")
+        example = "".join(file.read_text(encoding="utf-8") for folder in ("dcgan_mnist", "models")
+                          for file in (SOURCE / "examples" / folder).glob("*.cc"))
+        excerpts = re.findall(r"^```cpp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(excerpts), 1)
+        for excerpt in excerpts:
+            self.assertIn(excerpt, example)
+
+    @unittest.skipUnless((BIN / "dcgan_mnist").exists(), "built without libtorch")
+    def test_the_commands_of_the_page_about_dcgan(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chdir(directory)
+            try:
+                pathlib.Path("data").symlink_to(SOURCE / "data")
+                self.run_page("dcgan")
             finally:
                 os.chdir("/")
 

@@ -1,0 +1,41 @@
+#include "program/experiment_program.h"
+
+#include <iostream>
+
+#include "cadre/error.h"
+
+namespace examples {
+
+void add_flags(CLI::App& app, ExperimentFlags& flags) {
+  app.option_defaults()->always_capture_default();
+  app.add_option("--num-samples", flags.num_samples, "trials in the population");
+  app.add_option("--max-iterations", flags.max_iterations, "a trial stops here");
+  app.add_option("--seed", flags.seed, "of all random choices");
+  app.add_option("--data-dir", flags.data_dir, "folder with the four IDX files of MNIST, plain or .gz");
+  app.add_option("--storage-path", flags.storage_path, "folder for experiments");
+  app.add_option("--name", flags.name, "of the experiment's folder");
+  app.add_flag("--restore", flags.restore,
+               "go on with the interrupted experiment of that name, with the flags it was begun with");
+  app.add_flag("--smoke-test", flags.smoke_test,
+               "only see that everything works: 2 trials of 5 iterations, whatever other flags say");
+  app.final_callback([&flags] {
+    if (!flags.smoke_test) return;
+    flags.num_samples = 2;
+    flags.max_iterations = 5;
+  });
+}
+
+int run_program(const std::string& program, const ExperimentFlags& flags, const std::function<int()>& run) {
+  try {
+    return run();
+  } catch (const cadre::Interrupted& interrupted) {
+    std::cerr << program << ": " << interrupted.what() << "\nHere that is: " << program << " --storage-path "
+              << flags.storage_path << " --name " << flags.name << " --restore\n";
+    return 130;  // as shells say of programs that Ctrl-C has ended
+  } catch (const cadre::Error& error) {
+    std::cerr << program << ": " << error.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace examples

@@ -1,0 +1,34 @@
+// What the examples have in common: the flags of an experiment, and what the shell hears of its end.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace examples {
+
+struct ExperimentFlags {
+  std::int64_t num_samples = 4;
+  std::int64_t max_iterations = 50;
+  std::uint64_t seed = 0;
+  std::string data_dir = "data/mnist";
+  std::string storage_path = "results";
+  std::string name = {};  // each example has one of its own
+  bool restore = false;
+  bool smoke_test = false;
+
+  std::filesystem::path experiment_path() const { return std::filesystem::path(storage_path) / name; }
+};
+
+// Adds --num-samples, --max-iterations, --seed, --data-dir, --storage-path, --name, --restore and --smoke-test to a
+// program's command line, with the values of `flags` as defaults. `flags` is filled when the command line is parsed,
+// and must live until then.
+void add_flags(CLI::App& app, ExperimentFlags& flags);
+
+// Calls `run` and returns what `main` is to return: what `run` returned; 130 when Ctrl-C interrupted the experiment,
+// and 1 when Cadre threw an error, after saying so on standard error. `program` is how the user called it.
+int run_program(const std::string& program, const ExperimentFlags& flags, const std::function<int()>& run);
+
+}  // namespace examples

@@ -1,0 +1,149 @@
+"""The DCGAN example on real MNIST: a classifier whose scores mean something, checkpoints that Python's torch loads, a
+picture that other programs open, and an experiment that can be continued."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+import torch
+from PIL import Image
+from torch import nn
+
+
+def command(storage, *flags):
+    program = os.path.join(os.environ["CADRE_BIN"], "dcgan_mnist")
+    data = [] if "--data-dir" in flags else ["--data-dir", os.path.join(os.environ["CADRE_SOURCE"], "data", "mnist")]
+    return [program, "--storage-path", str(storage), *data, *flags]
+
+
+def run(storage, *flags):
+    return subprocess.run(command(storage, *flags), capture_output=True, text=True, timeout=240)
+
+
+def number(pattern, text):
+    return float(re.search(pattern + r" ([\d.]+)", text)[1])
+
+
+def generator():
+    """Ray Tune's, with its names."""
+    return nn.ModuleDict({"main": nn.Sequential(
+        nn.ConvTranspose2d(100, 128, 4, 1, 0, bias=False), nn.BatchNorm2d(128), nn.ReLU(),
+        nn.ConvTranspose2d(128, 64, 4, 2, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+        nn.ConvTranspose2d(64, 32, 4, 2, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU(),
+        nn.ConvTranspose2d(32, 1, 4, 2, 1, bias=False), nn.Tanh())})
+
+
+def discriminator():
+    return nn.ModuleDict({"main": nn.Sequential(
+        nn.Conv2d(1, 32, 4, 2, 1, bias=False), nn.LeakyReLU(0.2),
+        nn.Conv2d(32, 64, 4, 2, 1, bias=False), nn.BatchNorm2d(64), nn.LeakyReLU(0.2),
+        nn.Conv2d(64, 128, 4, 2, 1, bias=False), nn.BatchNorm2d(128), nn.LeakyReLU(0.2),
+        nn.Conv2d(128, 1, 4, 1, 0, bias=False), nn.Sigmoid())})
+
+
+class DcganMnistTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        cls.storage = pathlib.Path(directory.name)
+        cls.experiment = cls.storage / "dcgan_mnist"
+        cls.done = run(cls.storage, "--smoke-test")
+
+    def test_a_smoke_test_is_two_trials_of_five_iterations(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stdout + self.done.stderr)
+        self.assertEqual(self.done.stderr, "")
+        self.assertIn("Trial status: 2 TERMINATED", self.done.stdout)
+        results = sorted(self.experiment.glob("*/result.json"))
+        self.assertEqual([len(file.read_text().splitlines()) for file in results], [5, 5])
+
+    def test_the_classifier_tells_digits_and_its_score_tells_real_ones_from_noise(self):
+        accuracies = re.findall(r"Classifier after epoch \d: accuracy ([\d.]+)", self.done.stdout)
+        self.assertLessEqual(len(accuracies), 2)
+        self.assertGreaterEqual(float(accuracies[-1]), 0.97)
+        self.assertGreaterEqual(number("real digits", self.done.stdout), 8.5)
+        self.assertLess(number("an untrained generator", self.done.stdout), 1.1)
+
+    def test_python_loads_both_networks_and_their_optimizers(self):
+        checkpoints = sorted(self.experiment.glob("*/checkpoint_*"))
+        self.assertEqual(len(checkpoints), 2)
+        for checkpoint in checkpoints:
+            for name, network in [("generator", generator()), ("discriminator", discriminator())]:
+                state = torch.load(checkpoint / f"{name}.pt", weights_only=True)
+                network.load_state_dict(state["model"])
+                optimizer = torch.optim.Adam(network.parameters(), betas=(0.1, 0.1))
+                optimizer.load_state_dict(state["optimizer"])
+                self.assertEqual(optimizer.param_groups[0]["betas"], (0.5, 0.999))
+                self.assertEqual(state["step"], 5)
+
+    def test_the_learning_rates_of_the_config_are_used_from_the_first_step(self):
+        for trial in self.experiment.glob("*/params.json"):
+            config = json.loads(trial.read_text())
+            for name, key in [("generator", "netG_lr"), ("discriminator", "netD_lr")]:
+                state = torch.load(trial.parent / "checkpoint_000000" / f"{name}.pt", weights_only=True)
+                self.assertEqual(state["optimizer"]["param_groups"][0]["lr"], config[key])
+                self.assertIn(config[key], [0.0001, 0.0002, 0.0005])
+
+    def test_the_digits_are_a_picture_of_eight_by_eight_tiles(self):
+        with Image.open(self.experiment / "digits.png") as picture:
+            picture.load()
+            self.assertEqual((picture.mode, picture.size), ("L", (272, 272)))
+            for y in range(272):
+                for x in range(272):
+                    # What nobody has learnt to draw yet is grey, with a black border around each tile.
+                    is_border = x % 34 in (0, 33) or y % 34 in (0, 33)
+                    self.assertEqual(picture.getpixel((x, y)) == 0, is_border, (x, y))
+
+    def test_the_learning_curves_are_of_the_score_and_both_losses(self):
+        text = (self.experiment / "learning_curves.svg").read_text()
+        xml.etree.ElementTree.fromstring(text)
+        for metric in ("is_score", "lossg", "lossd"):
+            self.assertIn(metric, text)
+
+    def test_an_existing_experiment_is_refused_at_once(self):
+        again = run(self.storage, "--smoke-test")
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("exists already", again.stderr)
+        self.assertEqual(again.stdout, "")
+
+    def test_bad_input_is_named_before_anything_ran(self):
+        for flags, culprit in [(["--data-dir", "/nowhere"], "/nowhere"), (["--num-samples", "0"], "num_samples"),
+                               (["--name", "../x"], "../x")]:
+            with self.subTest(flags=flags), tempfile.TemporaryDirectory() as storage:
+                done = run(storage, *flags)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(culprit, done.stderr)
+                self.assertEqual(os.listdir(storage), [])
+
+
+class DcganMnistRestoreTest(unittest.TestCase):
+    def test_an_interrupted_experiment_goes_on_with_both_networks(self):
+        with tempfile.TemporaryDirectory() as storage:
+            experiment = pathlib.Path(storage) / "dcgan_mnist"
+            process = subprocess.Popen(command(storage, "--num-samples", "2", "--max-iterations", "20"),
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            while process.poll() is None and not list(experiment.glob("*/checkpoint_*")):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 130, out + err)
+            self.assertIn("--restore", err)
+
+            restored = run(storage, "--restore")
+            self.assertEqual(restored.returncode, 0, restored.stdout + restored.stderr)
+            self.assertIn("restored from", restored.stdout)
+            self.assertNotIn("Classifier after epoch", restored.stdout)
+            for trial in experiment.glob("*/result.json"):
+                rows = [json.loads(line) for line in trial.read_text().splitlines()]
+                self.assertEqual(rows[-1]["training_iteration"], 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
