@@ -62,24 +62,26 @@ class TutorialsTest(unittest.TestCase):
             finally:
                 os.chdir("/")
 
-    def test_the_page_about_dcgan_shows_its_example(self):
-        page = (PAGES / "dcgan.md").read_text(encoding="utf-8")
-        example = "".join(file.read_text(encoding="utf-8") for folder in ("dcgan_mnist", "models")
-                          for file in (SOURCE / "examples" / folder).glob("*.cc"))
-        excerpts = re.findall(r"^```cpp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-        self.assertGreater(len(excerpts), 1)
-        for excerpt in excerpts:
-            self.assertIn(excerpt, example)
+    def test_pages_about_examples_show_them(self):
+        for name, folders in (("dcgan", ("dcgan_mnist", "models")), ("checkpoints", ("checkpoint_mechanisms",))):
+            page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+            example = "".join(file.read_text(encoding="utf-8") for folder in folders
+                              for file in (SOURCE / "examples" / folder).glob("*.cc"))
+            excerpts = re.findall(r"^```cpp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+            self.assertGreater(len(excerpts), 1)
+            for excerpt in excerpts:
+                self.assertIn(excerpt, example, name)
 
     @unittest.skipUnless((BIN / "dcgan_mnist").exists(), "built without libtorch")
-    def test_the_commands_of_the_page_about_dcgan(self):
-        with tempfile.TemporaryDirectory() as directory:
-            os.chdir(directory)
-            try:
-                pathlib.Path("data").symlink_to(SOURCE / "data")
-                self.run_page("dcgan")
-            finally:
-                os.chdir("/")
+    def test_the_commands_of_pages_about_examples(self):
+        for page in ("checkpoints", "dcgan"):
+            with tempfile.TemporaryDirectory() as directory:
+                os.chdir(directory)
+                try:
+                    pathlib.Path("data").symlink_to(SOURCE / "data")
+                    self.run_page(page)
+                finally:
+                    os.chdir("/")
 
 
 if __name__ == "__main__":
