@@ -23,9 +23,7 @@ namespace {
 
 constexpr std::size_t max_description_bytes = std::size_t{64} << 10;
 
-std::string type_name(const std::type_info* type) {
-  return type == nullptr ? "unknown type" : base::type_name(*type);
-}
+std::string type_name(const std::type_info* type) { return type == nullptr ? "unknown type" : base::type_name(*type); }
 
 // What the engine keeps in reserve under the limit of this process's memory: without it, a function that has leaked
 // everything could not be heard of.

@@ -78,7 +78,7 @@ class Simulation : public ::testing::TestWithParam<Kind> {
  protected:
   // Calls `act` with many worlds, each from a seed.
   template <class Act>
-  void in_many_worlds(Faults faults, Act act, const std::optional<FailureConfig>& failure_config = {},
+  void in_many_worlds(Mishaps faults, Act act, const std::optional<FailureConfig>& failure_config = {},
                       void (*change)(TunerOptions&, std::mt19937_64&) = nullptr) {
     int events = 0;
     const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
@@ -134,7 +134,7 @@ TEST(ReplaySimulation, EveryChangeIsMadeOnce) {
     options.run_config.stop = {{"training_iteration", 60}};  // beyond the last change
     options.run_config.failure_config.max_failures = -1;
     const PolicySchedule schedule = *std::get<PopulationBasedTrainingReplay>(options.tune_config.scheduler).schedule;
-    const Faults faults{.throws = 0.02, .dies = 0.02, .declines = 0.3};
+    const Mishaps faults{.throws = 0.02, .dies = 0.02, .declines = 0.3};
     World world(seed, options, {.cpus = 1}, random_trainable(random, {.cpus = 1}), faults);
     for (int interruptions = 0; interruptions < 3; ++interruptions) {
       for (std::uint64_t steps = random() % 60; steps > 0 && world.step(); --steps) {
@@ -158,7 +158,7 @@ TEST_P(Simulation, OnAPlateauEverybodyReachesItsEnd) {
 }
 
 TEST_P(Simulation, FailingTrialsHarmNobodyElse) {
-  const Faults faults{.throws = 0.01, .dies = 0.01, .returns = 0.01, .no_metric = 0.01};
+  const Mishaps faults{.throws = 0.01, .dies = 0.01, .returns = 0.01, .no_metric = 0.01};
   in_many_worlds(faults, [](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(trial.ended()) << trial.id;
@@ -166,7 +166,7 @@ TEST_P(Simulation, FailingTrialsHarmNobodyElse) {
 }
 
 TEST_P(Simulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
-  const Faults faults{.throws = 0.005, .dies = 0.005, .declines = 0.2};
+  const Mishaps faults{.throws = 0.005, .dies = 0.005, .declines = 0.2};
   in_many_worlds(faults, [](World& world, std::mt19937_64& random) {
     for (int interruptions = 0; interruptions < 5; ++interruptions) {
       for (std::uint64_t steps = random() % 40; steps > 0 && world.step(); --steps) {
@@ -208,7 +208,7 @@ TEST_P(Simulation, LostCheckpointsCostStepsAndNothingElse) {
 }
 
 TEST_P(Simulation, ErroredTrialsCanBeTakenUpAgain) {
-  const Faults faults{.throws = 0.02, .dies = 0.02};
+  const Mishaps faults{.throws = 0.02, .dies = 0.02};
   in_many_worlds(faults, [](World& world, std::mt19937_64& random) {
     world.run_to_the_end();
     for (int times = 0; times < 3; ++times) {

@@ -27,7 +27,7 @@ Value learner_start(const Launch& launch) {
 // A function or class that learns at a speed of its own and meets faults now and then.
 class Learner final : public engine::simulated::Behaviour {
  public:
-  Learner(std::uint64_t seed, const Value& start, bool is_class, Faults faults)
+  Learner(std::uint64_t seed, const Value& start, bool is_class, Mishaps faults)
       : random_(seed), is_class_(is_class), faults_(faults) {
     begin(start);
   }
@@ -69,7 +69,7 @@ class Learner final : public engine::simulated::Behaviour {
 
   std::mt19937_64 random_;
   bool is_class_;
-  Faults faults_;
+  Mishaps faults_;
   std::int64_t step_ = 0;
   double score_ = 0;
   double lr_ = 0;
@@ -85,7 +85,7 @@ std::string state_of(const Experiment& experiment) {
 
 }  // namespace
 
-World::World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Faults faults)
+World::World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Mishaps faults)
     : random_(seed),
       trainable_(std::move(trainable)),
       options_(std::move(options)),

@@ -17,7 +17,7 @@
 namespace cadre::tune {
 
 // What may go wrong in a world, as probabilities of each report.
-struct Faults {
+struct Mishaps {
   double throws = 0;
   double dies = 0;
   double returns = 0;
@@ -32,7 +32,7 @@ struct Faults {
 
 class World {
  public:
-  World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Faults faults);
+  World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Mishaps faults);
 
   // Lets the next events happen. False when the experiment is finished.
   bool step();
@@ -74,7 +74,7 @@ class World {
   Trainable trainable_;
   TunerOptions options_;
   Resources resources_;
-  Faults faults_;
+  Mishaps faults_;
   std::unique_ptr<Experiment> experiment_;
   std::unique_ptr<engine::simulated::SimulatedEngine> engine_;
   std::vector<Event> recorded_;

@@ -166,7 +166,7 @@ TEST(Description, ParametersAreReadBackAndMayBeMissing) {
   const Dict description = describe({.name = "train", .parameters = parameters}, {});
   EXPECT_EQ(read_back(description).trainable.parameters, parameters);
   Dict before = describe({.name = "train"}, {});
-  EXPECT_EQ(differences(description, before).at(0).path, "trainable/parameters");
+  EXPECT_EQ(differences(description, before).at(0).path, "trainable/parameters/data");
   before.front().second =
       Dict{{"name", "train"}, {"resources", Dict{{"cpus", 1.0}, {"gpus", 0.0}, {"custom", Dict{}}}}};
   EXPECT_TRUE(read_back(before).trainable.parameters.empty());
@@ -413,8 +413,9 @@ Dict fields_at(const std::string& path) {
 }
 
 // Stores of format 3 do not have them.
-const std::set<std::string> added_since_format_3{"time_budget", "stoppers", "loggers", "checkpoint_frequency", "checkpoint_at_end",
-                                                 "parameters"};
+const std::set<std::string> added_since_format_3{"time_budget",          "stoppers",          "loggers",
+                                                 "checkpoint_frequency", "checkpoint_at_end", "parameters",
+                                                 "more_bundles",         "strategy",          "resource_function"};
 
 TEST(Description, AMissingFieldIsNamed) {
   for (const std::string path : structs) {

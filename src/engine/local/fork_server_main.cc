@@ -192,9 +192,7 @@ void ForkServerMain::turn() {
   send_notices();
 }
 
-int ForkServerMain::poll_timeout() const {
-  return ended_.empty() ? -1 : group_interval_ms;
-}
+int ForkServerMain::poll_timeout() const { return ended_.empty() ? -1 : group_interval_ms; }
 
 void ForkServerMain::take_signals() {
   signalfd_siginfo signal;

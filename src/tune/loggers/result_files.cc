@@ -16,7 +16,10 @@ void ResultFiles::log(const Action& action, double time) {
                        if (!logs_exploits_) return;
                        pbt_log_.add(exploit, trials.at(exploit.target), trials.at(exploit.donor));
                      },
-                     [&](const LogError& error) { files_of(error.trial).add_error(error.attempt, error.message); },
+                     [&](const LogError& error) {
+                       base::make_directory(directory_of(error.trial));  // it may have failed before it was launched
+                       files_of(error.trial).add_error(error.attempt, error.message);
+                     },
                      [&](const Launch& launch) {
                        base::make_directory(directory_of(launch.trial));
                        files_of(launch.trial).write_params(launch.config);
