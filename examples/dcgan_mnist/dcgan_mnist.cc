@@ -41,7 +41,7 @@ torch::Tensor draw_digits(const Mnist& examples, std::int64_t count) {
 
 LeNet load_classifier(const Config& config) {
   LeNet classifier;
-  cadre::load_state(config.get<std::string>("classifier"), classifier);
+  cadre::load_object(cadre::get_object(config, "classifier"), classifier);  // shared with all trials, not copied
   return classifier;
 }
 
@@ -122,12 +122,7 @@ void show_scale(LeNet& classifier, const ExperimentFlags& flags) {
             << score(untrained(models::draw_noise(512))) << std::endl;
 }
 
-// The file lies beside the experiment and is needed to continue it.
-fs::path classifier_file(const ExperimentFlags& flags) {
-  return fs::absolute(flags.experiment_path().string() + ".classifier.pt");
-}
-
-tune::TunerOptions make_options(const ExperimentFlags& flags) {
+tune::TunerOptions make_options(const ExperimentFlags& flags, const cadre::ObjectRef& classifier) {
   const tune::PopulationBasedTraining pbt{
       .time_attr = "training_iteration",
       .perturbation_interval = 5,
@@ -137,7 +132,7 @@ tune::TunerOptions make_options(const ExperimentFlags& flags) {
                       {"netD_lr", tune::choice({0.0001, 0.0002, 0.0005})},
                       {"checkpoint_interval", 5},
                       {"data_dir", fs::absolute(flags.data_dir).string()},
-                      {"classifier", classifier_file(flags).string()}},
+                      {"classifier", classifier}},
       .tune_config = {.metric = "is_score",
                       .mode = cadre::Mode::max,
                       .num_samples = flags.num_samples,
@@ -149,18 +144,18 @@ tune::TunerOptions make_options(const ExperimentFlags& flags) {
                      .checkpoint_config = {.num_to_keep = 4, .checkpoint_score_attribute = "is_score"}}};
 }
 
-tune::Tuner make_tuner(const ExperimentFlags& flags) {
-  if (flags.restore) return tune::Tuner::restore(flags.experiment_path());
+// What is wrong is better told before the classifier is trained.
+void check(const ExperimentFlags& flags) {
+  if (flags.restore) {
+    tune::Tuner::restore(flags.experiment_path());
+    return;
+  }
   if (tune::Tuner::can_restore(flags.experiment_path())) {
     throw cadre::InvalidArgument("the experiment " + flags.experiment_path().string() +
                                  " exists already; continue it with --restore, or give this one another --name");
   }
-  tune::Tuner tuner(tune::trainable<train_dcgan>(), make_options(flags));  // tells now what is wrong with the options
-  LeNet classifier = train_classifier(flags);
-  show_scale(classifier, flags);
-  fs::create_directories(flags.storage_path);
-  cadre::save_state(classifier_file(flags), classifier);
-  return tuner;
+  const cadre::ObjectRef untrained = cadre::put(LeNet());
+  tune::Tuner(tune::trainable<train_dcgan>(), make_options(flags, untrained));
 }
 
 // The first 64 images in rows of 8, each with a black border of one pixel.
@@ -182,12 +177,11 @@ torch::Tensor generate(const cadre::Checkpoint& checkpoint, std::int64_t count) 
   return generator(models::draw_noise(count));
 }
 
-void show_best(const tune::ResultGrid& results) {
+void show_best(const tune::ResultGrid& results, LeNet& classifier) {
   // The score of 64 images is not the same twice: the mean of five results says more.
   const tune::Result& best = results.get_best_result({}, {}, tune::Scope::last_5_avg);
   const cadre::Checkpoint checkpoint = best.get_best_checkpoint("is_score", cadre::Mode::max);
   const torch::Tensor images = generate(checkpoint, 512);
-  LeNet classifier = load_classifier(best.config);
   const torch::Tensor probabilities = models::classify(classifier, images);
 
   const fs::path curves = results.experiment_path() / "learning_curves.svg";
@@ -204,10 +198,15 @@ void show_best(const tune::ResultGrid& results) {
 }
 
 int run(const ExperimentFlags& flags) {
-  tune::Tuner tuner = make_tuner(flags);
+  check(flags);
+  LeNet classifier = train_classifier(flags);
+  show_scale(classifier, flags);
+  const cadre::ObjectRef stored = cadre::put(classifier);
+  tune::Tuner tuner = flags.restore ? tune::Tuner::restore(flags.experiment_path())
+                                    : tune::Tuner(tune::trainable<train_dcgan>(), make_options(flags, stored));
   const tune::ResultGrid results = tuner.fit();
   torch::manual_seed(flags.seed);
-  show_best(results);
+  show_best(results, classifier);
   return results.num_errors() == 0 ? 0 : 1;
 }
 

@@ -27,8 +27,8 @@ namespace cadre::tune {
 struct TrialInfo {
   std::string trial_id = {};    ///< "00003"
   std::string trial_name = {};  ///< "train_convnet_00003"
-  TrialStatus status = TrialStatus::pending;
-  Config config = {};
+  TrialStatus status = TrialStatus::pending;  ///< as it was decided last
+  Config config = {};                         ///< the present one
   Metrics last_result = {};                   ///< empty when there is none
   std::optional<Checkpoint> checkpoint = {};  ///< the latest
   std::filesystem::path path = {};            ///< the trial's directory
