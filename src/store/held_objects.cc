@@ -17,8 +17,6 @@ namespace cadre {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kKind = "object";
-
 struct HeldObjects {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<detail::HeldObject>, std::less<>> by_id;
@@ -35,16 +33,12 @@ std::optional<fs::path>& experiment_of_objects() {
   return instance;
 }
 
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // A file that has no name and lies in memory. It cannot change any more.
 base::FileDescriptor memory_with(std::span<const std::span<const std::byte>> pieces, const std::string& id) {
   const fs::path name = "cadre-object-" + id;
   base::FileDescriptor memory(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) base::throw_storage_error("make memory for", name);
-  for (const std::span<const std::byte> piece : pieces) base::write_all(memory.get(), as_text(piece), name);
+  for (const std::span<const std::byte> piece : pieces) base::write_all(memory.get(), store::as_text(piece), name);
   if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
     base::throw_storage_error("protect", name);
   return memory;
@@ -132,7 +126,7 @@ void Object::wrong_size(std::size_t item_bytes) const {
   throw InvalidArgument(fmt::format("the object has {} bytes, which is no multiple of {}", bytes_.size(), item_bytes));
 }
 
-Reference to_reference(const ObjectRef& object) { return {kKind, object.id()}; }
+Reference to_reference(const ObjectRef& object) { return {store::kObjectKind, object.id()}; }
 
 ObjectRef put(std::span<const std::byte> bytes) { return put_pieces({&bytes, 1}); }
 
@@ -142,7 +136,7 @@ ObjectRef put_pieces(std::span<const std::span<const std::byte>> pieces) {
   base::ContentHash hash;
   std::size_t size = 0;
   for (const std::span<const std::byte> piece : pieces) {
-    hash.add(as_text(piece));
+    hash.add(store::as_text(piece));
     size += piece.size();
   }
   const std::string id = store::object_id(hash.hex(), size);
@@ -157,7 +151,7 @@ ObjectRef put_pieces(std::span<const std::span<const std::byte>> pieces) {
 }
 
 Object get(const Reference& reference) {
-  if (reference.kind != kKind || !store::size_of_object(reference.id))
+  if (reference.kind != store::kObjectKind || !store::size_of_object(reference.id))
     throw InvalidArgument("there is no object " + to_json(reference) + ": a reference to one comes from cadre::put");
   if (const auto held = store::find_held_object(reference.id)) return get(*held);
   if (const auto& experiment = experiment_of_objects())

@@ -20,10 +20,6 @@ namespace {
 
 constexpr std::size_t kHashDigits = 32;
 
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::string hash_of(std::span<const std::byte> bytes) {
   base::ContentHash hash;
   hash.add(as_text(bytes));

@@ -14,6 +14,13 @@
 namespace cadre::store {
 
 inline constexpr const char* kObjectsDirectory = "objects";
+// Of references to objects.
+inline constexpr const char* kObjectKind = "object";
+
+// Bytes for those that take text.
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 // The id of an object with these contents: "<hash of 32 hexadecimal digits>-<size>".
 std::string object_id(std::string_view hash, std::size_t size);

@@ -24,17 +24,20 @@ CallbackList::CallbackList(Callbacks callbacks, const Experiment& experiment, st
 }
 
 template <class Call>
-void CallbackList::for_each(const char* hook, Call call) {
-  for (Entry& entry : entries_) {
-    if (!entry.is_on) continue;
-    try {
-      call(*entry.callback);
-    } catch (...) {
-      entry.is_on = false;
-      warnings_.push_back(fmt::format("the callback {} failed in {}, and is switched off: {}", entry.name, hook,
-                                      run::describe_current_exception()));
-    }
+void CallbackList::call(Entry& entry, const char* hook, Call call) {
+  if (!entry.is_on) return;
+  try {
+    call(*entry.callback);
+  } catch (...) {
+    entry.is_on = false;
+    warnings_.push_back(fmt::format("the callback {} failed in {}, and is switched off: {}", entry.name, hook,
+                                    run::describe_current_exception()));
   }
+}
+
+template <class Call>
+void CallbackList::for_each(const char* hook, Call to_call) {
+  for (Entry& entry : entries_) call(entry, hook, to_call);
 }
 
 void CallbackList::setup(const ExperimentInfo& experiment) {
@@ -126,19 +129,14 @@ TrialInfo CallbackList::info_of(const Trial& trial) const {
 std::optional<std::string> CallbackList::changed_state() {
   if (entries_.empty()) return std::nullopt;
   for (Entry& entry : entries_) {
-    if (!entry.is_on) continue;
-    try {
-      Value state = entry.callback->get_state();
+    call(entry, "get_state", [&](const Callback& callback) {
+      Value state = callback.get_state();
       if (base::stored_bytes(state) > base::max_stored_value_bytes ||
           base::is_deeper_than(state, base::max_result_depth))
         throw InvalidArgument(fmt::format("its state has more than {} bytes or {} levels", base::max_stored_value_bytes,
                                           base::max_result_depth));
       entry.state = std::move(state);
-    } catch (...) {
-      entry.is_on = false;
-      warnings_.push_back(fmt::format("the callback {} failed in get_state, and is switched off: {}", entry.name,
-                                      run::describe_current_exception()));
-    }
+    });
   }
   List states;
   for (const Entry& entry : entries_) {
@@ -161,13 +159,7 @@ void CallbackList::load_state(const std::string& state) {
     if (own == states.end()) continue;
     entry.state = Config(*own).at("state");
     states.erase(own);
-    try {
-      entry.callback->set_state(entry.state);
-    } catch (...) {
-      entry.is_on = false;
-      warnings_.push_back(fmt::format("the callback {} failed in set_state, and is switched off: {}", entry.name,
-                                      run::describe_current_exception()));
-    }
+    call(entry, "set_state", [&](Callback& callback) { callback.set_state(entry.state); });
   }
   for (const Value& other : states)
     warnings_.push_back(

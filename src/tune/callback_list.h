@@ -52,7 +52,9 @@ class CallbackList {
 
   TrialInfo info_of(const Trial& trial) const;
   TrialInfo info_of(TrialIndex trial) const { return info_of(experiment_.trials().at(trial)); }
-  // Calls something of each callback that is on; `hook` names it.
+  // Calls something of a callback, or of each, that is on; `hook` names it.
+  template <class Call>
+  void call(Entry& entry, const char* hook, Call call);
   template <class Call>
   void for_each(const char* hook, Call call);
   void start(const Launch& launch);

@@ -6,22 +6,14 @@
 #include <utility>
 
 #include "cadre/error.h"
-#include "cadre/tune/result.h"
 #include "run/entries.h"
 #include "run/worker.h"
 #include "tune/functions.h"
+#include "tune/result_keys.h"
 #include "tune/session.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
-namespace {
-
-bool is_true(const Metrics& result, const char* key) {
-  const Value* value = result.find(key);
-  return value != nullptr && value->is_bool() && value->get<bool>();
-}
-
-}  // namespace
 
 void ClassTrainable::setup(const Config&) {}
 void ClassTrainable::save_checkpoint(const fs::path&) {}

@@ -59,16 +59,17 @@ void commit_directory(const fs::path& reported, const fs::path& committed) {
   throw StorageError("cannot commit the checkpoint " + committed.string() + ": " + reported.string() + " is gone");
 }
 
-// However it ends.
-class EndCallbacks {
+// Does it at the end of a scope, however that is left.
+template <class Act>
+class AtTheEnd {
  public:
-  explicit EndCallbacks(CallbackList& callbacks) : callbacks_(callbacks) {}
-  EndCallbacks(const EndCallbacks&) = delete;
-  EndCallbacks& operator=(const EndCallbacks&) = delete;
-  ~EndCallbacks() { callbacks_.end(); }
+  explicit AtTheEnd(Act act) : act_(std::move(act)) {}
+  AtTheEnd(const AtTheEnd&) = delete;
+  AtTheEnd& operator=(const AtTheEnd&) = delete;
+  ~AtTheEnd() { act_(); }
 
  private:
-  CallbackList& callbacks_;
+  Act act_;
 };
 
 // What must not be undone by a loss of power once a worker has been told.
@@ -100,7 +101,10 @@ void Controller::run() {
     return fmt::format("the experiment is interrupted: {}. Continue it with Tuner::restore from {}", error.what(),
                        setting_.directory.string());
   };
-  const EndCallbacks at_the_end(callbacks_);
+  const AtTheEnd end_callbacks([this] {
+    callbacks_.end();
+    say_callback_warnings();
+  });
   try {
     take_turns();
   } catch (const EngineError& error) {
@@ -138,7 +142,7 @@ void Controller::take_turns() {
     console_.tick(now);
     for (const std::string& error : file_worker_.take_errors()) console_.say("Warning: " + error);
     for (const std::string& warning : files_.take_warnings()) console_.say("Warning: " + warning);
-    for (const std::string& warning : callbacks_.take_warnings()) console_.say("Warning: " + warning);
+    say_callback_warnings();
   }
   file_worker_.finish_sealing();
   std::vector<Event> last;
@@ -225,7 +229,8 @@ void Controller::take_turn(std::vector<Event> events) {
     running_time_.see(step.time);
   }
   console_.changed();
-  patiently([&] { write(turn); });
+  const std::optional<std::string> callback_states = callbacks_.changed_state();
+  patiently([&] { write(turn, callback_states); });
   sealed_.clear();
   const auto actions = turn | std::views::transform(&Step::actions) | std::views::join;
   if (std::ranges::any_of(actions, must_be_synced)) sync();
@@ -284,10 +289,9 @@ void Controller::sync() {
 
 // ---- Into the transaction
 
-void Controller::write(const std::vector<Step>& turn) {
-  const std::optional<std::string> states = callbacks_.changed_state();
+void Controller::write(const std::vector<Step>& turn, const std::optional<std::string>& callback_states) {
   try {
-    if (states) store_.put_callback_states(*states);
+    if (callback_states) store_.put_callback_states(*callback_states);
     for (const Step& step : turn) {
       last_event_ = record(store_, step.event, step.time, step.repeated);
       for (const Action& action : step.actions) prepare(action, last_event_);
@@ -390,6 +394,10 @@ void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   for (const std::string& name : base::list_directory(directory)) {
     if (name.starts_with(prefix)) file_worker_.remove(directory / name);
   }
+}
+
+void Controller::say_callback_warnings() {
+  for (const std::string& warning : callbacks_.take_warnings()) console_.say("Warning: " + warning);
 }
 
 ExperimentInfo Controller::info() const {

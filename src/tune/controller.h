@@ -76,7 +76,7 @@ class Controller {
   void patiently(Act act);
 
   // One transaction.
-  void write(const std::vector<Step>& turn);
+  void write(const std::vector<Step>& turn, const std::optional<std::string>& callback_states);
   void prepare(const Action& action, std::int64_t cause);
   // Into the world.
   void perform(const Action& action);
@@ -85,6 +85,7 @@ class Controller {
   void launch(const Launch& launch);
   void take_over(const TakeOver& take_over);
   void discard_half_checkpoints(const WorkerEnded& ended);
+  void say_callback_warnings();
 
   ExperimentInfo info() const;
   void write_result_files();

@@ -25,11 +25,6 @@ Failure ran_too_long(Seconds limit) {
   return {fmt::format("the trial has run for its limit of {:g} s", limit.count()), false};
 }
 
-bool is_true(const Metrics& metrics, std::string_view key) {
-  const Value* value = metrics.find(key);
-  return value != nullptr && value->is_bool() && value->get<bool>();
-}
-
 }  // namespace
 
 Experiment::Experiment(Trainable trainable, TunerOptions options)
@@ -140,10 +135,11 @@ void Experiment::on(const ControllerStarted& event) {
   follow(scheduler_->on_controller_start(*this));
   std::optional<Seconds> budget = stoppers_.timeout();
   if (const auto& limit = options_.tune_config.time_budget) budget = budget ? std::min(*budget, *limit) : *limit;
-  if (budget && event.running_time_s < budget->count()) {
-    actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, budget->count() - event.running_time_s});
-  } else if (budget || stopping_all_) {  // it was interrupted while all were stopping
+  const double left = budget ? budget->count() - event.running_time_s : 0;
+  if (stopping_all_ || (budget && left <= 0)) {  // it was interrupted while all were stopping
     stop_all();
+  } else if (budget) {
+    actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, left});
   }
 }
 

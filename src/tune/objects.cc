@@ -17,13 +17,11 @@ namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kKind = "object";
-
 std::string join(const std::string& place, const std::string& key) { return place.empty() ? key : place + "/" + key; }
 
 void add_uses(const Value& value, const std::string& place, std::vector<ObjectUse>& uses) {
   if (const auto* reference = std::get_if<Reference>(&value.data())) {
-    if (reference->kind == kKind) uses.push_back({place, reference->id});
+    if (reference->kind == store::kObjectKind) uses.push_back({place, reference->id});
   } else if (value.is_list()) {
     for (std::size_t i = 0; i < value.items().size(); ++i)
       add_uses(value.items()[i], join(place, fmt::to_string(i)), uses);

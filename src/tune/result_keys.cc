@@ -48,6 +48,11 @@ std::vector<std::string> number_paths(const Metrics& result) {
 
 void add_number_paths(const Metrics& result, std::vector<std::string>& paths) { add_below(result.dict(), "", paths); }
 
+bool is_true(const Metrics& result, std::string_view key) {
+  const Value* value = result.find(key);
+  return value != nullptr && value->is_bool() && value->get<bool>();
+}
+
 void check_result(const Metrics& metrics) {
   std::string faults;
   for (const auto& [name, value] : metrics) {

@@ -58,7 +58,7 @@ ControllerOptions from_arguments(char** argv) {
 
 void run(const ControllerOptions& options) {
   tune::Tuner tuner = tune::Tuner::can_restore(options.experiment)
-                          ? tune::Tuner::restore(options.experiment)
+                          ? tune::Tuner::restore(options.experiment, tune::RestoreOptions{.callbacks = callbacks()})
                           : tune::Tuner(trainable_of(options.setting), options_of(options.setting, options.experiment));
   tuner.fit();
 }

@@ -33,6 +33,7 @@ struct Record {
   std::vector<Exploit> exploits;
   std::vector<store::TrialRow> trials;
   std::vector<store::CheckpointRow> checkpoints;
+  std::string callback_states;
 };
 
 Record read_record(const fs::path& experiment) {
@@ -40,7 +41,11 @@ Record read_record(const fs::path& experiment) {
   for (const char* name : {"experiment.db", "experiment.db-wal"})
     if (fs::exists(experiment / name)) fs::copy_file(experiment / name, copy / name);
   const auto store = store::ExperimentStore::open(copy.path());
-  Record record{.results = {}, .exploits = {}, .trials = store.trials(), .checkpoints = store.checkpoints()};
+  Record record{.results = {},
+                .exploits = {},
+                .trials = store.trials(),
+                .checkpoints = store.checkpoints(),
+                .callback_states = store.callback_states()};
   store.visit({.result = [&](const store::ResultRow& row) { record.results.push_back(row); },
                .event = [](const store::EventRow&) {},
                .decision =
@@ -70,6 +75,7 @@ class Inspection {
     check_witnesses();
     check_lineages();
     check_listed_checkpoints();
+    check_callback();
     if (!expectation_.finished) return std::move(faults_);
     check_trials();
     if (!expectation_.leftovers) check_directories();
@@ -89,6 +95,7 @@ class Inspection {
   void check_witnesses();
   void check_lineages();
   void check_listed_checkpoints();
+  void check_callback();
   void check_trials();
   void check_directories();
   void check_result_files();
@@ -156,6 +163,17 @@ void Inspection::check_listed_checkpoints() {
       fault("{} is of step {} and holds step {}", row.directory, row.step, state->step);
     }
   }
+}
+
+// It has seen each result that is stored, once.
+void Inspection::check_callback() {
+  std::int64_t seen = 0;
+  if (!record_.callback_states.empty()) {
+    const Value states = base::parse_json(record_.callback_states, "the states of callbacks");
+    seen = Config(states.items().at(0)).get<std::int64_t>("state");
+  }
+  const auto stored = std::ranges::count(record_.results, false, &store::ResultRow::repeated);
+  if (seen != stored) fault("a callback has seen {} results, and {} are stored", seen, stored);
 }
 
 void Inspection::check_trials() {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <stdexcept>
 
 #include "base/system_error.h"
@@ -19,6 +20,16 @@ namespace {
 
 constexpr const char* kStateFile = "state";
 constexpr const char* kWitnessFile = "witness";
+
+class CountsResults final : public tune::Callback {
+ public:
+  void on_trial_result(std::int64_t, const tune::TrialList&, const tune::TrialInfo&, Metrics&) override { ++count_; }
+  Value get_state() const override { return count_; }
+  void set_state(const Value& state) override { count_ = state.get<std::int64_t>(); }
+
+ private:
+  std::int64_t count_ = 0;
+};
 
 // Several writes, so that there is such a thing as a half-written checkpoint.
 void write_state(const fs::path& directory, const State& state) {
@@ -76,12 +87,15 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
                      .checkpoint_config = {.num_to_keep = setting.num_to_keep,
                                            .checkpoint_at_end = setting.is_class ? std::optional(true) : std::nullopt},
                      .failure_config = {.max_failures = setting.max_failures},
-                     .verbose = setting.verbose}};
+                     .verbose = setting.verbose,
+                     .callbacks = callbacks()}};
 }
 
 tune::Trainable trainable_of(const Setting& setting) {
   return setting.is_class ? tune::trainable<SurvivorClass>() : tune::trainable<survivor>();
 }
+
+tune::Callbacks callbacks() { return {std::make_shared<CountsResults>()}; }
 
 void survivor(const Config& config) {
   State state;

@@ -31,6 +31,9 @@ tune::TunerOptions options_of(const Setting& setting, const std::filesystem::pat
 
 tune::Trainable trainable_of(const Setting& setting);
 
+// One that counts results, and remembers how many they are.
+tune::Callbacks callbacks();
+
 // The trainable, and below the same as a class. Its whole state is in its checkpoints; it learns by its lr alone. Each
 // report that has returned leaves the line "<attempt> <step>" in the file "witness" of its trial.
 void survivor(const Config& config);

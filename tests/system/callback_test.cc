@@ -226,6 +226,21 @@ TEST(Callback, OneThatThrowsIsReportedAndSwitchedOff) {
   EXPECT_THAT(recorder->calls, Contains("complete"));
 }
 
+class ThrowsAtTheEnd : public tune::Callback {
+ public:
+  void on_experiment_end(const tune::TrialList&) override { throw std::runtime_error("no way out"); }
+};
+
+TEST(Callback, OneThatThrowsAtTheVeryEndIsReportedToo) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_of(storage.path(), 1, {std::make_shared<ThrowsAtTheEnd>()});
+  options.run_config.verbose = 1;
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(tune::Tuner(tune::trainable<Walker>(), options).fit().num_terminated(), 1U);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              AllOf(HasSubstr("ThrowsAtTheEnd failed in on_experiment_end"), HasSubstr("no way out")));
+}
+
 TEST(Callback, ANullPointerIsRefused) {
   const TemporaryDirectory storage;
   EXPECT_THAT(message_of<InvalidArgument>(

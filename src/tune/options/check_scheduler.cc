@@ -116,11 +116,8 @@ void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& opt
   faults.unless(!pbt.hyperparam_mutations.empty() || !custom.empty(), name + "hyperparam_mutations",
                 "name at least one key to mutate, or set custom_explore_fn");
   check_mutations(pbt.hyperparam_mutations, {&options.param_space}, name + "hyperparam_mutations ", faults);
-  faults.unless(custom.empty() || explore_functions().find(custom) != nullptr, name + "custom_explore_fn",
-                "this program has no function \"" + custom + "\"; make it with tune::explore_function<f>()");
-  const auto& twice = explore_functions().duplicates();
-  faults.unless(std::ranges::find(twice, custom) == twice.end(), name + "custom_explore_fn",
-                "two functions of this program are called \"" + custom + "\"");
+  if (!custom.empty())
+    check_registered(explore_functions(), custom, "explore_function", name + "custom_explore_fn", faults);
 }
 
 void check_scheduler(const PopulationBasedTrainingReplay& replay, const TunerOptions& options, Faults& faults) {

@@ -100,11 +100,7 @@ void check_domain(const Domain& domain, const std::string& name, Faults& faults)
 }
 
 void check_function(const SampleFrom& function, const std::string& name, Faults& faults) {
-  faults.unless(sample_functions().find(function.function) != nullptr, name,
-                "this program has no function \"" + function.function + "\"; make it with tune::sample_from<f>()");
-  const auto& twice = sample_functions().duplicates();
-  faults.unless(std::ranges::find(twice, function.function) == twice.end(), name,
-                "two functions of this program are called \"" + function.function + "\"");
+  check_registered(sample_functions(), function.function, "sample_from", name, faults);
 }
 
 void check_space(const Space& space, Faults& faults) {

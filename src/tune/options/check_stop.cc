@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/overload.h"
@@ -52,12 +51,7 @@ void check(const TimeoutStopper& stopper, Faults& faults) {
 }
 
 void check(const FunctionStopper& stopper, Faults& faults) {
-  const std::string name = "stop FunctionStopper \"" + stopper.function + "\"";
-  faults.unless(stop_functions().find(stopper.function) != nullptr, name,
-                "this program has no such function; make it with tune::stop_function<function>()");
-  const auto& twice = stop_functions().duplicates();
-  faults.unless(std::ranges::find(twice, stopper.function) == twice.end(), name,
-                "two functions have this name; rename one");
+  check_registered(stop_functions(), stopper.function, "stop_function", "stop FunctionStopper", faults);
 }
 
 }  // namespace

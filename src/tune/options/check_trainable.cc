@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "base/value_limits.h"
@@ -12,15 +11,6 @@
 
 namespace cadre::tune {
 namespace {
-
-void check_resource_function(const std::string& function, Faults& faults) {
-  if (function.empty()) return;
-  const std::string name = "resources, the function \"" + function + "\"";
-  faults.unless(resource_functions().find(function) != nullptr, name,
-                "this program has no such function; make it with tune::resource_function<function>()");
-  const auto& twice = resource_functions().duplicates();
-  faults.unless(std::ranges::find(twice, function) == twice.end(), name, "two functions have this name; rename one");
-}
 
 void check_parameters(const Trainable& trainable, Faults& faults) {
   const Config& parameters = trainable.parameters;
@@ -80,8 +70,11 @@ void check_class(const Trainable& trainable, const TunerOptions& options, Faults
 void check_trainable(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
   faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
                 "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function or class>()");
-  check_resource_function(trainable.resource_function.function, faults);
-  if (trainable.resource_function.function.empty()) check_resources(placement_group(trainable), faults);
+  if (const std::string& function = trainable.resource_function.function; !function.empty()) {
+    check_registered(resource_functions(), function, "resource_function", "resources", faults);
+  } else {
+    check_resources(placement_group(trainable), faults);
+  }
   check_parameters(trainable, faults);
   if (trainable.methods.is_class) {
     check_class(trainable, options, faults);

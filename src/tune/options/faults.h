@@ -1,8 +1,10 @@
 // What is wrong with what somebody asks for, all of it in one message.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
+#include "base/registry.h"
 #include "cadre/error.h"
 #include "tune/console/display_text.h"
 
@@ -25,5 +27,16 @@ class Faults {
  private:
   std::string text_;
 };
+
+// Adds what is wrong with the name of a function that is to be among the program's, `maker` makes such a name.
+template <class T>
+void check_registered(const base::Registry<T>& functions, const std::string& name, const std::string& maker,
+                      const std::string& option, Faults& faults) {
+  faults.unless(functions.find(name) != nullptr, option,
+                "this program has no function \"" + name + "\"; make it with tune::" + maker + "<f>()");
+  const auto& twice = functions.duplicates();
+  faults.unless(std::ranges::find(twice, name) == twice.end(), option,
+                "two functions of this program are called \"" + name + "\"");
+}
 
 }  // namespace cadre::tune
