@@ -9,8 +9,9 @@
 ///
 /// Objects are named by their contents: the same bytes are the same object, however often they are put, also in another
 /// run of the program. When an experiment begins, every object that its options refer to becomes a file of it, which
-/// all its workers map; memory is used once, whatever their number. The file stays as long as a trial of the experiment
-/// that has not ended, or has failed, could use it, or an ObjectRef in this process names it.
+/// all its workers map; memory is used once, whatever their number. So does, when a trial begins, an object that a
+/// function of the search space put into its config. The file stays as long as a trial of the experiment that has not
+/// ended, or has failed, could use it, or an ObjectRef in this process names it.
 ///
 /// Threads: any.
 #pragma once
@@ -35,7 +36,7 @@ class HeldObject;
 
 /// An object that this process holds. Copies are the same object; the last of them lets it go: its memory, and its file
 /// in experiments that need it no more. May be a value wherever a config or a search space has one; whoever puts it
-/// there keeps an ObjectRef until the Tuner is made. A moved-from ObjectRef may only be assigned to or destroyed.
+/// there keeps an ObjectRef until the Tuner is made, and a sample_from function one until its trial has begun. A moved-from ObjectRef may only be assigned to or destroyed.
 class ObjectRef {
  public:
   /// The name of its contents: 32 hexadecimal digits (XXH3, 128 bits), '-', and its size. The same in every process.

@@ -19,6 +19,7 @@
 #include "run/gpus.h"
 #include "run/memory_usage.h"
 #include "tune/journal.h"
+#include "tune/objects.h"
 #include "tune/recovery.h"
 
 namespace cadre::tune {
@@ -310,7 +311,11 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
             store_.add(store::DecisionRow{cause, std::string(to_string(decision.kind)), decision.trial,
                                           base::to_json(decision.data)});
           },
-          [&](const SaveTrial& save) { store_.put(to_row(experiment_.trials().at(save.trial))); },
+          [&](const SaveTrial& save) {
+            const Trial& trial = experiment_.trials().at(save.trial);
+            write_objects(setting_.directory, held_objects(object_uses(trial.config.value())));  // drawn, or explored
+            store_.put(to_row(trial));
+          },
           [&](const CommitCheckpoint& checkpoint) {
             commit_directory(setting_.directory / checkpoint.from, setting_.directory / checkpoint.directory);
             store_.add(store::CheckpointRow{checkpoint.id, checkpoint.trial, checkpoint.step, checkpoint.directory});

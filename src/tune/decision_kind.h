@@ -13,7 +13,7 @@ enum class DecisionKind {
   launch,     // a worker is started
   resume,     // its worker, which was parked, goes on
   take_over,  // its worker, which waited, goes on with the trial's new checkpoint and config
-  save,       // its worker is asked for a checkpoint of the result it has reported
+  save,       // its worker, which may have been parked, is asked for a checkpoint of the result it has reported
   pause,      // it waits for its turn; its worker is parked or, where that may not be, told to stop
   unpark,     // its parked worker is ended
   exploit,    // it goes on with another one's checkpoint and a new config
@@ -40,8 +40,7 @@ constexpr std::optional<DecisionKind> decision_kind_of(std::string_view name) {
   return std::nullopt;
 }
 
-// Whether reports of the worker that the trial has come too late to count, until it is resumed or another one is
-// launched.
+// Whether reports of the worker that the trial has come too late to count, until it goes on or another one is launched.
 constexpr bool stops_worker(DecisionKind kind) {
   switch (kind) {
     case DecisionKind::pause:

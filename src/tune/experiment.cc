@@ -285,7 +285,13 @@ void Experiment::on(const ExperimentInterrupted&) {
   interrupted_ = true;
   const double grace = options_.run_config.stop_grace_period.count();
   for (Trial& trial : trials_) {
-    if (trial.worker == WorkerState::waiting) set_aside(trial);
+    if (trial.worker == WorkerState::waiting) {
+      if (can_save(trial)) {
+        ask_to_save(trial, AfterSave::go_on);  // which then sets it aside
+      } else {
+        set_aside(trial);
+      }
+    }
     if (trial.worker == WorkerState::busy)
       actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
   }
@@ -370,24 +376,27 @@ void Experiment::carry_out(Trial& trial, const Decision& decision) {
 }
 
 bool Experiment::can_save(const Trial& trial) const {
-  return trainable_.methods.save_checkpoint && trial.reported_checkpoint.empty();
+  return trainable_.methods.save_checkpoint && trial.reported_checkpoint.empty() && !trial.takes_over;
+}
+
+bool Experiment::saves_at_end() const {
+  return options_.run_config.checkpoint_config.checkpoint_at_end.value_or(false);
 }
 
 // What may be done only when the trial has sent a checkpoint of the result that it has just reported.
 std::optional<AfterSave> Experiment::what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const {
   if (!can_save(trial)) return std::nullopt;
   if (kind == Decision::Kind::save) return AfterSave::decide;
-  const bool wanted = is_true(trial.last_result, result_key::should_checkpoint);
-  if (kind == Decision::Kind::stop) {
-    const bool at_end = options_.run_config.checkpoint_config.checkpoint_at_end.value_or(false);
-    return wanted || at_end ? std::optional(AfterSave::stop) : std::nullopt;
-  }
+  const bool wanted = interrupted_ || is_true(trial.last_result, result_key::should_checkpoint);
+  if (kind == Decision::Kind::stop) return wanted || saves_at_end() ? std::optional(AfterSave::stop) : std::nullopt;
   if (kind == Decision::Kind::pause) return wanted || !can_park(trial) ? std::optional(AfterSave::pause) : std::nullopt;
   return kind == Decision::Kind::go_on && wanted ? std::optional(AfterSave::go_on) : std::nullopt;
 }
 
+// Its worker waits, and may be parked.
 void Experiment::ask_to_save(Trial& trial, AfterSave then) {
   record(DecisionKind::save, trial);
+  leave_parking(trial);
   trial.after_save = then;
   actions_->push_back(AnswerReport{trial.index, trial.attempt, channel::Verdict::save, {}});
   trial.worker = WorkerState::busy;
@@ -509,6 +518,7 @@ void Experiment::unpark_the_coldest() {
     if (trial.parked_since > 0 && (coldest == nullptr || cost(trial) < cost(*coldest))) coldest = &trial;
   }
   if (coldest == nullptr) return;
+  if (can_save(*coldest)) return ask_to_save(*coldest, AfterSave::pause);  // it then costs nothing to end it
   record(DecisionKind::unpark, *coldest);
   tell_to_stop(*coldest);
 }
@@ -548,6 +558,8 @@ void Experiment::stop_all() {
   const double grace = options_.run_config.stop_grace_period.count();
   for (const TrialIndex index : std::set(live_)) {
     Trial& trial = trials_[index];
+    const bool is_paused = trial.status == TrialStatus::paused && trial.worker == WorkerState::waiting;
+    if (is_paused && saves_at_end() && can_save(trial)) ask_to_save(trial, AfterSave::stop);
     if (trial.worker == WorkerState::busy) {
       actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
     } else if (trial.status != TrialStatus::running) {

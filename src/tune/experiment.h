@@ -96,6 +96,7 @@ class Experiment final : private Population {
   Decision decide(const Trial& trial, const Metrics& metrics);
   void carry_out(Trial& trial, const Decision& decision);
   std::optional<AfterSave> what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const;
+  bool saves_at_end() const;
   void ask_to_save(Trial& trial, AfterSave then);
   void on_saved(Trial& trial);
   void exploit(const Exploit& exploit);

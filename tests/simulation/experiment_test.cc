@@ -238,6 +238,27 @@ TEST_P(Simulation, FailFastEndsEverybody) {
   EXPECT_GT(failed, 0);
 }
 
+// Also of those that were parked.
+TEST_P(Simulation, AnInterruptionCostsAClassNothing) {
+  std::int64_t interruptions = 0;
+  in_many_worlds(
+      {.declines = 0.1},
+      [&](World& world, std::mt19937_64& random) {
+        for (std::uint64_t steps = random() % 150; steps > 0 && world.step(); --steps) {
+        }
+        interruptions += world.experiment().finished() ? 0 : 1;
+        world.interrupt();
+        world.check_all_saved();
+        world.run_to_the_end();
+      },
+      {},
+      [](TunerOptions& options, std::mt19937_64&) {
+        options.run_config.stop_grace_period = std::chrono::hours(1);
+        options.run_config.checkpoint_config.checkpoint_at_end = true;
+      });
+  EXPECT_GT(interruptions, 0);
+}
+
 // By the clock, or because nobody gets any better; also where somebody interrupts while all are stopping.
 TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
   std::int64_t early = 0;
@@ -263,6 +284,26 @@ TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
         }
       });
   EXPECT_GT(early, 0);
+}
+
+// Also who is parked then.
+TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItIsAClass) {
+  std::int64_t stopped = 0;
+  in_many_worlds(
+      {.declines = 0.1},
+      [&](World& world, std::mt19937_64&) {
+        world.run_to_the_end();
+        world.check_all_saved();
+        for (const Trial& trial : world.experiment().trials())
+          stopped += trial.last_result.number("training_iteration").value_or(0) < 5 ? 1 : 0;
+      },
+      {},
+      [](TunerOptions& options, std::mt19937_64& random) {
+        options.run_config.stop_grace_period = std::chrono::hours(1);
+        options.run_config.checkpoint_config.checkpoint_at_end = true;
+        options.tune_config.time_budget = std::chrono::milliseconds(10 + random() % 300);
+      });
+  EXPECT_GT(stopped, 0);
 }
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {

@@ -166,6 +166,12 @@ void World::interrupt() {
   kill_controller();
 }
 
+void World::check_all_saved() const {
+  for (const Trial& trial : experiment_->trials()) {
+    if (trial.step > 0) check_saved(trial);
+  }
+}
+
 void World::restore_errored(ControllerStarted::Errored errored) {
   replay();
   begin(errored);
@@ -286,12 +292,20 @@ void World::check_decisions(const Event& event, const Actions& actions) {
     const auto* made = std::get_if<RecordDecision>(&action);
     if (made == nullptr) continue;
     if (stops_worker(made->kind)) counting_.erase(made->trial);
+    if (made->kind == DecisionKind::unpark) check_saved(experiment_->trials().at(made->trial));
     if (made->kind == DecisionKind::launch || made->kind == DecisionKind::resume ||
-        made->kind == DecisionKind::take_over)
+        made->kind == DecisionKind::take_over || made->kind == DecisionKind::save)
       counting_.insert(made->trial);
   }
   for (const Trial& trial : experiment_->trials())
     ASSERT_EQ(counting_.contains(trial.index), trial.worker == WorkerState::busy) << trial.id;
+}
+
+// Nothing that a class has done is lost when its worker is ended.
+void World::check_saved(const Trial& trial) const {
+  if (!trainable_.methods.save_checkpoint) return;
+  ASSERT_TRUE(trial.latest_checkpoint) << trial.id;
+  ASSERT_EQ(experiment_->checkpoint_registry().get(*trial.latest_checkpoint).step, trial.step) << trial.id;
 }
 
 // What a worker is to continue from exists.
@@ -354,7 +368,7 @@ void World::check() const {
       ASSERT_NE(trial.worker, WorkerState::busy) << trial.id;
       ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id;
     }
-    if (trial.worker == WorkerState::busy) {
+    if (trial.worker == WorkerState::busy && !trial.after_save) {  // one that is parked may be saved
       ASSERT_TRUE(trial.holds_resources) << trial.id << " runs without resources";
       ASSERT_EQ(trial.status, TrialStatus::running) << trial.id;
     }

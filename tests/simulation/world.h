@@ -44,6 +44,8 @@ class World {
   void kill_controller();
   // Somebody asks for the end: the experiment stops in an orderly way, and another controller goes on.
   void interrupt();
+  // The latest checkpoint of each trial of a class is that of its last result.
+  void check_all_saved() const;
   // The same after the end, to take up the trials that failed.
   void restore_errored(ControllerStarted::Errored errored);
 
@@ -65,6 +67,7 @@ class World {
   void perform(const Action& action);
   void check() const;
   void check_decisions(const Event& event, const Actions& actions);
+  void check_saved(const Trial& trial) const;
   void check_start(const Launch& launch) const;
   void check_result(const LogResult& result);
   void check_end() const;

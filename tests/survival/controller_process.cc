@@ -56,11 +56,11 @@ ControllerOptions from_arguments(char** argv) {
           .slots = static_cast<int>(number(3))};
 }
 
-void run(const ControllerOptions& options) {
-  tune::Tuner tuner = tune::Tuner::can_restore(options.experiment)
-                          ? tune::Tuner::restore(options.experiment, tune::RestoreOptions{.callbacks = callbacks()})
-                          : tune::Tuner(trainable_of(options.setting), options_of(options.setting, options.experiment));
-  tuner.fit();
+// Only the process that begins an experiment holds its object.
+tune::Tuner make_tuner(const ControllerOptions& options) {
+  if (tune::Tuner::can_restore(options.experiment))
+    return tune::Tuner::restore(options.experiment, tune::RestoreOptions{.callbacks = callbacks()});
+  return {trainable_of(options.setting), options_of(options.setting, options.experiment, put_table())};
 }
 
 int code_of(const Error& error) {
@@ -172,7 +172,7 @@ void run_if_controller(int argc, char** argv) {
   int code = Ended::finished;
   try {
     cadre::init(argc, argv, {.num_cpus = options.slots});
-    run(options);
+    make_tuner(options).fit();
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     code = code_of(error);

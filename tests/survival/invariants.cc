@@ -207,6 +207,10 @@ void Inspection::check_directories() {
         fault("{} is not listed in the store", entry.path().string());
     }
   }
+  const bool needs_objects =
+      std::ranges::any_of(record_.trials, [](const auto& trial) { return trial.status == "ERROR"; });
+  if (fs::exists(experiment_ / "objects") != needs_objects)
+    fault("the experiment's object {}", needs_objects ? "is gone, and trials that failed may need it" : "is left");
 }
 
 std::vector<const store::ResultRow*> Inspection::shown_results(std::int64_t trial) const {

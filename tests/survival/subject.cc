@@ -31,6 +31,17 @@ class CountsResults final : public tune::Callback {
   std::int64_t count_ = 0;
 };
 
+// What trials need of the object is in its last item: one that is cut short, or another one, is found out.
+constexpr std::size_t kTableItems = 3000;
+constexpr double kSlowness = 500;
+
+double read_slowness(const Config& config) {
+  const Object table = get_object(config, "table");
+  const std::span<const double> items = table.as<double>();
+  if (items.size() != kTableItems || items.back() != kSlowness) throw std::runtime_error("the object is not whole");
+  return items.back();
+}
+
 // Several writes, so that there is such a thing as a half-written checkpoint.
 void write_state(const fs::path& directory, const State& state) {
   std::ofstream file(directory / kStateFile);
@@ -69,7 +80,13 @@ std::string Setting::text() const {
       synch, population, steps, interval, checkpoint_interval, copied, is_class, num_to_keep, max_failures);
 }
 
-tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment) {
+ObjectRef put_table() {
+  std::vector<double> items(kTableItems);
+  items.back() = kSlowness;
+  return put(items);
+}
+
+tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment, const ObjectRef& table) {
   const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
                                           .metric = "score",
                                           .perturbation_interval = static_cast<double>(setting.interval),
@@ -79,7 +96,8 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
   return {
       .param_space = {{"lr", tune::uniform(0.01, 1)},
                       {"checkpoint_interval", setting.checkpoint_interval},
-                      {"copied", setting.copied}},
+                      {"copied", setting.copied},
+                      {"table", table}},
       .tune_config = {.num_samples = setting.population, .scheduler = pbt, .seed = 7},
       .run_config = {.name = experiment.filename(),
                      .storage_path = experiment.parent_path(),
@@ -106,13 +124,16 @@ void survivor(const Config& config) {
   }
   const fs::path trial = tune::get_context().get_trial_dir();
   const std::int64_t attempt = tune::Session::current()->assignment().attempt;
+  const double slowness = read_slowness(config);
   for (;;) {
     ++state.step;
-    state.score += config.get<double>("lr") * (1 - state.score) / 500;  // slow: no two are to be equally good
+    state.score += config.get<double>("lr") * (1 - state.score) / slowness;  // no two are to be equally good
     report(state, config);
     bear_witness(trial, attempt, state.step);
   }
 }
+
+void SurvivorClass::setup(const Config& config) { slowness_ = read_slowness(config); }
 
 // Called after report() has returned: a witness of the step before.
 Metrics SurvivorClass::step() {
@@ -120,7 +141,7 @@ Metrics SurvivorClass::step() {
   if (session.reports() > 0)
     bear_witness(tune::get_context().get_trial_dir(), session.assignment().attempt, training_iteration());
   ++step_;
-  score_ += get_config().get<double>("lr") * (1 - score_) / 500;
+  score_ += get_config().get<double>("lr") * (1 - score_) / slowness_;
   return {{"score", score_}, {"lr", get_config().get<double>("lr")}};
 }
 

@@ -26,8 +26,9 @@ struct Setting {
   std::string text() const;  // for messages
 };
 
-// Options of an experiment that is to live in `experiment`.
-tune::TunerOptions options_of(const Setting& setting, const std::filesystem::path& experiment);
+// Options of an experiment that is to live in `experiment`, whose trials learn from an object.
+tune::TunerOptions options_of(const Setting& setting, const std::filesystem::path& experiment, const ObjectRef& table);
+ObjectRef put_table();
 
 tune::Trainable trainable_of(const Setting& setting);
 
@@ -39,6 +40,7 @@ tune::Callbacks callbacks();
 void survivor(const Config& config);
 class SurvivorClass final : public tune::ClassTrainable {
  public:
+  void setup(const Config& config) override;
   Metrics step() override;
   void save_checkpoint(const std::filesystem::path& directory) override;
   void load_checkpoint(const std::filesystem::path& directory) override;
@@ -47,6 +49,7 @@ class SurvivorClass final : public tune::ClassTrainable {
  private:
   std::int64_t step_ = 0;
   double score_ = 0;
+  double slowness_ = 0;
 };
 
 struct State {

@@ -1,6 +1,7 @@
 // Trainables as classes: when which method is called, and which checkpoints there are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -252,6 +253,36 @@ TEST(ClassTrainable, ATrialThatCannotBeParkedIsSavedBeforeItsPause) {
   EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
   for (const tune::Result& trial : results) {
     EXPECT_GT(trial.attempts, 1) << trial.trial_id;
+    for (int step = 1; step <= 24; ++step) {
+      EXPECT_THAT(calls_of(trial), Contains("step " + std::to_string(step)).Times(1)) << trial.trial_id;
+    }
+  }
+}
+
+// Sends its own process a Ctrl-C when the first trial has come that far.
+class Interrupter final : public tune::Callback {
+ public:
+  void on_trial_result(std::int64_t, const tune::TrialList&, const tune::TrialInfo&, Metrics& result) override {
+    if (result.get<std::int64_t>(tune::TRAINING_ITERATION) == 10 && !std::exchange(sent_, true))
+      ::kill(::getpid(), SIGINT);  // the second one would end the program
+  }
+
+ private:
+  bool sent_ = false;
+};
+
+// Two run then, between two checkpoints, and the others are parked.
+TEST(ClassTrainable, AnInterruptionSavesEveryTrialWhereItIs) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = pbt_options(storage.path(), false);
+  options.tune_config.max_concurrent_trials = 2;
+  options.run_config.callbacks = {std::make_shared<Interrupter>()};
+  std::get<tune::PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;  // no exploits
+  EXPECT_THROW(tune::Tuner(tune::trainable<Counter>(), options).fit(), Interrupted);
+  const tune::ResultGrid results = tune::Tuner::restore(storage / "population").fit();
+  EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
+  for (const tune::Result& trial : results) {
+    EXPECT_EQ(trial.attempts, 2) << trial.trial_id;
     for (int step = 1; step <= 24; ++step) {
       EXPECT_THAT(calls_of(trial), Contains("step " + std::to_string(step)).Times(1)) << trial.trial_id;
     }

@@ -124,6 +124,10 @@ void writes_its_name(const Config& config) {
 
 void reads_text(const Config& config) { tune::report({{"text", get_object(config, "data").text()}}); }
 
+// Held as long as the experiment runs; one of them is a function's to choose.
+std::array<std::optional<ObjectRef>, 2> tables;
+Value chosen_table(const Config& config) { return to_reference(*tables.at(config.get<std::size_t>("index"))); }
+
 void reads_text_after_the_gate(const Config& config) {
   tune::report({{"score", 0}});
   wait_at(config.get<std::string>("gate"));
@@ -236,6 +240,20 @@ TEST(ObjectStore, EqualObjectsAreOneFile) {
   EXPECT_EQ(files, 2u);
   for (const auto& [index, text] : {std::pair(0, "one"), {1, "two"}, {2, "one"}})
     EXPECT_EQ(results[static_cast<std::size_t>(index)].metrics.get<std::string>("text"), text);
+}
+
+TEST(ObjectStore, AFunctionOfTheSearchSpaceChoosesTheObjectOfEachTrial) {
+  const TemporaryDirectory storage;
+  tables = {put("first"), put("second")};
+  const tune::ResultGrid results =
+      tune::Tuner(tune::trainable<reads_text>(),
+                  options_in(storage.path(),
+                             {{"index", tune::grid_search({0, 1})}, {"data", tune::sample_from<chosen_table>()}}))
+          .fit();
+  EXPECT_EQ(results[0].metrics.get<std::string>("text", ""), "first");
+  EXPECT_EQ(results[1].metrics.get<std::string>("text", ""), "second");
+  tables = {};
+  EXPECT_FALSE(fs::exists(storage / "experiment/objects"));
 }
 
 TEST(ObjectStore, AnObjectThatNobodyHoldsIsDeletedWhenTheExperimentHasEnded) {

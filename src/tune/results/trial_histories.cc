@@ -89,6 +89,7 @@ void TrialHistories::add(const store::DecisionRow& row) {
       break;
     case DecisionKind::resume:
     case DecisionKind::take_over:
+    case DecisionKind::save:
       workers_[trial].runs = true;
       break;
     case DecisionKind::exploit:
@@ -106,7 +107,6 @@ void TrialHistories::add(const store::DecisionRow& row) {
       history.latest_checkpoint.reset();
       history.last_result = 0;
       break;
-    case DecisionKind::save:
     case DecisionKind::pause:
     case DecisionKind::unpark:
     case DecisionKind::end:
