@@ -110,6 +110,20 @@ LeNet train_classifier(const ExperimentFlags& flags) {
                      ", and " + std::to_string(good_accuracy) + " are needed; is that MNIST?");
 }
 
+// It lies beside the experiment, which goes on with the same one: scores of another one would not compare.
+LeNet find_classifier(const ExperimentFlags& flags) {
+  const fs::path file = flags.experiment_path().string() + "_classifier.pt";
+  if (flags.restore && fs::exists(file)) {
+    LeNet classifier;
+    cadre::load_state(file, *classifier);
+    return classifier;
+  }
+  LeNet classifier = train_classifier(flags);
+  fs::create_directories(file.parent_path());
+  cadre::save_state(file, *classifier);
+  return classifier;
+}
+
 // What inception scores of this classifier mean.
 void show_scale(LeNet& classifier, const ExperimentFlags& flags) {
   const torch::NoGradGuard no_grad;
@@ -199,7 +213,7 @@ void show_best(const tune::ResultGrid& results, LeNet& classifier) {
 
 int run(const ExperimentFlags& flags) {
   check(flags);
-  LeNet classifier = train_classifier(flags);
+  LeNet classifier = find_classifier(flags);
   show_scale(classifier, flags);
   const cadre::ObjectRef stored = cadre::put(classifier);
   tune::Tuner tuner = flags.restore ? tune::Tuner::restore(flags.experiment_path())

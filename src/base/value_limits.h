@@ -33,4 +33,7 @@ std::size_t stored_bytes(const Value& value);
 // Whether a value has more than `levels` levels of lists and dictionaries; a number or a text has none.
 bool is_deeper_than(const Value& value, std::size_t levels);
 
+// Throws InvalidArgument that names every metric which cannot be stored: one without a name, too large or too deep.
+void check_metrics(const Metrics& metrics);
+
 }  // namespace cadre::base

@@ -17,6 +17,13 @@ constexpr std::size_t scratch_words = 512;
 kj::StringPtr as_kj(const std::string& text) { return kj::StringPtr(text.c_str(), text.size()); }
 std::string as_string(capnp::Text::Reader text) { return std::string(text.begin(), text.size()); }
 
+capnp::Data::Reader as_data(const std::string& bytes) {
+  return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
+}
+std::string as_string(capnp::Data::Reader bytes) {
+  return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
+}
+
 // How many levels of lists and dictionaries may still follow. `most` is what is allowed in all, for the message.
 struct Levels {
   std::size_t most;
@@ -194,11 +201,37 @@ constexpr std::pair<Verdict, wire::Verdict> kVerdicts[] = {{Verdict::go_on, wire
                                                            {Verdict::save, wire::Verdict::SAVE},
                                                            {Verdict::take_over, wire::Verdict::TAKE_OVER}};
 
-Verdict read_verdict(wire::Verdict read) {
-  for (const auto& [verdict, on_the_wire] : kVerdicts) {
-    if (on_the_wire == read) return verdict;
-  }
-  throw ProtocolError("an answer's verdict is unknown");
+using Operation = StoreRequest::Operation;
+constexpr std::pair<Operation, wire::StoreOperation> kOperations[] = {
+    {Operation::set, wire::StoreOperation::SET},
+    {Operation::get, wire::StoreOperation::GET},
+    {Operation::wait, wire::StoreOperation::WAIT},
+    {Operation::contains, wire::StoreOperation::CONTAINS},
+    {Operation::add, wire::StoreOperation::ADD},
+    {Operation::compare_and_set, wire::StoreOperation::COMPARE_AND_SET},
+    {Operation::erase, wire::StoreOperation::ERASE},
+    {Operation::size, wire::StoreOperation::SIZE}};
+
+template <class Ours, class Wire, std::size_t n>
+Wire to_wire(const std::pair<Ours, Wire> (&names)[n], Ours value) {
+  return std::ranges::find(names, value, &std::pair<Ours, Wire>::first)->second;
+}
+
+template <class Ours, class Wire, std::size_t n>
+Ours from_wire(const std::pair<Ours, Wire> (&names)[n], Wire read, const char* unknown) {
+  const auto* const found = std::ranges::find(names, read, &std::pair<Ours, Wire>::second);
+  if (found == std::end(names)) throw ProtocolError(unknown);
+  return found->first;
+}
+
+StoreRequest read_store_request(wire::FromWorker::StoreRequest::Reader in) {
+  StoreRequest request{.operation = from_wire(kOperations, in.getOperation(), "a store's operation is unknown"),
+                       .value = as_string(in.getValue()),
+                       .expected = as_string(in.getExpected()),
+                       .amount = in.getAmount(),
+                       .timeout_ms = in.getTimeoutMs()};
+  for (const auto key : in.getKeys()) request.keys.push_back(as_string(key));
+  return request;
 }
 
 }  // namespace
@@ -214,7 +247,7 @@ void encode(const Assignment& assignment, Bytes& frame) {
 void encode(const Answer& answer, Bytes& frame) {
   encode_as<wire::FromController>(frame, [&](wire::FromController::Builder root) {
     auto out = root.initAnswer();
-    out.setVerdict(std::ranges::find(kVerdicts, answer.verdict, &std::pair<Verdict, wire::Verdict>::first)->second);
+    out.setVerdict(to_wire(kVerdicts, answer.verdict));
     if (!answer.checkpoint.empty()) out.setCheckpoint(as_kj(answer.checkpoint));
     if (!answer.assignment.is_null()) write_value(out.initAssignment(), answer.assignment, kPayloadLevels);
   });
@@ -230,8 +263,9 @@ void encode(const Report& report, Bytes& frame) {
   encode_as<wire::FromWorker>(frame, fill, base::max_result_bytes);
 }
 
-void encode(const Finished&, Bytes& frame) {
-  encode_as<wire::FromWorker>(frame, [](wire::FromWorker::Builder root) { root.setFinished(); });
+void encode(const Finished& finished, Bytes& frame) {
+  encode_as<wire::FromWorker>(
+      frame, [&](wire::FromWorker::Builder root) { write_value(root.initFinished(), finished.value, kPayloadLevels); });
 }
 
 void encode(const Failed& failed, Bytes& frame) {
@@ -242,17 +276,41 @@ void encode(const Declined&, Bytes& frame) {
   encode_as<wire::FromWorker>(frame, [](wire::FromWorker::Builder root) { root.setDeclined(); });
 }
 
+void encode(const StoreRequest& request, Bytes& frame) {
+  encode_as<wire::FromWorker>(frame, [&](wire::FromWorker::Builder root) {
+    auto out = root.initStoreRequest();
+    out.setOperation(to_wire(kOperations, request.operation));
+    auto keys = out.initKeys(list_size(request.keys.size()));
+    for (capnp::uint i = 0; i < keys.size(); ++i) keys.set(i, as_kj(request.keys[i]));
+    out.setValue(as_data(request.value));
+    out.setExpected(as_data(request.expected));
+    out.setAmount(request.amount);
+    out.setTimeoutMs(request.timeout_ms);
+  });
+}
+
+void encode(const StoreReply& reply, Bytes& frame) {
+  encode_as<wire::FromController>(frame, [&](wire::FromController::Builder root) {
+    auto out = root.initStoreReply();
+    out.setValue(as_data(reply.value));
+    out.setNumber(reply.number);
+    if (!reply.error.empty()) out.setError(as_kj(reply.error));
+  });
+}
+
 Message decode_message(std::span<const std::byte> body) {
   return decode_as<wire::FromWorker>(body, [&](wire::FromWorker::Reader root) -> Message {
     switch (root.which()) {
       case wire::FromWorker::REPORT:
         return read_report(root.getReport(), body.size());
       case wire::FromWorker::FINISHED:
-        return Finished{};
+        return Finished{read_value(root.getFinished(), kPayloadLevels)};
       case wire::FromWorker::FAILED:
         return Failed{as_string(root.getFailed())};
       case wire::FromWorker::DECLINED:
         return Declined{};
+      case wire::FromWorker::STORE_REQUEST:
+        return read_store_request(root.getStoreRequest());
     }
     throw ProtocolError("a worker's message is of an unknown kind");
   });
@@ -271,7 +329,16 @@ Answer decode_answer(std::span<const std::byte> body) {
     if (!root.isAnswer()) throw ProtocolError("the controller's message is no answer");
     const auto in = root.getAnswer();
     Value assignment = in.hasAssignment() ? read_value(in.getAssignment(), kPayloadLevels) : Value();
-    return Answer{read_verdict(in.getVerdict()), as_string(in.getCheckpoint()), std::move(assignment)};
+    return Answer{from_wire(kVerdicts, in.getVerdict(), "an answer's verdict is unknown"),
+                  as_string(in.getCheckpoint()), std::move(assignment)};
+  });
+}
+
+StoreReply decode_store_reply(std::span<const std::byte> body) {
+  return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) {
+    if (!root.isStoreReply()) throw ProtocolError("the controller's message is no reply of the store");
+    const auto in = root.getStoreReply();
+    return StoreReply{as_string(in.getValue()), in.getNumber(), as_string(in.getError())};
   });
 }
 

@@ -14,15 +14,18 @@ namespace cadre::channel {
 // Replaces `frame` with the whole frame of a message; its memory is used again. Throws InvalidArgument beyond a limit.
 void encode(const Assignment& assignment, Bytes& frame);
 void encode(const Answer& answer, Bytes& frame);
+void encode(const StoreReply& reply, Bytes& frame);
 void encode(const Report& report, Bytes& frame);
 void encode(const Finished& finished, Bytes& frame);
 void encode(const Failed& failed, Bytes& frame);
 void encode(const Declined& declined, Bytes& frame);
+void encode(const StoreRequest& request, Bytes& frame);
 
 // Read what FrameReader handed out. Nothing in it is trusted: throws ProtocolError for whatever is not a message of
 // this version within the limits.
 Message decode_message(std::span<const std::byte> body);        // from a worker
 Assignment decode_assignment(std::span<const std::byte> body);  // from the controller, first
 Answer decode_answer(std::span<const std::byte> body);          // from the controller, later
+StoreReply decode_store_reply(std::span<const std::byte> body);
 
 }  // namespace cadre::channel

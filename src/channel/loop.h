@@ -36,6 +36,7 @@ class Loop {
   // Throws InvalidArgument for a message beyond the limits, which is then not sent.
   void send(ConnectionId connection, const Assignment& assignment);
   void send(ConnectionId connection, const Answer& answer);
+  void send(ConnectionId connection, const StoreReply& reply);
 
   // Handles what has arrived up to now without waiting. For a worker that has ended this is all it ever sent.
   void drain(ConnectionId connection);

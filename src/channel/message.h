@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cadre/value.h"
 
@@ -22,14 +23,33 @@ struct Report {
   std::string checkpoint = {};  // a directory to commit, as its name inside the worker's directory; empty: none
 };
 // Worker to controller, last: the function returned, or was unwound by a stop. Not answered.
-struct Finished {};
+struct Finished {
+  Value value = {};  // what it returned; null where it was unwound
+};
 // Worker to controller, last: an exception left the function. Not answered.
 struct Failed {
   std::string message = {};
 };
 // Worker to controller, last: it was told to take another assignment over and cannot. Not answered.
 struct Declined {};
-using Message = std::variant<Report, Finished, Failed, Declined>;
+// Worker to controller: a call of the group's key-value store (run/key_value_store.h). The worker waits for the
+// StoreReply, which may come much later.
+struct StoreRequest {
+  enum class Operation { set, get, wait, contains, add, compare_and_set, erase, size };
+  Operation operation = Operation::size;
+  std::vector<std::string> keys = {};  // one where the operation takes one
+  std::string value = {};              // bytes: to be set
+  std::string expected = {};           // bytes: by compare_and_set
+  std::int64_t amount = 0;             // to be added
+  std::int64_t timeout_ms = 0;         // of what waits
+  bool operator==(const StoreRequest&) const = default;
+};
+using Message = std::variant<Report, Finished, Failed, Declined, StoreRequest>;
+
+// Whether a worker that has sent it sends nothing more.
+inline bool is_last(const Message& message) {
+  return !std::holds_alternative<Report>(message) && !std::holds_alternative<StoreRequest>(message);
+}
 
 enum class Verdict {
   go_on,
@@ -43,6 +63,14 @@ struct Answer {
   Verdict verdict = Verdict::go_on;
   std::string checkpoint = {};  // the committed directory's path; empty: the report had none
   Value assignment = {};        // to be taken over: what an Assignment has as its payload
+};
+
+// Controller to worker: the reply to a StoreRequest.
+struct StoreReply {
+  std::string value = {};   // bytes: of get and compare_and_set
+  std::int64_t number = 0;  // of add and size; of contains and erase 1 or 0
+  std::string error = {};   // why it could not be done, and then nothing else counts; empty: it was
+  bool operator==(const StoreReply&) const = default;
 };
 
 }  // namespace cadre::channel

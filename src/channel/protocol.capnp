@@ -3,7 +3,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("cadre::channel::wire");
 
-const version :UInt16 = 1;
+const version :UInt16 = 2;
 # Raised when a reader of the old version could misread a new message. Both ends refuse any other version.
 
 struct Value {
@@ -39,6 +39,11 @@ struct FromController {
       checkpoint @4 :Text;
       assignment @5 :Value;
     }
+    storeReply :group {
+      value @6 :Data;
+      number @7 :Int64;
+      error @8 :Text;
+    }
   }
 }
 
@@ -57,8 +62,27 @@ struct FromWorker {
       metrics @2 :List(Entry);
       checkpoint @3 :Text;
     }
-    finished @4 :Void;
+    finished @4 :Value;
     failed @5 :Text;
     declined @6 :Void;
+    storeRequest :group {
+      operation @7 :StoreOperation;
+      keys @8 :List(Text);
+      value @9 :Data;
+      expected @10 :Data;
+      amount @11 :Int64;
+      timeoutMs @12 :Int64;
+    }
   }
+}
+
+enum StoreOperation {
+  set @0;
+  get @1;
+  wait @2;
+  contains @3;
+  add @4;
+  compareAndSet @5;
+  erase @6;
+  size @7;
 }

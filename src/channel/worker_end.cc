@@ -34,6 +34,11 @@ Answer WorkerEnd::report(const Report& report) {
   return receive_answer();
 }
 
+StoreReply WorkerEnd::call(const StoreRequest& request) {
+  send(request);
+  return decode_store_reply(receive());
+}
+
 std::span<const std::byte> WorkerEnd::receive() {
   for (;;) {
     if (const auto body = in_.next()) return *body;

@@ -34,6 +34,8 @@ class WorkerEnd {
   Answer receive_answer();
   // Both in one.
   Answer report(const Report& report);
+  // A call of the group's key-value store. Returns when it is done, or has failed.
+  StoreReply call(const StoreRequest& request);
 
  private:
   std::span<const std::byte> receive();

@@ -6,6 +6,7 @@
 
 #include "cadre/error.h"
 #include "store/read_store.h"
+#include "run/storage_path.h"
 #include "tune/experiment_directory.h"
 
 namespace cadre::cli {
@@ -14,14 +15,14 @@ namespace fs = std::filesystem;
 tune::ResultGrid open_experiment(const std::string& name) {
   if (tune::holds_experiment(name)) return tune::ResultGrid::from_directory(name);
   const bool is_name = !name.empty() && name.find('/') == std::string::npos;
-  if (is_name && tune::holds_experiment(tune::default_storage_path() / name))
-    return tune::ResultGrid::from_directory(tune::default_storage_path() / name);
+  if (is_name && tune::holds_experiment(run::default_storage_path() / name))
+    return tune::ResultGrid::from_directory(run::default_storage_path() / name);
   std::error_code unreadable;
   throw NotFound(
       fmt::format("there is no experiment \"{}\": {}{}. `cadre ls <directory>` lists those of a directory", name,
                   fs::is_directory(name, unreadable) ? std::string("the directory has no file ") + store::kStoreFileName
                                                      : "there is no such directory",
-                  is_name ? ", and none of that name is in " + tune::default_storage_path().string() : ""));
+                  is_name ? ", and none of that name is in " + run::default_storage_path().string() : ""));
 }
 
 const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& name) {

@@ -12,6 +12,7 @@
 #include "cli/documents.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "run/storage_path.h"
 #include "tune/console/trial_table.h"
 #include "tune/experiment_directory.h"
 
@@ -118,7 +119,7 @@ Table table_of(const std::vector<Listed>& experiments) {
 }
 
 void run(const Options& options) {
-  const fs::path directory = options.directory.empty() ? tune::default_storage_path() : fs::path(options.directory);
+  const fs::path directory = options.directory.empty() ? run::default_storage_path() : fs::path(options.directory);
   std::error_code unreadable;
   if (!fs::is_directory(directory, unreadable))
     throw NotFound("there is no directory " + directory.string() +

@@ -65,6 +65,8 @@ class Engine {
   virtual void start(WorkerId worker, const WorkerSpec& spec) = 0;
   // Replies to the worker's last Report. Nothing happens when the worker is gone.
   virtual void answer(WorkerId worker, const channel::Answer& answer) = 0;
+  // Replies to the worker's last StoreRequest. Nothing happens when the worker is gone.
+  virtual void reply(WorkerId worker, const channel::StoreReply& reply) = 0;
   // Ends the worker's process group at once; Exited follows. Nothing happens when the worker is gone.
   virtual void kill(WorkerId worker) = 0;
 

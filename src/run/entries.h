@@ -15,8 +15,9 @@ class WorkerEnd;
 
 namespace cadre::run {
 
-// Runs in the worker's only thread. Returning means Finished and an exception Failed; both are sent by the caller.
-using Entry = std::function<void(channel::WorkerEnd& controller, const Value& payload)>;
+// Runs in the worker's main thread. Returning means Finished, with the value, and an exception Failed; both are sent by
+// the caller.
+using Entry = std::function<Value(channel::WorkerEnd& controller, const Value& payload)>;
 
 // Adds an entry. A second one of the same name is kept out and remembered, for cadre::init to refuse.
 void register_entry(std::string_view name, Entry entry);

@@ -39,7 +39,7 @@ channel::Message run_entry(channel::WorkerEnd& controller, const channel::Assign
   const Entry* const entry = find_entry(assignment.entry);
   if (entry == nullptr) return channel::Failed{"this program has nothing named \"" + assignment.entry + "\" to run"};
   try {
-    (*entry)(controller, assignment.payload);
+    return channel::Finished{(*entry)(controller, assignment.payload)};
   } catch (const StopWorker&) {
     return channel::Finished{};
   } catch (const Declined&) {
@@ -52,7 +52,6 @@ channel::Message run_entry(channel::WorkerEnd& controller, const channel::Assign
     use_memory_reserve();
     return channel::Failed{describe_current_exception()};
   }
-  return channel::Finished{};
 }
 
 void serve(channel::WorkerEnd& controller, std::optional<std::uint64_t> memory_bytes) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <limits>
 #include <utility>
 
 #include "base/directory.h"
@@ -44,6 +45,12 @@ void make_database(const std::filesystem::path& path, const ExperimentInfo& info
   meta.write({"boot", base::boot_id()});
   database.execute("COMMIT");
   database.copy_log();  // what says whether damage of the log is to be expected must not lie in the log
+}
+
+// Numbers have no gaps, so the largest that there can be is that of a damaged row.
+std::int64_t number_after(const Database& database, const char* what, std::int64_t last) {
+  if (last == std::numeric_limits<std::int64_t>::max()) throw_missing(database, what, last - 1);
+  return last + 1;
 }
 
 }  // namespace
@@ -155,8 +162,9 @@ void ExperimentStore::write_fact(const char* key, const std::string& value) {
 
 void ExperimentStore::prepare() {
   database_->execute("PRAGMA synchronous = NORMAL");
-  next_.sequence = 1 + last_sequence(*database_);
-  next_.decision = 1 + read_number(*database_, "SELECT ifnull(max(id), 0) FROM decisions");
+  next_.sequence = number_after(*database_, "event", last_sequence(*database_));
+  next_.decision =
+      number_after(*database_, "decision", read_number(*database_, "SELECT ifnull(max(id), 0) FROM decisions"));
   committed_ = next_;
   statements_.reset(new Statements(*database_));
   const std::filesystem::path log = database_->log_path();

@@ -57,7 +57,7 @@ void CallbackList::see(ResultReported& event) {
   for_each("on_trial_result", [&](Callback& callback) {
     Metrics result = event.report.metrics;
     callback.on_trial_result(iteration_, Trials(*this), info_of(event.trial), result);
-    check_result(result);
+    base::check_metrics(result);
     event.report.metrics = std::move(result);
   });
 }

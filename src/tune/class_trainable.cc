@@ -122,6 +122,7 @@ bool detail::register_class(std::string_view name, ClassFactory make, TrainableM
   run::register_entry(
       name, [make, name = std::string(name), methods](channel::WorkerEnd& controller, const Value& payload) {
         run_trial(controller, payload, [&](Session& session) { ClassRun(session, make(), name, methods).run(); });
+        return Value();
       });
   return true;
 }

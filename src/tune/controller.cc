@@ -18,8 +18,8 @@
 #include "run/checkpoint_files.h"
 #include "run/gpus.h"
 #include "run/memory_usage.h"
+#include "run/object_uses.h"
 #include "tune/journal.h"
-#include "tune/objects.h"
 #include "tune/recovery.h"
 
 namespace cadre::tune {
@@ -36,6 +36,11 @@ engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
   return std::uint64_t{trial} << 32 | static_cast<std::uint32_t>(attempt);
 }
 
+bool is_store_request(const engine::Event& event) {
+  const auto* received = std::get_if<engine::Received>(&event);
+  return received != nullptr && std::holds_alternative<channel::StoreRequest>(received->message);
+}
+
 Event to_event(engine::Event&& event) {
   const auto trial_of = [](engine::WorkerId worker) { return static_cast<TrialIndex>(worker >> 32); };
   const auto attempt_of = [](engine::WorkerId worker) { return static_cast<std::int64_t>(worker & 0xffffffffu); };
@@ -49,6 +54,7 @@ Event to_event(engine::Event&& event) {
           [&](channel::Report& report) -> Event { return ResultReported{trial, attempt, std::move(report)}; },
           [&](channel::Finished&) -> Event { return FunctionReturned{trial, attempt}; },
           [&](channel::Declined&) -> Event { return WorkerDeclined{trial, attempt}; },
+          [](channel::StoreRequest&) -> Event { throw std::logic_error("a trial's call of a store was not replied"); },
           [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; }},
       message);
 }
@@ -158,6 +164,10 @@ void Controller::take_turns() {
 std::vector<Event> Controller::next_events() {
   std::vector<Event> events;
   for (engine::Event& event : engine_.wait(time_to_wait())) {
+    if (is_store_request(event)) {
+      engine_.reply(std::get<engine::Received>(event).worker, {.error = "a trial is no member of a worker group"});
+      continue;
+    }
     const auto* exited = std::get_if<engine::Exited>(&event);
     if (exited != nullptr && exited->exit.kind == engine::Exit::Kind::lost) {
       // No trial's fault, and none is to be recorded as failed: a restore continues where the store is now.
@@ -313,7 +323,8 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
           },
           [&](const SaveTrial& save) {
             const Trial& trial = experiment_.trials().at(save.trial);
-            write_objects(setting_.directory, held_objects(object_uses(trial.config.value())));  // drawn, or explored
+            run::write_objects(setting_.directory,
+                               run::held_objects(run::object_uses(trial.config.value())));  // drawn, or explored
             store_.put(to_row(trial));
           },
           [&](const CommitCheckpoint& checkpoint) {

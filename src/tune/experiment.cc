@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "run/checkpoint_files.h"
+#include "run/retry_delay.h"
 #include "tune/experiment_directory.h"
 #include "tune/failure_policy.h"
 #include "tune/result_keys.h"
@@ -570,7 +571,7 @@ void Experiment::stop_all() {
 
 void Experiment::try_again(Trial& trial) {
   record(DecisionKind::retry, trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
-  const double delay = retry_delay_s(trial.futile_attempts);
+  const double delay = run::retry_delay_s(trial.futile_attempts);
   actions_->push_back(Say{fmt::format(
       "Trial {} is tried again{} from {}", trial.id, delay > 0 ? fmt::format(" in {:g} s", delay) : "",
       trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory : std::string("the beginning"))});

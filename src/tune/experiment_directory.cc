@@ -46,11 +46,4 @@ bool holds_experiment(const fs::path& directory) {
   return fs::exists(directory / store::kStoreFileName, unreadable);
 }
 
-fs::path default_storage_path() {
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0')
-    throw NotFound("there is no HOME for the default directory of experiments, ~/cadre_results: name another one");
-  return fs::path(home) / "cadre_results";
-}
-
 }  // namespace cadre::tune

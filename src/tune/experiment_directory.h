@@ -38,7 +38,4 @@ std::string trial_directory_name(TrialIndex index, const Dict& sampled);
 // Whether a directory holds an experiment. False also for one that cannot be looked at.
 bool holds_experiment(const std::filesystem::path& directory);
 
-// ~/cadre_results. Throws NotFound when there is no HOME.
-std::filesystem::path default_storage_path();
-
 }  // namespace cadre::tune

@@ -5,9 +5,17 @@
 
 #include "base/json.h"
 #include "cadre/error.h"
+#include "run/stored_events.h"
 
 namespace cadre::tune {
 namespace {
+
+using run::name_of;
+using run::to_dict;
+using run::to_exit;
+using run::to_ids;
+using run::to_list;
+using run::value_of;
 
 Dict to_dict(const Resources& resources) {
   Dict custom;
@@ -21,34 +29,6 @@ Resources to_resources(const Config& data) {
   return resources;
 }
 
-// Enumerations have names in the store.
-template <class Enum, std::size_t size>
-const char* name_of(Enum value, const std::pair<Enum, const char*> (&names)[size]) {
-  return std::ranges::find(names, value, &std::pair<Enum, const char*>::first)->second;
-}
-
-template <class Enum, std::size_t size>
-Enum value_of(const std::string& name, const std::pair<Enum, const char*> (&names)[size], const std::string& source) {
-  for (const auto& [value, known] : names) {
-    if (name == known) return value;
-  }
-  throw StorageError(source + " has the unknown word \"" + name + "\": the store is damaged or of a newer Cadre");
-}
-
-constexpr std::pair<engine::Exit::Kind, const char*> kExitKinds[] = {{engine::Exit::Kind::code, "code"},
-                                                                     {engine::Exit::Kind::signal, "signal"},
-                                                                     {engine::Exit::Kind::not_started, "not_started"},
-                                                                     {engine::Exit::Kind::lost, "lost"}};
-
-Dict to_dict(const engine::Exit& exit) {
-  return {{"kind", name_of(exit.kind, kExitKinds)}, {"value", exit.value}, {"detail", exit.detail}};
-}
-
-engine::Exit to_exit(const Config& data, const std::string& source) {
-  return {value_of(data.get<std::string>("kind"), kExitKinds, source), data.get<int>("value"),
-          data.get<std::string>("detail")};
-}
-
 using Errored = ControllerStarted::Errored;
 constexpr std::pair<Errored, const char*> kErrored[] = {
     {Errored::leave, "leave"}, {Errored::resume, "resume"}, {Errored::restart, "restart"}};
@@ -58,14 +38,6 @@ constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::run
                                                                {Timer::Kind::retry, "retry"},
                                                                {Timer::Kind::barrier, "barrier"},
                                                                {Timer::Kind::budget, "budget"}};
-
-List to_list(const std::vector<run::CheckpointId>& ids) { return {ids.begin(), ids.end()}; }
-
-std::vector<run::CheckpointId> to_ids(const List& list) {
-  std::vector<run::CheckpointId> ids;
-  for (const Value& id : list) ids.push_back(id.get<run::CheckpointId>());
-  return ids;
-}
 
 Dict to_dict(const ControllerStarted& event) {
   Dict data = to_dict(event.resources);

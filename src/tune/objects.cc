@@ -1,62 +1,27 @@
 #include "tune/objects.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
-#include <system_error>
 
-#include "base/directory.h"
-#include "cadre/error.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
 
 namespace cadre::tune {
-namespace fs = std::filesystem;
-namespace {
-
-std::string join(const std::string& place, const std::string& key) { return place.empty() ? key : place + "/" + key; }
-
-void add_uses(const Value& value, const std::string& place, std::vector<ObjectUse>& uses) {
-  if (const auto* reference = std::get_if<Reference>(&value.data())) {
-    if (reference->kind == store::kObjectKind) uses.push_back({place, reference->id});
-  } else if (value.is_list()) {
-    for (std::size_t i = 0; i < value.items().size(); ++i)
-      add_uses(value.items()[i], join(place, fmt::to_string(i)), uses);
-  } else if (value.is_dict()) {
-    for (const auto& [key, entry] : value.dict()) add_uses(entry, join(place, key), uses);
-  }
-}
-
-std::set<std::string> ids_of(std::span<const ObjectUse> uses) {
-  std::set<std::string> ids;
-  for (const ObjectUse& use : uses) ids.insert(use.id);
-  return ids;
-}
-
-}  // namespace
-
-std::vector<ObjectUse> object_uses(const Value& value, const std::string& place) {
-  std::vector<ObjectUse> uses;
-  add_uses(value, place, uses);
-  return uses;
-}
-
-std::vector<ObjectUse> objects_in_use(const Dict& description, std::span<const Trial> trials,
-                                      std::int64_t trials_to_come) {
+std::vector<run::ObjectUse> objects_in_use(const Dict& description, std::span<const Trial> trials,
+                                           std::int64_t trials_to_come) {
   const auto is_over = [](const Trial& trial) { return trial.status == TrialStatus::terminated; };
   if (trials_to_come == 0 && std::ranges::all_of(trials, is_over)) return {};
-  std::vector<ObjectUse> uses = object_uses(description);
+  std::vector<run::ObjectUse> uses = run::object_uses(description);
   for (const Trial& trial : trials) {
-    if (!is_over(trial)) add_uses(trial.config.value(), "the config of trial " + trial.id, uses);
+    if (!is_over(trial)) {
+      const auto of_trial = run::object_uses(trial.config.value(), "the config of trial " + trial.id);
+      uses.insert(uses.end(), of_trial.begin(), of_trial.end());
+    }
   }
   return uses;
 }
 
 void check_objects(const Dict& description, Faults& faults) {
-  for (const auto& [place, id] : object_uses(description)) {
+  for (const auto& [place, id] : run::object_uses(description)) {
     if (!store::size_of_object(id)) {
       faults.add(place, "\"" + id + "\" names no object; cadre::put makes one");
     } else if (!store::find_held_object(id)) {
@@ -65,62 +30,6 @@ void check_objects(const Dict& description, Faults& faults) {
                             "is made");
     }
   }
-}
-
-std::vector<ObjectRef> held_objects(std::span<const ObjectUse> uses) {
-  std::vector<ObjectRef> objects;
-  for (const std::string& id : ids_of(uses)) {
-    if (auto object = store::find_held_object(id)) objects.push_back(*std::move(object));
-  }
-  return objects;
-}
-
-void write_objects(const fs::path& directory, std::span<const ObjectRef> objects) {
-  for (const ObjectRef& object : objects) ObjectAccess::held(object).write_into(directory);
-}
-
-void require_objects(const fs::path& directory, std::span<const ObjectUse> uses, bool contents) {
-  std::map<std::string, std::string> fault_by_id;
-  for (const std::string& id : ids_of(uses)) {
-    if (!store::size_of_object(id)) {
-      fault_by_id[id] = "\"" + id + "\" names no object";
-      continue;
-    }
-    const fs::path path = store::object_path(directory, id);
-    const auto held = store::find_held_object(id);
-    std::string fault = store::fault_of_object(path, id, contents);
-    if (held && !fault.empty()) base::remove_tree(path);
-    if (held) {
-      ObjectAccess::held(*held).write_into(directory);
-    } else if (!fault.empty()) {
-      fault_by_id[id] = std::move(fault);
-    }
-  }
-  std::string text;
-  for (const ObjectUse& use : uses) {
-    if (const auto fault = fault_by_id.find(use.id); fault != fault_by_id.end())
-      text += "\n  " + use.place + ": " + fault->second;
-  }
-  if (!text.empty())
-    throw StorageError("the experiment in " + directory.string() + " cannot be continued without its objects:" + text +
-                       "\nPut the same contents again, keep what cadre::put returns, and restore it once more");
-}
-
-void delete_other_objects(const fs::path& directory, std::span<const ObjectUse> uses) {
-  const fs::path objects = directory / store::kObjectsDirectory;
-  std::error_code unreadable;
-  if (!fs::is_directory(objects, unreadable)) return;
-  const std::set<std::string> needed = ids_of(uses);
-  for (const std::string& name : base::list_directory(objects)) {
-    if (needed.contains(name)) continue;
-    const auto held = store::find_held_object(name);
-    if (held) {
-      ObjectAccess::held(*held).take_over_file(directory);
-    } else {
-      base::remove_tree(objects / name);
-    }
-  }
-  fs::remove(objects, unreadable);  // if it is empty
 }
 
 }  // namespace cadre::tune

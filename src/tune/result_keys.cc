@@ -53,22 +53,4 @@ bool is_true(const Metrics& result, std::string_view key) {
   return value != nullptr && value->is_bool() && value->get<bool>();
 }
 
-void check_result(const Metrics& metrics) {
-  std::string faults;
-  for (const auto& [name, value] : metrics) {
-    if (name.empty()) faults += "\n  a metric has an empty name";
-    if (base::is_deeper_than(value, base::max_result_depth - 1)) {
-      faults += fmt::format("\n  metric \"{}\" is nested deeper than {} levels of lists and dictionaries", name,
-                            base::max_result_depth - 1);
-      continue;
-    }
-    if (base::stored_bytes(value) > base::max_stored_value_bytes)
-      faults += fmt::format(
-          "\n  metric \"{}\" has {} bytes; at most {} are stored with a result: put it into a file of "
-          "the checkpoint",
-          name, base::stored_bytes(value), base::max_stored_value_bytes);
-  }
-  if (!faults.empty()) throw InvalidArgument("a result has what cannot be stored:" + faults);
-}
-
 }  // namespace cadre::tune

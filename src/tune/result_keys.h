@@ -40,9 +40,6 @@ inline constexpr std::string_view episodes_this_iter = "episodes_this_iter";
 // Whether a result has true, and nothing else, under a key.
 bool is_true(const Metrics& result, std::string_view key);
 
-// Throws InvalidArgument that names every metric which cannot be stored: one without a name, too large or too deep.
-void check_result(const Metrics& metrics);
-
 // The most paths that the following look for.
 inline constexpr std::size_t kMostNumberPaths = 32;
 

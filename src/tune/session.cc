@@ -83,7 +83,7 @@ void Session::require_own_thread() const {
 void Session::check_report(const Metrics& metrics) const {
   require_own_thread();
   if (told_to_stop_) throw run::StopWorker{};
-  check_result(metrics);
+  base::check_metrics(metrics);
 }
 
 void Session::report(const Metrics& metrics, std::optional<CheckpointDirectory> checkpoint) {
@@ -219,6 +219,7 @@ bool detail::register_trainable(std::string_view name, TrainingPointer function,
   trainable_types().add(name, {.config = type});
   run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     run_trial(controller, payload, [function](Session& session) { function(session.assignment().config); });
+    return Value();
   });
   return true;
 }

@@ -9,7 +9,9 @@
 #include "base/directory.h"
 #include "base/json.h"
 #include "run/entries.h"
+#include "run/object_uses.h"
 #include "run/root_engine.h"
+#include "run/storage_path.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
@@ -116,7 +118,7 @@ Tuner::Tuner(Trainable trainable, TunerOptions options)
 Tuner::Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOptions> restore)
     : trainable_(std::move(trainable)), options_(resolve(trainable_, std::move(options), notes_)), restore_(restore) {
   check_options(trainable_, options_, restore_ ? ObjectsAre::files : ObjectsAre::held);
-  objects_ = held_objects(object_uses(describe(trainable_, options_)));
+  objects_ = run::held_objects(run::object_uses(describe(trainable_, options_)));
 }
 
 bool Tuner::can_restore(const fs::path& directory) { return holds_experiment(directory); }
@@ -164,14 +166,14 @@ ResultGrid Tuner::fit() {
 
   const RunConfig& run = options_.run_config;
   const fs::path storage =
-      fs::absolute(run.storage_path.empty() ? default_storage_path() : run.storage_path).lexically_normal();
+      fs::absolute(run.storage_path.empty() ? run::default_storage_path() : run.storage_path).lexically_normal();
   const std::string name = run.name.empty() ? free_name(storage, trainable_.name) : run.name;
   const fs::path directory = storage / name;
   if (!restore_) make_experiment_directory(directory);
   const store::ExperimentLock lock(directory);
 
   const Dict description = describe(trainable_, options_);
-  if (!restore_) write_objects(directory, objects_);  // before there is an experiment that would miss them
+  if (!restore_) run::write_objects(directory, objects_);  // before there is an experiment that would miss them
   store::ExperimentStore store =
       restore_ ? store::ExperimentStore::open(directory)
                : store::ExperimentStore::create(directory, {name, trainable_.name, base::to_json(description)});
@@ -190,12 +192,12 @@ ResultGrid Tuner::fit() {
                         experiment, running_time, store, *engine, console);
   if (restore_) {
     controller.recover();
-    require_objects(directory, uses(), store.after_reboot());
+    run::require_objects(directory, uses(), store.after_reboot());
   }
   objects_.clear();  // they are files of the experiment
   const auto delete_unused_objects = [&] {
     try {
-      delete_other_objects(directory, uses());
+      run::delete_other_objects(directory, uses());
     } catch (const StorageError& error) {  // the next restore tries it again
       console.say(std::string("Warning: an object that nothing needs any more stays: ") + error.what());
     }

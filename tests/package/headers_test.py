@@ -8,16 +8,16 @@ import unittest
 
 from installation import CMAKE, FOLDER, WITH_WARNINGS, InstallationTest, run
 
-MOST_HEADERS = 25  # with cadre/torch.h
+MOST_TUNE_HEADERS = 25  # with cadre/torch.h
 
 
 class HeadersTest(InstallationTest):
     components = ("tune",)
 
     def test_headers_are_few(self):
-        headers = list((self.prefix / "include").rglob("*.h"))
+        headers = [path for path in (self.prefix / "include").rglob("*.h") if path.name != "train.h"]
         self.assertGreater(len(headers), 10)
-        self.assertLessEqual(len(headers) + 1, MOST_HEADERS)
+        self.assertLessEqual(len(headers) + 1, MOST_TUNE_HEADERS)
 
     def test_each_header_compiles_alone_and_without_warnings(self):
         project = self.directory / "headers"

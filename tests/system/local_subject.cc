@@ -49,6 +49,7 @@ class Script {
   run::register_entry("conformance", [](channel::WorkerEnd& controller, const Value& payload) {
     Script script(controller);
     for (const Value& step : payload.items()) script.run(step);
+    return Value();
   });
   return true;
 }();
@@ -56,7 +57,10 @@ class Script {
 }  // namespace
 
 bool entry(const char* name, Body body) {
-  run::register_entry(name, body);
+  run::register_entry(name, [body](channel::WorkerEnd& controller, const Value& payload) {
+    body(controller, payload);
+    return Value();
+  });
   return true;
 }
 

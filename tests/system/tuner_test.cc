@@ -1132,6 +1132,7 @@ const bool reports_any_name = [] {
   run::register_entry("reports_any_name", [](channel::WorkerEnd& controller, const Value& payload) {
     const Config fields(payload.dict());
     controller.report({.step = 1, .metrics = {}, .checkpoint = fields.get<std::string>("config/name")});
+    return Value();
   });
   return true;
 }();

@@ -46,7 +46,7 @@ class TutorialsTest(unittest.TestCase):
         commands = commands_of((PAGES / f"{name}.md").read_text(encoding="utf-8"))
         self.assertGreater(len(commands), 1)
         for command, expected in commands:
-            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120,
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=1500,
                                   env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"})
             with self.subTest(page=name, command=command):
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

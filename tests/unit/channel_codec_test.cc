@@ -172,13 +172,37 @@ TEST(ChannelCodec, TheWrongKindOfMessageIsRefused) {
               HasSubstr("no assignment"));
 }
 
+TEST(ChannelCodec, WhatAFunctionHasReturnedArrives) {
+  const Value returned = list(1, "text", 0.5);
+  EXPECT_EQ(std::get<Finished>(decode_message(body(encoded(Finished{returned})))).value, returned);
+  EXPECT_TRUE(std::get<Finished>(decode_message(body(encoded(Finished{})))).value.is_null());
+}
+
+TEST(ChannelCodec, CallsOfAStoreArriveByteForByte) {
+  const std::string bytes("a\0\xff", 3);
+  using Operation = StoreRequest::Operation;
+  for (const Operation operation : {Operation::set, Operation::get, Operation::wait, Operation::contains,
+                                    Operation::add, Operation::compare_and_set, Operation::erase, Operation::size}) {
+    const StoreRequest request{.operation = operation,
+                               .keys = {"a/b", ""},
+                               .value = bytes,
+                               .expected = "expected",
+                               .amount = -7,
+                               .timeout_ms = 1'800'000};
+    EXPECT_EQ(std::get<StoreRequest>(decode_message(body(encoded(request)))), request);
+  }
+  const StoreReply reply{.value = bytes, .number = -1, .error = "why"};
+  EXPECT_EQ(decode_store_reply(body(encoded(reply))), reply);
+  EXPECT_THROW(decode_store_reply(body(encoded(Answer{}))), ProtocolError);
+}
+
 TEST(ChannelCodec, AnotherVersionIsRefusedByItsNumber) {
   Bytes frame = encoded(Finished{});
   constexpr std::size_t version_at = frame_header_bytes + 8 + 8;  // segment table, root pointer
-  ASSERT_EQ(frame[version_at], std::byte{1});
-  frame[version_at] = std::byte{2};
+  ASSERT_EQ(frame[version_at], std::byte{2});
+  frame[version_at] = std::byte{3};
   EXPECT_THAT(message_of<ProtocolError>([&] { decode_message(body(frame)); }),
-              HasSubstr("protocol version 2; this program speaks version 1"));
+              HasSubstr("protocol version 3; this program speaks version 2"));
 }
 
 // Pointers of a message may be forged to share a target: a small message that unfolds without end.

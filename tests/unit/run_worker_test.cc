@@ -67,12 +67,12 @@ TEST(RunWorker, WantOfMemoryNamesTheLimit) {
 }
 
 TEST(RunEntries, ASecondEntryOfANameIsKeptOutAndRemembered) {
-  register_entry("run_worker_test", [](channel::WorkerEnd&, const Value&) { throw 1; });
+  register_entry("run_worker_test", [](channel::WorkerEnd&, const Value&) -> Value { throw 1; });
   EXPECT_NE(find_entry("run_worker_test"), nullptr);
   EXPECT_EQ(find_entry("run_worker_test "), nullptr);
   EXPECT_EQ(duplicate_entry_names(), std::vector<std::string>{});
   const Entry* const first = find_entry("run_worker_test");
-  register_entry("run_worker_test", [](channel::WorkerEnd&, const Value&) { throw 2; });
+  register_entry("run_worker_test", [](channel::WorkerEnd&, const Value&) -> Value { throw 2; });
   EXPECT_EQ(find_entry("run_worker_test"), first);
   EXPECT_EQ(duplicate_entry_names(), std::vector<std::string>{"run_worker_test"});
 }

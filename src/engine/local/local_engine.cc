@@ -96,6 +96,11 @@ void LocalEngine::answer(WorkerId worker, const channel::Answer& answer) {
   if (found != workers_.end()) loop_.send(found->second.connection, answer);
 }
 
+void LocalEngine::reply(WorkerId worker, const channel::StoreReply& reply) {
+  const auto found = workers_.find(worker);
+  if (found != workers_.end()) loop_.send(found->second.connection, reply);
+}
+
 void LocalEngine::kill(WorkerId worker) {
   const auto found = workers_.find(worker);
   if (found != workers_.end()) server_.kill(found->second.number);
@@ -122,7 +127,7 @@ void LocalEngine::wake() noexcept {
 double LocalEngine::wall_seconds() const { return base::wall_seconds(); }
 
 void LocalEngine::on_message(WorkerId worker, channel::Message&& message) {
-  if (!std::holds_alternative<channel::Report>(message)) workers_.at(worker).last_message = true;
+  workers_.at(worker).last_message = channel::is_last(message);
   events_.emplace_back(Received{worker, std::move(message)});
 }
 

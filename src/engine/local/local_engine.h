@@ -26,6 +26,7 @@ class LocalEngine final : public Engine {
   // Throws EngineError when the fork server is gone, InvalidArgument for an assignment beyond the channel's limits.
   void start(WorkerId worker, const WorkerSpec& spec) override;
   void answer(WorkerId worker, const channel::Answer& answer) override;
+  void reply(WorkerId worker, const channel::StoreReply& reply) override;
   void kill(WorkerId worker) override;
   // Throws EngineError when the event loop fails.
   std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;

@@ -64,8 +64,8 @@ void SimulatedEngine::plan_next(WorkerId id, Worker& worker, const channel::Answ
   ++worker.plan;
   std::visit(
       base::Overload{[&](channel::Report& report) { plan(id, worker, step.after, Received{id, std::move(report)}); },
-                     [&](Step::Return&) {
-                       plan(id, worker, step.after, Received{id, channel::Finished{}});
+                     [&](Step::Return& returned) {
+                       plan(id, worker, step.after, Received{id, channel::Finished{std::move(returned.value)}});
                        plan(id, worker, step.after, Exited{id, kClean});
                      },
                      [&](Step::Throw& thrown) {

@@ -17,7 +17,9 @@ namespace cadre::engine::simulated {
 
 // What a worker does next, after computing for a while.
 struct Step {
-  struct Return {};
+  struct Return {
+    Value value = {};
+  };
   struct Throw {
     std::string message;
   };
@@ -52,6 +54,8 @@ class SimulatedEngine final : public Engine {
   Resources resources() const override { return resources_; }
   void start(WorkerId worker, const WorkerSpec& spec) override;
   void answer(WorkerId worker, const channel::Answer& answer) override;
+  // Nobody here asks the store.
+  void reply(WorkerId, const channel::StoreReply&) override {}
   void kill(WorkerId worker) override;
   // Everything that happens at the next moment at which anything does; the clock is then there. Throws std::logic_error
   // when nothing will ever happen and there is no timeout: whoever waits has forgotten somebody.

@@ -1,0 +1,257 @@
+/// \file
+/// Cadre Train: one model, trained by several workers at once.
+///
+///     Value train_mnist(const Config& config) {
+///       ...
+///       train::report({{"loss", loss}}, [&](const fs::path& directory) { save_state(directory / "model.pt", ...); });
+///       return loss;
+///     }
+///
+///     int main(int argc, char** argv) {
+///       cadre::init(argc, argv);
+///       train::Trainer trainer(train::loop<train_mnist>(), {.scaling_config = {.num_workers = 2}});
+///       const train::Result result = trainer.fit();
+///     }
+///
+/// The function runs in every worker, each of which is a process of its own with a rank from 0 on; together they are a
+/// worker group. When one of them fails, all are ended and started again from the last committed checkpoint, as often
+/// as the FailureConfig lets them. Everything that was reported is in the store of the run: when the controller is
+/// killed, Trainer::restore goes on from there. cadre/train_torch.h has what LibTorch needs.
+///
+/// Source: Ray Train (ray.train, version 2).
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cadre/checkpoint.h"
+#include "cadre/checkpoint_config.h"
+#include "cadre/detail/function_name.h"
+#include "cadre/error.h"
+#include "cadre/init.h"
+#include "cadre/object.h"
+#include "cadre/resources.h"
+#include "cadre/value.h"
+
+namespace cadre::train {
+
+/// A time; std::chrono::seconds(30) and the like convert.
+using Seconds = std::chrono::duration<double>;
+
+// ---- What a training function calls. Outside a worker it is alone: rank 0 of 1, and reports go nowhere.
+
+/// Reports one result. Every rank calls it equally often: it returns in all of them when all have called it and the
+/// result is committed. The metrics are those of rank 0; what other ranks pass is checked, and not kept. When the run
+/// is interrupted the call does not return: it unwinds the function with an exception that is not a std::exception, so
+/// that destructors run; do not swallow it.
+///
+/// Throws InvalidArgument for what cannot be stored: a value over 1 MiB or with more than 53 levels of lists and
+/// dictionaries, or metrics of more than 32 MiB together; Error when called in another thread than the function's.
+/// Nothing was reported then, and the other ranks wait on.
+void report(const Metrics& metrics);
+/// The same with a checkpoint: a directory, which is copied or moved. Any ranks may pass one; the files of all of them
+/// become one directory. Where two ranks have a file of the same path, that of the lower rank stays. When the call
+/// returns the checkpoint is committed, and training can go on from it. Waits while the disk is full. Throws
+/// StorageError when its files cannot be copied or moved; nothing was reported then.
+void report(const Metrics& metrics, const Checkpoint& checkpoint);
+/// The same with a checkpoint that `write` fills: the directory is made, filled and committed, or removed when `write`
+/// throws. When it throws OutOfSpace, as save_state does on a full disk, it is called again each second until there is
+/// space.
+void report(const Metrics& metrics, const CheckpointWriter& write);
+
+/// The checkpoint to go on from: the one this worker was started with, or the last one that was reported. The same in
+/// all ranks. Empty at the very beginning, and outside a worker.
+std::optional<Checkpoint> get_checkpoint();
+
+/// An empty directory on the run's own file system, to be filled and given to report(). Throws StorageError, and Error
+/// outside a worker.
+CheckpointDirectory make_checkpoint_directory();
+
+/// Returns when all ranks have called it. Throws Error that names the ranks that have not after
+/// RunConfig::collective_timeout. Every rank calls its barriers and broadcasts in the same order.
+void barrier();
+/// The value that rank 0 passes, in all ranks; what the others pass is not looked at. For small ones, as the path of a
+/// file or a seed: at most 1 MiB, or InvalidArgument. Throws what barrier() does.
+Value broadcast_from_rank_zero(const Value& value);
+
+/// Where a training function runs.
+class TrainContext {
+ public:
+  std::int64_t get_world_rank() const;        ///< of this worker, from 0 on
+  std::int64_t get_world_size() const;        ///< workers in the group
+  std::int64_t get_local_rank() const;        ///< of this worker among those on its machine
+  std::int64_t get_local_world_size() const;  ///< workers of the group on this machine
+  std::int64_t get_node_rank() const;         ///< of this machine among those of the group
+  std::string get_experiment_name() const;    ///< the name of the run's directory; empty outside a worker
+  std::filesystem::path get_storage() const;  ///< the run's directory; empty outside a worker
+  Resources get_resources() const;            ///< of this worker
+};
+/// The context of the function that calls.
+TrainContext get_context();
+
+// ---- What a run is
+
+/// Names a training function. Made by loop<f>().
+struct Loop {
+  std::string name = {};                               ///< of the function, without its namespaces
+  bool operator==(const Loop& other) const = default;  ///< the same function
+};
+
+namespace detail {
+
+using LoopPointer = Value (*)(const Config&);
+bool register_loop(std::string_view name, LoopPointer function);
+
+template <auto F>
+Value call_loop(const Config& config) {
+  const auto call = [&]() -> decltype(auto) {
+    if constexpr (std::invocable<decltype(F), const Config&>) {
+      return F(config);
+    } else {
+      return F();
+    }
+  };
+  if constexpr (std::is_void_v<decltype(call())>) {
+    call();
+    return {};
+  } else {
+    return Value(call());
+  }
+}
+
+template <auto F>
+struct LoopRegistration {
+  static inline const bool done = register_loop(cadre::detail::function_name<F>(), &call_loop<F>);
+};
+
+}  // namespace detail
+
+/// The training function F: f(const Config&) or f(), which returns nothing or what a Value is made from; that of rank 0
+/// is the run's return value. Like a trainable it is found by its name, in every process of the program.
+template <auto F>
+  requires std::invocable<decltype(F), const Config&> || std::invocable<decltype(F)>
+Loop loop() {
+  return {cadre::detail::registered_name<F, detail::LoopRegistration<F>>()};
+}
+
+/// How many workers there are, and what each of them needs.
+struct ScalingConfig {
+  std::int64_t num_workers = 1;  ///< processes, at least 1
+  bool use_gpu = false;          ///< a GPU for each worker
+  /// Of each worker. Default: one CPU, and with use_gpu one GPU. With GPUs it must say use_gpu too, and the other way
+  /// round.
+  std::optional<Resources> resources_per_worker = {};
+  PlacementStrategy placement_strategy = PlacementStrategy::pack;  ///< on a cluster
+  /// Of one worker.
+  Resources worker_resources() const;
+  bool operator==(const ScalingConfig&) const = default;  ///< the same workers
+};
+
+/// How often a run that fails is tried again. A failure is an exception that leaves the function in any rank, a process
+/// that ends by itself or by a signal, a worker that cannot be started, or ranks that do not report equally often.
+/// All workers are then ended, and started again from the last committed checkpoint. From the third failure in a row
+/// without a new report on the run waits before that: 1 s, then twice as long each time, at most 60 s.
+struct FailureConfig {
+  std::int64_t max_failures = 0;  ///< of the whole run, 0 or more; -1: without limit
+};
+
+/// Where a run lies, and how it goes on.
+struct RunConfig {
+  std::string name = {};                    ///< of its directory; default: that of the function and the time
+  std::filesystem::path storage_path = {};  ///< of the directory above it; default: ~/cadre_results
+  FailureConfig failure_config = {};        ///< what a failure leads to
+  /// Which checkpoints are kept. Those of its options that concern trainable classes may not be set.
+  CheckpointConfig checkpoint_config = {};
+  /// How long ranks wait for each other in report(), barrier() and broadcast_from_rank_zero(). One that is missing then
+  /// fails the run, and the error names it.
+  Seconds collective_timeout = std::chrono::minutes(30);
+  /// Workers that were told to stop have this long until they are ended by force.
+  Seconds stop_grace_period = std::chrono::seconds(30);
+  int verbose = 1;  ///< 0: failures only; 1: the beginning, the end and every report
+};
+
+/// Everything about a run but its function.
+struct TrainerOptions {
+  Config train_loop_config = {};      ///< what the function gets
+  ScalingConfig scaling_config = {};  ///< how many workers there are
+  RunConfig run_config = {};          ///< where it lies, and how it goes on
+};
+
+/// How a run has come out. A value.
+struct Result {
+  Metrics metrics = {};                       ///< of the last report; empty where there was none
+  std::optional<Checkpoint> checkpoint = {};  ///< the latest
+  /// The kept checkpoints with the metrics that they were reported with, best last, as the CheckpointConfig says.
+  std::vector<std::pair<Checkpoint, Metrics>> best_checkpoints = {};
+  std::vector<Metrics> metrics_history = {};  ///< of all reports in order; one that was repeated is there once
+  std::filesystem::path path = {};            ///< the run's directory
+  Value return_value = {};                    ///< of rank 0's function; null where the run has not finished
+  std::optional<std::string> error = {};      ///< why the run failed
+  std::int64_t attempts = 0;                  ///< worker groups started
+
+  /// The result in a run's directory as it is now: of a run that has finished, failed, was interrupted or killed, or is
+  /// being run by another process. Nothing is run, repaired or changed. Throws NotFound when there is no run,
+  /// StorageError for a store that is damaged or of another version.
+  static Result from_directory(const std::filesystem::path& directory);
+  /// The kept checkpoint with the best value of a metric; of equals the first in best_checkpoints. Throws NotFound
+  /// where none has a finite one.
+  Checkpoint get_best_checkpoint(const std::string& metric, Mode mode) const;
+};
+
+/// The run has failed more often than its FailureConfig allows. Its directory has everything that was reported, and
+/// Trainer::restore tries it again.
+class TrainingFailed : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A training run. Used in one thread.
+class Trainer {
+ public:
+  /// Throws InvalidArgument with everything that is wrong with the options, before anything runs.
+  Trainer(Loop loop, TrainerOptions options);
+  virtual ~Trainer() = default;
+  Trainer(Trainer&&) noexcept = default;             ///< the other one may only be destroyed
+  Trainer& operator=(Trainer&&) noexcept = default;  ///< see above
+
+  /// Whether a directory holds a run that restore() can continue.
+  static bool can_restore(const std::filesystem::path& directory);
+  /// A Trainer that continues the run in a directory from its last committed checkpoint, with the options that it was
+  /// begun with. One that has failed is tried again, with a new budget of failures; one that has finished stays as it
+  /// is, and fit() returns its result. Throws NotFound, StorageError, and InvalidArgument where this program does not
+  /// have its function.
+  static Trainer restore(const std::filesystem::path& directory);
+
+  /// Runs it to its end, once. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their default, end it in
+  /// an orderly way: workers stop at their next report, which is committed, and Interrupted is thrown; the second one
+  /// ends the program.
+  /// Throws InvalidArgument where the run exists already, is run by another process, or needs more than the machine
+  /// has; TrainingFailed; EngineError when the fork server is gone; StorageError when the store cannot be written. A
+  /// full disk makes everybody wait.
+  Result fit();
+
+ protected:
+  /// For trainers of a library: workers form a group with this backend (run/group_backend.h) before the function runs.
+  Trainer(Loop loop, TrainerOptions options, std::string backend, Config backend_options);
+
+ private:
+  struct Restored {};
+  Trainer(Restored, Loop loop, TrainerOptions options, std::string backend, Config backend_options);
+
+  Loop loop_;
+  TrainerOptions options_;
+  std::string backend_;  // empty: none
+  Config backend_options_;
+  bool restored_ = false;
+  bool fitted_ = false;
+};
+
+}  // namespace cadre::train

@@ -1,0 +1,49 @@
+// The controller's side of a group's key-value store (key_value_store.h): requests in, replies out, some of them later.
+// No I/O, no clock of its own.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "channel/message.h"
+
+namespace cadre::run {
+
+class KeyValues {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Asker = std::uint64_t;  // one request at a time each
+  struct Reply {
+    Asker asker = 0;
+    channel::StoreReply reply = {};
+  };
+
+  // Answers a request, and those that waited for what it has set.
+  std::vector<Reply> handle(Asker asker, const channel::StoreRequest& request, TimePoint now);
+  // Those whose patience has come to its end.
+  std::vector<Reply> expire(TimePoint now);
+  // When expire() has something to do next.
+  std::optional<TimePoint> next_deadline() const;
+  // For another group: nothing is there, and nobody waits.
+  void clear();
+
+ private:
+  struct Waiting {
+    channel::StoreRequest request;
+    TimePoint until;
+  };
+
+  channel::StoreReply execute(const channel::StoreRequest& request);
+  channel::StoreReply add(const std::string& key, std::int64_t amount);
+  bool is_ready(const channel::StoreRequest& request) const;
+  std::string missing(const channel::StoreRequest& request) const;
+
+  std::map<std::string, std::string> values_;
+  std::map<Asker, Waiting> waiting_;
+};
+
+}  // namespace cadre::run

@@ -1,0 +1,374 @@
+#include "train/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ranges>
+
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/overload.h"
+#include "cadre/error.h"
+#include "run/checkpoint_files.h"
+#include "run/resource_ledger.h"
+#include "train/assignment.h"
+#include "train/journal.h"
+#include "train/recovery.h"
+
+namespace cadre::train {
+namespace fs = std::filesystem;
+namespace {
+
+// A worker's number with the engine.
+engine::WorkerId worker_id(Rank rank, std::int64_t attempt) {
+  return static_cast<std::uint64_t>(attempt) << 32 | static_cast<std::uint32_t>(rank);
+}
+Rank rank_of(engine::WorkerId worker) { return static_cast<Rank>(worker & 0xffffffffu); }
+std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker >> 32); }
+
+std::string directory_of_rank(Rank rank) { return fmt::format("rank_{}", rank); }
+
+// Moves what a directory has and the other has not. It may have been begun before.
+void merge_into(const fs::path& directory, const fs::path& other) {
+  std::error_code unreadable;
+  if (!fs::is_directory(other, unreadable)) return;
+  for (const std::string& name : base::list_directory(other)) {
+    const fs::file_status there = fs::symlink_status(directory / name, unreadable);
+    if (!fs::exists(there)) {
+      base::rename(other / name, directory / name);
+    } else if (fs::is_directory(there) && fs::is_directory(fs::symlink_status(other / name, unreadable))) {
+      merge_into(directory / name, other / name);
+    }
+  }
+  base::remove_tree(other);
+}
+
+// A number as people read it.
+std::string to_text(const Value& value) {
+  if (value.is_number() && !value.is_integer()) return fmt::format("{:.5g}", value.get<double>());
+  return value.is_string() ? value.get<std::string>() : to_json(value);
+}
+
+}  // namespace
+
+Controller::Controller(const Description& description, fs::path directory, Run& run, store::ExperimentStore& store,
+                       engine::Engine& engine)
+    : description_(description),
+      directory_(std::move(directory)),
+      run_(run),
+      store_(store),
+      engine_(engine),
+      interrupts_(engine),
+      began_(engine.now()),
+      file_worker_(directory_, [&engine] { engine.wake(); }) {}
+
+void Controller::recover() {
+  Recovered recovered = train::recover(store_, run_, directory_);
+  last_event_ = recovered.last_event;
+  lost_checkpoints_ = std::move(recovered.lost_checkpoints);
+  for (auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, std::move(directory));
+  for (const std::string& note : recovered.notes) say(note);
+}
+
+void Controller::run() {
+  const auto resumable = [this](const Error& error) {
+    return fmt::format("the training run is interrupted: {}. Continue it with Trainer::restore from {}", error.what(),
+                       directory_.string());
+  };
+  try {
+    take_turns();
+  } catch (const EngineError& error) {
+    throw EngineError(resumable(error));
+  } catch (const OutOfSpace& error) {
+    throw OutOfSpace(resumable(error));
+  } catch (const StorageError& error) {
+    throw StorageError(resumable(error));
+  }
+}
+
+void Controller::take_turns() {
+  take_turn({ControllerStarted{lost_checkpoints_}});
+  while (!run_.finished()) {
+    take_turn(next_events());
+    if (const auto due = store_.sync_due(); due && engine_.now() >= *due) sync();
+    for (const std::string& error : file_worker_.take_errors()) say("Warning: " + error);
+  }
+  file_worker_.finish_sealing();
+  std::vector<Event> last;
+  take_sealed(last);
+  take_turn(std::move(last));
+  if (run_.status() == RunStatus::finished) patiently([&] { store_.finish(); });
+  sync();
+}
+
+// ---- Events
+
+std::vector<Event> Controller::next_events() {
+  std::vector<Event> events;
+  for (engine::Event& event : engine_.wait(time_to_wait()))
+    std::visit([&](auto& content) { take(std::move(content), events); }, event);
+  take_sealed(events);
+  const auto now = engine_.now();
+  if (auto broke = barrier_.expire(now)) events.push_back(*std::move(broke));
+  reply(key_values_.expire(now));
+  for (auto it = timers_.begin(); it != timers_.end();) {
+    const auto [due, timer] = it->second;
+    if (due > now && run_.awaits(timer)) {
+      ++it;
+      continue;
+    }
+    if (run_.awaits(timer)) events.emplace_back(TimerFired{timer});
+    it = timers_.erase(it);
+  }
+  if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
+    say(
+        fmt::format("Interrupted by SIG{}: workers stop at their next report. Once more ends them at once; what was "
+                    "reported is saved either way.",
+                    ::sigabbrev_np(interrupts_.signal())));
+    events.emplace_back(RunInterrupted{});
+  }
+  return events;
+}
+
+void Controller::take(engine::Received received, std::vector<Event>& events) {
+  const Rank rank = rank_of(received.worker);
+  const std::int64_t attempt = attempt_of(received.worker);
+  const auto add = [&](std::optional<Event> event) {
+    if (event) events.push_back(*std::move(event));
+  };
+  std::visit(
+      base::Overload{
+          [&](channel::Report& report) {
+            if (!run_.is_present(attempt)) {  // its group is being ended
+              if (run::is_reporting_name(report.checkpoint)) file_worker_.remove(directory_ / report.checkpoint);
+              return engine_.answer(received.worker, {.verdict = channel::Verdict::stop});
+            }
+            if (auto fault = fault_of(report)) {
+              engine_.kill(received.worker);
+              return add(FunctionThrew{rank, attempt, *std::move(fault)});
+            }
+            add(barrier_.reported(rank, std::move(report), engine_.now()));
+          },
+          [&](channel::Finished& finished) {
+            add(FunctionReturned{rank, attempt, std::move(finished.value)});
+            if (run_.is_present(attempt)) add(barrier_.returned(rank));
+          },
+          [&](channel::Failed& failed) { add(FunctionThrew{rank, attempt, std::move(failed.message)}); },
+          [&](channel::Declined&) { add(FunctionThrew{rank, attempt, "the worker has declined"}); },
+          [&](channel::StoreRequest& request) { reply(key_values_.handle(received.worker, request, engine_.now())); }},
+      received.message);
+}
+
+void Controller::take(engine::Exited exited, std::vector<Event>& events) {
+  if (exited.exit.kind == engine::Exit::Kind::lost) {
+    // No rank's fault, and none is to be recorded as failed: a restore continues where the store is now.
+    take_turn(std::move(events));
+    throw EngineError("a worker " + engine::to_string(exited.exit));
+  }
+  events.emplace_back(WorkerEnded{rank_of(exited.worker), attempt_of(exited.worker), std::move(exited.exit)});
+}
+
+// A rank that reports what is no checkpoint of its own fails, before anything believes it.
+std::optional<std::string> Controller::fault_of(const channel::Report& report) const {
+  if (report.checkpoint.empty()) return std::nullopt;
+  std::error_code unusable;  // a name may be too long for any file
+  if (run::is_reporting_name(report.checkpoint) && report.checkpoint.find(',') == std::string::npos &&
+      fs::is_directory(fs::symlink_status(directory_ / report.checkpoint, unusable)))
+    return std::nullopt;
+  return "the directory \"" + report.checkpoint + "\" that was reported as a checkpoint is none in " +
+         directory_.string();
+}
+
+void Controller::take_sealed(std::vector<Event>& events) {
+  CheckpointsSynced synced;
+  for (auto& [id, files] : file_worker_.take_sealed()) {
+    synced.checkpoints.push_back(id);
+    sealed_[id] = std::move(files);
+  }
+  if (!synced.checkpoints.empty()) events.emplace_back(std::move(synced));
+}
+
+std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
+  std::optional<engine::Engine::Clock::time_point> until = store_.sync_due();
+  const auto see = [&](std::optional<engine::Engine::Clock::time_point> due) {
+    if (due && (!until || *due < *until)) until = due;
+  };
+  see(barrier_.deadline());
+  see(key_values_.next_deadline());
+  for (const auto& [kind, timer] : timers_) see(timer.first);
+  if (!until) return std::nullopt;
+  return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
+}
+
+// ---- A turn
+
+void Controller::take_turn(std::vector<Event> events) {
+  if (events.empty()) return;
+  std::vector<Step> turn;
+  for (Event& event : events) {
+    const auto* report = std::get_if<GroupReported>(&event);
+    const bool repeated = report != nullptr && run_.is_repeated(*report);
+    Step& step = turn.emplace_back(Step{std::move(event), engine_.wall_seconds(), repeated});
+    run_.handle(step.event, step.actions);
+  }
+  patiently([&] { write(turn); });
+  sealed_.clear();
+  const auto actions = turn | std::views::transform(&Step::actions) | std::views::join;
+  const auto stops = [](const Action& action) {
+    const auto* answer = std::get_if<AnswerGroup>(&action);
+    return answer != nullptr && answer->stop;
+  };
+  if (std::ranges::any_of(actions, stops)) sync();
+  for (const Action& action : actions) {
+    if (const auto* group = std::get_if<AnswerGroup>(&action)) answer(*group);  // workers go on meanwhile
+  }
+  for (const Action& action : actions) perform(action);
+}
+
+// Does it again, as long as the disk is full and nobody interrupts. `act` must be able to begin anew after OutOfSpace.
+template <class Act>
+void Controller::patiently(Act act) {
+  for (bool told = false;; told = true) {
+    try {
+      act();
+      if (told) say("There is space again; the run goes on.");
+      return;
+    } catch (const OutOfSpace& error) {
+      if (interrupts_.signal() != 0) throw;
+      if (!told) say(fmt::format("The disk is full: {}. Workers wait in report() until there is space.", error.what()));
+      run::Interrupts::sleep(std::chrono::seconds(1));
+    }
+  }
+}
+
+void Controller::sync() {
+  patiently([&] { store_.sync(); });
+  for (auto& [id, directory] : std::exchange(to_delete_, {})) file_worker_.remove(id, std::move(directory));
+}
+
+void Controller::write(const std::vector<Step>& turn) {
+  try {
+    for (const Step& step : turn) {
+      last_event_ = record(store_, step.event, step.time, step.repeated);
+      for (const Action& action : step.actions) prepare(action, last_event_);
+    }
+    store_.commit();
+  } catch (...) {
+    store_.roll_back();  // it may have been a directory that could not be renamed
+    throw;
+  }
+}
+
+void Controller::prepare(const Action& action, std::int64_t cause) {
+  std::visit(
+      base::Overload{
+          [&](const RecordDecision& decision) { store_.add(to_row(decision, cause)); },
+          [&](const SaveRun&) { store_.put(to_row(run_, description_.options.train_loop_config)); },
+          [&](const CommitCheckpoint& checkpoint) { commit(checkpoint); },
+          [&](const MarkSynced& mark) { store_.set_checkpoint_synced(mark.id, base::to_json(sealed_.at(mark.id))); },
+          [&](const DeleteCheckpoint& checkpoint) { store_.remove_checkpoint(checkpoint.id); }, [](const auto&) {}},
+      action);
+}
+
+// What ranks have reported becomes one directory: those of the others are moved into that of the lowest rank. Where the
+// transaction is tried again, some of it is done.
+void Controller::commit(const CommitCheckpoint& checkpoint) {
+  const fs::path first = directory_ / checkpoint.from.front();
+  const fs::path committed = directory_ / checkpoint.directory;
+  std::error_code unreadable;
+  if (!fs::is_directory(committed, unreadable)) {
+    for (const std::string& other : checkpoint.from | std::views::drop(1)) merge_into(first, directory_ / other);
+    run::write_metadata(
+        first,
+        {.trial_id = "run", .training_iteration = checkpoint.step, .timestamp = std::llround(engine_.wall_seconds())});
+    base::rename(first, committed);
+  }
+  store_.add(store::CheckpointRow{checkpoint.id, 0, checkpoint.step, checkpoint.directory});
+}
+
+// ---- Into the world
+
+void Controller::perform(const Action& action) {
+  std::visit(base::Overload{
+                 [&](const CommitCheckpoint& checkpoint) { file_worker_.seal(checkpoint.id, checkpoint.directory); },
+                 [&](const DeleteCheckpoint& checkpoint) {
+                   to_delete_.emplace_back(checkpoint.id, directory_ / checkpoint.directory);
+                 },
+                 [&](const ShowResult& result) { show(result); },
+                 [&](const Say& what) {
+                   if (what.failure) {
+                     fmt::print(stderr, "{}\n", what.text);
+                   } else {
+                     say(what.text);
+                   }
+                 },
+                 [&](const LaunchGroup& group) { launch(group); },
+                 [&](const KillWorker& kill) { engine_.kill(worker_id(kill.rank, kill.attempt)); },
+                 [&](const StartTimer& start) {
+                   const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
+                   timers_[start.timer.kind] = {engine_.now() + time, start.timer};
+                 },
+                 [](const auto&) {}},
+             action);
+}
+
+void Controller::launch(const LaunchGroup& group) {
+  const TrainerOptions& options = description_.options;
+  const std::int64_t world_size = run_.world_size();
+  const Resources resources = options.scaling_config.worker_resources();
+  barrier_.begin(group.attempt, world_size,
+                 std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));
+  key_values_.clear();
+  run::ResourceLedger ledger(engine_.resources());
+  for (Rank rank = 0; rank < world_size; ++rank) {
+    const run::Gpus gpus = ledger.acquire(resources).value_or(run::Gpus());
+    const fs::path directory = directory_ / directory_of_rank(rank);
+    base::make_directories(directory);
+    const RankAssignment assignment{
+        .run_name = directory_.filename(),
+        .run_directory = directory_.string(),
+        .place = {.world_rank = rank, .world_size = world_size, .local_rank = rank, .local_world_size = world_size},
+        .attempt = group.attempt,
+        .config = options.train_loop_config,
+        .checkpoint = group.checkpoint.empty() ? "" : (directory_ / group.checkpoint).string(),
+        .step = group.step,
+        .resources = resources,
+        .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),
+        .backend = description_.backend,
+        .backend_options = description_.backend_options,
+        .visible_devices = engine_.resources().gpus > 0 ? std::optional(run::visible_devices(gpus)) : std::nullopt};
+    engine_.start(
+        worker_id(rank, group.attempt),
+        {.assignment = {description_.loop.name, to_value(assignment)}, .directory = directory, .cpus = resources.cpus});
+  }
+}
+
+void Controller::answer(const AnswerGroup& answer) {
+  const channel::Answer message{
+      .verdict = answer.stop ? channel::Verdict::stop : channel::Verdict::go_on,
+      .checkpoint = answer.checkpoint.empty() ? "" : (directory_ / answer.checkpoint).string()};
+  for (const Rank rank : barrier_.take_waiting()) engine_.answer(worker_id(rank, answer.attempt), message);
+}
+
+void Controller::reply(std::vector<run::KeyValues::Reply> replies) {
+  for (const auto& [worker, message] : replies) engine_.reply(worker, message);
+}
+
+void Controller::show(const ShowResult& result) const {
+  std::string metrics;
+  for (const auto& [name, value] : result.metrics) metrics += fmt::format(" {}={}", name, to_text(value));
+  say(fmt::format("{:8.1f} s  report {}:{}{}", std::chrono::duration<double>(engine_.now() - began_).count(),
+                  result.step, metrics, result.checkpoint.empty() ? "" : "  " + result.checkpoint));
+}
+
+void Controller::say(const std::string& text) const {
+  if (description_.options.run_config.verbose == 0) return;
+  fmt::print("{}\n", text);
+  std::fflush(stdout);
+}
+
+}  // namespace cadre::train

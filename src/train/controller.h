@@ -1,0 +1,92 @@
+// The shell around the Run: carries events in from the engine, and actions out to the store, the files and the engine,
+// in turns, as that of an experiment does (tune/controller.h): commit first, then answer and act.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "run/file_worker.h"
+#include "run/gpus.h"
+#include "run/interrupts.h"
+#include "run/key_values.h"
+#include "store/experiment_store.h"
+#include "train/options.h"
+#include "train/report_barrier.h"
+#include "train/run.h"
+
+namespace cadre::train {
+
+class Controller {
+ public:
+  // `directory` is the run's. The run must be new.
+  Controller(const Description& description, std::filesystem::path directory, Run& run, store::ExperimentStore& store,
+             engine::Engine& engine);
+
+  // Brings the run to the state that the store describes; see recovery.h.
+  void recover();
+
+  // Runs it to its end, or until it is interrupted and nothing of it runs any more. A full disk makes it wait. Throws
+  // EngineError when the engine is gone and StorageError when the store or a file cannot be written; the run can then
+  // be continued from what is in the store.
+  void run();
+
+ private:
+  // An event and what followed from it.
+  struct Step {
+    Event event;
+    double time = 0;        // seconds since 1970
+    bool repeated = false;  // a report whose step was acknowledged before
+    Actions actions = {};
+  };
+
+  void take_turns();
+  std::vector<Event> next_events();
+  void take(engine::Received received, std::vector<Event>& events);
+  void take(engine::Exited exited, std::vector<Event>& events);
+  void take_sealed(std::vector<Event>& events);
+  std::optional<std::string> fault_of(const channel::Report& report) const;
+  void take_turn(std::vector<Event> events);
+  std::optional<std::chrono::nanoseconds> time_to_wait() const;
+  void sync();
+  template <class Act>
+  void patiently(Act act);
+
+  // One transaction.
+  void write(const std::vector<Step>& turn);
+  void prepare(const Action& action, std::int64_t cause);
+  void commit(const CommitCheckpoint& checkpoint);
+  // Into the world.
+  void perform(const Action& action);
+  void launch(const LaunchGroup& group);
+  void answer(const AnswerGroup& answer);
+  void reply(std::vector<run::KeyValues::Reply> replies);
+  void show(const ShowResult& result) const;
+  void say(const std::string& text) const;
+
+  const Description& description_;
+  std::filesystem::path directory_;
+  Run& run_;
+  store::ExperimentStore& store_;
+  engine::Engine& engine_;
+  run::Interrupts interrupts_;
+
+  ReportBarrier barrier_;
+  run::KeyValues key_values_;
+  std::map<Timer::Kind, std::pair<engine::Engine::Clock::time_point, Timer>> timers_;
+  bool told_of_interrupt_ = false;
+  std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
+  engine::Engine::Clock::time_point began_;
+  std::map<run::CheckpointId, Dict> sealed_;  // files of checkpoints whose transaction is not committed yet
+  // When the transaction that says so is synced.
+  std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
+  std::vector<run::CheckpointId> lost_checkpoints_;
+  run::FileWorker file_worker_;
+};
+
+}  // namespace cadre::train

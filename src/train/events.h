@@ -1,0 +1,138 @@
+// What can happen to a training run, and what it can do about it. Events go into Run::handle, actions come out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cadre/value.h"
+#include "engine/engine.h"
+#include "run/checkpoint_registry.h"
+
+namespace cadre::train {
+
+using Rank = std::int64_t;
+
+// Time that the core waits for; the shell has the clock. One of each kind runs at most.
+struct Timer {
+  enum class Kind {
+    settling,  // other ranks may say that they fail too, and why, after one has
+    stopping,  // how long workers may take to stop
+    retry,     // how long a run that fails again and again waits before it is tried again
+  };
+  Kind kind = Kind::settling;
+  std::int64_t attempt = 0;
+  bool operator==(const Timer&) const = default;
+};
+
+// ---- Events. They carry everything that decisions depend on, so that a recorded sequence leads to the same state.
+
+// A controller began: the first one, or another one after an interruption. No worker of an earlier one is left.
+struct ControllerStarted {
+  std::vector<run::CheckpointId> lost_checkpoints = {};  // that are not there any more, or damaged
+};
+// All ranks have reported.
+struct GroupReported {
+  std::int64_t attempt = 0;
+  std::int64_t step = 0;
+  Metrics metrics = {};                      // of rank 0
+  std::vector<std::string> checkpoint = {};  // directories of those ranks that have one, lowest rank first
+};
+// The ranks do not report as they should, or one of them is missing.
+struct GroupBroke {
+  std::int64_t attempt = 0;
+  std::string reason = {};
+};
+struct FunctionReturned {
+  Rank rank = 0;
+  std::int64_t attempt = 0;
+  Value value = {};
+};
+struct FunctionThrew {
+  Rank rank = 0;
+  std::int64_t attempt = 0;
+  std::string message = {};
+};
+struct WorkerEnded {
+  Rank rank = 0;
+  std::int64_t attempt = 0;
+  engine::Exit exit = {};
+};
+struct TimerFired {
+  Timer timer = {};
+};
+// Somebody asked for the run's end: ranks stop at their next report, for another controller to go on.
+struct RunInterrupted {};
+// The files of these checkpoints now survive a loss of power.
+struct CheckpointsSynced {
+  std::vector<run::CheckpointId> checkpoints = {};
+};
+using Event = std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded,
+                           TimerFired, RunInterrupted, CheckpointsSynced>;
+
+// ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
+
+enum class DecisionKind { launch, retry, finish, fail, stop, lose };
+
+// Something was decided.
+struct RecordDecision {
+  DecisionKind kind = {};
+  Dict data = {};
+};
+// The run's status, attempt or error changed.
+struct SaveRun {};
+// What ranks have reported becomes a checkpoint. Names are inside the run's directory.
+struct CommitCheckpoint {
+  run::CheckpointId id = 0;
+  std::int64_t step = 0;
+  std::vector<std::string> from = {};
+  std::string directory = {};
+};
+struct MarkSynced {
+  run::CheckpointId id = 0;
+};
+// A checkpoint that nobody needs: forgotten with the transaction, deleted after it.
+struct DeleteCheckpoint {
+  run::CheckpointId id = 0;
+  std::string directory = {};
+};
+
+// A result that nobody has seen yet.
+struct ShowResult {
+  std::int64_t step = 0;
+  Metrics metrics = {};
+  std::string checkpoint = {};  // directory; empty: none
+};
+// One or more lines for the person who watches; `failure` is shown in any case.
+struct Say {
+  std::string text = {};
+  bool failure = false;
+};
+// Starts all ranks.
+struct LaunchGroup {
+  std::int64_t attempt = 0;
+  std::string checkpoint = {};  // directory to continue from; empty: from the beginning
+  std::int64_t step = 0;        // to continue from
+};
+// To all ranks that wait in report().
+struct AnswerGroup {
+  std::int64_t attempt = 0;
+  bool stop = false;
+  std::string checkpoint = {};  // committed directory of the report that is answered; empty: none
+};
+// Ends one worker by force.
+struct KillWorker {
+  Rank rank = 0;
+  std::int64_t attempt = 0;
+};
+struct StartTimer {
+  Timer timer = {};
+  double seconds = 0;
+};
+using Action = std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, ShowResult, Say,
+                            LaunchGroup, AnswerGroup, KillWorker, StartTimer>;
+using Actions = std::vector<Action>;
+
+}  // namespace cadre::train

@@ -1,0 +1,139 @@
+#include "train/journal.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/json.h"
+#include "base/overload.h"
+#include "cadre/error.h"
+#include "run/stored_events.h"
+
+namespace cadre::train {
+namespace {
+
+using run::name_of;
+using run::to_dict;
+using run::to_exit;
+using run::to_ids;
+using run::to_list;
+using run::value_of;
+
+namespace event_name {
+constexpr std::string_view controller_started = "controller_started";
+constexpr std::string_view group_broke = "group_broke";
+constexpr std::string_view function_returned = "function_returned";
+constexpr std::string_view function_threw = "function_threw";
+constexpr std::string_view worker_ended = "worker_ended";
+constexpr std::string_view timer_fired = "timer_fired";
+constexpr std::string_view interrupted = "interrupted";
+constexpr std::string_view checkpoints_synced = "checkpoints_synced";
+}  // namespace event_name
+
+constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {
+    {Timer::Kind::settling, "settling"}, {Timer::Kind::stopping, "stopping"}, {Timer::Kind::retry, "retry"}};
+
+constexpr std::pair<DecisionKind, const char*> kDecisions[] = {
+    {DecisionKind::launch, "launch"}, {DecisionKind::retry, "retry"}, {DecisionKind::finish, "finish"},
+    {DecisionKind::fail, "fail"},     {DecisionKind::stop, "stop"},   {DecisionKind::lose, "lose"}};
+
+// The whole run, in the place of a trial; of some events it is the rank.
+constexpr std::int64_t kRun = 0;
+constexpr std::int64_t kNobody = -1;
+
+// Directories of several ranks; none of their names has a comma.
+std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ",")); }
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+}  // namespace
+
+std::int64_t record(store::ExperimentStore& store, const Event& event, double time, bool repeated) {
+  const auto add = [&](std::string_view kind, std::int64_t rank, std::int64_t attempt, const Dict& data) {
+    return store.add(store::EventRow{0, time, std::string(kind), rank, attempt, base::to_json(data)});
+  };
+  return std::visit(
+      base::Overload{
+          [&](const GroupReported& report) {
+            return store.add(store::ResultRow{0, time, kRun, report.attempt, report.step, repeated,
+                                              base::to_json(report.metrics.dict()), join(report.checkpoint)});
+          },
+          [&](const ControllerStarted& started) {
+            return add(event_name::controller_started, kNobody, 0,
+                       {{"lost_checkpoints", to_list(started.lost_checkpoints)}});
+          },
+          [&](const GroupBroke& broke) {
+            return add(event_name::group_broke, kNobody, broke.attempt, {{"reason", broke.reason}});
+          },
+          [&](const FunctionReturned& returned) {
+            return add(event_name::function_returned, returned.rank, returned.attempt, {{"value", returned.value}});
+          },
+          [&](const FunctionThrew& threw) {
+            return add(event_name::function_threw, threw.rank, threw.attempt, {{"message", threw.message}});
+          },
+          [&](const WorkerEnded& ended) {
+            return add(event_name::worker_ended, ended.rank, ended.attempt, to_dict(ended.exit));
+          },
+          [&](const TimerFired& fired) {
+            return add(event_name::timer_fired, kNobody, fired.timer.attempt,
+                       {{"kind", name_of(fired.timer.kind, kTimerKinds)}});
+          },
+          [&](const RunInterrupted&) { return add(event_name::interrupted, kNobody, 0, {}); },
+          [&](const CheckpointsSynced& synced) {
+            return add(event_name::checkpoints_synced, kNobody, 0, {{"checkpoints", to_list(synced.checkpoints)}});
+          }},
+      event);
+}
+
+Event to_event(const store::ResultRow& row) {
+  const Value metrics = base::parse_json(row.metrics, fmt::format("result {} of the store", row.sequence));
+  return GroupReported{row.attempt, row.step, Metrics(metrics), split(row.checkpoint)};
+}
+
+Event to_event(const store::EventRow& row) {
+  const std::string source = fmt::format("event {} of the store", row.sequence);
+  const Config data(base::parse_json(row.data, source).dict());
+  if (row.kind == event_name::controller_started) return ControllerStarted{to_ids(data.get<List>("lost_checkpoints"))};
+  if (row.kind == event_name::group_broke) return GroupBroke{row.attempt, data.get<std::string>("reason")};
+  if (row.kind == event_name::function_returned) return FunctionReturned{row.trial, row.attempt, data.at("value")};
+  if (row.kind == event_name::function_threw)
+    return FunctionThrew{row.trial, row.attempt, data.get<std::string>("message")};
+  if (row.kind == event_name::worker_ended) return WorkerEnded{row.trial, row.attempt, to_exit(data, source)};
+  if (row.kind == event_name::timer_fired)
+    return TimerFired{{value_of(data.get<std::string>("kind"), kTimerKinds, source), row.attempt}};
+  if (row.kind == event_name::interrupted) return RunInterrupted{};
+  if (row.kind == event_name::checkpoints_synced) return CheckpointsSynced{to_ids(data.get<List>("checkpoints"))};
+  throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
+}
+
+store::DecisionRow to_row(const RecordDecision& decision, std::int64_t cause) {
+  return {.cause = cause,
+          .kind = name_of(decision.kind, kDecisions),
+          .trial = kNobody,
+          .data = base::to_json(decision.data)};
+}
+
+store::TrialRow to_row(const Run& run, const Config& config) {
+  return {.trial = kRun,
+          .trial_id = "run",
+          .status = to_string(run.status()),
+          .attempt = run.attempt(),
+          .config = base::to_json(config.dict()),
+          .tag = "",
+          .directory = "",
+          .error = run.error()};
+}
+
+}  // namespace cadre::train

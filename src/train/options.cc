@@ -1,0 +1,194 @@
+#include "train/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/archive.h"
+#include "base/name.h"
+#include "run/entries.h"
+#include "run/group_backend.h"
+#include "run/object_uses.h"
+#include "run/resource_fields.h"
+#include "store/held_objects.h"
+
+namespace cadre {
+
+void fields(auto& archive, base::Is<CheckpointConfig> auto& config) {
+  archive("num_to_keep", config.num_to_keep);
+  archive("checkpoint_score_attribute", config.checkpoint_score_attribute);
+  archive("checkpoint_score_order", config.checkpoint_score_order);
+}
+
+namespace train {
+
+void fields(auto& archive, base::Is<ScalingConfig> auto& scaling) {
+  auto& [workers, use_gpu, resources, strategy] = scaling;
+  archive("num_workers", workers);
+  archive("use_gpu", use_gpu);
+  archive("resources_per_worker", resources);
+  archive("placement_strategy", strategy);
+}
+
+namespace {
+
+constexpr const char* kKind = "training_run";
+
+// Times as seconds.
+struct StoredRunConfig {
+  std::int64_t max_failures = 0;
+  CheckpointConfig checkpoint_config = {};
+  double collective_timeout = 0;
+  double stop_grace_period = 0;
+  int verbose = 0;
+
+  static void fields(auto& archive, auto& run) {
+    archive("max_failures", run.max_failures);
+    archive("checkpoint_config", run.checkpoint_config);
+    archive("collective_timeout", run.collective_timeout);
+    archive("stop_grace_period", run.stop_grace_period);
+    archive("verbose", run.verbose);
+  }
+};
+
+struct Stored {
+  std::string kind = kKind;
+  std::string loop = {};
+  std::string backend = {};
+  Config backend_options = {};
+  Config train_loop_config = {};
+  ScalingConfig scaling_config = {};
+  StoredRunConfig run_config = {};
+
+  static void fields(auto& archive, auto& stored) {
+    archive("kind", stored.kind);
+    archive("loop", stored.loop);
+    archive("backend", stored.backend);
+    archive("backend_options", stored.backend_options);
+    archive("train_loop_config", stored.train_loop_config);
+    archive("scaling_config", stored.scaling_config);
+    archive("run_config", stored.run_config);
+  }
+};
+
+bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
+
+class Faults {
+ public:
+  void unless(bool good, const std::string& option, const std::string& what) {
+    if (!good) text_ += "\n  " + option + ": " + what;
+  }
+  void throw_if_any(const std::string& subject) const {
+    if (!text_.empty()) throw InvalidArgument(subject + " cannot be run:" + text_);
+  }
+
+ private:
+  std::string text_;
+};
+
+void check_scaling(const ScalingConfig& scaling, Faults& faults) {
+  faults.unless(scaling.num_workers >= 1, "scaling_config num_workers",
+                fmt::format("it is {}; a run has at least 1 worker", scaling.num_workers));
+  const Resources resources = scaling.worker_resources();
+  const auto is_amount = [](double amount) { return std::isfinite(amount) && amount >= 0; };
+  const std::string name = "scaling_config resources_per_worker";
+  bool good = is_amount(resources.cpus) && is_amount(resources.gpus);
+  double sum = resources.cpus + resources.gpus;
+  for (const auto& [custom, amount] : resources.custom) {
+    good = good && is_amount(amount) && !custom.empty();
+    sum += amount;
+  }
+  faults.unless(good, name, "amounts must be numbers from 0 on, and have names");
+  faults.unless(!good || sum > 0, name, "a worker needs some amount of something");
+  faults.unless(!good || (resources.gpus > 0) == scaling.use_gpu, name,
+                fmt::format("it has {:g} gpus, and use_gpu is {}: set both, or none", resources.gpus, scaling.use_gpu));
+}
+
+void check_run_config(const RunConfig& run, Faults& faults) {
+  if (!run.name.empty()) {
+    const std::string fault = base::fault_of_file_name(run.name);
+    faults.unless(fault.empty(), "run_config name", "\"" + run.name + "\" cannot name a directory: " + fault);
+  }
+  faults.unless(
+      run.failure_config.max_failures >= -1, "failure_config max_failures",
+      fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", run.failure_config.max_failures));
+  faults.unless(is_time(run.stop_grace_period), "run_config stop_grace_period",
+                fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
+  faults.unless(is_time(run.collective_timeout) && run.collective_timeout.count() > 0, "run_config collective_timeout",
+                fmt::format("it is {:g} s; it must be above 0", run.collective_timeout.count()));
+  faults.unless(run.verbose == 0 || run.verbose == 1, "run_config verbose",
+                fmt::format("it is {}; it must be 0 or 1", run.verbose));
+  const CheckpointConfig& checkpoints = run.checkpoint_config;
+  faults.unless(!checkpoints.num_to_keep || *checkpoints.num_to_keep >= 1, "checkpoint_config num_to_keep",
+                fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all",
+                            checkpoints.num_to_keep.value_or(0)));
+  faults.unless(checkpoints.checkpoint_frequency == 0 && !checkpoints.checkpoint_at_end, "checkpoint_config",
+                "checkpoint_frequency and checkpoint_at_end are for trainable classes: a training function reports its "
+                "checkpoints itself");
+}
+
+void check_objects(const Dict& description, Faults& faults) {
+  for (const auto& [place, id] : run::object_uses(description))
+    faults.unless(store::find_held_object(id).has_value(), place,
+                  "the object " + id + " is gone: no ObjectRef names it. Keep what cadre::put returned until fit()");
+}
+
+}  // namespace
+
+Resources ScalingConfig::worker_resources() const {
+  if (resources_per_worker) return *resources_per_worker;
+  return {.cpus = 1, .gpus = use_gpu ? 1.0 : 0.0};
+}
+
+void check_options(const Description& description, bool new_run) {
+  Faults faults;
+  faults.unless(run::find_entry(description.loop.name) != nullptr, "loop",
+                fmt::format("this program has no function \"{}\"; make it with train::loop<f>(). It has: {}",
+                            description.loop.name, fmt::join(run::entry_names(), ", ")));
+  faults.unless(description.backend.empty() || run::find_group_backend(description.backend) != nullptr, "backend",
+                "this program has no backend \"" + description.backend + "\" for worker groups");
+  check_scaling(description.options.scaling_config, faults);
+  check_run_config(description.options.run_config, faults);
+  if (new_run) check_objects(describe(description), faults);
+  faults.throw_if_any("the training run");
+}
+
+Dict describe(const Description& description) {
+  const auto& [config, scaling, run] = description.options;
+  const Stored stored{.loop = description.loop.name,
+                      .backend = description.backend,
+                      .backend_options = description.backend_options,
+                      .train_loop_config = config,
+                      .scaling_config = scaling,
+                      .run_config = {.max_failures = run.failure_config.max_failures,
+                                     .checkpoint_config = run.checkpoint_config,
+                                     .collective_timeout = run.collective_timeout.count(),
+                                     .stop_grace_period = run.stop_grace_period.count(),
+                                     .verbose = run.verbose}};
+  return base::SaveArchive::to_value(stored).dict();
+}
+
+Description parse_description(const Value& value, const std::string& source) {
+  Stored stored;
+  try {
+    base::LoadArchive::load(value, stored);
+    if (stored.kind != kKind) throw InvalidArgument("it is a " + stored.kind);
+  } catch (const Error& error) {
+    throw StorageError(fmt::format("{} describe no training run: {}", source, error.what()));
+  }
+  return {.loop = {stored.loop},
+          .backend = std::move(stored.backend),
+          .backend_options = std::move(stored.backend_options),
+          .options = {.train_loop_config = std::move(stored.train_loop_config),
+                      .scaling_config = std::move(stored.scaling_config),
+                      .run_config = {.failure_config = {stored.run_config.max_failures},
+                                     .checkpoint_config = std::move(stored.run_config.checkpoint_config),
+                                     .collective_timeout = Seconds(stored.run_config.collective_timeout),
+                                     .stop_grace_period = Seconds(stored.run_config.stop_grace_period),
+                                     .verbose = stored.run_config.verbose}}};
+}
+
+}  // namespace train
+}  // namespace cadre

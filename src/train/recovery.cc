@@ -1,0 +1,113 @@
+#include "train/recovery.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/directory.h"
+#include "base/machine.h"
+#include "cadre/error.h"
+#include "run/checkpoint_files.h"
+#include "train/journal.h"
+
+namespace cadre::train {
+namespace fs = std::filesystem;
+namespace {
+
+// Feeds recorded events to a run again, and compares every decision with the one that was recorded.
+class EventFeeder {
+ public:
+  explicit EventFeeder(Run& run) : run_(run) {}
+
+  void take(std::int64_t sequence, const Event& event) {
+    end_of_event();
+    last_event_ = sequence;
+    Actions actions;
+    run_.handle(event, actions);
+    for (const Action& action : actions) {
+      if (const auto* decision = std::get_if<RecordDecision>(&action))
+        decisions_.push_back(to_row(*decision, sequence));
+    }
+  }
+
+  void compare(const store::DecisionRow& recorded) {
+    if (compared_ == decisions_.size()) differs(recorded.kind, "nothing");
+    const store::DecisionRow& now = decisions_[compared_++];
+    if (now.kind != recorded.kind || now.data != recorded.data)
+      differs(recorded.kind + " " + recorded.data, now.kind + " " + now.data);
+  }
+
+  void end_of_event() {
+    if (compared_ < decisions_.size()) differs("nothing more", decisions_[compared_].kind);
+    decisions_.clear();
+    compared_ = 0;
+  }
+
+  std::int64_t last_event() const { return last_event_; }
+
+ private:
+  [[noreturn]] void differs(const std::string& recorded, const std::string& now) const {
+    throw StorageError(
+        fmt::format("after event {} the store records {}, but this program decides {}: continue the run "
+                    "with the program that began it",
+                    last_event_, recorded, now));
+  }
+
+  Run& run_;
+  std::int64_t last_event_ = 0;
+  std::vector<store::DecisionRow> decisions_ = {};  // of the last event
+  std::size_t compared_ = 0;                        // so many of them
+};
+
+// Directories that a rank or the controller was about to report, commit or delete.
+void remove_leftovers(const Run& run, const fs::path& directory) {
+  std::set<std::string> listed;
+  const run::CheckpointRegistry& registry = run.checkpoint_registry();
+  for (const run::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
+  for (const std::string& name : base::list_directory(directory)) {
+    if (run::is_name_of_checkpoint(name) && !listed.contains(name)) base::remove_tree(directory / name);
+  }
+}
+
+// Contents of the one that the run goes on from, and of an older one where that is lost; sizes of the others.
+void look_at_checkpoints(const store::ExperimentStore& store, const Run& run, const fs::path& directory,
+                         Recovered& recovered) {
+  const std::string boot = base::boot_id();
+  std::optional<run::CheckpointId> needed = run.latest_checkpoint();
+  std::vector<store::CheckpointRow> rows = store.checkpoints();
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {  // the newest first
+    const run::Look look = needed == row->id ? run::Look::contents : run::Look::sizes;
+    const std::string fault = run::fault_of_checkpoint(directory, *row, boot, look);
+    if (fault.empty()) {
+      if (!row->synced) recovered.unsealed_checkpoints.emplace_back(row->id, row->directory);
+      continue;
+    }
+    recovered.notes.push_back(fmt::format("Warning: the checkpoint {} is given up: {}", row->directory, fault));
+    recovered.lost_checkpoints.push_back(row->id);
+    if (needed == row->id) {
+      const auto older = std::next(row);
+      needed = older == rows.rend() ? std::nullopt : std::optional(older->id);
+    }
+  }
+}
+
+}  // namespace
+
+Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& directory) {
+  EventFeeder feeder(run);
+  try {
+    store.visit({.result = [&](const store::ResultRow& row) { feeder.take(row.sequence, to_event(row)); },
+                 .event = [&](const store::EventRow& row) { feeder.take(row.sequence, to_event(row)); },
+                 .decision = [&](const store::DecisionRow& row) { feeder.compare(row); }});
+    feeder.end_of_event();
+  } catch (const StorageError& error) {
+    throw StorageError(fmt::format("the run in {} cannot be continued: {}", directory.string(), error.what()));
+  }
+  Recovered recovered{.last_event = feeder.last_event()};
+  if (!store.recovered().empty()) recovered.notes.push_back("Warning: " + store.recovered());
+  remove_leftovers(run, directory);
+  look_at_checkpoints(store, run, directory, recovered);
+  return recovered;
+}
+
+}  // namespace cadre::train

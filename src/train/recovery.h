@@ -1,0 +1,28 @@
+// Brings a run that was interrupted to where its store says that it was, and its directory to what the store lists.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/experiment_store.h"
+#include "train/run.h"
+
+namespace cadre::train {
+
+struct Recovered {
+  std::int64_t last_event = 0;  // that the store has
+  // That the store lists, and that are not there any more, or damaged.
+  std::vector<run::CheckpointId> lost_checkpoints = {};
+  // That a loss of power could still take, and their directories inside the run's.
+  std::vector<std::pair<run::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
+  std::vector<std::string> notes = {};  // for the person who watches, a line each
+};
+
+// Feeds a new Run the events that were recorded. Every decision must come out as it was recorded: the first that does
+// not throws StorageError. Directories that are no checkpoints of the store are removed.
+Recovered recover(store::ExperimentStore& store, Run& run, const std::filesystem::path& directory);
+
+}  // namespace cadre::train

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "base/json.h"
+#include "cadre/train.h"
+#include "run/checkpoint_registry.h"
+#include "store/experiment_reader.h"
+#include "train/journal.h"
+#include "train/options.h"
+#include "train/run.h"
+
+namespace cadre::train {
+namespace fs = std::filesystem;
+
+Result Result::from_directory(const fs::path& directory) {
+  const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
+  const std::string source = "the options in " + (directory / store::kStoreFileName).string();
+  const Description description = parse_description(base::parse_json(reader.info().options, source), source);
+  const fs::path plain = fs::absolute(directory).lexically_normal();
+
+  // The run itself, fed what was recorded, knows everything.
+  Run run(description.options);
+  Result result{.path = plain};
+  const auto feed = [&](const Event& event) {
+    Actions actions;
+    run.handle(event, actions);
+  };
+  reader.visit({.result =
+                    [&](const store::ResultRow& row) {
+                      Event event = to_event(row);
+                      if (!row.repeated) result.metrics_history.push_back(std::get<GroupReported>(event).metrics);
+                      feed(event);
+                    },
+                .event = [&](const store::EventRow& row) { feed(to_event(row)); },
+                .decision = [](const store::DecisionRow&) {}});
+  if (!result.metrics_history.empty()) result.metrics = result.metrics_history.back();
+  const run::CheckpointRegistry& registry = run.checkpoint_registry();
+  for (const run::CheckpointId id : registry.kept(0)) {
+    const run::CheckpointRecord& record = registry.get(id);
+    result.best_checkpoints.emplace_back(Checkpoint::from_directory(plain / record.directory), record.metrics);
+  }
+  if (run.latest_checkpoint())
+    result.checkpoint = Checkpoint::from_directory(plain / registry.get(*run.latest_checkpoint()).directory);
+  if (run.status() == RunStatus::finished) result.return_value = run.return_value();
+  if (run.status() == RunStatus::failed) result.error = run.error();
+  result.attempts = run.attempt();
+  return result;
+}
+
+Checkpoint Result::get_best_checkpoint(const std::string& metric, Mode mode) const {
+  const std::pair<Checkpoint, Metrics>* best = nullptr;
+  double best_value = 0;
+  for (const auto& entry : best_checkpoints) {
+    const std::optional<double> value = entry.second.number(metric);
+    if (!value || !std::isfinite(*value)) continue;
+    const bool better = mode == Mode::max ? *value > best_value : *value < best_value;
+    if (best != nullptr && !better) continue;
+    best = &entry;
+    best_value = *value;
+  }
+  if (best == nullptr) throw NotFound("no kept checkpoint of " + path.string() + " has a finite \"" + metric + "\"");
+  return best->first;
+}
+
+}  // namespace cadre::train

@@ -1,0 +1,145 @@
+// The functional core of a training run: events in, actions out. No I/O, no clock, no randomness: the same events
+// always lead to the same state and the same actions. The Controller is the shell around it.
+//
+// What holds after every event: there is one worker group at most, all of its ranks belong to one attempt, and every
+// checkpoint that the run may go on from exists.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/archive.h"
+#include "cadre/train.h"
+#include "run/checkpoint_registry.h"
+#include "train/events.h"
+
+namespace cadre::train {
+
+enum class RunStatus {
+  pending,   // no group runs: it is to be started
+  running,   // a group runs
+  failing,   // a rank of the group has failed, and the others are being ended
+  waiting,   // for its next attempt
+  finished,  // every rank's function has returned
+  failed,    // more often than it may
+};
+// "PENDING", "RUNNING", ...; failing and waiting are RESTARTING.
+std::string to_string(RunStatus status);
+
+class Run {
+ public:
+  // The options must have passed check_options().
+  explicit Run(const TrainerOptions& options);
+
+  // Takes one event; appends what is to be done, in order.
+  void handle(const Event& event, Actions& actions);
+
+  // Nothing is left to do, or, after an interruption, nothing runs any more.
+  bool finished() const;
+  bool interrupted() const { return interrupted_; }
+  // Whether the step of a report was acknowledged before, in an earlier attempt.
+  bool is_repeated(const GroupReported& event) const { return event.step <= step_; }
+  // Whether what comes from a worker of this attempt still means something.
+  bool is_present(std::int64_t attempt) const { return attempt == attempt_ && status_ == RunStatus::running; }
+  bool awaits(const Timer& timer) const;
+
+  RunStatus status() const { return status_; }
+  std::int64_t attempt() const { return attempt_; }
+  std::int64_t world_size() const { return world_size_; }
+  const std::string& error() const { return error_; }
+  const Value& return_value() const { return return_value_; }
+  const run::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
+  const std::optional<run::CheckpointId>& latest_checkpoint() const { return latest_checkpoint_; }
+
+  static void fields(auto& archive, auto& run) {  // for base/archive.h
+    archive("status", run.status_);
+    archive("attempt", run.attempt_);
+    archive("step", run.step_);
+    archive("checkpoints_made", run.checkpoints_made_);
+    archive("checkpoints", run.checkpoints_);
+    archive("latest_checkpoint", run.latest_checkpoint_);
+    archive("started_from", run.started_from_);
+    archive("failures", run.failures_);
+    archive("futile_attempts", run.futile_attempts_);
+    archive("workers", run.workers_);
+    archive("ranks", run.ranks_);
+    archive("broken", run.broken_);
+    archive("return_value", run.return_value_);
+    archive("error", run.error_);
+    archive("interrupted", run.interrupted_);
+    archive("told_to_stop", run.told_to_stop_);
+  }
+
+ private:
+  // One worker of the present group.
+  struct Member {
+    enum class State {
+      busy,
+      returned,  // its function has
+      failed,    // it has said so, or has died
+      killed,    // by us
+      gone,      // its process has ended
+    };
+    State state = State::busy;
+    bool said_last_word = false;
+    bool lost = false;       // its process ended without a word, and not by us: likely what others failed from
+    std::string cause = {};  // of its failure
+
+    static void fields(auto& archive, auto& member) {
+      archive("state", member.state);
+      archive("said_last_word", member.said_last_word);
+      archive("lost", member.lost);
+      archive("cause", member.cause);
+    }
+  };
+
+  void on(const ControllerStarted& event);
+  void on(const GroupReported& event);
+  void on(const GroupBroke& event);
+  void on(const FunctionReturned& event);
+  void on(const FunctionThrew& event);
+  void on(const WorkerEnded& event);
+  void on(const TimerFired& event);
+  void on(const RunInterrupted& event);
+  void on(const CheckpointsSynced& event);
+
+  Member* present(Rank rank, std::int64_t attempt);
+  void launch();
+  void begin_to_fail();
+  void kill_all();
+  void group_has_ended();
+  void try_again_or_fail();
+  std::string describe_failure() const;
+  void continue_from(run::CheckpointId checkpoint);
+  void lose(run::CheckpointId checkpoint);
+  void release_start();
+  void delete_unneeded_checkpoints();
+  void record(DecisionKind kind, Dict data = {});
+
+  std::int64_t world_size_;
+  FailureConfig failure_config_;
+  double stop_grace_s_;
+
+  RunStatus status_ = RunStatus::pending;
+  std::int64_t attempt_ = 0;
+  std::int64_t step_ = 0;  // of the last report that counts
+  std::int64_t checkpoints_made_ = 0;
+  run::CheckpointRegistry checkpoints_;
+  std::optional<run::CheckpointId> latest_checkpoint_ = {};
+  std::optional<run::CheckpointId> started_from_ = {};  // by the present group, which may still read it
+  std::int64_t failures_ = 0;
+  std::int64_t futile_attempts_ = 0;  // failures in a row without a new report
+  std::int64_t workers_ = 0;          // processes that have not ended
+  std::vector<Member> ranks_ = {};    // of the present group
+  std::string broken_ = {};           // why its ranks do not go together; empty: they do
+  Value return_value_ = {};
+  std::string error_ = {};
+  bool interrupted_ = false;    // by somebody, until another controller begins
+  bool told_to_stop_ = false;   // the present group was
+  Actions* actions_ = nullptr;  // of the event being handled
+};
+
+}  // namespace cadre::train

@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/directory.h"
+#include "base/json.h"
+#include "cadre/train.h"
+#include "run/object_uses.h"
+#include "run/resource_ledger.h"
+#include "run/root_engine.h"
+#include "run/storage_path.h"
+#include "store/experiment_lock.h"
+#include "store/experiment_reader.h"
+#include "store/experiment_store.h"
+#include "store/object_files.h"
+#include "train/controller.h"
+#include "train/options.h"
+
+namespace cadre::train {
+namespace fs = std::filesystem;
+namespace {
+
+bool holds_run(const fs::path& directory) {
+  std::error_code unreadable;
+  return fs::exists(directory / store::ExperimentStore::kFileName, unreadable);
+}
+
+// Names the run by its function and the time, as long as nobody else took that name in the same second.
+std::string free_name(const fs::path& storage, const std::string& loop) {
+  const std::string name = loop + "_" + base::date_text(base::wall_seconds());
+  for (int i = 1;; ++i) {
+    std::string candidate = i == 1 ? name : fmt::format("{}_{}", name, i);
+    if (!fs::exists(storage / candidate)) return candidate;
+  }
+}
+
+// Whether nothing is in a directory, or only what a controller leaves that is killed before there is a run.
+bool holds_beginnings_only(const fs::path& directory) {
+  return std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
+    return name == store::ExperimentLock::kFileName || name == store::kObjectsDirectory ||
+           name.starts_with(store::ExperimentStore::kUnfinishedName);
+  });
+}
+
+// The directory of a new run, which nothing else uses.
+void make_run_directory(const fs::path& directory) {
+  if (const auto holder = store::ExperimentLock::holder(directory))
+    throw InvalidArgument("the run " + directory.string() + " is in use, by " + *holder +
+                          ": give this one another name");
+  if (holds_run(directory))
+    throw InvalidArgument("the run " + directory.string() +
+                          " exists already: continue it with Trainer::restore, or give this one another name");
+  if (fs::exists(directory) && !(fs::is_directory(directory) && holds_beginnings_only(directory)))
+    throw InvalidArgument(directory.string() + " exists and is no training run: give this one another name");
+  base::make_directories(directory);
+}
+
+// More than the machine has would never start.
+void require_resources(const ScalingConfig& scaling) {
+  const Resources each = scaling.worker_resources();
+  Resources all{.cpus = 0};
+  const auto times = static_cast<double>(scaling.num_workers);
+  all.cpus = each.cpus * times;
+  all.gpus = each.gpus * times;
+  for (const auto& [name, amount] : each.custom) all.custom[name] = amount * times;
+  run::ResourceLedger ledger(run::root_resources());
+  std::string shortage = ledger.shortage(all);
+  for (std::int64_t i = 0; shortage.empty() && i < scaling.num_workers; ++i) {
+    if (!ledger.acquire(each)) shortage = fmt::format("its GPUs hold {} workers of {:g} gpus each", i, each.gpus);
+  }
+  if (!shortage.empty())
+    throw InvalidArgument(fmt::format("{} workers need more than this machine has: {}", scaling.num_workers, shortage));
+}
+
+}  // namespace
+
+Trainer::Trainer(Loop loop, TrainerOptions options) : Trainer(std::move(loop), std::move(options), "", {}) {}
+
+Trainer::Trainer(Loop loop, TrainerOptions options, std::string backend, Config backend_options)
+    : loop_(std::move(loop)),
+      options_(std::move(options)),
+      backend_(std::move(backend)),
+      backend_options_(std::move(backend_options)) {
+  check_options({loop_, backend_, backend_options_, options_}, true);
+}
+
+Trainer::Trainer(Restored, Loop loop, TrainerOptions options, std::string backend, Config backend_options)
+    : loop_(std::move(loop)),
+      options_(std::move(options)),
+      backend_(std::move(backend)),
+      backend_options_(std::move(backend_options)),
+      restored_(true) {
+  check_options({loop_, backend_, backend_options_, options_}, false);
+}
+
+bool Trainer::can_restore(const fs::path& directory) {
+  if (!holds_run(directory)) return false;
+  try {
+    const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
+    parse_description(base::parse_json(reader.info().options, "the options"), "the options");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+Trainer Trainer::restore(const fs::path& directory) {
+  if (!holds_run(directory))
+    throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
+                   " to continue: it has no file " + store::ExperimentStore::kFileName);
+  const fs::path plain = fs::canonical(directory);
+  const store::ExperimentLock lock(plain);
+  const std::string source = "the options in " + (plain / store::ExperimentStore::kFileName).string();
+  const store::ExperimentReader reader(plain, store::ExperimentReader::Check::rows);
+  Description stored = parse_description(base::parse_json(reader.info().options, source), source);
+  stored.options.run_config.name = "";
+  Trainer trainer(Restored(), std::move(stored.loop), std::move(stored.options), std::move(stored.backend),
+                  std::move(stored.backend_options));
+  trainer.options_.run_config.name = plain.filename();
+  trainer.options_.run_config.storage_path = plain.parent_path();
+  return trainer;
+}
+
+Result Trainer::fit() {
+  if (std::exchange(fitted_, true)) throw InvalidArgument("fit() was called before on this Trainer; make another one");
+  require_resources(options_.scaling_config);
+
+  const RunConfig& config = options_.run_config;
+  const fs::path storage =
+      fs::absolute(config.storage_path.empty() ? run::default_storage_path() : config.storage_path).lexically_normal();
+  const std::string name = config.name.empty() ? free_name(storage, loop_.name) : config.name;
+  const fs::path directory = storage / name;
+  if (!restored_) make_run_directory(directory);
+  const store::ExperimentLock lock(directory);
+
+  const Description description{loop_, backend_, backend_options_, options_};
+  const Dict described = describe(description);
+  const auto uses = run::object_uses(described);
+  if (!restored_) run::write_objects(directory, run::held_objects(uses));  // before there is a run that would miss them
+  store::ExperimentStore store =
+      restored_ ? store::ExperimentStore::open(directory)
+                : store::ExperimentStore::create(directory, {name, loop_.name, base::to_json(described)});
+
+  Run run(options_);
+  const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
+  Controller controller(description, directory, run, store, *engine);
+  if (restored_) {
+    controller.recover();
+    if (run.status() != RunStatus::finished) run::require_objects(directory, uses, store.after_reboot());
+  }
+  if (config.verbose > 0)
+    fmt::print("Training run {}: {} {}, in {}\n", name, options_.scaling_config.num_workers,
+               options_.scaling_config.num_workers == 1 ? "worker" : "workers", directory.string());
+  controller.run();
+  if (run.status() == RunStatus::finished) run::delete_other_objects(directory, {});
+  if (run.interrupted())
+    throw Interrupted(
+        fmt::format("the training run {} was interrupted, and everything that was reported is saved. Continue it with "
+                    "Trainer::restore from {}",
+                    name, directory.string()));
+  if (run.status() == RunStatus::failed)
+    throw TrainingFailed(
+        fmt::format("the training run {} has failed: {}\nWhat its workers have printed is in {}; "
+                    "Trainer::restore tries it again",
+                    name, run.error(), (directory / "rank_*").string()));
+  return Result::from_directory(directory);
+}
+
+}  // namespace cadre::train

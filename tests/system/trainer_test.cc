@@ -1,0 +1,367 @@
+// Training runs with real workers: groups, reports, failures, and what is left for a restore.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "cadre/train.h"
+#include "scenario.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
+
+namespace cadre::system_tests {
+namespace {
+
+using cadre::test_support::content_of;
+using cadre::test_support::message_of;
+using cadre::test_support::TemporaryDirectory;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+namespace fs = std::filesystem;
+
+// ---- What ranks do in these tests
+
+std::int64_t rank() { return train::get_context().get_world_rank(); }
+
+// What one of them has done is in a file of the run.
+void bear_witness(const std::string& name, const std::string& text) {
+  std::ofstream(train::get_context().get_storage() / name, std::ios::app) << text << std::endl;
+}
+
+std::int64_t read_step(const Checkpoint& checkpoint) {
+  std::int64_t step = 0;
+  std::ifstream(checkpoint.path() / "step") >> step;
+  return step;
+}
+
+void write_step(const fs::path& directory, std::int64_t step) { std::ofstream(directory / "step") << step; }
+
+// Counts, and saves what it has counted to with every report.
+Value counts(const Config& config) {
+  const auto steps = config.get<std::int64_t>("steps");
+  std::int64_t step = 0;
+  if (const auto checkpoint = train::get_checkpoint()) step = read_step(*checkpoint);
+  while (step < steps) {
+    ++step;
+    if (rank() == config.get<std::int64_t>("failing_rank", -1) && step == config.get<std::int64_t>("fails_at", -1)) {
+      if (!fs::exists(train::get_context().get_storage() / "failed")) {
+        bear_witness("failed", "once");
+        if (config.get<bool>("dies", false)) ::kill(::getpid(), SIGKILL);
+        throw std::runtime_error("out of luck");
+      }
+    }
+    const Metrics metrics{{"step", step}, {"rank", rank()}};
+    if (rank() == 0) {
+      train::report(metrics, [&](const fs::path& directory) { write_step(directory, step); });
+    } else {
+      train::report(metrics);
+    }
+    bear_witness("witness", std::to_string(rank()) + " " + std::to_string(step));
+  }
+  return step * 10 + rank();
+}
+
+// Every rank has a part of the checkpoint, and one file is in all of them.
+void saves_in_all_ranks(const Config&) {
+  train::report({{"loss", 1}}, [](const fs::path& directory) {
+    std::ofstream(directory / ("rank_" + std::to_string(rank()))) << rank();
+    fs::create_directory(directory / "common");
+    std::ofstream(directory / "common" / ("of_" + std::to_string(rank()))) << rank();
+    std::ofstream(directory / "common" / "who") << rank();
+  });
+  bear_witness("sees_" + std::to_string(rank()), train::get_checkpoint()->path().filename());
+}
+
+void reports_unequally(const Config&) {
+  train::report({{"loss", 1}});
+  if (rank() == 0) train::report({{"loss", 2}});
+}
+
+void hangs_in_rank_1(const Config&) {
+  train::report({{"loss", 1}});
+  if (rank() == 1) std::this_thread::sleep_for(std::chrono::hours(1));
+  train::report({{"loss", 2}});
+}
+
+Value knows_its_place(const Config& config) {
+  const train::TrainContext context = train::get_context();
+  train::barrier();
+  const Value said = train::broadcast_from_rank_zero(list(context.get_world_rank() + 42, config.at("text")));
+  bear_witness("place_" + std::to_string(rank()),
+               std::to_string(context.get_world_size()) + " " + std::to_string(context.get_local_rank()) + " " +
+                   std::to_string(context.get_local_world_size()) + " " + std::to_string(context.get_node_rank()) +
+                   " " + context.get_experiment_name() + " " + to_json(said));
+  return {};
+}
+
+void misses_a_barrier() {
+  if (rank() == 1) std::this_thread::sleep_for(std::chrono::hours(1));
+  train::barrier();
+}
+
+void reports_what_cannot_be_stored() {
+  try {
+    train::report({{"good", 1}, {"large", std::string(2 << 20, 'x')}});
+  } catch (const InvalidArgument& error) {
+    bear_witness("refused_" + std::to_string(rank()), error.what());
+  }
+  train::report({{"good", 1}});
+}
+
+train::TrainerOptions options_in(const fs::path& storage, std::int64_t workers, Config config = {}) {
+  return {.train_loop_config = std::move(config),
+          .scaling_config = {.num_workers = workers, .resources_per_worker = Resources{.cpus = 0.01}},
+          .run_config = {.name = "run", .storage_path = storage, .verbose = 0}};
+}
+
+std::vector<std::int64_t> steps_of(const train::Result& result) {
+  std::vector<std::int64_t> steps;
+  for (const Metrics& metrics : result.metrics_history) steps.push_back(metrics.get<std::int64_t>("step"));
+  return steps;
+}
+
+// ---- Reports and checkpoints
+
+TEST(Trainer, RunsTheFunctionInEveryRankAndKeepsWhatRankZeroReports) {
+  const TemporaryDirectory storage;
+  train::Trainer trainer(train::loop<counts>(), options_in(storage.path(), 3, {{"steps", 4}}));
+  const train::Result result = trainer.fit();
+  EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(result.metrics.get<std::int64_t>("rank"), 0);
+  EXPECT_EQ(result.return_value.get<std::int64_t>(), 40);
+  EXPECT_EQ(result.error, std::nullopt);
+  EXPECT_EQ(result.attempts, 1);
+  EXPECT_EQ(result.path, storage / "run");
+  ASSERT_TRUE(result.checkpoint);
+  EXPECT_EQ(read_step(*result.checkpoint), 4);
+  EXPECT_EQ(result.best_checkpoints.size(), 4u);
+}
+
+TEST(Trainer, CheckpointsOfAllRanksBecomeOne) {
+  const TemporaryDirectory storage;
+  const train::Result result = train::Trainer(train::loop<saves_in_all_ranks>(), options_in(storage.path(), 3)).fit();
+  const fs::path checkpoint = result.checkpoint->path();
+  for (const char* name : {"rank_0", "rank_1", "rank_2", "common/of_0", "common/of_1", "common/of_2"})
+    EXPECT_EQ(content_of(checkpoint / name), std::string(name).substr(std::string(name).size() - 1)) << name;
+  EXPECT_EQ(content_of(checkpoint / "common/who"), "0") << "that of the lowest rank stays";
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(content_of(storage / "run" / ("sees_" + std::to_string(i))), "checkpoint_000000\n");
+  for (const auto& entry : fs::directory_iterator(storage / "run"))
+    EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr(".reporting"))) << "of another rank";
+}
+
+TEST(Trainer, KeepsTheBestCheckpointsAndTheLatest) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 6}});
+  options.run_config.checkpoint_config = {
+      .num_to_keep = 2, .checkpoint_score_attribute = "step", .checkpoint_score_order = Mode::min};
+  const train::Result result = train::Trainer(train::loop<counts>(), options).fit();
+  std::vector<std::int64_t> kept;
+  for (const auto& [checkpoint, metrics] : result.best_checkpoints) {
+    EXPECT_TRUE(fs::exists(checkpoint.path() / "step"));
+    kept.push_back(metrics.get<std::int64_t>("step"));
+  }
+  EXPECT_THAT(kept, ElementsAre(6, 2, 1)) << "best last; the latest is kept in any case";
+  EXPECT_EQ(read_step(result.get_best_checkpoint("step", Mode::min)), 1);
+}
+
+TEST(Trainer, AMetricThatCannotBeStoredIsNamedAtTheCallAndNothingIsLost) {
+  const TemporaryDirectory storage;
+  const train::Result result =
+      train::Trainer(train::loop<reports_what_cannot_be_stored>(), options_in(storage.path(), 2)).fit();
+  EXPECT_EQ(result.metrics_history.size(), 1u);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT(content_of(storage / "run" / ("refused_" + std::to_string(i))), HasSubstr("\"large\""));
+}
+
+TEST(Trainer, EveryRankKnowsItsPlaceAndHearsRankZero) {
+  const TemporaryDirectory storage;
+  train::Trainer(train::loop<knows_its_place>(), options_in(storage.path(), 3, {{"text", "said"}})).fit();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(content_of(storage / "run" / ("place_" + std::to_string(i))),
+              "3 " + std::to_string(i) + " 3 0 run [42, \"said\"]\n");
+}
+
+// ---- Failures
+
+class GroupFailure : public ::testing::TestWithParam<bool> {};
+
+TEST_P(GroupFailure, OfOneRankStartsAllAgainFromTheLastCheckpoint) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options =
+      options_in(storage.path(), 3, {{"steps", 6}, {"failing_rank", 1}, {"fails_at", 4}, {"dies", GetParam()}});
+  options.run_config.failure_config.max_failures = 1;
+  const train::Result result = train::Trainer(train::loop<counts>(), options).fit();
+  EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(result.attempts, 2);
+  for (int i = 0; i < 3; ++i) {
+    for (int step = 1; step <= 6; ++step) {
+      const std::string line = std::to_string(i) + " " + std::to_string(step) + "\n";
+      const std::string witness = content_of(storage / "run/witness");
+      const auto first = witness.find(line);
+      EXPECT_NE(first, witness.npos) << line;
+      EXPECT_EQ(witness.find(line, first + 1), witness.npos) << "done again: " << line;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Trainer, GroupFailure, ::testing::Bool(),
+                         [](const auto& dies) { return dies.param ? "Death" : "Exception"; });
+
+TEST(Trainer, AFailureBeyondTheBudgetIsToldWithItsRankAndCause) {
+  const TemporaryDirectory storage;
+  const auto run = [&](bool dies, const char* name) {
+    train::TrainerOptions options =
+        options_in(storage.path(), 2, {{"steps", 6}, {"failing_rank", 1}, {"fails_at", 2}, {"dies", dies}});
+    options.run_config.name = name;
+    return message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<counts>(), options).fit(); });
+  };
+  EXPECT_THAT(run(false, "throws"), AllOf(HasSubstr("rank 1"), HasSubstr("out of luck")));
+  EXPECT_THAT(run(true, "dies"), AllOf(HasSubstr("rank 1"), HasSubstr("SIGKILL")));
+  const train::Result left = train::Result::from_directory(storage / "throws");
+  EXPECT_THAT(left.error.value_or(""), HasSubstr("out of luck"));
+  EXPECT_THAT(steps_of(left), ElementsAre(1));
+  const train::Result again = train::Trainer::restore(storage / "throws").fit();
+  EXPECT_THAT(steps_of(again), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(again.return_value.get<std::int64_t>(), 60);
+}
+
+TEST(Trainer, RanksThatReportUnequallyOftenFailTheRunAndAreNamed) {
+  const TemporaryDirectory storage;
+  EXPECT_THAT(message_of<train::TrainingFailed>(
+                  [&] { train::Trainer(train::loop<reports_unequally>(), options_in(storage.path(), 2)).fit(); }),
+              AllOf(HasSubstr("rank 1 has returned after 1 calls"), HasSubstr("rank 0")));
+}
+
+TEST(Trainer, ARankThatDoesNotComeFailsTheRunAfterTheTimeoutAndIsNamed) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_in(storage.path(), 3);
+  options.run_config.collective_timeout = std::chrono::milliseconds(300);
+  EXPECT_THAT(message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<hangs_in_rank_1>(), options).fit(); }),
+              HasSubstr("rank 1 has not called report()"));
+  options.run_config.name = "barrier";
+  EXPECT_THAT(
+      message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<misses_a_barrier>(), options).fit(); }),
+      AllOf(HasSubstr("train::barrier"), HasSubstr("rank 1")));
+}
+
+// ---- Bad input
+
+TEST(Trainer, BadInputIsNamedBeforeAnythingRuns) {
+  const TemporaryDirectory storage;
+  const auto message = [&](auto change) {
+    train::TrainerOptions options = options_in(storage.path(), 2);
+    change(options);
+    return message_of<InvalidArgument>([&] { train::Trainer(train::loop<misses_a_barrier>(), options).fit(); });
+  };
+  EXPECT_THAT(message([](auto& options) { options.scaling_config.num_workers = 0; }), HasSubstr("num_workers"));
+  EXPECT_THAT(message([](auto& options) { options.scaling_config.resources_per_worker = Resources{.cpus = 1e6}; }),
+              HasSubstr("2 workers need more than this machine has"));
+  EXPECT_THAT(message([](auto& options) {
+                options.scaling_config.resources_per_worker = Resources{.cpus = 0.01, .gpus = 1000};
+                options.scaling_config.use_gpu = true;
+              }),
+              HasSubstr("gpus"));
+  EXPECT_THAT(
+      message([](auto& options) { options.scaling_config.resources_per_worker = Resources{.cpus = 1, .gpus = 1}; }),
+      HasSubstr("use_gpu"));
+  EXPECT_THAT(message([](auto& options) { options.run_config.collective_timeout = train::Seconds(0); }),
+              HasSubstr("collective_timeout"));
+  EXPECT_THAT(message([](auto& options) { options.run_config.failure_config.max_failures = -2; }),
+              HasSubstr("max_failures"));
+  EXPECT_THAT(message([](auto& options) { options.run_config.checkpoint_config.checkpoint_frequency = 1; }),
+              HasSubstr("checkpoint_frequency"));
+  EXPECT_THAT(message([](auto& options) { options.run_config.name = "a/b"; }), HasSubstr("name"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer({"nobody"}, options_in(storage.path(), 1)); }),
+              HasSubstr("no function \"nobody\""));
+  EXPECT_FALSE(fs::exists(storage / "run"));
+}
+
+TEST(Trainer, ANameInUseIsRefusedAndAFinishedRunStaysAsItIs) {
+  const TemporaryDirectory storage;
+  const train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 2}});
+  train::Trainer(train::loop<counts>(), options).fit();
+  EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer(train::loop<counts>(), options).fit(); }),
+              HasSubstr("exists already"));
+  EXPECT_TRUE(train::Trainer::can_restore(storage / "run"));
+  EXPECT_FALSE(train::Trainer::can_restore(storage.path()));
+  const std::string before = content_of(storage / "run/witness");
+  const train::Result again = train::Trainer::restore(storage / "run").fit();
+  EXPECT_EQ(again.return_value.get<std::int64_t>(), 20);
+  EXPECT_EQ(content_of(storage / "run/witness"), before);
+}
+
+// ---- The controller's end
+
+train::TrainerOptions slow_options(const fs::path& storage) { return options_in(storage, 2, {{"steps", 400}}); }
+const bool trains = register_scenario("trains", [] {
+  const fs::path storage = std::getenv("CADRE_TEST_STORAGE");
+  const fs::path run = storage / "run";
+  if (train::Trainer::can_restore(run)) {
+    train::Trainer::restore(run).fit();
+  } else {
+    train::Trainer(train::loop<counts>(), slow_options(storage)).fit();
+  }
+  return 0;
+});
+const bool is_interrupted = register_scenario("training is interrupted", [] {
+  try {
+    train::Trainer(train::loop<counts>(), slow_options(std::getenv("CADRE_TEST_STORAGE"))).fit();
+  } catch (const Interrupted&) {
+    return 0;
+  }
+  return 1;
+});
+
+void wait_for_witness(const fs::path& run) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (content_of(run / "witness").size() < 100 && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// Each rank has done each step at least once, and was acknowledged in order.
+void expect_whole(const fs::path& run) {
+  const train::Result result = train::Result::from_directory(run);
+  EXPECT_EQ(result.metrics_history.size(), 400u);
+  EXPECT_EQ(result.return_value.get<std::int64_t>(), 4000);
+  for (std::size_t i = 0; i < result.metrics_history.size(); ++i)
+    ASSERT_EQ(result.metrics_history[i].get<std::int64_t>("step"), static_cast<std::int64_t>(i) + 1);
+}
+
+TEST(Trainer, AKilledControllerLosesNothing) {
+  const TemporaryDirectory storage;
+  const std::vector<std::string> environment{"CADRE_TEST_STORAGE=" + storage.path().string()};
+  ScenarioProcess first("trains", {}, environment);
+  wait_for_witness(storage / "run");
+  ::kill(first.process(), SIGKILL);
+  EXPECT_EQ(first.wait(), -SIGKILL);
+  ScenarioProcess second("trains", {}, environment);
+  EXPECT_EQ(second.wait(), 0);
+  expect_whole(storage / "run");
+}
+
+TEST(Trainer, CtrlCEndsItInAnOrderlyWayAndARestoreGoesOn) {
+  const TemporaryDirectory storage;
+  const std::vector<std::string> environment{"CADRE_TEST_STORAGE=" + storage.path().string()};
+  ScenarioProcess first("training is interrupted", {}, environment);
+  wait_for_witness(storage / "run");
+  ::kill(first.process(), SIGINT);
+  EXPECT_EQ(first.wait(), 0);
+  const std::size_t reports = train::Result::from_directory(storage / "run").metrics_history.size();
+  EXPECT_GT(reports, 0u);
+  EXPECT_LT(reports, 400u);
+  ScenarioProcess second("trains", {}, environment);
+  EXPECT_EQ(second.wait(), 0);
+  expect_whole(storage / "run");
+}
+
+}  // namespace
+}  // namespace cadre::system_tests
