@@ -1,6 +1,7 @@
 """The installed headers: how many there are, and that each compiles alone without a warning, and without libtorch.
 
-cadre/torch.h takes as long as all others together: consumer_torch/train.cc includes it first, with the same warnings.
+cadre/torch.h and cadre/train_torch.h take as long as all others together: consumer_torch/train.cc includes them first,
+with the same warnings.
 """
 
 import shutil
@@ -8,7 +9,8 @@ import unittest
 
 from installation import CMAKE, FOLDER, WITH_WARNINGS, InstallationTest, run
 
-MOST_HEADERS = 25  # with cadre/torch.h
+MOST_HEADERS = 36
+TORCH_HEADERS = 9  # cadre/torch.h, cadre/train_torch.h, and the folder of that name
 
 
 class HeadersTest(InstallationTest):
@@ -17,7 +19,7 @@ class HeadersTest(InstallationTest):
     def test_headers_are_few(self):
         headers = list((self.prefix / "include").rglob("*.h"))
         self.assertGreater(len(headers), 10)
-        self.assertLessEqual(len(headers) + 1, MOST_HEADERS)
+        self.assertLessEqual(len(headers) + TORCH_HEADERS, MOST_HEADERS)
 
     def test_each_header_compiles_alone_and_without_warnings(self):
         project = self.directory / "headers"
