@@ -29,12 +29,15 @@ install(FILES
   DESTINATION "${package_dir}" COMPONENT tune)
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre" "${PROJECT_BINARY_DIR}/include/cadre"
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT tune FILES_MATCHING PATTERN "*.h" PATTERN "torch.h" EXCLUDE)
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT tune FILES_MATCHING PATTERN "*.h"
+  PATTERN "torch.h" EXCLUDE PATTERN "train_torch.h" EXCLUDE PATTERN "train_torch" EXCLUDE)
 cadre_install_archive(cadre_tune cadreTuneTargets tune)
 cadre_install_licence(tune libcadre-dev)
 
 if(CADRE_TORCH)
-  install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/torch.h"
+  install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/torch.h" "${PROJECT_SOURCE_DIR}/include/cadre/train_torch.h"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT torch)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre/train_torch"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT torch)
   cadre_install_archive(cadre_torch cadreTorchTargets torch)
   cadre_install_licence(torch libcadre-torch-dev)

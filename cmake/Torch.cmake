@@ -44,6 +44,26 @@ function(cadre_find_torch root fault)
   set(${fault} "${fault_text}" PARENT_SCOPE)
 endfunction()
 
+# cadre_import_torch_cuda(<root>): what a CUDA build of libtorch has beside the rest. Where there are also the headers of
+# CUDA and NCCL, of their wheels or of the system, Cadre's process groups can use NCCL.
+function(cadre_import_torch_cuda root)
+  # CUDA's own libraries lie in wheels of their own, which the loader finds and the linker need not.
+  target_link_options(cadre::libtorch INTERFACE -Wl,--allow-shlib-undefined)
+  foreach(library torch_cuda c10_cuda)
+    add_library(cadre::lib${library}_so SHARED IMPORTED GLOBAL)
+    set_target_properties(cadre::lib${library}_so PROPERTIES IMPORTED_LOCATION "${root}/lib/lib${library}.so")
+    target_link_libraries(cadre::libtorch INTERFACE cadre::lib${library}_so)
+  endforeach()
+  file(GLOB folders "${root}/../nvidia/*/include")
+  find_path(CADRE_CUDA_INCLUDE cuda_runtime_api.h HINTS ${folders} /usr/local/cuda/include)
+  find_path(CADRE_NCCL_INCLUDE nccl.h HINTS ${folders} /usr/local/cuda/include)
+  mark_as_advanced(CADRE_CUDA_INCLUDE CADRE_NCCL_INCLUDE)
+  if(CADRE_CUDA_INCLUDE AND CADRE_NCCL_INCLUDE)
+    target_include_directories(cadre::libtorch SYSTEM INTERFACE "${CADRE_CUDA_INCLUDE}" "${CADRE_NCCL_INCLUDE}")
+    target_compile_definitions(cadre::libtorch INTERFACE USE_C10D_NCCL)
+  endif()
+endfunction()
+
 # cadre_import_torch(<root>): makes the target.
 function(cadre_import_torch root)
   add_library(cadre::libtorch INTERFACE IMPORTED GLOBAL)
@@ -56,8 +76,7 @@ function(cadre_import_torch root)
     target_link_libraries(cadre::libtorch INTERFACE cadre::lib${library}_so)
   endforeach()
   if(EXISTS "${root}/lib/libtorch_cuda.so")
-    # Its CUDA libraries lie in wheels of their own, which the loader finds and the linker need not.
-    target_link_options(cadre::libtorch INTERFACE -Wl,--allow-shlib-undefined)
+    cadre_import_torch_cuda("${root}")
   endif()
 endfunction()
 

@@ -16,7 +16,7 @@ MAY_INCLUDE = {layer: CONTROL_PLANE[:index] for index, layer in enumerate(CONTRO
 MAY_INCLUDE |= {
     "tune": CONTROL_PLANE,
     "train": CONTROL_PLANE,
-    "torch": ["base"],
+    "torch": ["base", "run"],
     "data": CONTROL_PLANE,
     "cli": [*CONTROL_PLANE, "tune", "train", "data"],
 }
@@ -25,8 +25,8 @@ WITH_PUBLIC_HEADERS = ["tune", "train", "torch", "data"]
 
 # A library, how its headers are included, and the only places where they may be.
 LIBRARIES = [
-    ("torch", re.compile(r"^(torch|ATen|c10|caffe2)/|^cadre/torch\.h$"),
-     ["src/torch/", "include/cadre/torch.h", "examples/", "tests/torch/", "tests/compat/torch_",
+    ("torch", re.compile(r"^(torch|ATen|c10|caffe2)/|^cadre/(train_)?torch(\.h$|/)"),
+     ["src/torch/", "include/cadre/torch.h", "include/cadre/train_torch", "examples/", "tests/torch/", "tests/compat/torch_",
       "tests/fuzz/torch_", "tests/package/consumer_torch/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
     ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/"]),

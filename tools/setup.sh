@@ -25,7 +25,7 @@ packages=(
 with_tests=""
 for group in "$@"; do
   case "$group" in
-    tests) with_tests=yes; packages+=(dpkg-dev doxygen libclang-rt-19-dev) ;;
+    tests) with_tests=yes; packages+=(dpkg-dev doxygen libclang-rt-19-dev dataset-fashion-mnist) ;;
     docs) packages+=(doxygen) ;;
     package) packages+=(dpkg-dev) ;;
     lint) packages+=(clang-format-19 clang-tidy-19) ;;

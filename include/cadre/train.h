@@ -193,6 +193,7 @@ struct Result {
   std::vector<std::pair<Checkpoint, Metrics>> best_checkpoints = {};
   std::vector<Metrics> metrics_history = {};  ///< of all reports in order; one that was repeated is there once
   std::filesystem::path path = {};            ///< the run's directory
+  Config config = {};                         ///< what the function got
   Value return_value = {};                    ///< of rank 0's function; null where the run has not finished
   std::optional<std::string> error = {};      ///< why the run failed
   std::int64_t attempts = 0;                  ///< worker groups started

@@ -1,25 +1,25 @@
 #include "run/group_backend.h"
 
-#include <map>
+#include "base/registry.h"
 
 namespace cadre::run {
 namespace {
 
 // Inside a function: it is used while other files' objects are initialised.
-std::map<std::string, GroupBackend*, std::less<>>& backends() {
-  static std::map<std::string, GroupBackend*, std::less<>> instance;
+base::Registry<GroupBackend*>& backends() {
+  static base::Registry<GroupBackend*> instance;
   return instance;
 }
 
 }  // namespace
 
-bool register_group_backend(std::string_view name, GroupBackend& backend) {
-  return backends().emplace(name, &backend).second;
-}
+void register_group_backend(std::string_view name, GroupBackend& backend) { backends().add(name, &backend); }
 
 GroupBackend* find_group_backend(std::string_view name) {
-  const auto found = backends().find(name);
-  return found == backends().end() ? nullptr : found->second;
+  GroupBackend* const* const found = backends().find(name);
+  return found == nullptr ? nullptr : *found;
 }
+
+std::vector<std::string> group_backend_names() { return backends().names(); }
 
 }  // namespace cadre::run

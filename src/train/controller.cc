@@ -331,7 +331,10 @@ void Controller::launch(const LaunchGroup& group) {
     const RankAssignment assignment{
         .run_name = directory_.filename(),
         .run_directory = directory_.string(),
-        .place = {.world_rank = rank, .world_size = world_size, .local_rank = rank, .local_world_size = world_size},
+        .place = {.world_rank = static_cast<int>(rank),
+                  .world_size = static_cast<int>(world_size),
+                  .local_rank = static_cast<int>(rank),
+                  .local_world_size = static_cast<int>(world_size)},
         .attempt = group.attempt,
         .config = options.train_loop_config,
         .checkpoint = group.checkpoint.empty() ? "" : (directory_ / group.checkpoint).string(),

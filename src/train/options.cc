@@ -129,6 +129,20 @@ void check_run_config(const RunConfig& run, Faults& faults) {
                 "checkpoints itself");
 }
 
+void check_backend(const Description& description, Faults& faults) {
+  if (description.backend.empty()) return;
+  const run::GroupBackend* backend = run::find_group_backend(description.backend);
+  if (backend == nullptr)
+    return faults.unless(false, "backend",
+                         fmt::format("this program has no library \"{}\" for worker groups; it has: {}",
+                                     description.backend, fmt::join(run::group_backend_names(), ", ")));
+  try {
+    backend->check(description.backend_options);
+  } catch (const InvalidArgument& error) {
+    faults.unless(false, description.backend + "_config", error.what());
+  }
+}
+
 void check_objects(const Dict& description, Faults& faults) {
   for (const auto& [place, id] : run::object_uses(description))
     faults.unless(store::find_held_object(id).has_value(), place,
@@ -147,8 +161,7 @@ void check_options(const Description& description, bool new_run) {
   faults.unless(run::find_entry(description.loop.name) != nullptr, "loop",
                 fmt::format("this program has no function \"{}\"; make it with train::loop<f>(). It has: {}",
                             description.loop.name, fmt::join(run::entry_names(), ", ")));
-  faults.unless(description.backend.empty() || run::find_group_backend(description.backend) != nullptr, "backend",
-                "this program has no backend \"" + description.backend + "\" for worker groups");
+  check_backend(description, faults);
   check_scaling(description.options.scaling_config, faults);
   check_run_config(description.options.run_config, faults);
   if (new_run) check_objects(describe(description), faults);

@@ -22,7 +22,7 @@ Result Result::from_directory(const fs::path& directory) {
 
   // The run itself, fed what was recorded, knows everything.
   Run run(description.options);
-  Result result{.path = plain};
+  Result result{.path = plain, .config = description.options.train_loop_config};
   const auto feed = [&](const Event& event) {
     Actions actions;
     run.handle(event, actions);

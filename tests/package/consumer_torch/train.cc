@@ -3,6 +3,7 @@
 //
 //   train <storage path>
 #include <cadre/torch.h>
+#include <cadre/train_torch.h>
 #include <cadre/tune.h>
 
 #include <cstdint>
@@ -14,11 +15,11 @@ using namespace cadre;
 
 void fit_line(const Config& config) {
   torch::manual_seed(static_cast<std::int64_t>(tune::get_context().get_seed() >> 1));
-  torch::nn::Linear line(1, 1);
-  torch::optim::SGD optimizer(line->parameters(), config.get<double>("lr"));
+  auto line = train::prepare_model(torch::nn::Linear(1, 1));  // in a world of one
+  torch::optim::SGD optimizer(line.parameters(), config.get<double>("lr"));
   std::int64_t step = 1;
   const auto checkpoint = tune::get_checkpoint();
-  if (checkpoint) step = load_state(checkpoint->path() / "state.pt", line, optimizer) + 1;
+  if (checkpoint) step = load_state(checkpoint->path() / "state.pt", line.module(), optimizer) + 1;
   const torch::Tensor x = torch::linspace(-1, 1, 16).unsqueeze(1);
   const torch::Tensor y = 2 * x + 1;
   for (;; ++step) {
@@ -28,7 +29,7 @@ void fit_line(const Config& config) {
     loss.backward();
     optimizer.step();
     tune::report({{"loss", loss.item<double>()}, {"step", step}}, [&](const std::filesystem::path& directory) {
-      save_state(directory / "state.pt", line, optimizer, step);
+      save_state(directory / "state.pt", line.module(), optimizer, step);
     });
   }
 }

@@ -1,0 +1,173 @@
+// Data-parallel training on Fashion-MNIST: every worker trains the same network on its share of the images, and their
+// gradients are averaged, so that all of them have the same parameters after each step. The same program as Ray Train's
+// guide "Get started with distributed training using PyTorch".
+#include <cadre/train_torch.h>
+#include <torch/torch.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+
+#include "datasets/mnist.h"
+#include "models/convnet.h"
+#include "models/resnet18.h"
+#include "program/experiment_program.h"
+
+using cadre::Config;
+using cadre::Metrics;
+using datasets::Mnist;
+using datasets::MnistPart;
+using models::ConvNet;
+using models::ResNet18;
+namespace fs = std::filesystem;
+namespace train = cadre::train;
+
+constexpr datasets::Normalisation from_minus_one_to_one{.mean = 0.5, .deviation = 0.5};
+
+// Fashion-MNIST as what prepare_data_loader takes.
+class FashionMnist : public torch::data::datasets::BatchDataset<FashionMnist, torch::data::Example<>> {
+ public:
+  // The first images only, where `max_images` is above 0.
+  FashionMnist(const fs::path& folder, MnistPart part, std::int64_t max_images)
+      : examples_(folder, part, from_minus_one_to_one),
+        size_(max_images > 0 ? std::min(max_images, examples_.size()) : examples_.size()) {}
+
+  torch::data::Example<> get_batch(torch::ArrayRef<std::size_t> indices) override {
+    const std::vector<std::int64_t> rows(indices.begin(), indices.end());
+    Mnist::Batch batch = examples_.at(torch::tensor(rows));
+    return {std::move(batch.images), std::move(batch.labels)};
+  }
+  std::optional<std::size_t> size() const override { return static_cast<std::size_t>(size_); }
+
+ private:
+  Mnist examples_;
+  std::int64_t size_;
+};
+
+// In every worker. Returns the loss of the last epoch.
+template <class Net>
+double train_net(const Config& config) {
+  torch::manual_seed(config.get<std::uint64_t>("seed"));
+  auto model = train::prepare_model(Net());
+  torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.001));
+  auto loader = train::prepare_data_loader(
+      FashionMnist(config.get<std::string>("data_dir"), MnistPart::train, config.get<std::int64_t>("max_images")),
+      {.batch_size = 128, .shuffle = true, .seed = config.get<std::uint64_t>("seed")});
+
+  std::int64_t epoch = 1;
+  if (const auto checkpoint = train::get_checkpoint())
+    epoch = cadre::load_state(checkpoint->path() / "model.pt", model.module(), optimizer) + 1;
+  double last_loss = 0;
+  for (; epoch <= config.get<std::int64_t>("epochs"); ++epoch) {
+    loader.set_epoch(static_cast<std::uint64_t>(epoch));
+    model.train();
+    train::MeanMetric mean_loss;
+    for (auto& batch : loader) {
+      model.zero_grad();
+      const torch::Tensor loss = torch::nn::functional::cross_entropy(model(batch.data), batch.target);
+      loss.backward();
+      optimizer.step();
+      mean_loss.update(loss.detach(), static_cast<double>(batch.target.size(0)));
+    }
+    last_loss = mean_loss.compute();
+    const Metrics metrics{{"epoch", epoch}, {"loss", last_loss}};
+    if (train::get_context().get_world_rank() != 0) {
+      train::report(metrics);
+    } else {
+      train::report(metrics, [&](const fs::path& directory) {
+        cadre::save_state(directory / "model.pt", model.module(), optimizer, epoch);
+      });
+    }
+  }
+  return last_loss;
+}
+
+double train_fashion_mnist(const Config& config) {
+  return config.get<std::string>("model") == "resnet18" ? train_net<ResNet18>(config) : train_net<ConvNet>(config);
+}
+
+struct Flags {
+  std::int64_t num_workers = 2;
+  std::int64_t epochs = 10;
+  std::string model = "resnet18";
+  std::int64_t max_images = 0;
+  std::uint64_t seed = 0;
+  std::string data_dir = "/usr/share/datasets/fashion-mnist";
+  std::string storage_path = "results";
+  std::string name = "fashion_mnist_train";
+  bool restore = false;
+  bool smoke_test = false;
+
+  fs::path run_path() const { return fs::path(storage_path) / name; }
+};
+
+void add_flags(CLI::App& app, Flags& flags) {
+  app.option_defaults()->always_capture_default();
+  app.add_option("--num-workers", flags.num_workers, "processes that train together");
+  app.add_option("--epochs", flags.epochs, "times that all images are seen");
+  app.add_option("--model", flags.model, "the network")->check(CLI::IsMember({"convnet", "resnet18"}));
+  app.add_option("--max-images", flags.max_images, "train with the first images only; 0: with all");
+  app.add_option("--seed", flags.seed, "of all random choices");
+  app.add_option("--data-dir", flags.data_dir, "folder with the four IDX files of Fashion-MNIST, plain or .gz");
+  app.add_option("--storage-path", flags.storage_path, "folder for runs");
+  app.add_option("--name", flags.name, "of the run's folder");
+  app.add_flag("--restore", flags.restore,
+               "go on with the interrupted run of that name, with the flags it was begun with");
+  app.add_flag("--smoke-test", flags.smoke_test,
+               "only see that everything works: the small network, 2 epochs of 1,024 images, whatever other flags say");
+  app.final_callback([&flags] {
+    if (!flags.smoke_test) return;
+    flags.model = "convnet";
+    flags.epochs = 2;
+    flags.max_images = 1024;
+  });
+}
+
+train::Trainer make_trainer(const Flags& flags) {
+  if (flags.restore) return train::TorchTrainer::restore(flags.run_path());
+  Mnist(flags.data_dir, MnistPart::train);  // one that is not there is better told before anything runs
+  return train::TorchTrainer(train::loop<train_fashion_mnist>(),
+                             {.train_loop_config = {{"model", flags.model},
+                                                    {"epochs", flags.epochs},
+                                                    {"max_images", flags.max_images},
+                                                    {"seed", flags.seed},
+                                                    {"data_dir", fs::absolute(flags.data_dir).string()}},
+                              .scaling_config = {.num_workers = flags.num_workers},
+                              .run_config = {.name = flags.name, .storage_path = flags.storage_path}});
+}
+
+// The share of test images that the trained network tells rightly.
+template <class Net>
+double test_accuracy(const train::Result& result) {
+  const torch::NoGradGuard no_grad;
+  Net model;
+  cadre::load_state(result.checkpoint->path() / "model.pt", *model);
+  model->eval();
+  const Mnist test_set(result.config.get<std::string>("data_dir"), MnistPart::test, from_minus_one_to_one);
+  std::int64_t right = 0;
+  for (const torch::Tensor& indices : torch::arange(test_set.size()).split(500)) {
+    const Mnist::Batch batch = test_set.at(indices);
+    right += model(batch.images).argmax(1).eq(batch.labels).sum().template item<std::int64_t>();
+  }
+  return static_cast<double>(right) / static_cast<double>(test_set.size());
+}
+
+int run(const Flags& flags) {
+  const train::Result result = make_trainer(flags).fit();
+  const bool is_resnet = result.config.get<std::string>("model") == "resnet18";
+  const double accuracy = is_resnet ? test_accuracy<ResNet18>(result) : test_accuracy<ConvNet>(result);
+  std::cout << "\nLoss " << result.return_value.get<double>() << ", accuracy on the test images " << accuracy
+            << "\n  checkpoint: " << result.checkpoint->path().string() << "\n";
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv);  // first: from here on, the workers of all ranks are forked
+
+  Flags flags;
+  CLI::App app("Data-parallel training on Fashion-MNIST");
+  add_flags(app, flags);
+  CLI11_PARSE(app, argc, argv);
+  return examples::run_program("fashion_mnist_train", {.storage_path = flags.storage_path, .name = flags.name},
+                               [&] { return run(flags); });
+}

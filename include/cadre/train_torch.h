@@ -1,0 +1,36 @@
+/// \file
+/// Data-parallel training with libtorch: what a training function calls that runs in several processes at once.
+///
+///     auto model = train::prepare_model(Net());
+///     auto loader = train::prepare_data_loader(train::TensorDataset(images, labels), {.batch_size = 128});
+///     torch::optim::Adam optimizer(model.parameters());
+///     for (auto& batch : loader) {
+///       model.zero_grad();
+///       torch::nn::functional::cross_entropy(model(batch.data), batch.target).backward();
+///       optimizer.step();
+///     }
+///
+/// A process that is in no group, such as a plain program, is a world of one: everything here works there, and nothing
+/// is exchanged.
+///
+/// Some functions are collective: every rank calls them, in the same order. When another rank has ended, the calls that
+/// wait for it throw at once; when it stalls, after the group's timeout (TorchConfig). The group is of no use then.
+///
+/// Threads: all of this is for the training function's own; a metric or a loader is used in one thread at a time.
+#pragma once
+
+namespace cadre {
+/// Training one model in many processes.
+namespace train {}
+}  // namespace cadre
+
+#include "cadre/error.h"
+#include "cadre/torch.h"
+#include "cadre/train.h"
+#include "cadre/train_torch/data_loader.h"
+#include "cadre/train_torch/distributed_sampler.h"
+#include "cadre/train_torch/group.h"
+#include "cadre/train_torch/metric.h"
+#include "cadre/train_torch/model.h"
+#include "cadre/train_torch/precision.h"
+#include "cadre/train_torch/trainer.h"

@@ -1,0 +1,29 @@
+/// \file
+/// Numbers that all ranks measure together.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace cadre::train {
+
+/// The weighted mean of values over all ranks, such as a loss over a whole epoch.
+class MeanMetric {
+ public:
+  /// Counts a value. Throws InvalidArgument for a weight that is negative or not finite.
+  void update(double value, double weight = 1);
+  /// Counts each value of a tensor of any real type, each with this weight. Values on a GPU are added up there, so that
+  /// nobody waits for it. Throws InvalidArgument for a bad weight, and for a tensor that is undefined or complex.
+  void update(const torch::Tensor& values, double weight = 1);
+  /// The mean of what all ranks have counted since reset(); NaN where that is nothing. Collective. Throws EngineError
+  /// when another rank is gone.
+  double compute() const;
+  /// Forgets everything that this rank has counted.
+  void reset();
+
+ private:
+  double sum_ = 0;
+  double weight_ = 0;
+  torch::Tensor sum_on_device_;
+};
+
+}  // namespace cadre::train

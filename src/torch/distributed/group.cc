@@ -1,0 +1,71 @@
+#include "torch/distributed/group.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "torch/distributed/nccl_backend.h"
+#include "torch/distributed/process_group.h"
+
+namespace cadre::distributed {
+namespace {
+
+// The one thing that a training function's calls find without being told.
+struct Membership {
+  std::mutex mutex;
+  std::optional<Group> group;
+};
+
+Membership& membership() {
+  static Membership instance;
+  return instance;
+}
+
+void replace_group(std::optional<Group> group) {
+  {
+    const std::lock_guard lock(membership().mutex);
+    std::swap(membership().group, group);
+  }
+  // The former group ends here, outside of the lock: Gloo waits for its threads.
+  if (group && group->process_group && group->device.is_cuda()) group->process_group->shutdown();
+}
+
+GlooAddress gloo_address(const run::GroupPlace& place, const JoinOptions& options) {
+  if (place.num_nodes == 1) return {.host = "127.0.0.1", .interface = ""};
+  return {.host = "", .interface = options.interface};
+}
+
+std::string backend_for(torch::Device device) { return device.is_cuda() && has_nccl() ? "nccl" : "gloo"; }
+
+}  // namespace
+
+torch::Device own_device() {
+  return torch::cuda::is_available() ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
+}
+
+void join_group(std::shared_ptr<run::KeyValueStore> store, const run::GroupPlace& place, const JoinOptions& options) {
+  leave_group();
+  Group group{
+      .rank = place.world_rank, .world_size = place.world_size, .local_rank = place.local_rank, .device = own_device()};
+  if (group.device.is_cuda()) c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(group.device);
+  const GroupOptions group_options{.rank = place.world_rank,
+                                   .world_size = place.world_size,
+                                   .backend = options.backend.empty() ? backend_for(group.device) : options.backend,
+                                   .timeout = options.timeout,
+                                   .address = gloo_address(place, options),
+                                   .device = group.device};
+  check(group_options);
+  if (place.world_size > 1) group.process_group = make_process_group(std::move(store), group_options);
+  replace_group(std::move(group));
+}
+
+void leave_group() { replace_group(std::nullopt); }
+
+Group current_group() {
+  const std::lock_guard lock(membership().mutex);
+  return membership().group ? *membership().group : Group{.device = own_device()};
+}
+
+}  // namespace cadre::distributed

@@ -1,0 +1,42 @@
+// The group that this process is in: what the training function's calls (cadre/train_torch.h) work with.
+#pragma once
+
+#include <torch/torch.h>
+// torch.h comes first: these headers want its macros.
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "run/group_backend.h"
+#include "run/key_value_store.h"
+
+namespace cadre::distributed {
+
+// A process that never joined is a world of one.
+struct Group {
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;
+  torch::Device device = torch::kCPU;
+  c10::intrusive_ptr<c10d::ProcessGroup> process_group = {};  // null in a world of one
+};
+
+struct JoinOptions {
+  std::string backend;  // "gloo", "nccl", or empty: nccl where there are a GPU and NCCL
+  std::chrono::milliseconds timeout = std::chrono::minutes(30);
+  std::string interface;  // that Gloo uses between machines; empty: what this machine's name stands for
+};
+
+// The first GPU that this process sees, or the CPU where it sees none. A worker of Cadre's sees its own only.
+torch::Device own_device();
+
+// See run::GroupBackend. A process is in one group at a time; joining another one leaves the first.
+void join_group(std::shared_ptr<run::KeyValueStore> store, const run::GroupPlace& place, const JoinOptions& options);
+void leave_group();
+
+// Any thread.
+Group current_group();
+
+}  // namespace cadre::distributed

@@ -1,0 +1,200 @@
+// Operations of all ranks together, and the group that they need.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cmath>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "cadre/train_torch.h"
+#include "ranks.h"
+#include "support/message_of.h"
+#include "torch/distributed/process_group.h"
+
+namespace cadre::train {
+namespace {
+
+using namespace test_support;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(Collectives, CombineCopyAndGatherTheRanksTensors) {
+  for (const int world_size : {2, 4}) {
+    run_ranks(world_size, [&](int rank) {
+      const auto reduced = [&](ReduceOp op) {
+        torch::Tensor tensor = torch::tensor({1.0 + rank, -1.0 - rank});
+        all_reduce(tensor, op);
+        return tensor;
+      };
+      const double n = world_size;
+      const double factorial = std::tgamma(n + 1);
+      EXPECT_TRUE(torch::equal(reduced(ReduceOp::sum), torch::tensor({n * (n + 1) / 2, -n * (n + 1) / 2})));
+      EXPECT_TRUE(torch::equal(reduced(ReduceOp::mean), torch::tensor({(n + 1) / 2, -(n + 1) / 2})));
+      EXPECT_TRUE(torch::equal(reduced(ReduceOp::min), torch::tensor({1.0, -n})));
+      EXPECT_TRUE(torch::equal(reduced(ReduceOp::max), torch::tensor({n, -1.0})));
+      EXPECT_TRUE(torch::equal(reduced(ReduceOp::product), torch::tensor({factorial, factorial})));
+
+      torch::Tensor copied = torch::full({3}, rank, torch::kLong);
+      broadcast(copied, world_size - 1);
+      EXPECT_TRUE(torch::equal(copied, torch::full({3}, world_size - 1, torch::kLong)));
+
+      const std::vector<torch::Tensor> gathered = all_gather(torch::full({2, 2}, rank, torch::kByte));
+      ASSERT_EQ(gathered.size(), static_cast<std::size_t>(world_size));
+      for (int other = 0; other < world_size; ++other) {
+        EXPECT_TRUE(torch::equal(gathered[other], torch::full({2, 2}, other, torch::kByte)));
+      }
+    });
+  }
+}
+
+TEST(Collectives, TakeViewsAndParameters) {
+  run_ranks(2, [](int rank) {
+    torch::Tensor base = torch::zeros({3, 4});
+    torch::Tensor column = base.select(1, 2);
+    column.fill_(rank + 1);
+    all_reduce(column);
+    EXPECT_TRUE(torch::equal(base.select(1, 2), torch::full({3}, 3.F)));
+    EXPECT_EQ(base.sum().item<float>(), 9) << "nothing else has changed";
+    torch::nn::Linear linear(2, 2);
+    broadcast(linear->weight);
+    EXPECT_TRUE(linear->weight.requires_grad());
+    EXPECT_TRUE(torch::equal(all_gather(linear->weight)[1], linear->weight));
+    EXPECT_TRUE(torch::equal(all_gather(base.t())[0], base.t()));
+  });
+}
+
+TEST(Collectives, InAWorldOfOneLeaveEverythingAsItIs) {
+  torch::Tensor tensor = torch::tensor({1, 2});
+  all_reduce(tensor);
+  broadcast(tensor);
+  EXPECT_TRUE(torch::equal(tensor, torch::tensor({1, 2})));
+  EXPECT_TRUE(torch::equal(all_gather(tensor).at(0), tensor));
+  EXPECT_EQ(process_group(), nullptr);
+  EXPECT_EQ(get_device().is_cuda(), torch::cuda::is_available());
+}
+
+TEST(Collectives, RefuseWhatTheyCannotDo) {
+  torch::Tensor undefined;
+  torch::Tensor integers = torch::tensor({1, 2});
+  EXPECT_THROW(all_reduce(undefined), InvalidArgument);
+  EXPECT_THROW(broadcast(undefined), InvalidArgument);
+  EXPECT_THROW(all_gather(undefined), InvalidArgument);
+  EXPECT_THAT(message_of<InvalidArgument>([&] { all_reduce(integers, ReduceOp::mean); }), HasSubstr("Long"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { broadcast(integers, 1); }), HasSubstr("no rank 1 in a world of 1"));
+}
+
+TEST(Collectives, EndWithAnErrorWhenARankIsKilled) {
+  const std::vector<int> statuses = statuses_of_ranks(3, [](int rank) {
+    torch::Tensor tensor = torch::ones(1000);
+    all_reduce(tensor);
+    if (rank == 2) ::raise(SIGKILL);
+    // The group's timeout is longer than this test may take.
+    EXPECT_THAT(message_of<EngineError>([&] { all_reduce(tensor); }), HasSubstr("all_reduce of rank"));
+    EXPECT_THROW(MeanMetric().compute(), EngineError);
+  });
+  EXPECT_EQ(statuses[0], 0);
+  EXPECT_EQ(statuses[1], 0);
+  EXPECT_TRUE(WIFSIGNALED(statuses[2]));
+}
+
+TEST(MeanMetric, IsTheWeightedMeanOverAllRanks) {
+  for (const int world_size : {2, 4}) {
+    run_ranks(world_size, [&](int rank) {
+      MeanMetric metric;
+      double sum = 0;
+      double weight = 0;
+      for (int other = 0; other < world_size; ++other) {
+        for (int i = 0; i <= other; ++i) {  // another number of values on each rank
+          if (other == rank) metric.update(0.1 * i + other, i + 1);
+          sum += (0.1 * i + other) * (i + 1);
+          weight += i + 1;
+        }
+      }
+      EXPECT_NEAR(metric.compute(), sum / weight, 1e-12);
+      EXPECT_NEAR(metric.compute(), sum / weight, 1e-12) << "asking changes nothing";
+      metric.reset();
+      if (rank == 1) metric.update(torch::tensor({1, 2, 6}));
+      EXPECT_EQ(metric.compute(), 3);
+      metric.reset();
+      EXPECT_TRUE(std::isnan(metric.compute()));
+    });
+  }
+}
+
+TEST(MeanMetric, TakesTensorsOfAnyRealType) {
+  MeanMetric metric;
+  metric.update(torch::tensor({{1.0, 2.0}, {3.0, 4.0}}, torch::requires_grad()), 2);
+  metric.update(torch::tensor(true));
+  metric.update(torch::full({1000}, 60'000, torch::kHalf), 0);
+  metric.update(7);
+  EXPECT_EQ(metric.compute(), (20.0 + 1 + 7) / 10);
+  metric.reset();
+  metric.update(torch::full({1000}, 60'000, torch::kHalf));
+  EXPECT_NEAR(metric.compute(), 60'000, 20) << "the sum is none of a half's values";
+  EXPECT_TRUE(std::isnan(MeanMetric().compute()));
+}
+
+TEST(MeanMetric, RefusesWhatHasNoMean) {
+  MeanMetric metric;
+  EXPECT_THROW(metric.update(1, -1), InvalidArgument);
+  EXPECT_THROW(metric.update(1, NAN), InvalidArgument);
+  EXPECT_THROW(metric.update(torch::ones(2), INFINITY), InvalidArgument);
+  EXPECT_THROW(metric.update(torch::Tensor()), InvalidArgument);
+  EXPECT_THROW(metric.update(torch::ones(2, torch::kComplexFloat)), InvalidArgument);
+  EXPECT_TRUE(std::isnan(metric.compute()));
+}
+
+TEST(TorchGroupBackend, RefusesOptionsAllAtOnce) {
+  const Config options{{"backend", "mpi"}, {"timeout_s", 0}, {"init_method", "file"}, {"backends", "gloo"}};
+  EXPECT_THAT(message_of<InvalidArgument>([&] { torch_backend().join(nullptr, {}, options); }),
+              AllOf(HasSubstr("no backend \"mpi\""), HasSubstr("\"timeout_s\": 0"), HasSubstr("\"file\""),
+                    HasSubstr("\"backends\": there is no such option")));
+  for (const Value& timeout : {Value("30"), Value(-1), Value(NAN), Value(INFINITY)}) {
+    EXPECT_THROW(torch_backend().join(nullptr, {}, {{"timeout_s", timeout}}), InvalidArgument);
+  }
+  EXPECT_THROW(torch_backend().join(nullptr, {.world_rank = 2, .world_size = 2}, {}), InvalidArgument);
+  if (torch::cuda::is_available()) GTEST_SKIP() << "there is a GPU";
+  EXPECT_THAT(message_of<InvalidArgument>([&] { torch_backend().join(nullptr, {}, {{"backend", "nccl"}}); }),
+              HasSubstr("nccl needs a GPU"));
+}
+
+TEST(TorchGroupBackend, AWorldOfOneNeedsNoStore) {
+  torch_backend().join(nullptr, {}, {{"backend", ""}, {"timeout_s", 1.5}, {"init_method", "tcp"}});
+  EXPECT_EQ(process_group(), nullptr);
+  torch_backend().leave();
+  torch_backend().leave();
+}
+
+TEST(TorchGroupBackend, WaitsForTheOthersUntilItsTimeout) {
+  EXPECT_THAT(message_of<Error>([&] {
+                torch_backend().join(std::make_shared<SharedStore>(), {.world_rank = 0, .world_size = 2},
+                                     {{"timeout_s", 0.05}});
+              }),
+              HasSubstr("nobody has set"));
+  EXPECT_EQ(process_group(), nullptr);
+}
+
+TEST(TorchGroupBackend, OnOneMachineGlooListensOnTheLoopbackOnly) {
+  run_ranks(2, [](int) {
+    EXPECT_EQ(process_group()->getSize(), 2);
+    EXPECT_EQ(process_group()->getBackendName(), "gloo");
+    // Of this process's sockets, all that have a local address have that of the loopback.
+    int sockets = 0;
+    for (int descriptor = 0; descriptor < 256; ++descriptor) {
+      sockaddr_storage address{};
+      socklen_t size = sizeof(address);
+      if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) continue;
+      if (address.ss_family != AF_INET && address.ss_family != AF_INET6) continue;
+      ASSERT_EQ(address.ss_family, AF_INET);
+      EXPECT_EQ(ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr), INADDR_LOOPBACK);
+      ++sockets;
+    }
+    EXPECT_GE(sockets, 1);
+  });
+}
+
+}  // namespace
+}  // namespace cadre::train
