@@ -53,8 +53,8 @@ int run_workload(int argc, char** argv) {
   if (!with_torch() && wants_torch(argc, argv)) become_torch_program(argv);
   CLI::App app("Measures what Cadre costs. Prints a JSON object a line.");
   app.require_subcommand(1);
-  for (const auto add :
-       {add_empty_trial, add_reports, add_checkpoints, add_pbt, add_slot_share, add_trials, add_restart, add_memory})
+  for (const auto add : {add_empty_trial, add_reports, add_checkpoints, add_pbt, add_slot_share, add_trials,
+                         add_restart, add_memory, add_train})
     add(app);
   CLI11_PARSE(app, argc, argv);
   return 0;

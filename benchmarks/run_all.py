@@ -28,6 +28,9 @@ WORKLOADS = [
     ("restart --trials 4 --steps 60 --kills 5 --finished 0", True, True),
     ("restart --trials 4 --steps 60 --kills 1 --finished 20000 100000", False, False),
     ("memory --trials 16", True, True),
+    ("train-start --workers 2", True, True),
+    ("train-reports --workers 2 --reports 5000", False, True),
+    ("train-checkpoints --workers 2 --bytes 10000000 --steps 100", False, True),
     ("trials --trials 1000 20000 1000000", False, False),
 ]
 

@@ -136,6 +136,18 @@ class SmokeTest(unittest.TestCase):
             self.assertGreater(line[f"{state}_anonymous_mb"], 0)
             self.assertEqual(counted(self.storage / state)["errors"], 0)
 
+    def test_training_runs(self):
+        [start] = self.lines("train-start", "--workers", 2, "--starts", 2)
+        self.assertLessEqual(start["best_s"], start["median_s"])
+        [reports] = self.lines("train-reports", "--workers", 2, "--reports", 20)
+        self.assertEqual(reports["results"], counted(self.storage / "reports")["results"])
+        self.assertEqual(reports["results"], 20)
+        self.assertLessEqual(reports["report_p50_ms"], reports["report_p99_ms"])
+        [saved] = self.lines("train-checkpoints", "--workers", 2, "--bytes", 5000, "--steps", 6)
+        self.assertEqual((saved["results"], saved["checkpoints"]), (6, 2))
+        kept = list((self.storage / "checkpoints").glob("checkpoint_*/model"))
+        self.assertEqual([file.stat().st_size for file in kept], [5000] * 2)
+
     def test_what_is_there_already_is_not_measured_again(self):
         arguments = ["reports", "--trials", 1, "--reports", 1]
         self.lines(*arguments)

@@ -16,6 +16,7 @@ void add_slot_share(CLI::App& program);
 void add_trials(CLI::App& program);
 void add_restart(CLI::App& program);
 void add_memory(CLI::App& program);
+void add_train(CLI::App& program);  // several
 
 // A subcommand with --storage-path and --torch. `measure` runs when it is chosen, after the storage path was made; a
 // pointer to its settings keeps them alive.

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
+#include <numeric>
 
 #include "datasets/mnist.h"
 #include "models/convnet.h"
@@ -22,6 +23,7 @@ using models::ResNet18;
 namespace fs = std::filesystem;
 namespace train = cadre::train;
 
+constexpr std::size_t batch_size = 128;
 constexpr datasets::Normalisation from_minus_one_to_one{.mean = 0.5, .deviation = 0.5};
 
 // Fashion-MNIST as what prepare_data_loader takes.
@@ -52,7 +54,7 @@ double train_net(const Config& config) {
   torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.001));
   auto loader = train::prepare_data_loader(
       FashionMnist(config.get<std::string>("data_dir"), MnistPart::train, config.get<std::int64_t>("max_images")),
-      {.batch_size = 128, .shuffle = true, .seed = config.get<std::uint64_t>("seed")});
+      {.batch_size = batch_size, .shuffle = true, .seed = config.get<std::uint64_t>("seed")});
 
   std::int64_t epoch = 1;
   if (const auto checkpoint = train::get_checkpoint())
@@ -106,7 +108,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--num-workers", flags.num_workers, "processes that train together");
   app.add_option("--epochs", flags.epochs, "times that all images are seen");
   app.add_option("--model", flags.model, "the network")->check(CLI::IsMember({"convnet", "resnet18"}));
-  app.add_option("--max-images", flags.max_images, "train with the first images only; 0: with all");
+  app.add_option("--max-images", flags.max_images, "train and test with the first images only; 0: with all");
   app.add_option("--seed", flags.seed, "of all random choices");
   app.add_option("--data-dir", flags.data_dir, "folder with the four IDX files of Fashion-MNIST, plain or .gz");
   app.add_option("--storage-path", flags.storage_path, "folder for runs");
@@ -143,13 +145,17 @@ double test_accuracy(const train::Result& result) {
   Net model;
   cadre::load_state(result.checkpoint->path() / "model.pt", *model);
   model->eval();
-  const Mnist test_set(result.config.get<std::string>("data_dir"), MnistPart::test, from_minus_one_to_one);
+  FashionMnist test_set(result.config.get<std::string>("data_dir"), MnistPart::test,
+                        result.config.get<std::int64_t>("max_images"));
+  std::vector<std::size_t> indices(test_set.size().value());
+  std::iota(indices.begin(), indices.end(), 0);
   std::int64_t right = 0;
-  for (const torch::Tensor& indices : torch::arange(test_set.size()).split(500)) {
-    const Mnist::Batch batch = test_set.at(indices);
-    right += model(batch.images).argmax(1).eq(batch.labels).sum().template item<std::int64_t>();
+  for (std::size_t begin = 0; begin < indices.size(); begin += batch_size) {
+    const std::size_t count = std::min(batch_size, indices.size() - begin);
+    const torch::data::Example<> batch = test_set.get_batch(torch::ArrayRef(indices).slice(begin, count));
+    right += model(batch.data).argmax(1).eq(batch.target).sum().template item<std::int64_t>();
   }
-  return static_cast<double>(right) / static_cast<double>(test_set.size());
+  return static_cast<double>(right) / static_cast<double>(indices.size());
 }
 
 int run(const Flags& flags) {

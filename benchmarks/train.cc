@@ -1,0 +1,176 @@
+// Training runs: how soon a worker group begins, and what a report costs that all ranks make.
+#include "cadre/train.h"
+
+#include "experiment.h"
+#include "figures.h"
+#include "plain.h"
+#include "statistics.h"
+#include "workloads.h"
+
+namespace cadre::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Settings {
+  std::int64_t workers = 2;
+  std::int64_t reports = 2000;
+  std::int64_t starts = 5;
+  std::int64_t bytes = 1'000'000;
+  std::int64_t steps = 100;
+  fs::path storage_path;
+};
+
+// ---- What ranks do
+
+// When the last rank has got to its first line.
+Value say_when() {
+  const double began = now_seconds();
+  train::barrier();
+  return began;
+}
+
+Value report_often(const Config& config) {
+  const auto reports = config.get<std::int64_t>("reports");
+  List times;
+  for (std::int64_t i = 1; i <= reports; ++i) {
+    const Stopwatch stopwatch;
+    train::report({{"loss", 1.0 / static_cast<double>(i)}, {"epoch", i}});
+    times.emplace_back(stopwatch.seconds());
+  }
+  return times;
+}
+
+// What report() takes beyond writing the file.
+Value save_often(const Config& config) {
+  const std::string bytes = random_bytes(config.get<std::int64_t>("bytes"));
+  List times;
+  for (std::int64_t i = 1; i <= config.get<std::int64_t>("steps"); ++i) {
+    double own = 0;
+    const Stopwatch stopwatch;
+    if (train::get_context().get_world_rank() != 0) {
+      train::report({{"step", i}});
+    } else {
+      train::report({{"step", i}}, [&](const fs::path& directory) {
+        const Stopwatch writing;
+        write_file(directory / "model", bytes);
+        own = writing.seconds();
+      });
+    }
+    times.emplace_back(stopwatch.seconds() - own);
+  }
+  return times;
+}
+
+// ---- Runs
+
+struct TrainRun {
+  double wall_s = 0;   // of fit()
+  double began_s = 0;  // now_seconds() when fit() was called
+  Usage usage;
+  train::Result result;
+};
+
+TrainRun run_training(const Settings& settings, train::Loop loop, const std::string& name, Config config) {
+  Process process = Process::fork([&] {
+    init_with_slots(settings.workers);
+    train::Trainer trainer(std::move(loop), {.train_loop_config = std::move(config),
+                                             .scaling_config = {.num_workers = settings.workers},
+                                             .run_config = {.name = name,
+                                                            .storage_path = settings.storage_path,
+                                                            .checkpoint_config = {.num_to_keep = 2},
+                                                            .verbose = 0}});
+    const double began = now_seconds();
+    const Stopwatch stopwatch;
+    trainer.fit();
+    return Dict{{"wall_s", stopwatch.seconds()}, {"began_s", began}};
+  });
+  const Process::Ended ended = process.wait();
+  const Config said(ended.said);
+  return {said.get<double>("wall_s"), said.get<double>("began_s"), ended.usage,
+          train::Result::from_directory(settings.storage_path / name)};
+}
+
+std::vector<double> milliseconds(const Value& times) {
+  std::vector<double> all;
+  for (const Value& time : times.items()) all.push_back(time.get<double>() * 1e3);
+  return all;
+}
+
+Dict count(const train::Result& result) {
+  return {{"results", result.metrics_history.size()}, {"checkpoints", result.best_checkpoints.size()}};
+}
+
+void measure_start(const Settings& settings) {
+  std::vector<double> seconds;
+  TrainRun run;
+  for (std::int64_t i = 0; i < settings.starts; ++i) {
+    run = run_training(settings, train::loop<say_when>(), "start_" + std::to_string(i), {});
+    seconds.push_back(run.result.return_value.get<double>() - run.began_s);
+  }
+  const PlainRun plain = run_plainly([&] { fork_processes(settings.workers, settings.workers, [](std::int64_t) {}); });
+  print_line("train-start", {{"workers", settings.workers}, {"starts", settings.starts}}, run.wall_s, run.usage.cpu_s,
+             {{"median_s", median(seconds)}, {"best_s", best(seconds)}, {"plain_wall_s", plain.wall_s}},
+             {{.name = "Train: fit() to the first line of user code",
+               .value = median(seconds),
+               .unit = "s",
+               .budget = Budget::at_most(0.5),
+               .ratio = median(seconds) / plain.wall_s}});
+}
+
+void measure_reports(const Settings& settings) {
+  const TrainRun run = run_training(settings, train::loop<report_often>(), "reports", {{"reports", settings.reports}});
+  const std::vector<double> times = milliseconds(run.result.return_value);
+  Dict facts = count(run.result);
+  facts.insert(facts.end(), {{"report_p50_ms", median(times)}, {"report_p99_ms", quantile(times, 0.99)}});
+  print_line("train-reports", {{"workers", settings.workers}, {"reports", settings.reports}}, run.wall_s,
+             run.usage.cpu_s, facts,
+             {{.name = "Train: a report of " + std::to_string(settings.workers) + " workers",
+               .value = median(times),
+               .unit = "ms",
+               .budget = Budget::at_most(0.5)}});
+}
+
+void measure_checkpoints(const Settings& settings) {
+  const TrainRun run = run_training(settings, train::loop<save_often>(), "checkpoints",
+                                    {{"bytes", settings.bytes}, {"steps", settings.steps}});
+  const std::vector<double> times = milliseconds(run.result.return_value);
+  const PlainRun plain = run_plainly([&] {
+    PlainCheckpoints checkpoints(settings.storage_path / "plain", 2);
+    const std::string bytes = random_bytes(settings.bytes);
+    for (std::int64_t i = 0; i < settings.steps; ++i) checkpoints.write(bytes);
+  });
+  const double plain_ms = plain.wall_s / static_cast<double>(settings.steps) * 1e3;
+  Dict facts = count(run.result);
+  facts.insert(facts.end(), {{"beyond_write_p50_ms", median(times)},
+                             {"beyond_write_p99_ms", quantile(times, 0.99)},
+                             {"plain_ms", plain_ms},
+                             {"ratio", median(times) / plain_ms}});
+  print_line("train-checkpoints",
+             {{"workers", settings.workers}, {"bytes", settings.bytes}, {"steps", settings.steps}, {"mode", "sync"}},
+             run.wall_s, run.usage.cpu_s, facts,
+             {{.name = "Train: a checkpoint, report() beyond the user's own write",
+               .value = median(times),
+               .unit = "ms",
+               .ratio = median(times) / plain_ms}});
+}
+
+}  // namespace
+
+void add_train(CLI::App& program) {
+  const auto settings = std::make_shared<Settings>();
+  const auto add = [&](const char* name, const char* description, void (*measure)(const Settings&)) -> CLI::App& {
+    CLI::App& workload = add_workload(program, name, description, settings, measure);
+    workload.add_option("--workers", settings->workers, "ranks of the group");
+    return workload;
+  };
+  add("train-start", "training runs that end at once", measure_start)
+      .add_option("--starts", settings->starts, "of which the median counts");
+  add("train-reports", "ranks that do nothing but report", measure_reports)
+      .add_option("--reports", settings->reports, "of each rank");
+  CLI::App& checkpoints = add("train-checkpoints", "rank 0 saves at each step", measure_checkpoints);
+  checkpoints.add_option("--bytes", settings->bytes, "of a checkpoint");
+  checkpoints.add_option("--steps", settings->steps, "of the run");
+}
+
+}  // namespace cadre::bench

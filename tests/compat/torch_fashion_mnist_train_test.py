@@ -1,0 +1,168 @@
+"""The example of distributed training on real Fashion-MNIST: two workers learn, a dead one costs nothing that was saved,
+and its networks and Python's read each other's parameters."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+
+import torch
+from torch import nn
+
+DATA = "/usr/share/datasets/fashion-mnist"
+
+
+def command(storage, *flags):
+    program = os.path.join(os.environ["CADRE_BIN"], "fashion_mnist_train")
+    return [program, "--storage-path", str(storage), *flags]
+
+
+def run(storage, *flags):
+    return subprocess.run(command(storage, *flags), capture_output=True, text=True, timeout=600)
+
+
+def load(checkpoint):
+    return torch.load(checkpoint / "model.pt", weights_only=True)
+
+
+class BasicBlock(nn.Module):
+    def __init__(self, in_channels, out_channels, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(in_channels, out_channels, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(out_channels)
+        self.conv2 = nn.Conv2d(out_channels, out_channels, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(out_channels)
+        self.downsample = None
+        if stride != 1 or in_channels != out_channels:
+            self.downsample = nn.Sequential(nn.Conv2d(in_channels, out_channels, 1, stride, bias=False),
+                                            nn.BatchNorm2d(out_channels))
+
+    def forward(self, x):
+        inner = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
+        return torch.relu(inner + (x if self.downsample is None else self.downsample(x)))
+
+
+class ResNet18(nn.Module):
+    """torchvision's, with one channel."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 64, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.maxpool = nn.MaxPool2d(3, 2, 1)
+        sizes = [(64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)]
+        for number, (before, after, stride) in enumerate(sizes, start=1):
+            setattr(self, f"layer{number}", nn.Sequential(BasicBlock(before, after, stride), BasicBlock(after, after, 1)))
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.fc = nn.Linear(512, 10)
+
+    def forward(self, x):
+        x = self.maxpool(torch.relu(self.bn1(self.conv1(x))))
+        return self.fc(self.avgpool(self.layer4(self.layer3(self.layer2(self.layer1(x))))).flatten(1))
+
+
+class FashionMnistTrainTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        cls.storage = pathlib.Path(directory.name)
+        cls.path = cls.storage / "fashion_mnist_train"
+        cls.done = run(cls.storage, "--smoke-test")
+
+    def test_a_smoke_test_is_two_epochs_and_a_checkpoint_of_each(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stdout + self.done.stderr)
+        self.assertEqual(self.done.stderr, "")
+        self.assertEqual(sorted(path.name for path in self.path.glob("checkpoint_*")),
+                         ["checkpoint_000000", "checkpoint_000001"])
+        self.assertEqual(sorted(path.name for path in self.path.glob("rank_*")), ["rank_0", "rank_1"])
+        self.assertEqual(load(self.path / "checkpoint_000001")["step"], 2)
+
+    def test_it_learns(self):
+        losses = [float(loss) for loss in re.findall(r"loss=([\d.]+)", self.done.stdout)]
+        self.assertEqual(len(losses), 2)
+        self.assertLess(losses[1], losses[0])
+        accuracy = float(re.search(r"accuracy on the test images ([\d.]+)", self.done.stdout)[1])
+        self.assertGreater(accuracy, 0.4, "of guessing it is 0.1")
+
+    def test_a_run_that_exists_is_refused_and_bad_input_named(self):
+        self.assertIn("exists already", run(self.storage, "--smoke-test").stderr)
+        for flags, culprit in [(["--data-dir", "/nowhere"], "/nowhere"), (["--num-workers", "0"], "num_workers"),
+                               (["--num-workers", "1000"], "1000 workers need more than this machine has"),
+                               (["--name", "a/b"], "a/b"), (["--model", "alexnet"], "alexnet")]:
+            with self.subTest(flags=flags), tempfile.TemporaryDirectory() as storage:
+                done = run(storage, "--smoke-test" if "--model" not in flags else "--epochs=1", *flags)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(culprit, done.stderr)
+                self.assertEqual(os.listdir(storage), [])
+
+
+class ResNetTest(unittest.TestCase):
+    def test_python_takes_the_parameters_of_resnet18_and_computes_the_same(self):
+        with tempfile.TemporaryDirectory() as storage:
+            done = run(storage, "--epochs", "1", "--max-images", "256", "--name", "resnet")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            state = load(pathlib.Path(storage) / "resnet/checkpoint_000000")
+            model = ResNet18()
+            model.load_state_dict(state["model"])  # all names and shapes
+            optimizer = torch.optim.Adam(model.parameters())
+            optimizer.load_state_dict(state["optimizer"])
+            self.assertEqual(len(optimizer.state), 62)
+            self.assertAlmostEqual(self.accuracy(model.eval()),
+                                   float(re.search(r"accuracy on the test images ([\d.]+)", done.stdout)[1]), places=3)
+
+    @staticmethod
+    def accuracy(model):
+        import gzip
+        import numpy
+        with gzip.open(f"{DATA}/t10k-images-idx3-ubyte.gz") as file:
+            pixels = numpy.frombuffer(file.read(), numpy.uint8, offset=16).reshape(-1, 1, 28, 28)
+        with gzip.open(f"{DATA}/t10k-labels-idx1-ubyte.gz") as file:
+            labels = torch.tensor(numpy.frombuffer(file.read(), numpy.uint8, offset=8).astype("int64"))
+        images = (torch.tensor(pixels).float() / 255 - 0.5) / 0.5
+        images, labels = images[:256], labels[:256]  # as with --max-images
+        with torch.no_grad():
+            right = sum(int((model(part).argmax(1) == answers).sum())
+                        for part, answers in zip(images.split(500), labels.split(500)))
+        return right / len(labels)
+
+
+class InterruptionTest(unittest.TestCase):
+    FLAGS = ("--model", "convnet", "--epochs", "6", "--max-images", "1024")
+
+    def test_a_killed_program_and_a_killed_rank_lead_to_the_same_parameters(self):
+        with tempfile.TemporaryDirectory() as storage:
+            storage = pathlib.Path(storage)
+            undisturbed = run(storage, *self.FLAGS, "--name", "undisturbed")
+            self.assertEqual(undisturbed.returncode, 0, undisturbed.stdout + undisturbed.stderr)
+
+            path = storage / "killed"
+            process = subprocess.Popen(command(storage, *self.FLAGS, "--name", "killed"), stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            while process.poll() is None and not list(path.glob("checkpoint_*1")):
+                time.sleep(0.002)
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=60)
+            restored = run(storage, "--name", "killed", "--restore")
+            self.assertEqual(restored.returncode, 0, restored.stdout + restored.stderr)
+
+            expected = load(storage / "undisturbed/checkpoint_000005")
+            last = sorted(path.glob("checkpoint_*"))[-1]
+            found = load(last)
+            self.assertEqual(found["step"], 6)
+            for name, parameter in expected["model"].items():
+                self.assertTrue(torch.equal(parameter, found["model"][name]), name)
+            with sqlite3.connect(path / "experiment.db") as store:
+                rows = [json.loads(row[0]) for row in
+                        store.execute("SELECT metrics FROM results WHERE repeated = 0 ORDER BY sequence")]
+            self.assertEqual([row["epoch"] for row in rows], [1, 2, 3, 4, 5, 6])
+
+
+if __name__ == "__main__":
+    unittest.main()
