@@ -30,7 +30,7 @@ Value say_when() {
   return began;
 }
 
-Value report_often(const Config& config) {
+Value rank_reports(const Config& config) {
   const auto reports = config.get<std::int64_t>("reports");
   List times;
   for (std::int64_t i = 1; i <= reports; ++i) {
@@ -42,7 +42,7 @@ Value report_often(const Config& config) {
 }
 
 // What report() takes beyond writing the file.
-Value save_often(const Config& config) {
+Value rank_saves(const Config& config) {
   const std::string bytes = random_bytes(config.get<std::int64_t>("bytes"));
   List times;
   for (std::int64_t i = 1; i <= config.get<std::int64_t>("steps"); ++i) {
@@ -119,7 +119,7 @@ void measure_start(const Settings& settings) {
 }
 
 void measure_reports(const Settings& settings) {
-  const TrainRun run = run_training(settings, train::loop<report_often>(), "reports", {{"reports", settings.reports}});
+  const TrainRun run = run_training(settings, train::loop<rank_reports>(), "reports", {{"reports", settings.reports}});
   const std::vector<double> times = milliseconds(run.result.return_value);
   Dict facts = count(run.result);
   facts.insert(facts.end(), {{"report_p50_ms", median(times)}, {"report_p99_ms", quantile(times, 0.99)}});
@@ -132,7 +132,7 @@ void measure_reports(const Settings& settings) {
 }
 
 void measure_checkpoints(const Settings& settings) {
-  const TrainRun run = run_training(settings, train::loop<save_often>(), "checkpoints",
+  const TrainRun run = run_training(settings, train::loop<rank_saves>(), "checkpoints",
                                     {{"bytes", settings.bytes}, {"steps", settings.steps}});
   const std::vector<double> times = milliseconds(run.result.return_value);
   const PlainRun plain = run_plainly([&] {

@@ -5,24 +5,31 @@
 #include <algorithm>
 
 #include "cadre/error.h"
-#include "store/read_store.h"
+#include "cli/training_run.h"
 #include "run/storage_path.h"
+#include "store/read_store.h"
 #include "tune/experiment_directory.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
 
-tune::ResultGrid open_experiment(const std::string& name) {
-  if (tune::holds_experiment(name)) return tune::ResultGrid::from_directory(name);
+fs::path find_directory(const std::string& name) {
+  if (tune::holds_experiment(name)) return name;
   const bool is_name = !name.empty() && name.find('/') == std::string::npos;
-  if (is_name && tune::holds_experiment(run::default_storage_path() / name))
-    return tune::ResultGrid::from_directory(run::default_storage_path() / name);
+  if (is_name && tune::holds_experiment(run::default_storage_path() / name)) return run::default_storage_path() / name;
   std::error_code unreadable;
   throw NotFound(
       fmt::format("there is no experiment \"{}\": {}{}. `cadre ls <directory>` lists those of a directory", name,
                   fs::is_directory(name, unreadable) ? std::string("the directory has no file ") + store::kStoreFileName
                                                      : "there is no such directory",
                   is_name ? ", and none of that name is in " + run::default_storage_path().string() : ""));
+}
+
+tune::ResultGrid open_experiment(const std::string& name) {
+  const fs::path directory = find_directory(name);
+  if (is_training_run(directory))
+    throw InvalidArgument(directory.string() + " is a training run and has no trials; `cadre show` shows it");
+  return tune::ResultGrid::from_directory(directory);
 }
 
 const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& name) {

@@ -10,8 +10,10 @@
 
 namespace cadre::cli {
 
-// The experiment in a directory, or of that name in the default storage. Throws NotFound that says where it was looked
-// for, StorageError.
+// The directory of an experiment or a training run, which is that directory or has that name in the default storage.
+// Throws NotFound that says where it was looked for.
+std::filesystem::path find_directory(const std::string& name);
+// The experiment in it. Throws InvalidArgument for a training run, StorageError.
 tune::ResultGrid open_experiment(const std::string& name);
 
 // The trial with an id, or a number: "00003", "3". Throws NotFound that says which there are.

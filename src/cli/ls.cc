@@ -12,6 +12,7 @@
 #include "cli/documents.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "cli/training_run.h"
 #include "run/storage_path.h"
 #include "tune/console/trial_table.h"
 #include "tune/experiment_directory.h"
@@ -34,6 +35,7 @@ struct Listed {
   fs::path path = {};
   std::string name = {};  // relative to the directory
   tune::ExperimentSummary summary = {};
+  std::string state = {};
   std::string trials = {};  // "4 TERMINATED, 1 ERROR"
   std::size_t trial_count = 0;
   std::optional<double> best = {};
@@ -57,12 +59,26 @@ std::vector<fs::path> find_experiments(const fs::path& directory) {
   return found;
 }
 
+Listed look_at(const TrainingRun& run, Listed listed) {
+  listed.state = run.state;
+  listed.trials = fmt::format("run, {} reports", run.result.metrics_history.size());
+  listed.summary.last_event = run.last_event;
+  listed.summary.state = run.state == "finished"  ? tune::ExperimentState::finished
+                         : run.state == "running" ? tune::ExperimentState::running
+                                                  : tune::ExperimentState::interrupted;
+  listed.summary.controller = run.controller;
+  listed.document = document_of(run);
+  return listed;
+}
+
 Listed look_at(const fs::path& path, const fs::path& directory) {
   Listed listed{.path = path,
                 .name = path == directory ? fs::canonical(path).filename() : path.lexically_relative(directory)};
   try {
+    if (is_training_run(path)) return look_at(read_training_run(path), std::move(listed));
     const tune::ResultGrid grid = tune::ResultGrid::from_directory(path);
     listed.summary = grid.summary();
+    listed.state = to_string(listed.summary.state);
     listed.trials = tune::console::counts_text(tune::console::status_counts(grid));
     listed.trial_count = grid.size();
     try {
@@ -108,7 +124,7 @@ Table table_of(const std::vector<Listed>& experiments) {
                         : summary.state == tune::ExperimentState::interrupted ? Style::dim
                                                                               : Style::plain;
     const std::array cells{text_cell(one.name),
-                           text_cell(readable ? to_string(summary.state) : "unreadable", style),
+                           text_cell(readable ? one.state : "unreadable", style),
                            text_cell(one.trials),
                            text_cell(summary.metric),
                            one.best ? number_cell(fmt::format("{:.6g}", *one.best)) : text_cell(""),

@@ -11,6 +11,7 @@
 #include "cli/find.h"
 #include "cli/option_texts.h"
 #include "cli/output.h"
+#include "cli/training_run.h"
 #include "tune/console/status_block.h"
 #include "tune/console/trial_table.h"
 
@@ -216,6 +217,8 @@ void show_trial(const ResultGrid& grid, const Result& trial, const Options& opti
 }
 
 void run(const Options& options) {
+  const std::filesystem::path directory = find_directory(options.experiment);
+  if (is_training_run(directory) && options.trial.empty()) return show(read_training_run(directory), options.json);
   const ResultGrid grid = open_experiment(options.experiment);
   if (options.trial.empty()) return show_experiment(grid, options);
   if (options.trial == "best") return show_trial(grid, grid.get_best_result(), options);
@@ -226,7 +229,8 @@ void run(const Options& options) {
 
 void add_show(CLI::App& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("show", "Show an experiment with its trials, or one trial");
+  CLI::App* command =
+      program.add_subcommand("show", "Show an experiment with its trials, one trial, or a training run");
   command->add_option("experiment", options->experiment, "Its directory or name")->required();
   command->add_option("trial", options->trial, "One trial in detail: its id or number, or \"best\"");
   command->add_option("--sort", options->order.sort, "Sort the trials by a column, lowest first");

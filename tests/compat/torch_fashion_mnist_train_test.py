@@ -103,6 +103,22 @@ class FashionMnistTrainTest(unittest.TestCase):
                 self.assertEqual(os.listdir(storage), [])
 
 
+    def test_the_command_line_shows_runs_among_experiments(self):
+        def cadre(*arguments):
+            program = os.path.join(os.environ["CADRE_BIN"], "cadre")
+            return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60)
+        listed = cadre("ls", str(self.storage)).stdout
+        self.assertRegex(listed, r"fashion_mnist_train +finished +run, 2 reports")
+        shown = cadre("show", str(self.path)).stdout
+        self.assertIn("Training run fashion_mnist_train", shown)
+        self.assertIn("checkpoint_000001", shown)
+        document = json.loads(cadre("show", str(self.path), "--json").stdout)
+        self.assertEqual((document["state"], document["reports"], document["config"]["model"]),
+                         ("finished", 2, "convnet"))
+        self.assertEqual([checkpoint["metrics"]["epoch"] for checkpoint in document["checkpoints"]], [1, 2])
+        self.assertIn("has no trials", cadre("best", str(self.path)).stderr)
+
+
 class ResNetTest(unittest.TestCase):
     def test_python_takes_the_parameters_of_resnet18_and_computes_the_same(self):
         with tempfile.TemporaryDirectory() as storage:

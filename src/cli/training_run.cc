@@ -1,0 +1,70 @@
+#include "cli/training_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/output.h"
+#include "store/experiment_reader.h"
+
+namespace cadre::cli {
+namespace fs = std::filesystem;
+
+bool is_training_run(const fs::path& directory) { return train::Trainer::can_restore(directory); }
+
+TrainingRun read_training_run(const fs::path& directory) {
+  const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
+  TrainingRun run{.name = fs::canonical(directory).filename(),
+                  .controller = reader.controller().value_or(""),
+                  .result = train::Result::from_directory(directory)};
+  const auto see = [&](const auto& row) { run.last_event = std::max(run.last_event, row.time); };
+  reader.visit({.result = see, .event = see, .decision = [](const store::DecisionRow&) {}});
+  run.state = reader.finished()     ? "finished"
+              : reader.controller() ? "running"
+              : run.result.error    ? "failed"
+                                    : "interrupted";
+  return run;
+}
+
+Dict document_of(const TrainingRun& run) {
+  const train::Result& result = run.result;
+  List checkpoints;
+  for (const auto& [checkpoint, metrics] : result.best_checkpoints)
+    checkpoints.push_back(Dict{{"path", checkpoint.path().string()}, {"metrics", metrics.dict()}});
+  return {{"kind", "training_run"},
+          {"name", run.name},
+          {"path", fs::canonical(result.path).string()},
+          {"state", run.state},
+          {"controller", run.controller},
+          {"last_event", run.last_event},
+          {"attempts", result.attempts},
+          {"reports", result.metrics_history.size()},
+          {"metrics", result.metrics.dict()},
+          {"config", result.config.dict()},
+          {"checkpoints", std::move(checkpoints)},
+          {"return_value", result.return_value},
+          {"error", result.error ? Value(*result.error) : Value()}};
+}
+
+void show(const TrainingRun& run, bool json) {
+  if (json) return write_json(document_of(run));
+  const train::Result& result = run.result;
+  Page page;
+  page.heading("Training run " + shown(run.name));
+  page.field("state", run.controller.empty() ? run.state : fmt::format("{}, by {}", run.state, shown(run.controller)));
+  page.field("directory", shown(result.path.string()));
+  page.field("attempts", std::to_string(result.attempts));
+  page.field("reports", std::to_string(result.metrics_history.size()));
+  page.field("last event", time_text(run.last_event));
+  page.field("config", shown(values_text(result.config.dict())));
+  page.field("last report", shown(values_text(result.metrics.dict())));
+  if (!result.return_value.is_null()) page.field("returned", value_text(result.return_value));
+  std::vector<std::pair<std::string, std::string>> checkpoints;
+  for (const auto& [checkpoint, metrics] : result.best_checkpoints)
+    checkpoints.emplace_back(checkpoint.path().filename(), shown(values_text(metrics.dict())));
+  page.pairs("Checkpoints, the best one last:", checkpoints);
+  if (result.error) page.line("Error:\n" + shown_lines(*result.error), Style::bad);
+  page.write();
+}
+
+}  // namespace cadre::cli
