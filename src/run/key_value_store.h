@@ -27,7 +27,8 @@ class KeyValueStore {
   virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;
   // Sets the value where it is `expected`, or where the key is not there and `expected` is empty. Returns what is there
   // afterwards, and `expected` where the key is still not there.
-  virtual std::string compare_and_set(const std::string& key, const std::string& expected, const std::string& value) = 0;
+  virtual std::string compare_and_set(const std::string& key, const std::string& expected,
+                                      const std::string& value) = 0;
   // Whether it was there.
   virtual bool erase(const std::string& key) = 0;
   virtual std::int64_t size() = 0;
