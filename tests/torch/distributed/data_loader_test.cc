@@ -170,6 +170,7 @@ TEST(DataLoader, EachLoopIsAnEpochWithAnotherOrder) {
     EXPECT_EQ(loader.epoch(), epoch);
     EXPECT_EQ(epochs.back()[0], shares(20, 1, {.seed = 4}, epoch)[0]);
   }
+  EXPECT_NE(epochs[0], epochs[1]);
   loader.set_epoch(1);
   EXPECT_EQ(loader.epoch(), 1u);
   EXPECT_EQ(batches_of(loader), epochs[1]);

@@ -391,26 +391,29 @@ struct TiedNetImpl : torch::nn::Module {
 TORCH_MODULE(TiedNet);
 
 TEST(SharedParameters, AreAveragedOnce) {
-  run_ranks(2, [](int rank) {
-    TiedNet net;
-    ASSERT_TRUE(net->encoder.is_same(net->decoder));
-    auto model = prepare_model(net);
-    const torch::Tensor input = torch::rand({2, 10}, at::detail::createCPUGenerator(static_cast<std::uint64_t>(rank)));
-    for (int step = 0; step < 2; ++step) {
-      model.zero_grad();
-      model(input).sum().backward();
-      const torch::Tensor averaged = net->encoder.grad().clone();
-      EXPECT_TRUE(same_on_all_ranks(averaged));
-      drop_gradients(*net);
-      {
-        const auto local = model.no_sync();
+  for (const bool views : {false, true}) {
+    run_ranks(2, [&](int rank) {
+      TiedNet net;
+      ASSERT_TRUE(net->encoder.is_same(net->decoder));
+      auto model = prepare_model(net, {.gradient_as_bucket_view = views});
+      const torch::Tensor input =
+          torch::rand({2, 10}, at::detail::createCPUGenerator(static_cast<std::uint64_t>(rank)));
+      for (int step = 0; step < 2; ++step) {
+        model.zero_grad();
         model(input).sum().backward();
+        const torch::Tensor averaged = net->encoder.grad().clone();
+        EXPECT_TRUE(same_on_all_ranks(averaged));
+        drop_gradients(*net);
+        {
+          const auto local = model.no_sync();
+          model(input).sum().backward();
+        }
+        torch::Tensor own = net->encoder.grad().clone();
+        all_reduce(own, ReduceOp::mean);
+        EXPECT_LE(distance(own, averaged), 1e-6);
       }
-      torch::Tensor own = net->encoder.grad().clone();
-      all_reduce(own, ReduceOp::mean);
-      EXPECT_LE(distance(own, averaged), 1e-6);
-    }
-  });
+    });
+  }
 }
 
 TEST(PreparedModel, AGraphMayOutliveIt) {
