@@ -40,7 +40,7 @@ class Experiment final : private Population {
   // the trials that have ended, each of which is a value of its own. `load` asks for those in ascending order; each is
   // then the last one of trials().
   Dict save() const;
-  Value save_trial(TrialIndex trial) const;
+  Value save_trial(TrialIndex index) const;
   void load(const Dict& state, const std::function<Value(TrialIndex)>& ended_trial);
   static void fields(auto& archive, auto& experiment);  // for base/archive.h
 

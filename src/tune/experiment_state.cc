@@ -1,4 +1,6 @@
 // The Experiment as a value: what a snapshot holds. What follows from the options or from other fields is left out.
+#include <algorithm>
+
 #include "base/archive.h"
 #include "cadre/error.h"
 #include "run/resource_fields.h"
@@ -13,17 +15,27 @@ void fields(auto& archive, Is<Failure> auto& failure) {
   archive("may_retry", failure.may_retry);
 }
 
-// Without what make_trial() finds out again.
-void fields(auto& archive, Is<Trial> auto& trial) {
+// All that matters of a trial that has terminated and has no worker: there may be very many.
+void fields_of_terminated(auto& archive, Is<Trial> auto& trial) {
   archive("status", trial.status);
   archive("config", trial.config);
   archive("error", trial.error);
+  archive("attempt", trial.attempt);
+  archive("time_total_s", trial.time_total_s);
+  archive("step", trial.step);
+  archive("last_result", trial.last_result);
+  archive("latest_checkpoint", trial.latest_checkpoint);
+  archive("checkpoints_made", trial.checkpoints_made);
+}
+
+// Without what make_trial() finds out again.
+void fields(auto& archive, Is<Trial> auto& trial) {
+  fields_of_terminated(archive, trial);
   archive("failures", trial.failures);
   archive("restore_failures", trial.restore_failures);
   archive("futile_attempts", trial.futile_attempts);
   archive("backs_off", trial.backs_off);
   archive("worker", trial.worker);
-  archive("attempt", trial.attempt);
   archive("needs", trial.needs);
   archive("holds_resources", trial.holds_resources);
   archive("held", trial.held);
@@ -35,12 +47,14 @@ void fields(auto& archive, Is<Trial> auto& trial) {
   archive("takes_over", trial.takes_over);
   archive("restoring", trial.restoring);
   archive("killed_for", trial.killed_for);
-  archive("time_total_s", trial.time_total_s);
-  archive("step", trial.step);
-  archive("last_result", trial.last_result);
-  archive("latest_checkpoint", trial.latest_checkpoint);
-  archive("checkpoints_made", trial.checkpoints_made);
 }
+
+// A Trial of which fields_of_terminated() are written or read.
+template <class T>
+struct Terminated {
+  T& trial;
+  static void fields(auto& archive, auto& self) { fields_of_terminated(archive, self.trial); }
+};
 
 void Experiment::fields(auto& archive, auto& experiment) {
   archive("checkpoints", experiment.checkpoints_);
@@ -63,7 +77,11 @@ Dict Experiment::save() const {
           {"rest", base::SaveArchive::to_value(*this)}};
 }
 
-Value Experiment::save_trial(TrialIndex trial) const { return base::SaveArchive::to_value(trials_.at(trial)); }
+Value Experiment::save_trial(TrialIndex index) const {
+  const Trial& trial = trials_.at(index);
+  const bool is_over = trial.status == TrialStatus::terminated && trial.worker == WorkerState::none;
+  return is_over ? base::SaveArchive::to_value(Terminated<const Trial>{trial}) : base::SaveArchive::to_value(trial);
+}
 
 void Experiment::load(const Dict& state, const std::function<Value(TrialIndex)>& ended_trial) {
   const Config parts(state);
@@ -91,7 +109,12 @@ void Experiment::load(const Dict& state, const std::function<Value(TrialIndex)>&
 // Into the trial that was added last.
 void Experiment::load_trial(const Value& saved) {
   Trial& trial = trials_.back();
-  base::LoadArchive::load(saved, trial);
+  if (std::ranges::find(saved.dict(), "worker", &Dict::value_type::first) != saved.dict().end()) {
+    base::LoadArchive::load(saved, trial);
+  } else {
+    Terminated<Trial> over{trial};
+    base::LoadArchive::load(saved, over);
+  }
   if (trial.ended()) live_.erase(trial.index);
   const bool waits = trial.status == TrialStatus::pending || trial.status == TrialStatus::paused;
   if (!waits) waiting_.erase(trial.index);
