@@ -2,6 +2,7 @@
 // worlds it goes through (default 1000), SIMULATION_FIRST_SEED where it begins: a failure names the seed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -156,12 +157,17 @@ class World {
     if (run_->latest_checkpoint()) {
       ASSERT_TRUE(existing_.contains(*run_->latest_checkpoint()));
     }
+    if (!workers_.empty() && !started_from_.empty()) {
+      ASSERT_TRUE(std::ranges::any_of(existing_, [this](const auto& one) { return one.second == started_from_; }))
+          << "the present group may still read " << started_from_;
+    }
   }
 
   void perform(const Action& action) {
     if (const auto* group = std::get_if<LaunchGroup>(&action)) {
       ASSERT_TRUE(workers_.empty()) << "two groups at a time";
       ASSERT_EQ(group->step, group->checkpoint.empty() ? 0 : steps_.at(group->checkpoint));
+      started_from_ = group->checkpoint;
       for (Rank rank = 0; rank < run_->world_size(); ++rank) workers_[rank] = Worker{.step = group->step};
       barrier_.begin(group->attempt, run_->world_size(), {});
     } else if (const auto* answer = std::get_if<AnswerGroup>(&action)) {
@@ -196,6 +202,7 @@ class World {
   std::map<Rank, Worker> workers_;
   std::map<Timer::Kind, Timer> timers_;
   std::map<run::CheckpointId, std::string> existing_;
+  std::string started_from_;                   // by the present group
   std::map<std::string, std::int64_t> steps_;  // of all checkpoints that ever were, by directory
   std::vector<std::int64_t> shown_;
 };

@@ -102,6 +102,22 @@ Value knows_its_place(const Config& config) {
   return {};
 }
 
+// In its first attempt everybody passes a barrier and one fails; in the second one, one is late for the same barrier.
+void meets_again() {
+  const fs::path storage = train::get_context().get_storage();
+  const bool again = fs::exists(storage / "failed");
+  if (again && rank() == 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    bear_witness("late", "here");
+  }
+  train::barrier();
+  if (again && !fs::exists(storage / "late")) throw std::runtime_error("rank 1 was not waited for");
+  if (again) return;
+  if (rank() == 0) std::this_thread::sleep_for(std::chrono::hours(1));
+  bear_witness("failed", "once");
+  throw std::runtime_error("out of luck");
+}
+
 void misses_a_barrier() {
   if (rank() == 1) std::this_thread::sleep_for(std::chrono::hours(1));
   train::barrier();
@@ -215,6 +231,13 @@ TEST_P(GroupFailure, OfOneRankStartsAllAgainFromTheLastCheckpoint) {
 
 INSTANTIATE_TEST_SUITE_P(Trainer, GroupFailure, ::testing::Bool(),
                          [](const auto& dies) { return dies.param ? "Death" : "Exception"; });
+
+TEST(Trainer, AnotherAttemptIsAnotherGroup) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_in(storage.path(), 2);
+  options.run_config.failure_config.max_failures = 1;
+  EXPECT_EQ(train::Trainer(train::loop<meets_again>(), options).fit().attempts, 2);
+}
 
 TEST(Trainer, AFailureBeyondTheBudgetIsToldWithItsRankAndCause) {
   const TemporaryDirectory storage;
