@@ -59,6 +59,17 @@ std::vector<fs::path> find_experiments(const fs::path& directory) {
   return found;
 }
 
+// nullptr where the experiment has no metric, or nobody has reported it yet.
+const tune::Result* best_of(const tune::ResultGrid& grid) {
+  try {
+    return &grid.get_best_result();
+  } catch (const InvalidArgument&) {
+    return nullptr;
+  } catch (const NotFound&) {
+    return nullptr;
+  }
+}
+
 Listed look_at(const TrainingRun& run, Listed listed) {
   listed.state = run.state;
   listed.trials = fmt::format("run, {} reports", run.result.metrics_history.size());
@@ -81,12 +92,9 @@ Listed look_at(const fs::path& path, const fs::path& directory) {
     listed.state = to_string(listed.summary.state);
     listed.trials = tune::console::counts_text(tune::console::status_counts(grid));
     listed.trial_count = grid.size();
-    try {
-      const tune::Result& best = grid.get_best_result();
-      listed.best = best.metrics.get<double>(grid.summary().metric);
-      listed.best_trial = best.trial_id;
-    } catch (const InvalidArgument&) {  // the experiment has no metric
-    } catch (const NotFound&) {         // nobody has reported it yet
+    if (const tune::Result* best = best_of(grid)) {
+      listed.best = best->metrics.get<double>(grid.summary().metric);
+      listed.best_trial = best->trial_id;
     }
     listed.document = document_of(listed.summary, grid);
     listed.document.emplace_back("best", listed.best ? Value(*listed.best) : Value());

@@ -357,7 +357,7 @@ void Controller::answer(const AnswerGroup& answer) {
   for (const Rank rank : barrier_.take_waiting()) engine_.answer(worker_id(rank, answer.attempt), message);
 }
 
-void Controller::reply(std::vector<run::KeyValues::Reply> replies) {
+void Controller::reply(const std::vector<run::KeyValues::Reply>& replies) {
   for (const auto& [worker, message] : replies) engine_.reply(worker, message);
 }
 

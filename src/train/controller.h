@@ -65,7 +65,7 @@ class Controller {
   void perform(const Action& action);
   void launch(const LaunchGroup& group);
   void answer(const AnswerGroup& answer);
-  void reply(std::vector<run::KeyValues::Reply> replies);
+  void reply(const std::vector<run::KeyValues::Reply>& replies);
   void show(const ShowResult& result) const;
   void say(const std::string& text) const;
 
