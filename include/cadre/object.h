@@ -36,7 +36,8 @@ class HeldObject;
 
 /// An object that this process holds. Copies are the same object; the last of them lets it go: its memory, and its file
 /// in experiments that need it no more. May be a value wherever a config or a search space has one; whoever puts it
-/// there keeps an ObjectRef until the Tuner is made, and a sample_from function one until its trial has begun. A moved-from ObjectRef may only be assigned to or destroyed.
+/// there keeps an ObjectRef until the Tuner is made, and a sample_from function one until its trial has begun. A
+/// moved-from ObjectRef may only be assigned to or destroyed.
 class ObjectRef {
  public:
   /// The name of its contents: 32 hexadecimal digits (XXH3, 128 bits), '-', and its size. The same in every process.

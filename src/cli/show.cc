@@ -229,8 +229,7 @@ void run(const Options& options) {
 
 void add_show(CLI::App& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command =
-      program.add_subcommand("show", "Show an experiment, a trial or a training run");
+  CLI::App* command = program.add_subcommand("show", "Show an experiment, a trial or a training run");
   command->add_option("experiment", options->experiment, "Its directory or name")->required();
   command->add_option("trial", options->trial, "One trial in detail: its id or number, or \"best\"");
   command->add_option("--sort", options->order.sort, "Sort the trials by a column, lowest first");

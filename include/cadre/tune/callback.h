@@ -25,8 +25,8 @@ namespace cadre::tune {
 
 /// A trial as it stands when a hook is called. A value.
 struct TrialInfo {
-  std::string trial_id = {};    ///< "00003"
-  std::string trial_name = {};  ///< "train_convnet_00003"
+  std::string trial_id = {};                  ///< "00003"
+  std::string trial_name = {};                ///< "train_convnet_00003"
   TrialStatus status = TrialStatus::pending;  ///< as it was decided last
   Config config = {};                         ///< the present one
   Metrics last_result = {};                   ///< empty when there is none
