@@ -153,10 +153,15 @@ CheckpointDirectory Session::make_checkpoint_directory() {
 
 std::string Session::next_collective(const char* name) { return fmt::format("cadre/{}/{}", name, ++collectives_); }
 
+void Session::set_for_collective(const std::string& key, const std::string& value) {
+  store_->set(key, value);
+  own_keys_.push_back(key);
+}
+
 void Session::meet(const std::string& key, const char* name) {
   const run::KeyValueStore::Milliseconds patience(assignment_.collective_timeout_ms);
   const std::int64_t world_size = assignment_.place.world_size;
-  store_->set(fmt::format("{}/{}", key, assignment_.place.world_rank), "");
+  set_for_collective(fmt::format("{}/{}", key, assignment_.place.world_rank), "");
   std::vector<std::string> keys;
   for (std::int64_t rank = 0; rank < world_size; ++rank) keys.push_back(fmt::format("{}/{}", key, rank));
   try {
@@ -166,22 +171,24 @@ void Session::meet(const std::string& key, const char* name) {
     for (std::int64_t rank = 0; rank < world_size; ++rank) {
       if (!store_->contains(std::span(&keys[static_cast<std::size_t>(rank)], 1))) missing.push_back(rank);
     }
-    if (missing.empty()) return;  // it came in the last moment
-    throw Error(fmt::format("train::{} has waited {:g} s for rank {}", name,
-                            static_cast<double>(patience.count()) / 1e3, fmt::join(missing, ", ")));
+    if (!missing.empty())  // else it came in the last moment
+      throw Error(fmt::format("train::{} has waited {:g} s for rank {}", name,
+                              static_cast<double>(patience.count()) / 1e3, fmt::join(missing, ", ")));
   }
+  // All have come here, so nobody waits for the collective before any more.
+  for (const std::string& old : previous_keys_) store_->erase(old);
+  previous_keys_ = std::exchange(own_keys_, {});
 }
 
 void Session::barrier() { meet(next_collective("barrier"), "barrier"); }
 
 Value Session::broadcast_from_rank_zero(const Value& value) {
+  const bool is_source = assignment_.place.world_rank == 0;
+  if (is_source && base::stored_bytes(value) > base::max_stored_value_bytes)
+    throw InvalidArgument(fmt::format("train::broadcast_from_rank_zero got {} bytes; it takes at most {}",
+                                      base::stored_bytes(value), base::max_stored_value_bytes));
   const std::string key = next_collective("broadcast");
-  if (assignment_.place.world_rank == 0) {
-    if (base::stored_bytes(value) > base::max_stored_value_bytes)
-      throw InvalidArgument(fmt::format("train::broadcast_from_rank_zero got {} bytes; it takes at most {}",
-                                        base::stored_bytes(value), base::max_stored_value_bytes));
-    store_->set(key, to_json(value));
-  }
+  if (is_source) set_for_collective(key, to_json(value));
   meet(key + "/met", "broadcast_from_rank_zero");
   return base::parse_json(store_->get(key, std::chrono::milliseconds(0)), key);
 }

@@ -6,7 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "cadre/checkpoint.h"
 #include "cadre/train.h"
@@ -43,9 +45,10 @@ class Session {
   void check_report(const Metrics& metrics) const;
   void send(const Metrics& metrics, CheckpointDirectory* checkpoint);
   static void wait_for_space(const std::function<void()>& act);
-  // The key of the next collective. Throws Error that names the ranks that do not come.
-  std::string next_collective(const char* name);
+  std::string next_collective(const char* name);  // its key
+  // Returns when all ranks have come. Throws Error that names those that do not.
   void meet(const std::string& key, const char* name);
+  void set_for_collective(const std::string& key, const std::string& value);
 
   channel::WorkerEnd& controller_;
   std::mutex connection_;  // one call at a time, of this session or of the store, in any thread
@@ -56,6 +59,8 @@ class Session {
   std::int64_t step_;
   std::int64_t directories_made_ = 0;
   std::int64_t collectives_ = 0;
+  std::vector<std::string> own_keys_ = {};       // that this rank has set for the present collective
+  std::vector<std::string> previous_keys_ = {};  // and for the one before, which others may still wait for
   bool told_to_stop_ = false;
 };
 

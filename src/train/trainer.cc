@@ -1,61 +1,23 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
-#include "base/directory.h"
 #include "base/json.h"
 #include "cadre/train.h"
 #include "run/object_uses.h"
 #include "run/resource_ledger.h"
 #include "run/root_engine.h"
+#include "run/run_directory.h"
 #include "run/storage_path.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
-#include "store/object_files.h"
 #include "train/controller.h"
 #include "train/options.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
-
-bool holds_run(const fs::path& directory) {
-  std::error_code unreadable;
-  return fs::exists(directory / store::ExperimentStore::kFileName, unreadable);
-}
-
-// Names the run by its function and the time, as long as nobody else took that name in the same second.
-std::string free_name(const fs::path& storage, const std::string& loop) {
-  const std::string name = loop + "_" + base::date_text(base::wall_seconds());
-  for (int i = 1;; ++i) {
-    std::string candidate = i == 1 ? name : fmt::format("{}_{}", name, i);
-    if (!fs::exists(storage / candidate)) return candidate;
-  }
-}
-
-// Whether nothing is in a directory, or only what a controller leaves that is killed before there is a run.
-bool holds_beginnings_only(const fs::path& directory) {
-  return std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
-    return name == store::ExperimentLock::kFileName || name == store::kObjectsDirectory ||
-           name.starts_with(store::ExperimentStore::kUnfinishedName);
-  });
-}
-
-// The directory of a new run, which nothing else uses.
-void make_run_directory(const fs::path& directory) {
-  if (const auto holder = store::ExperimentLock::holder(directory))
-    throw InvalidArgument("the run " + directory.string() + " is in use, by " + *holder +
-                          ": give this one another name");
-  if (holds_run(directory))
-    throw InvalidArgument("the run " + directory.string() +
-                          " exists already: continue it with Trainer::restore, or give this one another name");
-  if (fs::exists(directory) && !(fs::is_directory(directory) && holds_beginnings_only(directory)))
-    throw InvalidArgument(directory.string() + " exists and is no training run: give this one another name");
-  base::make_directories(directory);
-}
 
 // More than the machine has would never start.
 void require_resources(const ScalingConfig& scaling) {
@@ -96,7 +58,7 @@ Trainer::Trainer(Restored, Loop loop, TrainerOptions options, std::string backen
 }
 
 bool Trainer::can_restore(const fs::path& directory) {
-  if (!holds_run(directory)) return false;
+  if (!run::holds_store(directory)) return false;
   try {
     const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
     parse_description(base::parse_json(reader.info().options, "the options"), "the options");
@@ -107,7 +69,7 @@ bool Trainer::can_restore(const fs::path& directory) {
 }
 
 Trainer Trainer::restore(const fs::path& directory) {
-  if (!holds_run(directory))
+  if (!run::holds_store(directory))
     throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
                    " to continue: it has no file " + store::ExperimentStore::kFileName);
   const fs::path plain = fs::canonical(directory);
@@ -130,9 +92,9 @@ Result Trainer::fit() {
   const RunConfig& config = options_.run_config;
   const fs::path storage =
       fs::absolute(config.storage_path.empty() ? run::default_storage_path() : config.storage_path).lexically_normal();
-  const std::string name = config.name.empty() ? free_name(storage, loop_.name) : config.name;
+  const std::string name = config.name.empty() ? run::free_name(storage, loop_.name) : config.name;
   const fs::path directory = storage / name;
-  if (!restored_) make_run_directory(directory);
+  if (!restored_) run::make_new_directory(directory, {"training run", "a training run", "Trainer::restore"});
   const store::ExperimentLock lock(directory);
 
   const Description description{loop_, backend_, backend_options_, options_};

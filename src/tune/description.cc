@@ -350,6 +350,8 @@ Dict describe(const Trainable& trainable, const TunerOptions& options) {
 }
 
 Description parse_description(const Value& stored, const std::string& source) {
+  if (stored.is_dict() && Config(stored).contains("loop"))
+    throw StorageError(source + " are those of a training run, which train::Trainer::restore continues");
   Description description;
   Reader::read(description, {stored, "", source});
   return description;

@@ -7,6 +7,7 @@
 
 #include "base/name.h"
 #include "cadre/error.h"
+#include "run/run_directory.h"
 #include "store/read_store.h"
 #include "tune/searchers/variant_generator.h"
 
@@ -41,9 +42,6 @@ std::string trial_directory_name(TrialIndex index, const Dict& sampled) {
   return base::safe_file_name(with_variables(trial_id(index), sampled), kLongestDirectoryName);
 }
 
-bool holds_experiment(const fs::path& directory) {
-  std::error_code unreadable;
-  return fs::exists(directory / store::kStoreFileName, unreadable);
-}
+bool holds_experiment(const fs::path& directory) { return run::holds_store(directory); }
 
 }  // namespace cadre::tune

@@ -3,19 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
-#include "base/clock.h"
-#include "base/directory.h"
 #include "base/json.h"
 #include "run/entries.h"
 #include "run/object_uses.h"
 #include "run/root_engine.h"
+#include "run/run_directory.h"
 #include "run/storage_path.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
-#include "store/object_files.h"
 #include "tune/controller.h"
 #include "tune/description.h"
 #include "tune/experiment_directory.h"
@@ -29,36 +25,6 @@
 namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
-
-// Names the experiment by its function and the time, as long as nobody else took that name in the same second.
-std::string free_name(const fs::path& storage, const std::string& trainable) {
-  const std::string name = trainable + "_" + base::date_text(base::wall_seconds());
-  for (int i = 1;; ++i) {
-    std::string candidate = i == 1 ? name : fmt::format("{}_{}", name, i);
-    if (!fs::exists(storage / candidate)) return candidate;
-  }
-}
-
-// Whether nothing is in a directory, or only what a controller leaves that is killed before there is an experiment.
-bool holds_beginnings_only(const fs::path& directory) {
-  return std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
-    return name == store::ExperimentLock::kFileName || name == store::kObjectsDirectory ||
-           name.starts_with(store::ExperimentStore::kUnfinishedName);
-  });
-}
-
-// The directory of a new experiment, which nothing else uses.
-void make_experiment_directory(const fs::path& directory) {
-  if (const auto holder = store::ExperimentLock::holder(directory))
-    throw InvalidArgument("the experiment " + directory.string() + " is being run already, by " + *holder +
-                          ": give this one another name");
-  if (holds_experiment(directory))
-    throw InvalidArgument("the experiment " + directory.string() +
-                          " exists already: continue it with Tuner::restore, or give this one another name");
-  if (fs::exists(directory) && !(fs::is_directory(directory) && holds_beginnings_only(directory)))
-    throw InvalidArgument(directory.string() + " exists and is not an experiment: give this one another name");
-  base::make_directories(directory);
-}
 
 // The directory of an existing experiment, without links, so that the experiment keeps its name.
 fs::path find_experiment(const fs::path& directory) {
@@ -167,9 +133,9 @@ ResultGrid Tuner::fit() {
   const RunConfig& run = options_.run_config;
   const fs::path storage =
       fs::absolute(run.storage_path.empty() ? run::default_storage_path() : run.storage_path).lexically_normal();
-  const std::string name = run.name.empty() ? free_name(storage, trainable_.name) : run.name;
+  const std::string name = run.name.empty() ? run::free_name(storage, trainable_.name) : run.name;
   const fs::path directory = storage / name;
-  if (!restore_) make_experiment_directory(directory);
+  if (!restore_) run::make_new_directory(directory, {"experiment", "an experiment", "Tuner::restore"});
   const store::ExperimentLock lock(directory);
 
   const Dict description = describe(trainable_, options_);

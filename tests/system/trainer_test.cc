@@ -10,9 +10,11 @@
 #include <thread>
 
 #include "cadre/train.h"
+#include "cadre/tune.h"
 #include "scenario.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
+#include "train/session.h"
 
 namespace cadre::system_tests {
 namespace {
@@ -116,6 +118,14 @@ void meets_again() {
   if (rank() == 0) std::this_thread::sleep_for(std::chrono::hours(1));
   bear_witness("failed", "once");
   throw std::runtime_error("out of luck");
+}
+
+std::int64_t meets_often() {
+  for (int i = 0; i < 50; ++i) {
+    train::barrier();
+    train::broadcast_from_rank_zero(i);
+  }
+  return train::Session::current()->store()->size();
 }
 
 void misses_a_barrier() {
@@ -232,6 +242,12 @@ TEST_P(GroupFailure, OfOneRankStartsAllAgainFromTheLastCheckpoint) {
 INSTANTIATE_TEST_SUITE_P(Trainer, GroupFailure, ::testing::Bool(),
                          [](const auto& dies) { return dies.param ? "Death" : "Exception"; });
 
+TEST(Trainer, CollectivesLeaveNothingBehindButTheLastOnes) {
+  const TemporaryDirectory storage;
+  const train::Result result = train::Trainer(train::loop<meets_often>(), options_in(storage.path(), 2)).fit();
+  EXPECT_LE(result.return_value.get<std::int64_t>(), 10) << "of 250 keys";
+}
+
 TEST(Trainer, AnotherAttemptIsAnotherGroup) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(storage.path(), 2);
@@ -316,6 +332,8 @@ TEST(Trainer, ANameInUseIsRefusedAndAFinishedRunStaysAsItIs) {
               HasSubstr("exists already"));
   EXPECT_TRUE(train::Trainer::can_restore(storage / "run"));
   EXPECT_FALSE(train::Trainer::can_restore(storage.path()));
+  EXPECT_THAT(message_of<StorageError>([&] { tune::Tuner::restore(storage / "run"); }),
+              HasSubstr("a training run, which train::Trainer::restore continues"));
   const std::string before = content_of(storage / "run/witness");
   const train::Result again = train::Trainer::restore(storage / "run").fit();
   EXPECT_EQ(again.return_value.get<std::int64_t>(), 20);
