@@ -25,6 +25,8 @@ struct WorkerSpec {
   double cpus = 1;  // its share, for the thread count of numerical libraries (at least 1 thread)
   // Private memory that each of its processes may allocate beyond what it starts with. Empty: no limit.
   std::optional<std::uint64_t> memory_bytes = {};
+  // Whether it may start workers itself, which end with it: run::make_root_engine() then works there too.
+  bool starts_workers = false;
 };
 
 // How a process ended.

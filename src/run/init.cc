@@ -18,10 +18,10 @@
 namespace cadre {
 namespace {
 
-// What cadre::init has set up in this process; in workers nothing.
+// What cadre::init has set up in this process, or a worker that may start workers was born with; in others nothing.
 struct Process {
   Resources resources;
-  std::unique_ptr<engine::local::ForkServer> server;
+  std::unique_ptr<engine::local::ForkServerConnection> server;
 };
 
 std::unique_ptr<Process>& process() {
@@ -76,9 +76,10 @@ void allow_many_open_files() {
 
 Process& initialised_process() {
   if (process() != nullptr) return *process();
-  throw EngineError(init_was_called ? "a worker cannot start workers of its own; only the process that called "
-                                      "cadre::init first can"
-                                    : "cadre::init was not called; it must be the first line of main");
+  throw EngineError(init_was_called
+                        ? "this worker cannot start workers of its own. A trial can, when its trainable has a "
+                          "PlacementGroup with a bundle for each of them (tune::with_resources)"
+                        : "cadre::init was not called; it must be the first line of main");
 }
 
 }  // namespace
@@ -102,6 +103,13 @@ std::unique_ptr<engine::Engine> make_root_engine() {
 }
 
 Resources root_resources() { return initialised_process().resources; }
+
+void start_workers_through(base::FileDescriptor fork_server) {
+  process() = std::make_unique<Process>(
+      Process{{.cpus = 0}, std::make_unique<engine::local::ForkServerConnection>(std::move(fork_server))});
+}
+
+void set_root_resources(Resources resources) { initialised_process().resources = std::move(resources); }
 
 }  // namespace run
 }  // namespace cadre

@@ -17,6 +17,7 @@
 #include "base/type_name.h"
 #include "channel/worker_end.h"
 #include "run/entries.h"
+#include "run/root_engine.h"
 
 namespace cadre::run {
 namespace {
@@ -78,10 +79,11 @@ void append_description(std::string& text, const std::exception& error) {
 
 }  // namespace
 
-void run_worker(base::FileDescriptor connection, std::optional<std::uint64_t> memory_bytes) {
-  channel::WorkerEnd controller(std::move(connection));
+void run_worker(engine::local::WorkerParts parts) {
+  if (parts.fork_server) start_workers_through(std::move(parts.fork_server));
+  channel::WorkerEnd controller(std::move(parts.connection));
   try {
-    serve(controller, memory_bytes);
+    serve(controller, parts.memory_bytes);
   } catch (const channel::ControllerGone&) {
     ::_exit(1);
   } catch (const std::exception& error) {

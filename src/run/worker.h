@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
-#include "base/file_descriptor.h"
+#include "engine/local/worker_parts.h"
 
 namespace cadre::run {
 
@@ -17,8 +16,8 @@ struct StopWorker {};
 struct Declined {};
 
 // Serves the connection and ends the process: with 0 once the controller was told Finished or Failed, with 1 when it
-// is gone. `memory_bytes` is the limit of its memory, to be named when that was the failure.
-[[noreturn]] void run_worker(base::FileDescriptor connection, std::optional<std::uint64_t> memory_bytes);
+// is gone.
+[[noreturn]] void run_worker(engine::local::WorkerParts parts);
 
 // "<type>: <what>" of the exception that is being handled, and the same of the ones nested in it. At most 64 KiB.
 std::string describe_current_exception();

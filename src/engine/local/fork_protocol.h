@@ -1,5 +1,5 @@
-// What the controller and its fork server say to each other: packets on a SOCK_SEQPACKET socketpair. Both ends are one
-// program, so these are plain structs without a version.
+// What the fork server and those who have workers started say to each other: packets on a SOCK_SEQPACKET socketpair.
+// Both ends are one program, so these are plain structs without a version.
 #pragma once
 
 #include <climits>
@@ -13,11 +13,12 @@ struct Request {
     spawn,  // with the worker's end of its connection as SCM_RIGHTS
     kill,
     end_disconnected,  // the same for one whose connection is closed: it may be ending by itself already
-    quit,
+    quit,              // of the controller: the server ends
   };
   Kind kind = Kind::quit;
   std::int32_t threads = 1;  // for numerical libraries
-  std::uint64_t worker = 0;  // unique in the life of the server
+  std::uint64_t worker = 0;  // unique in the life of the connection
+  bool starts_workers = false;
   std::optional<std::uint64_t> memory_bytes = {};
   char directory[PATH_MAX] = {};  // of its output; sent up to its end only
 };

@@ -109,24 +109,32 @@ void ForkServer::run_if_executed(WorkerBody body, void (*preload)()) {
 }
 
 ForkServer::ForkServer(pid_t server, base::FileDescriptor control, std::unique_ptr<WorkerTable> table)
-    : owner_(::getpid()), server_(server), control_(std::move(control)), table_(std::move(table)) {}
+    : ForkServerConnection(std::move(control)), owner_(::getpid()), server_(server), table_(std::move(table)) {}
 
 ForkServer::~ForkServer() {
-  if (::getpid() != owner_ || gone_) return;  // a fork of the controller that ends normally has no say
+  if (::getpid() != owner_ || gone()) return;  // a fork of the controller that ends normally has no say
   send({.kind = Request::Kind::quit});
-  ::shutdown(control_.get(), SHUT_RDWR);
+  ::shutdown(control(), SHUT_RDWR);
   const base::FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, server_, 0)));
   pollfd ended{process.get(), POLLIN, 0};
   if (process) ::poll(&ended, 1, end_patience_ms);
   ::waitpid(server_, nullptr, WNOHANG);
 }
 
-std::uint64_t ForkServer::spawn(const std::filesystem::path& directory, int threads,
-                                std::optional<std::uint64_t> memory_bytes, const base::FileDescriptor& connection) {
+std::string ForkServer::why_gone() const { return child_reason(server_); }
+
+void ForkServer::kill_groups() const {
+  for (const pid_t process : table_->processes()) ::kill(-process, SIGKILL);
+}
+
+std::uint64_t ForkServerConnection::spawn(const WorkerSpec& spec, int threads, const base::FileDescriptor& connection) {
   if (gone_) throw_gone();
-  Request request{
-      .kind = Request::Kind::spawn, .threads = threads, .worker = ++last_worker_, .memory_bytes = memory_bytes};
-  const std::string& path = directory.native();
+  Request request{.kind = Request::Kind::spawn,
+                  .threads = threads,
+                  .worker = ++last_worker_,
+                  .starts_workers = spec.starts_workers,
+                  .memory_bytes = spec.memory_bytes};
+  const std::string& path = spec.directory.native();
   if (path.size() >= sizeof request.directory) throw EngineError("a worker's directory is too long: " + path);
   iovec part{&request, offsetof(Request, directory) + path.copy(request.directory, path.size()) + 1};
   alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
@@ -150,24 +158,24 @@ std::uint64_t ForkServer::spawn(const std::filesystem::path& directory, int thre
   return request.worker;
 }
 
-void ForkServer::kill(std::uint64_t worker) { send({.kind = Request::Kind::kill, .worker = worker}); }
+void ForkServerConnection::kill(std::uint64_t worker) { send({.kind = Request::Kind::kill, .worker = worker}); }
 
-void ForkServer::end_disconnected(std::uint64_t worker) {
+void ForkServerConnection::end_disconnected(std::uint64_t worker) {
   send({.kind = Request::Kind::end_disconnected, .worker = worker});
 }
 
-void ForkServer::send(const Request& request) {
+void ForkServerConnection::send(const Request& request) {
   ::send(control_.get(), &request, offsetof(Request, directory), MSG_NOSIGNAL);
 }
 
-std::optional<ForkServer::Ended> ForkServer::next_ended() {
+std::optional<ForkServerConnection::Ended> ForkServerConnection::next_ended() {
   if (early_.empty()) return read_ended();
   Ended ended = std::move(early_.front());
   early_.pop_front();
   return ended;
 }
 
-std::optional<ForkServer::Ended> ForkServer::read_ended() {
+std::optional<ForkServerConnection::Ended> ForkServerConnection::read_ended() {
   while (!gone_) {
     Notice notice;
     const ssize_t got = ::recv(control_.get(), &notice, sizeof notice, MSG_DONTWAIT);
@@ -188,20 +196,16 @@ std::optional<ForkServer::Ended> ForkServer::read_ended() {
   return std::nullopt;
 }
 
-void ForkServer::note_end() {
+void ForkServerConnection::note_end() {
   if (std::exchange(gone_, true)) return;
-  const std::string ended = child_reason(server_);
+  const std::string ended = why_gone();
   if (reason_.empty()) reason_ = ended;
 }
 
-void ForkServer::throw_gone() const {
+void ForkServerConnection::throw_gone() const {
   throw EngineError("no worker can be started: " + reason_ + ". Its workers ended with it; start the program again");
 }
 
-void ForkServer::kill_groups() const {
-  for (const pid_t process : table_->processes()) ::kill(-process, SIGKILL);
-}
-
-bool ForkServer::claim() { return !std::exchange(claimed_, true); }
+bool ForkServerConnection::claim() { return !std::exchange(claimed_, true); }
 
 }  // namespace cadre::engine::local

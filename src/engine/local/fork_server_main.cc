@@ -18,6 +18,7 @@
 #include <iostream>
 #include <list>
 #include <unordered_map>
+#include <utility>
 
 #include "base/system_error.h"
 #include "engine/local/fork_protocol.h"
@@ -62,9 +63,18 @@ void set_detail(Notice& notice, const std::string& detail) {
   notice.detail[detail.copy(notice.detail, sizeof notice.detail - 1)] = 0;
 }
 
+// The sockets of a worker that may start workers: the server's end and its own.
+std::optional<std::pair<base::FileDescriptor, base::FileDescriptor>> make_client_sockets() {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) return std::nullopt;
+  return std::pair(base::FileDescriptor(sockets[0]), base::FileDescriptor(sockets[1]));
+}
+
 class ForkServerMain {
  public:
-  explicit ForkServerMain(ForkServerParts parts) : parts_(std::move(parts)) {}
+  explicit ForkServerMain(ForkServerParts parts) : parts_(std::move(parts)) {
+    clients_.emplace_back().socket = std::move(parts_.control);
+  }
 
   void run() {
     become_server();
@@ -75,15 +85,25 @@ class ForkServerMain {
   }
 
  private:
+  // Who has workers started: the controller, which comes first, or a worker.
+  struct Client {
+    base::FileDescriptor socket = {};                       // none: it is gone
+    std::unordered_map<std::uint64_t, pid_t> running = {};  // its workers, by their numbers with it
+    std::size_t unfinished = 0;                             // its workers whose end it was not told of
+    bool lives = true;                                      // its process
+    std::deque<Notice> notices = {};                        // it may be busy; this process must not block on it
+  };
   struct Worker {
     std::uint64_t id = 0;
     std::size_t slot = 0;
     pid_t process = 0;
     std::optional<std::uint64_t> oom_kills = {};  // up to its start, or a little before
-    bool killed = false;                          // by the controller's order
+    bool killed = false;                          // by its starter's order
     bool disconnected = false;                    // without ending: that is why it was killed
+    Client* starter = nullptr;
+    Client* own = nullptr;  // where it may start workers itself
   };
-  struct Ended {  // reaped; members of its process group may be left
+  struct Ended {  // reaped; members of its process group, and workers of its own, may be left
     Worker worker;
     Notice notice;
     Clock::time_point deadline;
@@ -97,28 +117,29 @@ class ForkServerMain {
   void turn();
   int poll_timeout() const;
   void take_signals();
-  void take_requests();
-  bool receive(Request& request, base::FileDescriptor& connection);
-  void spawn(const Request& request, base::FileDescriptor connection);
-  [[noreturn]] void work(const Request& request, std::size_t slot, base::FileDescriptor connection);
-  void kill(const Request& request);
+  void take_requests(Client& client);
+  bool receive(Client& client, Request& request, base::FileDescriptor& connection);
+  void spawn(Client& client, const Request& request, base::FileDescriptor connection);
+  [[noreturn]] void work(const Request& request, std::size_t slot, WorkerParts parts);
+  void kill(const Client& client, const Request& request);
+  bool is_controller(const Client& client) const { return &client == &clients_.front(); }
+  void lose(Client& client);
+  void forget_clients();
   std::optional<std::uint64_t> count_oom_kills(Clock::duration max_age);
-  void refuse(const Request& request, const std::string& reason);
+  static void refuse(Client& client, const Request& request, const std::string& reason);
   void reap();
   void take_end(const Worker& worker, int status);
   const char* why_killed(const Worker& worker);
   void finish_groups();
-  void notify(const Notice& notice);
-  void send_notices();
+  void send_notices(Client& client);
   void end_all();
 
   ForkServerParts parts_;
   base::FileDescriptor signals_;
   pid_t self_ = 0;
+  std::list<Client> clients_;
   std::unordered_map<pid_t, Worker> workers_;
-  std::unordered_map<std::uint64_t, pid_t> processes_;
   std::list<Ended> ended_;
-  std::deque<Notice> notices_;  // the controller may be busy; this process must not block on it
   std::filesystem::path oom_counter_file_ = oom_counter_file();
   std::optional<std::uint64_t> oom_kills_;
   Clock::time_point oom_kills_read_ = {};  // long ago
@@ -163,8 +184,8 @@ void ForkServerMain::preload() {
 void ForkServerMain::give_up(const std::string& reason) {
   Notice notice{.kind = Notice::Kind::server_failed};
   set_detail(notice, reason);
-  notify(notice);
-  send_notices();
+  clients_.front().notices.push_back(notice);
+  send_notices(clients_.front());
   ::_exit(1);
 }
 
@@ -182,14 +203,21 @@ void ForkServerMain::block_signals() {
 }
 
 void ForkServerMain::turn() {
-  const short control_events = notices_.empty() ? POLLIN : POLLIN | POLLOUT;
-  pollfd descriptors[] = {{parts_.control.get(), control_events, 0}, {signals_.get(), POLLIN, 0}};
-  const int ready = ::poll(descriptors, std::size(descriptors), poll_timeout());
+  std::vector<pollfd> descriptors{{signals_.get(), POLLIN, 0}};
+  for (const Client& client : clients_) {
+    const short events = client.notices.empty() ? POLLIN : POLLIN | POLLOUT;
+    descriptors.push_back({client.socket ? client.socket.get() : -1, events, 0});
+  }
+  const int ready = ::poll(descriptors.data(), descriptors.size(), poll_timeout());
   if (ready < 0 && errno != EINTR) ending_ = true;  // it would never hear of anything again
-  if (descriptors[1].revents != 0) take_signals();
-  if (descriptors[0].revents & (POLLIN | POLLHUP | POLLERR)) take_requests();
+  if (descriptors[0].revents != 0) take_signals();
+  auto polled = descriptors.begin();
+  for (auto client = clients_.begin(); ++polled != descriptors.end(); ++client) {  // new ones are behind these
+    if (polled->revents & (POLLIN | POLLHUP | POLLERR)) take_requests(*client);
+  }
   if (!ended_.empty()) finish_groups();
-  send_notices();
+  for (Client& client : clients_) send_notices(client);
+  forget_clients();
 }
 
 int ForkServerMain::poll_timeout() const { return ended_.empty() ? -1 : group_interval_ms; }
@@ -203,27 +231,27 @@ void ForkServerMain::take_signals() {
   reap();
 }
 
-void ForkServerMain::take_requests() {
+void ForkServerMain::take_requests(Client& client) {
   Request request;
   base::FileDescriptor connection;
-  while (!ending_ && receive(request, connection)) {
+  while (!ending_ && client.socket && receive(client, request, connection)) {
     switch (request.kind) {
       case Request::Kind::spawn:
-        spawn(request, std::move(connection));
+        spawn(client, request, std::move(connection));
         break;
       case Request::Kind::kill:
       case Request::Kind::end_disconnected:
-        kill(request);
+        kill(client, request);
         break;
       case Request::Kind::quit:
-        ending_ = true;
+        lose(client);
         break;
     }
     connection = base::FileDescriptor();
   }
 }
 
-bool ForkServerMain::receive(Request& request, base::FileDescriptor& connection) {
+bool ForkServerMain::receive(Client& client, Request& request, base::FileDescriptor& connection) {
   iovec part{&request, sizeof request};
   alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))];
   msghdr message{};
@@ -231,9 +259,9 @@ bool ForkServerMain::receive(Request& request, base::FileDescriptor& connection)
   message.msg_iovlen = 1;
   message.msg_control = ancillary;
   message.msg_controllen = sizeof ancillary;
-  const ssize_t got = ::recvmsg(parts_.control.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  const ssize_t got = ::recvmsg(client.socket.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 0) return false;
-  if (got == 0) ending_ = true;  // the controller is gone
+  if (got == 0) lose(client);
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
     int fd = -1;
@@ -243,26 +271,59 @@ bool ForkServerMain::receive(Request& request, base::FileDescriptor& connection)
   return got > 0;
 }
 
-void ForkServerMain::spawn(const Request& request, base::FileDescriptor connection) {
-  if (!connection) return refuse(request, "the fork server has too many open files (see ulimit -n)");
+void ForkServerMain::spawn(Client& client, const Request& request, base::FileDescriptor connection) {
+  if (!connection) return refuse(client, request, "the fork server has too many open files (see ulimit -n)");
+  std::pair<base::FileDescriptor, base::FileDescriptor> own;
+  if (request.starts_workers) {
+    auto sockets = make_client_sockets();
+    if (!sockets) return refuse(client, request, "cannot make its socket: " + base::last_system_error());
+    own = std::move(*sockets);
+  }
   const std::optional<std::size_t> slot = parts_.table->take_slot();
-  if (!slot) return refuse(request, "there are " + std::to_string(WorkerTable::max_workers) + " workers already");
+  if (!slot)
+    return refuse(client, request, "there are " + std::to_string(WorkerTable::max_workers) + " workers already");
   const std::optional<std::uint64_t> oom_kills = count_oom_kills(oom_kills_age);
   const pid_t process = ::fork();
-  if (process == 0) work(request, *slot, std::move(connection));
+  if (process == 0) {
+    own.first.reset();
+    work(request, *slot, {std::move(connection), request.memory_bytes, std::move(own.second)});
+  }
   if (process < 0) {
-    refuse(request, "cannot fork: " + base::last_system_error());
+    refuse(client, request, "cannot fork: " + base::last_system_error());
     return parts_.table->free_slot(*slot);
   }
   ::setpgid(process, process);  // the worker does the same; whoever comes first
   parts_.table->set_process(*slot, process);
-  workers_[process] = Worker{request.worker, *slot, process, oom_kills};
-  processes_[request.worker] = process;
+  Worker& worker = workers_[process] = Worker{request.worker, *slot, process, oom_kills};
+  worker.starter = &client;
+  if (request.starts_workers) {
+    worker.own = &clients_.emplace_back();
+    worker.own->socket = std::move(own.first);
+  }
+  client.running[request.worker] = process;
+  ++client.unfinished;
 }
 
-void ForkServerMain::kill(const Request& request) {
-  const auto found = processes_.find(request.worker);
-  if (found == processes_.end()) return;
+// Its workers go with it.
+void ForkServerMain::lose(Client& client) {
+  if (is_controller(client)) {
+    ending_ = true;
+    return;
+  }
+  client.socket.reset();
+  for (const auto& [id, process] : client.running) {
+    workers_.at(process).killed = true;
+    ::kill(-process, SIGKILL);
+  }
+}
+
+void ForkServerMain::forget_clients() {
+  clients_.remove_if([](const Client& client) { return !client.lives && client.unfinished == 0; });
+}
+
+void ForkServerMain::kill(const Client& client, const Request& request) {
+  const auto found = client.running.find(request.worker);
+  if (found == client.running.end()) return;
   const pid_t process = found->second;
   Worker& worker = workers_.at(process);
   worker.disconnected |= request.kind == Request::Kind::end_disconnected && !worker.killed && is_running(process);
@@ -278,21 +339,25 @@ std::optional<std::uint64_t> ForkServerMain::count_oom_kills(Clock::duration max
   return oom_kills_;
 }
 
-void ForkServerMain::work(const Request& request, std::size_t slot, base::FileDescriptor connection) {
+void ForkServerMain::work(const Request& request, std::size_t slot, WorkerParts parts) {
+  std::vector<int> foreign{signals_.get(), parts_.table->fd()};
+  for (const Client& client : clients_) {
+    if (client.socket) foreign.push_back(client.socket.get());
+  }
   const std::string failure = set_up_worker({.directory = request.directory,
                                              .threads = request.threads,
                                              .memory_bytes = request.memory_bytes,
                                              .server = self_,
-                                             .foreign = {parts_.control.get(), signals_.get(), parts_.table->fd()}});
-  if (failure.empty()) parts_.body(std::move(connection), request.memory_bytes);
+                                             .foreign = std::move(foreign)});
+  if (failure.empty()) parts_.body(std::move(parts));
   parts_.table->set_setup_failure(slot, failure.empty() ? "its body returned" : failure);
   ::_exit(1);
 }
 
-void ForkServerMain::refuse(const Request& request, const std::string& reason) {
+void ForkServerMain::refuse(Client& client, const Request& request, const std::string& reason) {
   Notice notice{.kind = Notice::Kind::not_started, .worker = request.worker};
   set_detail(notice, reason);
-  notify(notice);
+  client.notices.push_back(notice);
 }
 
 void ForkServerMain::reap() {
@@ -306,7 +371,8 @@ void ForkServerMain::reap() {
     if (::waitpid(info.si_pid, &status, 0) != info.si_pid || found == workers_.end()) continue;
     const Worker worker = found->second;
     workers_.erase(found);
-    processes_.erase(worker.id);
+    worker.starter->running.erase(worker.id);
+    if (worker.own != nullptr) lose(*worker.own);
     take_end(worker, status);
   }
 }
@@ -334,24 +400,27 @@ const char* ForkServerMain::why_killed(const Worker& worker) {
 
 void ForkServerMain::finish_groups() {
   std::erase_if(ended_, [this](const Ended& ended) {
-    if (!group_is_gone(ended.worker.process) && Clock::now() < ended.deadline) return false;
-    parts_.table->free_slot(ended.worker.slot);
-    notify(ended.notice);
+    const Worker& worker = ended.worker;
+    const bool gone = group_is_gone(worker.process) && (worker.own == nullptr || worker.own->unfinished == 0);
+    if (!gone && Clock::now() < ended.deadline) return false;
+    parts_.table->free_slot(worker.slot);
+    if (worker.own != nullptr) worker.own->lives = false;
+    worker.starter->notices.push_back(ended.notice);
+    --worker.starter->unfinished;
     return true;
   });
 }
 
-void ForkServerMain::notify(const Notice& notice) { notices_.push_back(notice); }
-
-void ForkServerMain::send_notices() {
-  while (!notices_.empty()) {
-    const Notice& notice = notices_.front();
+void ForkServerMain::send_notices(Client& client) {
+  if (!client.socket) return client.notices.clear();
+  while (!client.notices.empty()) {
+    const Notice& notice = client.notices.front();
     const std::size_t size = offsetof(Notice, detail) + std::strlen(notice.detail) + 1;
-    if (::send(parts_.control.get(), &notice, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    if (::send(client.socket.get(), &notice, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
-      ending_ = true;  // the controller is gone
+      return lose(client);
     }
-    notices_.pop_front();
+    client.notices.pop_front();
   }
 }
 

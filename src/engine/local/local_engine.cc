@@ -43,11 +43,11 @@ Resources machine_resources() {
   return {.cpus = static_cast<double>(cpus), .gpus = 0, .custom = {}};
 }
 
-LocalEngine::Claim::Claim(ForkServer& of) : server(of) {
+LocalEngine::Claim::Claim(ForkServerConnection& of) : server(of) {
   if (!server.claim()) throw EngineError("another run in this process uses the fork server; wait until it has ended");
 }
 
-LocalEngine::LocalEngine(ForkServer& server, Resources resources)
+LocalEngine::LocalEngine(ForkServerConnection& server, Resources resources)
     : claim_(server),
       server_(server),
       resources_(std::move(resources)),
@@ -72,8 +72,7 @@ void LocalEngine::start(WorkerId worker, const WorkerSpec& spec) {
                             [this, worker](const std::string& reason) { on_closed(worker, reason); }});
   try {
     loop_.send(connection, spec.assignment);
-    const std::uint64_t number =
-        server_.spawn(spec.directory, thread_count(spec.cpus), spec.memory_bytes, sockets->second);
+    const std::uint64_t number = server_.spawn(spec, thread_count(spec.cpus), sockets->second);
     workers_[worker] = Worker{.number = number, .connection = connection};
     by_number_[number] = worker;
     output_limit_.watch(worker, spec.directory);
@@ -148,7 +147,7 @@ void LocalEngine::on_server() {
   if (server_.gone() && !give_up_) on_server_gone();
 }
 
-void LocalEngine::on_ended(const ForkServer::Ended& ended) {
+void LocalEngine::on_ended(const ForkServerConnection::Ended& ended) {
   const auto found = by_number_.find(ended.worker);
   if (found == by_number_.end()) return;
   const WorkerId worker = found->second;

@@ -15,11 +15,11 @@ namespace cadre::engine::local {
 // What a machine without further word has: the CPUs that this process may run on.
 Resources machine_resources();
 
-// One at a time for each fork server; used by the thread that made it. Destroying it ends its workers.
+// One at a time for each connection to a fork server; used by the thread that made it. Destroying it ends its workers.
 class LocalEngine final : public Engine {
  public:
   // Throws EngineError when another engine uses the server.
-  LocalEngine(ForkServer& server, Resources resources);
+  LocalEngine(ForkServerConnection& server, Resources resources);
   ~LocalEngine() override;
 
   Resources resources() const override { return resources_; }
@@ -45,25 +45,25 @@ class LocalEngine final : public Engine {
   };
 
   struct Claim {
-    explicit Claim(ForkServer& of);
+    explicit Claim(ForkServerConnection& of);
     ~Claim() { server.release(); }
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
-    ForkServer& server;
+    ForkServerConnection& server;
   };
 
   void not_started(WorkerId worker, const std::string& reason);
   void on_message(WorkerId worker, channel::Message&& message);
   void on_closed(WorkerId worker, const std::string& reason);
   void on_server();
-  void on_ended(const ForkServer::Ended& ended);
+  void on_ended(const ForkServerConnection::Ended& ended);
   void on_server_gone();
   void report_end(WorkerId worker, Exit exit);
   void report_all_lost();
   void end_workers() noexcept;
 
   Claim claim_;  // first: released when nothing uses the server any more
-  ForkServer& server_;
+  ForkServerConnection& server_;
   Resources resources_;
   std::unordered_map<WorkerId, Worker> workers_;
   std::unordered_map<std::uint64_t, WorkerId> by_number_;
