@@ -39,6 +39,29 @@ void copy_regular_file(const fs::path& from, const fs::path& to) {
   close_written(target, to);
 }
 
+// What a copy or a link is made with of one regular file.
+using Reproduce = void (*)(const fs::path& from, const fs::path& to);
+
+void link_regular_file(const fs::path& from, const fs::path& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return;
+  copy_regular_file(from, to);  // another file system, one without links, too many links
+}
+
+void reproduce_tree(const fs::path& from, const fs::path& to, Reproduce file) {
+  make_directory(to);
+  for (const std::string& name : list_directory(from)) {
+    const FileInfo::Kind kind = info_of(from / name).kind;
+    if (kind == FileInfo::Kind::directory) {
+      reproduce_tree(from / name, to / name, file);
+    } else if (kind == FileInfo::Kind::file) {
+      file(from / name, to / name);
+    } else {
+      throw StorageError("cannot copy " + (from / name).string() +
+                         ": a checkpoint holds files and directories only, no links or devices");
+    }
+  }
+}
+
 }  // namespace
 
 FileInfo info_of(const fs::path& path) {
@@ -74,20 +97,9 @@ void remove_tree(const fs::path& path) {
   if (error) throw StorageError("cannot remove " + path.string() + ": " + error.message());
 }
 
-void copy_tree(const fs::path& from, const fs::path& to) {
-  make_directory(to);
-  for (const std::string& name : list_directory(from)) {
-    const FileInfo::Kind kind = info_of(from / name).kind;
-    if (kind == FileInfo::Kind::directory) {
-      copy_tree(from / name, to / name);
-    } else if (kind == FileInfo::Kind::file) {
-      copy_regular_file(from / name, to / name);
-    } else {
-      throw StorageError("cannot copy " + (from / name).string() +
-                         ": a checkpoint holds files and directories only, no links or devices");
-    }
-  }
-}
+void copy_tree(const fs::path& from, const fs::path& to) { reproduce_tree(from, to, copy_regular_file); }
+
+void link_tree(const fs::path& from, const fs::path& to) { reproduce_tree(from, to, link_regular_file); }
 
 std::vector<std::string> list_directory(const fs::path& path) {
   std::error_code error;

@@ -27,6 +27,8 @@ void remove_tree(const std::filesystem::path& path);
 // Copies regular files and directories below `from` into `to`, which is made if needed; shares blocks where the file
 // system can. Refuses anything that is neither.
 void copy_tree(const std::filesystem::path& from, const std::filesystem::path& to);
+// The same with hard links, which take no space, where the file system has them: files that nobody may write to.
+void link_tree(const std::filesystem::path& from, const std::filesystem::path& to);
 // Names in a directory, sorted.
 std::vector<std::string> list_directory(const std::filesystem::path& path);
 

@@ -97,6 +97,11 @@ void write_metadata(const fs::path& directory, const CheckpointMetadata& metadat
   base::write_file(directory / kMetadataName, base::to_pretty_json(content));
 }
 
+void link_checkpoint(const fs::path& from, const fs::path& to) {
+  base::link_tree(from, to);
+  base::remove_tree(to / kMetadataName);  // it would be written over, and is the other's too
+}
+
 Dict list_files(const fs::path& directory) {
   Dict files;
   list_into(files, directory, "", false);

@@ -20,6 +20,10 @@ bool is_reporting_name(std::string_view name);
 // Whether a name is of either kind.
 bool is_name_of_checkpoint(std::string_view name);
 
+// A copy of a checkpoint without what is said of it, for another run, in a directory that is empty. Its files are
+// shared where the file system can. Throws OutOfSpace or StorageError.
+void link_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to);
+
 // What is said of a checkpoint beside its files.
 struct CheckpointMetadata {
   std::string trial_id = {};

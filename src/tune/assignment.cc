@@ -18,6 +18,7 @@ void fields(auto& archive, base::Is<TrialAssignment> auto& assignment) {
   archive("step", assignment.step);
   archive("seed", assignment.seed);
   archive("resources", assignment.resources);
+  archive("worker_resources", assignment.worker_resources);
   archive("checkpoint_frequency", assignment.checkpoint_frequency);
   archive("checkpoint_at_end", assignment.checkpoint_at_end);
   archive("visible_devices", assignment.visible_devices);

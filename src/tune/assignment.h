@@ -23,6 +23,7 @@ struct TrialAssignment {
   std::int64_t step = 0;            // to continue from
   std::int64_t seed = 0;            // for the function's own random numbers; all 64 bits count
   Resources resources = {};
+  std::optional<Resources> worker_resources = {};  // part of them, for workers of its own; empty: it may have none
   std::int64_t checkpoint_frequency = 0;  // of a class: iterations from one checkpoint to the next; 0: none by itself
   bool checkpoint_at_end = false;         // of a class: also one with a result that says done
   std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is

@@ -378,7 +378,8 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .checkpoint_metrics = launch.checkpoint_metrics,
           .step = launch.step,
           .seed = static_cast<std::int64_t>(seeds.bits()),
-          .resources = trial.needs,
+          .resources = trial.needs.total,
+          .worker_resources = trial.needs.of_workers,
           .checkpoint_frequency = checkpoints.checkpoint_frequency,
           .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
           .visible_devices =
@@ -386,13 +387,13 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
 }
 
 void Controller::launch(const Launch& launch) {
-  const Trainable& trainable = setting_.trainable;
   const Trial& trial = experiment_.trials().at(launch.trial);
   engine_.start(worker_id(launch.trial, launch.attempt),
-                {.assignment = {trainable.name, to_value(assignment_of(launch))},
+                {.assignment = {setting_.trainable.name, to_value(assignment_of(launch))},
                  .directory = setting_.directory / trial.directory,
-                 .cpus = trainable.resource_function.function.empty() ? trainable.resources.cpus : trial.needs.cpus,
-                 .memory_bytes = setting_.options.run_config.limits.memory_bytes});
+                 .cpus = trial.needs.own_cpus,
+                 .memory_bytes = setting_.options.run_config.limits.memory_bytes,
+                 .starts_workers = trial.needs.of_workers.has_value()});
 }
 
 void Controller::take_over(const TakeOver& take_over) {

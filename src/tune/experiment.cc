@@ -496,7 +496,7 @@ bool Experiment::can_park(const Trial& trial) const {
 
 // Whether its worker, when it waits, would keep GPUs from others.
 bool Experiment::gives_gpus_back(const Trial& trial) const {
-  return trial.needs.gpus > 0 && !options_.tune_config.parking.with_gpus;
+  return trial.needs.total.gpus > 0 && !options_.tune_config.parking.with_gpus;
 }
 
 // Its process stays blocked in report(), and goes on with the answer.
@@ -673,8 +673,8 @@ void Experiment::schedule() {
       return;
     }
     Trial& trial = trials_[*next];
-    trial.gpus = *resources_.acquire(trial.needs, own_gpus(trial));
-    trial.held = trial.needs;
+    trial.gpus = *resources_.acquire(trial.needs.total, own_gpus(trial));
+    trial.held = trial.needs.total;
     trial.holds_resources = true;
     ++running_;
     waiting_.erase(trial.index);
@@ -740,7 +740,7 @@ std::string Experiment::find_needs(Trial& trial) const {
 // After its config has changed. Returns whether it is the same as before.
 bool Experiment::update_needs(Trial& trial) {
   if (!needs_.by_config()) return true;
-  const Resources before = trial.needs;
+  const Needs before = trial.needs;
   std::string fault = find_needs(trial);
   if (fault.empty()) fault = shortage_of(trial);
   if (!fault.empty()) {
@@ -753,7 +753,7 @@ bool Experiment::update_needs(Trial& trial) {
 // What no machine has, where needs are known by the config only; fit() has looked at all others.
 std::string Experiment::shortage_of(const Trial& trial) const {
   if (!needs_.by_config()) return {};
-  const std::string shortage = run::ResourceLedger(total_).shortage(trial.needs);
+  const std::string shortage = run::ResourceLedger(total_).shortage(trial.needs.total);
   return shortage.empty() ? "" : "it needs more than there is: " + shortage;
 }
 
@@ -771,7 +771,7 @@ std::vector<TrialIndex> Experiment::candidates() const {
     const Trial& trial = trials_[index];
     const bool may_go = (trial.worker == WorkerState::none || trial.worker == WorkerState::waiting) && !trial.backs_off;
     const std::optional<run::Gpus> own = own_gpus(trial);
-    if (may_go && (own || !alike ? resources_.is_free(trial.needs, own) : anywhere)) ready.push_back(index);
+    if (may_go && (own || !alike ? resources_.is_free(trial.needs.total, own) : anywhere)) ready.push_back(index);
   }
   return ready;
 }

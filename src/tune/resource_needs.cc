@@ -21,19 +21,30 @@ Resources PlacementGroup::required_resources() const {
 }
 
 namespace tune {
+namespace {
 
-ResourceNeeds::ResourceNeeds(const Trainable& trainable) : fixed_(placement_group(trainable).required_resources()) {
+// The first bundle is for the trainable itself.
+Needs needs_of(const PlacementGroup& group) {
+  Needs needs{.total = group.required_resources(), .own_cpus = group.bundles.front().cpus};
+  if (group.bundles.size() > 1)
+    needs.of_workers = PlacementGroup{.bundles = {group.bundles.begin() + 1, group.bundles.end()}}.required_resources();
+  return needs;
+}
+
+}  // namespace
+
+ResourceNeeds::ResourceNeeds(const Trainable& trainable) : fixed_(needs_of(placement_group(trainable))) {
   if (const detail::ResourcePointer* function = resource_functions().find(trainable.resource_function.function))
     function_ = *function;
 }
 
-Resources ResourceNeeds::operator()(const Config& config) const {
+Needs ResourceNeeds::operator()(const Config& config) const {
   if (!by_config()) return fixed_;
   const PlacementGroup group = function_(config);
   Faults faults;
   check_resources(group, faults);
   faults.throw_if_any("a trial");
-  return group.required_resources();
+  return needs_of(group);
 }
 
 void check_resources(const PlacementGroup& group, Faults& faults) {

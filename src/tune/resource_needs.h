@@ -1,10 +1,11 @@
-// What a trial needs: as its trainable says, or by its config.
+// What trials need: as their trainable says, or by their configs.
 #pragma once
 
 #include <string>
 
 #include "cadre/tune/trainable.h"
 #include "tune/options/faults.h"
+#include "tune/trial.h"
 
 namespace cadre::tune {
 
@@ -15,13 +16,12 @@ class ResourceNeeds {
   // Whether trials may need different amounts.
   bool by_config() const { return function_ != nullptr; }
   // What every trial needs where that does not depend on its config.
-  const Resources& usual() const { return fixed_; }
-  // Of all bundles together. Throws InvalidArgument for amounts that nobody can have, and what a user's function
-  // throws.
-  Resources operator()(const Config& config) const;
+  const Resources& usual() const { return fixed_.total; }
+  // Throws InvalidArgument for amounts that nobody can have, and what a user's function throws.
+  Needs operator()(const Config& config) const;
 
  private:
-  Resources fixed_;
+  Needs fixed_;
   detail::ResourcePointer function_ = nullptr;
 };
 

@@ -17,6 +17,7 @@
 #include "cadre/tune/trainable.h"
 #include "run/checkpoint_files.h"
 #include "run/entries.h"
+#include "run/root_engine.h"
 #include "run/worker.h"
 #include "store/checkpoint_access.h"
 #include "store/held_objects.h"
@@ -97,6 +98,21 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint) {
   CheckpointDirectory copy({});
   wait_for_space([&] { copy = copy_of(checkpoint); });
   send(metrics, &copy);
+}
+
+bool Session::forward(const Metrics& metrics, const fs::path& checkpoint) {
+  try {
+    check_report(metrics);
+    if (checkpoint.empty()) {
+      send(metrics, nullptr);
+    } else {
+      CheckpointDirectory ours = fill([&](const fs::path& directory) { run::link_checkpoint(checkpoint, directory); });
+      send(metrics, &ours);
+    }
+    return true;
+  } catch (const run::StopWorker&) {
+    return false;
+  }
 }
 
 // The directory keeps its owner, and the counters what they were, until the report is on its way: it may be refused.
@@ -211,6 +227,7 @@ void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::
   TrialAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   store::set_experiment_of_objects(fs::path(assignment.trial_directory).parent_path());
+  if (assignment.worker_resources) run::set_root_resources(*assignment.worker_resources);
   Session session(controller, std::move(assignment));
   body(session);
 }

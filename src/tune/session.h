@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,17 +12,16 @@
 #include "cadre/checkpoint.h"
 #include "cadre/tune/session.h"
 #include "channel/worker_end.h"
+#include "run/parent_run.h"
 #include "tune/assignment.h"
 
 namespace cadre::tune {
 
 // One worker's life. At most one exists in a process; Session::current() is what the public functions find.
-class Session {
+class Session final : public run::ParentRun {
  public:
   Session(channel::WorkerEnd& controller, TrialAssignment assignment);
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  ~Session() override;
 
   static Session* current();
 
@@ -44,6 +44,12 @@ class Session {
   std::int64_t reports() const { return progress_.iterations_since_restore; }
   // Of the last result, that of the checkpoint at the beginning.
   std::int64_t training_iteration() const { return progress_.training_iteration; }
+
+  // Of runs that the trainable starts.
+  std::filesystem::path directory() const override { return assignment_.trial_directory; }
+  std::filesystem::path experiment() const override { return directory().parent_path(); }
+  std::optional<Checkpoint> checkpoint() const override { return latest_checkpoint_; }
+  bool forward(const Metrics& metrics, const std::filesystem::path& checkpoint) override;
 
  private:
   using Clock = std::chrono::steady_clock;

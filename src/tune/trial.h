@@ -36,6 +36,20 @@ struct Failure {
   bool may_retry = true;  // trying again can help
 };
 
+// Resources of one trial.
+struct Needs {
+  Resources total = {};
+  double own_cpus = 1;                       // the part of its worker itself
+  std::optional<Resources> of_workers = {};  // the part for workers that this one starts; empty: it may start none
+  bool operator==(const Needs&) const = default;
+
+  static void fields(auto& archive, auto& needs) {  // for base/archive.h
+    archive("total", needs.total);
+    archive("own_cpus", needs.own_cpus);
+    archive("of_workers", needs.of_workers);
+  }
+};
+
 struct Trial {
   TrialIndex index = 0;
   std::string id = {};         // "00003"
@@ -53,7 +67,7 @@ struct Trial {
 
   WorkerState worker = WorkerState::none;
   std::int64_t attempt = 0;  // workers started so far; the last of them is the trial's worker
-  Resources needs = {};      // of its next worker
+  Needs needs = {};          // from its next worker on
   bool holds_resources = false;
   Resources held = {};            // when it holds them: as they were needed then
   run::Gpus gpus = {};            // that its worker uses, or has used before it was parked

@@ -1,0 +1,16 @@
+#include "run/parent_run.h"
+
+namespace cadre::run {
+namespace {
+
+ParentRun* current_parent = nullptr;
+
+}  // namespace
+
+ParentRun::ParentRun() { current_parent = this; }
+
+ParentRun::~ParentRun() { current_parent = nullptr; }
+
+ParentRun* ParentRun::current() { return current_parent; }
+
+}  // namespace cadre::run
