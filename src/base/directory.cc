@@ -42,11 +42,6 @@ void copy_regular_file(const fs::path& from, const fs::path& to) {
 // What a copy or a link is made with of one regular file.
 using Reproduce = void (*)(const fs::path& from, const fs::path& to);
 
-void link_regular_file(const fs::path& from, const fs::path& to) {
-  if (::link(from.c_str(), to.c_str()) == 0) return;
-  copy_regular_file(from, to);  // another file system, one without links, too many links
-}
-
 void reproduce_tree(const fs::path& from, const fs::path& to, Reproduce file) {
   make_directory(to);
   for (const std::string& name : list_directory(from)) {
@@ -99,7 +94,12 @@ void remove_tree(const fs::path& path) {
 
 void copy_tree(const fs::path& from, const fs::path& to) { reproduce_tree(from, to, copy_regular_file); }
 
-void link_tree(const fs::path& from, const fs::path& to) { reproduce_tree(from, to, link_regular_file); }
+void link_file(const fs::path& from, const fs::path& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return;
+  copy_regular_file(from, to);  // another file system, one without links, too many links
+}
+
+void link_tree(const fs::path& from, const fs::path& to) { reproduce_tree(from, to, link_file); }
 
 std::vector<std::string> list_directory(const fs::path& path) {
   std::error_code error;

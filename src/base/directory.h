@@ -29,6 +29,8 @@ void remove_tree(const std::filesystem::path& path);
 void copy_tree(const std::filesystem::path& from, const std::filesystem::path& to);
 // The same with hard links, which take no space, where the file system has them: files that nobody may write to.
 void link_tree(const std::filesystem::path& from, const std::filesystem::path& to);
+// The same of one regular file.
+void link_file(const std::filesystem::path& from, const std::filesystem::path& to);
 // Names in a directory, sorted.
 std::vector<std::string> list_directory(const std::filesystem::path& path);
 

@@ -55,6 +55,18 @@ void write_objects(const fs::path& directory, std::span<const ObjectRef> objects
   for (const ObjectRef& object : objects) ObjectAccess::held(object).write_into(directory);
 }
 
+void share_objects(const fs::path& source, const fs::path& directory, std::span<const ObjectUse> uses) {
+  for (const ObjectUse& use : uses) {
+    if (store::find_held_object(use.id)) continue;
+    const fs::path from = store::object_path(source, use.id);
+    const fs::path to = store::object_path(directory, use.id);
+    const std::string fault = store::fault_of_object(from, use.id, false);
+    if (!fault.empty()) throw StorageError("the training run cannot be run: " + use.place + ": " + fault);
+    base::make_directory(to.parent_path());
+    if (!fs::exists(to)) base::link_file(from, to);
+  }
+}
+
 void require_objects(const fs::path& directory, std::span<const ObjectUse> uses, bool contents) {
   std::map<std::string, std::string> fault_by_id;
   for (const std::string& id : ids_of(uses)) {

@@ -25,6 +25,10 @@ std::vector<ObjectRef> held_objects(std::span<const ObjectUse> uses);
 
 // Makes them files of the experiment.
 void write_objects(const std::filesystem::path& directory, std::span<const ObjectRef> objects);
+// Makes those of `source` that this process does not hold files of a run that begins, and which a worker of that
+// experiment starts. Throws StorageError that names the use of one that is not there.
+void share_objects(const std::filesystem::path& source, const std::filesystem::path& directory,
+                   std::span<const ObjectUse> uses);
 // Whether an experiment that is continued has the files of all objects; those that are not there, and that this process
 // holds, are written again. `contents`: not only their sizes are compared. Throws StorageError that names every use of
 // those that are gone or damaged.

@@ -11,8 +11,10 @@
 #include "run/entries.h"
 #include "run/group_backend.h"
 #include "run/object_uses.h"
+#include "run/parent_run.h"
 #include "run/resource_fields.h"
 #include "store/held_objects.h"
+#include "store/object_files.h"
 
 namespace cadre {
 
@@ -144,8 +146,13 @@ void check_backend(const Description& description, Faults& faults) {
 }
 
 void check_objects(const Dict& description, Faults& faults) {
+  const run::ParentRun* const parent = run::ParentRun::current();
+  const auto is_of_parent = [&](const std::string& id) {
+    return parent != nullptr &&
+           store::fault_of_object(store::object_path(parent->experiment(), id), id, /*contents=*/false).empty();
+  };
   for (const auto& [place, id] : run::object_uses(description))
-    faults.unless(store::find_held_object(id).has_value(), place,
+    faults.unless(store::find_held_object(id).has_value() || is_of_parent(id), place,
                   "the object " + id + " is gone: no ObjectRef names it. Keep what cadre::put returned until fit()");
 }
 

@@ -23,6 +23,16 @@ TEST(Directory, CopiesATreeOfFilesAndDirectories) {
   EXPECT_TRUE(fs::exists(directory / "to/deep/er/b"));
 }
 
+TEST(Directory, LinksATreeThatTakesNoSpaceAndWhoseNamesAreItsOwn) {
+  const TemporaryDirectory directory;
+  fs::create_directories(directory / "from/deep");
+  replace_file(directory / "from/deep/a", "data");
+  link_tree(directory / "from", directory / "to");
+  EXPECT_TRUE(fs::equivalent(directory / "from/deep/a", directory / "to/deep/a"));
+  remove_tree(directory / "from");
+  EXPECT_EQ(read_file(directory / "to/deep/a"), "data");
+}
+
 TEST(Directory, ALinkIsNeitherCopiedNorFollowedWhenRemoving) {
   const TemporaryDirectory directory;
   fs::create_directories(directory / "from");
