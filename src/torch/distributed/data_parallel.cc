@@ -10,8 +10,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -109,6 +109,17 @@ struct Sink : torch::autograd::Function<Sink> {
   }
 };
 
+// Keeps its buckets. DistributedDataParallel makes them anew after the first pass, in the order in which gradients
+// came; three or more ranks add up what lies in another place of a bucket in another order, and so a run that is
+// continued would come to other parameters than one that nothing has interrupted.
+class Reducer final : public c10d::Reducer {
+ public:
+  template <class... Arguments>
+  explicit Reducer(Arguments&&... arguments) : c10d::Reducer(std::forward<Arguments>(arguments)...) {
+    has_rebuilt_bucket_ = true;
+  }
+};
+
 class DistributedDataParallel final : public detail::DataParallel {
  public:
   DistributedDataParallel(torch::nn::Module& model, Group group, const PrepareModelOptions& options)
@@ -127,6 +138,7 @@ class DistributedDataParallel final : public detail::DataParallel {
       if (reducer_ == nullptr) make_reducer();
       reducer_->prepare_for_forward();
     }
+    // Makes none: it tells of parameters that the last pass has left out.
     if (has_gradients && reducer_ != nullptr) reducer_->rebuild_buckets();
     if (buffers_may_differ_ && options_.broadcast_buffers) {
       std::vector<torch::Tensor> buffers;
@@ -178,16 +190,8 @@ class DistributedDataParallel final : public detail::DataParallel {
     const TrainedParameters trained = trained_parameters(model_);
     const auto cap = static_cast<std::size_t>(options_.bucket_cap_bytes);
     const std::size_t first_cap = std::min(first_bucket_bytes, cap);
-    // Buckets are made anew after the first pass, in the order in which gradients come. Until then one has all of them,
-    // except where they stay.
-    const bool buckets_stay = options_.find_unused_parameters && !options_.static_graph;
-    const std::vector<std::size_t> caps =
-        buckets_stay ? std::vector{first_cap, cap} : std::vector{std::numeric_limits<std::size_t>::max()};
-    auto buckets =
-        std::get<0>(c10d::compute_bucket_assignment_by_size(trained.tensors, caps, trained.have_sparse_gradients));
-    std::ranges::reverse(buckets);  // gradients come last parameter first
-    reducer_ = std::make_shared<c10d::Reducer>(
-        trained.tensors, std::move(buckets), group_.process_group, trained.have_sparse_gradients,
+    reducer_ = std::make_shared<Reducer>(
+        trained.tensors, make_buckets(trained, {first_cap, cap}), group_.process_group, trained.have_sparse_gradients,
         options_.bucket_cap_bytes, options_.find_unused_parameters, options_.gradient_as_bucket_view, trained.names,
         static_cast<std::int64_t>(first_cap), /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false,
         /*bucket_bytes_cap_list=*/std::vector<std::int64_t>());
@@ -202,6 +206,16 @@ class DistributedDataParallel final : public detail::DataParallel {
                                            options_.broadcast_buffers, /*has_sync_bn=*/false, options_.static_graph);
     sink_->reducer = reducer_;
     sink_->delays_reduction = options_.static_graph;
+  }
+
+  // In the order in which gradients mostly come: the last parameter first.
+  static std::vector<std::vector<std::size_t>> make_buckets(const TrainedParameters& trained,
+                                                            const std::vector<std::size_t>& caps) {
+    std::vector<torch::Tensor> tensors(trained.tensors.rbegin(), trained.tensors.rend());
+    std::vector<std::int64_t> indices(tensors.size());
+    std::iota(indices.rbegin(), indices.rend(), 0);
+    // Whether a gradient is sparse is looked up by its index.
+    return std::get<0>(c10d::compute_bucket_assignment_by_size(tensors, caps, trained.have_sparse_gradients, indices));
   }
 
   void lead_through_sink(std::span<torch::Tensor* const> outputs) const {
@@ -220,7 +234,7 @@ class DistributedDataParallel final : public detail::DataParallel {
   torch::nn::Module& model_;  // its owner has this too
   Group group_;
   PrepareModelOptions options_;
-  std::shared_ptr<c10d::Reducer> reducer_;
+  std::shared_ptr<Reducer> reducer_;
   std::shared_ptr<c10d::Logger> logger_;
   c10::intrusive_ptr<Sink::State> sink_ = c10::make_intrusive<Sink::State>();
   bool is_synchronized_ = false;

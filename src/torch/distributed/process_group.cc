@@ -2,8 +2,11 @@
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include <cstdint>
 #include <exception>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "torch/distributed/nccl_backend.h"
 #include "torch/distributed/store.h"
@@ -28,6 +31,16 @@ void add_backends(ProcessGroup& group, const c10::intrusive_ptr<c10d::Store>& st
   }
   if (options.device.is_cuda()) group.setBackend(c10::DeviceType::CUDA, ProcessGroup::BackendType::GLOO, gloo);
   group.setDefaultBackend(ProcessGroup::BackendType::GLOO);
+}
+
+// A rank that has connected to all others may be done with its work, and gone, before they have connected to each
+// other.
+void meet(c10d::Store& store, const GroupOptions& options) {
+  const auto key = [](int rank) { return "connected/" + std::to_string(rank); };
+  store.set(key(options.rank), std::vector<std::uint8_t>());
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < options.world_size; ++rank) keys.push_back(key(rank));
+  store.wait(keys, options.timeout);
 }
 
 }  // namespace
@@ -55,6 +68,7 @@ c10::intrusive_ptr<ProcessGroup> make_process_group(std::shared_ptr<run::KeyValu
   auto group = c10::make_intrusive<ProcessGroup>(store, options.rank, options.world_size);
   try {
     add_backends(*group, store, options);
+    meet(*store, options);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

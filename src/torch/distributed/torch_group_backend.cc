@@ -1,4 +1,6 @@
 // libtorch's process groups, as what the torch-free part of Cadre finds under the name "torch".
+#include <signal.h>
+
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -61,6 +63,12 @@ JoinOptions read_options(const Config& config) {
   return options;
 }
 
+// Gloo writes to connections of ranks that have died, and is to hear of it by an error. Python's processes do the same.
+void ignore_broken_pipes() {
+  struct sigaction action{};
+  if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
+}
+
 class TorchGroupBackend final : public run::GroupBackend {
  public:
   void check(const Config& options) const override {
@@ -68,6 +76,7 @@ class TorchGroupBackend final : public run::GroupBackend {
       throw InvalidArgument("the backend nccl needs Cadre built with CUDA and NCCL");
   }
   void join(std::shared_ptr<run::KeyValueStore> store, const run::GroupPlace& place, const Config& options) override {
+    ignore_broken_pipes();
     distributed::join_group(std::move(store), place, read_options(options));
   }
   void leave() override { distributed::leave_group(); }

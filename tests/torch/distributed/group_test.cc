@@ -177,6 +177,19 @@ TEST(TorchGroupBackend, WaitsForTheOthersUntilItsTimeout) {
   EXPECT_EQ(process_group(), nullptr);
 }
 
+// One that has connected to all others must not go before these have.
+TEST(TorchGroupBackend, AGroupOfWhichNobodyWantsAnythingIsFormed) {
+  for (int i = 0; i < 10; ++i) run_ranks(4, [](int) {});
+}
+
+TEST(TorchGroupBackend, ConnectionsOfDeadRanksAreNoSignal) {
+  run_ranks(2, [](int) {
+    struct sigaction action{};
+    ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &action), 0);
+    EXPECT_EQ(action.sa_handler, SIG_IGN);
+  });
+}
+
 TEST(TorchGroupBackend, OnOneMachineGlooListensOnTheLoopbackOnly) {
   run_ranks(2, [](int) {
     EXPECT_EQ(process_group()->getSize(), 2);
