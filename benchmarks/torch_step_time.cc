@@ -1,0 +1,72 @@
+// cadre_step_time: how long a step of data-parallel training takes. peers/step_time.py runs it and the same in Python,
+// in turns, and compares them. A step is forward, backward with averaged gradients, and Adam, on one batch that stays.
+#include <cadre/train_torch.h>
+#include <torch/torch.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+
+#include "models/convnet.h"
+#include "models/resnet18.h"
+
+namespace {
+
+namespace train = cadre::train;
+using Clock = std::chrono::steady_clock;
+
+// Milliseconds of each step that counts.
+template <class Net>
+cadre::List time_steps(const cadre::Config& config) {
+  torch::manual_seed(0);
+  auto model = train::prepare_model(Net());
+  torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.001));
+  const auto batch_size = config.get<std::int64_t>("batch_size");
+  const torch::Tensor images = torch::randn({batch_size, 1, 28, 28});
+  const torch::Tensor labels = torch::randint(10, {batch_size}, torch::kLong);
+  const auto warm_up = config.get<std::int64_t>("warm_up");
+  const auto steps = config.get<std::int64_t>("steps");
+  cadre::List times;
+  for (std::int64_t step = 0; step < warm_up + steps; ++step) {
+    const auto began = Clock::now();
+    model.zero_grad();
+    torch::nn::functional::cross_entropy(model(images), labels).backward();
+    optimizer.step();
+    if (step >= warm_up) times.emplace_back(std::chrono::duration<double, std::milli>(Clock::now() - began).count());
+  }
+  return times;
+}
+
+cadre::Value time_steps_of_model(const cadre::Config& config) {
+  return config.get<std::string>("model") == "resnet18" ? time_steps<models::ResNet18>(config)
+                                                        : time_steps<models::ConvNet>(config);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv);
+  std::string model = "convnet";
+  std::int64_t workers = 2;
+  std::int64_t batch_size = 128;
+  std::int64_t warm_up = 5;
+  std::int64_t steps = 50;
+  std::filesystem::path storage_path;
+  CLI::App app("Milliseconds of the steps of rank 0, as one line of JSON");
+  app.option_defaults()->always_capture_default();
+  app.add_option("--model", model)->check(CLI::IsMember({"convnet", "resnet18"}));
+  app.add_option("--workers", workers, "ranks, of one thread each");
+  app.add_option("--batch-size", batch_size, "of each rank");
+  app.add_option("--warm-up", warm_up, "steps that do not count");
+  app.add_option("--steps", steps, "that do");
+  app.add_option("--storage-path", storage_path, "folder for the run, which stays there")->required();
+  CLI11_PARSE(app, argc, argv);
+  train::TorchTrainer trainer(
+      train::loop<time_steps_of_model>(),
+      {.train_loop_config = {{"model", model}, {"batch_size", batch_size}, {"warm_up", warm_up}, {"steps", steps}},
+       .scaling_config = {.num_workers = workers},
+       .run_config = {.name = "step_time", .storage_path = storage_path, .verbose = 0}});
+  const train::Result result = trainer.fit();
+  std::cout << cadre::to_json({{"peer", "cadre"}, {"step_ms", result.return_value}}) << "\n";
+}
