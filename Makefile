@@ -4,6 +4,7 @@ JOBS ?= $(shell nproc)
 TORCH_INDEX_URL ?=
 DEMO_FLAGS ?=
 KILLS ?= 10000
+RUN_KILLS ?= 100
 SOAK_FLAGS ?=
 PREFIX ?= /usr/local
 BENCH_FLAGS ?=
@@ -23,7 +24,8 @@ control_plane_files = $(shell find src/base src/store src/channel src/engine src
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
 	@echo 'make test      set up, build everything and run all tests'
-	@echo 'make soak      kill experiments KILLS times at random, then let every single call fail (half an hour)'
+	@echo 'make soak      kill experiments KILLS times and training runs RUN_KILLS times at random, then let every single call'
+	@echo '               fail (half an hour)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
 	@echo 'make bench-peers  the same work on Ray Tune and on Cadre, in turns (ten minutes)'
 	@echo 'make fuzz      feed parsers and the channel with made-up bytes, SECONDS each (FUZZERS="json wal"; default: all)'
@@ -64,8 +66,9 @@ test: build
 
 # With sanitizers, which do not go together with preloaded libraries, no calls fail.
 soak: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak $(if $(filter sanitizers,$(setup_groups)),,cadre_faults_tests)
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak cadre_train_soak $(if $(filter sanitizers,$(setup_groups)),,cadre_faults_tests)
 	@$(build_dir)/bin/cadre_soak --kills $(KILLS) $(SOAK_FLAGS)
+	@$(build_dir)/bin/cadre_train_soak --kills $(RUN_KILLS)
 	$(if $(filter sanitizers,$(setup_groups)),,@CADRE_FAULTS_STRIDE=1 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
 
 install: $(build_dir)/build.ninja

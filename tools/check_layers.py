@@ -27,7 +27,7 @@ WITH_PUBLIC_HEADERS = ["tune", "train", "torch", "data"]
 LIBRARIES = [
     ("torch", re.compile(r"^(torch|ATen|c10|caffe2)/|^cadre/(train_)?torch(\.h$|/)"),
      ["src/torch/", "include/cadre/torch.h", "include/cadre/train_torch", "examples/", "tests/torch/", "tests/compat/torch_",
-      "tests/fuzz/torch_", "tests/package/consumer_torch/", "benchmarks/torch_"]),
+      "tests/fuzz/torch_", "tests/soak/torch_", "tests/package/consumer_torch/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
     ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),

@@ -31,7 +31,7 @@ constexpr const char* kOption = "--controller";
 // The setting as arguments, and back.
 std::vector<std::string> to_arguments(const ControllerOptions& options) {
   const Setting& setting = options.setting;
-  std::vector<std::string> arguments{"controller", kOption, options.experiment.string()};
+  std::vector<std::string> arguments{kOption, options.experiment.string()};
   for (const std::int64_t number :
        {std::int64_t{options.slots}, std::int64_t{setting.synch}, setting.population, setting.steps, setting.interval,
         setting.checkpoint_interval, std::int64_t{setting.copied}, setting.num_to_keep, setting.max_failures,
@@ -119,9 +119,13 @@ std::string content_of(const fs::path& file) {
 
 }  // namespace
 
-ControllerProcess::ControllerProcess(const ControllerOptions& options) : said_(options.experiment.string() + ".said") {
-  std::vector<std::string> arguments = to_arguments(options);
-  std::vector<std::string> environment = options.environment;
+ControllerProcess::ControllerProcess(const ControllerOptions& options)
+    : ControllerProcess(to_arguments(options), options.environment, options.experiment.string() + ".said") {}
+
+ControllerProcess::ControllerProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
+                                     fs::path said)
+    : said_(std::move(said)) {
+  arguments.emplace(arguments.begin(), "controller");
   for (char** entry = ::environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -169,10 +173,16 @@ void ControllerProcess::kill(int signal) const { ::kill(process_, signal); }
 void run_if_controller(int argc, char** argv) {
   if (argc < 2 || std::strcmp(argv[1], kOption) != 0) return;
   const ControllerOptions options = from_arguments(argv);
-  int code = Ended::finished;
-  try {
+  run_controller([&] {
     cadre::init(argc, argv, {.num_cpus = options.slots});
     make_tuner(options).fit();
+  });
+}
+
+void run_controller(const std::function<void()>& act) {
+  int code = Ended::finished;
+  try {
+    act();
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     code = code_of(error);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct ControllerOptions {
 class ControllerProcess {
  public:
   explicit ControllerProcess(const ControllerOptions& options);
+  // Of anything else: what main gets, beside its name, and the file for what it says.
+  ControllerProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
+                    std::filesystem::path said);
   // Kills it.
   ~ControllerProcess();
 
@@ -48,6 +52,8 @@ class ControllerProcess {
 
 // For main, before anything else: runs the controller and never returns when this process was started to be one.
 void run_if_controller(int argc, char** argv);
+// Does what a controller is there for, and ends the process as Ended says.
+[[noreturn]] void run_controller(const std::function<void()>& act);
 
 // Makes orphans of controllers children of this process, so that it hears of every process's end.
 void adopt_orphans();
