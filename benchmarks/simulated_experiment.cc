@@ -39,6 +39,7 @@ class ImmediateEngine final : public engine::Engine {
   void start(engine::WorkerId worker, const engine::WorkerSpec& spec) override { inner_.start(worker, spec); }
   void answer(engine::WorkerId worker, const channel::Answer& answer) override { inner_.answer(worker, answer); }
   void reply(engine::WorkerId worker, const channel::StoreReply& reply) override { inner_.reply(worker, reply); }
+  void reply(engine::WorkerId worker, const channel::Reply& reply) override { inner_.reply(worker, reply); }
   void kill(engine::WorkerId worker) override { inner_.kill(worker); }
   std::vector<engine::Event> wait(std::optional<std::chrono::nanoseconds>) override {
     std::vector<engine::Event> events = inner_.wait(std::chrono::nanoseconds(0));

@@ -145,8 +145,11 @@ class SmokeTest(unittest.TestCase):
         self.assertLessEqual(reports["report_p50_ms"], reports["report_p99_ms"])
         [saved] = self.lines("train-checkpoints", "--workers", 2, "--bytes", 5000, "--steps", 6)
         self.assertEqual((saved["results"], saved["checkpoints"]), (6, 2))
-        kept = list((self.storage / "checkpoints").glob("checkpoint_*/model"))
-        self.assertEqual([file.stat().st_size for file in kept], [5000] * 2)
+        [late] = self.lines("train-checkpoints", "--workers", 2, "--bytes", 5000, "--steps", 6, "--mode", "async")
+        self.assertEqual((late["results"], late["checkpoints"]), (6, 2))
+        for mode in ("sync", "async"):
+            kept = list((self.storage / f"checkpoints_{mode}").glob("checkpoint_*/model"))
+            self.assertEqual([file.stat().st_size for file in kept], [5000] * 2)
 
     def test_what_is_there_already_is_not_measured_again(self):
         arguments = ["reports", "--trials", 1, "--reports", 1]

@@ -25,6 +25,7 @@
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +49,36 @@ using Seconds = std::chrono::duration<double>;
 
 // ---- What a training function calls. Outside a worker it is alone: rank 0 of 1, and reports go nowhere.
 
+/// How a checkpoint that is reported gets to where the run keeps its checkpoints.
+enum class CheckpointUploadMode {
+  sync,   ///< report() returns when the checkpoint is committed
+  async,  ///< report() returns when the result is committed; the checkpoint follows
+  /// The checkpoint lies in the run's directory already, becomes one where it is, and keeps its name. It is deleted
+  /// when the CheckpointConfig does not keep it.
+  no_upload,
+};
+
+/// Brings a checkpoint to where it is to be, and says where that is: a directory inside the run's,
+/// TrainContext::get_storage(). `dir_name` is the ReportOptions' checkpoint_dir_name, or one that is the same in all
+/// ranks and in no other report; a half-made directory of that second kind is removed when something fails.
+using CheckpointUploadFunction = std::function<Checkpoint(const Checkpoint& checkpoint, const std::string& dir_name)>;
+
+/// What becomes of a reported checkpoint. Ranks that report one together should say the same.
+struct ReportOptions {
+  CheckpointUploadMode checkpoint_upload_mode = CheckpointUploadMode::sync;  ///< see there
+  /// Whether a directory of the user's goes when the checkpoint is committed. Default: with async, if it does not lie
+  /// in the run's directory. It is moved where it lies on the run's file system, else copied and removed. Directories
+  /// of Cadre's are always moved.
+  std::optional<bool> delete_local_checkpoint_after_upload = {};
+  /// The name of the checkpoint's directory, which no other one may have; that of rank 0 counts. Default:
+  /// "checkpoint_" and a number.
+  std::string checkpoint_dir_name = {};
+  /// Takes the place of Cadre's own copying and moving. With sync it runs in the thread that reports, with async in a
+  /// thread of the worker, one after the other. Ranks that pass one together must make one directory together. One that
+  /// throws StorageError is called again, after 1 s and after 2 s; OutOfSpace makes it wait until there is space.
+  CheckpointUploadFunction checkpoint_upload_function = {};
+};
+
 /// Reports one result. Every rank calls it equally often: it returns in all of them when all have called it and the
 /// result is committed. The metrics are those of rank 0; what other ranks pass is checked, and not kept. When the run
 /// is interrupted the call does not return: it unwinds the function with an exception that is not a std::exception, so
@@ -57,18 +88,28 @@ using Seconds = std::chrono::duration<double>;
 /// dictionaries, or metrics of more than 32 MiB together; Error when called in another thread than the function's.
 /// Nothing was reported then, and the other ranks wait on.
 void report(const Metrics& metrics);
+/// The same where other ranks may have a checkpoint and this one has none.
+void report(const Metrics& metrics, const ReportOptions& options);
 /// The same with a checkpoint: a directory, which is copied or moved. Any ranks may pass one; the files of all of them
 /// become one directory. Where two ranks have a file of the same path, that of the lower rank stays. When the call
 /// returns the checkpoint is committed, and training can go on from it. Waits while the disk is full. Throws
-/// StorageError when its files cannot be copied or moved; nothing was reported then.
-void report(const Metrics& metrics, const Checkpoint& checkpoint);
+/// InvalidArgument for options that do not fit together or with the directory, and StorageError when its files cannot
+/// be copied or moved, or are something else than files and directories; nothing was reported then.
+///
+/// With CheckpointUploadMode::async it returns when the result is committed, at most 16 reports before the checkpoint
+/// is: a directory of the user's on another file system, or one that is to stay, is copied meanwhile and must not be
+/// changed. Checkpoints are committed in the order of their reports, whatever their modes, and all of them before the
+/// run ends, is interrupted, or begins again after a failure. A copy that fails is tried again, after 1 s and after 2
+/// s; then the group fails, and the error names the checkpoint.
+void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options = {});
 /// The same with a checkpoint that `write` fills: the directory is made, filled and committed, or removed when `write`
 /// throws. When it throws OutOfSpace, as save_state does on a full disk, it is called again each second until there is
-/// space.
-void report(const Metrics& metrics, const CheckpointWriter& write);
+/// space. With no_upload it throws InvalidArgument.
+void report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options = {});
 
-/// The checkpoint to go on from: the one this worker was started with, or the last one that was reported. The same in
-/// all ranks. Empty at the very beginning, and outside a worker.
+/// The checkpoint to go on from: the newest one that was committed when the last report was answered, or the one this
+/// worker was started with. The same in all ranks. Empty at the very beginning, and outside a worker. Its files stay at
+/// least until the next report.
 std::optional<Checkpoint> get_checkpoint();
 
 /// An empty directory on the run's own file system, to be filled and given to report(). Throws StorageError, and Error

@@ -19,6 +19,7 @@ enum class Purpose : std::uint32_t {
   exploit = 2,       // which donor
   explore = 3,       // how the donor's config is changed
   training = 4,      // the seed that user code asks for
+  upload_retry = 5,  // how long an upload that has failed waits
 };
 
 // The random numbers of one trial for one purpose. A value: copying it copies its position.

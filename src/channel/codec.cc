@@ -193,7 +193,8 @@ auto decode_as(std::span<const std::byte> body, Read read) {
 
 Message read_report(wire::FromWorker::Report::Reader in, std::size_t bytes) {
   if (bytes > base::max_result_bytes) throw ProtocolError(too_large(bytes, base::max_result_bytes));
-  return Report{in.getStep(), Metrics(read_entries(in.getMetrics(), kInsideMetrics)), as_string(in.getCheckpoint())};
+  return Report{in.getStep(), Metrics(read_entries(in.getMetrics(), kInsideMetrics)), as_string(in.getCheckpoint()),
+                in.hasDetails() ? read_value(in.getDetails(), kPayloadLevels) : Value()};
 }
 
 constexpr std::pair<Verdict, wire::Verdict> kVerdicts[] = {{Verdict::go_on, wire::Verdict::GO_ON},
@@ -259,6 +260,7 @@ void encode(const Report& report, Bytes& frame) {
     out.setStep(report.step);
     write_entries(out.initMetrics(list_size(report.metrics.size())), report.metrics.dict(), kInsideMetrics);
     if (!report.checkpoint.empty()) out.setCheckpoint(as_kj(report.checkpoint));
+    if (!report.details.is_null()) write_value(out.initDetails(), report.details, kPayloadLevels);
   };
   encode_as<wire::FromWorker>(frame, fill, base::max_result_bytes);
 }
@@ -289,6 +291,24 @@ void encode(const StoreRequest& request, Bytes& frame) {
   });
 }
 
+void encode(const Request& request, Bytes& frame) {
+  encode_as<wire::FromWorker>(
+      frame, [&](wire::FromWorker::Builder root) { write_value(root.initRequest(), request.content, kPayloadLevels); });
+}
+
+void encode(const Notice& notice, Bytes& frame) {
+  encode_as<wire::FromWorker>(
+      frame, [&](wire::FromWorker::Builder root) { write_value(root.initNotice(), notice.content, kPayloadLevels); });
+}
+
+void encode(const Reply& reply, Bytes& frame) {
+  encode_as<wire::FromController>(frame, [&](wire::FromController::Builder root) {
+    auto out = root.initReply();
+    write_value(out.initContent(), reply.content, kPayloadLevels);
+    if (!reply.error.empty()) out.setError(as_kj(reply.error));
+  });
+}
+
 void encode(const StoreReply& reply, Bytes& frame) {
   encode_as<wire::FromController>(frame, [&](wire::FromController::Builder root) {
     auto out = root.initStoreReply();
@@ -311,6 +331,10 @@ Message decode_message(std::span<const std::byte> body) {
         return Declined{};
       case wire::FromWorker::STORE_REQUEST:
         return read_store_request(root.getStoreRequest());
+      case wire::FromWorker::REQUEST:
+        return Request{read_value(root.getRequest(), kPayloadLevels)};
+      case wire::FromWorker::NOTICE:
+        return Notice{read_value(root.getNotice(), kPayloadLevels)};
     }
     throw ProtocolError("a worker's message is of an unknown kind");
   });
@@ -339,6 +363,14 @@ StoreReply decode_store_reply(std::span<const std::byte> body) {
     if (!root.isStoreReply()) throw ProtocolError("the controller's message is no reply of the store");
     const auto in = root.getStoreReply();
     return StoreReply{as_string(in.getValue()), in.getNumber(), as_string(in.getError())};
+  });
+}
+
+Reply decode_reply(std::span<const std::byte> body) {
+  return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) {
+    if (!root.isReply()) throw ProtocolError("the controller's message is no reply");
+    const auto in = root.getReply();
+    return Reply{read_value(in.getContent(), kPayloadLevels), as_string(in.getError())};
   });
 }
 

@@ -15,11 +15,14 @@ namespace cadre::channel {
 void encode(const Assignment& assignment, Bytes& frame);
 void encode(const Answer& answer, Bytes& frame);
 void encode(const StoreReply& reply, Bytes& frame);
+void encode(const Reply& reply, Bytes& frame);
 void encode(const Report& report, Bytes& frame);
 void encode(const Finished& finished, Bytes& frame);
 void encode(const Failed& failed, Bytes& frame);
 void encode(const Declined& declined, Bytes& frame);
 void encode(const StoreRequest& request, Bytes& frame);
+void encode(const Request& request, Bytes& frame);
+void encode(const Notice& notice, Bytes& frame);
 
 // Read what FrameReader handed out. Nothing in it is trusted: throws ProtocolError for whatever is not a message of
 // this version within the limits.
@@ -27,5 +30,6 @@ Message decode_message(std::span<const std::byte> body);        // from a worker
 Assignment decode_assignment(std::span<const std::byte> body);  // from the controller, first
 Answer decode_answer(std::span<const std::byte> body);          // from the controller, later
 StoreReply decode_store_reply(std::span<const std::byte> body);
+Reply decode_reply(std::span<const std::byte> body);
 
 }  // namespace cadre::channel

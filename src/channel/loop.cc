@@ -159,7 +159,7 @@ template <class Message>
 void Loop::Implementation::send(ConnectionId id, const Message& message) {
   const auto found = connections_.find(id);
   if (found == connections_.end() || !found->second->open) return;
-  answered_ |= std::same_as<Message, Answer> || std::same_as<Message, StoreReply>;
+  answered_ |= !std::same_as<Message, Assignment>;
   encode(message, frame_);
   Connection& connection = *found->second;
   const std::span<const std::byte> bytes(frame_);
@@ -347,6 +347,9 @@ void Loop::send(ConnectionId connection, const Answer& answer) {
   translated([&] { implementation_->send(connection, answer); });
 }
 void Loop::send(ConnectionId connection, const StoreReply& reply) {
+  translated([&] { implementation_->send(connection, reply); });
+}
+void Loop::send(ConnectionId connection, const Reply& reply) {
   translated([&] { implementation_->send(connection, reply); });
 }
 void Loop::drain(ConnectionId connection) {

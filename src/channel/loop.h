@@ -37,6 +37,7 @@ class Loop {
   void send(ConnectionId connection, const Assignment& assignment);
   void send(ConnectionId connection, const Answer& answer);
   void send(ConnectionId connection, const StoreReply& reply);
+  void send(ConnectionId connection, const Reply& reply);
 
   // Handles what has arrived up to now without waiting. For a worker that has ended this is all it ever sent.
   void drain(ConnectionId connection);

@@ -21,6 +21,7 @@ struct Report {
   std::int64_t step = 0;        // reports of this lineage so far, this one included
   Metrics metrics = {};         // as they are stored, with what the worker adds
   std::string checkpoint = {};  // a directory to commit, as its name inside the worker's directory; empty: none
+  Value details = {};           // what the controller of its kind of run is told beside that
 };
 // Worker to controller, last: the function returned, or was unwound by a stop. Not answered.
 struct Finished {
@@ -44,11 +45,21 @@ struct StoreRequest {
   std::int64_t timeout_ms = 0;         // of what waits
   bool operator==(const StoreRequest&) const = default;
 };
-using Message = std::variant<Report, Finished, Failed, Declined, StoreRequest>;
+// Worker to controller: a question that the controller of its kind of run understands. The worker waits for the Reply,
+// which may come much later.
+struct Request {
+  Value content = {};
+};
+// Worker to controller, at any time: something that the controller of its kind of run is to know. Not answered.
+struct Notice {
+  Value content = {};
+};
+using Message = std::variant<Report, Finished, Failed, Declined, StoreRequest, Request, Notice>;
 
 // Whether a worker that has sent it sends nothing more.
 inline bool is_last(const Message& message) {
-  return !std::holds_alternative<Report>(message) && !std::holds_alternative<StoreRequest>(message);
+  return std::holds_alternative<Finished>(message) || std::holds_alternative<Failed>(message) ||
+         std::holds_alternative<Declined>(message);
 }
 
 enum class Verdict {
@@ -71,6 +82,13 @@ struct StoreReply {
   std::int64_t number = 0;  // of add and size; of contains and erase 1 or 0
   std::string error = {};   // why it could not be done, and then nothing else counts; empty: it was
   bool operator==(const StoreReply&) const = default;
+};
+
+// Controller to worker: the reply to a Request.
+struct Reply {
+  Value content = {};
+  std::string error = {};  // why there is none; empty: there is
+  bool operator==(const Reply&) const = default;
 };
 
 }  // namespace cadre::channel

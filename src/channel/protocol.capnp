@@ -44,6 +44,10 @@ struct FromController {
       number @7 :Int64;
       error @8 :Text;
     }
+    reply :group {
+      content @9 :Value;
+      error @10 :Text;
+    }
   }
 }
 
@@ -61,6 +65,7 @@ struct FromWorker {
       step @1 :Int64;
       metrics @2 :List(Entry);
       checkpoint @3 :Text;
+      details @13 :Value;
     }
     finished @4 :Value;
     failed @5 :Text;
@@ -73,6 +78,8 @@ struct FromWorker {
       amount @11 :Int64;
       timeoutMs @12 :Int64;
     }
+    request @14 :Value;
+    notice @15 :Value;
   }
 }
 

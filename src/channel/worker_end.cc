@@ -39,6 +39,11 @@ StoreReply WorkerEnd::call(const StoreRequest& request) {
   return decode_store_reply(receive());
 }
 
+Reply WorkerEnd::call(const Request& request) {
+  send(request);
+  return decode_reply(receive());
+}
+
 std::span<const std::byte> WorkerEnd::receive() {
   for (;;) {
     if (const auto body = in_.next()) return *body;

@@ -1,6 +1,8 @@
 // The worker's end of the connection: writes a message and waits for the answer. No thread, no event loop.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "base/file_descriptor.h"
@@ -14,8 +16,8 @@ namespace cadre::channel {
 // process has nobody left to work for and ends.
 struct ControllerGone {};
 
-// All functions block, are called from one thread, and throw ControllerGone when the connection ends, and
-// InvalidArgument for a message beyond the limits, which is then not sent.
+// All functions block, and throw ControllerGone when the connection ends, and InvalidArgument for a message beyond the
+// limits, which is then not sent. One thread at a time receives; send() may be called from any, also meanwhile.
 class WorkerEnd {
  public:
   explicit WorkerEnd(base::FileDescriptor connection) : connection_(std::move(connection)) {}
@@ -23,10 +25,10 @@ class WorkerEnd {
   // The first call. Throws ProtocolError when the other end speaks something else.
   Assignment receive_assignment();
 
-  // What is sent belongs to the controller, with the directory that a report names. Anything but a report is the last
-  // call.
+  // What is sent belongs to the controller, with the directory that a report names.
   template <class Sent>
   void send(const Sent& message) {
+    const std::lock_guard lock(*sending_);
     encode(message, out_);
     send_frame();
   }
@@ -36,6 +38,8 @@ class WorkerEnd {
   Answer report(const Report& report);
   // A call of the group's key-value store. Returns when it is done, or has failed.
   StoreReply call(const StoreRequest& request);
+  // A question. Returns when the controller has replied.
+  Reply call(const Request& request);
 
  private:
   std::span<const std::byte> receive();
@@ -43,6 +47,7 @@ class WorkerEnd {
 
   base::FileDescriptor connection_;
   FrameReader in_;
+  std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // so that this object can be moved
   Bytes out_;
 };
 

@@ -69,6 +69,8 @@ class Engine {
   virtual void answer(WorkerId worker, const channel::Answer& answer) = 0;
   // Replies to the worker's last StoreRequest. Nothing happens when the worker is gone.
   virtual void reply(WorkerId worker, const channel::StoreReply& reply) = 0;
+  // Replies to the worker's last Request. Nothing happens when the worker is gone.
+  virtual void reply(WorkerId worker, const channel::Reply& reply) = 0;
   // Ends the worker's process group at once; Exited follows. Nothing happens when the worker is gone.
   virtual void kill(WorkerId worker) = 0;
 

@@ -77,6 +77,10 @@ std::string checkpoint_name(std::int64_t number) { return fmt::format("{}{:06d}"
 
 std::string reporting_prefix(std::int64_t attempt) { return fmt::format("{}{}_", kReportingPrefix, attempt); }
 
+std::string copy_name(std::int64_t number, std::int64_t rank) {
+  return fmt::format("{}copy_{}_{}", kReportingPrefix, number, rank);
+}
+
 bool is_reporting_name(std::string_view name) {
   return name.starts_with(kReportingPrefix) && name.find('/') == name.npos;
 }
@@ -89,17 +93,34 @@ void write_metadata(const fs::path& directory, const CheckpointMetadata& metadat
   Dict files = list_files(directory);
   // Of the checkpoint that this one is a copy of, or from when the disk was full.
   std::erase_if(files, [](const auto& file) { return file.first == kMetadataName; });
-  const Dict content{{"format", kMetadataFormat},
-                     {"trial_id", metadata.trial_id},
-                     {"training_iteration", metadata.training_iteration},
-                     {"timestamp", metadata.timestamp},
-                     {"files", std::move(files)}};
+  Dict content{{"format", kMetadataFormat},
+               {"trial_id", metadata.trial_id},
+               {"training_iteration", metadata.training_iteration},
+               {"timestamp", metadata.timestamp},
+               {"files", std::move(files)}};
+  if (!metadata.directory.empty()) content.emplace_back("directory", metadata.directory);
   base::write_file(directory / kMetadataName, base::to_pretty_json(content));
 }
 
 void link_checkpoint(const fs::path& from, const fs::path& to) {
   base::link_tree(from, to);
   base::remove_tree(to / kMetadataName);  // it would be written over, and is the other's too
+}
+
+bool is_committed(const fs::path& directory) {
+  std::error_code unusable;
+  return fs::exists(fs::symlink_status(directory / kMetadataName, unusable));
+}
+
+bool was_to_be_committed(const fs::path& directory) {
+  try {
+    const auto file = base::ReadableFile::open(directory / kMetadataName, base::ReadableFile::Links::refuse);
+    if (!file) return false;
+    const Value metadata = base::parse_json(base::read_file(file->path()), file->path().string());
+    return Config(metadata).get<std::string>("directory", "") == directory.filename();
+  } catch (const Error&) {  // of something else
+    return false;
+  }
 }
 
 Dict list_files(const fs::path& directory) {

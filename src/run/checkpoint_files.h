@@ -16,6 +16,8 @@ namespace cadre::run {
 std::string checkpoint_name(std::int64_t number);
 // How the names of directories begin that a worker fills to report them: those of an attempt, and all.
 std::string reporting_prefix(std::int64_t attempt);
+// The name of a copy of what a rank has reported as a part of the checkpoint with this number.
+std::string copy_name(std::int64_t number, std::int64_t rank);
 bool is_reporting_name(std::string_view name);
 // Whether a name is of either kind.
 bool is_name_of_checkpoint(std::string_view name);
@@ -29,12 +31,19 @@ struct CheckpointMetadata {
   std::string trial_id = {};
   Value training_iteration = {};
   Value timestamp = {};  // seconds since 1970
+  // The name that the directory is about to get, where that says nothing of what it is; empty: not noted.
+  std::string directory = {};
 };
 
 // Writes the metadata, and the list of all other files that are there now, into the directory, also over those of
 // another checkpoint. Nobody may be reading it yet. Throws OutOfSpace or StorageError, the latter also for what is
 // neither file nor directory.
 void write_metadata(const std::filesystem::path& directory, const CheckpointMetadata& metadata);
+
+// Whether a directory has become a checkpoint, as its metadata says, or is about to.
+bool is_committed(const std::filesystem::path& directory);
+// Whether a directory was given its name to become a checkpoint, as its metadata says, and not by somebody else.
+bool was_to_be_committed(const std::filesystem::path& directory);
 
 // {"<path inside the directory>": {"size": bytes}} for every file below a directory. Throws StorageError, also for what
 // is neither file nor directory.

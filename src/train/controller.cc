@@ -17,6 +17,7 @@
 #include "run/resource_ledger.h"
 #include "train/assignment.h"
 #include "train/journal.h"
+#include "train/part_check.h"
 #include "train/recovery.h"
 
 namespace cadre::train {
@@ -29,6 +30,8 @@ engine::WorkerId worker_id(Rank rank, std::int64_t attempt) {
 }
 Rank rank_of(engine::WorkerId worker) { return static_cast<Rank>(worker & 0xffffffffu); }
 std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker >> 32); }
+
+constexpr run::CheckpointId kNoCheckpoint = 0;
 
 std::string directory_of_rank(Rank rank) { return fmt::format("rank_{}", rank); }
 
@@ -64,12 +67,13 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       engine_(engine),
       interrupts_(engine),
       began_(engine.now()),
-      file_worker_(directory_, [&engine] { engine.wake(); }) {}
+      file_worker_(directory_, [&engine] { engine.wake(); }),
+      uploader_(run::make_local_uploader([&engine] { engine.wake(); })) {}
 
 void Controller::recover() {
   Recovered recovered = train::recover(store_, run_, directory_);
   last_event_ = recovered.last_event;
-  lost_checkpoints_ = std::move(recovered.lost_checkpoints);
+  beginning_ = {std::move(recovered.lost_checkpoints), std::move(recovered.lost_uploads)};
   for (auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, std::move(directory));
   for (const std::string& note : recovered.notes) say(note);
 }
@@ -91,7 +95,7 @@ void Controller::run() {
 }
 
 void Controller::take_turns() {
-  take_turn({ControllerStarted{lost_checkpoints_}});
+  take_turn({beginning_});
   while (!run_.finished()) {
     take_turn(next_events());
     if (const auto due = store_.sync_due(); due && engine_.now() >= *due) sync();
@@ -103,6 +107,7 @@ void Controller::take_turns() {
   take_turn(std::move(last));
   if (run_.status() == RunStatus::finished) patiently([&] { store_.finish(); });
   sync();
+  remove_leftovers();
 }
 
 // ---- Events
@@ -112,6 +117,7 @@ std::vector<Event> Controller::next_events() {
   for (engine::Event& event : engine_.wait(time_to_wait()))
     std::visit([&](auto& content) { take(std::move(content), events); }, event);
   take_sealed(events);
+  take_uploads(events);
   const auto now = engine_.now();
   if (auto broke = barrier_.expire(now)) events.push_back(*std::move(broke));
   reply(key_values_.expire(now));
@@ -142,24 +148,18 @@ void Controller::take(engine::Received received, std::vector<Event>& events) {
   };
   std::visit(
       base::Overload{
-          [&](channel::Report& report) {
-            if (!run_.is_present(attempt)) {  // its group is being ended
-              if (run::is_reporting_name(report.checkpoint)) file_worker_.remove(directory_ / report.checkpoint);
-              return engine_.answer(received.worker, {.verdict = channel::Verdict::stop});
-            }
-            if (auto fault = fault_of(report)) {
-              engine_.kill(received.worker);
-              return add(FunctionThrew{rank, attempt, *std::move(fault)});
-            }
-            add(barrier_.reported(rank, std::move(report), engine_.now()));
-          },
+          [&](channel::Report& report) { take(std::move(report), rank, attempt, events); },
           [&](channel::Finished& finished) {
             add(FunctionReturned{rank, attempt, std::move(finished.value)});
             if (run_.is_present(attempt)) add(barrier_.returned(rank));
           },
           [&](channel::Failed& failed) { add(FunctionThrew{rank, attempt, std::move(failed.message)}); },
           [&](channel::Declined&) { add(FunctionThrew{rank, attempt, "the worker has declined"}); },
-          [&](channel::StoreRequest& request) { reply(key_values_.handle(received.worker, request, engine_.now())); }},
+          [&](channel::StoreRequest& request) { reply(key_values_.handle(received.worker, request, engine_.now())); },
+          [&](channel::Request&) {
+            engine_.reply(received.worker, channel::Reply{.error = "this program does not know the question"});
+          },
+          [&](channel::Notice& notice) { take(notice, rank, attempt, events); }},
       received.message);
 }
 
@@ -172,15 +172,57 @@ void Controller::take(engine::Exited exited, std::vector<Event>& events) {
   events.emplace_back(WorkerEnded{rank_of(exited.worker), attempt_of(exited.worker), std::move(exited.exit)});
 }
 
-// A rank that reports what is no checkpoint of its own fails, before anything believes it.
-std::optional<std::string> Controller::fault_of(const channel::Report& report) const {
-  if (report.checkpoint.empty()) return std::nullopt;
-  std::error_code unusable;  // a name may be too long for any file
-  if (run::is_reporting_name(report.checkpoint) && report.checkpoint.find(',') == std::string::npos &&
-      fs::is_directory(fs::symlink_status(directory_ / report.checkpoint, unusable)))
-    return std::nullopt;
-  return "the directory \"" + report.checkpoint + "\" that was reported as a checkpoint is none in " +
-         directory_.string();
+// A rank that reports what cannot be a checkpoint fails, before anything believes it.
+void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
+  const engine::WorkerId worker = worker_id(rank, attempt);
+  if (!run_.is_present(attempt)) {  // its group is being ended
+    if (run::is_reporting_name(report.checkpoint)) file_worker_.remove(directory_ / report.checkpoint);
+    return engine_.answer(worker, {.verdict = channel::Verdict::stop});
+  }
+  try {
+    PartReport said = part_in(report, rank);
+    check_part(said, directory_, run_.checkpoints());
+    auto event = barrier_.reported(rank, {report.step, std::move(report.metrics), std::move(said)}, engine_.now());
+    if (!event) return;
+    if (auto* joined = std::get_if<GroupReported>(&*event)) {
+      const auto is_borrowed = [](const CheckpointPart& part) { return part.kind == CheckpointPart::Kind::borrowed; };
+      GroupCheckpoint& checkpoint = joined->checkpoint;
+      checkpoint.upload = !checkpoint.parts.empty() &&
+                          (!uploader_->only_copies() || std::ranges::any_of(checkpoint.parts, is_borrowed));
+    }
+    events.push_back(*std::move(event));
+  } catch (const Error& error) {
+    engine_.kill(worker);
+    events.emplace_back(FunctionThrew{rank, attempt, error.what()});
+  }
+}
+
+void Controller::take(const channel::Notice& notice, Rank rank, std::int64_t attempt,
+                      std::vector<Event>& events) const {
+  PromiseEnded ended{.rank = rank, .attempt = attempt};
+  try {
+    ended.end = to_promise_end(notice.content);
+    if (ended.end.error.empty())
+      check_part({.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = ended.end.path}}, directory_,
+                 run_.checkpoints());
+  } catch (const Error& error) {
+    ended.end.error = error.what();
+  }
+  events.emplace_back(std::move(ended));
+}
+
+void Controller::take_uploads(std::vector<Event>& events) {
+  using Again = run::Uploader::Outcome::Again;
+  for (run::Uploader::Outcome& outcome : uploader_->take_outcomes()) {
+    if (outcome.error.empty()) {
+      events.emplace_back(CheckpointUploaded{outcome.number});
+      continue;
+    }
+    const auto again = outcome.again == Again::never   ? UploadFailed::Again::never
+                       : outcome.again == Again::later ? UploadFailed::Again::later
+                                                       : UploadFailed::Again::when_there_is_space;
+    events.emplace_back(UploadFailed{outcome.number, std::move(outcome.error), again});
+  }
 }
 
 void Controller::take_sealed(std::vector<Event>& events) {
@@ -275,16 +317,19 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
 }
 
 // What ranks have reported becomes one directory: those of the others are moved into that of the lowest rank. Where the
-// transaction is tried again, some of it is done.
+// transaction is tried again, or another controller does it again, some of it is done.
 void Controller::commit(const CommitCheckpoint& checkpoint) {
   const fs::path first = directory_ / checkpoint.from.front();
   const fs::path committed = directory_ / checkpoint.directory;
+  run::CheckpointMetadata metadata{
+      .trial_id = "run", .training_iteration = checkpoint.step, .timestamp = std::llround(engine_.wall_seconds())};
   std::error_code unreadable;
-  if (!fs::is_directory(committed, unreadable)) {
+  if (first == committed) {
+    run::write_metadata(first, metadata);
+  } else if (!fs::is_directory(committed, unreadable)) {
     for (const std::string& other : checkpoint.from | std::views::drop(1)) merge_into(first, directory_ / other);
-    run::write_metadata(
-        first,
-        {.trial_id = "run", .training_iteration = checkpoint.step, .timestamp = std::llround(engine_.wall_seconds())});
+    if (!run::is_name_of_checkpoint(checkpoint.directory)) metadata.directory = checkpoint.directory;
+    run::write_metadata(first, metadata);
     base::rename(first, committed);
   }
   store_.add(store::CheckpointRow{checkpoint.id, 0, checkpoint.step, checkpoint.directory});
@@ -298,6 +343,8 @@ void Controller::perform(const Action& action) {
                  [&](const DeleteCheckpoint& checkpoint) {
                    to_delete_.emplace_back(checkpoint.id, directory_ / checkpoint.directory);
                  },
+                 [&](const UploadCheckpoint& checkpoint) { upload(checkpoint); },
+                 [&](const RemoveDirectory& left) { to_delete_.emplace_back(kNoCheckpoint, directory_ / left.path); },
                  [&](const ShowResult& result) { show(result); },
                  [&](const Say& what) {
                    if (what.failure) {
@@ -310,13 +357,32 @@ void Controller::perform(const Action& action) {
                  [&](const KillWorker& kill) { engine_.kill(worker_id(kill.rank, kill.attempt)); },
                  [&](const StartTimer& start) {
                    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
-                   timers_[start.timer.kind] = {engine_.now() + time, start.timer};
+                   const bool is_of_upload = start.timer.kind == Timer::Kind::upload;
+                   timers_[{start.timer.kind, is_of_upload ? start.timer.attempt : 0}] = {engine_.now() + time,
+                                                                                          start.timer};
                  },
                  [](const auto&) {}},
              action);
 }
 
+void Controller::upload(const UploadCheckpoint& checkpoint) {
+  run::Uploader::Upload upload{.number = checkpoint.number, .name = checkpoint.directory};
+  for (const CheckpointPart& part : checkpoint.parts) {
+    const bool borrowed = part.kind == CheckpointPart::Kind::borrowed;
+    upload.parts.push_back({.directory = directory_ / part.path,  // a whole path stays as it is
+                            .copy = borrowed ? directory_ / run::copy_name(checkpoint.number, part.rank) : fs::path()});
+  }
+  uploader_->begin(std::move(upload));
+}
+
+// Directories that dead ranks have begun to fill. What is about to be deleted anyway waits for the store's sync.
+void Controller::remove_leftovers() {
+  sync();
+  for (fs::path& left : leftovers(run_, directory_)) file_worker_.remove(std::move(left));
+}
+
 void Controller::launch(const LaunchGroup& group) {
+  if (group.attempt > 1) remove_leftovers();
   const TrainerOptions& options = description_.options;
   const std::int64_t world_size = run_.world_size();
   const Resources resources = options.scaling_config.worker_resources();

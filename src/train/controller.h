@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "run/gpus.h"
 #include "run/interrupts.h"
 #include "run/key_values.h"
+#include "run/uploader.h"
 #include "store/experiment_store.h"
 #include "train/options.h"
 #include "train/report_barrier.h"
@@ -49,8 +51,11 @@ class Controller {
   std::vector<Event> next_events();
   void take(engine::Received received, std::vector<Event>& events);
   void take(engine::Exited exited, std::vector<Event>& events);
+  void take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events);
+  void take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events) const;
+  void take_uploads(std::vector<Event>& events);
   void take_sealed(std::vector<Event>& events);
-  std::optional<std::string> fault_of(const channel::Report& report) const;
+  void remove_leftovers();
   void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
   void sync();
@@ -63,6 +68,7 @@ class Controller {
   void commit(const CommitCheckpoint& checkpoint);
   // Into the world.
   void perform(const Action& action);
+  void upload(const UploadCheckpoint& checkpoint);
   void launch(const LaunchGroup& group);
   void answer(const AnswerGroup& answer);
   void reply(const std::vector<run::KeyValues::Reply>& replies);
@@ -78,15 +84,17 @@ class Controller {
 
   ReportBarrier barrier_;
   run::KeyValues key_values_;
-  std::map<Timer::Kind, std::pair<engine::Engine::Clock::time_point, Timer>> timers_;
+  // By what they are for; one of an attempt replaces that of an earlier one.
+  std::map<std::pair<Timer::Kind, std::int64_t>, std::pair<engine::Engine::Clock::time_point, Timer>> timers_;
   bool told_of_interrupt_ = false;
   std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
   engine::Engine::Clock::time_point began_;
   std::map<run::CheckpointId, Dict> sealed_;  // files of checkpoints whose transaction is not committed yet
   // When the transaction that says so is synced.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
-  std::vector<run::CheckpointId> lost_checkpoints_;
+  ControllerStarted beginning_;
   run::FileWorker file_worker_;
+  std::unique_ptr<run::Uploader> uploader_;
 };
 
 }  // namespace cadre::train

@@ -10,20 +10,23 @@
 #include "cadre/value.h"
 #include "engine/engine.h"
 #include "run/checkpoint_registry.h"
+#include "train/checkpoint_part.h"
 
 namespace cadre::train {
 
-using Rank = std::int64_t;
+// Counts the checkpoints that were reported in a run, from 0.
+using CheckpointNumber = std::int64_t;
 
-// Time that the core waits for; the shell has the clock. One of each kind runs at most.
+// Time that the core waits for; the shell has the clock. One of each kind runs at most, and of an upload one for each.
 struct Timer {
   enum class Kind {
     settling,  // other ranks may say that they fail too, and why, after one has
     stopping,  // how long workers may take to stop
     retry,     // how long a run that fails again and again waits before it is tried again
+    upload,    // before an upload that has failed is tried again
   };
   Kind kind = Kind::settling;
-  std::int64_t attempt = 0;
+  std::int64_t attempt = 0;  // of an upload the checkpoint's number
   bool operator==(const Timer&) const = default;
 };
 
@@ -32,13 +35,14 @@ struct Timer {
 // A controller began: the first one, or another one after an interruption. No worker of an earlier one is left.
 struct ControllerStarted {
   std::vector<run::CheckpointId> lost_checkpoints = {};  // that are not there any more, or damaged
+  std::vector<CheckpointNumber> lost_uploads = {};       // pending ones of which something is not there any more
 };
 // All ranks have reported.
 struct GroupReported {
   std::int64_t attempt = 0;
   std::int64_t step = 0;
-  Metrics metrics = {};                      // of rank 0
-  std::vector<std::string> checkpoint = {};  // directories of those ranks that have one, lowest rank first
+  Metrics metrics = {};  // of rank 0
+  GroupCheckpoint checkpoint = {};
 };
 // The ranks do not report as they should, or one of them is missing.
 struct GroupBroke {
@@ -69,8 +73,31 @@ struct RunInterrupted {};
 struct CheckpointsSynced {
   std::vector<run::CheckpointId> checkpoints = {};
 };
-using Event = std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded,
-                           TimerFired, RunInterrupted, CheckpointsSynced>;
+// Everything of a pending checkpoint is where it can be committed.
+struct CheckpointUploaded {
+  CheckpointNumber number = 0;
+};
+struct UploadFailed {
+  enum class Again { never, later, when_there_is_space };
+  CheckpointNumber number = 0;
+  std::string reason = {};
+  Again again = Again::never;  // when it is worth another try
+};
+// A function in a rank's worker that makes a checkpoint has come to its end.
+struct PromiseEnded {
+  Rank rank = 0;
+  std::int64_t attempt = 0;
+  PromiseEnd end = {};
+
+  static void fields(auto& archive, auto& ended) {
+    archive("rank", ended.rank);
+    archive("attempt", ended.attempt);
+    archive("end", ended.end);
+  }
+};
+using Event =
+    std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
+                 RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed, PromiseEnded>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
@@ -87,7 +114,7 @@ struct SaveRun {};
 struct CommitCheckpoint {
   run::CheckpointId id = 0;
   std::int64_t step = 0;
-  std::vector<std::string> from = {};
+  std::vector<std::string> from = {};  // its parts; one that has the directory's name is where it is to be
   std::string directory = {};
 };
 struct MarkSynced {
@@ -99,6 +126,17 @@ struct DeleteCheckpoint {
   std::string directory = {};
 };
 
+// The parts of a pending checkpoint are to be copied or sent to where they can be committed; CheckpointUploaded or
+// UploadFailed follows.
+struct UploadCheckpoint {
+  CheckpointNumber number = 0;
+  std::vector<CheckpointPart> parts = {};
+  std::string directory = {};  // that it will be committed as
+};
+// What nobody needs any more: of a checkpoint that was given up, or the user's and copied.
+struct RemoveDirectory {
+  std::string path = {};  // whole, or inside the run's directory
+};
 // A result that nobody has seen yet.
 struct ShowResult {
   std::int64_t step = 0;
@@ -120,7 +158,7 @@ struct LaunchGroup {
 struct AnswerGroup {
   std::int64_t attempt = 0;
   bool stop = false;
-  std::string checkpoint = {};  // committed directory of the report that is answered; empty: none
+  std::string checkpoint = {};  // directory of the newest committed one; empty: there is none yet
 };
 // Ends one worker by force.
 struct KillWorker {
@@ -131,8 +169,8 @@ struct StartTimer {
   Timer timer = {};
   double seconds = 0;
 };
-using Action = std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, ShowResult, Say,
-                            LaunchGroup, AnswerGroup, KillWorker, StartTimer>;
+using Action = std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
+                            RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::train

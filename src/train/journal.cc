@@ -1,7 +1,6 @@
 #include "train/journal.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <string>
@@ -32,10 +31,19 @@ constexpr std::string_view worker_ended = "worker_ended";
 constexpr std::string_view timer_fired = "timer_fired";
 constexpr std::string_view interrupted = "interrupted";
 constexpr std::string_view checkpoints_synced = "checkpoints_synced";
+constexpr std::string_view checkpoint_uploaded = "checkpoint_uploaded";
+constexpr std::string_view upload_failed = "upload_failed";
+constexpr std::string_view promise_ended = "promise_ended";
 }  // namespace event_name
 
-constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {
-    {Timer::Kind::settling, "settling"}, {Timer::Kind::stopping, "stopping"}, {Timer::Kind::retry, "retry"}};
+constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::settling, "settling"},
+                                                               {Timer::Kind::stopping, "stopping"},
+                                                               {Timer::Kind::retry, "retry"},
+                                                               {Timer::Kind::upload, "upload"}};
+
+using Again = UploadFailed::Again;
+constexpr std::pair<Again, const char*> kAgain[] = {
+    {Again::never, "never"}, {Again::later, "later"}, {Again::when_there_is_space, "when_there_is_space"}};
 
 constexpr std::pair<DecisionKind, const char*> kDecisions[] = {
     {DecisionKind::launch, "launch"}, {DecisionKind::retry, "retry"}, {DecisionKind::finish, "finish"},
@@ -44,19 +52,6 @@ constexpr std::pair<DecisionKind, const char*> kDecisions[] = {
 // The whole run, in the place of a trial; of some events it is the rank.
 constexpr std::int64_t kRun = 0;
 constexpr std::int64_t kNobody = -1;
-
-// Directories of several ranks; none of their names has a comma.
-std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ",")); }
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> names;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    names.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
-}
 
 }  // namespace
 
@@ -68,11 +63,12 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
       base::Overload{
           [&](const GroupReported& report) {
             return store.add(store::ResultRow{0, time, kRun, report.attempt, report.step, repeated,
-                                              base::to_json(report.metrics.dict()), join(report.checkpoint)});
+                                              base::to_json(report.metrics.dict()), to_text(report.checkpoint)});
           },
           [&](const ControllerStarted& started) {
             return add(event_name::controller_started, kNobody, 0,
-                       {{"lost_checkpoints", to_list(started.lost_checkpoints)}});
+                       {{"lost_checkpoints", to_list(started.lost_checkpoints)},
+                        {"lost_uploads", to_list(started.lost_uploads)}});
           },
           [&](const GroupBroke& broke) {
             return add(event_name::group_broke, kNobody, broke.attempt, {{"reason", broke.reason}});
@@ -93,19 +89,32 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
           [&](const RunInterrupted&) { return add(event_name::interrupted, kNobody, 0, {}); },
           [&](const CheckpointsSynced& synced) {
             return add(event_name::checkpoints_synced, kNobody, 0, {{"checkpoints", to_list(synced.checkpoints)}});
+          },
+          [&](const CheckpointUploaded& uploaded) {
+            return add(event_name::checkpoint_uploaded, kNobody, 0, {{"number", uploaded.number}});
+          },
+          [&](const UploadFailed& failed) {
+            return add(
+                event_name::upload_failed, kNobody, 0,
+                {{"number", failed.number}, {"reason", failed.reason}, {"again", name_of(failed.again, kAgain)}});
+          },
+          [&](const PromiseEnded& ended) {
+            return add(event_name::promise_ended, ended.rank, ended.attempt, to_value(ended.end).dict());
           }},
       event);
 }
 
 Event to_event(const store::ResultRow& row) {
   const Value metrics = base::parse_json(row.metrics, fmt::format("result {} of the store", row.sequence));
-  return GroupReported{row.attempt, row.step, Metrics(metrics), split(row.checkpoint)};
+  return GroupReported{row.attempt, row.step, Metrics(metrics),
+                       to_group_checkpoint(row.checkpoint, fmt::format("result {} of the store", row.sequence))};
 }
 
 Event to_event(const store::EventRow& row) {
   const std::string source = fmt::format("event {} of the store", row.sequence);
   const Config data(base::parse_json(row.data, source).dict());
-  if (row.kind == event_name::controller_started) return ControllerStarted{to_ids(data.get<List>("lost_checkpoints"))};
+  if (row.kind == event_name::controller_started)
+    return ControllerStarted{to_ids(data.get<List>("lost_checkpoints")), to_ids(data.get<List>("lost_uploads", {}))};
   if (row.kind == event_name::group_broke) return GroupBroke{row.attempt, data.get<std::string>("reason")};
   if (row.kind == event_name::function_returned) return FunctionReturned{row.trial, row.attempt, data.at("value")};
   if (row.kind == event_name::function_threw)
@@ -115,6 +124,11 @@ Event to_event(const store::EventRow& row) {
     return TimerFired{{value_of(data.get<std::string>("kind"), kTimerKinds, source), row.attempt}};
   if (row.kind == event_name::interrupted) return RunInterrupted{};
   if (row.kind == event_name::checkpoints_synced) return CheckpointsSynced{to_ids(data.get<List>("checkpoints"))};
+  if (row.kind == event_name::checkpoint_uploaded) return CheckpointUploaded{data.get<std::int64_t>("number")};
+  if (row.kind == event_name::upload_failed)
+    return UploadFailed{data.get<std::int64_t>("number"), data.get<std::string>("reason"),
+                        value_of(data.get<std::string>("again"), kAgain, source)};
+  if (row.kind == event_name::promise_ended) return PromiseEnded{row.trial, row.attempt, to_promise_end(data.value())};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/directory.h"
@@ -59,21 +60,24 @@ class EventFeeder {
   std::size_t compared_ = 0;                        // so many of them
 };
 
-// Directories that a rank or the controller was about to report, commit or delete.
-void remove_leftovers(const Run& run, const fs::path& directory) {
-  std::set<std::string> listed;
-  const run::CheckpointRegistry& registry = run.checkpoint_registry();
-  for (const run::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
-  for (const std::string& name : base::list_directory(directory)) {
-    if (run::is_name_of_checkpoint(name) && !listed.contains(name)) base::remove_tree(directory / name);
-  }
+bool is_there(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::is_directory(path, unreadable);
+}
+
+// A commit may have been interrupted behind its rename. After a loss of power nothing is sure that was not synced.
+bool is_whole(const PendingCheckpoint& pending, const fs::path& directory, bool after_reboot) {
+  if (after_reboot) return false;
+  if (is_there(directory / pending.directory)) return true;
+  return std::ranges::all_of(pending.reported.parts,
+                             [&](const CheckpointPart& part) { return is_there(directory / part.path); });
 }
 
 // Contents of the one that the run goes on from, and of an older one where that is lost; sizes of the others.
 void look_at_checkpoints(const store::ExperimentStore& store, const Run& run, const fs::path& directory,
                          Recovered& recovered) {
   const std::string boot = base::boot_id();
-  std::optional<run::CheckpointId> needed = run.latest_checkpoint();
+  std::optional<run::CheckpointId> needed = run.checkpoints().latest();
   std::vector<store::CheckpointRow> rows = store.checkpoints();
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {  // the newest first
     const run::Look look = needed == row->id ? run::Look::contents : run::Look::sizes;
@@ -93,6 +97,23 @@ void look_at_checkpoints(const store::ExperimentStore& store, const Run& run, co
 
 }  // namespace
 
+std::vector<fs::path> leftovers(const Run& run, const fs::path& directory) {
+  std::set<std::string> needed;
+  const run::CheckpointRegistry& registry = run.checkpoints().registry();
+  for (const run::CheckpointId id : registry.all()) needed.insert(registry.get(id).directory);
+  for (const PendingCheckpoint& pending : run.checkpoints().pending()) {
+    needed.insert(pending.directory);
+    for (const CheckpointPart& part : pending.reported.parts) needed.insert(part.path);
+  }
+  std::vector<fs::path> left;
+  for (const std::string& name : base::list_directory(directory)) {
+    if (needed.contains(name)) continue;
+    if (run::is_name_of_checkpoint(name) || run::was_to_be_committed(directory / name))
+      left.push_back(directory / name);
+  }
+  return left;
+}
+
 Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& directory) {
   EventFeeder feeder(run);
   try {
@@ -105,7 +126,10 @@ Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& direc
   }
   Recovered recovered{.last_event = feeder.last_event()};
   if (!store.recovered().empty()) recovered.notes.push_back("Warning: " + store.recovered());
-  remove_leftovers(run, directory);
+  for (const PendingCheckpoint& pending : run.checkpoints().pending()) {
+    if (!is_whole(pending, directory, store.after_reboot())) recovered.lost_uploads.push_back(pending.number);
+  }
+  for (const fs::path& left : leftovers(run, directory)) base::remove_tree(left);
   look_at_checkpoints(store, run, directory, recovered);
   return recovered;
 }

@@ -16,10 +16,15 @@ struct Recovered {
   std::int64_t last_event = 0;  // that the store has
   // That the store lists, and that are not there any more, or damaged.
   std::vector<run::CheckpointId> lost_checkpoints = {};
+  std::vector<CheckpointNumber> lost_uploads = {};  // pending ones of which something is missing, or may be damaged
   // That a loss of power could still take, and their directories inside the run's.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
   std::vector<std::string> notes = {};  // for the person who watches, a line each
 };
+
+// What lies in a run's directory and belongs to no checkpoint, committed or pending: what ranks or the controller were
+// about to report, commit or delete.
+std::vector<std::filesystem::path> leftovers(const Run& run, const std::filesystem::path& directory);
 
 // Feeds a new Run the events that were recorded. Every decision must come out as it was recorded: the first that does
 // not throws StorageError. Directories that are no checkpoints of the store are removed.

@@ -7,6 +7,27 @@
 #include <utility>
 
 namespace cadre::train {
+namespace {
+
+// Parts that do not become one directory.
+std::string fault_of(const std::vector<CheckpointPart>& parts) {
+  const CheckpointPart* in_place = nullptr;
+  for (const CheckpointPart& part : parts) {
+    if (is_merged(part) != is_merged(parts.front()))
+      return fmt::format(
+          "the checkpoint of rank {} is to be uploaded, and that of rank {} lies where it is to be: all "
+          "ranks must report theirs in one way",
+          is_merged(part) ? part.rank : parts.front().rank, is_merged(part) ? parts.front().rank : part.rank);
+    if (part.kind != CheckpointPart::Kind::in_place) continue;
+    if (in_place != nullptr && in_place->path != part.path)
+      return fmt::format("rank {} reports the checkpoint {}, and rank {} {}: all ranks must name one directory",
+                         in_place->rank, in_place->path, part.rank, part.path);
+    in_place = &part;
+  }
+  return {};
+}
+
+}  // namespace
 
 void ReportBarrier::begin(std::int64_t attempt, std::int64_t world_size, std::chrono::nanoseconds patience) {
   attempt_ = attempt;
@@ -15,7 +36,7 @@ void ReportBarrier::begin(std::int64_t attempt, std::int64_t world_size, std::ch
   deadline_.reset();
 }
 
-std::optional<Event> ReportBarrier::reported(Rank rank, channel::Report report, TimePoint now) {
+std::optional<Event> ReportBarrier::reported(Rank rank, RankReport report, TimePoint now) {
   Member& member = members_.at(static_cast<std::size_t>(rank));
   ++member.reports;
   member.report = std::move(report);
@@ -31,9 +52,8 @@ std::optional<Event> ReportBarrier::returned(Rank rank) {
 std::optional<Event> ReportBarrier::look() {
   const auto reports = [](const Member& member) { return member.report.has_value(); };
   if (std::ranges::all_of(members_, reports)) {
-    GroupReported joined = join();
     deadline_.reset();
-    return joined;
+    return join();
   }
   const auto waiting = std::ranges::find_if(members_, reports);
   const auto gone = std::ranges::find_if(members_, &Member::returned);
@@ -44,14 +64,18 @@ std::optional<Event> ReportBarrier::look() {
                                 gone - members_.begin(), gone->reports, waiting - members_.begin(), waiting->reports)};
 }
 
-GroupReported ReportBarrier::join() {
-  GroupReported joined{.attempt = attempt_,
-                       .step = members_.front().report->step,
-                       .metrics = std::move(members_.front().report->metrics)};
+Event ReportBarrier::join() {
+  RankReport& first = *members_.front().report;
+  GroupCheckpoint checkpoint{.waits = false, .directory = std::move(first.said.directory)};
   for (Member& member : members_) {
-    if (!member.report->checkpoint.empty()) joined.checkpoint.push_back(std::move(member.report->checkpoint));
+    PartReport& said = member.report->said;
+    if (!said.part) continue;
+    checkpoint.waits |= said.waits;
+    if (!is_merged(*said.part) && checkpoint.directory.empty()) checkpoint.directory = std::move(said.directory);
+    checkpoint.parts.push_back(*std::move(said.part));
   }
-  return joined;
+  if (std::string fault = fault_of(checkpoint.parts); !fault.empty()) return GroupBroke{attempt_, std::move(fault)};
+  return GroupReported{attempt_, first.step, std::move(first.metrics), std::move(checkpoint)};
 }
 
 std::optional<Event> ReportBarrier::expire(TimePoint now) {

@@ -6,10 +6,17 @@
 #include <optional>
 #include <vector>
 
-#include "channel/message.h"
+#include "train/checkpoint_part.h"
 #include "train/events.h"
 
 namespace cadre::train {
+
+// What one rank has reported.
+struct RankReport {
+  std::int64_t step = 0;
+  Metrics metrics = {};
+  PartReport said = {};
+};
 
 class ReportBarrier {
  public:
@@ -19,8 +26,8 @@ class ReportBarrier {
   void begin(std::int64_t attempt, std::int64_t world_size, std::chrono::nanoseconds patience);
 
   // A rank has reported, or its function has returned. What follows is GroupReported when it was the last one, and
-  // GroupBroke when the ranks do not report equally often.
-  std::optional<Event> reported(Rank rank, channel::Report report, TimePoint now);
+  // GroupBroke when the ranks do not report equally often, or not one checkpoint.
+  std::optional<Event> reported(Rank rank, RankReport report, TimePoint now);
   std::optional<Event> returned(Rank rank);
   // GroupBroke, with the ranks that are missing, when others have waited for them too long.
   std::optional<Event> expire(TimePoint now);
@@ -31,13 +38,13 @@ class ReportBarrier {
 
  private:
   struct Member {
-    std::optional<channel::Report> report = {};
+    std::optional<RankReport> report = {};
     std::int64_t reports = 0;  // so far, with the one that waits
     bool returned = false;
   };
 
   std::optional<Event> look();
-  GroupReported join();
+  Event join();
 
   std::int64_t attempt_ = 0;
   std::chrono::nanoseconds patience_ = {};

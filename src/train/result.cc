@@ -36,13 +36,13 @@ Result Result::from_directory(const fs::path& directory) {
                 .event = [&](const store::EventRow& row) { feed(to_event(row)); },
                 .decision = [](const store::DecisionRow&) {}});
   if (!result.metrics_history.empty()) result.metrics = result.metrics_history.back();
-  const run::CheckpointRegistry& registry = run.checkpoint_registry();
+  const run::CheckpointRegistry& registry = run.checkpoints().registry();
   for (const run::CheckpointId id : registry.kept(0)) {
     const run::CheckpointRecord& record = registry.get(id);
     result.best_checkpoints.emplace_back(Checkpoint::from_directory(plain / record.directory), record.metrics);
   }
-  if (run.latest_checkpoint())
-    result.checkpoint = Checkpoint::from_directory(plain / registry.get(*run.latest_checkpoint()).directory);
+  if (const auto& latest = run.checkpoints().latest())
+    result.checkpoint = Checkpoint::from_directory(plain / registry.get(*latest).directory);
   if (run.status() == RunStatus::finished) result.return_value = run.return_value();
   if (run.status() == RunStatus::failed) result.error = run.error();
   result.attempts = run.attempt();

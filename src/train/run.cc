@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "run/checkpoint_files.h"
 #include "run/retry_delay.h"
 
 namespace cadre::train {
@@ -15,7 +14,8 @@ namespace {
 // How long other ranks may take to say why they fail. One that was connected to a dead rank notices it in milliseconds,
 // and so is often heard of first.
 constexpr double kSettlingSeconds = 0.25;
-constexpr run::OwnerId kRun = 0;
+// With more of them on their way ranks wait in report(), so that they do not fill the disk.
+constexpr std::size_t kMostPending = 16;
 
 }  // namespace
 
@@ -33,15 +33,17 @@ Run::Run(const TrainerOptions& options)
 void Run::handle(const Event& event, Actions& actions) {
   actions_ = &actions;
   std::visit([this](const auto& content) { on(content); }, event);
-  delete_unneeded_checkpoints();
+  checkpoints_.delete_unneeded(actions);
   actions_ = nullptr;
 }
 
 bool Run::finished() const {
-  return workers_ == 0 && (interrupted_ || status_ == RunStatus::finished || status_ == RunStatus::failed);
+  return workers_ == 0 && !waits_for_uploads() &&
+         (interrupted_ || status_ == RunStatus::finished || status_ == RunStatus::failed);
 }
 
 bool Run::awaits(const Timer& timer) const {
+  if (timer.kind == Timer::Kind::upload) return checkpoints_.is_pausing(timer.attempt);
   if (timer.attempt != attempt_) return false;
   switch (timer.kind) {
     case Timer::Kind::settling:
@@ -50,6 +52,8 @@ bool Run::awaits(const Timer& timer) const {
       return interrupted_ && workers_ > 0;
     case Timer::Kind::retry:
       return status_ == RunStatus::waiting && !interrupted_;
+    case Timer::Kind::upload:
+      break;
   }
   return false;
 }
@@ -61,40 +65,47 @@ void Run::on(const ControllerStarted& event) {
   workers_ = 0;
   ranks_.clear();
   broken_.clear();
-  release_start();
-  for (const run::CheckpointId checkpoint : event.lost_checkpoints) lose(checkpoint);
+  answered_after_.reset();
+  for (const run::CheckpointId checkpoint : event.lost_checkpoints) {
+    const run::CheckpointRegistry& registry = checkpoints_.registry();
+    const std::string directory = registry.contains(checkpoint) ? registry.get(checkpoint).directory : "";
+    if (checkpoints_.lose(checkpoint)) record(DecisionKind::lose, {{"checkpoint", directory}});
+  }
   if (status_ == RunStatus::finished) return;
   if (status_ == RunStatus::failed) failures_ = futile_attempts_ = 0;
   error_.clear();
-  launch();
+  status_ = RunStatus::pending;
+  checkpoints_.resume(event, *actions_);
+  uploads_went_on("");
 }
 
 void Run::on(const GroupReported& event) {
   if (!is_present(event.attempt)) return;
+  answered_after_.reset();
   std::string committed;
-  if (!event.checkpoint.empty()) {
-    committed = run::checkpoint_name(checkpoints_made_++);
-    const run::CheckpointId id = checkpoints_.add(kRun, event.step, committed, event.metrics, latest_checkpoint_);
-    continue_from(id);
-    actions_->push_back(CommitCheckpoint{id, event.step, event.checkpoint, committed});
+  std::string failure;
+  if (!event.checkpoint.parts.empty()) {
+    const CheckpointNumber number = checkpoints_.report(event, *actions_);
+    failure = checkpoints_.take_early_ends(*actions_);
+    committed = checkpoints_.commit_ready(*actions_);
+    const std::vector<PendingCheckpoint>& pending = checkpoints_.pending();
+    if (event.checkpoint.waits && !pending.empty()) {
+      answered_after_ = number;
+    } else if (pending.size() > kMostPending) {
+      answered_after_ = pending.front().number;
+    }
   }
   if (!is_repeated(event)) {
     step_ = event.step;
     futile_attempts_ = 0;
     actions_->push_back(ShowResult{event.step, event.metrics, committed});
   }
-  if (interrupted_) {
-    told_to_stop_ = true;
-    record(DecisionKind::stop);
-  }
-  actions_->push_back(AnswerGroup{event.attempt, interrupted_, committed});
+  if (!failure.empty()) return break_group(failure);
+  if (!answered_after_) answer();
 }
 
 void Run::on(const GroupBroke& event) {
-  if (!is_present(event.attempt)) return;
-  broken_ = event.reason;
-  begin_to_fail();
-  kill_all();
+  if (is_present(event.attempt)) break_group(event.reason);
 }
 
 void Run::on(const FunctionReturned& event) {
@@ -125,25 +136,73 @@ void Run::on(const WorkerEnded& event) {
     member->lost = true;
     begin_to_fail();
   }
-  if (workers_ == 0) group_has_ended();
+  if (workers_ > 0) return;
+  checkpoints_.drop_promised(*actions_);
+  uploads_went_on("");
 }
 
 void Run::on(const TimerFired& event) {
   if (!awaits(event.timer)) return;
+  if (event.timer.kind == Timer::Kind::upload) return checkpoints_.try_again(event.timer.attempt, *actions_);
   if (event.timer.kind == Timer::Kind::retry) return launch();
   kill_all();
 }
 
 void Run::on(const RunInterrupted&) {
   interrupted_ = true;
+  checkpoints_.stop_trying();
   if (workers_ > 0) actions_->push_back(StartTimer{{Timer::Kind::stopping, attempt_}, stop_grace_s_});
+  uploads_went_on("");
 }
 
 void Run::on(const CheckpointsSynced& event) {
   for (const run::CheckpointId checkpoint : event.checkpoints) {
-    if (!checkpoints_.contains(checkpoint)) continue;
+    if (!checkpoints_.registry().contains(checkpoint)) continue;
     checkpoints_.set_synced(checkpoint);
     actions_->push_back(MarkSynced{checkpoint});
+  }
+}
+
+void Run::on(const CheckpointUploaded& event) {
+  checkpoints_.uploaded(event, *actions_);
+  uploads_went_on("");
+}
+
+void Run::on(const UploadFailed& event) {
+  uploads_went_on(checkpoints_.upload_failed(event, !interrupted_, *actions_));
+}
+
+void Run::on(const PromiseEnded& event) {
+  if (event.attempt == attempt_) uploads_went_on(checkpoints_.promise_ended(event, *actions_));
+}
+
+// ---- Checkpoints on their way
+
+// What may follow when one of them has got further, or was given up: `failure` says why.
+void Run::uploads_went_on(const std::string& failure) {
+  const std::string committed = checkpoints_.commit_ready(*actions_);
+  if (!committed.empty()) actions_->push_back(Say{committed + " is complete"});
+  if (!failure.empty() && status_ == RunStatus::running) {
+    break_group(failure);
+  } else if (!failure.empty()) {
+    actions_->push_back(Say{"Warning: " + failure});
+  }
+  const std::vector<PendingCheckpoint>& pending = checkpoints_.pending();
+  if (answered_after_ && (pending.empty() || pending.front().number > *answered_after_)) answer();
+  go_on();
+}
+
+bool Run::waits_for_uploads() const {
+  return interrupted_ ? checkpoints_.is_uploading() : !checkpoints_.pending().empty();
+}
+
+// The next group begins where this one has come to, so it waits for what of it is still on its way.
+void Run::go_on() {
+  if (workers_ > 0 || waits_for_uploads()) return;
+  if (status_ == RunStatus::running || status_ == RunStatus::failing) {
+    group_has_ended();
+  } else if (status_ == RunStatus::pending && !interrupted_) {
+    launch();
   }
 }
 
@@ -163,12 +222,9 @@ void Run::launch() {
   told_to_stop_ = false;
   return_value_ = {};
   LaunchGroup group{.attempt = attempt_};
-  if (latest_checkpoint_) {
-    const run::CheckpointRecord& from = checkpoints_.get(*latest_checkpoint_);
-    group.checkpoint = from.directory;
-    group.step = from.step;
-    checkpoints_.retain(from.id);
-    started_from_ = from.id;
+  if (const run::CheckpointRecord* from = checkpoints_.begin_group()) {
+    group.checkpoint = from->directory;
+    group.step = from->step;
   }
   record(DecisionKind::launch, {{"attempt", attempt_}, {"checkpoint", group.checkpoint}});
   actions_->push_back(SaveRun{});
@@ -179,6 +235,7 @@ void Run::launch() {
 void Run::begin_to_fail() {
   if (status_ != RunStatus::running) return;
   status_ = RunStatus::failing;
+  answered_after_.reset();
   actions_->push_back(AnswerGroup{attempt_, true, {}});
   actions_->push_back(StartTimer{{Timer::Kind::settling, attempt_}, kSettlingSeconds});
 }
@@ -192,12 +249,27 @@ void Run::kill_all() {
   }
 }
 
+void Run::break_group(const std::string& reason) {
+  broken_ = reason;
+  begin_to_fail();
+  kill_all();
+}
+
+void Run::answer() {
+  answered_after_.reset();
+  if (interrupted_) {
+    told_to_stop_ = true;
+    record(DecisionKind::stop);
+  }
+  actions_->push_back(AnswerGroup{attempt_, interrupted_, checkpoints_.tell()});
+}
+
 void Run::group_has_ended() {
-  release_start();
+  checkpoints_.end_group();
   const bool all_returned =
       std::ranges::all_of(ranks_, [](const Member& member) { return member.state == Member::State::returned; });
   if (status_ == RunStatus::failing || !all_returned) return try_again_or_fail();
-  if (told_to_stop_) {  // and so unwound
+  if (told_to_stop_ || !checkpoints_.pending().empty()) {  // unwound, or another controller is to finish that
     status_ = RunStatus::pending;
   } else {
     status_ = RunStatus::finished;
@@ -223,10 +295,9 @@ void Run::try_again_or_fail() {
   } else {
     record(DecisionKind::retry, {{"failures", failures_}});
     const double delay = run::retry_delay_s(futile_attempts_);
-    const std::string from =
-        latest_checkpoint_ ? checkpoints_.get(*latest_checkpoint_).directory : std::string("the beginning");
-    actions_->push_back(Say{fmt::format("Attempt {} has failed: {}\nIt is tried again{} from {}", attempt_, error_,
-                                        delay > 0 ? fmt::format(" in {:g} s", delay) : "", from)});
+    actions_->push_back(
+        Say{fmt::format("Attempt {} has failed: {}\nIt is tried again{} from {}", attempt_, error_,
+                        delay > 0 ? fmt::format(" in {:g} s", delay) : "", checkpoints_.start_for_people())});
     if (delay == 0) return launch();
     status_ = RunStatus::waiting;
     actions_->push_back(StartTimer{{Timer::Kind::retry, attempt_}, delay});
@@ -247,38 +318,6 @@ std::string Run::describe_failure() const {
   for (const Rank rank : failed)
     text += fmt::format("{}rank {}: {}", text.empty() ? "" : "\n", rank, ranks_[static_cast<std::size_t>(rank)].cause);
   return text.empty() ? "its workers were ended by force" : text;
-}
-
-// ---- Checkpoints
-
-void Run::continue_from(run::CheckpointId checkpoint) {
-  checkpoints_.retain(checkpoint);
-  if (latest_checkpoint_) checkpoints_.release(*latest_checkpoint_);
-  latest_checkpoint_ = checkpoint;
-}
-
-void Run::lose(run::CheckpointId checkpoint) {
-  if (!checkpoints_.contains(checkpoint)) return;
-  checkpoints_.retain(checkpoint);  // so that it is known until nobody has it
-  if (latest_checkpoint_ == checkpoint) {
-    record(DecisionKind::lose, {{"checkpoint", checkpoints_.get(checkpoint).directory}});
-    if (const auto older = checkpoints_.ancestor(checkpoint)) {
-      continue_from(*older);
-    } else {
-      checkpoints_.release(*std::exchange(latest_checkpoint_, std::nullopt));
-    }
-  }
-  checkpoints_.drop(checkpoint);
-  checkpoints_.release(checkpoint);
-}
-
-void Run::release_start() {
-  if (started_from_) checkpoints_.release(*std::exchange(started_from_, std::nullopt));
-}
-
-void Run::delete_unneeded_checkpoints() {
-  for (run::CheckpointRecord& record : checkpoints_.take_deletable())
-    actions_->push_back(DeleteCheckpoint{record.id, std::move(record.directory)});
 }
 
 void Run::record(DecisionKind kind, Dict data) { actions_->push_back(RecordDecision{kind, std::move(data)}); }

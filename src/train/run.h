@@ -1,8 +1,9 @@
 // The functional core of a training run: events in, actions out. No I/O, no clock, no randomness: the same events
 // always lead to the same state and the same actions. The Controller is the shell around it.
 //
-// What holds after every event: there is one worker group at most, all of its ranks belong to one attempt, and every
-// checkpoint that the run may go on from exists.
+// What holds after every event: there is one worker group at most, all of its ranks belong to one attempt, every
+// checkpoint that the run may go on from exists, and pending ones were reported by the present group, or by the last
+// one before the next begins.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 #include "base/archive.h"
 #include "cadre/train.h"
-#include "run/checkpoint_registry.h"
+#include "train/checkpoints.h"
 #include "train/events.h"
 
 namespace cadre::train {
@@ -51,17 +52,14 @@ class Run {
   std::int64_t world_size() const { return world_size_; }
   const std::string& error() const { return error_; }
   const Value& return_value() const { return return_value_; }
-  const run::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
-  const std::optional<run::CheckpointId>& latest_checkpoint() const { return latest_checkpoint_; }
+  const Checkpoints& checkpoints() const { return checkpoints_; }
 
   static void fields(auto& archive, auto& run) {  // for base/archive.h
     archive("status", run.status_);
     archive("attempt", run.attempt_);
     archive("step", run.step_);
-    archive("checkpoints_made", run.checkpoints_made_);
     archive("checkpoints", run.checkpoints_);
-    archive("latest_checkpoint", run.latest_checkpoint_);
-    archive("started_from", run.started_from_);
+    archive("answered_after", run.answered_after_);
     archive("failures", run.failures_);
     archive("futile_attempts", run.futile_attempts_);
     archive("workers", run.workers_);
@@ -105,18 +103,22 @@ class Run {
   void on(const TimerFired& event);
   void on(const RunInterrupted& event);
   void on(const CheckpointsSynced& event);
+  void on(const CheckpointUploaded& event);
+  void on(const UploadFailed& event);
+  void on(const PromiseEnded& event);
 
   Member* present(Rank rank, std::int64_t attempt);
   void launch();
   void begin_to_fail();
   void kill_all();
+  void break_group(const std::string& reason);
+  void answer();
+  void uploads_went_on(const std::string& failure);
+  bool waits_for_uploads() const;
+  void go_on();
   void group_has_ended();
   void try_again_or_fail();
   std::string describe_failure() const;
-  void continue_from(run::CheckpointId checkpoint);
-  void lose(run::CheckpointId checkpoint);
-  void release_start();
-  void delete_unneeded_checkpoints();
   void record(DecisionKind kind, Dict data = {});
 
   std::int64_t world_size_;
@@ -126,10 +128,9 @@ class Run {
   RunStatus status_ = RunStatus::pending;
   std::int64_t attempt_ = 0;
   std::int64_t step_ = 0;  // of the last report that counts
-  std::int64_t checkpoints_made_ = 0;
-  run::CheckpointRegistry checkpoints_;
-  std::optional<run::CheckpointId> latest_checkpoint_ = {};
-  std::optional<run::CheckpointId> started_from_ = {};  // by the present group, which may still read it
+  Checkpoints checkpoints_;
+  // Ranks wait in report() until this one and those before it are committed, or given up.
+  std::optional<CheckpointNumber> answered_after_ = {};
   std::int64_t failures_ = 0;
   std::int64_t futile_attempts_ = 0;  // failures in a row without a new report
   std::int64_t workers_ = 0;          // processes that have not ended

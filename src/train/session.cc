@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -15,10 +16,12 @@
 #include "cadre/error.h"
 #include "run/checkpoint_files.h"
 #include "run/entries.h"
+#include "run/retry_delay.h"
 #include "run/worker.h"
 #include "store/checkpoint_access.h"
 #include "store/held_objects.h"
 #include "train/group_store.h"
+#include "train/part_check.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -26,10 +29,44 @@ namespace {
 
 Session* current_session = nullptr;
 
-void warn_once_outside() {
-  static bool warned = false;
-  if (std::exchange(warned, true)) return;
-  std::fputs("cadre: train::report was called outside a worker; results go nowhere\n", stderr);
+// A full disk is no fault of the run: it waits like everybody else.
+void wait_for_space(const std::function<void()>& act) {
+  for (bool told = false;; told = true) {
+    try {
+      return act();
+    } catch (const OutOfSpace& error) {
+      if (!told) std::fprintf(stderr, "cadre: the disk is full, and this rank waits: %s\n", error.what());
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+}
+
+// What a user's function makes of the checkpoint of a report.
+Checkpoint with_retries(std::int64_t step, const std::function<Checkpoint()>& upload) {
+  for (std::int64_t tries = 1;; ++tries) {
+    try {
+      std::optional<Checkpoint> result;
+      wait_for_space([&] { result = upload(); });
+      return *std::move(result);
+    } catch (const StorageError& error) {
+      if (tries == run::most_upload_tries) throw;
+      std::fprintf(stderr, "cadre: an upload has failed and is tried again: %s\n", error.what());
+      std::this_thread::sleep_for(Seconds(run::upload_retry_delay_s(step, tries)));
+    }
+  }
+}
+
+bool is_inside(const fs::path& path, const fs::path& directory) {
+  return *path.lexically_relative(directory).begin() != "..";
+}
+
+// What the user wanted to be gone after its upload. The checkpoint is committed whatever happens here.
+void remove_source(const fs::path& directory) {
+  try {
+    base::remove_tree(directory);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "cadre: what was uploaded stays: %s\n", error.what());
+  }
 }
 
 // A worker's entry: forms the group, runs the function, and gives back what it has returned.
@@ -45,8 +82,15 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::Loo
     if (backend == nullptr) throw Error("this program has no backend \"" + mine.backend + "\" for worker groups");
     backend->join(session.store(), mine.place, mine.backend_options);
   }
-  Value value = function(mine.config);
+  Value value;
+  try {
+    value = function(mine.config);
+  } catch (const run::StopWorker&) {
+    session.finish_uploads();
+    throw;
+  }
   if (backend != nullptr) backend->leave();
+  session.finish_uploads();
   if (base::stored_bytes(value) > base::max_stored_value_bytes)
     throw InvalidArgument(
         fmt::format("the function has returned {} bytes; at most {} are stored: put it into a file of "
@@ -75,37 +119,147 @@ void Session::require_own_thread() const {
   throw Error("train::report was called in another thread than the training function's; call it in that one");
 }
 
-void Session::check_report(const Metrics& metrics) const {
+void Session::check_report(const Metrics& metrics, const ReportOptions& options) const {
   require_own_thread();
   if (told_to_stop_) throw run::StopWorker{};
   base::check_metrics(metrics);
+  if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload && options.checkpoint_upload_function)
+    throw InvalidArgument("train::report got no_upload and a checkpoint_upload_function: leave one of them out");
+  if (!options.checkpoint_dir_name.empty() && assignment_.place.world_rank == 0)
+    check_checkpoint_name(options.checkpoint_dir_name, assignment_.run_directory,
+                          options.checkpoint_upload_function != nullptr);
 }
 
-void Session::report(const Metrics& metrics, std::optional<CheckpointDirectory> checkpoint) {
-  check_report(metrics);
-  send(metrics, checkpoint ? &*checkpoint : nullptr);
+void Session::report(const Metrics& metrics, const ReportOptions& options) {
+  check_report(metrics, options);
+  send(metrics, {.directory = options.checkpoint_dir_name});
 }
 
-void Session::report(const Metrics& metrics, const Checkpoint& checkpoint) {
-  check_report(metrics);
-  if (CheckpointDirectory* ours = CheckpointAccess::unreported(checkpoint)) return send(metrics, ours);
+void Session::report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options) {
+  check_report(metrics, options);
+  if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload)
+    throw InvalidArgument(
+        "train::report got no_upload and a function that writes: write into the run's directory before");
+  CheckpointDirectory ours = fill(write);
+  if (options.checkpoint_upload_function)
+    return report_by_function(metrics, Checkpoint::from_directory(std::move(ours)), options);
+  report_ours(metrics, ours, options);
+}
+
+void Session::report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options) {
+  check_report(metrics, options);
+  if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload)
+    return report_in_place(metrics, checkpoint.path());
+  if (options.checkpoint_upload_function) return report_by_function(metrics, checkpoint, options);
+  if (CheckpointDirectory* ours = CheckpointAccess::unreported(checkpoint)) return report_ours(metrics, *ours, options);
+  report_theirs(metrics, checkpoint.path(), options);
+}
+
+void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options) {
+  run::list_files(checkpoint.path());  // throws where the controller could not commit it
+  send(metrics,
+       {.part = CheckpointPart{.path = checkpoint.path().filename()},
+        .waits = options.checkpoint_upload_mode == CheckpointUploadMode::sync,
+        .directory = options.checkpoint_dir_name},
+       &checkpoint);
+}
+
+void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, const ReportOptions& options) {
+  const fs::path source = fs::absolute(checkpoint).lexically_normal();
+  run::list_files(source);
+  const bool remove = deletes(source, options);
+  if (remove) {
+    if (auto moved = take_over(source)) return report_ours(metrics, *moved, options);
+  }
+  if (options.checkpoint_upload_mode == CheckpointUploadMode::async)
+    return send(
+        metrics,
+        {.part = CheckpointPart{.kind = CheckpointPart::Kind::borrowed, .path = source, .remove_source = remove},
+         .waits = false,
+         .directory = options.checkpoint_dir_name});
   CheckpointDirectory copy({});
   wait_for_space([&] {
     copy = make_checkpoint_directory();
-    base::copy_tree(checkpoint.path(), copy.path());
+    base::copy_tree(source, copy.path());
   });
-  send(metrics, &copy);
+  report_ours(metrics, copy, options);
+  if (remove) remove_source(source);
 }
 
-void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint) {
-  channel::Report report{
-      .step = step_ + 1, .metrics = assignment_.place.world_rank == 0 ? metrics : Metrics(), .checkpoint = {}};
-  if (checkpoint != nullptr) report.checkpoint = checkpoint->path().filename();
+void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint) {
+  const fs::path inside = path_inside(assignment_.run_directory, checkpoint, "train::report with no_upload got");
+  run::list_files(assignment_.run_directory / inside);
+  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = inside}});
+}
+
+void Session::report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options) {
+  const std::int64_t step = step_ + 1;
+  const std::string name = options.checkpoint_dir_name.empty()
+                               ? fmt::format("{}_{}", run::checkpoint_name(step), assignment_.attempt)
+                               : options.checkpoint_dir_name;
+  const bool remove = CheckpointAccess::unreported(checkpoint) == nullptr && deletes(checkpoint.path(), options);
+  // A copy of the checkpoint keeps a directory of Cadre's until the function is done with it.
+  const auto upload = [=, root = fs::path(assignment_.run_directory)] {
+    const Checkpoint result = with_retries(step, [&] { return options.checkpoint_upload_function(checkpoint, name); });
+    return path_inside(root, result.path(), "checkpoint_upload_function has returned");
+  };
+  if (options.checkpoint_upload_mode == CheckpointUploadMode::sync) {
+    send(metrics,
+         {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = upload()}, .directory = name});
+    if (remove) remove_source(checkpoint.path());
+    return;
+  }
+  const auto end = std::make_shared<PromiseEnd>(PromiseEnd{.step = step});
+  uploads_.begin(
+      [=] {
+        try {
+          end->path = upload();
+        } catch (...) {
+          end->error = run::describe_current_exception();
+        }
+        if (remove && end->error.empty()) remove_source(checkpoint.path());
+      },
+      [end, &controller = controller_] {
+        try {
+          controller.send(channel::Notice{to_value(*end)});
+        } catch (const channel::ControllerGone&) {  // the other thread notices too
+        }
+      });
+  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::promised}, .waits = false, .directory = name});
+}
+
+bool Session::deletes(const fs::path& checkpoint, const ReportOptions& options) const {
+  const fs::path source = fs::weakly_canonical(checkpoint);
+  const fs::path run = fs::weakly_canonical(assignment_.run_directory);
+  const bool lies_in_run = is_inside(source, run);
+  const bool remove = options.delete_local_checkpoint_after_upload.value_or(
+      options.checkpoint_upload_mode == CheckpointUploadMode::async && !lies_in_run);
+  if (remove && (lies_in_run || is_inside(run, source)))
+    throw InvalidArgument(fmt::format(
+        "train::report is to delete {} after the upload, {} the run's directory {}: set "
+        "delete_local_checkpoint_after_upload to false, or report what make_checkpoint_directory() has given",
+        checkpoint.string(), lies_in_run ? "which lies in" : "which holds", assignment_.run_directory));
+  return remove;
+}
+
+// A directory of the user's that was reported to be moved; empty where it has to be copied.
+std::optional<CheckpointDirectory> Session::take_over(const fs::path& source) {
+  if (::access(source.c_str(), W_OK) != 0) return std::nullopt;
+  CheckpointDirectory moved = make_checkpoint_directory();
+  std::error_code elsewhere;
+  fs::rename(source, moved.path(), elsewhere);
+  if (elsewhere) return std::nullopt;
+  return moved;
+}
+
+void Session::send(const Metrics& metrics, const PartReport& said, CheckpointDirectory* ours) {
+  channel::Report report{.step = step_ + 1, .metrics = assignment_.place.world_rank == 0 ? metrics : Metrics()};
+  put_into(report, said);
   channel::Answer answer;
   {
     const std::lock_guard lock(connection_);
     controller_.send(report);
-    if (checkpoint != nullptr) checkpoint->release();
+    if (ours != nullptr) ours->release();
     answer = controller_.receive_answer();
   }
   ++step_;
@@ -123,18 +277,6 @@ CheckpointDirectory Session::fill(const CheckpointWriter& write) {
     write(directory.path());
   });
   return directory;
-}
-
-// A full disk is no fault of the run: it waits like everybody else.
-void Session::wait_for_space(const std::function<void()>& act) {
-  for (bool told = false;; told = true) {
-    try {
-      return act();
-    } catch (const OutOfSpace& error) {
-      if (!told) std::fprintf(stderr, "cadre: the disk is full, and this rank waits: %s\n", error.what());
-      std::this_thread::sleep_for(std::chrono::seconds(1));
-    }
-  }
 }
 
 CheckpointDirectory Session::make_checkpoint_directory() {
@@ -193,82 +335,13 @@ Value Session::broadcast_from_rank_zero(const Value& value) {
   return base::parse_json(store_->get(key, std::chrono::milliseconds(0)), key);
 }
 
-// ---- The public functions
+// ---- What the program registers
 
 bool detail::register_loop(std::string_view name, LoopPointer function) {
   run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     return run_rank(controller, payload, function);
   });
   return true;
-}
-
-void report(const Metrics& metrics) {
-  Session* session = Session::current();
-  if (session == nullptr) return warn_once_outside();
-  session->report(metrics, std::nullopt);
-}
-
-void report(const Metrics& metrics, const Checkpoint& checkpoint) {
-  Session* session = Session::current();
-  if (session == nullptr) return warn_once_outside();
-  session->report(metrics, checkpoint);
-}
-
-void report(const Metrics& metrics, const CheckpointWriter& write) {
-  Session* session = Session::current();
-  if (session == nullptr) return warn_once_outside();
-  session->report(metrics, session->fill(write));
-}
-
-std::optional<Checkpoint> get_checkpoint() {
-  const Session* session = Session::current();
-  return session == nullptr ? std::nullopt : session->latest_checkpoint();
-}
-
-CheckpointDirectory make_checkpoint_directory() {
-  Session* session = Session::current();
-  if (session == nullptr) throw Error("train::make_checkpoint_directory was called outside a worker");
-  return session->make_checkpoint_directory();
-}
-
-void barrier() {
-  if (Session* session = Session::current()) session->barrier();
-}
-
-Value broadcast_from_rank_zero(const Value& value) {
-  Session* session = Session::current();
-  return session == nullptr ? value : session->broadcast_from_rank_zero(value);
-}
-
-namespace {
-
-run::GroupPlace place() {
-  const Session* session = Session::current();
-  return session == nullptr ? run::GroupPlace{} : session->assignment().place;
-}
-
-}  // namespace
-
-TrainContext get_context() { return {}; }
-std::int64_t TrainContext::get_world_rank() const { return place().world_rank; }
-std::int64_t TrainContext::get_world_size() const { return place().world_size; }
-std::int64_t TrainContext::get_local_rank() const { return place().local_rank; }
-std::int64_t TrainContext::get_local_world_size() const { return place().local_world_size; }
-std::int64_t TrainContext::get_node_rank() const { return place().node_rank; }
-
-std::string TrainContext::get_experiment_name() const {
-  const Session* session = Session::current();
-  return session == nullptr ? "" : session->assignment().run_name;
-}
-
-fs::path TrainContext::get_storage() const {
-  const Session* session = Session::current();
-  return session == nullptr ? fs::path() : fs::path(session->assignment().run_directory);
-}
-
-Resources TrainContext::get_resources() const {
-  const Session* session = Session::current();
-  return session == nullptr ? Resources{} : session->assignment().resources;
 }
 
 }  // namespace cadre::train

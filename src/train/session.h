@@ -15,6 +15,8 @@
 #include "channel/worker_end.h"
 #include "run/key_value_store.h"
 #include "train/assignment.h"
+#include "train/background_uploads.h"
+#include "train/checkpoint_part.h"
 
 namespace cadre::train {
 
@@ -32,19 +34,27 @@ class Session {
   const std::optional<Checkpoint>& latest_checkpoint() const { return latest_checkpoint_; }
   const std::shared_ptr<run::KeyValueStore>& store() const { return store_; }
 
-  void report(const Metrics& metrics, std::optional<CheckpointDirectory> checkpoint);
-  void report(const Metrics& metrics, const Checkpoint& checkpoint);
-  CheckpointDirectory fill(const CheckpointWriter& write);
+  void report(const Metrics& metrics, const ReportOptions& options);
+  void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
+  void report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options);
   CheckpointDirectory make_checkpoint_directory();
+  // Returns when all checkpoints that functions upload in the background are where they are to be.
+  void finish_uploads() { uploads_.finish(); }
 
   void barrier();
   Value broadcast_from_rank_zero(const Value& value);
 
  private:
   void require_own_thread() const;
-  void check_report(const Metrics& metrics) const;
-  void send(const Metrics& metrics, CheckpointDirectory* checkpoint);
-  static void wait_for_space(const std::function<void()>& act);
+  void check_report(const Metrics& metrics, const ReportOptions& options) const;
+  void report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options);
+  void report_theirs(const Metrics& metrics, const std::filesystem::path& checkpoint, const ReportOptions& options);
+  void report_in_place(const Metrics& metrics, const std::filesystem::path& checkpoint);
+  void report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
+  void send(const Metrics& metrics, const PartReport& said, CheckpointDirectory* ours = nullptr);
+  CheckpointDirectory fill(const CheckpointWriter& write);
+  std::optional<CheckpointDirectory> take_over(const std::filesystem::path& source);
+  bool deletes(const std::filesystem::path& checkpoint, const ReportOptions& options) const;
   std::string next_collective(const char* name);  // its key
   // Returns when all ranks have come. Throws Error that names those that do not.
   void meet(const std::string& key, const char* name);
@@ -58,6 +68,7 @@ class Session {
   std::optional<Checkpoint> latest_checkpoint_;
   std::int64_t step_;
   std::int64_t directories_made_ = 0;
+  BackgroundUploads uploads_;
   std::int64_t collectives_ = 0;
   std::vector<std::string> own_keys_ = {};       // that this rank has set for the present collective
   std::vector<std::string> previous_keys_ = {};  // and for the one before, which others may still wait for

@@ -36,9 +36,19 @@ engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
   return std::uint64_t{trial} << 32 | static_cast<std::uint32_t>(attempt);
 }
 
-bool is_store_request(const engine::Event& event) {
+// Replies to what only a member of a worker group says; true when `event` is that.
+bool turn_away(engine::Engine& engine, const engine::Event& event) {
   const auto* received = std::get_if<engine::Received>(&event);
-  return received != nullptr && std::holds_alternative<channel::StoreRequest>(received->message);
+  if (received == nullptr) return false;
+  const std::string error = "a trial is no member of a worker group";
+  if (std::holds_alternative<channel::StoreRequest>(received->message)) {
+    engine.reply(received->worker, channel::StoreReply{.error = error});
+  } else if (std::holds_alternative<channel::Request>(received->message)) {
+    engine.reply(received->worker, channel::Reply{.error = error});
+  } else {
+    return std::holds_alternative<channel::Notice>(received->message);
+  }
+  return true;
 }
 
 Event to_event(engine::Event&& event) {
@@ -54,8 +64,8 @@ Event to_event(engine::Event&& event) {
           [&](channel::Report& report) -> Event { return ResultReported{trial, attempt, std::move(report)}; },
           [&](channel::Finished&) -> Event { return FunctionReturned{trial, attempt}; },
           [&](channel::Declined&) -> Event { return WorkerDeclined{trial, attempt}; },
-          [](channel::StoreRequest&) -> Event { throw std::logic_error("a trial's call of a store was not replied"); },
-          [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; }},
+          [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; },
+          [](auto&) -> Event { throw std::logic_error("what only a worker group says was not turned away"); }},
       message);
 }
 
@@ -164,10 +174,7 @@ void Controller::take_turns() {
 std::vector<Event> Controller::next_events() {
   std::vector<Event> events;
   for (engine::Event& event : engine_.wait(time_to_wait())) {
-    if (is_store_request(event)) {
-      engine_.reply(std::get<engine::Received>(event).worker, {.error = "a trial is no member of a worker group"});
-      continue;
-    }
+    if (turn_away(engine_, event)) continue;
     const auto* exited = std::get_if<engine::Exited>(&event);
     if (exited != nullptr && exited->exit.kind == engine::Exit::Kind::lost) {
       // No trial's fault, and none is to be recorded as failed: a restore continues where the store is now.

@@ -11,7 +11,7 @@ using fuzz::require;
 namespace {
 
 bool equal(const channel::Report& a, const channel::Report& b) {
-  return a.step == b.step && a.metrics == b.metrics && a.checkpoint == b.checkpoint;
+  return a.step == b.step && a.metrics == b.metrics && a.checkpoint == b.checkpoint && a.details == b.details;
 }
 
 std::span<const std::byte> body_of(const channel::Bytes& frame) {
@@ -40,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FuzzedDataProvider input(data, size);
   const auto step = input.ConsumeIntegral<std::int64_t>();
   std::string checkpoint = fuzz::text_from(input);
-  const channel::Report report{step, Metrics(fuzz::dict_from(input)), std::move(checkpoint)};
+  channel::Report report{step, Metrics(fuzz::dict_from(input)), std::move(checkpoint)};
+  if (input.ConsumeBool()) report.details = fuzz::dict_from(input);
 
   const std::string json = to_json(Value(report.metrics.dict()));
   const std::string again = to_json(base::parse_json(json, "what was written"));

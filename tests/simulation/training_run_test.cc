@@ -1,5 +1,5 @@
-// The core of a training run under random reports, failures, orders and interruptions. SIMULATION_SEEDS says how many
-// worlds it goes through (default 1000), SIMULATION_FIRST_SEED where it begins: a failure names the seed.
+// The core of a training run under random reports, uploads, failures, orders and interruptions. SIMULATION_SEEDS says
+// how many worlds it goes through (default 1000), SIMULATION_FIRST_SEED where it begins: a failure names the seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "base/archive.h"
 #include "base/json.h"
+#include "run/checkpoint_files.h"
 #include "train/report_barrier.h"
 #include "train/run.h"
 
@@ -21,7 +22,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-constexpr std::int64_t kSteps = 12;
+constexpr std::int64_t kSteps = 30;
 
 // A controller without processes: each step one of its ranks does something, chosen at random.
 class World {
@@ -34,10 +35,11 @@ class World {
   // False when the run has come to an end.
   bool step() {
     if (run_->finished()) return false;
-    if (workers_.empty()) {
-      if (timers_.empty()) throw std::logic_error("nothing will ever happen");
-      fire_timer();
-    } else if (!timers_.empty() && random_() % 8 == 0) {
+    if (!uploads_.empty() && (workers_.empty() || all_wait() || random_() % (hurried_ ? 1000 : 3) == 0)) {
+      end_upload();
+    } else if (workers_.empty() && timers_.empty()) {
+      throw std::logic_error("nothing will ever happen");
+    } else if (workers_.empty() || (!timers_.empty() && random_() % 8 == 0)) {
       fire_timer();
     } else {
       act(random_worker());
@@ -67,7 +69,10 @@ class World {
 
   const Run& run() const { return *run_; }
   const std::vector<std::int64_t>& shown() const { return shown_; }
+  // Directories in which ranks have begun something that nobody has taken over or removed.
+  const std::set<std::string>& leftovers() const { return parts_; }
   std::int64_t retries = 0;
+  std::int64_t failed_uploads = 0;
   bool may_lose_checkpoints = false;
 
  private:
@@ -76,6 +81,7 @@ class World {
     bool waits = false;  // in report()
     bool unwound = false;
     bool silent = false;  // it has said its last word, or was killed
+    std::vector<PromiseEnd> promises = {};
   };
 
   static std::string state_of(const Run& run) { return base::to_json(base::SaveArchive::to_value(run).dict()); }
@@ -83,11 +89,20 @@ class World {
   void begin() {
     workers_.clear();
     timers_.clear();
+    uploads_.clear();
+    told_.clear();
     ControllerStarted started;
+    for (const PendingCheckpoint& pending : run_->checkpoints().pending()) {
+      if (may_lose_checkpoints && random_() % 4 == 0) started.lost_uploads.push_back(pending.number);
+    }
     for (const auto& [id, directory] : existing_) {
       if (may_lose_checkpoints && random_() % 4 == 0) started.lost_checkpoints.push_back(id);
     }
     handle(started);
+  }
+
+  bool all_wait() const {
+    return std::ranges::all_of(workers_, [](const auto& worker) { return worker.second.waits; });
   }
 
   Rank random_worker() {
@@ -107,6 +122,8 @@ class World {
       workers_.erase(rank);
       return handle(WorkerEnded{rank, attempt, exit});
     }
+    if (!worker.promises.empty() && (worker.waits || worker.unwound || worker.step >= kSteps || random_() % 3 == 0))
+      return end_promise(rank, worker);
     if (worker.unwound) {
       worker.silent = true;
       return handle(FunctionReturned{rank, attempt, {}});
@@ -125,13 +142,73 @@ class World {
     ++worker.step;
     if (!run_->is_present(attempt)) return stop(worker);
     worker.waits = true;
-    channel::Report report{.step = worker.step, .metrics = {{"step", worker.step}}, .checkpoint = {}};
-    if ((worker.step + rank) % 3 == 0) report.checkpoint = ".reporting_" + std::to_string(rank);
-    take(barrier_.reported(rank, std::move(report), {}));
+    PartReport said = part_of(rank, worker);
+    if (said.part && said.part->kind == CheckpointPart::Kind::promised)
+      worker.promises.push_back({.step = worker.step, .path = in_place_name(worker.step)});
+    take(barrier_.reported(rank, {worker.step, {{"step", worker.step}}, std::move(said)}, {}));
+  }
+
+  std::string in_place_name(std::int64_t step) const {
+    return "mine_" + std::to_string(run_->attempt()) + "_" + std::to_string(step);
+  }
+
+  PartReport part_of(Rank rank, const Worker& worker) {
+    if ((worker.step + rank) % 3 == 1) return {};
+    using Kind = CheckpointPart::Kind;
+    PartReport said{.part = CheckpointPart{.rank = rank}, .waits = !hurried_ && random_() % 2 == 0};
+    CheckpointPart& part = *said.part;
+    if ((worker.step + run_->attempt()) % 4 == 0) {  // all of them in the same way
+      part.kind = random_() % 2 == 0 ? Kind::promised : Kind::in_place;
+      if (part.kind == Kind::in_place) part.path = in_place_name(worker.step);
+    } else if (random_() % 3 == 0) {
+      part.kind = Kind::borrowed;
+      part.path = "/of_the_user/" + std::to_string(++directories_made_);
+      part.remove_source = random_() % 2 == 0;
+      users_.insert(part.path);
+    } else {
+      part.path = ".reporting_" + std::to_string(++directories_made_);
+      parts_.insert(part.path);
+    }
+    return said;
+  }
+
+  void end_promise(Rank rank, Worker& worker) {
+    PromiseEnd end = worker.promises.front();
+    worker.promises.erase(worker.promises.begin());
+    if (chance(failures_)) end.error = "out of luck";
+    handle(PromiseEnded{rank, run_->attempt(), std::move(end)});
+  }
+
+  void end_upload() {
+    auto it = uploads_.begin();
+    std::advance(it, random_() % uploads_.size());
+    const UploadCheckpoint upload = it->second;
+    uploads_.erase(it);
+    using Again = UploadFailed::Again;
+    if (chance(10 * failures_)) {
+      ++failed_uploads;
+      const Again again[] = {Again::never, Again::later, Again::later, Again::when_there_is_space};
+      return handle(UploadFailed{upload.number, "out of luck", again[random_() % 4]});
+    }
+    for (const CheckpointPart& part : upload.parts) {
+      if (part.kind != CheckpointPart::Kind::borrowed) continue;
+      ASSERT_TRUE(users_.contains(part.path)) << "it is gone before it was copied";
+      parts_.insert(run::copy_name(upload.number, part.rank));
+    }
+    handle(CheckpointUploaded{upload.number});
   }
 
   void take(std::optional<Event> event) {
-    if (event) handle(*event);
+    if (!event) return;
+    if (auto* report = std::get_if<GroupReported>(&*event)) {
+      report->checkpoint.upload = std::ranges::any_of(report->checkpoint.parts, [](const CheckpointPart& part) {
+        return part.kind == CheckpointPart::Kind::borrowed;
+      });
+      if (!report->checkpoint.parts.empty()) report->checkpoint.upload |= uploads_everything_;
+      last_waits_ = report->checkpoint.waits && !report->checkpoint.parts.empty();
+      last_step_ = report->step;
+    }
+    handle(*event);
   }
   // It is unwound: its last word is that it has finished.
   static void stop(Worker& worker) {
@@ -152,25 +229,40 @@ class World {
     Actions actions;
     run_->handle(event, actions);
     for (const Action& action : actions) perform(action);
-    for (const run::CheckpointId id : run_->checkpoint_registry().all()) ASSERT_TRUE(existing_.contains(id)) << id;
-    ASSERT_EQ(run_->checkpoint_registry().size(), existing_.size()) << "a checkpoint that nobody lists";
-    if (run_->latest_checkpoint()) {
-      ASSERT_TRUE(existing_.contains(*run_->latest_checkpoint()));
+    const run::CheckpointRegistry& registry = run_->checkpoints().registry();
+    for (const run::CheckpointId id : registry.all()) ASSERT_TRUE(existing_.contains(id)) << id;
+    ASSERT_EQ(registry.size(), existing_.size()) << "a checkpoint that nobody lists";
+    if (const auto& latest = run_->checkpoints().latest()) {
+      ASSERT_TRUE(existing_.contains(*latest));
     }
-    if (!workers_.empty() && !started_from_.empty()) {
-      ASSERT_TRUE(std::ranges::any_of(existing_, [this](const auto& one) { return one.second == started_from_; }))
-          << "the present group may still read " << started_from_;
+    for (const std::string& read : {started_from_, told_}) {
+      if (workers_.empty() || read.empty()) continue;
+      ASSERT_TRUE(std::ranges::any_of(existing_, [&](const auto& one) { return one.second == read; }))
+          << "the present group may still read " << read;
+    }
+    ASSERT_LE(run_->checkpoints().pending().size(), 17u);
+    for (const PendingCheckpoint& pending : run_->checkpoints().pending()) {
+      if (pending.state != PendingCheckpoint::State::uploading) continue;
+      ASSERT_TRUE(uploads_.contains(pending.number)) << "nobody uploads " << pending.number;
     }
   }
 
   void perform(const Action& action) {
     if (const auto* group = std::get_if<LaunchGroup>(&action)) {
       ASSERT_TRUE(workers_.empty()) << "two groups at a time";
+      ASSERT_TRUE(run_->checkpoints().pending().empty()) << "it would begin before the newest checkpoint";
+      committed_step_ = group->step;
       ASSERT_EQ(group->step, group->checkpoint.empty() ? 0 : steps_.at(group->checkpoint));
       started_from_ = group->checkpoint;
+      told_.clear();
       for (Rank rank = 0; rank < run_->world_size(); ++rank) workers_[rank] = Worker{.step = group->step};
       barrier_.begin(group->attempt, run_->world_size(), {});
     } else if (const auto* answer = std::get_if<AnswerGroup>(&action)) {
+      if (run_->is_present(answer->attempt)) {
+        told_ = answer->checkpoint;
+        for (const PendingCheckpoint& pending : run_->checkpoints().pending())
+          ASSERT_TRUE(!last_waits_ || pending.step > last_step_) << "report() returned before the commit";
+      }
       for (const Rank rank : barrier_.take_waiting()) {
         if (!workers_.contains(rank)) continue;
         Worker& worker = workers_.at(rank);
@@ -180,8 +272,17 @@ class World {
     } else if (const auto* kill = std::get_if<KillWorker>(&action)) {
       if (workers_.contains(kill->rank)) workers_.at(kill->rank).silent = true;
     } else if (const auto* start = std::get_if<StartTimer>(&action)) {
-      timers_[start->timer.kind] = start->timer;
+      timers_[{start->timer.kind, start->timer.kind == Timer::Kind::upload ? start->timer.attempt : 0}] = start->timer;
+    } else if (const auto* upload = std::get_if<UploadCheckpoint>(&action)) {
+      ASSERT_TRUE(uploads_.emplace(upload->number, *upload).second) << "uploaded twice at a time";
+    } else if (const auto* left = std::get_if<RemoveDirectory>(&action)) {
+      parts_.erase(left->path);
+      users_.erase(left->path);
     } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
+      ASSERT_GT(committed->step, std::exchange(committed_step_, committed->step)) << "not in the order of reports";
+      for (const std::string& part : committed->from) {
+        ASSERT_TRUE(part == committed->directory || parts_.erase(part) == 1) << part << " is not there";
+      }
       ASSERT_TRUE(existing_.emplace(committed->id, committed->directory).second);
       ASSERT_TRUE(steps_.emplace(committed->directory, committed->step).second) << "a name comes twice";
     } else if (const auto* deleted = std::get_if<DeleteCheckpoint>(&action)) {
@@ -200,7 +301,17 @@ class World {
   ReportBarrier barrier_;
   std::vector<Event> recorded_;
   std::map<Rank, Worker> workers_;
-  std::map<Timer::Kind, Timer> timers_;
+  std::map<std::pair<Timer::Kind, std::int64_t>, Timer> timers_;
+  std::map<CheckpointNumber, UploadCheckpoint> uploads_;  // that have begun
+  bool uploads_everything_ = random_() % 3 == 0;          // not only what has to be copied
+  bool hurried_ = random_() % 8 == 0;                     // reports, and hardly waits for uploads
+  std::set<std::string> parts_;                           // directories of ours that exist
+  std::set<std::string> users_;                           // and of the user's
+  std::int64_t directories_made_ = 0;
+  bool last_waits_ = false;  // the report that ranks wait in
+  std::int64_t last_step_ = 0;
+  std::int64_t committed_step_ = 0;  // the last one of this attempt
+  std::string told_;                 // to the ranks by the last answer
   std::map<run::CheckpointId, std::string> existing_;
   std::string started_from_;                   // by the present group
   std::map<std::string, std::int64_t> steps_;  // of all checkpoints that ever were, by directory
@@ -234,6 +345,7 @@ void in_many_worlds(double failures, std::int64_t max_failures, Act act) {
 // Every step was shown once, in order.
 void expect_whole(const World& world) {
   EXPECT_EQ(world.run().status(), RunStatus::finished);
+  EXPECT_TRUE(world.run().checkpoints().pending().empty());
   ASSERT_EQ(world.shown().size(), static_cast<std::size_t>(kSteps));
   for (std::size_t i = 0; i < world.shown().size(); ++i) EXPECT_EQ(world.shown()[i], static_cast<std::int64_t>(i) + 1);
   EXPECT_EQ(world.run().return_value().get<std::int64_t>(), kSteps);
@@ -244,17 +356,21 @@ TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
     world.run_to_the_end();
     expect_whole(world);
     EXPECT_EQ(world.run().attempt(), 1);
+    EXPECT_TRUE(world.leftovers().empty()) << *world.leftovers().begin();
   });
 }
 
 TEST(TrainingRunSimulation, WhateverFailsItGoesOnFromItsLastCheckpoint) {
   std::int64_t retries = 0;
+  std::int64_t failed_uploads = 0;
   in_many_worlds(0.01, -1, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     expect_whole(world);
     retries += world.retries;
+    failed_uploads += world.failed_uploads;
   });
   EXPECT_GT(retries, 0);
+  EXPECT_GT(failed_uploads, 0);
 }
 
 TEST(TrainingRunSimulation, ItFailsWhenItsBudgetIsUsedUp) {

@@ -15,6 +15,7 @@
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 #include "train/session.h"
+#include "training.h"
 
 namespace cadre::system_tests {
 namespace {
@@ -30,21 +31,6 @@ using ::testing::Not;
 namespace fs = std::filesystem;
 
 // ---- What ranks do in these tests
-
-std::int64_t rank() { return train::get_context().get_world_rank(); }
-
-// What one of them has done is in a file of the run.
-void bear_witness(const std::string& name, const std::string& text) {
-  std::ofstream(train::get_context().get_storage() / name, std::ios::app) << text << std::endl;
-}
-
-std::int64_t read_step(const Checkpoint& checkpoint) {
-  std::int64_t step = 0;
-  std::ifstream(checkpoint.path() / "step") >> step;
-  return step;
-}
-
-void write_step(const fs::path& directory, std::int64_t step) { std::ofstream(directory / "step") << step; }
 
 // Counts, and saves what it has counted to with every report.
 Value counts(const Config& config) {
@@ -140,18 +126,6 @@ void reports_what_cannot_be_stored() {
     bear_witness("refused_" + std::to_string(rank()), error.what());
   }
   train::report({{"good", 1}});
-}
-
-train::TrainerOptions options_in(const fs::path& storage, std::int64_t workers, Config config = {}) {
-  return {.train_loop_config = std::move(config),
-          .scaling_config = {.num_workers = workers, .resources_per_worker = Resources{.cpus = 0.01}},
-          .run_config = {.name = "run", .storage_path = storage, .verbose = 0}};
-}
-
-std::vector<std::int64_t> steps_of(const train::Result& result) {
-  std::vector<std::int64_t> steps;
-  for (const Metrics& metrics : result.metrics_history) steps.push_back(metrics.get<std::int64_t>("step"));
-  return steps;
 }
 
 // ---- Reports and checkpoints

@@ -196,6 +196,22 @@ TEST(ChannelCodec, CallsOfAStoreArriveByteForByte) {
   EXPECT_THROW(decode_store_reply(body(encoded(Answer{}))), ProtocolError);
 }
 
+TEST(ChannelCodec, QuestionsRepliesAndNoticesArrive) {
+  const Value content = list(1, "text", Dict{{"key", 0.5}});
+  EXPECT_EQ(std::get<Request>(decode_message(body(encoded(Request{content})))).content, content);
+  EXPECT_EQ(std::get<Notice>(decode_message(body(encoded(Notice{content})))).content, content);
+  const Reply reply{.content = content, .error = "why"};
+  EXPECT_EQ(decode_reply(body(encoded(reply))), reply);
+  EXPECT_THROW(decode_reply(body(encoded(Answer{}))), ProtocolError);
+  EXPECT_THROW(decode_answer(body(encoded(reply))), ProtocolError);
+}
+
+TEST(ChannelCodec, AReportMayHaveDetails) {
+  const Report report{.step = 1, .metrics = {{"loss", 1}}, .checkpoint = "a", .details = list("more")};
+  EXPECT_EQ(std::get<Report>(decode_message(body(encoded(report)))).details, report.details);
+  EXPECT_TRUE(std::get<Report>(decode_message(body(encoded(Report{.step = 1})))).details.is_null());
+}
+
 TEST(ChannelCodec, AnotherVersionIsRefusedByItsNumber) {
   Bytes frame = encoded(Finished{});
   constexpr std::size_t version_at = frame_header_bytes + 8 + 8;  // segment table, root pointer

@@ -100,6 +100,11 @@ void LocalEngine::reply(WorkerId worker, const channel::StoreReply& reply) {
   if (found != workers_.end()) loop_.send(found->second.connection, reply);
 }
 
+void LocalEngine::reply(WorkerId worker, const channel::Reply& reply) {
+  const auto found = workers_.find(worker);
+  if (found != workers_.end()) loop_.send(found->second.connection, reply);
+}
+
 void LocalEngine::kill(WorkerId worker) {
   const auto found = workers_.find(worker);
   if (found != workers_.end()) server_.kill(found->second.number);

@@ -27,6 +27,7 @@ class LocalEngine final : public Engine {
   void start(WorkerId worker, const WorkerSpec& spec) override;
   void answer(WorkerId worker, const channel::Answer& answer) override;
   void reply(WorkerId worker, const channel::StoreReply& reply) override;
+  void reply(WorkerId worker, const channel::Reply& reply) override;
   void kill(WorkerId worker) override;
   // Throws EngineError when the event loop fails.
   std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;

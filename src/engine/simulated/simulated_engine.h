@@ -56,6 +56,7 @@ class SimulatedEngine final : public Engine {
   void answer(WorkerId worker, const channel::Answer& answer) override;
   // Nobody here asks the store.
   void reply(WorkerId, const channel::StoreReply&) override {}
+  void reply(WorkerId, const channel::Reply&) override {}
   void kill(WorkerId worker) override;
   // Everything that happens at the next moment at which anything does; the clock is then there. Throws std::logic_error
   // when nothing will ever happen and there is no timeout: whoever waits has forgotten somebody.

@@ -1,0 +1,72 @@
+#include "train/checkpoint_part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json.h"
+#include "cadre/error.h"
+
+namespace cadre::train {
+
+void put_into(channel::Report& report, const PartReport& said) {
+  const bool plain = said.waits && said.directory.empty();
+  if (plain && !said.part) return;
+  if (plain && said.part->kind == CheckpointPart::Kind::ours) {
+    report.checkpoint = said.part->path;
+  } else {
+    report.details = base::SaveArchive::to_value(said);
+  }
+}
+
+PartReport part_in(const channel::Report& report, Rank rank) {
+  PartReport said;
+  if (!report.details.is_null()) {
+    base::LoadArchive::load(report.details, said);
+  } else if (!report.checkpoint.empty()) {
+    said.part = CheckpointPart{.path = report.checkpoint};
+  }
+  if (said.part) said.part->rank = rank;
+  return said;
+}
+
+Value to_value(const PromiseEnd& end) { return base::SaveArchive::to_value(end); }
+
+PromiseEnd to_promise_end(const Value& content) {
+  PromiseEnd end;
+  base::LoadArchive::load(content, end);
+  return end;
+}
+
+std::string to_text(const GroupCheckpoint& checkpoint) {
+  if (checkpoint.parts.empty()) return {};
+  const bool plain = checkpoint.waits && !checkpoint.upload && checkpoint.directory.empty() &&
+                     std::ranges::all_of(checkpoint.parts, [](const CheckpointPart& part) {
+                       return part.kind == CheckpointPart::Kind::ours;
+                     });
+  if (!plain) return base::to_json(base::SaveArchive::to_value(checkpoint).dict());
+  std::string names;
+  for (const CheckpointPart& part : checkpoint.parts) names += (names.empty() ? "" : ",") + part.path;
+  return names;
+}
+
+GroupCheckpoint to_group_checkpoint(const std::string& text, const std::string& source) {
+  GroupCheckpoint checkpoint;
+  if (text.starts_with('{')) {
+    try {
+      base::LoadArchive::load(base::parse_json(text, source), checkpoint);
+    } catch (const Error& error) {
+      throw StorageError(fmt::format("the checkpoint of {} cannot be read: {}", source, error.what()));
+    }
+    return checkpoint;
+  }
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    checkpoint.parts.push_back({.path = text.substr(begin, end - begin)});
+    begin = end + 1;
+  }
+  return checkpoint;
+}
+
+}  // namespace cadre::train

@@ -1,0 +1,97 @@
+// What a rank says of the checkpoint that it reports: where its part of it lies, and what is to be done with that. The
+// typed form of channel::Report's details.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/archive.h"
+#include "cadre/value.h"
+#include "channel/message.h"
+
+namespace cadre::train {
+
+using Rank = std::int64_t;
+
+struct CheckpointPart {
+  enum class Kind {
+    ours,      // a directory that was made for this report: moved
+    borrowed,  // one of the user's: copied, and left alone until that is done
+    in_place,  // lies in the run's directory, and becomes the checkpoint where it is
+    promised,  // in_place once a function has made it that still runs in the rank's worker
+  };
+  Kind kind = Kind::ours;
+  Rank rank = 0;               // whose
+  std::string path = {};       // ours, in_place: inside the run's directory; borrowed: whole; promised: none yet
+  bool remove_source = false;  // borrowed: when it is copied
+  bool operator==(const CheckpointPart&) const = default;
+
+  static void fields(auto& archive, auto& part) {
+    archive("kind", part.kind);
+    archive("rank", part.rank);
+    archive("path", part.path);
+    archive("remove_source", part.remove_source);
+  }
+};
+
+// Whether its files become a part of one directory; else the ranks have agreed on that directory.
+inline bool is_merged(const CheckpointPart& part) {
+  return part.kind == CheckpointPart::Kind::ours || part.kind == CheckpointPart::Kind::borrowed;
+}
+
+// The checkpoint that a group has reported.
+struct GroupCheckpoint {
+  std::vector<CheckpointPart> parts = {};  // of those ranks that have one, lowest rank first; empty: there is none
+  bool waits = true;                       // report() returns when it is committed, and not before
+  bool upload = false;                     // it has to be copied or sent somewhere before it can be committed
+  std::string directory = {};              // the name that it is to have; empty: the next number
+
+  static void fields(auto& archive, auto& checkpoint) {
+    archive("parts", checkpoint.parts);
+    archive("waits", checkpoint.waits);
+    archive("upload", checkpoint.upload);
+    archive("directory", checkpoint.directory);
+  }
+};
+
+// As the store has it: names of directories with commas between where that says everything, else JSON.
+std::string to_text(const GroupCheckpoint& checkpoint);
+// Throws StorageError for what to_text() did not write; `source` names it.
+GroupCheckpoint to_group_checkpoint(const std::string& text, const std::string& source);
+
+// What one rank says with a report.
+struct PartReport {
+  std::optional<CheckpointPart> part = {};
+  bool waits = true;           // its report() returns when the checkpoint is committed, and not before
+  std::string directory = {};  // the name that the checkpoint is to have; empty: the next number
+
+  static void fields(auto& archive, auto& said) {
+    archive("part", said.part);
+    archive("waits", said.waits);
+    archive("directory", said.directory);
+  }
+};
+
+// Puts it into the report, and reads it there. Throws InvalidArgument or NotFound for what put_into() did not write.
+void put_into(channel::Report& report, const PartReport& said);
+PartReport part_in(const channel::Report& report, Rank rank);
+
+// How a promise has ended: the typed form of channel::Notice's content.
+struct PromiseEnd {
+  std::int64_t step = 0;   // of the report
+  std::string path = {};   // inside the run's directory
+  std::string error = {};  // why there is nothing; empty: there is
+
+  static void fields(auto& archive, auto& end) {
+    archive("step", end.step);
+    archive("path", end.path);
+    archive("error", end.error);
+  }
+};
+Value to_value(const PromiseEnd& end);
+// Throws as above.
+PromiseEnd to_promise_end(const Value& content);
+
+}  // namespace cadre::train

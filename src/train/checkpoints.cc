@@ -1,0 +1,257 @@
+#include "train/checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "run/checkpoint_files.h"
+#include "run/retry_delay.h"
+
+namespace cadre::train {
+namespace {
+
+using Kind = CheckpointPart::Kind;
+using State = PendingCheckpoint::State;
+
+constexpr run::OwnerId kRun = 0;
+constexpr double kPauseForSpaceSeconds = 1;
+
+bool is_promised(const CheckpointPart& part) { return part.kind == Kind::promised; }
+
+// A copy is a directory of ours.
+void replace_by_copies(PendingCheckpoint& pending, Actions& actions) {
+  for (CheckpointPart& part : pending.reported.parts) {
+    if (part.kind != Kind::borrowed) continue;
+    if (part.remove_source) actions.push_back(RemoveDirectory{part.path});
+    part = {.kind = Kind::ours, .rank = part.rank, .path = run::copy_name(pending.number, part.rank)};
+  }
+}
+
+}  // namespace
+
+// ---- From a report to its commit
+
+CheckpointNumber Checkpoints::report(const GroupReported& report, Actions& actions) {
+  const CheckpointNumber number = reported_++;
+  step_ = report.step;
+  PendingCheckpoint& pending = pending_.emplace_back(PendingCheckpoint{.number = number,
+                                                                       .step = report.step,
+                                                                       .metrics = report.metrics,
+                                                                       .reported = report.checkpoint,
+                                                                       .directory = report.checkpoint.directory});
+  const std::vector<CheckpointPart>& parts = pending.reported.parts;
+  const auto in_place = std::ranges::find(parts, Kind::in_place, &CheckpointPart::kind);
+  if (in_place != parts.end()) {
+    pending.directory = in_place->path;
+  } else if (pending.directory.empty()) {
+    pending.directory = run::checkpoint_name(number);
+  }
+  begin(pending, actions);
+  return number;
+}
+
+// What is to be done next for one that nothing is done for.
+void Checkpoints::begin(PendingCheckpoint& pending, Actions& actions) {
+  if (std::ranges::any_of(pending.reported.parts, is_promised)) {
+    pending.state = State::promised;
+  } else if (pending.reported.upload) {
+    pending.state = State::uploading;
+    actions.push_back(UploadCheckpoint{pending.number, pending.reported.parts, pending.directory});
+  } else {
+    pending.state = State::ready;
+  }
+}
+
+void Checkpoints::uploaded(const CheckpointUploaded& event, Actions& actions) {
+  PendingCheckpoint* pending = find(event.number);
+  if (pending == nullptr || pending->state != State::uploading) return;
+  pending->state = State::ready;
+  pending->reported.upload = false;
+  replace_by_copies(*pending, actions);
+}
+
+std::string Checkpoints::upload_failed(const UploadFailed& event, bool may_try, Actions& actions) {
+  PendingCheckpoint* pending = find(event.number);
+  if (pending == nullptr || pending->state != State::uploading) return {};
+  if (!may_try) {
+    pending->state = State::idle;
+    return {};
+  }
+  const Timer timer{Timer::Kind::upload, pending->number};
+  if (event.again == UploadFailed::Again::when_there_is_space) {
+    if (!std::exchange(pending->waits_for_space, true))
+      actions.push_back(
+          Say{fmt::format("The disk is full: {}. {} waits until there is space.", event.reason, pending->directory)});
+    actions.push_back(StartTimer{timer, kPauseForSpaceSeconds});
+    pending->state = State::pausing;
+    return {};
+  }
+  ++pending->tries;
+  if (event.again == UploadFailed::Again::never || pending->tries >= run::most_upload_tries)
+    return give_up(event.number, event.reason, actions);
+  actions.push_back(StartTimer{timer, run::upload_retry_delay_s(pending->number, pending->tries)});
+  pending->state = State::pausing;
+  return {};
+}
+
+void Checkpoints::try_again(CheckpointNumber number, Actions& actions) {
+  PendingCheckpoint* pending = find(number);
+  if (pending != nullptr && pending->state == State::pausing) begin(*pending, actions);
+}
+
+std::string Checkpoints::take_early_ends(Actions& actions) {
+  std::string failure;
+  for (const PromiseEnded& event : std::exchange(early_ends_, {})) {
+    if (failure.empty()) failure = promise_ended(event, actions);
+  }
+  return failure;
+}
+
+std::string Checkpoints::promise_ended(const PromiseEnded& event, Actions& actions) {
+  if (event.end.step > step_) {
+    early_ends_.push_back(event);
+    return {};
+  }
+  const auto is_meant = [&](const PendingCheckpoint& pending) {
+    return pending.state == State::promised && pending.step == event.end.step;
+  };
+  const auto pending = std::ranges::find_if(pending_, is_meant);
+  if (pending == pending_.end()) return {};
+  std::vector<CheckpointPart>& parts = pending->reported.parts;
+  const auto part = std::ranges::find_if(
+      parts, [&](const CheckpointPart& candidate) { return is_promised(candidate) && candidate.rank == event.rank; });
+  if (part == parts.end()) return {};
+  if (!event.end.error.empty()) return give_up(pending->number, event.end.error, actions);
+  const auto other = std::ranges::find(parts, Kind::in_place, &CheckpointPart::kind);
+  if (other != parts.end() && other->path != event.end.path)
+    return give_up(pending->number,
+                   fmt::format("rank {} has uploaded it to {}, and rank {} to {}: all ranks must name one directory",
+                               other->rank, other->path, event.rank, event.end.path),
+                   actions);
+  *part = {.kind = Kind::in_place, .rank = event.rank, .path = event.end.path};
+  pending->directory = event.end.path;
+  begin(*pending, actions);
+  return {};
+}
+
+std::string Checkpoints::commit_ready(Actions& actions) {
+  std::string last;
+  while (!pending_.empty() && pending_.front().state == State::ready) {
+    const PendingCheckpoint next = std::move(pending_.front());
+    pending_.erase(pending_.begin());
+    const run::CheckpointId id = registry_.add(kRun, next.step, next.directory, next.metrics, latest_);
+    refer(latest_, id);
+    CommitCheckpoint commit{.id = id, .step = next.step, .directory = next.directory};
+    for (const CheckpointPart& part : next.reported.parts) commit.from.push_back(part.path);
+    actions.push_back(std::move(commit));
+    last = next.directory;
+  }
+  return last;
+}
+
+// ---- What is given up
+
+std::string Checkpoints::give_up(CheckpointNumber number, const std::string& reason, Actions& actions) {
+  const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
+  for (const CheckpointPart& part : found->reported.parts) {
+    if (part.kind == Kind::ours) actions.push_back(RemoveDirectory{part.path});
+    if (part.kind == Kind::borrowed) actions.push_back(RemoveDirectory{run::copy_name(number, part.rank)});
+  }
+  std::string text =
+      fmt::format("the checkpoint {} of report {} could not be uploaded: {}", found->directory, found->step, reason);
+  pending_.erase(found);
+  return text;
+}
+
+void Checkpoints::drop_promised(Actions& actions) {
+  early_ends_.clear();
+  for (std::size_t i = 0; i < pending_.size();) {
+    if (pending_[i].state == State::promised) {
+      give_up(pending_[i].number, "its worker is gone", actions);
+    } else {
+      ++i;
+    }
+  }
+}
+
+void Checkpoints::stop_trying() {
+  for (PendingCheckpoint& pending : pending_) {
+    if (pending.state == State::pausing) pending.state = State::idle;
+  }
+}
+
+void Checkpoints::resume(const ControllerStarted& event, Actions& actions) {
+  end_group();
+  drop_promised(actions);
+  for (const CheckpointNumber number : event.lost_uploads) {
+    if (find(number) != nullptr) give_up(number, "it is not there any more", actions);
+  }
+  for (PendingCheckpoint& pending : pending_) {
+    pending.tries = 0;
+    begin(pending, actions);
+  }
+}
+
+bool Checkpoints::lose(run::CheckpointId id) {
+  if (!registry_.contains(id)) return false;
+  registry_.retain(id);  // so that it is known until nobody has it
+  const bool was_latest = latest_ == id;
+  if (was_latest) refer(latest_, registry_.ancestor(id));
+  registry_.drop(id);
+  registry_.release(id);
+  return was_latest;
+}
+
+void Checkpoints::delete_unneeded(Actions& actions) {
+  for (run::CheckpointRecord& record : registry_.take_deletable())
+    actions.push_back(DeleteCheckpoint{record.id, std::move(record.directory)});
+}
+
+// ---- Who needs them
+
+const run::CheckpointRecord* Checkpoints::begin_group() {
+  refer(started_from_, latest_);
+  const run::CheckpointRecord* from = latest_ ? &registry_.get(*latest_) : nullptr;
+  step_ = from == nullptr ? 0 : from->step;
+  return from;
+}
+
+void Checkpoints::end_group() {
+  refer(started_from_, std::nullopt);
+  refer(told_, std::nullopt);
+}
+
+std::string Checkpoints::tell() {
+  refer(told_, latest_);
+  return latest_ ? registry_.get(*latest_).directory : "";
+}
+
+void Checkpoints::refer(std::optional<run::CheckpointId>& reference, std::optional<run::CheckpointId> checkpoint) {
+  if (checkpoint) registry_.retain(*checkpoint);
+  if (const auto before = std::exchange(reference, checkpoint)) registry_.release(*before);
+}
+
+// ---- How things stand
+
+PendingCheckpoint* Checkpoints::find(CheckpointNumber number) {
+  const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
+  return found == pending_.end() ? nullptr : &*found;
+}
+
+bool Checkpoints::is_pausing(CheckpointNumber number) const {
+  const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
+  return found != pending_.end() && found->state == State::pausing;
+}
+
+bool Checkpoints::is_uploading() const {
+  return std::ranges::any_of(pending_, [](const PendingCheckpoint& pending) {
+    return pending.state == State::uploading || pending.state == State::pausing;
+  });
+}
+
+std::string Checkpoints::start_for_people() const {
+  return latest_ ? registry_.get(*latest_).directory : "the beginning";
+}
+
+}  // namespace cadre::train

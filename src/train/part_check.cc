@@ -1,0 +1,112 @@
+#include "train/part_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/name.h"
+#include "cadre/error.h"
+#include "run/checkpoint_files.h"
+
+namespace cadre::train {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_real_directory(const fs::path& path) {
+  std::error_code unusable;  // a name may be too long for any file
+  return fs::is_directory(fs::symlink_status(path, unusable));
+}
+
+// Of what a run writes itself, beside checkpoints.
+bool is_name_of_run(std::string_view name) {
+  constexpr std::array beginnings{"experiment.db", "rank_", "result.json", "progress.csv", "events.out.", "error.txt"};
+  if (name.starts_with('.') || name == "objects") return true;
+  return std::ranges::any_of(beginnings, [&](const char* beginning) { return name.starts_with(beginning); });
+}
+
+// One lies in the other, or they are the same.
+bool overlap(const std::string& a, const std::string& b) {
+  const std::string& shorter = a.size() < b.size() ? a : b;
+  const std::string& longer = a.size() < b.size() ? b : a;
+  return longer.starts_with(shorter) && (longer.size() == shorter.size() || longer[shorter.size()] == '/');
+}
+
+void require_unused(const std::string& directory, const Checkpoints& checkpoints) {
+  const auto require = [&](const std::string& other) {
+    if (overlap(directory, other))
+      throw InvalidArgument(
+          fmt::format("the directory {} cannot become a checkpoint: {} is one already", directory, other));
+  };
+  const run::CheckpointRegistry& registry = checkpoints.registry();
+  for (const run::CheckpointId id : registry.all()) require(registry.get(id).directory);
+  for (const PendingCheckpoint& pending : checkpoints.pending()) {
+    if (pending.state != PendingCheckpoint::State::promised) require(pending.directory);  // else it is to be that one
+  }
+}
+
+void check_path(const CheckpointPart& part, const fs::path& run_directory) {
+  const fs::path path(part.path);
+  const auto require = [&](bool good) {
+    if (!good)
+      throw InvalidArgument("the directory \"" + part.path + "\" that was reported as a checkpoint is none in " +
+                            run_directory.string());
+  };
+  switch (part.kind) {
+    case CheckpointPart::Kind::ours:
+      return require(run::is_reporting_name(part.path) && part.path.find(',') == std::string::npos &&
+                     is_real_directory(run_directory / path));
+    case CheckpointPart::Kind::borrowed:
+      if (!path.is_absolute() || !is_real_directory(path))
+        throw InvalidArgument("the checkpoint " + part.path + " that was reported is no directory");
+      return;
+    case CheckpointPart::Kind::in_place:
+      return require(path.is_relative() && path == path.lexically_normal() && !path.empty() && *path.begin() != ".." &&
+                     !is_name_of_run(path.begin()->string()) && is_real_directory(run_directory / path));
+    case CheckpointPart::Kind::promised:
+      return;
+  }
+  throw InvalidArgument("a checkpoint of an unknown kind was reported");
+}
+
+}  // namespace
+
+void check_checkpoint_name(const std::string& name, const fs::path& run_directory, bool begun) {
+  std::string fault = base::fault_of_file_name(name);
+  if (fault.empty() && base::safe_file_name(name, name.size()) != name)
+    fault = "it may have letters, digits and _.,=@+- only";
+  if (fault.empty() && (is_name_of_run(name) || run::is_name_of_checkpoint(name)))
+    fault = "Cadre gives such names itself";
+  const fs::path directory = run_directory / name;
+  std::error_code unusable;
+  if (fault.empty() && (begun ? run::is_committed(directory) : fs::exists(fs::symlink_status(directory, unusable))))
+    fault = "it exists already in " + run_directory.string() + "; every checkpoint has a name of its own";
+  if (!fault.empty()) throw InvalidArgument("checkpoint_dir_name \"" + name + "\" cannot name a checkpoint: " + fault);
+}
+
+std::string path_inside(const fs::path& run_directory, const fs::path& directory, const std::string& doing) {
+  std::error_code missing;
+  const fs::path whole = fs::canonical(directory, missing);
+  if (missing || !fs::is_directory(whole))
+    throw InvalidArgument(fmt::format("{} {}, which is no directory", doing, directory.string()));
+  const fs::path inside = whole.lexically_relative(fs::canonical(run_directory));
+  if (inside.empty() || *inside.begin() == "..")
+    throw InvalidArgument(fmt::format("{} {}, which does not lie in the run's directory {}", doing, directory.string(),
+                                      run_directory.string()));
+  if (inside == "." || is_name_of_run(inside.begin()->string()))
+    throw InvalidArgument(fmt::format("{} {}, which belongs to the run itself: make a directory of its own in {}",
+                                      doing, directory.string(), run_directory.string()));
+  return inside;
+}
+
+void check_part(const PartReport& said, const fs::path& run_directory, const Checkpoints& checkpoints) {
+  if (!said.part) return;
+  check_path(*said.part, run_directory);
+  if (said.part->kind == CheckpointPart::Kind::in_place) require_unused(said.part->path, checkpoints);
+  if (!is_merged(*said.part) || said.directory.empty() || said.part->rank != 0) return;
+  check_checkpoint_name(said.directory, run_directory);
+  require_unused(said.directory, checkpoints);
+}
+
+}  // namespace cadre::train
