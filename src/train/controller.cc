@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ranges>
+#include <utility>
 
 #include "base/directory.h"
 #include "base/file.h"
@@ -59,12 +60,13 @@ std::string to_text(const Value& value) {
 }  // namespace
 
 Controller::Controller(const Description& description, fs::path directory, Run& run, store::ExperimentStore& store,
-                       engine::Engine& engine)
+                       engine::Engine& engine, run::ParentRun* parent)
     : description_(description),
       directory_(std::move(directory)),
       run_(run),
       store_(store),
       engine_(engine),
+      parent_(parent),
       interrupts_(engine),
       began_(engine.now()),
       file_worker_(directory_, [&engine] { engine.wake(); }),
@@ -113,8 +115,8 @@ void Controller::take_turns() {
 // ---- Events
 
 std::vector<Event> Controller::next_events() {
-  std::vector<Event> events;
-  for (engine::Event& event : engine_.wait(time_to_wait()))
+  std::vector<Event> events = std::exchange(forwarded_, {});
+  for (engine::Event& event : engine_.wait(events.empty() ? time_to_wait() : std::chrono::nanoseconds(0)))
     std::visit([&](auto& content) { take(std::move(content), events); }, event);
   take_sealed(events);
   take_uploads(events);
@@ -187,6 +189,7 @@ void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, s
     if (auto* joined = std::get_if<GroupReported>(&*event)) {
       const auto is_borrowed = [](const CheckpointPart& part) { return part.kind == CheckpointPart::Kind::borrowed; };
       GroupCheckpoint& checkpoint = joined->checkpoint;
+      checkpoint.waits |= parent_ != nullptr;  // result and checkpoint are one there
       checkpoint.upload = !checkpoint.parts.empty() &&
                           (!uploader_->only_copies() || std::ranges::any_of(checkpoint.parts, is_borrowed));
     }
@@ -344,6 +347,7 @@ void Controller::perform(const Action& action) {
                    to_delete_.emplace_back(checkpoint.id, directory_ / checkpoint.directory);
                  },
                  [&](const UploadCheckpoint& checkpoint) { upload(checkpoint); },
+                 [&](const ForwardResult& result) { forward(result); },
                  [&](const RemoveDirectory& left) { to_delete_.emplace_back(kNoCheckpoint, directory_ / left.path); },
                  [&](const ShowResult& result) { show(result); },
                  [&](const Say& what) {
@@ -375,6 +379,12 @@ void Controller::upload(const UploadCheckpoint& checkpoint) {
   uploader_->begin(std::move(upload));
 }
 
+// Returns when the experiment goes on: ranks wait meanwhile, and nothing else of this run can happen.
+void Controller::forward(const ForwardResult& result) {
+  const fs::path checkpoint = result.checkpoint.empty() ? fs::path() : directory_ / result.checkpoint;
+  forwarded_.emplace_back(ResultForwarded{result.attempt, parent_->forward(result.metrics, checkpoint)});
+}
+
 // Directories that dead ranks have begun to fill. What is about to be deleted anyway waits for the store's sync.
 void Controller::remove_leftovers() {
   sync();
@@ -383,6 +393,12 @@ void Controller::remove_leftovers() {
 
 void Controller::launch(const LaunchGroup& group) {
   if (group.attempt > 1) remove_leftovers();
+  std::string checkpoint;
+  if (!group.checkpoint.empty()) {
+    checkpoint = (directory_ / group.checkpoint).string();
+  } else if (const auto beginning = parent_ != nullptr ? parent_->checkpoint() : std::nullopt) {
+    checkpoint = beginning->path().string();
+  }
   const TrainerOptions& options = description_.options;
   const std::int64_t world_size = run_.world_size();
   const Resources resources = options.scaling_config.worker_resources();
@@ -403,7 +419,7 @@ void Controller::launch(const LaunchGroup& group) {
                   .local_world_size = static_cast<int>(world_size)},
         .attempt = group.attempt,
         .config = options.train_loop_config,
-        .checkpoint = group.checkpoint.empty() ? "" : (directory_ / group.checkpoint).string(),
+        .checkpoint = checkpoint,
         .step = group.step,
         .resources = resources,
         .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),

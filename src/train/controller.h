@@ -16,6 +16,7 @@
 #include "run/gpus.h"
 #include "run/interrupts.h"
 #include "run/key_values.h"
+#include "run/parent_run.h"
 #include "run/uploader.h"
 #include "store/experiment_store.h"
 #include "train/options.h"
@@ -26,9 +27,9 @@ namespace cadre::train {
 
 class Controller {
  public:
-  // `directory` is the run's. The run must be new.
+  // `directory` is the run's. The run must be new. `parent` is what it belongs to; nullptr: nothing.
   Controller(const Description& description, std::filesystem::path directory, Run& run, store::ExperimentStore& store,
-             engine::Engine& engine);
+             engine::Engine& engine, run::ParentRun* parent);
 
   // Brings the run to the state that the store describes; see recovery.h.
   void recover();
@@ -69,6 +70,7 @@ class Controller {
   // Into the world.
   void perform(const Action& action);
   void upload(const UploadCheckpoint& checkpoint);
+  void forward(const ForwardResult& result);
   void launch(const LaunchGroup& group);
   void answer(const AnswerGroup& answer);
   void reply(const std::vector<run::KeyValues::Reply>& replies);
@@ -80,6 +82,7 @@ class Controller {
   Run& run_;
   store::ExperimentStore& store_;
   engine::Engine& engine_;
+  run::ParentRun* parent_;
   run::Interrupts interrupts_;
 
   ReportBarrier barrier_;
@@ -93,6 +96,7 @@ class Controller {
   // When the transaction that says so is synced.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   ControllerStarted beginning_;
+  std::vector<Event> forwarded_;  // to be handed to the core
   run::FileWorker file_worker_;
   std::unique_ptr<run::Uploader> uploader_;
 };

@@ -95,9 +95,14 @@ struct PromiseEnded {
     archive("end", ended.end);
   }
 };
+// What the run belongs to has taken the result of a ForwardResult.
+struct ResultForwarded {
+  std::int64_t attempt = 0;
+  bool go_on = true;  // else the run is to end
+};
 using Event =
     std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
-                 RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed, PromiseEnded>;
+                 RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed, PromiseEnded, ResultForwarded>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
@@ -154,6 +159,20 @@ struct LaunchGroup {
   std::string checkpoint = {};  // directory to continue from; empty: from the beginning
   std::int64_t step = 0;        // to continue from
 };
+// To what the run belongs to (run/parent_run.h), before ranks are answered. ResultForwarded follows.
+struct ForwardResult {
+  std::int64_t attempt = 0;
+  std::int64_t step = 0;
+  Metrics metrics = {};
+  std::string checkpoint = {};  // directory; empty: none
+
+  static void fields(auto& archive, auto& result) {
+    archive("attempt", result.attempt);
+    archive("step", result.step);
+    archive("metrics", result.metrics);
+    archive("checkpoint", result.checkpoint);
+  }
+};
 // To all ranks that wait in report().
 struct AnswerGroup {
   std::int64_t attempt = 0;
@@ -169,8 +188,9 @@ struct StartTimer {
   Timer timer = {};
   double seconds = 0;
 };
-using Action = std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
-                            RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer>;
+using Action =
+    std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
+                 RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer, ForwardResult>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::train

@@ -34,6 +34,7 @@ constexpr std::string_view checkpoints_synced = "checkpoints_synced";
 constexpr std::string_view checkpoint_uploaded = "checkpoint_uploaded";
 constexpr std::string_view upload_failed = "upload_failed";
 constexpr std::string_view promise_ended = "promise_ended";
+constexpr std::string_view result_forwarded = "result_forwarded";
 }  // namespace event_name
 
 constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::settling, "settling"},
@@ -100,6 +101,9 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
           },
           [&](const PromiseEnded& ended) {
             return add(event_name::promise_ended, ended.rank, ended.attempt, to_value(ended.end).dict());
+          },
+          [&](const ResultForwarded& forwarded) {
+            return add(event_name::result_forwarded, kNobody, forwarded.attempt, {{"go_on", forwarded.go_on}});
           }},
       event);
 }
@@ -129,6 +133,7 @@ Event to_event(const store::EventRow& row) {
     return UploadFailed{data.get<std::int64_t>("number"), data.get<std::string>("reason"),
                         value_of(data.get<std::string>("again"), kAgain, source)};
   if (row.kind == event_name::promise_ended) return PromiseEnded{row.trial, row.attempt, to_promise_end(data.value())};
+  if (row.kind == event_name::result_forwarded) return ResultForwarded{row.attempt, data.get<bool>("go_on")};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }
 

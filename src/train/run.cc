@@ -24,10 +24,11 @@ std::string to_string(RunStatus status) {
   return names.at(static_cast<std::size_t>(status));
 }
 
-Run::Run(const TrainerOptions& options)
+Run::Run(const TrainerOptions& options, bool has_parent)
     : world_size_(options.scaling_config.num_workers),
       failure_config_(options.run_config.failure_config),
       stop_grace_s_(options.run_config.stop_grace_period.count()),
+      has_parent_(has_parent),
       checkpoints_(options.run_config.checkpoint_config) {}
 
 void Run::handle(const Event& event, Actions& actions) {
@@ -99,9 +100,11 @@ void Run::on(const GroupReported& event) {
     step_ = event.step;
     futile_attempts_ = 0;
     actions_->push_back(ShowResult{event.step, event.metrics, committed});
+    if (has_parent_) to_forward_ = ForwardResult{event.attempt, event.step, event.metrics, {}};
   }
+  reported_step_ = event.step;
   if (!failure.empty()) return break_group(failure);
-  if (!answered_after_) answer();
+  if (!answered_after_) forward_or_answer();
 }
 
 void Run::on(const GroupBroke& event) {
@@ -148,7 +151,17 @@ void Run::on(const TimerFired& event) {
   kill_all();
 }
 
-void Run::on(const RunInterrupted&) {
+void Run::on(const RunInterrupted&) { interrupt(); }
+
+void Run::on(const ResultForwarded& event) {
+  if (!event.go_on) {
+    ended_by_parent_ = true;
+    interrupt();
+  }
+  if (is_present(event.attempt)) answer();
+}
+
+void Run::interrupt() {
   interrupted_ = true;
   checkpoints_.stop_trying();
   if (workers_ > 0) actions_->push_back(StartTimer{{Timer::Kind::stopping, attempt_}, stop_grace_s_});
@@ -188,7 +201,7 @@ void Run::uploads_went_on(const std::string& failure) {
     actions_->push_back(Say{"Warning: " + failure});
   }
   const std::vector<PendingCheckpoint>& pending = checkpoints_.pending();
-  if (answered_after_ && (pending.empty() || pending.front().number > *answered_after_)) answer();
+  if (answered_after_ && (pending.empty() || pending.front().number > *answered_after_)) forward_or_answer();
   go_on();
 }
 
@@ -253,6 +266,18 @@ void Run::break_group(const std::string& reason) {
   broken_ = reason;
   begin_to_fail();
   kill_all();
+}
+
+void Run::forward_or_answer() {
+  answered_after_.reset();
+  if (!to_forward_ || to_forward_->step != reported_step_) return answer();
+  ForwardResult result = *std::exchange(to_forward_, std::nullopt);
+  result.attempt = attempt_;
+  if (const auto& latest = checkpoints_.latest()) {
+    const run::CheckpointRecord& record = checkpoints_.registry().get(*latest);
+    if (record.step == result.step) result.checkpoint = record.directory;
+  }
+  actions_->push_back(std::move(result));
 }
 
 void Run::answer() {

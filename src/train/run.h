@@ -32,8 +32,9 @@ std::string to_string(RunStatus status);
 
 class Run {
  public:
-  // The options must have passed check_options().
-  explicit Run(const TrainerOptions& options);
+  // The options must have passed check_options(). A run that belongs to something (run/parent_run.h) has its results
+  // forwarded, and its ranks wait for that.
+  explicit Run(const TrainerOptions& options, bool has_parent = false);
 
   // Takes one event; appends what is to be done, in order.
   void handle(const Event& event, Actions& actions);
@@ -41,6 +42,8 @@ class Run {
   // Nothing is left to do, or, after an interruption, nothing runs any more.
   bool finished() const;
   bool interrupted() const { return interrupted_; }
+  // By what it belongs to.
+  bool ended_by_parent() const { return ended_by_parent_; }
   // Whether the step of a report was acknowledged before, in an earlier attempt.
   bool is_repeated(const GroupReported& event) const { return event.step <= step_; }
   // Whether what comes from a worker of this attempt still means something.
@@ -69,6 +72,9 @@ class Run {
     archive("error", run.error_);
     archive("interrupted", run.interrupted_);
     archive("told_to_stop", run.told_to_stop_);
+    archive("reported_step", run.reported_step_);
+    archive("to_forward", run.to_forward_);
+    archive("ended_by_parent", run.ended_by_parent_);
   }
 
  private:
@@ -106,12 +112,15 @@ class Run {
   void on(const CheckpointUploaded& event);
   void on(const UploadFailed& event);
   void on(const PromiseEnded& event);
+  void on(const ResultForwarded& event);
 
   Member* present(Rank rank, std::int64_t attempt);
   void launch();
   void begin_to_fail();
   void kill_all();
   void break_group(const std::string& reason);
+  void interrupt();
+  void forward_or_answer();
   void answer();
   void uploads_went_on(const std::string& failure);
   bool waits_for_uploads() const;
@@ -124,6 +133,7 @@ class Run {
   std::int64_t world_size_;
   FailureConfig failure_config_;
   double stop_grace_s_;
+  bool has_parent_;
 
   RunStatus status_ = RunStatus::pending;
   std::int64_t attempt_ = 0;
@@ -138,8 +148,12 @@ class Run {
   std::string broken_ = {};           // why its ranks do not go together; empty: they do
   Value return_value_ = {};
   std::string error_ = {};
-  bool interrupted_ = false;    // by somebody, until another controller begins
-  bool told_to_stop_ = false;   // the present group was
+  bool interrupted_ = false;        // by somebody, until another controller begins
+  bool told_to_stop_ = false;       // the present group was
+  std::int64_t reported_step_ = 0;  // that ranks wait for the answer of
+  // A result that counts; where its group failed before, it goes with the report that repeats it.
+  std::optional<ForwardResult> to_forward_ = {};
+  bool ended_by_parent_ = false;
   Actions* actions_ = nullptr;  // of the event being handled
 };
 

@@ -1,14 +1,18 @@
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <utility>
 
+#include "base/directory.h"
 #include "base/json.h"
 #include "cadre/train.h"
 #include "run/object_uses.h"
+#include "run/parent_run.h"
 #include "run/resource_ledger.h"
 #include "run/root_engine.h"
 #include "run/run_directory.h"
 #include "run/storage_path.h"
+#include "run/worker.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
@@ -32,8 +36,32 @@ void require_resources(const ScalingConfig& scaling) {
   for (std::int64_t i = 0; shortage.empty() && i < scaling.num_workers; ++i) {
     if (!ledger.acquire(each)) shortage = fmt::format("its GPUs hold {} workers of {:g} gpus each", i, each.gpus);
   }
-  if (!shortage.empty())
-    throw InvalidArgument(fmt::format("{} workers need more than this machine has: {}", scaling.num_workers, shortage));
+  if (shortage.empty()) return;
+  const bool in_trial = run::ParentRun::current() != nullptr;
+  throw InvalidArgument(fmt::format("{} workers need more than {}: {}", scaling.num_workers,
+                                    in_trial ? "the bundles of their trial have" : "this machine has", shortage));
+}
+
+// Where a run is to live. That of a trial is in the trial's directory, where an earlier attempt of the trial may have
+// had one: its reports and checkpoints are the trial's, so it goes.
+fs::path place_of(const RunConfig& config, const Loop& loop, const run::ParentRun* parent) {
+  if (parent != nullptr && config.storage_path.empty()) {
+    fs::path directory = parent->directory() / (config.name.empty() ? loop.name : config.name);
+    if (run::holds_store(directory)) base::remove_tree(directory);
+    return directory;
+  }
+  const fs::path storage =
+      fs::absolute(config.storage_path.empty() ? run::default_storage_path() : config.storage_path).lexically_normal();
+  return storage / (config.name.empty() ? run::free_name(storage, loop.name) : config.name);
+}
+
+// Its trial begins it anew, from the trial's checkpoint.
+void refuse_run_of_trial(const fs::path& directory) {
+  const fs::path experiment = directory.parent_path().parent_path();
+  if (!run::holds_store(experiment)) return;
+  throw InvalidArgument(
+      fmt::format("the training run in {} is that of a trial: continue the experiment with Tuner::restore from {}",
+                  directory.string(), experiment.string()));
 }
 
 }  // namespace
@@ -73,6 +101,7 @@ Trainer Trainer::restore(const fs::path& directory) {
     throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
                    " to continue: it has no file " + store::ExperimentStore::kFileName);
   const fs::path plain = fs::canonical(directory);
+  refuse_run_of_trial(plain);
   const store::ExperimentLock lock(plain);
   const std::string source = "the options in " + (plain / store::ExperimentStore::kFileName).string();
   const store::ExperimentReader reader(plain, store::ExperimentReader::Check::rows);
@@ -90,24 +119,26 @@ Result Trainer::fit() {
   require_resources(options_.scaling_config);
 
   const RunConfig& config = options_.run_config;
-  const fs::path storage =
-      fs::absolute(config.storage_path.empty() ? run::default_storage_path() : config.storage_path).lexically_normal();
-  const std::string name = config.name.empty() ? run::free_name(storage, loop_.name) : config.name;
-  const fs::path directory = storage / name;
+  run::ParentRun* const parent = run::ParentRun::current();
+  const fs::path directory = place_of(config, loop_, parent);
+  const std::string name = directory.filename();
   if (!restored_) run::make_new_directory(directory, {"training run", "a training run", "Trainer::restore"});
   const store::ExperimentLock lock(directory);
 
   const Description description{loop_, backend_, backend_options_, options_};
   const Dict described = describe(description);
   const auto uses = run::object_uses(described);
-  if (!restored_) run::write_objects(directory, run::held_objects(uses));  // before there is a run that would miss them
+  if (!restored_) {  // before there is a run that would miss them
+    run::write_objects(directory, run::held_objects(uses));
+    if (parent != nullptr) run::share_objects(parent->experiment(), directory, uses);
+  }
   store::ExperimentStore store =
       restored_ ? store::ExperimentStore::open(directory)
                 : store::ExperimentStore::create(directory, {name, loop_.name, base::to_json(described)});
 
-  Run run(options_);
+  Run run(options_, parent != nullptr);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
-  Controller controller(description, directory, run, store, *engine);
+  Controller controller(description, directory, run, store, *engine, parent);
   if (restored_) {
     controller.recover();
     if (run.status() != RunStatus::finished) run::require_objects(directory, uses, store.after_reboot());
@@ -115,8 +146,10 @@ Result Trainer::fit() {
   if (config.verbose > 0)
     fmt::print("Training run {}: {} {}, in {}\n", name, options_.scaling_config.num_workers,
                options_.scaling_config.num_workers == 1 ? "worker" : "workers", directory.string());
+  std::fflush(stdout);
   controller.run();
   if (run.status() == RunStatus::finished) run::delete_other_objects(directory, {});
+  if (run.ended_by_parent()) throw run::StopWorker{};
   if (run.interrupted())
     throw Interrupted(
         fmt::format("the training run {} was interrupted, and everything that was reported is saved. Continue it with "
