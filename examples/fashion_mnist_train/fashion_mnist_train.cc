@@ -9,7 +9,7 @@
 #include <iostream>
 #include <numeric>
 
-#include "datasets/mnist.h"
+#include "datasets/mnist_dataset.h"
 #include "models/convnet.h"
 #include "models/resnet18.h"
 #include "program/experiment_program.h"
@@ -17,6 +17,7 @@
 using cadre::Config;
 using cadre::Metrics;
 using datasets::Mnist;
+using datasets::MnistDataset;
 using datasets::MnistPart;
 using models::ConvNet;
 using models::ResNet18;
@@ -26,25 +27,10 @@ namespace train = cadre::train;
 constexpr std::size_t batch_size = 128;
 constexpr datasets::Normalisation from_minus_one_to_one{.mean = 0.5, .deviation = 0.5};
 
-// Fashion-MNIST as what prepare_data_loader takes.
-class FashionMnist : public torch::data::datasets::BatchDataset<FashionMnist, torch::data::Example<>> {
- public:
-  // The first images only, where `max_images` is above 0.
-  FashionMnist(const fs::path& folder, MnistPart part, std::int64_t max_images)
-      : examples_(folder, part, from_minus_one_to_one),
-        size_(max_images > 0 ? std::min(max_images, examples_.size()) : examples_.size()) {}
-
-  torch::data::Example<> get_batch(torch::ArrayRef<std::size_t> indices) override {
-    const std::vector<std::int64_t> rows(indices.begin(), indices.end());
-    Mnist::Batch batch = examples_.at(torch::tensor(rows));
-    return {std::move(batch.images), std::move(batch.labels)};
-  }
-  std::optional<std::size_t> size() const override { return static_cast<std::size_t>(size_); }
-
- private:
-  Mnist examples_;
-  std::int64_t size_;
-};
+MnistDataset fashion_mnist(const Config& config, MnistPart part) {
+  return MnistDataset(Mnist(config.get<std::string>("data_dir"), part, from_minus_one_to_one),
+                      config.get<std::int64_t>("max_images"));
+}
 
 // In every worker. Returns the loss of the last epoch.
 template <class Net>
@@ -53,7 +39,7 @@ double train_net(const Config& config) {
   auto model = train::prepare_model(Net());
   torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.001));
   auto loader = train::prepare_data_loader(
-      FashionMnist(config.get<std::string>("data_dir"), MnistPart::train, config.get<std::int64_t>("max_images")),
+      fashion_mnist(config, MnistPart::train),
       {.batch_size = batch_size, .shuffle = true, .seed = config.get<std::uint64_t>("seed")});
 
   std::int64_t epoch = 1;
@@ -145,8 +131,7 @@ double test_accuracy(const train::Result& result) {
   Net model;
   cadre::load_state(result.checkpoint->path() / "model.pt", *model);
   model->eval();
-  FashionMnist test_set(result.config.get<std::string>("data_dir"), MnistPart::test,
-                        result.config.get<std::int64_t>("max_images"));
+  MnistDataset test_set = fashion_mnist(result.config, MnistPart::test);
   std::vector<std::size_t> indices(test_set.size().value());
   std::iota(indices.begin(), indices.end(), 0);
   std::int64_t right = 0;

@@ -206,11 +206,11 @@ TEST(TrainInTrial, ARunThatFailsFailsItsTrialWhichIsTriedAgainFromItsCheckpoint)
 
 TEST(TrainInTrial, ATrialThatIsKilledTakesItsRanksAlongAndGoesOnFromItsCheckpoint) {
   const TemporaryDirectory storage;
-  tune::TunerOptions options = options_of(storage.path(), {{"steps", 200}});
+  tune::TunerOptions options = options_of(storage.path(), {{"steps", 60}});
   options.run_config.failure_config.max_failures = 1;
   const tune::Result trial = tune::Tuner(with_workers(tune::trainable<trains_and_dies>()), options).fit()[0];
   ASSERT_EQ(trial.error, std::nullopt);
-  std::vector<std::int64_t> expected(200);
+  std::vector<std::int64_t> expected(60);
   std::ranges::generate(expected, [step = 0]() mutable { return ++step; });
   EXPECT_EQ(steps_of(trial), expected);
   EXPECT_EQ(lines_of(trial.path / "begins_at").size(), 2U);
@@ -235,7 +235,7 @@ TEST(TrainInTrial, MoreWorkersThanItsBundlesAreRefused) {
 
 [[maybe_unused]] const bool trains_until_killed = register_scenario("trains until killed", [] {
   tune::Tuner(with_workers(tune::trainable<trains>()),
-              options_of(std::getenv("CADRE_TEST_STORAGE"), {{"steps", 400}, {"lr", tune::grid_search({1, 2})}}))
+              options_of(std::getenv("CADRE_TEST_STORAGE"), {{"steps", 150}, {"lr", tune::grid_search({1, 2})}}))
       .fit();
   return 0;
 });
@@ -259,8 +259,8 @@ TEST(TrainInTrial, AnExperimentThatIsKilledGoesOnWithItsRuns) {
   const tune::ResultGrid results = tune::Tuner::restore(experiment).fit();
   for (const tune::Result& trial : results) {
     ASSERT_EQ(trial.error, std::nullopt);
-    EXPECT_EQ(steps_of(trial).size(), 400U);
-    EXPECT_EQ(trial.metrics.get<std::int64_t>("step"), 400);
+    EXPECT_EQ(steps_of(trial).size(), 150U);
+    EXPECT_EQ(trial.metrics.get<std::int64_t>("step"), 150);
   }
 }
 
