@@ -112,6 +112,31 @@ void report(const Metrics& metrics, const CheckpointWriter& write, const ReportO
 /// least until the next report.
 std::optional<Checkpoint> get_checkpoint();
 
+/// What get_all_reported_checkpoints() waits for.
+enum class CheckpointConsistency {
+  committed,  ///< that everything this rank has reported is committed
+  validated,  ///< and that no validation of it is going on; the same as long as nothing is validated
+};
+
+/// How far a reported checkpoint has got.
+enum class ReportedCheckpointStatus {
+  committed,  ///< training can go on from it
+};
+
+/// A checkpoint that was reported and is kept.
+struct ReportedCheckpoint {
+  Checkpoint checkpoint;                                                  ///< its directory
+  Metrics metrics = {};                                                   ///< that it was reported with
+  ReportedCheckpointStatus status = ReportedCheckpointStatus::committed;  ///< how far it has got
+};
+
+/// The checkpoints that the run keeps, in the order of their reports, also those of earlier attempts. Waits until all
+/// that this rank has reported with report() so far is committed, at most for `timeout`, and returns what there is
+/// then; what is still being uploaded is not. Any rank may call it alone, in any thread that does not report. Empty
+/// outside a worker.
+std::vector<ReportedCheckpoint> get_all_reported_checkpoints(
+    CheckpointConsistency consistency = CheckpointConsistency::validated, std::optional<Seconds> timeout = {});
+
 /// An empty directory on the run's own file system, to be filled and given to report(). Throws StorageError, and Error
 /// outside a worker.
 CheckpointDirectory make_checkpoint_directory();

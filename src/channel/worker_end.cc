@@ -1,5 +1,6 @@
 #include "channel/worker_end.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 
@@ -12,7 +13,7 @@ namespace {
 
 // Waits for bytes, and stays awake for as long as an answer usually takes: waking an idle CPU, a virtual one above all,
 // costs more than the answer itself. Gives way to whoever else can run.
-ssize_t receive_soon(int connection, std::span<std::byte> space) {
+ssize_t receive_soon(int connection, std::span<std::byte> space, void (*when_idle)()) {
   constexpr auto patience = std::chrono::microseconds(300);
   const auto end = std::chrono::steady_clock::now() + patience;
   do {
@@ -20,6 +21,9 @@ ssize_t receive_soon(int connection, std::span<std::byte> space) {
     if (got >= 0 || errno != EAGAIN) return got;
     ::sched_yield();
   } while (std::chrono::steady_clock::now() < end);
+  constexpr int idle_ms = 100;
+  pollfd ready{connection, POLLIN, 0};
+  if (when_idle != nullptr && ::poll(&ready, 1, idle_ms) == 0) when_idle();
   return ::recv(connection, space.data(), space.size(), 0);
 }
 
@@ -48,7 +52,7 @@ std::span<const std::byte> WorkerEnd::receive() {
   for (;;) {
     if (const auto body = in_.next()) return *body;
     const std::span<std::byte> space = in_.space();
-    const ssize_t got = receive_soon(connection_.get(), space);
+    const ssize_t got = receive_soon(connection_.get(), space, when_idle_);
     if (got > 0) {
       in_.received(static_cast<std::size_t>(got));
     } else if (got == 0 || errno != EINTR) {

@@ -22,6 +22,9 @@ class WorkerEnd {
  public:
   explicit WorkerEnd(base::FileDescriptor connection) : connection_(std::move(connection)) {}
 
+  // Called each time when nothing has come for 100 ms, once: whoever waits so long is likely to wait for longer.
+  void when_idle(void (*act)()) { when_idle_ = act; }
+
   // The first call. Throws ProtocolError when the other end speaks something else.
   Assignment receive_assignment();
 
@@ -46,6 +49,7 @@ class WorkerEnd {
   void send_frame();
 
   base::FileDescriptor connection_;
+  void (*when_idle_)() = nullptr;
   FrameReader in_;
   std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // so that this object can be moved
   Bytes out_;

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -65,6 +66,14 @@ void serve(channel::WorkerEnd& controller, std::optional<std::uint64_t> memory_b
   std::visit([&](const auto& word) { controller.send(word); }, last_word);
 }
 
+// A step of training allocates and frees the same megabytes again and again. What the C library gives back to the
+// system comes as new pages, which can take longer than what is computed in them; so it keeps up to 256 MiB, and gives
+// them back when the worker waits. 32 MiB is the largest threshold that it takes.
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
 void append_description(std::string& text, const std::exception& error) {
   text += type_name(&typeid(error)) + ": " + error.what();
   try {
@@ -80,8 +89,10 @@ void append_description(std::string& text, const std::exception& error) {
 }  // namespace
 
 void run_worker(engine::local::WorkerParts parts) {
+  keep_freed_memory();
   if (parts.fork_server) start_workers_through(std::move(parts.fork_server));
   channel::WorkerEnd controller(std::move(parts.connection));
+  controller.when_idle([] { ::malloc_trim(0); });
   try {
     serve(controller, parts.memory_bytes);
   } catch (const channel::ControllerGone&) {

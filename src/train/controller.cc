@@ -100,6 +100,7 @@ void Controller::take_turns() {
   take_turn({beginning_});
   while (!run_.finished()) {
     take_turn(next_events());
+    reply_about_checkpoints();
     if (const auto due = store_.sync_due(); due && engine_.now() >= *due) sync();
     for (const std::string& error : file_worker_.take_errors()) say("Warning: " + error);
   }
@@ -158,8 +159,12 @@ void Controller::take(engine::Received received, std::vector<Event>& events) {
           [&](channel::Failed& failed) { add(FunctionThrew{rank, attempt, std::move(failed.message)}); },
           [&](channel::Declined&) { add(FunctionThrew{rank, attempt, "the worker has declined"}); },
           [&](channel::StoreRequest& request) { reply(key_values_.handle(received.worker, request, engine_.now())); },
-          [&](channel::Request&) {
-            engine_.reply(received.worker, channel::Reply{.error = "this program does not know the question"});
+          [&](channel::Request& request) {
+            try {
+              questions_.ask(received.worker, to_checkpoint_question(request.content), engine_.now());
+            } catch (const Error& error) {
+              engine_.reply(received.worker, channel::Reply{.error = error.what()});
+            }
           },
           [&](channel::Notice& notice) { take(notice, rank, attempt, events); }},
       received.message);
@@ -244,6 +249,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   };
   see(barrier_.deadline());
   see(key_values_.next_deadline());
+  see(questions_.next_deadline());
   for (const auto& [kind, timer] : timers_) see(timer.first);
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
@@ -405,6 +411,7 @@ void Controller::launch(const LaunchGroup& group) {
   barrier_.begin(group.attempt, world_size,
                  std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));
   key_values_.clear();
+  questions_.clear();
   run::ResourceLedger ledger(engine_.resources());
   for (Rank rank = 0; rank < world_size; ++rank) {
     const run::Gpus gpus = ledger.acquire(resources).value_or(run::Gpus());
@@ -441,6 +448,16 @@ void Controller::answer(const AnswerGroup& answer) {
 
 void Controller::reply(const std::vector<run::KeyValues::Reply>& replies) {
   for (const auto& [worker, message] : replies) engine_.reply(worker, message);
+}
+
+void Controller::reply_about_checkpoints() {
+  for (const auto& [worker, message] : questions_.take_replies(run_.checkpoints(), engine_.now())) {
+    try {
+      engine_.reply(worker, message);
+    } catch (const InvalidArgument& error) {  // the metrics of all of them are too much for one message
+      engine_.reply(worker, channel::Reply{.error = error.what()});
+    }
+  }
 }
 
 void Controller::show(const ShowResult& result) const {

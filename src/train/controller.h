@@ -19,6 +19,7 @@
 #include "run/parent_run.h"
 #include "run/uploader.h"
 #include "store/experiment_store.h"
+#include "train/checkpoint_questions.h"
 #include "train/options.h"
 #include "train/report_barrier.h"
 #include "train/run.h"
@@ -74,6 +75,7 @@ class Controller {
   void launch(const LaunchGroup& group);
   void answer(const AnswerGroup& answer);
   void reply(const std::vector<run::KeyValues::Reply>& replies);
+  void reply_about_checkpoints();
   void show(const ShowResult& result) const;
   void say(const std::string& text) const;
 
@@ -87,6 +89,7 @@ class Controller {
 
   ReportBarrier barrier_;
   run::KeyValues key_values_;
+  CheckpointQuestions questions_;
   // By what they are for; one of an attempt replaces that of an earlier one.
   std::map<std::pair<Timer::Kind, std::int64_t>, std::pair<engine::Engine::Clock::time_point, Timer>> timers_;
   bool told_of_interrupt_ = false;

@@ -40,6 +40,12 @@ std::optional<Checkpoint> get_checkpoint() {
   return session == nullptr ? std::nullopt : session->latest_checkpoint();
 }
 
+std::vector<ReportedCheckpoint> get_all_reported_checkpoints(CheckpointConsistency, std::optional<Seconds> timeout) {
+  Session* session = Session::current();
+  if (session == nullptr) return {};
+  return session->get_all_reported_checkpoints(timeout);
+}
+
 CheckpointDirectory make_checkpoint_directory() {
   Session* session = Session::current();
   if (session == nullptr) throw Error("train::make_checkpoint_directory was called outside a worker");

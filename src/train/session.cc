@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "run/worker.h"
 #include "store/checkpoint_access.h"
 #include "store/held_objects.h"
+#include "train/checkpoint_questions.h"
 #include "train/group_store.h"
 #include "train/part_check.h"
 
@@ -58,6 +61,13 @@ Checkpoint with_retries(std::int64_t step, const std::function<Checkpoint()>& up
 
 bool is_inside(const fs::path& path, const fs::path& directory) {
   return *path.lexically_relative(directory).begin() != "..";
+}
+
+// Of a time that somebody waits at most: nobody waits longer than a year.
+std::int64_t to_milliseconds(Seconds timeout) {
+  constexpr double most = 365.0 * 24 * 3600;
+  if (!(timeout.count() >= 0)) throw InvalidArgument(fmt::format("a timeout of {:g} s is none", timeout.count()));
+  return std::llround(std::min(timeout.count(), most) * 1e3);
 }
 
 // What the user wanted to be gone after its upload. The checkpoint is committed whatever happens here.
@@ -289,6 +299,22 @@ CheckpointDirectory Session::make_checkpoint_directory() {
     base::make_directory(path);
   }
   return CheckpointDirectory(path);
+}
+
+std::vector<ReportedCheckpoint> Session::get_all_reported_checkpoints(std::optional<Seconds> timeout) {
+  CheckpointQuestion question{.step = step_};
+  if (timeout) question.timeout_ms = to_milliseconds(*timeout);
+  channel::Reply reply;
+  {
+    const std::lock_guard lock(connection_);
+    reply = controller_.call(channel::Request{to_value(question)});
+  }
+  if (!reply.error.empty()) throw Error("train::get_all_reported_checkpoints: " + reply.error);
+  std::vector<ReportedCheckpoint> reported;
+  for (CheckpointEntry& entry : to_checkpoint_entries(reply.content))
+    reported.push_back({.checkpoint = Checkpoint::from_directory(fs::path(assignment_.run_directory) / entry.directory),
+                        .metrics = std::move(entry.metrics)});
+  return reported;
 }
 
 // ---- Collectives, by keys that every rank numbers alike

@@ -38,6 +38,7 @@ class Session {
   void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
   void report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options);
   CheckpointDirectory make_checkpoint_directory();
+  std::vector<ReportedCheckpoint> get_all_reported_checkpoints(std::optional<Seconds> timeout);
   // Returns when all checkpoints that functions upload in the background are where they are to be.
   void finish_uploads() { uploads_.finish(); }
 

@@ -271,6 +271,44 @@ TEST(UploadModes, RanksThatNameDifferentDirectoriesAreTold) {
               AllOf(HasSubstr("of_rank_0"), HasSubstr("of_rank_1"), HasSubstr("must name one directory")));
 }
 
+// Rank 1 asks alone, while rank 0 still uploads; rank 0 asks without patience, and then with it.
+Value asks_what_there_is(const Config&) {
+  const auto upload = [](const Checkpoint& checkpoint, const std::string& name) {
+    while (!fs::exists(run_directory() / "asked")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return move_into_run(checkpoint, name);
+  };
+  const auto write = [](std::int64_t step) { return [=](const fs::path& directory) { write_step(directory, step); }; };
+  const auto ask = [](std::optional<train::Seconds> timeout) {
+    List steps;
+    for (const train::ReportedCheckpoint& reported :
+         train::get_all_reported_checkpoints(train::CheckpointConsistency::committed, timeout)) {
+      if (read_step(reported.checkpoint) != reported.metrics.get<std::int64_t>("step"))
+        throw std::runtime_error("another checkpoint's metrics");
+      steps.push_back(reported.metrics.at("step"));
+    }
+    return Value(steps);
+  };
+  if (rank() == 1) {
+    train::report({{"step", 1}});
+    train::report({{"step", 2}});
+    const Value all = ask({});
+    if (all != list(1, 2)) throw std::runtime_error("rank 1 was not told of all");
+    return all;
+  }
+  train::report({{"step", 1}}, write(1));
+  train::report({{"step", 2}}, write(2),
+                {.checkpoint_upload_mode = CheckpointUploadMode::async, .checkpoint_upload_function = upload});
+  const Value at_once = ask(train::Seconds(0));
+  bear_witness("asked", "once");
+  return list(at_once, ask({}));
+}
+
+TEST(UploadModes, AnyRankMayAskWhatIsCommitted) {
+  const TemporaryDirectory storage;
+  const train::Result result = train::Trainer(train::loop<asks_what_there_is>(), options_in(storage.path(), 2)).fit();
+  EXPECT_EQ(result.return_value, list(list(1), list(1, 2)));
+}
+
 // ---- Failures
 
 train::Result run_failing(const fs::path& storage, std::int64_t failures, bool io, std::int64_t max_failures) {

@@ -1,0 +1,59 @@
+// Ranks that ask which checkpoints there are, and wait until what they have reported is committed. Pure: questions in,
+// replies out, some of them later.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "cadre/value.h"
+#include "channel/message.h"
+#include "train/checkpoints.h"
+
+namespace cadre::train {
+
+// What a rank asks: the typed form of channel::Request's content.
+struct CheckpointQuestion {
+  std::int64_t step = 0;                        // of the rank's last report
+  std::optional<std::int64_t> timeout_ms = {};  // empty: until all is committed
+};
+Value to_value(const CheckpointQuestion& question);
+// Throws InvalidArgument or NotFound for what to_value() did not make.
+CheckpointQuestion to_checkpoint_question(const Value& content);
+
+// What is replied: of each checkpoint its directory inside the run's, and its metrics.
+struct CheckpointEntry {
+  std::string directory = {};
+  Metrics metrics = {};
+};
+Value to_value(const std::vector<CheckpointEntry>& entries);
+std::vector<CheckpointEntry> to_checkpoint_entries(const Value& content);
+
+class CheckpointQuestions {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Asker = std::uint64_t;  // one question at a time each
+  struct Reply {
+    Asker asker = 0;
+    channel::Reply reply = {};
+  };
+
+  void ask(Asker asker, const CheckpointQuestion& question, TimePoint now);
+  // To those whose checkpoints are committed, or who do not wait any longer.
+  std::vector<Reply> take_replies(const Checkpoints& checkpoints, TimePoint now);
+  // When somebody does not wait any longer.
+  std::optional<TimePoint> next_deadline() const;
+  // For another group: nobody waits.
+  void clear() { waiting_.clear(); }
+
+ private:
+  struct Waiting {
+    std::int64_t step = 0;
+    std::optional<TimePoint> until = {};
+  };
+  std::map<Asker, Waiting> waiting_;
+};
+
+}  // namespace cadre::train
