@@ -1,4 +1,4 @@
-# `cmake --install`: the components `program` (the program cadre), `tune` (what cadre::tune needs) and `torch`.
+# `cmake --install`: the components `program` (the program cadre), `tune` (what cadre::tune needs), `torch` and `storage`.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -43,6 +43,11 @@ if(CADRE_TORCH)
   cadre_install_licence(torch libcadre-torch-dev)
 endif()
 
+if(CADRE_ARROW)
+  install(TARGETS cadre_object_storage LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
+  cadre_install_archive(cadre_storage cadreStorageTargets storage)
+endif()
+
 if(TARGET cadre)
   install(TARGETS cadre RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
   cadre_install_licence(program cadre)
@@ -50,7 +55,7 @@ endif()
 
 # Builds what is installed.
 add_custom_target(cadre_package)
-foreach(target cadre_tune cadre_torch cadre)
+foreach(target cadre_tune cadre_torch cadre_object_storage cadre)
   if(TARGET ${target})
     add_dependencies(cadre_package ${target})
   endif()

@@ -11,11 +11,12 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 # Which layers each folder of src/ may include, beside itself and the public headers of these layers.
-CONTROL_PLANE = ["base", "store", "channel", "engine", "run"]
+CONTROL_PLANE = ["base", "storage", "store", "channel", "engine", "run", "publish"]
 MAY_INCLUDE = {layer: CONTROL_PLANE[:index] for index, layer in enumerate(CONTROL_PLANE)}
 MAY_INCLUDE |= {
     "tune": CONTROL_PLANE,
     "train": CONTROL_PLANE,
+    "object_storage": ["base", "storage"],
     "torch": ["base", "run"],
     "data": CONTROL_PLANE,
     "cli": [*CONTROL_PLANE, "tune", "train", "data"],
@@ -29,7 +30,7 @@ LIBRARIES = [
      ["src/torch/", "include/cadre/torch.h", "include/cadre/train_torch", "examples/", "tests/torch/", "tests/compat/torch_",
       "tests/fuzz/torch_", "tests/soak/torch_", "tests/package/consumer_torch/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
-    ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/"]),
+    ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/", "src/object_storage/"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),
 ]
 

@@ -3,8 +3,8 @@
 #
 #   tools/setup.sh [tests] [docs] [package] [lint] [sanitizers]
 #
-# Debian packages (with root or sudo), a Python virtual environment in .venv (libtorch comes out of its torch wheel)
-# and MNIST in data/mnist. Groups add: the Python packages and Debian tools that the tests ask for; Doxygen;
+# Debian packages (with root or sudo), a Python virtual environment in .venv (libtorch and Arrow come out of its torch
+# and pyarrow wheels) and MNIST in data/mnist. Groups add: the Python packages and Debian tools that the tests ask for; Doxygen;
 # what makes Debian packages; clang-format and clang-tidy; what sanitizers and coverage take. Long output goes to log
 # files in .setup/.
 #   TORCH_INDEX_URL   where pip gets torch from; empty: pip's default index
@@ -12,6 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly torch_requirement="torch==2.13.0"
+readonly arrow_requirement="pyarrow==26.0.1"
 readonly numpy_requirement="numpy==2.4.6"  # tools/fetch_mnist.py
 readonly tests_requirements="tools/tests-requirements.txt"
 readonly logs=".setup"
@@ -96,6 +97,7 @@ install_python_packages() {
   local index=()
   [[ -n "${TORCH_INDEX_URL:-}" ]] && index=(--index-url "$TORCH_INDEX_URL")
   pip_install torch "$torch_requirement from ${TORCH_INDEX_URL:-the default index}" "${index[@]}" "$torch_requirement"
+  pip_install arrow "$arrow_requirement" "$arrow_requirement"
   pip_install data "$numpy_requirement" "$numpy_requirement"
   [[ -z "$with_tests" ]] ||
     pip_install tests "$(grep -v '^#' "$tests_requirements")" "$numpy_requirement" -r "$tests_requirements"

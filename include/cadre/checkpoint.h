@@ -49,20 +49,26 @@ class Checkpoint {
    public:
     /// Of a directory that exists.
     explicit Reading(std::filesystem::path path) : path_(std::move(path)) {}
+    /// Of one that was downloaded, and is removed with the last copy of this.
+    explicit Reading(CheckpointDirectory&& downloaded)
+        : path_(downloaded.path()), downloaded_(std::make_shared<CheckpointDirectory>(std::move(downloaded))) {}
     /// Where the files are.
     const std::filesystem::path& path() const { return path_; }
 
    private:
     std::filesystem::path path_;
+    std::shared_ptr<CheckpointDirectory> downloaded_ = {};
   };
-  /// Access to the files where they are; nothing is copied.
-  Reading as_directory() const { return Reading(path_); }
+  /// Access to the files where they are; nothing is copied. The files of a checkpoint that is published, and no longer
+  /// on the local disk, are downloaded into a directory for temporary files, which takes as long as it takes; throws
+  /// StorageError then, when the storage does not answer for minutes or a file is not as it was written.
+  Reading as_directory() const;
 
   /// Copies the files into `target`, which is made if it does not exist; files of the same names are replaced. Throws
-  /// StorageError; some of the files may be there then.
+  /// StorageError, and what as_directory() does; some of the files may be there then.
   void to_directory(const std::filesystem::path& target) const;
 
-  /// The directory.
+  /// The directory. That of a published checkpoint may lack its files: as_directory() has them.
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -55,7 +55,7 @@ void run(const Options& options) {
   if (options.checkpoint) {
     if (!checkpoint)
       throw NotFound("trial " + best.trial_id + ", the best of " + grid.summary().name + ", has no checkpoint");
-    return write_path(checkpoint->path().string());
+    return write_path(place_text(checkpoint->path()));
   }
   std::string scope;
   for (const auto& [name, one] : kScopes) {
@@ -67,7 +67,7 @@ void run(const Options& options) {
                            {"mode", mode == Mode::max ? "max" : "min"},
                            {"scope", scope},
                            {"value", *value},
-                           {"checkpoint", checkpoint ? Value(checkpoint->path().string()) : Value()},
+                           {"checkpoint", checkpoint ? Value(place_text(checkpoint->path())) : Value()},
                            {"trial", document_of(best)}});
   }
   Page page;
@@ -76,8 +76,8 @@ void run(const Options& options) {
                                   mode == Mode::max ? "max" : "min", scope));
   page.field("status", to_string(best.status));
   page.field("config", values_text(best.config.dict()));
-  page.field("directory", shown(best.path.string()));
-  page.field("checkpoint", checkpoint ? shown(checkpoint->path().string()) : "none");
+  page.field("directory", shown(place_text(best.path)));
+  page.field("checkpoint", checkpoint ? shown(place_text(checkpoint->path())) : "none");
   page.write();
 }
 
@@ -86,7 +86,7 @@ void run(const Options& options) {
 void add_best(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("best", "Show the best trial and its best checkpoint");
-  command->add_option("experiment", options->experiment, "Its directory or name")->required();
+  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
   command->add_option("--metric", options->metric, "What counts [the experiment's metric]");
   command->add_option("--mode", options->mode, "max or min [the experiment's]")->check(CLI::IsMember({"max", "min"}));
   command->add_option("--scope", options->scope, "What speaks for a trial [last]; see below")

@@ -1,5 +1,7 @@
 #include "cli/documents.h"
 
+#include "cli/find.h"
+
 namespace cadre::cli {
 namespace {
 
@@ -27,7 +29,7 @@ Dict document_of(const tune::ExperimentSummary& summary, const tune::ResultGrid&
     counts.emplace_back(to_string(status), count);
   }
   return {{"name", summary.name},
-          {"path", grid.experiment_path().string()},
+          {"path", place_text(grid.experiment_path())},
           {"trainable", summary.trainable},
           {"state", to_string(summary.state)},
           {"controller", summary.controller.empty() ? Value() : Value(summary.controller)},
@@ -46,10 +48,10 @@ Dict document_of(const tune::Result& trial) {
   for (const tune::ExploitRecord& exploit : trial.exploits) exploits.push_back(document_of(exploit));
   List checkpoints;
   for (const auto& [checkpoint, metrics] : trial.best_checkpoints)
-    checkpoints.push_back(Dict{{"path", checkpoint.path().string()}, {"metrics", metrics.dict()}});
+    checkpoints.push_back(Dict{{"path", place_text(checkpoint.path())}, {"metrics", metrics.dict()}});
   return {{"trial_id", trial.trial_id},
           {"status", to_string(trial.status)},
-          {"path", trial.path.string()},
+          {"path", place_text(trial.path)},
           {"config", trial.config.dict()},
           {"drawn_config", trial.drawn_config.dict()},
           {"sampled", trial.sampled},
@@ -58,7 +60,7 @@ Dict document_of(const tune::Result& trial) {
           {"attempts", trial.attempts},
           {"failures", trial.failures},
           {"error", trial.error ? Value(*trial.error) : Value()},
-          {"checkpoint", trial.checkpoint ? Value(trial.checkpoint->path().string()) : Value()},
+          {"checkpoint", trial.checkpoint ? Value(place_text(trial.checkpoint->path())) : Value()},
           {"best_checkpoints", std::move(checkpoints)},
           {"exploits", std::move(exploits)}};
 }

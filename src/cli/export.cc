@@ -43,7 +43,7 @@ void run(const Options& options) {
 void add_export(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("export", "Write the results as CSV or lines of JSON");
-  command->add_option("experiment", options->experiment, "Its directory or name")->required();
+  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
   command->add_option("--format", options->format, "csv or jsonl")
       ->check(CLI::IsMember({"csv", "jsonl"}))
       ->capture_default_str();

@@ -6,17 +6,25 @@
 
 #include "cadre/error.h"
 #include "cli/training_run.h"
+#include "publish/restore.h"
 #include "run/storage_path.h"
+#include "storage/remote_directory.h"
 #include "store/read_store.h"
 #include "tune/experiment_directory.h"
+#include "tune/results/result_reader.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
 
-fs::path find_directory(const std::string& name) {
-  if (tune::holds_experiment(name)) return name;
+Found find_directory(const std::string& name) {
+  if (const auto uri = publish::published_at(name)) {
+    auto copy = publish::reading_copy(*uri);
+    return {*copy, copy};
+  }
+  if (tune::holds_experiment(name)) return {name};
   const bool is_name = !name.empty() && name.find('/') == std::string::npos;
-  if (is_name && tune::holds_experiment(run::default_storage_path() / name)) return run::default_storage_path() / name;
+  if (is_name && tune::holds_experiment(run::default_storage_path() / name))
+    return {run::default_storage_path() / name};
   std::error_code unreadable;
   throw NotFound(
       fmt::format("there is no experiment \"{}\": {}{}. `cadre ls <directory>` lists those of a directory", name,
@@ -26,10 +34,16 @@ fs::path find_directory(const std::string& name) {
 }
 
 tune::ResultGrid open_experiment(const std::string& name) {
-  const fs::path directory = find_directory(name);
-  if (is_training_run(directory))
-    throw InvalidArgument(directory.string() + " is a training run and has no trials; `cadre show` shows it");
-  return tune::ResultGrid::from_directory(directory);
+  const Found found = find_directory(name);
+  if (is_training_run(found.directory))
+    throw InvalidArgument(name + " is a training run and has no trials; `cadre show` shows it");
+  return tune::read_results(found.directory, store::ExperimentReader::Check::whole, found.copy);
+}
+
+std::string place_text(const fs::path& path) {
+  const bool is_elsewhere = publish::is_in_reading_copy(path) || storage::remote_files(path);
+  const auto place = is_elsewhere ? storage::published_place(path) : std::nullopt;
+  return place ? storage::to_string(*place) : path.string();
 }
 
 const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& name) {
@@ -41,7 +55,7 @@ const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& 
   };
   const auto found = std::ranges::find_if(grid, same);
   if (found != grid.end()) return *found;
-  throw NotFound(fmt::format("there is no trial \"{}\" in {}; {}", name, grid.experiment_path().string(),
+  throw NotFound(fmt::format("there is no trial \"{}\" in {}; {}", name, place_text(grid.experiment_path()),
                              grid.size() == 0
                                  ? "it has no trials yet"
                                  : fmt::format("it has {} to {}", grid[0].trial_id, grid[grid.size() - 1].trial_id)));

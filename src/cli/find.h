@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,9 +11,17 @@
 
 namespace cadre::cli {
 
-// The directory of an experiment or a training run, which is that directory or has that name in the default storage.
-// Throws NotFound that says where it was looked for.
-std::filesystem::path find_directory(const std::string& name);
+struct Found {
+  std::filesystem::path directory;
+  // Of what is published: the directory goes with the last one.
+  std::shared_ptr<const std::filesystem::path> copy = {};
+};
+// The directory of an experiment or a training run, which is that directory or has that name in the default storage, or
+// a copy of what is published at that URI. Throws NotFound that says where it was looked for.
+Found find_directory(const std::string& name);
+// What a directory or file of an experiment is called for others: its URI, where it lies in such a copy or its files
+// are in a storage only.
+std::string place_text(const std::filesystem::path& path);
 // The experiment in it. Throws InvalidArgument for a training run, StorageError.
 tune::ResultGrid open_experiment(const std::string& name);
 

@@ -13,6 +13,7 @@
 #include "cli/find.h"
 #include "cli/output.h"
 #include "cli/training_run.h"
+#include "publish/restore.h"
 #include "run/storage_path.h"
 #include "tune/console/trial_table.h"
 #include "tune/experiment_directory.h"
@@ -32,7 +33,6 @@ struct Options {
 };
 
 struct Listed {
-  fs::path path = {};
   std::string name = {};  // relative to the directory
   tune::ExperimentSummary summary = {};
   std::string state = {};
@@ -82,9 +82,8 @@ Listed look_at(const TrainingRun& run, Listed listed) {
   return listed;
 }
 
-Listed look_at(const fs::path& path, const fs::path& directory) {
-  Listed listed{.path = path,
-                .name = path == directory ? fs::canonical(path).filename() : path.lexically_relative(directory)};
+Listed look_at(const fs::path& path, std::string name) {
+  Listed listed{.name = std::move(name)};
   try {
     if (is_training_run(path)) return look_at(read_training_run(path), std::move(listed));
     const tune::ResultGrid grid = tune::ResultGrid::from_directory(path);
@@ -103,10 +102,38 @@ Listed look_at(const fs::path& path, const fs::path& directory) {
   } catch (const Error& error) {
     listed.error = error.what();
     listed.document = {{"name", fs::canonical(path).filename().string()},
-                       {"path", fs::canonical(path).string()},
+                       {"path", place_text(fs::canonical(path))},
                        {"error", listed.error}};
   }
   return listed;
+}
+
+std::vector<Listed> look_below(const fs::path& directory) {
+  std::error_code unreadable;
+  if (!fs::is_directory(directory, unreadable)) throw NotFound("there is no directory " + directory.string());
+  std::vector<Listed> experiments;
+  for (const fs::path& path : find_experiments(directory))
+    experiments.push_back(
+        look_at(path, path == directory ? fs::canonical(path).filename() : path.lexically_relative(directory)));
+  return experiments;
+}
+
+// What is published below a URI.
+std::vector<Listed> look_below(const storage::Uri& folder) {
+  std::vector<Listed> experiments;
+  for (const storage::StoredFile& file : storage::open_storage(folder)->list("")) {
+    const fs::path path = file.name;
+    if (path.filename() != publish::kManifestFile) continue;
+    const storage::Uri uri = path.has_parent_path() ? folder / path.parent_path().string() : folder;
+    try {
+      experiments.push_back(look_at(*publish::reading_copy(uri), path.parent_path()));
+    } catch (const Error& error) {
+      experiments.push_back({.name = path.parent_path(), .error = error.what()});
+      experiments.back().document = {
+          {"name", name_of(uri)}, {"path", to_string(uri)}, {"error", experiments.back().error}};
+    }
+  }
+  return experiments;
 }
 
 void sort(std::vector<Listed>& experiments, const Options& options) {
@@ -143,24 +170,25 @@ Table table_of(const std::vector<Listed>& experiments) {
 }
 
 void run(const Options& options) {
-  const fs::path directory = options.directory.empty() ? run::default_storage_path() : fs::path(options.directory);
+  const std::string directory = options.directory.empty() ? run::default_storage_path().string() : options.directory;
   std::error_code unreadable;
-  if (!fs::is_directory(directory, unreadable))
-    throw NotFound("there is no directory " + directory.string() +
-                   (options.directory.empty() ? " yet: name another one" : ""));
-  std::vector<Listed> experiments;
-  for (const fs::path& path : find_experiments(directory)) experiments.push_back(look_at(path, directory));
+  if (options.directory.empty() && !fs::is_directory(directory, unreadable))
+    throw NotFound("there is no directory " + directory + " yet: name another one");
+  const bool is_uri = storage::is_uri(directory);
+  std::vector<Listed> experiments =
+      is_uri ? look_below(storage::parse_uri(directory)) : look_below(fs::path(directory));
   sort(experiments, options);
   const std::size_t found = experiments.size();
   if (options.limit > 0 && found > options.limit) experiments.resize(options.limit);
   if (options.json) {
     List documents;
     for (Listed& one : experiments) documents.push_back(std::move(one.document));
-    return write_json(Dict{{"directory", fs::canonical(directory).string()}, {"experiments", std::move(documents)}});
+    return write_json(Dict{{"directory", is_uri ? directory : fs::canonical(directory).string()},
+                           {"experiments", std::move(documents)}});
   }
   Page page;
   if (found == 0) {
-    page.line("No experiments below " + shown(directory.string()));
+    page.line("No experiments below " + shown(directory));
   } else {
     page.table(table_of(experiments));
   }

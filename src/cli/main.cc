@@ -22,7 +22,8 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.set_version_flag("--version", std::string("cadre ") + cadre::version(), "Show the version and exit");
   program.footer(
-      "An experiment is a directory, or the name of one in ~/cadre_results.\n"
+      "An experiment is a directory, the name of one in ~/cadre_results, or the URI\n"
+      "of a published one (s3://bucket/folder/name).\n"
       "Exit code: 0; 1: something is not found or cannot be read; 2: wrong usage.");
   cadre::cli::add_ls(program);
   cadre::cli::add_show(program);

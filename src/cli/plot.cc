@@ -34,7 +34,7 @@ void run(const Options& options) {
 void add_plot(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("plot", "Draw learning curves as an SVG file");
-  command->add_option("experiment", options->experiment, "Its directory or name")->required();
+  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
   command->add_option("--metrics", options->plot.metrics, "A panel each: a,b [the experiment's, or four]")
       ->delimiter(',')
       ->allow_extra_args(false);

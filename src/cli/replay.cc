@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "publish/restore.h"
 #include "tune/experiment_directory.h"
 #include "tune/schedulers/policy_file.h"
 
@@ -57,7 +58,7 @@ void show(const tune::ResultGrid& grid, const tune::Result& trial, const fs::pat
           const std::vector<Step>& schedule) {
   Page page;
   page.heading(fmt::format("What led to trial {} of {}", trial.trial_id, shown(grid.summary().name)));
-  page.field("policy", shown(policy.string()));
+  page.field("policy", shown(place_text(policy)));
   const std::vector<std::string> keys = changing_keys(schedule);
   Dict constant;
   for (const auto& [key, value] : schedule.front().config) {
@@ -81,6 +82,7 @@ void run(const Options& options) {
   const tune::Result& trial =
       options.trial.empty() || options.trial == "best" ? grid.get_best_result() : find_trial(grid, options.trial);
   const fs::path policy = grid.experiment_path() / tune::policy_file_name(trial.trial_id);
+  publish::fetch_file(grid.experiment_path(), policy.filename());
   std::error_code unreadable;
   if (!fs::exists(policy, unreadable))
     throw NotFound(trial.exploits.empty()
@@ -97,7 +99,7 @@ void run(const Options& options) {
   List steps;
   for (const Step& step : schedule)
     steps.push_back(Dict{{"iteration", step.iteration}, {"trial", step.trial}, {"config", step.config.dict()}});
-  write_json(Dict{{"trial_id", trial.trial_id}, {"policy", policy.string()}, {"schedule", std::move(steps)}});
+  write_json(Dict{{"trial_id", trial.trial_id}, {"policy", place_text(policy)}, {"schedule", std::move(steps)}});
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ void run(const Options& options) {
 void add_replay(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("replay", "Show the schedule of configs that led to a trial");
-  command->add_option("experiment", options->experiment, "Its directory or name")->required();
+  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
   command->add_option("trial", options->trial, "Its id or number [the best trial]");
   command->add_option("-o,--output", options->output, "Copy the policy to a file");
   command->add_flag("--json", options->json, "One JSON document with everything");

@@ -93,7 +93,7 @@ void show_experiment(const ResultGrid& grid, const Options& options) {
   Page page;
   page.heading("Experiment " + shown(summary.name));
   page.field("state", state_text(summary));
-  page.field("directory", shown(grid.experiment_path().string()));
+  page.field("directory", shown(place_text(grid.experiment_path())));
   page.field("trainable", shown(summary.trainable));
   for (const auto& [label, text] : option_texts(summary.options)) page.field(label, text);
   page.field("started", time_text(summary.started));
@@ -201,13 +201,13 @@ void show_trial(const ResultGrid& grid, const Result& trial, const Options& opti
   Page page;
   page.heading(fmt::format("Trial {} of {}", trial.trial_id, shown(grid.summary().name)));
   page.field("status", to_string(trial.status));
-  page.field("directory", shown(trial.path.string()));
+  page.field("directory", shown(place_text(trial.path)));
   page.field("attempts", fmt::format("{}{}", trial.attempts,
                                      trial.failures == 0   ? ""
                                      : trial.failures == 1 ? ", failed once"
                                                            : fmt::format(", failed {} times", trial.failures)));
   page.field("results", std::to_string(trial.num_results()));
-  if (trial.checkpoint) page.field("checkpoint", shown(trial.checkpoint->path().string()));
+  if (trial.checkpoint) page.field("checkpoint", shown(place_text(trial.checkpoint->path())));
   add_config(page, trial);
   add_exploits(page, trial);
   add_result(page, trial);
@@ -217,8 +217,9 @@ void show_trial(const ResultGrid& grid, const Result& trial, const Options& opti
 }
 
 void run(const Options& options) {
-  const std::filesystem::path directory = find_directory(options.experiment);
-  if (is_training_run(directory) && options.trial.empty()) return show(read_training_run(directory), options.json);
+  const Found found = find_directory(options.experiment);
+  if (is_training_run(found.directory) && options.trial.empty())
+    return show(read_training_run(found.directory), options.json);
   const ResultGrid grid = open_experiment(options.experiment);
   if (options.trial.empty()) return show_experiment(grid, options);
   if (options.trial == "best") return show_trial(grid, grid.get_best_result(), options);
@@ -230,7 +231,7 @@ void run(const Options& options) {
 void add_show(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("show", "Show an experiment, a trial or a training run");
-  command->add_option("experiment", options->experiment, "Its directory or name")->required();
+  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
   command->add_option("trial", options->trial, "One trial in detail: its id or number, or \"best\"");
   command->add_option("--sort", options->order.sort, "Sort the trials by a column, lowest first");
   command->add_flag("--desc", options->order.descending, "Highest first");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/find.h"
 #include "cli/output.h"
 #include "store/experiment_reader.h"
 
@@ -30,10 +31,10 @@ Dict document_of(const TrainingRun& run) {
   const train::Result& result = run.result;
   List checkpoints;
   for (const auto& [checkpoint, metrics] : result.best_checkpoints)
-    checkpoints.push_back(Dict{{"path", checkpoint.path().string()}, {"metrics", metrics.dict()}});
+    checkpoints.push_back(Dict{{"path", place_text(checkpoint.path())}, {"metrics", metrics.dict()}});
   return {{"kind", "training_run"},
           {"name", run.name},
-          {"path", fs::canonical(result.path).string()},
+          {"path", place_text(fs::canonical(result.path))},
           {"state", run.state},
           {"controller", run.controller},
           {"last_event", run.last_event},
@@ -52,7 +53,7 @@ void show(const TrainingRun& run, bool json) {
   Page page;
   page.heading("Training run " + shown(run.name));
   page.field("state", run.controller.empty() ? run.state : fmt::format("{}, by {}", run.state, shown(run.controller)));
-  page.field("directory", shown(result.path.string()));
+  page.field("directory", shown(place_text(result.path)));
   page.field("attempts", std::to_string(result.attempts));
   page.field("reports", std::to_string(result.metrics_history.size()));
   page.field("last event", time_text(run.last_event));

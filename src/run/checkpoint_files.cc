@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cadre/error.h"
+#include "storage/remote_directory.h"
 
 namespace cadre::run {
 namespace fs = std::filesystem;
@@ -130,6 +131,7 @@ Dict list_files(const fs::path& directory) {
 }
 
 Dict seal_files(const fs::path& root, const fs::path& directory) {
+  if (auto published = storage::remote_files(root / directory)) return *std::move(published);
   Dict files;
   list_into(files, root / directory, "", true);
   for (fs::path above = directory; !above.empty();) {
@@ -155,8 +157,13 @@ std::string fault_of_files(const fs::path& directory, const Dict& files, bool co
 
 std::string fault_of_checkpoint(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
                                 Look look) {
-  if (!row.synced && row.boot != boot) return "it was not yet on the disk when the machine was started again";
   const fs::path directory = experiment / row.directory;
+  try {
+    if (storage::remote_files(directory)) return {};  // its files are compared when they are downloaded
+  } catch (const Error& error) {
+    return error.what();
+  }
+  if (!row.synced && row.boot != boot) return "it was not yet on the disk when the machine was started again";
   if (look == Look::directory) return fault_of_files(directory, {}, false);
   const fs::path metadata = directory / kMetadataName;
   const std::string source = row.synced ? "the manifest of " + row.directory : metadata.string();

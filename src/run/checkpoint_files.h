@@ -50,7 +50,8 @@ bool was_to_be_committed(const std::filesystem::path& directory);
 Dict list_files(const std::filesystem::path& directory);
 
 // Makes the directory `root / directory`, all files in it and its name below `root` survive a loss of power. Returns
-// the list with "xxh3" beside "size": 16 hexadecimal digits. Waits for the disk. Throws StorageError.
+// the list with "xxh3" beside "size": 16 hexadecimal digits. Waits for the disk. Throws StorageError. Of one whose
+// files are in a storage only (storage/remote_directory.h) the list is known.
 Dict seal_files(const std::filesystem::path& root, const std::filesystem::path& directory);
 
 // What is wrong with the files of a directory, for people; empty when they are as listed. Contents are compared where

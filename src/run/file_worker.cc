@@ -27,11 +27,13 @@ void FileWorker::seal(CheckpointId id, std::filesystem::path directory) {
   to_seal_.emplace(id, Pending{std::move(directory), Clock::now() + seal_delay});
 }
 
+void FileWorker::forget(CheckpointId id) {
+  const std::lock_guard lock(mutex_);
+  to_seal_.erase(id);
+}
+
 void FileWorker::remove(CheckpointId id, std::filesystem::path directory) {
-  {
-    const std::lock_guard lock(mutex_);
-    to_seal_.erase(id);
-  }
+  forget(id);
   remove(std::move(directory));
 }
 

@@ -37,6 +37,8 @@ class FileWorker {
   // Seals a committed checkpoint, `seal_delay` from now: one that is deleted in the meantime, because a newer one has
   // come, costs nothing. `directory` is its path below the root. Ids ascend.
   void seal(CheckpointId id, std::filesystem::path directory);
+  // A checkpoint that is gone, or that somebody else deletes.
+  void forget(CheckpointId id);
   // Deletes a checkpoint, or any other directory, by its whole path.
   void remove(CheckpointId id, std::filesystem::path directory);
   void remove(std::filesystem::path directory);

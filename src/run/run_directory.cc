@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/directory.h"
 #include "cadre/error.h"
+#include "storage/remote_directory.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_store.h"
 #include "store/object_files.h"
@@ -18,8 +19,8 @@ namespace {
 // Whether nothing is in a directory, or only what a controller leaves that is killed before there is a store.
 bool holds_beginnings_only(const fs::path& directory) {
   return std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
-    return name == store::ExperimentLock::kFileName || name == store::kObjectsDirectory ||
-           name.starts_with(store::ExperimentStore::kUnfinishedName);
+    return name == store::ExperimentLock::kFileName || name == storage::kPublishedToFile ||
+           name == store::kObjectsDirectory || name.starts_with(store::ExperimentStore::kUnfinishedName);
   });
 }
 

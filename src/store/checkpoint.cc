@@ -1,6 +1,10 @@
 #include "cadre/checkpoint.h"
 
+#include <stdlib.h>
+
 #include "base/directory.h"
+#include "base/system_error.h"
+#include "storage/remote_directory.h"
 
 namespace cadre {
 namespace fs = std::filesystem;
@@ -24,8 +28,18 @@ Checkpoint Checkpoint::from_directory(CheckpointDirectory&& directory) {
   return Checkpoint(std::move(path), std::move(owned));
 }
 
+Checkpoint::Reading Checkpoint::as_directory() const {
+  if (!storage::remote_files(path_)) return Reading(path_);
+  std::string path = (fs::temp_directory_path() / "cadre_checkpoint_XXXXXX").string();
+  if (::mkdtemp(path.data()) == nullptr) base::throw_storage_error("make the directory", path);
+  CheckpointDirectory directory(path);
+  storage::download_remote(path_, directory.path());
+  return Reading(std::move(directory));
+}
+
 void Checkpoint::to_directory(const fs::path& target) const {
   base::make_directories(target);
+  if (storage::remote_files(path_)) return storage::download_remote(path_, target);
   base::copy_tree(path_, target);
 }
 

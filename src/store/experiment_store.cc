@@ -14,6 +14,7 @@
 #include "store/damage.h"
 #include "store/integrity.h"
 #include "store/read_store.h"
+#include "store/schema.h"
 
 namespace cadre::store {
 namespace {
@@ -22,21 +23,12 @@ constexpr auto kSyncInterval = std::chrono::milliseconds(100);
 
 std::filesystem::path file_of(const std::filesystem::path& directory) { return directory / ExperimentStore::kFileName; }
 
-void remove_database(const std::filesystem::path& path) noexcept {
-  for (const char* ending : {"-wal", "-shm", ""}) {
-    std::error_code ignored;  // what is in the way is said by whoever meets it
-    std::filesystem::remove(path.string() + ending, ignored);
-  }
-}
-
 // A database with the tables and the facts, closed: everything is in its one file.
 void make_database(const std::filesystem::path& path, const ExperimentInfo& info) {
   Database database(path, Database::Access::create);
   // Nothing depends on the files of a store that is just being made, so their creation need not wait for the disk.
   database.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN");
-  for (const Table& table : {MetaRow::table, ResultRow::table, EventRow::table, DecisionRow::table, TrialRow::table,
-                             CheckpointRow::table, Snapshot::table, EndedTrialRow::table})
-    database.execute(creation_of(table).c_str());
+  create_tables(database);
   RowWriter<MetaRow> meta(database, WriteMode::add);
   meta.write({"format", std::to_string(ExperimentStore::kFormat)});
   meta.write({"name", info.name});

@@ -141,6 +141,7 @@ void Controller::recover() {
   lost_checkpoints_ = std::move(recovered.lost_checkpoints);
   for (auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, std::move(directory));
   for (const std::string& note : recovered.notes) console_.say(note);
+  diverged_ = recovered.diverged;
 }
 
 void Controller::take_turns() {
@@ -151,6 +152,7 @@ void Controller::take_turns() {
                                .errored = setting_.errored,
                                .lost_checkpoints = lost_checkpoints_,
                                .running_time_s = before}});
+  start_publishing();  // a trial that has ended by now stays as it is
   while (!experiment_.finished()) {
     take_turn(next_events());
     const auto now = engine_.now();
@@ -160,6 +162,7 @@ void Controller::take_turns() {
     for (const std::string& error : file_worker_.take_errors()) console_.say("Warning: " + error);
     for (const std::string& warning : files_.take_warnings()) console_.say("Warning: " + warning);
     say_callback_warnings();
+    look_after_publishing();
   }
   file_worker_.finish_sealing();
   std::vector<Event> last;
@@ -169,6 +172,7 @@ void Controller::take_turns() {
   patiently([&] { take_snapshot(); });
   if (!experiment_.interrupted()) patiently([&] { store_.finish(); });
   sync();
+  finish_publishing();
 }
 
 std::vector<Event> Controller::next_events() {
@@ -302,7 +306,13 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
 
 void Controller::sync() {
   patiently([&] { store_.sync(); });
-  for (auto& [id, directory] : std::exchange(to_delete_, {})) file_worker_.remove(id, std::move(directory));
+  for (auto& [id, directory] : std::exchange(to_delete_, {})) {
+    if (publisher_ && publisher_->takes_over_removal(directory.lexically_relative(setting_.directory))) {
+      file_worker_.forget(id);
+    } else {
+      file_worker_.remove(id, std::move(directory));
+    }
+  }
 }
 
 // ---- Into the transaction
@@ -424,6 +434,57 @@ void Controller::say_callback_warnings() {
   for (const std::string& warning : callbacks_.take_warnings()) console_.say("Warning: " + warning);
 }
 
+// ---- Publishing
+
+void Controller::start_publishing() {
+  if (!setting_.publication) return;
+  const publish::Publication& publication = *setting_.publication;
+  const PublishConfig& config = setting_.options.run_config.publish_config;
+  publisher_ =
+      std::make_unique<publish::Publisher>(publish::Publisher::Setting{.directory = setting_.directory,
+                                                                       .uri = publication.uri,
+                                                                       .storage = publication.storage,
+                                                                       .lease = publication.lease,
+                                                                       .manifest = publication.manifest,
+                                                                       .begins_anew = diverged_,
+                                                                       .interval = config.interval,
+                                                                       .wake = [&engine = engine_] { engine.wake(); }});
+}
+
+void Controller::look_after_publishing() {
+  if (!publisher_) return;
+  for (const std::string& message : publisher_->take_messages()) console_.say(message);
+  if (const std::string why = publisher_->lost(); !why.empty()) throw StorageError(why);
+  if (!publisher_->has_published()) return;
+  std::vector<run::CheckpointId> needed = experiment_.needed_checkpoints();
+  for (const Trial& trial : experiment_.trials()) {
+    if (trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
+  }
+  std::set<std::string> directories;
+  const run::CheckpointRegistry& registry = experiment_.checkpoint_registry();
+  for (const run::CheckpointId id : needed) {
+    if (registry.contains(id)) directories.insert(registry.get(id).directory);
+  }
+  publisher_->keep_only(std::move(directories));
+}
+
+// An experiment that was interrupted has not come to its end; what it did has.
+void Controller::finish_publishing() {
+  if (!publisher_) return;
+  const int signal = interrupts_.signal();
+  const std::string where = shown(setting_.publication->uri);
+  console_.say(fmt::format("Publishing what is left at {}; Ctrl-C leaves it at that", where));
+  const std::string left = publisher_->finish(setting_.options.run_config.publish_config.patience,
+                                              [&] { return interrupts_.signal() != signal; });
+  look_after_publishing();
+  if (left.empty()) {
+    console_.say("Everything is published at " + where);
+  } else {
+    console_.say(fmt::format("Warning: {}. It is all in {}: restore that, or the URI on this machine, to publish it",
+                             left, setting_.directory.string()));
+  }
+}
+
 ExperimentInfo Controller::info() const {
   const auto& [space, tune, run] = setting_.options;
   return {.name = setting_.experiment_name,
@@ -449,6 +510,7 @@ void Controller::take_snapshot() {
   };
   for (const auto& [id, directory] : to_delete_) add(directory);
   for (const fs::path& directory : file_worker_.deletions()) add(directory);
+  if (publisher_) std::ranges::copy(publisher_->removals(), std::back_inserter(place.deletions));
   snapshots_.take({experiment_, files_, running_time_}, place);
 }
 

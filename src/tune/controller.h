@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "publish/place.h"
+#include "publish/publisher.h"
 #include "run/file_worker.h"
 #include "run/interrupts.h"
 #include "store/experiment_store.h"
@@ -37,7 +39,8 @@ class Controller {
     Trainable trainable;
     TunerOptions options = {};
     ControllerStarted::Errored errored = ControllerStarted::Errored::leave;
-    bool allow_divergence = false;  // of a restore
+    bool allow_divergence = false;                         // of a restore
+    std::optional<publish::Publication> publication = {};  // empty: it is published nowhere
   };
 
   // `running_time` is filled by it, for the console.
@@ -86,6 +89,9 @@ class Controller {
   void take_over(const TakeOver& take_over);
   void discard_half_checkpoints(const WorkerEnded& ended);
   void say_callback_warnings();
+  void start_publishing();
+  void look_after_publishing();
+  void finish_publishing();
 
   ExperimentInfo info() const;
   void write_result_files();
@@ -112,6 +118,8 @@ class Controller {
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   std::vector<run::CheckpointId> lost_checkpoints_;
   run::FileWorker file_worker_;
+  bool diverged_ = false;                          // from what may be published
+  std::unique_ptr<publish::Publisher> publisher_;  // empty: the experiment is published nowhere
 };
 
 }  // namespace cadre::tune

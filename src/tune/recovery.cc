@@ -199,6 +199,7 @@ Snapshots::Place Recovery::load_snapshot() {
 
 // Makes the store say what the experiment says now.
 void Recovery::accept(const Divergence& divergence) {
+  recovered_.diverged = true;
   recovered_.notes.push_back(
       fmt::format("Warning: {}; what it decides now counts from there on", divergence.description));
   store_.remove_decisions_from(divergence.event);

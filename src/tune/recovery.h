@@ -22,6 +22,7 @@ struct Recovered {
   std::vector<run::CheckpointId> lost_checkpoints = {};
   // That a loss of power could still take, and their directories inside the experiment's.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
+  bool diverged = false;                // what was decided is not what the store had before
   std::vector<std::string> notes = {};  // for the person who watches, a line each
 };
 

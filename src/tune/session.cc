@@ -19,6 +19,7 @@
 #include "run/entries.h"
 #include "run/root_engine.h"
 #include "run/worker.h"
+#include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
 #include "store/held_objects.h"
 #include "tune/functions.h"
@@ -147,6 +148,7 @@ channel::Answer Session::exchange(channel::Report& report, CheckpointDirectory* 
 }
 
 void Session::take_over(TrialAssignment assignment) {
+  storage::fetch(assignment.checkpoint);
   assignment_ = std::move(assignment);
   progress_ = progress_at(assignment_);
   latest_checkpoint_.reset();
@@ -219,13 +221,14 @@ CheckpointDirectory Session::make_checkpoint_directory() {
 
 CheckpointDirectory Session::copy_of(const Checkpoint& checkpoint) {
   CheckpointDirectory directory = make_checkpoint_directory();
-  base::copy_tree(checkpoint.path(), directory.path());
+  checkpoint.to_directory(directory.path());
   return directory;
 }
 
 void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::function<void(Session&)>& body) {
   TrialAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
+  storage::fetch(assignment.checkpoint);
   store::set_experiment_of_objects(fs::path(assignment.trial_directory).parent_path());
   if (assignment.worker_resources) run::set_root_resources(*assignment.worker_resources);
   Session session(controller, std::move(assignment));

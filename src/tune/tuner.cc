@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/json.h"
+#include "publish/place.h"
+#include "publish/restore.h"
 #include "run/entries.h"
 #include "run/object_uses.h"
 #include "run/root_engine.h"
@@ -26,8 +31,14 @@ namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
 
-// The directory of an existing experiment, without links, so that the experiment keeps its name.
-fs::path find_experiment(const fs::path& directory) {
+// The directory of an existing experiment, without links, so that the experiment keeps its name. Of a published one the
+// working directory.
+fs::path find_experiment(const fs::path& directory, const PublishConfig& config, std::vector<std::string>& notes) {
+  if (const auto uri = publish::published_at(directory)) {
+    publish::WorkingDirectory working = publish::working_directory(*uri, config);
+    std::ranges::move(working.notes, std::back_inserter(notes));
+    return fs::canonical(working.path);
+  }
   if (holds_experiment(directory)) return fs::canonical(directory);
   throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
                  " to continue: it has no file " + store::ExperimentStore::kFileName);
@@ -87,7 +98,10 @@ Tuner::Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOpt
   objects_ = run::held_objects(run::object_uses(describe(trainable_, options_)));
 }
 
-bool Tuner::can_restore(const fs::path& directory) { return holds_experiment(directory); }
+bool Tuner::can_restore(const fs::path& directory) {
+  const auto uri = publish::published_at(directory);
+  return uri ? publish::is_published(*uri) : holds_experiment(directory);
+}
 
 Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOptions options,
                         const RestoreOptions& restore) {
@@ -100,25 +114,31 @@ Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOpt
   Tuner tuner(std::move(trainable), std::move(options), restore);
   tuner.options_.run_config.name = directory.filename();
   tuner.options_.run_config.storage_path = directory.parent_path();
+  tuner.options_.run_config.publish_config = restore.publish_config;
   return tuner;
 }
 
 Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
-  const fs::path plain = find_experiment(directory);
+  std::vector<std::string> notes;
+  const fs::path plain = find_experiment(directory, restore.publish_config, notes);
   Description stored = stored_description(plain);
   check_registered(stored.trainable, plain);
   if (const TrainableType* known = trainable_types().find(stored.trainable.name))
     stored.trainable.methods = known->methods;
-  return continuing(plain, std::move(stored.trainable), std::move(stored.options), restore);
+  Tuner tuner = continuing(plain, std::move(stored.trainable), std::move(stored.options), restore);
+  tuner.restore_notes_ = std::move(notes);
+  return tuner;
 }
 
 Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOptions options,
                      const RestoreOptions& restore) {
-  const fs::path plain = find_experiment(directory);
+  std::vector<std::string> notes;
+  const fs::path plain = find_experiment(directory, restore.publish_config, notes);
   const Description stored = stored_description(plain);
   take_schedule(stored.options.tune_config.scheduler, options.tune_config.scheduler);
   Tuner tuner = continuing(plain, std::move(trainable), std::move(options), restore);
   check_same(stored, describe(tuner.trainable_, tuner.options_), plain);
+  tuner.restore_notes_ = std::move(notes);
   return tuner;
 }
 
@@ -131,12 +151,14 @@ ResultGrid Tuner::fit() {
   }
 
   const RunConfig& run = options_.run_config;
-  const fs::path storage =
-      fs::absolute(run.storage_path.empty() ? run::default_storage_path() : run.storage_path).lexically_normal();
-  const std::string name = run.name.empty() ? run::free_name(storage, trainable_.name) : run.name;
-  const fs::path directory = storage / name;
+  const publish::Place place =
+      restore_ ? publish::Place{.local = run.storage_path} : publish::place_of(run.storage_path, run.publish_config);
+  const std::string name = run.name.empty() ? run::free_name(place.local, trainable_.name) : run.name;
+  const fs::path directory = place.local / name;
   if (!restore_) run::make_new_directory(directory, {"experiment", "an experiment", "Tuner::restore"});
   const store::ExperimentLock lock(directory);
+  auto publication = restore_ ? publish::Publication::resume(directory)
+                              : publish::Publication::begin(place, directory, "Tuner::restore");
 
   const Dict description = describe(trainable_, options_);
   if (!restore_) run::write_objects(directory, objects_);  // before there is an experiment that would miss them
@@ -154,7 +176,8 @@ ResultGrid Tuner::fit() {
                          .trainable = trainable_,
                          .options = options_,
                          .errored = errored_of(restore_.value_or(RestoreOptions())),
-                         .allow_divergence = restore_ && restore_->allow_divergence},
+                         .allow_divergence = restore_ && restore_->allow_divergence,
+                         .publication = publication},
                         experiment, running_time, store, *engine, console);
   if (restore_) {
     controller.recover();
@@ -171,6 +194,13 @@ ResultGrid Tuner::fit() {
   delete_unused_objects();
   console.begin(name, restore_.has_value());
   for (const std::string& note : notes_) console.say("Warning: " + note);
+  for (const std::string& note : restore_notes_) console.say(note);
+  if (publication) {
+    console.say(fmt::format("Published at {} every {:g} s, from {}", shown(publication->uri),
+                            run.publish_config.interval.count(), directory.string()));
+    if (const std::string& gone = publication->lease->predecessor(); !gone.empty())
+      console.say(fmt::format("Takes over from {}, which is gone", gone));
+  }
   controller.run();
   delete_unused_objects();
   console.end();

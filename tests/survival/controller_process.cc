@@ -59,7 +59,8 @@ ControllerOptions from_arguments(char** argv) {
 // Only the process that begins an experiment holds its object.
 tune::Tuner make_tuner(const ControllerOptions& options) {
   if (tune::Tuner::can_restore(options.experiment))
-    return tune::Tuner::restore(options.experiment, tune::RestoreOptions{.callbacks = callbacks()});
+    return tune::Tuner::restore(options.experiment,
+                                tune::RestoreOptions{.callbacks = callbacks(), .publish_config = publish_config()});
   return {trainable_of(options.setting), options_of(options.setting, options.experiment, put_table())};
 }
 
@@ -120,7 +121,8 @@ std::string content_of(const fs::path& file) {
 }  // namespace
 
 ControllerProcess::ControllerProcess(const ControllerOptions& options)
-    : ControllerProcess(to_arguments(options), options.environment, options.experiment.string() + ".said") {}
+    : ControllerProcess(to_arguments(options), options.environment,
+                        options.said.empty() ? fs::path(options.experiment.string() + ".said") : options.said) {}
 
 ControllerProcess::ControllerProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
                                      fs::path said)

@@ -22,10 +22,11 @@ struct Ended {
 };
 
 struct ControllerOptions {
-  std::filesystem::path experiment;  // continued when it is there, begun otherwise
+  std::filesystem::path experiment;  // continued when it is there, begun otherwise; or a URI
   Setting setting;
   int slots = 2;                              // trials that may run at a time
   std::vector<std::string> environment = {};  // "NAME=value", besides this process's
+  std::filesystem::path said = {};            // a file for what it says; default: beside the experiment
 };
 
 class ControllerProcess {

@@ -27,7 +27,7 @@ struct Expectation {
   bool finished = false;           // the experiment has come to its end
   bool leftovers = false;          // something could not be deleted: the next restore does it
   std::int64_t worker_deaths = 0;  // at most; each may have failed a trial once
-  std::optional<Outcome> outcome;  // of the same experiment when nothing disturbs it
+  std::optional<Outcome> outcome = {};  // of the same experiment when nothing disturbs it
 };
 
 // Each fault in a line; none where all is well. The directory may be that of a controller that was killed this moment:

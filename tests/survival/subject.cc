@@ -101,6 +101,7 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
       .tune_config = {.num_samples = setting.population, .scheduler = pbt, .seed = 7},
       .run_config = {.name = experiment.filename(),
                      .storage_path = experiment.parent_path(),
+                     .publish_config = publish_config(),
                      .stop = {{"training_iteration", static_cast<double>(setting.steps)}},
                      .checkpoint_config = {.num_to_keep = setting.num_to_keep,
                                            .checkpoint_at_end = setting.is_class ? std::optional(true) : std::nullopt},
@@ -112,6 +113,8 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
 tune::Trainable trainable_of(const Setting& setting) {
   return setting.is_class ? tune::trainable<SurvivorClass>() : tune::trainable<survivor>();
 }
+
+PublishConfig publish_config() { return {.interval = std::chrono::milliseconds(50)}; }
 
 tune::Callbacks callbacks() { return {std::make_shared<CountsResults>()}; }
 

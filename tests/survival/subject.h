@@ -32,6 +32,9 @@ ObjectRef put_table();
 
 tune::Trainable trainable_of(const Setting& setting);
 
+// Where the experiment is published: much faster than anybody would.
+PublishConfig publish_config();
+
 // One that counts results, and remembers how many they are.
 tune::Callbacks callbacks();
 

@@ -162,7 +162,9 @@ class ResultGrid {
   /// killed, or is being run by another process. Any program can read them, whatever trainables it has. Nothing is run,
   /// repaired or changed, and nobody who runs the experiment is held up. Throws NotFound when there is no experiment,
   /// StorageError for a store that is damaged (with file and byte) or of another version.
-  /// It takes one walk over the store; results are read when they are asked for.
+  /// It takes one walk over the store; results are read when they are asked for. The URI of a published experiment may
+  /// stand for the directory: its last published state is then read into a directory for temporary files, which is
+  /// removed with the last copy of the results; throws InvalidArgument for a storage that cannot be read.
   static ResultGrid from_directory(const std::filesystem::path& directory);
 
   /// The trial with the best value of a metric in a scope; default: metric and mode of the TuneConfig. Trials without a

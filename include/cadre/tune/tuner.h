@@ -13,6 +13,7 @@
 #include "cadre/checkpoint_config.h"
 #include "cadre/failure_config.h"
 #include "cadre/object.h"
+#include "cadre/publish_config.h"
 #include "cadre/tune/callback.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"
@@ -84,7 +85,11 @@ struct Loggers {
 struct RunConfig {
   /// Of the experiment and its directory, so one that a file may have. Default: the trainable, the date and the time.
   std::string name = {};
-  std::filesystem::path storage_path = {};  ///< default: ~/cadre_results
+  /// The folder that the experiment's directory is made in: a path, or the URI of a storage ("s3://bucket/folder", also
+  /// gs, abfs and file; options behind a "?", as Arrow's file systems have them). What is no local disk gets everything
+  /// published, see PublishConfig. Default: ~/cadre_results.
+  std::filesystem::path storage_path = {};
+  PublishConfig publish_config = {};        ///< counts where `storage_path` is no local disk
   Stop stop = {};                           ///< when trials are done; default: when their function returns
   CheckpointConfig checkpoint_config = {};  ///< which checkpoints are kept; default: all
   FailureConfig failure_config = {};        ///< what a failure leads to; default: that trial ends
@@ -116,6 +121,7 @@ struct RestoreOptions {
   /// otherwise it is an error. For programs that have changed.
   bool allow_divergence = false;
   Callbacks callbacks = {};  ///< go on with the states that they had; beside those of a RunConfig that is given
+  PublishConfig publish_config = {};  ///< of an experiment that is published
 };
 
 /// One experiment. Everything here but can_restore belongs to the main thread of a program that called cadre::init.
@@ -130,19 +136,26 @@ class Tuner {
   /// comes from the directory, which may have been moved or renamed; the trainable is found by its name among those of
   /// this program. Throws NotFound when there is no experiment, StorageError when it is damaged or being run,
   /// InvalidArgument when this program has no such trainable or `restore` asks for what contradicts itself.
+  ///
+  /// `directory` may be the URI of what is published ("s3://bucket/folder/name"), or a published experiment's working
+  /// directory. From a URI it continues in the working directory, if that is there and has all that is published, and
+  /// else in a new one that is made from what is published. Throws the same, and InvalidArgument when the storage
+  /// cannot be used.
   static Tuner restore(const std::filesystem::path& directory, const RestoreOptions& restore = {});
   /// The same with trainable and options, for a program that has them anyway: InvalidArgument lists where they differ
   /// from those of the interrupted run. `verbose` may differ; `name` and `storage_path` do not count.
   static Tuner restore(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                        const RestoreOptions& restore = {});
-  /// Whether `directory` holds an experiment, whole or damaged; restore() says which.
+  /// Whether `directory`, or the URI that it is, holds an experiment, whole or damaged; restore() says which. For a URI
+  /// that cannot be read it throws InvalidArgument.
   static bool can_restore(const std::filesystem::path& directory);
 
   /// Runs the experiment to its end in this thread and returns the results of all trials. A trial that fails does not
   /// throw: it is in the results. Throws InvalidArgument when the experiment exists already (see restore) or a trial
   /// needs resources that this machine does not have; nothing ran then. Throws StorageError when the directory cannot
   /// be written and EngineError when workers cannot be started or the fork server is gone; what was reported until then
-  /// is in the store, and restore() continues from it. May be called once.
+  /// is in the store, and restore() continues from it. A storage that cannot be reached, or does not accept who asks,
+  /// is InvalidArgument at the beginning and a message later. May be called once.
   ///
   /// While the disk is full, everybody waits. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their
   /// defaults, end the experiment: trials stop at their next report or after the stop_grace_period, and fit() throws
@@ -154,6 +167,7 @@ class Tuner {
   static Tuner continuing(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                           const RestoreOptions& restore);
 
+  std::vector<std::string> restore_notes_ = {};
   std::vector<std::string> notes_ = {};  // about options that were not quite as they should be
   Trainable trainable_;
   TunerOptions options_;

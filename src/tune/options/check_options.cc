@@ -51,6 +51,11 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   check_limits(run.limits, faults);
   faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
                 fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
+  const PublishConfig& publish = run.publish_config;
+  faults.unless(is_time(publish.interval) && publish.interval.count() > 0, "publish_config interval",
+                fmt::format("it is {:g} s; it must be above 0", publish.interval.count()));
+  faults.unless(is_time(publish.patience), "publish_config patience",
+                fmt::format("it is {:g} s; it must be 0 or more", publish.patience.count()));
   faults.unless(run.verbose >= 0 && run.verbose <= 2, "verbose",
                 fmt::format("it is {}; it must be 0, 1 or 2", run.verbose));
   const auto& keep = run.checkpoint_config.num_to_keep;

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cadre/error.h"
+#include "publish/restore.h"
 #include "run/checkpoint_files.h"
 #include "run/checkpoint_registry.h"
 #include "store/experiment_reader.h"
@@ -52,27 +53,28 @@ ExperimentSummary summary_of(const ExperimentReader& reader, const fs::path& dir
 class ResultMaker {
  public:
   ResultMaker(ExperimentReader& reader, const fs::path& directory, const TrialHistories& histories,
-              const TunerOptions& options, bool runs)
+              const TunerOptions& options, bool runs, std::shared_ptr<const fs::path> copy)
       : reader_(reader),
         directory_(directory),
         histories_(histories),
         variants_(options.param_space, options.tune_config),
         checkpoint_config_(options.run_config.checkpoint_config),
-        runs_(runs) {}
+        runs_(runs),
+        copy_(std::move(copy)) {}
 
   Result make(std::size_t index, const store::TrialRow& row, const std::vector<std::string>& ids) const {
     const TrialHistory& history = histories_.trials()[index];
-    Result result{
-        .trial_id = row.trial_id,
-        .status = status_of(row.status, runs_),
-        .config = Config(base::parse_json(row.config, "the config of trial " + row.trial_id).dict()),
-        .metrics = metrics(history.last_result),
-        .path = directory_ / row.directory,
-        .drawn_config = history.drawn_config,
-        .exploits = history.exploits,
-        .attempts = row.attempt,
-        .failures = history.failures,
-        .rows = std::make_shared<const detail::ResultRows>(detail::ResultRows{history.results, history.donor_results})};
+    Result result{.trial_id = row.trial_id,
+                  .status = status_of(row.status, runs_),
+                  .config = Config(base::parse_json(row.config, "the config of trial " + row.trial_id).dict()),
+                  .metrics = metrics(history.last_result),
+                  .path = directory_ / row.directory,
+                  .drawn_config = history.drawn_config,
+                  .exploits = history.exploits,
+                  .attempts = row.attempt,
+                  .failures = history.failures,
+                  .rows = std::make_shared<const detail::ResultRows>(
+                      detail::ResultRows{history.results, history.donor_results, copy_})};
     if (result.status == TrialStatus::error) result.error = row.error;
     result.sampled = variants_.sampled(static_cast<std::int64_t>(index), result.drawn_config);
     for (std::size_t i = 0; i < result.exploits.size(); ++i) {
@@ -119,18 +121,24 @@ class ResultMaker {
   VariantGenerator variants_;
   CheckpointConfig checkpoint_config_;
   bool runs_;
+  std::shared_ptr<const fs::path> copy_;
 };
 
 }  // namespace
 
 ResultGrid ResultGrid::from_directory(const fs::path& directory) {
+  if (const auto uri = publish::published_at(directory)) {
+    auto copy = publish::reading_copy(*uri);
+    return read_results(*copy, ExperimentReader::Check::whole, copy);
+  }
   if (!holds_experiment(directory))
     throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
                    ": it has no file " + store::kStoreFileName);
   return read_results(directory, ExperimentReader::Check::whole);
 }
 
-ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check) {
+ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check,
+                        std::shared_ptr<const fs::path> copy) {
   const fs::path plain = fs::canonical(directory);  // so that the experiment keeps its name
   ExperimentReader reader(plain, check);
   const Value stored = stored_options(reader, plain);
@@ -146,7 +154,8 @@ ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check
   summary.running_seconds = histories.running_time().seconds_at(histories.last_time());
   summary.sessions = histories.running_time().sessions();
 
-  const ResultMaker maker(reader, plain, histories, options, summary.state == ExperimentState::running);
+  const ResultMaker maker(reader, plain, histories, options, summary.state == ExperimentState::running,
+                          std::move(copy));
   std::vector<std::string> ids;
   std::ranges::transform(rows, std::back_inserter(ids), &store::TrialRow::trial_id);
   const std::vector<CheckpointName>& existing = histories.existing_checkpoints();

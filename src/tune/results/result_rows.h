@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <vector>
 
 namespace cadre::tune::detail {
@@ -10,6 +12,8 @@ namespace cadre::tune::detail {
 struct ResultRows {
   std::vector<std::int64_t> own = {};     // the trial's results that count, in order
   std::vector<std::int64_t> donors = {};  // for each exploit, the result with the donor's checkpoint
+  // The directory for temporary files that the store is in; empty: it is where it is.
+  std::shared_ptr<const std::filesystem::path> copy = {};
 };
 
 }  // namespace cadre::tune::detail

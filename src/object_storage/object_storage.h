@@ -1,0 +1,42 @@
+// Object storages through Arrow's file systems: s3, gs and abfs.
+#pragma once
+
+#include <arrow/filesystem/filesystem.h>
+
+#include <memory>
+#include <string>
+
+#include "storage/storage.h"
+
+namespace cadre::storage {
+
+class ObjectStorage final : public Storage {
+ public:
+  // The root is a path of the file system.
+  ObjectStorage(Uri uri, std::shared_ptr<arrow::fs::FileSystem> file_system, std::string root);
+
+  void write(const std::string& name, std::string_view bytes) override;
+  Contents upload(const std::filesystem::path& file, const std::string& name) override;
+  std::optional<std::string> read(const std::string& name) override;
+  Contents download(const std::string& name, const std::filesystem::path& file) override;
+  std::optional<StoredFile> find(const std::string& name) override;
+  std::vector<StoredFile> list(const std::string& folder) override;
+  void remove(const std::string& name) override;
+  void remove_folder(const std::string& folder) override;
+
+ private:
+  std::string path(const std::string& name) const;
+  [[noreturn]] void fail(const arrow::Status& status, const char* doing, const std::string& name) const;
+  void check(const arrow::Status& status, const char* doing, const std::string& name) const;
+  arrow::fs::FileInfo look_at(const std::string& name) const;
+  std::string read_all(const arrow::fs::FileInfo& info, const std::string& name) const;
+  void require_size(std::int64_t size, const arrow::fs::FileInfo& info, const std::string& name) const;
+  template <class T>
+  T checked(arrow::Result<T> result, const char* doing, const std::string& name) const;
+
+  Uri uri_;
+  std::shared_ptr<arrow::fs::FileSystem> file_system_;
+  std::string root_;
+};
+
+}  // namespace cadre::storage

@@ -1,0 +1,86 @@
+// What storage.cc loads: the file system of a URI.
+#include <arrow/filesystem/filesystem.h>
+#include <arrow/filesystem/s3fs.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+
+#include "object_storage/faults.h"
+#include "object_storage/object_storage.h"
+#include "storage/module.h"
+
+namespace cadre::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Three quick attempts for each request; who uses the storage has the patience for more.
+class QuickRetries final : public arrow::fs::S3RetryStrategy {
+ public:
+  bool ShouldRetry(const AWSErrorDetail& error, std::int64_t attempted) override {
+    return error.should_retry && attempted + 1 < 3;
+  }
+  std::int64_t CalculateDelayBeforeNextRetry(const AWSErrorDetail&, std::int64_t attempted) override {
+    return 100 << (2 * attempted);  // ms
+  }
+};
+
+// S3's file system is a library beside Arrow's, which is registered when it is loaded.
+void load_s3() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    Dl_info arrow{};
+    ::dladdr(reinterpret_cast<const void*>(&arrow::fs::LoadFileSystemFactories), &arrow);
+    std::string name = fs::path(arrow.dli_fname).filename();  // libarrow.so.2600
+    name.insert(name.find(".so"), "_s3");
+    const fs::path library = fs::path(arrow.dli_fname).parent_path() / name;
+    const arrow::Status status = arrow::fs::LoadFileSystemFactories(library.c_str());
+    if (!status.ok()) throw InvalidArgument("Arrow's S3 file system cannot be loaded: " + status.message());
+  });
+}
+
+// What the S3 file system has made by now is destroyed later than this is called.
+void finish_s3_at_exit() {
+  static std::once_flag once;
+  std::call_once(once, [] { std::atexit(arrow::fs::EnsureFinalized); });
+}
+
+// A small file then takes one request instead of three.
+Uri with_delayed_open(Uri uri) {
+  constexpr std::string_view option = "allow_delayed_open=";
+  if (uri.query.find(option) == uri.query.npos)
+    uri.query += (uri.query.empty() ? "" : "&") + std::string(option) + "true";
+  return uri;
+}
+
+std::unique_ptr<Storage> open(const Uri& uri) {
+  const bool is_s3 = uri.scheme == "s3";
+  if (is_s3) load_s3();
+  arrow::fs::FileSystemFactoryOptions options;
+  if (is_s3) options.emplace_back("retry_strategy", std::shared_ptr<arrow::fs::S3RetryStrategy>(new QuickRetries));
+  std::string root;
+  const auto file_system =
+      arrow::fs::FileSystemFromUriAndOptions(to_string(is_s3 ? with_delayed_open(uri) : uri), options, &root);
+  if (!file_system.ok()) {
+    const std::string& reason = file_system.status().message();
+    const Diagnosis diagnosis = diagnose(reason);
+    if (diagnosis.kind != StorageFault::Kind::lasting)
+      throw StorageFault(diagnosis.kind, fmt::format("cannot use {}: {}; {}", shown(uri), reason, diagnosis.advice));
+    throw InvalidArgument(fmt::format("cannot use {}: {}", shown(uri), reason));
+  }
+  if (is_s3) finish_s3_at_exit();
+  return std::make_unique<ObjectStorage>(uri, *file_system, root);
+}
+
+}  // namespace
+}  // namespace cadre::storage
+
+// Found by its name, see storage/module.h.
+extern "C" __attribute__((visibility("default"))) cadre::storage::Storage* cadre_open_object_storage(
+    const cadre::storage::Uri& uri) {
+  return cadre::storage::open(uri).release();
+}

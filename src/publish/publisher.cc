@@ -1,0 +1,465 @@
+#include "publish/publisher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/directory.h"
+#include "base/json.h"
+#include "publish/uploads.h"
+#include "run/checkpoint_files.h"
+#include "storage/remote_directory.h"
+#include "store/experiment_lock.h"
+#include "store/object_files.h"
+#include "store/read_store.h"
+
+namespace cadre::publish {
+namespace fs = std::filesystem;
+namespace {
+
+using storage::StorageFault;
+
+constexpr auto kResultFilesInterval = std::chrono::seconds(60);
+// A lease that was renewed no longer ago is taken for ours without a look.
+constexpr auto kLeaseIsSure = std::chrono::seconds(20);
+constexpr const char* kSegmentFile = ".segment";  // in the working directory, while it is being made
+
+// In the working directory, and no result: the store and what the controller keeps beside it.
+bool is_own_file(const std::string& name) {
+  return name.starts_with('.') || name.starts_with(store::kStoreFileName) || name == store::kObjectsDirectory ||
+         name == storage::kPublishedToFile;
+}
+
+// Regular files, but for checkpoints; paths below the root.
+void list_result_files(const fs::path& root, const fs::path& below, std::vector<std::string>& files) {
+  for (const std::string& name : base::list_directory(root / below)) {
+    if (below.empty() ? is_own_file(name) : run::is_name_of_checkpoint(name)) continue;
+    if (run::is_name_of_checkpoint(name)) continue;
+    const fs::path path = below / name;
+    std::error_code gone;
+    const fs::file_status status = fs::symlink_status(root / path, gone);
+    if (fs::is_directory(status)) list_result_files(root, path, files);
+    if (fs::is_regular_file(status)) files.push_back(path.string());
+  }
+}
+
+std::set<std::string> directories_of(const std::vector<store::CheckpointRow>& rows) {
+  std::set<std::string> directories;
+  for (const store::CheckpointRow& row : rows) directories.insert(row.directory);
+  return directories;
+}
+
+// "trial/checkpoint_000003" of "trial/checkpoint_000003/model.pt"; empty for what belongs to no checkpoint.
+std::string checkpoint_of(const std::string& file) {
+  std::string folder;
+  for (std::size_t at = 0, slash = file.find('/'); slash != file.npos; at = slash + 1, slash = file.find('/', at)) {
+    if (run::is_name_of_checkpoint(file.substr(at, slash - at))) return file.substr(0, slash);
+  }
+  return {};
+}
+
+}  // namespace
+
+Publisher::Publisher(Setting setting)
+    : setting_(std::move(setting)),
+      writer_(setting_.directory),
+      removal_lane_(setting_.storage),
+      manifest_(setting_.manifest),
+      next_number_(manifest_.segments.empty() ? 1 : manifest_.segments.back().number + 1),
+      lease_renewed_(Clock::now()),
+      publishing_([this] { publish_again_and_again(); }),
+      renewing_([this] { renew_lease(); }),
+      thinning_([this] { thin_out(); }) {}
+
+Publisher::~Publisher() {
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+  }
+  stop_ = true;
+  changed_.notify_all();
+  publishing_.join();
+  renewing_.join();
+  thinning_.join();
+}
+
+// ---- The publishing thread
+
+void Publisher::publish_again_and_again() {
+  std::unique_lock lock(mutex_);
+  const auto interval = std::chrono::duration_cast<Clock::duration>(setting_.interval);
+  for (auto due = Clock::now();;) {
+    changed_.wait_until(lock, due, [this] { return quit_ || hurry_; });
+    hurry_ = false;
+    if (quit_ || !lost_.empty()) return;
+    const bool last = finish_;
+    lock.unlock();
+    const bool done = attempt(last);
+    lock.lock();
+    if (done && last) {
+      finished_ = true;
+      changed_.notify_all();
+      return;
+    }
+    due = Clock::now() + (done ? interval : back_off_.next());
+  }
+}
+
+// One state of the store, and result files that have changed.
+bool Publisher::attempt(bool last) {
+  try {
+    cycle();
+    if (last || Clock::now() >= result_files_due_) {
+      upload_result_files();
+      result_files_due_ = Clock::now() + kResultFilesInterval;
+    }
+    back_off_.reset();
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(fault_, {}).empty())
+      messages_.push_back(fmt::format("{} answers again; what had waited is published", shown(setting_.uri)));
+    return true;
+  } catch (const StorageFault& fault) {
+    tell_of(fault.what(), fault.kind());
+  } catch (const Interrupted&) {
+  } catch (const std::exception& error) {
+    tell_of(error.what(), StorageFault::Kind::lasting);
+  }
+  settle_removals({});
+  return false;
+}
+
+void Publisher::tell_of(const std::string& fault, StorageFault::Kind kind) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool told = !fault_.empty();
+    fault_ = fault;
+    if (told) return;
+  }
+  using Kind = StorageFault::Kind;
+  const char* const so = kind == Kind::denied ? "Nothing is published until the credentials are renewed"
+                                              : "Nothing is published until that is over";
+  say(fmt::format("Warning: {}. {}; it is tried again and again, at most a minute apart, and the experiment goes on",
+                  fault, so));
+}
+
+void Publisher::say(std::string message) {
+  {
+    const std::lock_guard lock(mutex_);
+    messages_.push_back(std::move(message));
+  }
+  setting_.wake();
+}
+
+void Publisher::cycle() {
+  const Merge merge = is_first_ && setting_.begins_anew ? Merge{} : plan_merge(manifest_.segments);
+  const std::int64_t number = next_number_++;
+  const bool replaces = merge.kept < manifest_.segments.size();
+  const store::SegmentWriter::Range range{
+      .after = merge.kept == 0 ? store::Position() : manifest_.segments[merge.kept - 1].position,
+      .first = replaces ? manifest_.segments[merge.kept].number : number,
+      .number = number,
+      .whole_tables = is_first_};
+  const fs::path file = setting_.directory / kSegmentFile;
+  hold_removals();
+  const auto segment = writer_.write(file, range);
+  settle_removals(segment ? directories_of(segment->checkpoints) : std::set<std::string>());
+  if (!segment) return;
+  upload_checkpoints(segment->checkpoints);
+  std::map<std::int64_t, std::string> manifests;
+  for (const store::CheckpointRow& row : segment->checkpoints) {
+    if (!row.synced) manifests.emplace(row.id, base::to_json(uploaded_.at(row.id).files));
+  }
+  store::set_manifests(file, manifests);
+  upload_objects();
+  publish_segment(file, *segment, merge);
+  forget_all_but(segment->checkpoints);
+  if (std::exchange(is_first_, false)) remove_what_is_left_over();
+  settle_removals({});
+  {
+    const std::lock_guard lock(mutex_);
+    has_published_ = true;
+  }
+  setting_.wake();
+}
+
+void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows) {
+  for (const store::CheckpointRow& row : rows) {
+    if (const auto found = uploaded_.find(row.id); found != uploaded_.end()) {
+      found->second.is_sealed = row.synced;
+      continue;
+    }
+    const fs::path directory = setting_.directory / row.directory;
+    removal_lane_.claim(row.directory);
+    Uploaded uploaded{.directory = row.directory, .is_sealed = row.synced};
+    if (auto files = storage::remote_files(directory)) {  // of an earlier session
+      uploaded.files = *std::move(files);
+      uploaded.is_remote = true;
+    } else {
+      uploaded.files = upload_directory(*setting_.storage, directory, row.directory, stop_);
+    }
+    uploaded_.emplace(row.id, std::move(uploaded));
+  }
+}
+
+void Publisher::upload_objects() {
+  const fs::path directory = setting_.directory / store::kObjectsDirectory;
+  std::error_code none;
+  if (!fs::is_directory(directory, none)) return;
+  std::vector<Upload> uploads;
+  for (const std::string& name : base::list_directory(directory)) {
+    const std::string whole = std::string(store::kObjectsDirectory) + "/" + name;
+    if (name.ends_with(".tmp") || objects_.contains(whole)) continue;
+    removal_lane_.claim(whole);
+    uploads.push_back({directory / name, whole});
+  }
+  upload_all(*setting_.storage, uploads, stop_, Unreadable::fail);
+  for (const Upload& upload : uploads) objects_.insert(upload.name);
+}
+
+void Publisher::publish_segment(const fs::path& file, const store::SegmentWriter::Segment& segment,
+                                const Merge& merge) {
+  SegmentEntry entry{.number = next_number_ - 1, .level = merge.level, .position = segment.position};
+  const std::string name = segment_name(entry.number);
+  removal_lane_.claim(name);
+  const storage::Contents contents = setting_.storage->upload(file, name);
+  fs::remove(file);
+  entry.bytes = contents.size;
+  entry.xxh3 = storage::checksum_text(contents);
+
+  Manifest next{.segments = manifest_.segments, .time = base::wall_seconds()};
+  std::vector<std::string> replaced;
+  for (std::size_t i = merge.kept; i < next.segments.size(); ++i)
+    replaced.push_back(segment_name(next.segments[i].number));
+  next.segments.resize(merge.kept);
+  next.segments.push_back(std::move(entry));
+  require_lease();
+  setting_.storage->write(kManifestFile, to_text(next));
+  manifest_ = std::move(next);
+  writer_.keep();
+  for (std::string& old : replaced) removal_lane_.remove(std::move(old), RemovalLane::What::file);
+}
+
+// Before something is written that another controller could have written as well.
+void Publisher::require_lease() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_.empty()) throw StorageError(lost_);
+    if (!is_first_ && Clock::now() < lease_renewed_ + kLeaseIsSure) return;
+  }
+  try {
+    setting_.lease->renew();
+  } catch (const StorageFault&) {
+    throw;
+  } catch (const StorageError& error) {
+    const std::lock_guard lock(mutex_);
+    lost_ = error.what();
+    throw;
+  }
+  const std::lock_guard lock(mutex_);
+  lease_renewed_ = Clock::now();
+}
+
+// The state that was published lists no others.
+void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
+  std::set<run::CheckpointId> listed;
+  for (const store::CheckpointRow& row : rows) listed.insert(row.id);
+  std::map<std::string, Dict> evictable;
+  for (auto entry = uploaded_.begin(); entry != uploaded_.end();) {
+    if (!listed.contains(entry->first)) {
+      removal_lane_.remove(entry->second.directory, RemovalLane::What::folder);
+      entry = uploaded_.erase(entry);
+      continue;
+    }
+    if (entry->second.is_sealed && !entry->second.is_remote)
+      evictable.emplace(entry->second.directory, entry->second.files);
+    ++entry;
+  }
+  const std::lock_guard lock(mutex_);
+  evictable_ = std::move(evictable);
+}
+
+// By a controller that was killed: what it had uploaded and not published yet, and what it was about to remove.
+void Publisher::remove_what_is_left_over() {
+  std::set<std::string> known;
+  for (const auto& [id, uploaded] : uploaded_) known.insert(uploaded.directory);
+  for (const SegmentEntry& entry : manifest_.segments) known.insert(segment_name(entry.number));
+  known.insert(objects_.begin(), objects_.end());
+  std::set<std::string> folders;
+  for (const storage::StoredFile& file : setting_.storage->list("")) {
+    if (const std::string checkpoint = checkpoint_of(file.name); !checkpoint.empty()) {
+      if (!known.contains(checkpoint)) folders.insert(checkpoint);
+    } else if ((file.name.starts_with(std::string(kSegmentFolder) + "/") ||
+                file.name.starts_with(std::string(store::kObjectsDirectory) + "/")) &&
+               !known.contains(file.name)) {
+      removal_lane_.remove(file.name, RemovalLane::What::file);
+    }
+  }
+  for (const std::string& folder : folders) removal_lane_.remove(folder, RemovalLane::What::folder);
+}
+
+void Publisher::upload_result_files() {
+  std::vector<std::string> names;
+  list_result_files(setting_.directory, {}, names);
+  std::vector<Upload> uploads;
+  std::map<std::string, FileStamp> stamps;
+  for (const std::string& name : names) {
+    const fs::path file = setting_.directory / name;
+    std::error_code gone;
+    const FileStamp stamp{fs::file_size(file, gone), fs::last_write_time(file, gone)};
+    if (gone) continue;
+    stamps[name] = stamp;
+    if (const auto before = result_files_.find(name); before == result_files_.end() || before->second != stamp)
+      uploads.push_back({file, name});
+  }
+  const auto contents = upload_all(*setting_.storage, uploads, stop_, Unreadable::skip);
+  for (std::size_t i = 0; i < uploads.size(); ++i) {
+    if (!contents[i]) stamps.erase(uploads[i].name);  // it was replaced meanwhile: the next time
+  }
+  result_files_ = std::move(stamps);
+}
+
+// ---- What lies on the local disk
+
+void Publisher::hold_removals() {
+  const std::lock_guard lock(mutex_);
+  holds_removals_ = true;
+}
+
+// From now on these directories are needed, and no others.
+void Publisher::settle_removals(std::set<std::string> needed) {
+  std::vector<std::string> free;
+  {
+    const std::lock_guard lock(mutex_);
+    holds_removals_ = false;
+    in_flight_ = std::move(needed);
+    for (const std::string& directory : held_removals_) {
+      if (!in_flight_.contains(directory) && being_evicted_ != directory) free.push_back(directory);
+    }
+  }
+  for (const std::string& directory : free) {
+    try {
+      base::remove_tree(setting_.directory / directory);
+      const std::lock_guard lock(mutex_);
+      held_removals_.erase(directory);
+    } catch (const StorageError& error) {
+      say(std::string("Warning: ") + error.what());
+    }
+  }
+}
+
+bool Publisher::takes_over_removal(const std::string& directory) {
+  const std::lock_guard lock(mutex_);
+  evictable_.erase(directory);
+  if (!holds_removals_ && !in_flight_.contains(directory) && being_evicted_ != directory) return false;
+  held_removals_.insert(directory);
+  return true;
+}
+
+std::vector<std::string> Publisher::removals() const {
+  const std::lock_guard lock(mutex_);
+  return {held_removals_.begin(), held_removals_.end()};
+}
+
+bool Publisher::has_published() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(has_published_, false);
+}
+
+void Publisher::keep_only(std::set<std::string> directories) {
+  {
+    const std::lock_guard lock(mutex_);
+    to_keep_ = std::move(directories);
+  }
+  changed_.notify_all();
+}
+
+// A thread of its own, so that little time passes between the controller's word and the deed.
+void Publisher::thin_out() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return quit_ || to_keep_; });
+    if (quit_) return;
+    const std::set<std::string> keep = *std::exchange(to_keep_, std::nullopt);
+    while (!quit_ && !to_keep_) {
+      const auto next =
+          std::ranges::find_if(evictable_, [&](const auto& entry) { return !keep.contains(entry.first); });
+      if (next == evictable_.end()) break;
+      const auto [directory, files] = *next;
+      evictable_.erase(next);
+      being_evicted_ = directory;
+      const fs::path path = setting_.directory / directory;
+      lock.unlock();
+      try {
+        if (!storage::remote_files(path)) storage::replace_by_remote(path, files);
+      } catch (const std::exception& error) {
+        say(fmt::format("Warning: a checkpoint that is published stays on the local disk: {}", error.what()));
+      }
+      lock.lock();
+      being_evicted_.clear();
+    }
+  }
+}
+
+// ---- For the controller
+
+std::vector<std::string> Publisher::take_messages() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(messages_, {});
+}
+
+std::string Publisher::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+void Publisher::renew_lease() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait_until(lock, lease_renewed_ + Lease::period, [this] { return quit_ || finished_; });
+    if (quit_ || finished_ || !lost_.empty()) return;
+    if (Clock::now() < lease_renewed_ + Lease::period) continue;
+    lock.unlock();
+    std::string lost;
+    bool renewed = false;
+    try {
+      setting_.lease->renew();
+      renewed = true;
+    } catch (const StorageFault&) {  // who uploads says it
+    } catch (const std::exception& error) {
+      lost = error.what();
+    }
+    lock.lock();
+    if (renewed) lease_renewed_ = Clock::now();
+    if (!lost.empty()) {
+      lost_ = lost;
+      changed_.notify_all();
+      setting_.wake();
+    } else if (!renewed) {
+      changed_.wait_for(lock, std::chrono::seconds(1), [this] { return quit_ || finished_; });
+    }
+  }
+}
+
+std::string Publisher::finish(std::chrono::duration<double> patience, const std::function<bool()>& give_up) {
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(patience);
+  constexpr auto kLook = std::chrono::milliseconds(50);
+  std::unique_lock lock(mutex_);
+  finish_ = hurry_ = true;
+  changed_.notify_all();
+  const auto over = [&] { return Clock::now() >= until || !lost_.empty() || give_up(); };
+  while (!finished_ && !over()) changed_.wait_for(lock, kLook);
+  const bool published = finished_;
+  const std::string fault = lost_.empty() ? fault_ : lost_;
+  while (published && !removal_lane_.idle() && !over()) changed_.wait_for(lock, kLook);
+  lock.unlock();
+  if (published) {
+    setting_.lease->release();
+    return {};
+  }
+  stop_ = true;
+  return fmt::format("{} does not have the end of it{}{}", shown(setting_.uri), fault.empty() ? "" : ": ", fault);
+}
+
+}  // namespace cadre::publish

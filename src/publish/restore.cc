@@ -1,0 +1,244 @@
+#include "publish/restore.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+#include "base/directory.h"
+#include "base/json.h"
+#include "base/name.h"
+#include "base/system_error.h"
+#include "run/checkpoint_files.h"
+#include "run/run_directory.h"
+#include "storage/remote_directory.h"
+#include "storage/retry.h"
+#include "store/experiment_lock.h"
+#include "store/experiment_reader.h"
+#include "store/object_files.h"
+
+namespace cadre::publish {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(10);  // with a storage that does not answer
+const std::string kReadingCopyPrefix = "cadre_reading_";
+constexpr int kAttempts = 3;  // while somebody goes on publishing
+
+std::unique_ptr<storage::Storage> open(const storage::Uri& uri) {
+  if (const std::string fault = base::fault_of_file_name(storage::name_of(uri)); !fault.empty())
+    throw InvalidArgument(fmt::format("{} cannot be an experiment: its name is none, {}", shown(uri), fault));
+  return storage::open_storage(uri);
+}
+
+// What cannot be reached is a fault of what was asked for; what is damaged is not.
+template <class Act>
+auto reading(const storage::Uri& uri, const Act& act) {
+  try {
+    return storage::with_patience(kPatience, act);
+  } catch (const storage::StorageFault& fault) {
+    throw InvalidArgument(fmt::format("{} cannot be read: {}", shown(uri), fault.what()));
+  }
+}
+
+std::optional<std::string> read_manifest_text(storage::Storage& storage, const storage::Uri& uri) {
+  return reading(uri, [&] { return storage.read(kManifestFile); });
+}
+
+Manifest require_manifest(storage::Storage& storage, const storage::Uri& uri) {
+  const auto text = read_manifest_text(storage, uri);
+  if (!text) throw NotFound(fmt::format("nothing is published at {}: it has no {}", shown(uri), kManifestFile));
+  return parse_manifest(*text, shown(uri / kManifestFile));
+}
+
+// A directory that is being made, removed unless it is kept.
+class NewDirectory {
+ public:
+  explicit NewDirectory(fs::path path) : path_(std::move(path)) { base::make_directories(path_); }
+  NewDirectory(const NewDirectory&) = delete;
+  NewDirectory& operator=(const NewDirectory&) = delete;
+  ~NewDirectory() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+  void keep() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
+
+class Download {
+ public:
+  Download(storage::Storage& storage, const storage::Uri& uri, fs::path directory)
+      : storage_(storage), uri_(uri), directory_(std::move(directory)) {}
+
+  // The store, and directories without files for the checkpoints that it lists.
+  void take_store(const Manifest& manifest) {
+    std::vector<fs::path> segments;
+    for (const SegmentEntry& entry : manifest.segments) segments.push_back(take_segment(entry));
+    store::build_store(directory_, segments);
+    for (const fs::path& segment : segments) fs::remove(segment);
+    storage::write_published_to(directory_, uri_);
+    store::ExperimentReader reader(directory_, store::ExperimentReader::Check::rows);
+    for (const store::CheckpointRow& row : reader.checkpoints())
+      storage::make_remote(directory_ / row.directory, base::parse_json(row.manifest, row.directory).dict());
+    trials_ = reader.trials();
+  }
+
+  // What a controller goes on with: objects, and what the workers of trials that have not ended have written.
+  void take_files() {
+    take_all_below(store::kObjectsDirectory);
+    for (const store::TrialRow& trial : trials_) {
+      if (trial.status == "TERMINATED" || trial.status == "ERROR") continue;
+      for (const char* name : {"stdout", "stderr"}) take_if_there(trial.directory + "/" + name);
+    }
+  }
+
+ private:
+  fs::path take_segment(const SegmentEntry& entry) {
+    const std::string name = segment_name(entry.number);
+    fs::path file = directory_ / fs::path(name).filename();
+    const auto contents = reading(uri_, [&]() -> std::optional<storage::Contents> {
+      if (!storage_.find(name)) return std::nullopt;
+      return storage_.download(name, file);
+    });
+    const std::string where = shown(uri_ / name);
+    if (!contents) throw StorageError(where + " is missing, without which what is published cannot be read");
+    if (contents->size != entry.bytes || storage::checksum_text(*contents) != entry.xxh3)
+      throw StorageError(fmt::format("{} is damaged: it has {} bytes with the checksum {} instead of {} with {}", where,
+                                     contents->size, storage::checksum_text(*contents), entry.bytes, entry.xxh3));
+    return file;
+  }
+
+  void take(const std::string& name) {
+    const fs::path file = directory_ / name;
+    base::make_directories(file.parent_path());
+    reading(uri_, [&] { return storage_.download(name, file); });
+  }
+  void take_if_there(const std::string& name) {
+    if (reading(uri_, [&] { return storage_.find(name); })) take(name);
+  }
+  void take_all_below(const std::string& folder) {
+    for (const storage::StoredFile& file : reading(uri_, [&] { return storage_.list(folder); })) take(file.name);
+  }
+
+  storage::Storage& storage_;
+  const storage::Uri& uri_;
+  fs::path directory_;
+  std::vector<store::TrialRow> trials_ = {};
+};
+
+// Into an empty directory. Who publishes meanwhile may remove segments that the manifest had.
+void download_store(Download& download, storage::Storage& storage, const storage::Uri& uri, Manifest manifest) {
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return download.take_store(manifest);
+    } catch (const StorageError&) {
+      Manifest newer = require_manifest(storage, uri);
+      if (attempt == kAttempts || to_text(newer) == to_text(manifest)) throw;
+      manifest = std::move(newer);
+    }
+  }
+}
+
+// Whether the directory is what was published, or has gone on from there.
+bool continues(const fs::path& directory, const Manifest& manifest) {
+  return store::has_passed(directory, manifest.position());
+}
+
+std::string put_aside(const fs::path& directory) {
+  const std::string name =
+      fmt::format("{}.outdated_{}", directory.filename().string(), base::date_text(base::wall_seconds()));
+  fs::path other = directory.parent_path() / name;
+  for (int i = 2; fs::exists(other); ++i) other = directory.parent_path() / fmt::format("{}_{}", name, i);
+  fs::rename(directory, other);
+  return other.string();
+}
+
+// That a working directory is this experiment's, and nobody runs in it.
+void require_own(const fs::path& directory, const storage::Uri& uri) {
+  const auto where = storage::published_to(directory);
+  if (!where || where->scheme != uri.scheme || where->location != uri.location)
+    throw InvalidArgument(
+        fmt::format("the working directory {} belongs to another experiment, {}: set "
+                    "PublishConfig::local_path",
+                    directory.string(), where ? shown(*where) : "which is published nowhere"));
+  if (const auto holder = store::ExperimentLock::holder(directory))
+    throw StorageError(fmt::format("the experiment in {} is being run already, by {}; wait for it or stop it first",
+                                   directory.string(), *holder));
+}
+
+}  // namespace
+
+WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig& config) {
+  const std::unique_ptr<storage::Storage> storage = open(uri);
+  const Manifest manifest = require_manifest(*storage, uri);
+  const Place place = place_of(to_string(parent_of(uri)), config);
+  WorkingDirectory working{.path = place.local / storage::name_of(uri)};
+  if (run::holds_store(working.path)) {
+    require_own(working.path, uri);
+    if (continues(working.path, manifest)) {
+      storage::write_published_to(working.path, uri);  // with these options
+      return working;
+    }
+    working.notes.push_back(
+        fmt::format("Warning: the working directory has not all that is published, or something else; it is now {}",
+                    put_aside(working.path)));
+  } else if (fs::exists(working.path) && !base::list_directory(working.path).empty()) {
+    throw InvalidArgument(fmt::format("{} exists and is no working directory of {}: set PublishConfig::local_path",
+                                      working.path.string(), shown(uri)));
+  }
+  // Under another name until it is whole.
+  NewDirectory unfinished(place.local / fmt::format(".{}.{}", storage::name_of(uri), ::getpid()));
+  Download download(*storage, uri, unfinished.path());
+  download_store(download, *storage, uri, manifest);
+  download.take_files();
+  std::error_code not_there;
+  fs::remove(working.path, not_there);
+  fs::rename(unfinished.path(), working.path);
+  unfinished.keep();
+  working.notes.push_back(fmt::format("Continues in {} from what is published, as of {}", working.path.string(),
+                                      base::date_text(manifest.time)));
+  return working;
+}
+
+std::shared_ptr<const fs::path> reading_copy(const storage::Uri& uri) {
+  const std::unique_ptr<storage::Storage> storage = open(uri);
+  const Manifest manifest = require_manifest(*storage, uri);
+  std::string folder = (fs::temp_directory_path() / (kReadingCopyPrefix + "XXXXXX")).string();
+  if (::mkdtemp(folder.data()) == nullptr) base::throw_storage_error("make the directory", folder);
+  const auto remove = [](const fs::path* directory) {
+    std::error_code ignored;
+    fs::remove_all(directory->parent_path(), ignored);
+    delete directory;
+  };
+  std::shared_ptr<const fs::path> copy(new fs::path(fs::path(folder) / storage::name_of(uri)), remove);
+  base::make_directories(*copy);
+  Download download(*storage, uri, *copy);
+  download_store(download, *storage, uri, manifest);
+  return copy;
+}
+
+bool is_in_reading_copy(const fs::path& path) {
+  return std::ranges::any_of(path, [](const fs::path& part) { return part.native().starts_with(kReadingCopyPrefix); });
+}
+
+void fetch_file(const fs::path& directory, const std::string& name) {
+  const auto uri = storage::published_to(directory);
+  if (!uri || fs::exists(directory / name)) return;
+  const std::unique_ptr<storage::Storage> storage = open(*uri);
+  reading(*uri, [&] {
+    if (storage->find(name)) storage->download(name, directory / name);
+    return true;
+  });
+}
+
+bool is_published(const storage::Uri& uri) {
+  const std::unique_ptr<storage::Storage> storage = open(uri);
+  return read_manifest_text(*storage, uri).has_value();
+}
+
+}  // namespace cadre::publish

@@ -1,0 +1,135 @@
+#include "storage/remote_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/system_error.h"
+#include "storage/retry.h"
+
+namespace cadre::storage {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kFormat = 1;
+constexpr auto kPatience = std::chrono::minutes(5);
+
+Config read_document(const fs::path& path) {
+  const Config document(base::parse_json(base::read_file(path), path.string()).dict());
+  if (const auto format = document.get<std::int64_t>("format"); format != kFormat)
+    throw StorageError(fmt::format("{} has format {}; this program reads format {}", path.string(), format, kFormat));
+  return document;
+}
+
+// Beside the directory, under a name that a restore clears away.
+fs::path beside(const fs::path& directory, const char* purpose) {
+  return directory.parent_path() /
+         fmt::format(".reporting_{}_{}_{}", purpose, ::getpid(), directory.filename().string());
+}
+
+// Both exist. Where the file system cannot exchange names, there is nothing under the name for an instant.
+void exchange(const fs::path& a, const fs::path& b) {
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) base::throw_storage_error("exchange", a);
+  const fs::path between = beside(a, "exchange");
+  base::rename(a, between);
+  base::rename(b, a);
+  base::rename(between, b);
+}
+
+// The storage of the working directory that a path lies in, and its name there.
+struct Place {
+  Uri uri;
+  std::string name;
+};
+std::optional<Place> place_of(const fs::path& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  for (fs::path above = whole; above.has_relative_path(); above = above.parent_path()) {
+    if (auto uri = published_to(above)) return Place{*std::move(uri), whole.lexically_relative(above).string()};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void write_published_to(const fs::path& working_directory, const Uri& uri) {
+  base::replace_file(working_directory / kPublishedToFile,
+                     base::to_pretty_json({{"format", kFormat}, {"uri", to_string(uri)}}));
+}
+
+std::optional<Uri> published_to(const fs::path& working_directory) {
+  const fs::path path = working_directory / kPublishedToFile;
+  std::error_code unreadable;
+  if (!fs::exists(path, unreadable)) return std::nullopt;
+  return parse_uri(read_document(path).get<std::string>("uri"));
+}
+
+std::optional<Uri> published_place(const fs::path& path) {
+  const auto place = place_of(path);
+  if (!place) return std::nullopt;
+  return place->name == "." ? place->uri : place->uri / place->name;
+}
+
+std::optional<Dict> remote_files(const fs::path& directory) {
+  const fs::path path = directory / kRemoteFile;
+  std::error_code unreadable;
+  if (!fs::exists(path, unreadable)) return std::nullopt;
+  return read_document(path).get<Dict>("files");
+}
+
+void make_remote(const fs::path& directory, const Dict& files) {
+  base::make_directories(directory);
+  base::replace_file(directory / kRemoteFile, base::to_json({{"format", kFormat}, {"files", files}}));
+}
+
+void replace_by_remote(const fs::path& directory, const Dict& files) {
+  const fs::path list = beside(directory, "remote");
+  base::remove_tree(list);
+  make_remote(list, files);
+  exchange(list, directory);
+  base::remove_tree(list);
+}
+
+void download_remote(const fs::path& directory, const fs::path& target) {
+  const auto files = remote_files(directory);
+  if (!files) throw StorageError(directory.string() + " is not listed as one whose files are in a storage");
+  const auto place = place_of(directory);
+  if (!place)
+    throw StorageError(fmt::format("the files of {} are in a storage, and no {} above it says in which",
+                                   directory.string(), kPublishedToFile));
+  const auto& [uri, name] = *place;
+  const std::unique_ptr<Storage> storage = open_storage(uri);
+  for (const auto& [file, listed] : *files) {
+    const Config expected(listed.dict());
+    base::make_directories((target / file).parent_path());
+    const Contents contents = with_patience(
+        kPatience, [&, whole = name + "/" + file, to = target / file] { return storage->download(whole, to); });
+    if (contents.size != expected.get<std::int64_t>("size") ||
+        (expected.contains("xxh3") && checksum_text(contents) != expected.get<std::string>("xxh3")))
+      throw StorageError(shown(uri / name / file) + " has other contents than when it was written");
+  }
+}
+
+void fetch(const fs::path& directory) {
+  if (!remote_files(directory)) return;
+  const fs::path whole = beside(directory, "fetch");
+  base::remove_tree(whole);
+  base::make_directory(whole);
+  try {
+    download_remote(directory, whole);
+    exchange(whole, directory);  // with another process's too, which has the same files
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(whole, ignored);
+    throw;
+  }
+  base::remove_tree(whole);
+}
+
+}  // namespace cadre::storage

@@ -1,0 +1,49 @@
+#include "storage/storage.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "storage/file_storage.h"
+#include "storage/module.h"
+
+namespace cadre::storage {
+namespace {
+
+constexpr std::array kObjectSchemes{"s3", "gs", "gcs", "abfs", "abfss"};
+
+// It stays loaded. The name alone lets the loader look where the program says (its RUNPATH), then at LD_LIBRARY_PATH.
+OpenObjectStorage load_module(const Uri& uri) {
+  static std::mutex mutex;
+  static OpenObjectStorage loaded = nullptr;
+  const std::lock_guard lock(mutex);
+  if (loaded != nullptr) return loaded;
+  void* const library = ::dlopen(kModuleFile, RTLD_NOW | RTLD_LOCAL);
+  void* const function = library == nullptr ? nullptr : ::dlsym(library, kModuleFunction);
+  if (function == nullptr) {
+    const char* const reason = ::dlerror();
+    throw InvalidArgument(
+        fmt::format("{} needs Cadre's library for object storages, which this program does not find: link the program "
+                    "with cadre::storage (find_package(cadre COMPONENTS storage)), or add the folder of {} to "
+                    "LD_LIBRARY_PATH ({})",
+                    shown(uri), kModuleFile, reason == nullptr ? "no reason given" : reason));
+  }
+  return loaded = reinterpret_cast<OpenObjectStorage>(function);
+}
+
+}  // namespace
+
+std::string checksum_text(const Contents& contents) { return fmt::format("{:016x}", contents.checksum); }
+
+std::unique_ptr<Storage> open_storage(const Uri& uri) {
+  if (uri.scheme == "file") return std::make_unique<FileStorage>(uri.location);
+  if (std::ranges::find(kObjectSchemes, uri.scheme) != kObjectSchemes.end())
+    return std::unique_ptr<Storage>(load_module(uri)(uri));
+  throw InvalidArgument(fmt::format("nothing is known about the scheme of {}: there are file, {}", shown(uri),
+                                    fmt::join(kObjectSchemes, ", ")));
+}
+
+}  // namespace cadre::storage

@@ -1,0 +1,123 @@
+#include "storage/uri.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "cadre/error.h"
+
+namespace cadre::storage {
+namespace {
+
+constexpr std::string_view kSeparator = "://";
+
+bool is_scheme(std::string_view text) {
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  const auto may_follow = [](unsigned char c) { return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.'; };
+  return !text.empty() && is_letter(text.front()) && std::ranges::all_of(text, may_follow);
+}
+
+[[noreturn]] void refuse(std::string_view shown, std::string_view why) {
+  throw InvalidArgument(fmt::format("the storage path {} cannot be used: {}", shown, why));
+}
+
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    unsigned byte = 0;
+    const char* digits = text.data() + at + 1;
+    const bool is_code =
+        text[at] == '%' && at + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    out += is_code ? static_cast<char>(byte) : text[at];
+    if (is_code) at += 2;
+  }
+  return out;
+}
+
+// What could be taken for something else in a URI; '@' and ':' have their meaning where the location begins.
+std::string encoded(std::string_view text) {
+  constexpr std::string_view as_they_are = "-._~!$&'()*+,;=:@/";
+  std::string out;
+  for (const unsigned char c : text) {
+    if (std::isalnum(c) != 0 || as_they_are.find(static_cast<char>(c)) != as_they_are.npos) {
+      out += static_cast<char>(c);
+    } else {
+      out += fmt::format("%{:02X}", c);
+    }
+  }
+  return out;
+}
+
+// Where somebody would put a secret: a password before the host, and options that carry one.
+void refuse_secrets(const Uri& uri, std::string_view authority) {
+  constexpr std::string_view how =
+      "it carries a secret, and URIs are shown and stored: give credentials as the storage's own tools take them, in "
+      "environment variables (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://) or in their files";
+  const std::size_t at = authority.find('@');
+  if (at != authority.npos && authority.substr(0, at).find(':') != authority.npos)
+    refuse(uri.scheme + "://…" + std::string(authority.substr(at)), how);
+  std::string query = uri.query;
+  std::ranges::transform(query, query.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr std::array secrets{"secret", "password", "account_key", "access_key", "token", "sig="};
+  if (std::ranges::any_of(secrets, [&](const char* word) { return query.find(word) != query.npos; }))
+    refuse(shown(uri), how);
+}
+
+}  // namespace
+
+bool is_uri(std::string_view text) {
+  const std::size_t separator = text.find(kSeparator);
+  return separator != text.npos && is_scheme(text.substr(0, separator));
+}
+
+Uri parse_uri(std::string_view text) {
+  if (!is_uri(text)) refuse(fmt::format("\"{}\"", text), "it is no URI such as s3://bucket/folder");
+  const std::size_t separator = text.find(kSeparator);
+  Uri uri{.scheme = std::string(text.substr(0, separator))};
+  std::ranges::transform(uri.scheme, uri.scheme.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string_view rest = text.substr(separator + kSeparator.size());
+  if (const std::size_t query = rest.find('?'); query != rest.npos) {
+    uri.query = rest.substr(query + 1);
+    rest = rest.substr(0, query);
+  }
+  const std::string_view authority = rest.substr(0, rest.find('/'));
+  uri.location = decoded(rest);
+  while (uri.location.size() > 1 && uri.location.ends_with('/')) uri.location.pop_back();
+  refuse_secrets(uri, authority);
+  if (uri.scheme == "file" && !uri.location.starts_with('/'))
+    refuse(shown(uri), "a file URI has three slashes and a whole path, as in file:///folder");
+  if (uri.scheme != "file" && authority.empty()) refuse(shown(uri), "it names no bucket, as in s3://bucket/folder");
+  if (uri.location.find('\0') != uri.location.npos) refuse(shown(uri), "it has a zero byte");
+  return uri;
+}
+
+std::string to_string(const Uri& uri) {
+  return uri.scheme + std::string(kSeparator) + encoded(uri.location) + (uri.query.empty() ? "" : "?" + uri.query);
+}
+
+std::string shown(const Uri& uri) { return uri.scheme + std::string(kSeparator) + uri.location; }
+
+Uri operator/(const Uri& uri, std::string_view name) {
+  Uri child = uri;
+  if (!child.location.ends_with('/')) child.location += '/';
+  child.location += name;
+  return child;
+}
+
+Uri parent_of(const Uri& uri) {
+  Uri parent = uri;
+  const std::size_t slash = uri.location.rfind('/');
+  if (slash == uri.location.npos) return parent;
+  parent.location.resize(std::max<std::size_t>(slash, uri.scheme == "file" ? 1 : 0));
+  return parent;
+}
+
+std::string name_of(const Uri& uri) {
+  const std::size_t slash = uri.location.rfind('/');
+  return slash == uri.location.npos ? std::string() : uri.location.substr(slash + 1);
+}
+
+}  // namespace cadre::storage

@@ -1,0 +1,11 @@
+// A controller, where this program was started to be one; else the tests.
+#include <gtest/gtest.h>
+
+#include "survival/controller_process.h"
+
+int main(int argc, char** argv) {
+  cadre::survival::run_if_controller(argc, argv);
+  cadre::survival::adopt_orphans();
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

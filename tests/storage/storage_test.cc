@@ -1,0 +1,201 @@
+// What every storage must do: a directory, and S3.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/checksum.h"
+#include "object_server.h"
+#include "storage/storage.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
+
+namespace cadre::storage_tests {
+namespace {
+
+using storage::StorageFault;
+using test_support::content_of;
+using test_support::TemporaryDirectory;
+using test_support::write_bytes;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class AnyStorage : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const bool is_s3 = std::string_view(GetParam()) == "s3";
+    if (is_s3) server_.emplace();
+    const std::string uri = is_s3 ? server_->uri("root") : "file://" + (directory_ / "root").string();
+    storage_ = storage::open_storage(storage::parse_uri(uri));
+  }
+  storage::Storage& storage() { return *storage_; }
+  std::vector<std::string> names(const std::string& folder) {
+    std::vector<std::string> found;
+    for (const storage::StoredFile& file : storage().list(folder)) found.push_back(file.name);
+    return found;
+  }
+
+  TemporaryDirectory directory_;
+
+ private:
+  std::optional<ObjectServer> server_;
+  std::unique_ptr<storage::Storage> storage_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Storages, AnyStorage, testing::Values("file", "s3"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST_P(AnyStorage, ReadsWhatWasWritten) {
+  std::string bytes("zero \0 and \xff", 12);
+  storage().write("a/b", bytes);
+  EXPECT_EQ(storage().read("a/b"), bytes);
+  storage().write("a/b", "shorter");
+  EXPECT_EQ(storage().read("a/b"), "shorter");
+  storage().write("empty", "");
+  EXPECT_EQ(storage().read("empty"), "");
+  EXPECT_EQ(storage().read("a/c"), std::nullopt);
+  EXPECT_EQ(storage().read("a"), std::nullopt) << "a folder is no file";
+}
+
+TEST_P(AnyStorage, CarriesFilesOfManyPiecesWithTheirChecksums) {
+  std::string bytes(std::size_t{11} << 20, 'x');
+  for (std::size_t i = 0; i < bytes.size(); i += 997) bytes[i] = static_cast<char>(i >> 8);
+  write_bytes(directory_ / "large", bytes);
+  write_bytes(directory_ / "nothing", "");
+  const storage::Contents expected{static_cast<std::int64_t>(bytes.size()), base::checksum_of(bytes)};
+  EXPECT_EQ(storage().upload(directory_ / "large", "folder/large=1,2"), expected);
+  EXPECT_EQ(storage().download("folder/large=1,2", directory_ / "back"), expected);
+  EXPECT_TRUE(content_of(directory_ / "back") == bytes);
+  EXPECT_EQ(storage().upload(directory_ / "nothing", "folder/nothing").size, 0);
+  EXPECT_EQ(storage().download("folder/nothing", directory_ / "back").size, 0);
+  EXPECT_EQ(content_of(directory_ / "back"), "");
+}
+
+TEST_P(AnyStorage, ListsAllFilesBelowAFolder) {
+  for (const char* name :
+       {"trial/checkpoint_000000/model", "trial/checkpoint_000000/deep/er", "trial/result.json", "top"})
+    storage().write(name, "12345");
+  EXPECT_THAT(names("trial/checkpoint_000000"),
+              ElementsAre("trial/checkpoint_000000/deep/er", "trial/checkpoint_000000/model"));
+  EXPECT_THAT(names(""), ElementsAre("top", "trial/checkpoint_000000/deep/er", "trial/checkpoint_000000/model",
+                                     "trial/result.json"));
+  EXPECT_THAT(names("elsewhere"), ElementsAre());
+  const auto found = storage().find("top");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->size, 5);
+  EXPECT_NEAR(found->modified, static_cast<double>(std::time(nullptr)), 3600);
+  EXPECT_FALSE(storage().find("trial"));
+  EXPECT_FALSE(storage().find("to"));
+}
+
+TEST_P(AnyStorage, RemovesFilesAndFolders) {
+  for (const char* name :
+       {"trial/checkpoint_000000/model", "trial/checkpoint_000000/deep/er", "trial/checkpoint_0000001", "top"})
+    storage().write(name, "x");
+  storage().remove_folder("trial/checkpoint_000000");
+  storage().remove("top");
+  EXPECT_THAT(names(""), ElementsAre("trial/checkpoint_0000001"));
+  storage().remove_folder("trial/checkpoint_000000");
+  storage().remove("top");
+  storage().remove("never/there");
+}
+
+TEST_P(AnyStorage, SaysWhatIsNotThere) {
+  EXPECT_THAT(test_support::message_of<StorageFault>([&] { storage().download("a/b", directory_ / "x"); }),
+              AllOf(HasSubstr("root/a/b"), HasSubstr("not there")));
+  EXPECT_THROW(storage().upload(directory_ / "missing", "a"), StorageError);
+  EXPECT_FALSE(storage().find("a"));
+}
+
+TEST_P(AnyStorage, IsUsedByManyThreadsAtATime) {
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 8; ++thread)
+      threads.emplace_back([this, thread] {
+        for (int i = 0; i < 8; ++i) {
+          const std::string name = std::to_string(thread) + "/" + std::to_string(i);
+          storage().write(name, name);
+          EXPECT_EQ(storage().read(name), name);
+        }
+      });
+  }
+  EXPECT_EQ(storage().list("").size(), 64u);
+}
+
+// ---- Faults of S3
+
+TEST(S3, SaysWhatIsWrongAndWhatToDo) {
+  ObjectServer server;
+  const auto fault_of = [](const std::string& uri) {
+    const auto storage = storage::open_storage(storage::parse_uri(uri));
+    try {
+      storage->write("name", "x");
+    } catch (const StorageFault& fault) {
+      return std::pair(fault.kind(), std::string(fault.what()));
+    }
+    return std::pair(StorageFault::Kind::lasting, std::string("nothing"));
+  };
+  auto [kind, message] = fault_of("s3://no-such-bucket/root");
+  EXPECT_EQ(kind, StorageFault::Kind::lasting);
+  EXPECT_THAT(message, AllOf(HasSubstr("s3://no-such-bucket/root/name"), HasSubstr("make the bucket")));
+
+  server.fail("expired");
+  std::tie(kind, message) = fault_of(server.uri("root"));
+  EXPECT_EQ(kind, StorageFault::Kind::denied) << message;
+  EXPECT_THAT(message, HasSubstr("renew"));
+
+  server.fail("denied");
+  std::tie(kind, message) = fault_of(server.uri("root"));
+  EXPECT_EQ(kind, StorageFault::Kind::denied) << message;
+  EXPECT_THAT(message, HasSubstr("right to"));
+
+  for (const char* passing : {"500", "503", "refuse", "cut"}) {
+    server.fail(passing);
+    std::tie(kind, message) = fault_of(server.uri("root"));
+    EXPECT_EQ(kind, StorageFault::Kind::passing) << passing << ": " << message;
+  }
+}
+
+TEST(S3, TriesThreeTimesByItself) {
+  ObjectServer server;
+  const auto storage = storage::open_storage(storage::parse_uri(server.uri("root")));
+  for (const char* fault : {"500", "503", "refuse", "cut"}) {
+    storage->write("name", fault);
+    server.fail(fault, 2);
+    EXPECT_EQ(storage->read("name"), fault);
+    server.fail(fault, 2);
+    storage->write("other", fault);
+    EXPECT_EQ(storage->read("other"), fault);
+    server.well();
+  }
+}
+
+TEST(S3, GivesUpAServerThatDoesNotAnswer) {
+  ObjectServer server;
+  const auto storage = storage::open_storage(storage::parse_uri(server.uri("root")));
+  server.fail("hang");
+  try {
+    storage->write("name", "x");
+    FAIL() << "it was written";
+  } catch (const StorageFault& fault) {
+    EXPECT_EQ(fault.kind(), StorageFault::Kind::passing) << fault.what();
+  }
+}
+
+TEST(ObjectStorage, RefusesWhatNobodyKnows) {
+  const auto open = [](const char* uri) {
+    return test_support::message_of<InvalidArgument>([&] { storage::open_storage(storage::parse_uri(uri)); });
+  };
+  EXPECT_THAT(open("ftp://host/folder"), AllOf(HasSubstr("ftp://host/folder"), HasSubstr("s3, gs, gcs, abfs")));
+  EXPECT_THAT(open("s3://bucket/folder?nonsense=1"), HasSubstr("nonsense"));
+}
+
+// Whether anybody answers is not known before something is asked for.
+TEST(ObjectStorage, MakesTheFileSystemsOfGoogleAndAzure) {
+  EXPECT_NE(storage::open_storage(storage::parse_uri("gs://anonymous@bucket/folder")), nullptr);
+  EXPECT_NE(storage::open_storage(storage::parse_uri("abfs://container@account.dfs.core.windows.net/folder")), nullptr);
+}
+
+}  // namespace
+}  // namespace cadre::storage_tests

@@ -1,0 +1,65 @@
+#include "publish/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "cadre/error.h"
+
+namespace cadre::publish {
+namespace {
+
+Manifest some_manifest() {
+  Manifest manifest{.time = 1.5};
+  manifest.segments.push_back({.number = 8,
+                               .level = 1,
+                               .position = {164, std::numeric_limits<std::int64_t>::min(), 26},
+                               .bytes = 100,
+                               .xxh3 = "00000000000000ff"});
+  return manifest;
+}
+
+TEST(Manifest, ReadsBackWhatWasWritten) {
+  const Manifest manifest = some_manifest();
+  const Manifest read = parse_manifest(to_text(manifest), "x");
+  EXPECT_EQ(to_text(read), to_text(manifest));
+  EXPECT_EQ(read.position(), manifest.position());
+  EXPECT_EQ(Manifest().position(), store::Position());
+}
+
+TEST(Manifest, WithAFlippedBitOrAPartOnlyIsRefused) {
+  const std::string text = to_text(some_manifest());
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {  // the last one is a line feed
+    EXPECT_THROW(parse_manifest(text.substr(0, i), "x"), StorageError) << i;
+    std::string flipped = text;
+    flipped[i] = static_cast<char>(flipped[i] ^ 1);
+    try {
+      EXPECT_EQ(to_text(parse_manifest(flipped, "x")), text) << i;  // a blank between tokens
+    } catch (const StorageError&) {
+    }
+  }
+}
+
+// A restore reads few segments, and each row is written few times.
+TEST(Manifest, SegmentsBecomeFewerAsTheyGrow) {
+  std::vector<SegmentEntry> segments;
+  std::int64_t written = 0;
+  constexpr std::int64_t count = 5000;
+  for (std::int64_t i = 1; i <= count; ++i) {
+    const Merge merge = plan_merge(segments);
+    std::int64_t rows = 1;
+    for (std::size_t k = merge.kept; k < segments.size(); ++k) rows += segments[k].bytes;
+    segments.resize(merge.kept);
+    segments.push_back({.number = i, .level = merge.level, .bytes = rows});
+    written += rows;
+    ASSERT_LE(segments.size(), 7u * 5u);
+  }
+  std::int64_t rows = 0;
+  for (const SegmentEntry& segment : segments) rows += segment.bytes;
+  EXPECT_EQ(rows, count);
+  EXPECT_LE(written, count * 5);
+}
+
+}  // namespace
+}  // namespace cadre::publish
