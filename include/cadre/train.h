@@ -221,12 +221,20 @@ struct ScalingConfig {
   bool operator==(const ScalingConfig&) const = default;  ///< the same workers
 };
 
-/// How often a run that fails is tried again. A failure is an exception that leaves the function in any rank, a process
-/// that ends by itself or by a signal, a worker that cannot be started, or ranks that do not report equally often.
-/// All workers are then ended, and started again from the last committed checkpoint. From the third failure in a row
-/// without a new report on the run waits before that: 1 s, then twice as long each time, at most 60 s.
+/// How often a run that fails is tried again. All workers are then ended, and started again from the last committed
+/// checkpoint. There are three kinds of failures, each with a budget of its own; all are 0 or more, or -1: without
+/// limit.
 struct FailureConfig {
-  std::int64_t max_failures = 0;  ///< of the whole run, 0 or more; -1: without limit
+  /// Of the whole run: an exception that leaves the function in any rank, a process that ends by itself or by a signal,
+  /// ranks that do not report equally often, a checkpoint that cannot be uploaded. From the third one in a row without
+  /// a new report on the run waits before it is tried again: 1 s, then twice as long each time, at most 60 s.
+  std::int64_t max_failures = 0;
+  /// In a row: a worker that cannot be started, or a group that fails before the function has begun in any rank, as
+  /// when its process group cannot be formed. The run waits 1 s after the first one, then as above.
+  std::int64_t max_start_failures = 3;
+  /// Of the whole run: a worker that is ended by a SIGTERM that Cadre has not sent, as it is when its machine is taken
+  /// away or a job's time is over. Whatever other ranks say then follows from that. Waits as for max_failures.
+  std::int64_t max_preemption_failures = -1;
 };
 
 /// Where a run lies, and how it goes on.

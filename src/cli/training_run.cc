@@ -18,6 +18,7 @@ TrainingRun read_training_run(const fs::path& directory) {
   TrainingRun run{.name = fs::canonical(directory).filename(),
                   .controller = reader.controller().value_or(""),
                   .result = train::Result::from_directory(directory)};
+  for (const store::TrialRow& row : reader.trials()) run.status = row.status;
   const auto see = [&](const auto& row) { run.last_event = std::max(run.last_event, row.time); };
   reader.visit({.result = see, .event = see, .decision = [](const store::DecisionRow&) {}});
   run.state = reader.finished()     ? "finished"
@@ -36,6 +37,7 @@ Dict document_of(const TrainingRun& run) {
           {"name", run.name},
           {"path", place_text(fs::canonical(result.path))},
           {"state", run.state},
+          {"status", run.status},
           {"controller", run.controller},
           {"last_event", run.last_event},
           {"attempts", result.attempts},
@@ -53,6 +55,7 @@ void show(const TrainingRun& run, bool json) {
   Page page;
   page.heading("Training run " + shown(run.name));
   page.field("state", run.controller.empty() ? run.state : fmt::format("{}, by {}", run.state, shown(run.controller)));
+  page.field("status", shown(run.status));
   page.field("directory", shown(place_text(result.path)));
   page.field("attempts", std::to_string(result.attempts));
   page.field("reports", std::to_string(result.metrics_history.size()));

@@ -11,6 +11,7 @@ namespace cadre::cli {
 struct TrainingRun {
   std::string name = {};        // of its directory
   std::string state = {};       // "running", "finished", "failed" or "interrupted"
+  std::string status = {};      // as its controller has it: "SCHEDULING", "RESTARTING", ...
   std::string controller = {};  // who runs it; empty: nobody
   double last_event = 0;        // seconds since 1970
   train::Result result = {};

@@ -31,14 +31,6 @@ PartReport part_in(const channel::Report& report, Rank rank) {
   return said;
 }
 
-Value to_value(const PromiseEnd& end) { return base::SaveArchive::to_value(end); }
-
-PromiseEnd to_promise_end(const Value& content) {
-  PromiseEnd end;
-  base::LoadArchive::load(content, end);
-  return end;
-}
-
 std::string to_text(const GroupCheckpoint& checkpoint) {
   if (checkpoint.parts.empty()) return {};
   const bool plain = checkpoint.waits && !checkpoint.upload && checkpoint.directory.empty() &&

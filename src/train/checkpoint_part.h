@@ -78,20 +78,4 @@ struct PartReport {
 void put_into(channel::Report& report, const PartReport& said);
 PartReport part_in(const channel::Report& report, Rank rank);
 
-// How a promise has ended: the typed form of channel::Notice's content.
-struct PromiseEnd {
-  std::int64_t step = 0;   // of the report
-  std::string path = {};   // inside the run's directory
-  std::string error = {};  // why there is nothing; empty: there is
-
-  static void fields(auto& archive, auto& end) {
-    archive("step", end.step);
-    archive("path", end.path);
-    archive("error", end.error);
-  }
-};
-Value to_value(const PromiseEnd& end);
-// Throws as above.
-PromiseEnd to_promise_end(const Value& content);
-
 }  // namespace cadre::train

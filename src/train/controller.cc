@@ -205,18 +205,28 @@ void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, s
   }
 }
 
-void Controller::take(const channel::Notice& notice, Rank rank, std::int64_t attempt,
-                      std::vector<Event>& events) const {
-  PromiseEnded ended{.rank = rank, .attempt = attempt};
+void Controller::take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
+  const auto end_promise = [&](PromiseEnd end) {
+    try {
+      if (end.error.empty())
+        check_part({.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = end.path}}, directory_,
+                   run_.checkpoints());
+    } catch (const Error& error) {
+      end.error = error.what();
+    }
+    events.emplace_back(PromiseEnded{rank, attempt, std::move(end)});
+  };
   try {
-    ended.end = to_promise_end(notice.content);
-    if (ended.end.error.empty())
-      check_part({.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = ended.end.path}}, directory_,
-                 run_.checkpoints());
+    const Notice said = to_notice(notice.content);
+    if (const auto* end = std::get_if<PromiseEnd>(&said)) {
+      end_promise(*end);
+    } else if (std::exchange(begun_attempt_, attempt) != attempt) {
+      events.emplace_back(GroupBegan{attempt});
+    }
   } catch (const Error& error) {
-    ended.end.error = error.what();
+    engine_.kill(worker_id(rank, attempt));
+    events.emplace_back(FunctionThrew{rank, attempt, error.what()});
   }
-  events.emplace_back(std::move(ended));
 }
 
 void Controller::take_uploads(std::vector<Event>& events) {

@@ -54,7 +54,7 @@ class Controller {
   void take(engine::Received received, std::vector<Event>& events);
   void take(engine::Exited exited, std::vector<Event>& events);
   void take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events);
-  void take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events) const;
+  void take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events);
   void take_uploads(std::vector<Event>& events);
   void take_sealed(std::vector<Event>& events);
   void remove_leftovers();
@@ -92,6 +92,7 @@ class Controller {
   CheckpointQuestions questions_;
   // By what they are for; one of an attempt replaces that of an earlier one.
   std::map<std::pair<Timer::Kind, std::int64_t>, std::pair<engine::Engine::Clock::time_point, Timer>> timers_;
+  std::int64_t begun_attempt_ = 0;  // the last one whose first function has begun
   bool told_of_interrupt_ = false;
   std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
   engine::Engine::Clock::time_point began_;

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "run/checkpoint_registry.h"
 #include "train/checkpoint_part.h"
+#include "train/notices.h"
 
 namespace cadre::train {
 
@@ -48,6 +49,10 @@ struct GroupReported {
 struct GroupBroke {
   std::int64_t attempt = 0;
   std::string reason = {};
+};
+// The first function of the group is about to be called.
+struct GroupBegan {
+  std::int64_t attempt = 0;
 };
 struct FunctionReturned {
   Rank rank = 0;
@@ -100,9 +105,9 @@ struct ResultForwarded {
   std::int64_t attempt = 0;
   bool go_on = true;  // else the run is to end
 };
-using Event =
-    std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
-                 RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed, PromiseEnded, ResultForwarded>;
+using Event = std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded,
+                           TimerFired, RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed,
+                           PromiseEnded, ResultForwarded, GroupBegan>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 

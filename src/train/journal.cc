@@ -25,6 +25,7 @@ using run::value_of;
 namespace event_name {
 constexpr std::string_view controller_started = "controller_started";
 constexpr std::string_view group_broke = "group_broke";
+constexpr std::string_view group_began = "group_began";
 constexpr std::string_view function_returned = "function_returned";
 constexpr std::string_view function_threw = "function_threw";
 constexpr std::string_view worker_ended = "worker_ended";
@@ -100,8 +101,10 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
                 {{"number", failed.number}, {"reason", failed.reason}, {"again", name_of(failed.again, kAgain)}});
           },
           [&](const PromiseEnded& ended) {
-            return add(event_name::promise_ended, ended.rank, ended.attempt, to_value(ended.end).dict());
+            return add(event_name::promise_ended, ended.rank, ended.attempt,
+                       base::SaveArchive::to_value(ended.end).dict());
           },
+          [&](const GroupBegan& began) { return add(event_name::group_began, kNobody, began.attempt, {}); },
           [&](const ResultForwarded& forwarded) {
             return add(event_name::result_forwarded, kNobody, forwarded.attempt, {{"go_on", forwarded.go_on}});
           }},
@@ -132,7 +135,9 @@ Event to_event(const store::EventRow& row) {
   if (row.kind == event_name::upload_failed)
     return UploadFailed{data.get<std::int64_t>("number"), data.get<std::string>("reason"),
                         value_of(data.get<std::string>("again"), kAgain, source)};
-  if (row.kind == event_name::promise_ended) return PromiseEnded{row.trial, row.attempt, to_promise_end(data.value())};
+  if (row.kind == event_name::promise_ended)
+    return PromiseEnded{row.trial, row.attempt, std::get<PromiseEnd>(to_notice(data.value()))};
+  if (row.kind == event_name::group_began) return GroupBegan{row.attempt};
   if (row.kind == event_name::result_forwarded) return ResultForwarded{row.attempt, data.get<bool>("go_on")};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }

@@ -41,6 +41,8 @@ constexpr const char* kKind = "training_run";
 // Times as seconds.
 struct StoredRunConfig {
   std::int64_t max_failures = 0;
+  std::int64_t max_start_failures = 0;
+  std::int64_t max_preemption_failures = 0;
   CheckpointConfig checkpoint_config = {};
   double collective_timeout = 0;
   double stop_grace_period = 0;
@@ -48,6 +50,8 @@ struct StoredRunConfig {
 
   static void fields(auto& archive, auto& run) {
     archive("max_failures", run.max_failures);
+    archive("max_start_failures", run.max_start_failures);
+    archive("max_preemption_failures", run.max_preemption_failures);
     archive("checkpoint_config", run.checkpoint_config);
     archive("collective_timeout", run.collective_timeout);
     archive("stop_grace_period", run.stop_grace_period);
@@ -113,9 +117,13 @@ void check_run_config(const RunConfig& run, Faults& faults) {
     const std::string fault = base::fault_of_file_name(run.name);
     faults.unless(fault.empty(), "run_config name", "\"" + run.name + "\" cannot name a directory: " + fault);
   }
-  faults.unless(
-      run.failure_config.max_failures >= -1, "failure_config max_failures",
-      fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", run.failure_config.max_failures));
+  const auto check_budget = [&](const char* name, std::int64_t most) {
+    faults.unless(most >= -1, std::string("failure_config ") + name,
+                  fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", most));
+  };
+  check_budget("max_failures", run.failure_config.max_failures);
+  check_budget("max_start_failures", run.failure_config.max_start_failures);
+  check_budget("max_preemption_failures", run.failure_config.max_preemption_failures);
   faults.unless(is_time(run.stop_grace_period), "run_config stop_grace_period",
                 fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
   faults.unless(is_time(run.collective_timeout) && run.collective_timeout.count() > 0, "run_config collective_timeout",
@@ -183,6 +191,8 @@ Dict describe(const Description& description) {
                       .train_loop_config = config,
                       .scaling_config = scaling,
                       .run_config = {.max_failures = run.failure_config.max_failures,
+                                     .max_start_failures = run.failure_config.max_start_failures,
+                                     .max_preemption_failures = run.failure_config.max_preemption_failures,
                                      .checkpoint_config = run.checkpoint_config,
                                      .collective_timeout = run.collective_timeout.count(),
                                      .stop_grace_period = run.stop_grace_period.count(),
@@ -201,13 +211,16 @@ Description parse_description(const Value& value, const std::string& source) {
   return {.loop = {stored.loop},
           .backend = std::move(stored.backend),
           .backend_options = std::move(stored.backend_options),
-          .options = {.train_loop_config = std::move(stored.train_loop_config),
-                      .scaling_config = std::move(stored.scaling_config),
-                      .run_config = {.failure_config = {stored.run_config.max_failures},
-                                     .checkpoint_config = std::move(stored.run_config.checkpoint_config),
-                                     .collective_timeout = Seconds(stored.run_config.collective_timeout),
-                                     .stop_grace_period = Seconds(stored.run_config.stop_grace_period),
-                                     .verbose = stored.run_config.verbose}}};
+          .options = {
+              .train_loop_config = std::move(stored.train_loop_config),
+              .scaling_config = std::move(stored.scaling_config),
+              .run_config = {.failure_config = {.max_failures = stored.run_config.max_failures,
+                                                .max_start_failures = stored.run_config.max_start_failures,
+                                                .max_preemption_failures = stored.run_config.max_preemption_failures},
+                             .checkpoint_config = std::move(stored.run_config.checkpoint_config),
+                             .collective_timeout = Seconds(stored.run_config.collective_timeout),
+                             .stop_grace_period = Seconds(stored.run_config.stop_grace_period),
+                             .verbose = stored.run_config.verbose}}};
 }
 
 }  // namespace train

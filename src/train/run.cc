@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <utility>
 
 #include "run/retry_delay.h"
@@ -17,10 +18,21 @@ constexpr double kSettlingSeconds = 0.25;
 // With more of them on their way ranks wait in report(), so that they do not fill the disk.
 constexpr std::size_t kMostPending = 16;
 
+const char* name_of(FailureKind kind) {
+  constexpr std::array names{"function", "start", "preemption"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+const char* what_happened(FailureKind kind) {
+  constexpr std::array names{"has failed", "could not be started", "was preempted"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
 }  // namespace
 
 std::string to_string(RunStatus status) {
-  constexpr std::array names{"PENDING", "RUNNING", "RESTARTING", "RESTARTING", "FINISHED", "FAILED"};
+  constexpr std::array names{"INITIALIZING",  "SCHEDULING", "RUNNING", "RESTARTING", "RESTARTING",
+                             "SHUTTING_DOWN", "FINISHED",   "ERRORED", "ABORTED"};
   return names.at(static_cast<std::size_t>(status));
 }
 
@@ -73,9 +85,9 @@ void Run::on(const ControllerStarted& event) {
     if (checkpoints_.lose(checkpoint)) record(DecisionKind::lose, {{"checkpoint", directory}});
   }
   if (status_ == RunStatus::finished) return;
-  if (status_ == RunStatus::failed) failures_ = futile_attempts_ = 0;
+  if (status_ == RunStatus::failed) budgets_ = {};
   error_.clear();
-  status_ = RunStatus::pending;
+  enter(RunStatus::initializing);
   checkpoints_.resume(event, *actions_);
   uploads_went_on("");
 }
@@ -98,13 +110,20 @@ void Run::on(const GroupReported& event) {
   }
   if (!is_repeated(event)) {
     step_ = event.step;
-    futile_attempts_ = 0;
+    for (Budget& one : budgets_) one.in_a_row = 0;
     actions_->push_back(ShowResult{event.step, event.metrics, committed});
     if (has_parent_) to_forward_ = ForwardResult{event.attempt, event.step, event.metrics, {}};
   }
   reported_step_ = event.step;
   if (!failure.empty()) return break_group(failure);
   if (!answered_after_) forward_or_answer();
+}
+
+void Run::on(const GroupBegan& event) {
+  if (!is_present(event.attempt)) return;
+  begun_ = true;
+  budget(FailureKind::start) = {};
+  enter(RunStatus::running);
 }
 
 void Run::on(const GroupBroke& event) {
@@ -137,6 +156,9 @@ void Run::on(const WorkerEnded& event) {
   if (member->state == Member::State::busy) {
     member->cause = "the worker " + engine::to_string(event.exit);
     member->lost = true;
+    if (event.exit.kind == engine::Exit::Kind::not_started) member->kind = FailureKind::start;
+    if (event.exit.kind == engine::Exit::Kind::signal && event.exit.value == SIGTERM)
+      member->kind = FailureKind::preemption;
     begin_to_fail();
   }
   if (workers_ > 0) return;
@@ -195,7 +217,7 @@ void Run::on(const PromiseEnded& event) {
 void Run::uploads_went_on(const std::string& failure) {
   const std::string committed = checkpoints_.commit_ready(*actions_);
   if (!committed.empty()) actions_->push_back(Say{committed + " is complete"});
-  if (!failure.empty() && status_ == RunStatus::running) {
+  if (!failure.empty() && has_group()) {
     break_group(failure);
   } else if (!failure.empty()) {
     actions_->push_back(Say{"Warning: " + failure});
@@ -211,15 +233,33 @@ bool Run::waits_for_uploads() const {
 
 // The next group begins where this one has come to, so it waits for what of it is still on its way.
 void Run::go_on() {
-  if (workers_ > 0 || waits_for_uploads()) return;
-  if (status_ == RunStatus::running || status_ == RunStatus::failing) {
+  if (workers_ > 0) return;
+  if (waits_for_uploads()) {
+    if (has_group() && all_have_returned() && !told_to_stop_) enter(RunStatus::shutting_down);
+    return;
+  }
+  if (has_group() || status_ == RunStatus::failing) {
     group_has_ended();
-  } else if (status_ == RunStatus::pending && !interrupted_) {
+  } else if (status_ == RunStatus::initializing && !interrupted_) {
     launch();
+  } else if (interrupted_ && (status_ == RunStatus::initializing || status_ == RunStatus::waiting)) {
+    enter(RunStatus::aborted);
   }
 }
 
 // ---- The group
+
+void Run::enter(RunStatus status) {
+  if (std::exchange(status_, status) != status) actions_->push_back(SaveRun{});
+}
+
+bool Run::has_group() const {
+  return status_ == RunStatus::scheduling || status_ == RunStatus::running || status_ == RunStatus::shutting_down;
+}
+
+bool Run::all_have_returned() const {
+  return std::ranges::all_of(ranks_, [](const Member& member) { return member.state == Member::State::returned; });
+}
 
 Run::Member* Run::present(Rank rank, std::int64_t attempt) {
   if (attempt != attempt_ || rank < 0 || rank >= std::ssize(ranks_)) return nullptr;
@@ -228,7 +268,8 @@ Run::Member* Run::present(Rank rank, std::int64_t attempt) {
 
 void Run::launch() {
   ++attempt_;
-  status_ = RunStatus::running;
+  status_ = RunStatus::scheduling;
+  begun_ = false;
   workers_ = world_size_;
   ranks_.assign(static_cast<std::size_t>(world_size_), Member{});
   broken_.clear();
@@ -246,8 +287,8 @@ void Run::launch() {
 
 // The first failure of a group. Ranks that wait in report() are told; the others may say why they fail as well.
 void Run::begin_to_fail() {
-  if (status_ != RunStatus::running) return;
-  status_ = RunStatus::failing;
+  if (!has_group()) return;
+  enter(RunStatus::failing);
   answered_after_.reset();
   actions_->push_back(AnswerGroup{attempt_, true, {}});
   actions_->push_back(StartTimer{{Timer::Kind::settling, attempt_}, kSettlingSeconds});
@@ -291,43 +332,61 @@ void Run::answer() {
 
 void Run::group_has_ended() {
   checkpoints_.end_group();
-  const bool all_returned =
-      std::ranges::all_of(ranks_, [](const Member& member) { return member.state == Member::State::returned; });
-  if (status_ == RunStatus::failing || !all_returned) return try_again_or_fail();
+  if (status_ == RunStatus::failing || !all_have_returned()) return try_again_or_fail();
+  ranks_.clear();
   if (told_to_stop_ || !checkpoints_.pending().empty()) {  // unwound, or another controller is to finish that
-    status_ = RunStatus::pending;
+    enter(RunStatus::aborted);
   } else {
-    status_ = RunStatus::finished;
+    enter(RunStatus::finished);
     record(DecisionKind::finish);
   }
-  ranks_.clear();
-  actions_->push_back(SaveRun{});
 }
 
 void Run::try_again_or_fail() {
   error_ = describe_failure();
+  const FailureKind kind = kind_of_failure();
   ranks_.clear();
-  ++failures_;
-  ++futile_attempts_;
-  const bool again = failure_config_.max_failures < 0 || failures_ <= failure_config_.max_failures;
-  if (interrupted_) {  // nobody is to blame for what happened while everybody was stopping
-    --failures_;
-    status_ = RunStatus::pending;
-  } else if (!again) {
+  if (interrupted_) return enter(RunStatus::aborted);  // nobody is to blame for what happened while all were stopping
+  Budget& used = budget(kind);
+  ++used.failures;
+  ++used.in_a_row;
+  Dict counted{{"failures", used.failures}};
+  if (kind != FailureKind::function) counted.emplace_back("kind", name_of(kind));
+  const std::int64_t most = most_failures(kind);
+  if (most >= 0 && used.failures > most) {
     status_ = RunStatus::failed;
-    record(DecisionKind::fail, {{"failures", failures_}});
+    record(DecisionKind::fail, std::move(counted));
     actions_->push_back(Say{"The run has failed: " + error_, true});
   } else {
-    record(DecisionKind::retry, {{"failures", failures_}});
-    const double delay = run::retry_delay_s(futile_attempts_);
+    record(DecisionKind::retry, std::move(counted));
+    const double delay = run::retry_delay_s(used.in_a_row + (kind == FailureKind::start ? 2 : 0));
     actions_->push_back(
-        Say{fmt::format("Attempt {} has failed: {}\nIt is tried again{} from {}", attempt_, error_,
+        Say{fmt::format("Attempt {} {}: {}\nIt is tried again{} from {}", attempt_, what_happened(kind), error_,
                         delay > 0 ? fmt::format(" in {:g} s", delay) : "", checkpoints_.start_for_people())});
     if (delay == 0) return launch();
     status_ = RunStatus::waiting;
     actions_->push_back(StartTimer{{Timer::Kind::retry, attempt_}, delay});
   }
   actions_->push_back(SaveRun{});
+}
+
+std::int64_t Run::most_failures(FailureKind kind) const {
+  switch (kind) {
+    case FailureKind::function:
+      break;
+    case FailureKind::start:
+      return failure_config_.max_start_failures;
+    case FailureKind::preemption:
+      return failure_config_.max_preemption_failures;
+  }
+  return failure_config_.max_failures;
+}
+
+// A machine that goes takes one rank, and the others fail from that.
+FailureKind Run::kind_of_failure() const {
+  const auto any = [&](FailureKind kind) { return std::ranges::find(ranks_, kind, &Member::kind) != ranks_.end(); };
+  if (any(FailureKind::preemption)) return FailureKind::preemption;
+  return any(FailureKind::start) || !begun_ ? FailureKind::start : FailureKind::function;
 }
 
 // Whose process died first is what the others failed from.

@@ -6,6 +6,7 @@
 // one before the next begins.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,15 +21,21 @@
 namespace cadre::train {
 
 enum class RunStatus {
-  pending,   // no group runs: it is to be started
-  running,   // a group runs
-  failing,   // a rank of the group has failed, and the others are being ended
-  waiting,   // for its next attempt
-  finished,  // every rank's function has returned
-  failed,    // more often than it may
+  initializing,   // a controller has begun
+  scheduling,     // a group is being started: its function has not begun in any rank
+  running,        // it has
+  failing,        // a rank of the group has failed, and the others are being ended
+  waiting,        // for its next attempt
+  shutting_down,  // every rank's function has returned, and checkpoints are still on their way
+  finished,       // all is done
+  failed,         // more often than it may
+  aborted,        // somebody has interrupted it, and another controller goes on
 };
-// "PENDING", "RUNNING", ...; failing and waiting are RESTARTING.
+// "INITIALIZING", "SCHEDULING", ...; failing and waiting are RESTARTING, failed is ERRORED.
 std::string to_string(RunStatus status);
+
+// What a group has failed from; each kind has a budget of its own.
+enum class FailureKind { function, start, preemption };
 
 class Run {
  public:
@@ -47,7 +54,7 @@ class Run {
   // Whether the step of a report was acknowledged before, in an earlier attempt.
   bool is_repeated(const GroupReported& event) const { return event.step <= step_; }
   // Whether what comes from a worker of this attempt still means something.
-  bool is_present(std::int64_t attempt) const { return attempt == attempt_ && status_ == RunStatus::running; }
+  bool is_present(std::int64_t attempt) const { return attempt == attempt_ && has_group(); }
   bool awaits(const Timer& timer) const;
 
   RunStatus status() const { return status_; }
@@ -63,8 +70,10 @@ class Run {
     archive("step", run.step_);
     archive("checkpoints", run.checkpoints_);
     archive("answered_after", run.answered_after_);
-    archive("failures", run.failures_);
-    archive("futile_attempts", run.futile_attempts_);
+    archive("function_failures", run.budgets_[0]);
+    archive("start_failures", run.budgets_[1]);
+    archive("preemption_failures", run.budgets_[2]);
+    archive("begun", run.begun_);
     archive("workers", run.workers_);
     archive("ranks", run.ranks_);
     archive("broken", run.broken_);
@@ -89,19 +98,22 @@ class Run {
     };
     State state = State::busy;
     bool said_last_word = false;
-    bool lost = false;       // its process ended without a word, and not by us: likely what others failed from
-    std::string cause = {};  // of its failure
+    bool lost = false;  // its process ended without a word, and not by us: likely what others failed from
+    std::optional<FailureKind> kind = {};  // of its failure, where that says more than that its function has failed
+    std::string cause = {};                // of its failure
 
     static void fields(auto& archive, auto& member) {
       archive("state", member.state);
       archive("said_last_word", member.said_last_word);
       archive("lost", member.lost);
+      archive("kind", member.kind);
       archive("cause", member.cause);
     }
   };
 
   void on(const ControllerStarted& event);
   void on(const GroupReported& event);
+  void on(const GroupBegan& event);
   void on(const GroupBroke& event);
   void on(const FunctionReturned& event);
   void on(const FunctionThrew& event);
@@ -114,6 +126,22 @@ class Run {
   void on(const PromiseEnded& event);
   void on(const ResultForwarded& event);
 
+  struct Budget {
+    std::int64_t failures = 0;
+    std::int64_t in_a_row = 0;  // without a new report in between
+
+    static void fields(auto& archive, auto& budget) {
+      archive("failures", budget.failures);
+      archive("in_a_row", budget.in_a_row);
+    }
+  };
+
+  void enter(RunStatus status);
+  bool has_group() const;  // that has not failed
+  bool all_have_returned() const;
+  Budget& budget(FailureKind kind) { return budgets_[static_cast<std::size_t>(kind)]; }
+  std::int64_t most_failures(FailureKind kind) const;
+  FailureKind kind_of_failure() const;
   Member* present(Rank rank, std::int64_t attempt);
   void launch();
   void begin_to_fail();
@@ -135,17 +163,17 @@ class Run {
   double stop_grace_s_;
   bool has_parent_;
 
-  RunStatus status_ = RunStatus::pending;
+  RunStatus status_ = RunStatus::initializing;
   std::int64_t attempt_ = 0;
   std::int64_t step_ = 0;  // of the last report that counts
   Checkpoints checkpoints_;
   // Ranks wait in report() until this one and those before it are committed, or given up.
   std::optional<CheckpointNumber> answered_after_ = {};
-  std::int64_t failures_ = 0;
-  std::int64_t futile_attempts_ = 0;  // failures in a row without a new report
-  std::int64_t workers_ = 0;          // processes that have not ended
-  std::vector<Member> ranks_ = {};    // of the present group
-  std::string broken_ = {};           // why its ranks do not go together; empty: they do
+  std::array<Budget, 3> budgets_ = {};  // by FailureKind
+  bool begun_ = false;                  // the function, in any rank of the present group
+  std::int64_t workers_ = 0;            // processes that have not ended
+  std::vector<Member> ranks_ = {};      // of the present group
+  std::string broken_ = {};             // why its ranks do not go together; empty: they do
   Value return_value_ = {};
   std::string error_ = {};
   bool interrupted_ = false;        // by somebody, until another controller begins

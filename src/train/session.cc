@@ -92,6 +92,7 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::Loo
     if (backend == nullptr) throw Error("this program has no backend \"" + mine.backend + "\" for worker groups");
     backend->join(session.store(), mine.place, mine.backend_options);
   }
+  session.say_that_it_begins();
   Value value;
   try {
     value = function(mine.config);
@@ -231,7 +232,7 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
       },
       [end, &controller = controller_] {
         try {
-          controller.send(channel::Notice{to_value(*end)});
+          controller.send(channel::Notice{to_value(Notice(*end))});
         } catch (const channel::ControllerGone&) {  // the other thread notices too
         }
       });
@@ -347,6 +348,8 @@ void Session::meet(const std::string& key, const char* name) {
   for (const std::string& old : previous_keys_) store_->erase(old);
   previous_keys_ = std::exchange(own_keys_, {});
 }
+
+void Session::say_that_it_begins() { controller_.send(channel::Notice{to_value(Notice(FunctionBegins{}))}); }
 
 void Session::barrier() { meet(next_collective("barrier"), "barrier"); }
 

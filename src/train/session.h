@@ -39,6 +39,8 @@ class Session {
   void report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options);
   CheckpointDirectory make_checkpoint_directory();
   std::vector<ReportedCheckpoint> get_all_reported_checkpoints(std::optional<Seconds> timeout);
+  // Tells the controller that the group is formed.
+  void say_that_it_begins();
   // Returns when all checkpoints that functions upload in the background are where they are to be.
   void finish_uploads() { uploads_.finish(); }
 

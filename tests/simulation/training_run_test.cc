@@ -1,8 +1,10 @@
 // The core of a training run under random reports, uploads, failures, orders and interruptions. SIMULATION_SEEDS says
 // how many worlds it goes through (default 1000), SIMULATION_FIRST_SEED where it begins: a failure names the seed.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -72,12 +74,14 @@ class World {
   // Directories in which ranks have begun something that nobody has taken over or removed.
   const std::set<std::string>& leftovers() const { return parts_; }
   std::int64_t retries = 0;
+  std::map<std::string, std::int64_t> retries_of = {};  // by kind
   std::int64_t failed_uploads = 0;
   bool may_lose_checkpoints = false;
 
  private:
   struct Worker {
     std::int64_t step = 0;
+    bool began = false;
     bool waits = false;  // in report()
     bool unwound = false;
     bool silent = false;  // it has said its last word, or was killed
@@ -117,10 +121,13 @@ class World {
     Worker& worker = workers_.at(rank);
     const std::int64_t attempt = run_->attempt();
     if (worker.silent || chance(failures_ / 2)) {  // its process ends
-      const engine::Exit exit = worker.silent ? engine::Exit{engine::Exit::Kind::code, 0, {}}
-                                              : engine::Exit{engine::Exit::Kind::signal, 9, {}};
+      const engine::Exit exit = exit_of(worker);
       workers_.erase(rank);
       return handle(WorkerEnded{rank, attempt, exit});
+    }
+    if (!std::exchange(worker.began, true)) {
+      if (std::exchange(begun_attempt_, attempt) != attempt) handle(GroupBegan{attempt});
+      return;
     }
     if (!worker.promises.empty() && (worker.waits || worker.unwound || worker.step >= kSteps || random_() % 3 == 0))
       return end_promise(rank, worker);
@@ -146,6 +153,13 @@ class World {
     if (said.part && said.part->kind == CheckpointPart::Kind::promised)
       worker.promises.push_back({.step = worker.step, .path = in_place_name(worker.step)});
     take(barrier_.reported(rank, {worker.step, {{"step", worker.step}}, std::move(said)}, {}));
+  }
+
+  engine::Exit exit_of(const Worker& worker) {
+    using Kind = engine::Exit::Kind;
+    if (worker.silent) return {Kind::code, 0, {}};
+    if (!worker.began && random_() % 2 == 0) return {Kind::not_started, 0, {}};
+    return {Kind::signal, random_() % 2 == 0 ? SIGTERM : SIGKILL, {}};
   }
 
   std::string in_place_name(std::int64_t step) const {
@@ -290,7 +304,9 @@ class World {
     } else if (const auto* result = std::get_if<ShowResult>(&action)) {
       shown_.push_back(result->step);
     } else if (const auto* decision = std::get_if<RecordDecision>(&action)) {
-      retries += decision->kind == DecisionKind::retry ? 1 : 0;
+      if (decision->kind != DecisionKind::retry) return;
+      ++retries;
+      ++retries_of[Config(decision->data).get<std::string>("kind", "function")];
     }
   }
 
@@ -308,6 +324,7 @@ class World {
   std::set<std::string> parts_;                           // directories of ours that exist
   std::set<std::string> users_;                           // and of the user's
   std::int64_t directories_made_ = 0;
+  std::int64_t begun_attempt_ = 0;
   bool last_waits_ = false;  // the report that ranks wait in
   std::int64_t last_step_ = 0;
   std::int64_t committed_step_ = 0;  // the last one of this attempt
@@ -321,7 +338,7 @@ class World {
 TrainerOptions random_options(std::mt19937_64& random, std::int64_t max_failures) {
   TrainerOptions options;
   options.scaling_config.num_workers = static_cast<std::int64_t>(1 + random() % 5);
-  options.run_config.failure_config.max_failures = max_failures;
+  options.run_config.failure_config = {max_failures, max_failures, max_failures};
   if (random() % 2 == 0) options.run_config.checkpoint_config.num_to_keep = static_cast<std::int64_t>(1 + random() % 3);
   return options;
 }
@@ -377,10 +394,12 @@ TEST(TrainingRunSimulation, ItFailsWhenItsBudgetIsUsedUp) {
   std::int64_t failed = 0;
   in_many_worlds(0.05, 2, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
-    EXPECT_LE(world.run().attempt(), 3);
+    EXPECT_LE(world.retries_of["function"], 2);
+    EXPECT_LE(world.retries_of["preemption"], 2);
     if (world.run().status() != RunStatus::failed) return;
     ++failed;
-    EXPECT_EQ(world.run().attempt(), 3);
+    EXPECT_TRUE(world.retries_of["function"] == 2 || world.retries_of["preemption"] == 2 ||
+                world.retries_of["start"] >= 2);
     EXPECT_NE(world.run().error(), "");
   });
   EXPECT_GT(failed, 0);
@@ -399,6 +418,80 @@ TEST(TrainingRunSimulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
     world.run_to_the_end();
     expect_whole(world);
   });
+}
+
+// ---- Budgets, one at a time
+
+TrainerOptions options_with(FailureConfig budgets) {
+  TrainerOptions options;
+  options.scaling_config.num_workers = 2;
+  options.run_config.failure_config = budgets;
+  return options;
+}
+
+// What becomes of a run whose groups end in these ways, in turn: the delays before its attempts, and how it stands.
+struct Ended {
+  std::vector<double> delays = {};
+  std::int64_t attempts = 0;
+  RunStatus status = {};
+};
+
+enum class Ending { not_started, before_the_function, terminated, killed };
+
+Ended end_groups(FailureConfig budgets, const std::vector<Ending>& endings, std::int64_t most_attempts,
+                 bool reports = false) {
+  Run run(options_with(budgets));
+  Ended ended;
+  std::optional<Timer> timer;
+  const auto handle = [&](const Event& event) {
+    Actions actions;
+    run.handle(event, actions);
+    for (const Action& action : actions) {
+      const auto* start = std::get_if<StartTimer>(&action);
+      if (start == nullptr || start->timer.kind != Timer::Kind::retry) continue;
+      timer = start->timer;
+      ended.delays.push_back(start->seconds);
+    }
+  };
+  handle(ControllerStarted{});
+  while (run.attempt() <= most_attempts && run.status() != RunStatus::failed) {
+    const std::int64_t attempt = run.attempt();
+    const Ending ending = endings.at(static_cast<std::size_t>(attempt) % endings.size());
+    using Kind = engine::Exit::Kind;
+    engine::Exit exit{Kind::signal, ending == Ending::terminated ? SIGTERM : SIGKILL, {}};
+    if (ending == Ending::not_started) exit = {Kind::not_started, 0, {}};
+    if (ending != Ending::not_started && ending != Ending::before_the_function) handle(GroupBegan{attempt});
+    if (reports) handle(GroupReported{.attempt = attempt, .step = attempt});
+    for (const Rank rank : {1, 0}) handle(WorkerEnded{rank, attempt, rank == 1 ? exit : engine::Exit{}});
+    if (timer) handle(TimerFired{*std::exchange(timer, std::nullopt)});
+  }
+  ended.attempts = run.attempt();
+  ended.status = run.status();
+  return ended;
+}
+
+TEST(TrainingRunBudgets, EachKindOfFailureHasItsOwn) {
+  const auto attempts = [](FailureConfig budgets, Ending ending) { return end_groups(budgets, {ending}, 20).attempts; };
+  const FailureConfig budgets{.max_failures = 1, .max_start_failures = 2, .max_preemption_failures = 3};
+  EXPECT_EQ(attempts(budgets, Ending::killed), 2);
+  EXPECT_EQ(attempts(budgets, Ending::not_started), 3);
+  EXPECT_EQ(attempts(budgets, Ending::before_the_function), 3);
+  EXPECT_EQ(attempts(budgets, Ending::terminated), 4);
+  EXPECT_EQ(attempts({}, Ending::killed), 1) << "the defaults";
+  EXPECT_EQ(attempts({}, Ending::not_started), 4);
+  EXPECT_EQ(attempts({}, Ending::terminated), 21) << "without limit";
+}
+
+TEST(TrainingRunBudgets, FailuresToStartAreForgottenWhenAGroupHasBegun) {
+  const FailureConfig budgets{.max_failures = -1, .max_start_failures = 1};
+  EXPECT_EQ(end_groups(budgets, {Ending::not_started, Ending::killed}, 20).attempts, 21);
+}
+
+TEST(TrainingRunBudgets, WhatFailsAgainAndAgainWaitsLongerEachTime) {
+  EXPECT_THAT(end_groups({.max_failures = -1}, {Ending::killed}, 6).delays, ::testing::ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(end_groups({.max_failures = -1}, {Ending::killed}, 6, true).delays, ::testing::ElementsAre())
+      << "there were new reports";
+  EXPECT_THAT(end_groups({.max_start_failures = -1}, {Ending::not_started}, 3).delays, ::testing::ElementsAre(1, 2, 4));
 }
 
 }  // namespace

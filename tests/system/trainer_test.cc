@@ -11,7 +11,9 @@
 
 #include "cadre/train.h"
 #include "cadre/tune.h"
+#include "run/group_backend.h"
 #include "scenario.h"
+#include "store/experiment_reader.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 #include "train/session.h"
@@ -42,7 +44,8 @@ Value counts(const Config& config) {
     if (rank() == config.get<std::int64_t>("failing_rank", -1) && step == config.get<std::int64_t>("fails_at", -1)) {
       if (!fs::exists(train::get_context().get_storage() / "failed")) {
         bear_witness("failed", "once");
-        if (config.get<bool>("dies", false)) ::kill(::getpid(), SIGKILL);
+        if (config.get<bool>("dies", false))
+          ::kill(::getpid(), static_cast<int>(config.get<std::int64_t>("signal", SIGKILL)));
         throw std::runtime_error("out of luck");
       }
     }
@@ -266,6 +269,69 @@ TEST(Trainer, ARankThatDoesNotComeFailsTheRunAfterTheTimeoutAndIsNamed) {
       AllOf(HasSubstr("train::barrier"), HasSubstr("rank 1")));
 }
 
+// The backend of a group that cannot be formed, as long as a file of the run does not say that it can.
+class Unwilling final : public run::GroupBackend {
+ public:
+  Unwilling() { run::register_group_backend("unwilling", *this); }
+  void check(const Config&) const override {}
+  void join(std::shared_ptr<run::KeyValueStore>, const run::GroupPlace& place, const Config& options) override {
+    const fs::path tries = train::get_context().get_storage() / "tries";
+    if (place.world_rank == 0) bear_witness("tries", "once");
+    if (static_cast<std::int64_t>(content_of(tries).size() / 5) <= options.get<std::int64_t>("failures"))
+      throw EngineError("there is no network");
+  }
+  void leave() override {}
+};
+const Unwilling unwilling;
+
+class UnwillingTrainer : public train::Trainer {
+ public:
+  UnwillingTrainer(train::TrainerOptions options, std::int64_t failures)
+      : Trainer(train::loop<counts>(), std::move(options), "unwilling", {{"failures", failures}}) {}
+};
+
+TEST(Trainer, AGroupThatCannotBeFormedHasABudgetOfItsOwn) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_in(storage.path(), 1, {{"steps", 1}});
+  options.run_config.failure_config.max_start_failures = 1;
+  EXPECT_EQ(UnwillingTrainer(options, 1).fit().attempts, 2);
+  options.run_config.name = "in vain";
+  options.run_config.failure_config = {.max_failures = 5, .max_start_failures = 0};
+  EXPECT_THAT(message_of<train::TrainingFailed>([&] { UnwillingTrainer(options, 1).fit(); }),
+              HasSubstr("there is no network"));
+}
+
+TEST(Trainer, AWorkerThatIsTerminatedCostsNoFailure) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_in(
+      storage.path(), 3, {{"steps", 6}, {"failing_rank", 1}, {"fails_at", 4}, {"dies", true}, {"signal", SIGTERM}});
+  const train::Result result = train::Trainer(train::loop<counts>(), options).fit();
+  EXPECT_EQ(result.attempts, 2);
+  EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4, 5, 6));
+  options.run_config.name = "no more";
+  options.run_config.failure_config = {.max_failures = 5, .max_preemption_failures = 0};
+  EXPECT_THAT(message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<counts>(), options).fit(); }),
+              HasSubstr("SIGTERM"));
+}
+
+// As `cadre show` reads it.
+std::string status_of(const fs::path& run) {
+  return store::ExperimentReader(run, store::ExperimentReader::Check::rows).trials().at(0).status;
+}
+
+std::string knows_its_status() { return status_of(train::get_context().get_storage()); }
+
+TEST(Trainer, ARunSaysInItsStoreHowItStands) {
+  const TemporaryDirectory storage;
+  const train::Result result = train::Trainer(train::loop<knows_its_status>(), options_in(storage.path(), 1)).fit();
+  EXPECT_THAT(result.return_value.get<std::string>(), ::testing::AnyOf("SCHEDULING", "RUNNING"));
+  EXPECT_EQ(status_of(storage / "run"), "FINISHED");
+  train::TrainerOptions options = options_in(storage.path(), 1, {{"steps", 2}, {"failing_rank", 0}, {"fails_at", 2}});
+  options.run_config.name = "fails";
+  EXPECT_THROW(train::Trainer(train::loop<counts>(), options).fit(), train::TrainingFailed);
+  EXPECT_EQ(status_of(storage / "fails"), "ERRORED");
+}
+
 // ---- Bad input
 
 TEST(Trainer, BadInputIsNamedBeforeAnythingRuns) {
@@ -290,6 +356,8 @@ TEST(Trainer, BadInputIsNamedBeforeAnythingRuns) {
               HasSubstr("collective_timeout"));
   EXPECT_THAT(message([](auto& options) { options.run_config.failure_config.max_failures = -2; }),
               HasSubstr("max_failures"));
+  EXPECT_THAT(message([](auto& options) { options.run_config.failure_config.max_start_failures = -2; }),
+              HasSubstr("max_start_failures"));
   EXPECT_THAT(message([](auto& options) { options.run_config.checkpoint_config.checkpoint_frequency = 1; }),
               HasSubstr("checkpoint_frequency"));
   EXPECT_THAT(message([](auto& options) { options.run_config.name = "a/b"; }), HasSubstr("name"));
@@ -373,6 +441,7 @@ TEST(Trainer, CtrlCEndsItInAnOrderlyWayAndARestoreGoesOn) {
   const std::size_t reports = train::Result::from_directory(storage / "run").metrics_history.size();
   EXPECT_GT(reports, 0u);
   EXPECT_LT(reports, 400u);
+  EXPECT_EQ(status_of(storage / "run"), "ABORTED");
   ScenarioProcess second("trains", {}, environment);
   EXPECT_EQ(second.wait(), 0);
   expect_whole(storage / "run");
