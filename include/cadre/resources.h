@@ -29,8 +29,8 @@ enum class PlacementStrategy {
   strict_spread,  ///< each on another machine
 };
 
-/// What a trial needs where it starts processes of its own: a bundle for the trainable itself, which comes first and
-/// may be empty, and one for each of those. A trial has all of them or waits.
+/// What a trial needs where it starts processes of its own, as a train::Trainer's workers: a bundle for the trainable
+/// itself, which comes first and may be empty, and one for each of those. A trial has all of them or waits.
 struct PlacementGroup {
   std::vector<Resources> bundles = {};                   ///< at least one that is not empty
   PlacementStrategy strategy = PlacementStrategy::pack;  ///< how they lie

@@ -289,6 +289,12 @@ class TrainingFailed : public Error {
 };
 
 /// A training run. Used in one thread.
+///
+/// A trial of Cadre Tune may have one too, where its trainable has a PlacementGroup with a bundle for each worker
+/// behind its own (tune::with_resources). The trial then reports what the run reports, with its checkpoints; the run
+/// begins from the trial's checkpoint, waits and stops with it, and lies in the trial's directory, where that of the
+/// trial's next attempt replaces it. fit() does not return when the experiment stops the trial: it unwinds the
+/// function. Checkpoints that are uploaded asynchronously are waited for.
 class Trainer {
  public:
   /// Throws InvalidArgument with everything that is wrong with the options, before anything runs.

@@ -112,7 +112,7 @@ void Run::on(const GroupReported& event) {
     step_ = event.step;
     for (Budget& one : budgets_) one.in_a_row = 0;
     actions_->push_back(ShowResult{event.step, event.metrics, committed});
-    if (has_parent_) to_forward_ = ForwardResult{event.attempt, event.step, event.metrics, {}};
+    if (has_parent_ && !ended_by_parent_) to_forward_ = ForwardResult{event.attempt, event.step, event.metrics, {}};
   }
   reported_step_ = event.step;
   if (!failure.empty()) return break_group(failure);
@@ -279,6 +279,10 @@ void Run::launch() {
   if (const run::CheckpointRecord* from = checkpoints_.begin_group()) {
     group.checkpoint = from->directory;
     group.step = from->step;
+  }
+  if (to_forward_ && to_forward_->step <= group.step) {  // its checkpoint came after the group had failed
+    to_forward_->checkpoint = to_forward_->step == group.step ? group.checkpoint : "";
+    actions_->push_back(*std::exchange(to_forward_, std::nullopt));  // of the attempt that is over
   }
   record(DecisionKind::launch, {{"attempt", attempt_}, {"checkpoint", group.checkpoint}});
   actions_->push_back(SaveRun{});

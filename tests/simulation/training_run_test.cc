@@ -29,15 +29,21 @@ constexpr std::int64_t kSteps = 30;
 // A controller without processes: each step one of its ranks does something, chosen at random.
 class World {
  public:
-  World(std::uint64_t seed, TrainerOptions options, double failures)
-      : random_(seed), options_(std::move(options)), failures_(failures), run_(std::make_unique<Run>(options_)) {
+  World(std::uint64_t seed, TrainerOptions options, double failures, bool has_parent)
+      : random_(seed),
+        options_(std::move(options)),
+        failures_(failures),
+        has_parent_(has_parent),
+        run_(std::make_unique<Run>(options_, has_parent)) {
     begin();
   }
 
   // False when the run has come to an end.
   bool step() {
     if (run_->finished()) return false;
-    if (!uploads_.empty() && (workers_.empty() || all_wait() || random_() % (hurried_ ? 1000 : 3) == 0)) {
+    if (!forwards_.empty() && (workers_.empty() || all_wait() || random_() % 3 == 0)) {
+      end_forward();
+    } else if (!uploads_.empty() && (workers_.empty() || all_wait() || random_() % (hurried_ ? 1000 : 3) == 0)) {
       end_upload();
     } else if (workers_.empty() && timers_.empty()) {
       throw std::logic_error("nothing will ever happen");
@@ -77,6 +83,9 @@ class World {
   std::map<std::string, std::int64_t> retries_of = {};  // by kind
   std::int64_t failed_uploads = 0;
   bool may_lose_checkpoints = false;
+  std::int64_t parent_ends_at = 0;  // a step; 0: never
+  bool has_parent() const { return has_parent_; }
+  const std::vector<std::int64_t>& forwarded() const { return forwarded_; }
 
  private:
   struct Worker {
@@ -212,8 +221,19 @@ class World {
     handle(CheckpointUploaded{upload.number});
   }
 
+  void end_forward() {
+    const ForwardResult result = forwards_.front();
+    forwards_.erase(forwards_.begin());
+    forwarded_.push_back(result.step);
+    if (!result.checkpoint.empty()) {
+      ASSERT_EQ(steps_.at(result.checkpoint), result.step);
+    }
+    handle(ResultForwarded{result.attempt, result.step != parent_ends_at});
+  }
+
   void take(std::optional<Event> event) {
     if (!event) return;
+    while (!forwards_.empty()) end_forward();  // other events may be of the same turn, but no further report
     if (auto* report = std::get_if<GroupReported>(&*event)) {
       report->checkpoint.upload = std::ranges::any_of(report->checkpoint.parts, [](const CheckpointPart& part) {
         return part.kind == CheckpointPart::Kind::borrowed;
@@ -273,6 +293,8 @@ class World {
       barrier_.begin(group->attempt, run_->world_size(), {});
     } else if (const auto* answer = std::get_if<AnswerGroup>(&action)) {
       if (run_->is_present(answer->attempt)) {
+        for (const ForwardResult& result : forwards_)
+          ASSERT_NE(result.attempt, answer->attempt) << "answered too early";
         told_ = answer->checkpoint;
         for (const PendingCheckpoint& pending : run_->checkpoints().pending())
           ASSERT_TRUE(!last_waits_ || pending.step > last_step_) << "report() returned before the commit";
@@ -303,6 +325,9 @@ class World {
       ASSERT_EQ(existing_.erase(deleted->id), 1u);
     } else if (const auto* result = std::get_if<ShowResult>(&action)) {
       shown_.push_back(result->step);
+    } else if (const auto* forward = std::get_if<ForwardResult>(&action)) {
+      ASSERT_TRUE(has_parent_);
+      forwards_.push_back(*forward);
     } else if (const auto* decision = std::get_if<RecordDecision>(&action)) {
       if (decision->kind != DecisionKind::retry) return;
       ++retries;
@@ -313,6 +338,7 @@ class World {
   std::mt19937_64 random_;
   TrainerOptions options_;
   double failures_;
+  bool has_parent_;
   std::unique_ptr<Run> run_;
   ReportBarrier barrier_;
   std::vector<Event> recorded_;
@@ -333,6 +359,8 @@ class World {
   std::string started_from_;                   // by the present group
   std::map<std::string, std::int64_t> steps_;  // of all checkpoints that ever were, by directory
   std::vector<std::int64_t> shown_;
+  std::vector<ForwardResult> forwards_;  // that what the run belongs to has not taken yet
+  std::vector<std::int64_t> forwarded_;
 };
 
 TrainerOptions random_options(std::mt19937_64& random, std::int64_t max_failures) {
@@ -343,15 +371,18 @@ TrainerOptions random_options(std::mt19937_64& random, std::int64_t max_failures
   return options;
 }
 
+enum class Parent { none, sometimes, always };
+
 template <class Act>
-void in_many_worlds(double failures, std::int64_t max_failures, Act act) {
+void in_many_worlds(double failures, std::int64_t max_failures, Parent parent, Act act) {
   const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
   const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
   for (std::uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     try {
-      World world(seed, random_options(random, max_failures), failures);
+      const bool has_parent = parent == Parent::always || (parent == Parent::sometimes && seed % 3 == 0);
+      World world(seed, random_options(random, max_failures), failures, has_parent);
       act(world, random);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
@@ -366,10 +397,13 @@ void expect_whole(const World& world) {
   ASSERT_EQ(world.shown().size(), static_cast<std::size_t>(kSteps));
   for (std::size_t i = 0; i < world.shown().size(); ++i) EXPECT_EQ(world.shown()[i], static_cast<std::int64_t>(i) + 1);
   EXPECT_EQ(world.run().return_value().get<std::int64_t>(), kSteps);
+  if (world.has_parent()) {
+    EXPECT_EQ(world.forwarded(), world.shown());
+  }
 }
 
 TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
-  in_many_worlds(0, 0, [](World& world, std::mt19937_64&) {
+  in_many_worlds(0, 0, Parent::sometimes, [](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     expect_whole(world);
     EXPECT_EQ(world.run().attempt(), 1);
@@ -380,7 +414,7 @@ TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
 TEST(TrainingRunSimulation, WhateverFailsItGoesOnFromItsLastCheckpoint) {
   std::int64_t retries = 0;
   std::int64_t failed_uploads = 0;
-  in_many_worlds(0.01, -1, [&](World& world, std::mt19937_64&) {
+  in_many_worlds(0.01, -1, Parent::sometimes, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     expect_whole(world);
     retries += world.retries;
@@ -390,9 +424,20 @@ TEST(TrainingRunSimulation, WhateverFailsItGoesOnFromItsLastCheckpoint) {
   EXPECT_GT(failed_uploads, 0);
 }
 
+TEST(TrainingRunSimulation, WhatItBelongsToSeesEveryStepOnceAndMayEndIt) {
+  in_many_worlds(0.01, -1, Parent::always, [](World& world, std::mt19937_64& random) {
+    world.parent_ends_at = static_cast<std::int64_t>(1 + random() % kSteps);
+    world.run_to_the_end();
+    EXPECT_TRUE(world.run().ended_by_parent());
+    ASSERT_EQ(std::ssize(world.forwarded()), world.parent_ends_at);
+    for (std::int64_t i = 0; i < world.parent_ends_at; ++i)
+      EXPECT_EQ(world.forwarded()[static_cast<std::size_t>(i)], i + 1);
+  });
+}
+
 TEST(TrainingRunSimulation, ItFailsWhenItsBudgetIsUsedUp) {
   std::int64_t failed = 0;
-  in_many_worlds(0.05, 2, [&](World& world, std::mt19937_64&) {
+  in_many_worlds(0.05, 2, Parent::sometimes, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     EXPECT_LE(world.retries_of["function"], 2);
     EXPECT_LE(world.retries_of["preemption"], 2);
@@ -406,7 +451,7 @@ TEST(TrainingRunSimulation, ItFailsWhenItsBudgetIsUsedUp) {
 }
 
 TEST(TrainingRunSimulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
-  in_many_worlds(0.01, -1, [](World& world, std::mt19937_64& random) {
+  in_many_worlds(0.01, -1, Parent::none, [](World& world, std::mt19937_64& random) {
     world.may_lose_checkpoints = random() % 2 == 0;
     for (int interruptions = 0; interruptions < 4; ++interruptions) {
       for (std::uint64_t steps = random() % 80; steps > 0 && world.step(); --steps) {
