@@ -208,14 +208,38 @@ Loop loop() {
   return {cadre::detail::registered_name<F, detail::LoopRegistration<F>>()};
 }
 
+/// A number of workers, or a range of it: a group begins with as many as there are resources for, and changes when they
+/// do.
+struct WorkerRange {
+  std::int64_t min = 1;  ///< at least 1; with resources for fewer the run waits
+  std::int64_t max = 1;  ///< at least min
+
+  WorkerRange() = default;  ///< 1
+  /// This many.
+  template <std::integral Number>
+    requires(!std::same_as<Number, bool>)
+  constexpr WorkerRange(Number number)
+      : min(static_cast<std::int64_t>(number)), max(static_cast<std::int64_t>(number)) {}
+  /// From one number to another.
+  constexpr WorkerRange(std::int64_t fewest, std::int64_t most) : min(fewest), max(most) {}
+  constexpr bool is_elastic() const { return min != max; }  ///< whether there is more than one possible number
+  bool operator==(const WorkerRange&) const = default;      ///< the same numbers
+};
+
 /// How many workers there are, and what each of them needs.
 struct ScalingConfig {
-  std::int64_t num_workers = 1;  ///< processes, at least 1
-  bool use_gpu = false;          ///< a GPU for each worker
+  /// Processes: a number, or {fewest, most}. Of a range the group is as large as the resources allow when it begins.
+  /// When they change, it is ended and begins anew with another number of workers, right after the next checkpoint that
+  /// it reports is committed: no step is lost or repeated, no failure is counted, and a function that never reports a
+  /// checkpoint stays as it is. Functions read get_context().get_world_size(), and share their data by it.
+  WorkerRange num_workers = 1;
+  bool use_gpu = false;  ///< a GPU for each worker
   /// Of each worker. Default: one CPU, and with use_gpu one GPU. With GPUs it must say use_gpu too, and the other way
   /// round.
   std::optional<Resources> resources_per_worker = {};
   PlacementStrategy placement_strategy = PlacementStrategy::pack;  ///< on a cluster
+  /// How often a run with a range of workers looks at the resources there are; above 0.
+  Seconds elastic_resize_monitor_interval = std::chrono::minutes(1);
   /// Of one worker.
   Resources worker_resources() const;
   bool operator==(const ScalingConfig&) const = default;  ///< the same workers

@@ -17,6 +17,7 @@
 #include "run/checkpoint_files.h"
 #include "run/resource_ledger.h"
 #include "train/assignment.h"
+#include "train/capacity.h"
 #include "train/journal.h"
 #include "train/part_check.h"
 #include "train/recovery.h"
@@ -97,7 +98,10 @@ void Controller::run() {
 }
 
 void Controller::take_turns() {
-  take_turn({beginning_});
+  std::vector<Event> first;
+  look_at_resources(first);
+  first.emplace_back(beginning_);
+  take_turn(std::move(first));
   while (!run_.finished()) {
     take_turn(next_events());
     reply_about_checkpoints();
@@ -121,6 +125,7 @@ std::vector<Event> Controller::next_events() {
     std::visit([&](auto& content) { take(std::move(content), events); }, event);
   take_sealed(events);
   take_uploads(events);
+  look_at_resources(events);
   const auto now = engine_.now();
   if (auto broke = barrier_.expire(now)) events.push_back(*std::move(broke));
   reply(key_values_.expire(now));
@@ -177,6 +182,17 @@ void Controller::take(engine::Exited exited, std::vector<Event>& events) {
     throw EngineError("a worker " + engine::to_string(exited.exit));
   }
   events.emplace_back(WorkerEnded{rank_of(exited.worker), attempt_of(exited.worker), std::move(exited.exit)});
+}
+
+void Controller::look_at_resources(std::vector<Event>& events) {
+  const ScalingConfig& scaling = description_.options.scaling_config;
+  const auto now = engine_.now();
+  if (!scaling.num_workers.is_elastic() || (next_look_ && now < *next_look_)) return;
+  Seconds pause = scaling.elastic_resize_monitor_interval;
+  if (run_.status() == RunStatus::starved) pause = std::min<Seconds>(pause, std::chrono::seconds(1));
+  next_look_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(pause);
+  const std::int64_t workers = capacity(engine_.resources(), scaling);
+  if (std::exchange(capacity_, workers) != workers) events.emplace_back(ResourcesSeen{workers});
 }
 
 // A rank that reports what cannot be a checkpoint fails, before anything believes it.
@@ -260,6 +276,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   see(barrier_.deadline());
   see(key_values_.next_deadline());
   see(questions_.next_deadline());
+  see(next_look_);
   for (const auto& [kind, timer] : timers_) see(timer.first);
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
@@ -416,7 +433,7 @@ void Controller::launch(const LaunchGroup& group) {
     checkpoint = beginning->path().string();
   }
   const TrainerOptions& options = description_.options;
-  const std::int64_t world_size = run_.world_size();
+  const std::int64_t world_size = group.workers;
   const Resources resources = options.scaling_config.worker_resources();
   barrier_.begin(group.attempt, world_size,
                  std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));

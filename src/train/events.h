@@ -54,6 +54,10 @@ struct GroupBroke {
 struct GroupBegan {
   std::int64_t attempt = 0;
 };
+// The resources that are there now hold so many workers, up to the most that are wanted.
+struct ResourcesSeen {
+  std::int64_t workers = 0;
+};
 struct FunctionReturned {
   Rank rank = 0;
   std::int64_t attempt = 0;
@@ -107,11 +111,11 @@ struct ResultForwarded {
 };
 using Event = std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded,
                            TimerFired, RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed,
-                           PromiseEnded, ResultForwarded, GroupBegan>;
+                           PromiseEnded, ResultForwarded, GroupBegan, ResourcesSeen>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
-enum class DecisionKind { launch, retry, finish, fail, stop, lose };
+enum class DecisionKind { launch, retry, finish, fail, stop, lose, resize };
 
 // Something was decided.
 struct RecordDecision {
@@ -161,6 +165,7 @@ struct Say {
 // Starts all ranks.
 struct LaunchGroup {
   std::int64_t attempt = 0;
+  std::int64_t workers = 1;
   std::string checkpoint = {};  // directory to continue from; empty: from the beginning
   std::int64_t step = 0;        // to continue from
 };
