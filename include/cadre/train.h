@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -261,6 +262,11 @@ struct FailureConfig {
   std::int64_t max_preemption_failures = -1;
 };
 
+class Callback;  // cadre/train_callback.h
+
+/// Called in this order, each as cadre/train_callback.h says.
+using Callbacks = std::vector<std::shared_ptr<Callback>>;
+
 /// Where a run lies, and how it goes on.
 struct RunConfig {
   std::string name = {};                    ///< of its directory; default: that of the function and the time
@@ -273,7 +279,8 @@ struct RunConfig {
   Seconds collective_timeout = std::chrono::minutes(30);
   /// Workers that were told to stop have this long until they are ended by force.
   Seconds stop_grace_period = std::chrono::seconds(30);
-  int verbose = 1;  ///< 0: failures only; 1: the beginning, the end and every report
+  int verbose = 1;           ///< 0: failures only; 1: the beginning, the end and every report
+  Callbacks callbacks = {};  ///< what is called as the run goes on; not stored, so a restore is given them again
 };
 
 /// Everything about a run but its function.
@@ -327,7 +334,7 @@ class Trainer {
   /// begun with. One that has failed is tried again, with a new budget of failures; one that has finished stays as it
   /// is, and fit() returns its result. Throws NotFound, StorageError, and InvalidArgument where this program does not
   /// have its function.
-  static Trainer restore(const std::filesystem::path& directory);
+  static Trainer restore(const std::filesystem::path& directory, Callbacks callbacks = {});
 
   /// Runs it to its end, once. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their default, end it in
   /// an orderly way: workers stop at their next report, which is committed, and Interrupted is thrown; the second one

@@ -70,6 +70,7 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       parent_(parent),
       interrupts_(engine),
       began_(engine.now()),
+      callbacks_(description.options.run_config.callbacks),
       file_worker_(directory_, [&engine] { engine.wake(); }),
       uploader_(run::make_local_uploader([&engine] { engine.wake(); })) {}
 
@@ -98,6 +99,8 @@ void Controller::run() {
 }
 
 void Controller::take_turns() {
+  callbacks_.on_start(context());
+  say_callback_warnings();
   std::vector<Event> first;
   look_at_resources(first);
   first.emplace_back(beginning_);
@@ -115,6 +118,8 @@ void Controller::take_turns() {
   if (run_.status() == RunStatus::finished) patiently([&] { store_.finish(); });
   sync();
   remove_leftovers();
+  callbacks_.on_end(context());
+  say_callback_warnings();
 }
 
 // ---- Events
@@ -305,6 +310,8 @@ void Controller::take_turn(std::vector<Event> events) {
     if (const auto* group = std::get_if<AnswerGroup>(&action)) answer(*group);  // workers go on meanwhile
   }
   for (const Action& action : actions) perform(action);
+  for (const Action& action : actions) tell_callbacks(action);
+  say_callback_warnings();
 }
 
 // Does it again, as long as the disk is full and nobody interrupts. `act` must be able to begin anew after OutOfSpace.
@@ -498,6 +505,37 @@ void Controller::say(const std::string& text) const {
   if (description_.options.run_config.verbose == 0) return;
   fmt::print("{}\n", text);
   std::fflush(stdout);
+}
+
+// ---- Callbacks
+
+RunContext Controller::context() const {
+  return {.name = directory_.filename(),
+          .path = directory_,
+          .train_loop_config = description_.options.train_loop_config,
+          .scaling_config = description_.options.scaling_config,
+          .attempt = run_.attempt(),
+          .world_size = run_.world_size()};
+}
+
+void Controller::tell_callbacks(const Action& action) {
+  if (callbacks_.empty()) return;
+  const auto checkpoint = [this](const std::string& name) { return Checkpoint::from_directory(directory_ / name); };
+  if (const auto* result = std::get_if<ShowResult>(&action)) {
+    callbacks_.after_report(context(), result->metrics,
+                            result->checkpoint.empty() ? std::nullopt : std::optional(checkpoint(result->checkpoint)));
+  } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
+    callbacks_.on_checkpoint(context(), checkpoint(committed->directory));
+  } else if (const auto* failed = std::get_if<TellOfFailure>(&action)) {
+    RunContext of_group = context();  // the next one may have been started
+    of_group.attempt = failed->attempt;
+    of_group.world_size = failed->workers;
+    callbacks_.after_exception(of_group, failed->causes);
+  }
+}
+
+void Controller::say_callback_warnings() {
+  for (const std::string& warning : callbacks_.take_warnings()) fmt::print(stderr, "Warning: {}\n", warning);
 }
 
 }  // namespace cadre::train

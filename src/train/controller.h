@@ -19,6 +19,7 @@
 #include "run/parent_run.h"
 #include "run/uploader.h"
 #include "store/experiment_store.h"
+#include "train/callback_list.h"
 #include "train/checkpoint_questions.h"
 #include "train/options.h"
 #include "train/report_barrier.h"
@@ -79,6 +80,9 @@ class Controller {
   void reply_about_checkpoints();
   void show(const ShowResult& result) const;
   void say(const std::string& text) const;
+  RunContext context() const;
+  void tell_callbacks(const Action& action);
+  void say_callback_warnings();
 
   const Description& description_;
   std::filesystem::path directory_;
@@ -105,6 +109,7 @@ class Controller {
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   ControllerStarted beginning_;
   std::vector<Event> forwarded_;  // to be handed to the core
+  CallbackList callbacks_;
   run::FileWorker file_worker_;
   std::unique_ptr<run::Uploader> uploader_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -157,6 +158,12 @@ struct ShowResult {
   Metrics metrics = {};
   std::string checkpoint = {};  // directory; empty: none
 };
+// A group has failed: why, by rank; -1 is nobody's.
+struct TellOfFailure {
+  std::int64_t attempt = 0;
+  std::int64_t workers = 0;
+  std::map<Rank, std::string> causes = {};
+};
 // One or more lines for the person who watches; `failure` is shown in any case.
 struct Say {
   std::string text = {};
@@ -198,9 +205,9 @@ struct StartTimer {
   Timer timer = {};
   double seconds = 0;
 };
-using Action =
-    std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
-                 RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer, ForwardResult>;
+using Action = std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
+                            RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer,
+                            ForwardResult, TellOfFailure>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::train

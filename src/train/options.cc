@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -151,6 +152,8 @@ void check_run_config(const RunConfig& run, Faults& faults) {
                 fmt::format("it is {:g} s; it must be above 0", run.collective_timeout.count()));
   faults.unless(run.verbose == 0 || run.verbose == 1, "run_config verbose",
                 fmt::format("it is {}; it must be 0 or 1", run.verbose));
+  faults.unless(std::ranges::find(run.callbacks, nullptr) == run.callbacks.end(), "run_config callbacks",
+                "one of them is empty");
   const CheckpointConfig& checkpoints = run.checkpoint_config;
   faults.unless(!checkpoints.num_to_keep || *checkpoints.num_to_keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all",

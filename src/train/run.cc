@@ -384,8 +384,10 @@ void Run::group_has_ended() {
 void Run::try_again_or_fail() {
   error_ = describe_failure();
   const FailureKind kind = kind_of_failure();
+  const std::map<Rank, std::string> causes = causes_of_failure();
   ranks_.clear();
   if (interrupted_) return enter(RunStatus::aborted);  // nobody is to blame for what happened while all were stopping
+  actions_->push_back(TellOfFailure{attempt_, world_size_, causes});
   Budget& used = budget(kind);
   ++used.failures;
   ++used.in_a_row;
@@ -426,6 +428,16 @@ FailureKind Run::kind_of_failure() const {
   const auto any = [&](FailureKind kind) { return std::ranges::find(ranks_, kind, &Member::kind) != ranks_.end(); };
   if (any(FailureKind::preemption)) return FailureKind::preemption;
   return any(FailureKind::start) || !begun_ ? FailureKind::start : FailureKind::function;
+}
+
+std::map<Rank, std::string> Run::causes_of_failure() const {
+  std::map<Rank, std::string> causes;
+  for (Rank rank = 0; rank < std::ssize(ranks_); ++rank) {
+    const Member& member = ranks_[static_cast<std::size_t>(rank)];
+    if (!member.cause.empty()) causes[rank] = member.cause;
+  }
+  if (!broken_.empty() || causes.empty()) causes[-1] = describe_failure();
+  return causes;
 }
 
 // Whose process died first is what the others failed from.

@@ -164,6 +164,7 @@ class Run {
   void group_has_ended();
   void try_again_or_fail();
   std::string describe_failure() const;
+  std::map<Rank, std::string> causes_of_failure() const;
   void record(DecisionKind kind, Dict data = {});
 
   WorkerRange range_;

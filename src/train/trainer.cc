@@ -91,7 +91,7 @@ bool Trainer::can_restore(const fs::path& directory) {
   }
 }
 
-Trainer Trainer::restore(const fs::path& directory) {
+Trainer Trainer::restore(const fs::path& directory, Callbacks callbacks) {
   if (!run::holds_store(directory))
     throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
                    " to continue: it has no file " + store::ExperimentStore::kFileName);
@@ -102,6 +102,7 @@ Trainer Trainer::restore(const fs::path& directory) {
   const store::ExperimentReader reader(plain, store::ExperimentReader::Check::rows);
   Description stored = parse_description(base::parse_json(reader.info().options, source), source);
   stored.options.run_config.name = "";
+  stored.options.run_config.callbacks = std::move(callbacks);
   Trainer trainer(Restored(), std::move(stored.loop), std::move(stored.options), std::move(stored.backend),
                   std::move(stored.backend_options));
   trainer.options_.run_config.name = plain.filename();
