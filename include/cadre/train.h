@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -208,14 +209,38 @@ Loop loop() {
   return {cadre::detail::registered_name<F, detail::LoopRegistration<F>>()};
 }
 
+/// A number of workers, or a range of it: a group begins with as many as there are resources for, and changes when they
+/// do.
+struct WorkerRange {
+  std::int64_t min = 1;  ///< at least 1; with resources for fewer the run waits
+  std::int64_t max = 1;  ///< at least min
+
+  WorkerRange() = default;  ///< 1
+  /// This many.
+  template <std::integral Number>
+    requires(!std::same_as<Number, bool>)
+  constexpr WorkerRange(Number number)
+      : min(static_cast<std::int64_t>(number)), max(static_cast<std::int64_t>(number)) {}
+  /// From one number to another.
+  constexpr WorkerRange(std::int64_t fewest, std::int64_t most) : min(fewest), max(most) {}
+  constexpr bool is_elastic() const { return min != max; }  ///< whether there is more than one possible number
+  bool operator==(const WorkerRange&) const = default;      ///< the same numbers
+};
+
 /// How many workers there are, and what each of them needs.
 struct ScalingConfig {
-  std::int64_t num_workers = 1;  ///< processes, at least 1
-  bool use_gpu = false;          ///< a GPU for each worker
+  /// Processes: a number, or {fewest, most}. Of a range the group is as large as the resources allow when it begins.
+  /// When they change, it is ended and begins anew with another number of workers, right after the next checkpoint that
+  /// it reports is committed: no step is lost or repeated, no failure is counted, and a function that never reports a
+  /// checkpoint stays as it is. Functions read get_context().get_world_size(), and share their data by it.
+  WorkerRange num_workers = 1;
+  bool use_gpu = false;  ///< a GPU for each worker
   /// Of each worker. Default: one CPU, and with use_gpu one GPU. With GPUs it must say use_gpu too, and the other way
   /// round.
   std::optional<Resources> resources_per_worker = {};
   PlacementStrategy placement_strategy = PlacementStrategy::pack;  ///< on a cluster
+  /// How often a run with a range of workers looks at the resources there are; above 0.
+  Seconds elastic_resize_monitor_interval = std::chrono::minutes(1);
   /// Of one worker.
   Resources worker_resources() const;
   bool operator==(const ScalingConfig&) const = default;  ///< the same workers
@@ -237,6 +262,11 @@ struct FailureConfig {
   std::int64_t max_preemption_failures = -1;
 };
 
+class Callback;  // cadre/train_callback.h
+
+/// Called in this order, each as cadre/train_callback.h says.
+using Callbacks = std::vector<std::shared_ptr<Callback>>;
+
 /// Where a run lies, and how it goes on.
 struct RunConfig {
   std::string name = {};                    ///< of its directory; default: that of the function and the time
@@ -249,7 +279,8 @@ struct RunConfig {
   Seconds collective_timeout = std::chrono::minutes(30);
   /// Workers that were told to stop have this long until they are ended by force.
   Seconds stop_grace_period = std::chrono::seconds(30);
-  int verbose = 1;  ///< 0: failures only; 1: the beginning, the end and every report
+  int verbose = 1;           ///< 0: failures only; 1: the beginning, the end and every report
+  Callbacks callbacks = {};  ///< what is called as the run goes on; not stored, so a restore is given them again
 };
 
 /// Everything about a run but its function.
@@ -309,7 +340,7 @@ class Trainer {
   /// begun with. One that has failed is tried again, with a new budget of failures; one that has finished stays as it
   /// is, and fit() returns its result. Throws NotFound, StorageError, and InvalidArgument where this program does not
   /// have its function.
-  static Trainer restore(const std::filesystem::path& directory);
+  static Trainer restore(const std::filesystem::path& directory, Callbacks callbacks = {});
 
   /// Runs it to its end, once. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their default, end it in
   /// an orderly way: workers stop at their next report, which is committed, and Interrupted is thrown; the second one

@@ -17,6 +17,7 @@
 #include "run/checkpoint_files.h"
 #include "run/resource_ledger.h"
 #include "train/assignment.h"
+#include "train/capacity.h"
 #include "train/journal.h"
 #include "train/part_check.h"
 #include "train/recovery.h"
@@ -69,6 +70,7 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       parent_(parent),
       interrupts_(engine),
       began_(engine.now()),
+      callbacks_(description.options.run_config.callbacks),
       file_worker_(directory_, [&engine] { engine.wake(); }),
       uploader_(run::make_local_uploader([&engine] { engine.wake(); })) {}
 
@@ -97,7 +99,12 @@ void Controller::run() {
 }
 
 void Controller::take_turns() {
-  take_turn({beginning_});
+  callbacks_.on_start(context());
+  say_callback_warnings();
+  std::vector<Event> first;
+  look_at_resources(first);
+  first.emplace_back(beginning_);
+  take_turn(std::move(first));
   while (!run_.finished()) {
     take_turn(next_events());
     reply_about_checkpoints();
@@ -111,6 +118,8 @@ void Controller::take_turns() {
   if (run_.status() == RunStatus::finished) patiently([&] { store_.finish(); });
   sync();
   remove_leftovers();
+  callbacks_.on_end(context());
+  say_callback_warnings();
 }
 
 // ---- Events
@@ -121,6 +130,7 @@ std::vector<Event> Controller::next_events() {
     std::visit([&](auto& content) { take(std::move(content), events); }, event);
   take_sealed(events);
   take_uploads(events);
+  look_at_resources(events);
   const auto now = engine_.now();
   if (auto broke = barrier_.expire(now)) events.push_back(*std::move(broke));
   reply(key_values_.expire(now));
@@ -177,6 +187,17 @@ void Controller::take(engine::Exited exited, std::vector<Event>& events) {
     throw EngineError("a worker " + engine::to_string(exited.exit));
   }
   events.emplace_back(WorkerEnded{rank_of(exited.worker), attempt_of(exited.worker), std::move(exited.exit)});
+}
+
+void Controller::look_at_resources(std::vector<Event>& events) {
+  const ScalingConfig& scaling = description_.options.scaling_config;
+  const auto now = engine_.now();
+  if (!scaling.num_workers.is_elastic() || (next_look_ && now < *next_look_)) return;
+  Seconds pause = scaling.elastic_resize_monitor_interval;
+  if (run_.status() == RunStatus::starved) pause = std::min<Seconds>(pause, std::chrono::seconds(1));
+  next_look_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(pause);
+  const std::int64_t workers = capacity(engine_.resources(), scaling);
+  if (std::exchange(capacity_, workers) != workers) events.emplace_back(ResourcesSeen{workers});
 }
 
 // A rank that reports what cannot be a checkpoint fails, before anything believes it.
@@ -260,6 +281,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   see(barrier_.deadline());
   see(key_values_.next_deadline());
   see(questions_.next_deadline());
+  see(next_look_);
   for (const auto& [kind, timer] : timers_) see(timer.first);
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
@@ -288,6 +310,8 @@ void Controller::take_turn(std::vector<Event> events) {
     if (const auto* group = std::get_if<AnswerGroup>(&action)) answer(*group);  // workers go on meanwhile
   }
   for (const Action& action : actions) perform(action);
+  for (const Action& action : actions) tell_callbacks(action);
+  say_callback_warnings();
 }
 
 // Does it again, as long as the disk is full and nobody interrupts. `act` must be able to begin anew after OutOfSpace.
@@ -416,7 +440,7 @@ void Controller::launch(const LaunchGroup& group) {
     checkpoint = beginning->path().string();
   }
   const TrainerOptions& options = description_.options;
-  const std::int64_t world_size = run_.world_size();
+  const std::int64_t world_size = group.workers;
   const Resources resources = options.scaling_config.worker_resources();
   barrier_.begin(group.attempt, world_size,
                  std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));
@@ -481,6 +505,37 @@ void Controller::say(const std::string& text) const {
   if (description_.options.run_config.verbose == 0) return;
   fmt::print("{}\n", text);
   std::fflush(stdout);
+}
+
+// ---- Callbacks
+
+RunContext Controller::context() const {
+  return {.name = directory_.filename(),
+          .path = directory_,
+          .train_loop_config = description_.options.train_loop_config,
+          .scaling_config = description_.options.scaling_config,
+          .attempt = run_.attempt(),
+          .world_size = run_.world_size()};
+}
+
+void Controller::tell_callbacks(const Action& action) {
+  if (callbacks_.empty()) return;
+  const auto checkpoint = [this](const std::string& name) { return Checkpoint::from_directory(directory_ / name); };
+  if (const auto* result = std::get_if<ShowResult>(&action)) {
+    callbacks_.after_report(context(), result->metrics,
+                            result->checkpoint.empty() ? std::nullopt : std::optional(checkpoint(result->checkpoint)));
+  } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
+    callbacks_.on_checkpoint(context(), checkpoint(committed->directory));
+  } else if (const auto* failed = std::get_if<TellOfFailure>(&action)) {
+    RunContext of_group = context();  // the next one may have been started
+    of_group.attempt = failed->attempt;
+    of_group.world_size = failed->workers;
+    callbacks_.after_exception(of_group, failed->causes);
+  }
+}
+
+void Controller::say_callback_warnings() {
+  for (const std::string& warning : callbacks_.take_warnings()) fmt::print(stderr, "Warning: {}\n", warning);
 }
 
 }  // namespace cadre::train

@@ -19,6 +19,7 @@
 #include "run/parent_run.h"
 #include "run/uploader.h"
 #include "store/experiment_store.h"
+#include "train/callback_list.h"
 #include "train/checkpoint_questions.h"
 #include "train/options.h"
 #include "train/report_barrier.h"
@@ -57,6 +58,7 @@ class Controller {
   void take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events);
   void take_uploads(std::vector<Event>& events);
   void take_sealed(std::vector<Event>& events);
+  void look_at_resources(std::vector<Event>& events);
   void remove_leftovers();
   void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
@@ -78,6 +80,9 @@ class Controller {
   void reply_about_checkpoints();
   void show(const ShowResult& result) const;
   void say(const std::string& text) const;
+  RunContext context() const;
+  void tell_callbacks(const Action& action);
+  void say_callback_warnings();
 
   const Description& description_;
   std::filesystem::path directory_;
@@ -92,6 +97,9 @@ class Controller {
   CheckpointQuestions questions_;
   // By what they are for; one of an attempt replaces that of an earlier one.
   std::map<std::pair<Timer::Kind, std::int64_t>, std::pair<engine::Engine::Clock::time_point, Timer>> timers_;
+  // Of a run with a range of workers: how many there could be, and when that is looked at again.
+  std::optional<std::int64_t> capacity_;
+  std::optional<engine::Engine::Clock::time_point> next_look_;
   std::int64_t begun_attempt_ = 0;  // the last one whose first function has begun
   bool told_of_interrupt_ = false;
   std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
@@ -101,6 +109,7 @@ class Controller {
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   ControllerStarted beginning_;
   std::vector<Event> forwarded_;  // to be handed to the core
+  CallbackList callbacks_;
   run::FileWorker file_worker_;
   std::unique_ptr<run::Uploader> uploader_;
 };

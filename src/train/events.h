@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -53,6 +54,10 @@ struct GroupBroke {
 // The first function of the group is about to be called.
 struct GroupBegan {
   std::int64_t attempt = 0;
+};
+// The resources that are there now hold so many workers, up to the most that are wanted.
+struct ResourcesSeen {
+  std::int64_t workers = 0;
 };
 struct FunctionReturned {
   Rank rank = 0;
@@ -107,11 +112,11 @@ struct ResultForwarded {
 };
 using Event = std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded,
                            TimerFired, RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed,
-                           PromiseEnded, ResultForwarded, GroupBegan>;
+                           PromiseEnded, ResultForwarded, GroupBegan, ResourcesSeen>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
-enum class DecisionKind { launch, retry, finish, fail, stop, lose };
+enum class DecisionKind { launch, retry, finish, fail, stop, lose, resize };
 
 // Something was decided.
 struct RecordDecision {
@@ -153,6 +158,12 @@ struct ShowResult {
   Metrics metrics = {};
   std::string checkpoint = {};  // directory; empty: none
 };
+// A group has failed: why, by rank; -1 is nobody's.
+struct TellOfFailure {
+  std::int64_t attempt = 0;
+  std::int64_t workers = 0;
+  std::map<Rank, std::string> causes = {};
+};
 // One or more lines for the person who watches; `failure` is shown in any case.
 struct Say {
   std::string text = {};
@@ -161,6 +172,7 @@ struct Say {
 // Starts all ranks.
 struct LaunchGroup {
   std::int64_t attempt = 0;
+  std::int64_t workers = 1;
   std::string checkpoint = {};  // directory to continue from; empty: from the beginning
   std::int64_t step = 0;        // to continue from
 };
@@ -193,9 +205,9 @@ struct StartTimer {
   Timer timer = {};
   double seconds = 0;
 };
-using Action =
-    std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
-                 RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer, ForwardResult>;
+using Action = std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
+                            RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer,
+                            ForwardResult, TellOfFailure>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::train

@@ -26,6 +26,7 @@ namespace event_name {
 constexpr std::string_view controller_started = "controller_started";
 constexpr std::string_view group_broke = "group_broke";
 constexpr std::string_view group_began = "group_began";
+constexpr std::string_view resources_seen = "resources_seen";
 constexpr std::string_view function_returned = "function_returned";
 constexpr std::string_view function_threw = "function_threw";
 constexpr std::string_view worker_ended = "worker_ended";
@@ -49,7 +50,8 @@ constexpr std::pair<Again, const char*> kAgain[] = {
 
 constexpr std::pair<DecisionKind, const char*> kDecisions[] = {
     {DecisionKind::launch, "launch"}, {DecisionKind::retry, "retry"}, {DecisionKind::finish, "finish"},
-    {DecisionKind::fail, "fail"},     {DecisionKind::stop, "stop"},   {DecisionKind::lose, "lose"}};
+    {DecisionKind::fail, "fail"},     {DecisionKind::stop, "stop"},   {DecisionKind::lose, "lose"},
+    {DecisionKind::resize, "resize"}};
 
 // The whole run, in the place of a trial; of some events it is the rank.
 constexpr std::int64_t kRun = 0;
@@ -105,6 +107,9 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
                        base::SaveArchive::to_value(ended.end).dict());
           },
           [&](const GroupBegan& began) { return add(event_name::group_began, kNobody, began.attempt, {}); },
+          [&](const ResourcesSeen& seen) {
+            return add(event_name::resources_seen, kNobody, 0, {{"workers", seen.workers}});
+          },
           [&](const ResultForwarded& forwarded) {
             return add(event_name::result_forwarded, kNobody, forwarded.attempt, {{"go_on", forwarded.go_on}});
           }},
@@ -137,6 +142,7 @@ Event to_event(const store::EventRow& row) {
                         value_of(data.get<std::string>("again"), kAgain, source)};
   if (row.kind == event_name::promise_ended)
     return PromiseEnded{row.trial, row.attempt, std::get<PromiseEnd>(to_notice(data.value()))};
+  if (row.kind == event_name::resources_seen) return ResourcesSeen{data.get<std::int64_t>("workers")};
   if (row.kind == event_name::group_began) return GroupBegan{row.attempt};
   if (row.kind == event_name::result_forwarded) return ResultForwarded{row.attempt, data.get<bool>("go_on")};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -26,12 +27,27 @@ void fields(auto& archive, base::Is<CheckpointConfig> auto& config) {
 
 namespace train {
 
-void fields(auto& archive, base::Is<ScalingConfig> auto& scaling) {
-  auto& [workers, use_gpu, resources, strategy] = scaling;
+void fields(auto& archive, base::Is<WorkerRange> auto& range) {
+  archive("min", range.min);
+  archive("max", range.max);
+}
+
+// Times as seconds.
+struct StoredScalingConfig {
+  WorkerRange num_workers = {};
+  bool use_gpu = false;
+  std::optional<Resources> resources = {};
+  PlacementStrategy strategy = {};
+  double elastic_resize_monitor_interval = 0;
+};
+
+void fields(auto& archive, base::Is<StoredScalingConfig> auto& scaling) {
+  auto& [workers, use_gpu, resources, strategy, interval] = scaling;
   archive("num_workers", workers);
   archive("use_gpu", use_gpu);
   archive("resources_per_worker", resources);
   archive("placement_strategy", strategy);
+  archive("elastic_resize_monitor_interval", interval);
 }
 
 namespace {
@@ -65,7 +81,7 @@ struct Stored {
   std::string backend = {};
   Config backend_options = {};
   Config train_loop_config = {};
-  ScalingConfig scaling_config = {};
+  StoredScalingConfig scaling_config = {};
   StoredRunConfig run_config = {};
 
   static void fields(auto& archive, auto& stored) {
@@ -95,8 +111,14 @@ class Faults {
 };
 
 void check_scaling(const ScalingConfig& scaling, Faults& faults) {
-  faults.unless(scaling.num_workers >= 1, "scaling_config num_workers",
-                fmt::format("it is {}; a run has at least 1 worker", scaling.num_workers));
+  const auto [fewest, most] = scaling.num_workers;
+  faults.unless(fewest >= 1, "scaling_config num_workers",
+                fmt::format("it is {}; a run has at least 1 worker", fewest));
+  faults.unless(most >= fewest, "scaling_config num_workers",
+                fmt::format("it is from {} to {}; give the smaller number first", fewest, most));
+  const Seconds interval = scaling.elastic_resize_monitor_interval;
+  faults.unless(is_time(interval) && interval.count() > 0, "scaling_config elastic_resize_monitor_interval",
+                fmt::format("it is {:g} s; it must be above 0", interval.count()));
   const Resources resources = scaling.worker_resources();
   const auto is_amount = [](double amount) { return std::isfinite(amount) && amount >= 0; };
   const std::string name = "scaling_config resources_per_worker";
@@ -130,6 +152,8 @@ void check_run_config(const RunConfig& run, Faults& faults) {
                 fmt::format("it is {:g} s; it must be above 0", run.collective_timeout.count()));
   faults.unless(run.verbose == 0 || run.verbose == 1, "run_config verbose",
                 fmt::format("it is {}; it must be 0 or 1", run.verbose));
+  faults.unless(std::ranges::find(run.callbacks, nullptr) == run.callbacks.end(), "run_config callbacks",
+                "one of them is empty");
   const CheckpointConfig& checkpoints = run.checkpoint_config;
   faults.unless(!checkpoints.num_to_keep || *checkpoints.num_to_keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all",
@@ -185,18 +209,23 @@ void check_options(const Description& description, bool new_run) {
 
 Dict describe(const Description& description) {
   const auto& [config, scaling, run] = description.options;
-  const Stored stored{.loop = description.loop.name,
-                      .backend = description.backend,
-                      .backend_options = description.backend_options,
-                      .train_loop_config = config,
-                      .scaling_config = scaling,
-                      .run_config = {.max_failures = run.failure_config.max_failures,
-                                     .max_start_failures = run.failure_config.max_start_failures,
-                                     .max_preemption_failures = run.failure_config.max_preemption_failures,
-                                     .checkpoint_config = run.checkpoint_config,
-                                     .collective_timeout = run.collective_timeout.count(),
-                                     .stop_grace_period = run.stop_grace_period.count(),
-                                     .verbose = run.verbose}};
+  const Stored stored{
+      .loop = description.loop.name,
+      .backend = description.backend,
+      .backend_options = description.backend_options,
+      .train_loop_config = config,
+      .scaling_config = {.num_workers = scaling.num_workers,
+                         .use_gpu = scaling.use_gpu,
+                         .resources = scaling.resources_per_worker,
+                         .strategy = scaling.placement_strategy,
+                         .elastic_resize_monitor_interval = scaling.elastic_resize_monitor_interval.count()},
+      .run_config = {.max_failures = run.failure_config.max_failures,
+                     .max_start_failures = run.failure_config.max_start_failures,
+                     .max_preemption_failures = run.failure_config.max_preemption_failures,
+                     .checkpoint_config = run.checkpoint_config,
+                     .collective_timeout = run.collective_timeout.count(),
+                     .stop_grace_period = run.stop_grace_period.count(),
+                     .verbose = run.verbose}};
   return base::SaveArchive::to_value(stored).dict();
 }
 
@@ -213,7 +242,12 @@ Description parse_description(const Value& value, const std::string& source) {
           .backend_options = std::move(stored.backend_options),
           .options = {
               .train_loop_config = std::move(stored.train_loop_config),
-              .scaling_config = std::move(stored.scaling_config),
+              .scaling_config = {.num_workers = stored.scaling_config.num_workers,
+                                 .use_gpu = stored.scaling_config.use_gpu,
+                                 .resources_per_worker = std::move(stored.scaling_config.resources),
+                                 .placement_strategy = stored.scaling_config.strategy,
+                                 .elastic_resize_monitor_interval =
+                                     Seconds(stored.scaling_config.elastic_resize_monitor_interval)},
               .run_config = {.failure_config = {.max_failures = stored.run_config.max_failures,
                                                 .max_start_failures = stored.run_config.max_start_failures,
                                                 .max_preemption_failures = stored.run_config.max_preemption_failures},

@@ -31,16 +31,18 @@ const char* what_happened(FailureKind kind) {
 }  // namespace
 
 std::string to_string(RunStatus status) {
-  constexpr std::array names{"INITIALIZING",  "SCHEDULING", "RUNNING", "RESTARTING", "RESTARTING",
-                             "SHUTTING_DOWN", "FINISHED",   "ERRORED", "ABORTED"};
+  constexpr std::array names{"INITIALIZING", "SCHEDULING",    "SCHEDULING", "RUNNING", "RESTARTING", "RESTARTING",
+                             "RESIZING",     "SHUTTING_DOWN", "FINISHED",   "ERRORED", "ABORTED"};
   return names.at(static_cast<std::size_t>(status));
 }
 
 Run::Run(const TrainerOptions& options, bool has_parent)
-    : world_size_(options.scaling_config.num_workers),
+    : range_(options.scaling_config.num_workers),
       failure_config_(options.run_config.failure_config),
       stop_grace_s_(options.run_config.stop_grace_period.count()),
       has_parent_(has_parent),
+      capacity_(range_.max),
+      world_size_(range_.max),
       checkpoints_(options.run_config.checkpoint_config) {}
 
 void Run::handle(const Event& event, Actions& actions) {
@@ -62,7 +64,7 @@ bool Run::awaits(const Timer& timer) const {
     case Timer::Kind::settling:
       return status_ == RunStatus::failing;
     case Timer::Kind::stopping:
-      return interrupted_ && workers_ > 0;
+      return (interrupted_ || status_ == RunStatus::resizing) && workers_ > 0;
     case Timer::Kind::retry:
       return status_ == RunStatus::waiting && !interrupted_;
     case Timer::Kind::upload:
@@ -102,7 +104,8 @@ void Run::on(const GroupReported& event) {
     failure = checkpoints_.take_early_ends(*actions_);
     committed = checkpoints_.commit_ready(*actions_);
     const std::vector<PendingCheckpoint>& pending = checkpoints_.pending();
-    if (event.checkpoint.waits && !pending.empty()) {
+    const bool waits = event.checkpoint.waits || better_size().has_value();
+    if (waits && !pending.empty()) {
       answered_after_ = number;
     } else if (pending.size() > kMostPending) {
       answered_after_ = pending.front().number;
@@ -124,6 +127,11 @@ void Run::on(const GroupBegan& event) {
   begun_ = true;
   budget(FailureKind::start) = {};
   enter(RunStatus::running);
+}
+
+void Run::on(const ResourcesSeen& event) {
+  capacity_ = event.workers;
+  if (status_ == RunStatus::starved) launch();
 }
 
 void Run::on(const GroupBroke& event) {
@@ -238,11 +246,15 @@ void Run::go_on() {
     if (has_group() && all_have_returned() && !told_to_stop_) enter(RunStatus::shutting_down);
     return;
   }
-  if (has_group() || status_ == RunStatus::failing) {
+  if (status_ == RunStatus::resizing && !interrupted_) {
+    checkpoints_.end_group();
+    launch();
+  } else if (has_group() || status_ == RunStatus::failing) {
     group_has_ended();
   } else if (status_ == RunStatus::initializing && !interrupted_) {
     launch();
-  } else if (interrupted_ && (status_ == RunStatus::initializing || status_ == RunStatus::waiting)) {
+  } else if (interrupted_ && status_ != RunStatus::finished && status_ != RunStatus::failed) {
+    checkpoints_.end_group();
     enter(RunStatus::aborted);
   }
 }
@@ -266,7 +278,19 @@ Run::Member* Run::present(Rank rank, std::int64_t attempt) {
   return &ranks_[static_cast<std::size_t>(rank)];
 }
 
+std::optional<std::int64_t> Run::better_size() const {
+  const std::int64_t size = std::min(capacity_, range_.max);
+  return size >= range_.min && size != world_size_ ? std::optional(size) : std::nullopt;
+}
+
 void Run::launch() {
+  if (capacity_ < range_.min) {
+    if (status_ != RunStatus::starved)
+      actions_->push_back(Say{fmt::format(
+          "There are resources for {} workers; the run waits until there are some for {}", capacity_, range_.min)});
+    return enter(RunStatus::starved);
+  }
+  world_size_ = std::min(capacity_, range_.max);
   ++attempt_;
   status_ = RunStatus::scheduling;
   begun_ = false;
@@ -275,7 +299,7 @@ void Run::launch() {
   broken_.clear();
   told_to_stop_ = false;
   return_value_ = {};
-  LaunchGroup group{.attempt = attempt_};
+  LaunchGroup group{.attempt = attempt_, .workers = world_size_};
   if (const run::CheckpointRecord* from = checkpoints_.begin_group()) {
     group.checkpoint = from->directory;
     group.step = from->step;
@@ -284,7 +308,9 @@ void Run::launch() {
     to_forward_->checkpoint = to_forward_->step == group.step ? group.checkpoint : "";
     actions_->push_back(*std::exchange(to_forward_, std::nullopt));  // of the attempt that is over
   }
-  record(DecisionKind::launch, {{"attempt", attempt_}, {"checkpoint", group.checkpoint}});
+  Dict launched{{"attempt", attempt_}, {"checkpoint", group.checkpoint}};
+  if (range_.is_elastic()) launched.emplace_back("workers", world_size_);
+  record(DecisionKind::launch, std::move(launched));
   actions_->push_back(SaveRun{});
   actions_->push_back(std::move(group));
 }
@@ -330,8 +356,21 @@ void Run::answer() {
   if (interrupted_) {
     told_to_stop_ = true;
     record(DecisionKind::stop);
+  } else if (const auto size = better_size(); size && is_saved()) {
+    told_to_stop_ = true;
+    record(DecisionKind::resize, {{"workers", *size}});
+    actions_->push_back(
+        Say{fmt::format("The group of {} workers is ended and begins anew with {}", world_size_, *size)});
+    actions_->push_back(StartTimer{{Timer::Kind::stopping, attempt_}, stop_grace_s_});
+    enter(RunStatus::resizing);
   }
-  actions_->push_back(AnswerGroup{attempt_, interrupted_, checkpoints_.tell()});
+  actions_->push_back(AnswerGroup{attempt_, told_to_stop_, checkpoints_.tell()});
+}
+
+// The report that ranks wait for the answer of had a checkpoint, and that is committed: nothing is lost with the group.
+bool Run::is_saved() const {
+  const auto& latest = checkpoints_.latest();
+  return latest && checkpoints_.registry().get(*latest).step == reported_step_;
 }
 
 void Run::group_has_ended() {
@@ -349,8 +388,10 @@ void Run::group_has_ended() {
 void Run::try_again_or_fail() {
   error_ = describe_failure();
   const FailureKind kind = kind_of_failure();
+  const std::map<Rank, std::string> causes = causes_of_failure();
   ranks_.clear();
   if (interrupted_) return enter(RunStatus::aborted);  // nobody is to blame for what happened while all were stopping
+  actions_->push_back(TellOfFailure{attempt_, world_size_, causes});
   Budget& used = budget(kind);
   ++used.failures;
   ++used.in_a_row;
@@ -391,6 +432,16 @@ FailureKind Run::kind_of_failure() const {
   const auto any = [&](FailureKind kind) { return std::ranges::find(ranks_, kind, &Member::kind) != ranks_.end(); };
   if (any(FailureKind::preemption)) return FailureKind::preemption;
   return any(FailureKind::start) || !begun_ ? FailureKind::start : FailureKind::function;
+}
+
+std::map<Rank, std::string> Run::causes_of_failure() const {
+  std::map<Rank, std::string> causes;
+  for (Rank rank = 0; rank < std::ssize(ranks_); ++rank) {
+    const Member& member = ranks_[static_cast<std::size_t>(rank)];
+    if (!member.cause.empty()) causes[rank] = member.cause;
+  }
+  if (!broken_.empty() || causes.empty()) causes[-1] = describe_failure();
+  return causes;
 }
 
 // Whose process died first is what the others failed from.

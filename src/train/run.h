@@ -22,16 +22,18 @@ namespace cadre::train {
 
 enum class RunStatus {
   initializing,   // a controller has begun
+  starved,        // there are resources for too few workers
   scheduling,     // a group is being started: its function has not begun in any rank
   running,        // it has
   failing,        // a rank of the group has failed, and the others are being ended
   waiting,        // for its next attempt
+  resizing,       // the group is ended in good order, and another one of another size follows
   shutting_down,  // every rank's function has returned, and checkpoints are still on their way
   finished,       // all is done
   failed,         // more often than it may
   aborted,        // somebody has interrupted it, and another controller goes on
 };
-// "INITIALIZING", "SCHEDULING", ...; failing and waiting are RESTARTING, failed is ERRORED.
+// "INITIALIZING", "SCHEDULING", ...; starved is SCHEDULING too, failing and waiting are RESTARTING, failed is ERRORED.
 std::string to_string(RunStatus status);
 
 // What a group has failed from; each kind has a budget of its own.
@@ -67,6 +69,8 @@ class Run {
   static void fields(auto& archive, auto& run) {  // for base/archive.h
     archive("status", run.status_);
     archive("attempt", run.attempt_);
+    archive("capacity", run.capacity_);
+    archive("world_size", run.world_size_);
     archive("step", run.step_);
     archive("checkpoints", run.checkpoints_);
     archive("answered_after", run.answered_after_);
@@ -114,6 +118,7 @@ class Run {
   void on(const ControllerStarted& event);
   void on(const GroupReported& event);
   void on(const GroupBegan& event);
+  void on(const ResourcesSeen& event);
   void on(const GroupBroke& event);
   void on(const FunctionReturned& event);
   void on(const FunctionThrew& event);
@@ -143,6 +148,8 @@ class Run {
   std::int64_t most_failures(FailureKind kind) const;
   FailureKind kind_of_failure() const;
   Member* present(Rank rank, std::int64_t attempt);
+  // How many workers there could be instead; empty: there are as many, or too few resources.
+  std::optional<std::int64_t> better_size() const;
   void launch();
   void begin_to_fail();
   void kill_all();
@@ -150,22 +157,26 @@ class Run {
   void interrupt();
   void forward_or_answer();
   void answer();
+  bool is_saved() const;
   void uploads_went_on(const std::string& failure);
   bool waits_for_uploads() const;
   void go_on();
   void group_has_ended();
   void try_again_or_fail();
   std::string describe_failure() const;
+  std::map<Rank, std::string> causes_of_failure() const;
   void record(DecisionKind kind, Dict data = {});
 
-  std::int64_t world_size_;
+  WorkerRange range_;
   FailureConfig failure_config_;
   double stop_grace_s_;
   bool has_parent_;
 
   RunStatus status_ = RunStatus::initializing;
   std::int64_t attempt_ = 0;
-  std::int64_t step_ = 0;  // of the last report that counts
+  std::int64_t capacity_;    // workers that there are resources for, as far as is known
+  std::int64_t world_size_;  // of the present group, or the last one
+  std::int64_t step_ = 0;    // of the last report that counts
   Checkpoints checkpoints_;
   // Ranks wait in report() until this one and those before it are committed, or given up.
   std::optional<CheckpointNumber> answered_after_ = {};

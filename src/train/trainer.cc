@@ -8,7 +8,6 @@
 #include "cadre/train.h"
 #include "run/object_uses.h"
 #include "run/parent_run.h"
-#include "run/resource_ledger.h"
 #include "run/root_engine.h"
 #include "run/run_directory.h"
 #include "run/storage_path.h"
@@ -16,6 +15,7 @@
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
+#include "train/capacity.h"
 #include "train/controller.h"
 #include "train/options.h"
 
@@ -25,21 +25,16 @@ namespace {
 
 // More than the machine has would never start.
 void require_resources(const ScalingConfig& scaling) {
-  const Resources each = scaling.worker_resources();
-  Resources all{.cpus = 0};
-  const auto times = static_cast<double>(scaling.num_workers);
-  all.cpus = each.cpus * times;
-  all.gpus = each.gpus * times;
-  for (const auto& [name, amount] : each.custom) all.custom[name] = amount * times;
-  run::ResourceLedger ledger(run::root_resources());
-  std::string shortage = ledger.shortage(all);
-  for (std::int64_t i = 0; shortage.empty() && i < scaling.num_workers; ++i) {
-    if (!ledger.acquire(each)) shortage = fmt::format("its GPUs hold {} workers of {:g} gpus each", i, each.gpus);
-  }
-  if (shortage.empty()) return;
+  const std::string missing = shortage(run::root_resources(), scaling);
+  if (missing.empty()) return;
   const bool in_trial = run::ParentRun::current() != nullptr;
-  throw InvalidArgument(fmt::format("{} workers need more than {}: {}", scaling.num_workers,
-                                    in_trial ? "the bundles of their trial have" : "this machine has", shortage));
+  throw InvalidArgument(fmt::format("{} workers need more than {}: {}", scaling.num_workers.min,
+                                    in_trial ? "the bundles of their trial have" : "this machine has", missing));
+}
+
+std::string workers_text(const WorkerRange& workers) {
+  if (workers.is_elastic()) return fmt::format("{} to {} workers", workers.min, workers.max);
+  return fmt::format("{} {}", workers.max, workers.max == 1 ? "worker" : "workers");
 }
 
 // Where a run is to live. That of a trial is in the trial's directory, where an earlier attempt of the trial may have
@@ -96,7 +91,7 @@ bool Trainer::can_restore(const fs::path& directory) {
   }
 }
 
-Trainer Trainer::restore(const fs::path& directory) {
+Trainer Trainer::restore(const fs::path& directory, Callbacks callbacks) {
   if (!run::holds_store(directory))
     throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
                    " to continue: it has no file " + store::ExperimentStore::kFileName);
@@ -107,6 +102,7 @@ Trainer Trainer::restore(const fs::path& directory) {
   const store::ExperimentReader reader(plain, store::ExperimentReader::Check::rows);
   Description stored = parse_description(base::parse_json(reader.info().options, source), source);
   stored.options.run_config.name = "";
+  stored.options.run_config.callbacks = std::move(callbacks);
   Trainer trainer(Restored(), std::move(stored.loop), std::move(stored.options), std::move(stored.backend),
                   std::move(stored.backend_options));
   trainer.options_.run_config.name = plain.filename();
@@ -144,8 +140,8 @@ Result Trainer::fit() {
     if (run.status() != RunStatus::finished) run::require_objects(directory, uses, store.after_reboot());
   }
   if (config.verbose > 0)
-    fmt::print("Training run {}: {} {}, in {}\n", name, options_.scaling_config.num_workers,
-               options_.scaling_config.num_workers == 1 ? "worker" : "workers", directory.string());
+    fmt::print("Training run {}: {}, in {}\n", name, workers_text(options_.scaling_config.num_workers),
+               directory.string());
   std::fflush(stdout);
   controller.run();
   if (run.status() == RunStatus::finished) run::delete_other_objects(directory, {});

@@ -41,6 +41,7 @@ class World {
   // False when the run has come to an end.
   bool step() {
     if (run_->finished()) return false;
+    if (see_other_resources()) return true;
     if (!forwards_.empty() && (workers_.empty() || all_wait() || random_() % 3 == 0)) {
       end_forward();
     } else if (!uploads_.empty() && (workers_.empty() || all_wait() || random_() % (hurried_ ? 1000 : 3) == 0)) {
@@ -82,6 +83,7 @@ class World {
   std::int64_t retries = 0;
   std::map<std::string, std::int64_t> retries_of = {};  // by kind
   std::int64_t failed_uploads = 0;
+  std::int64_t resizes = 0;
   bool may_lose_checkpoints = false;
   std::int64_t parent_ends_at = 0;  // a step; 0: never
   bool has_parent() const { return has_parent_; }
@@ -104,6 +106,7 @@ class World {
     timers_.clear();
     uploads_.clear();
     told_.clear();
+    resizes_ = false;
     ControllerStarted started;
     for (const PendingCheckpoint& pending : run_->checkpoints().pending()) {
       if (may_lose_checkpoints && random_() % 4 == 0) started.lost_uploads.push_back(pending.number);
@@ -112,6 +115,18 @@ class World {
       if (may_lose_checkpoints && random_() % 4 == 0) started.lost_checkpoints.push_back(id);
     }
     handle(started);
+  }
+
+  bool see_other_resources() {
+    const WorkerRange& range = options_.scaling_config.num_workers;
+    if (!range.is_elastic() || (random_() % 32 != 0 && run_->status() != RunStatus::starved)) return false;
+    see_resources(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(range.max + 2)));
+    return true;
+  }
+
+  void see_resources(std::int64_t workers) {
+    capacity_ = std::min(workers, options_.scaling_config.num_workers.max);
+    handle(ResourcesSeen{capacity_});
   }
 
   bool all_wait() const {
@@ -285,14 +300,23 @@ class World {
     if (const auto* group = std::get_if<LaunchGroup>(&action)) {
       ASSERT_TRUE(workers_.empty()) << "two groups at a time";
       ASSERT_TRUE(run_->checkpoints().pending().empty()) << "it would begin before the newest checkpoint";
+      const WorkerRange& range = options_.scaling_config.num_workers;
+      ASSERT_EQ(group->workers, run_->world_size());
+      ASSERT_TRUE(group->workers >= range.min && group->workers <= range.max) << group->workers;
+      if (range.is_elastic()) {
+        ASSERT_LE(group->workers, capacity_);
+      }
+      if (std::exchange(resizes_, false)) {
+        ASSERT_EQ(group->step, last_step_) << "something is done again";
+      }
       committed_step_ = group->step;
       ASSERT_EQ(group->step, group->checkpoint.empty() ? 0 : steps_.at(group->checkpoint));
       started_from_ = group->checkpoint;
       told_.clear();
-      for (Rank rank = 0; rank < run_->world_size(); ++rank) workers_[rank] = Worker{.step = group->step};
-      barrier_.begin(group->attempt, run_->world_size(), {});
+      for (Rank rank = 0; rank < group->workers; ++rank) workers_[rank] = Worker{.step = group->step};
+      barrier_.begin(group->attempt, group->workers, {});
     } else if (const auto* answer = std::get_if<AnswerGroup>(&action)) {
-      if (run_->is_present(answer->attempt)) {
+      if (run_->is_present(answer->attempt) || run_->status() == RunStatus::resizing) {
         for (const ForwardResult& result : forwards_)
           ASSERT_NE(result.attempt, answer->attempt) << "answered too early";
         told_ = answer->checkpoint;
@@ -329,6 +353,10 @@ class World {
       ASSERT_TRUE(has_parent_);
       forwards_.push_back(*forward);
     } else if (const auto* decision = std::get_if<RecordDecision>(&action)) {
+      if (decision->kind == DecisionKind::resize) {
+        resizes_ = true;
+        ++resizes;
+      }
       if (decision->kind != DecisionKind::retry) return;
       ++retries;
       ++retries_of[Config(decision->data).get<std::string>("kind", "function")];
@@ -351,6 +379,8 @@ class World {
   std::set<std::string> users_;                           // and of the user's
   std::int64_t directories_made_ = 0;
   std::int64_t begun_attempt_ = 0;
+  std::int64_t capacity_ = options_.scaling_config.num_workers.max;
+  bool resizes_ = false;     // the next group is another one because of its size
   bool last_waits_ = false;  // the report that ranks wait in
   std::int64_t last_step_ = 0;
   std::int64_t committed_step_ = 0;  // the last one of this attempt
@@ -365,7 +395,8 @@ class World {
 
 TrainerOptions random_options(std::mt19937_64& random, std::int64_t max_failures) {
   TrainerOptions options;
-  options.scaling_config.num_workers = static_cast<std::int64_t>(1 + random() % 5);
+  options.scaling_config.num_workers = 1 + random() % 5;
+  if (random() % 2 == 0) options.scaling_config.num_workers.max += static_cast<std::int64_t>(1 + random() % 3);
   options.run_config.failure_config = {max_failures, max_failures, max_failures};
   if (random() % 2 == 0) options.run_config.checkpoint_config.num_to_keep = static_cast<std::int64_t>(1 + random() % 3);
   return options;
@@ -403,12 +434,15 @@ void expect_whole(const World& world) {
 }
 
 TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
-  in_many_worlds(0, 0, Parent::sometimes, [](World& world, std::mt19937_64&) {
+  std::int64_t resizes = 0;
+  in_many_worlds(0, 0, Parent::sometimes, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     expect_whole(world);
-    EXPECT_EQ(world.run().attempt(), 1);
+    EXPECT_EQ(world.run().attempt(), 1 + world.resizes);
     EXPECT_TRUE(world.leftovers().empty()) << *world.leftovers().begin();
+    resizes += world.resizes;
   });
+  EXPECT_GT(resizes, 0);
 }
 
 TEST(TrainingRunSimulation, WhateverFailsItGoesOnFromItsLastCheckpoint) {
@@ -465,7 +499,37 @@ TEST(TrainingRunSimulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
   });
 }
 
-// ---- Budgets, one at a time
+// ---- One at a time
+
+template <class Wanted>
+bool any_of(const Actions& actions) {
+  return std::ranges::any_of(actions, [](const Action& action) { return std::holds_alternative<Wanted>(action); });
+}
+
+TEST(TrainingRunElastic, AGroupThatOnlyReportsAsyncWaitsForItsCheckpointToBeResized) {
+  TrainerOptions options;
+  options.scaling_config.num_workers = {1, 2};
+  train::Run run(options);
+  const auto handle = [&](const Event& event) {
+    Actions actions;
+    run.handle(event, actions);
+    return actions;
+  };
+  handle(ResourcesSeen{1});
+  handle(ControllerStarted{});
+  handle(GroupBegan{1});
+  const GroupCheckpoint async{
+      .parts = {{.kind = CheckpointPart::Kind::borrowed, .path = "/tmp"}}, .waits = false, .upload = true};
+  EXPECT_TRUE(any_of<AnswerGroup>(handle(GroupReported{.attempt = 1, .step = 1, .checkpoint = async})));
+  EXPECT_FALSE(any_of<AnswerGroup>(handle(ResourcesSeen{2})));
+  EXPECT_FALSE(any_of<AnswerGroup>(handle(GroupReported{.attempt = 1, .step = 2, .checkpoint = async})));
+  EXPECT_FALSE(any_of<AnswerGroup>(handle(CheckpointUploaded{0})));
+  EXPECT_TRUE(any_of<AnswerGroup>(handle(CheckpointUploaded{1})));
+  EXPECT_EQ(to_string(run.status()), "RESIZING");
+  handle(FunctionReturned{0, 1, {}});
+  EXPECT_TRUE(any_of<LaunchGroup>(handle(WorkerEnded{0, 1, {engine::Exit::Kind::code, 0, {}}})));
+  EXPECT_EQ(run.world_size(), 2);
+}
 
 TrainerOptions options_with(FailureConfig budgets) {
   TrainerOptions options;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cadre/train.h"
+#include "cadre/train_callback.h"
 #include "cadre/tune.h"
 #include "run/group_backend.h"
 #include "scenario.h"
@@ -330,6 +331,61 @@ TEST(Trainer, ARunSaysInItsStoreHowItStands) {
   options.run_config.name = "fails";
   EXPECT_THROW(train::Trainer(train::loop<counts>(), options).fit(), train::TrainingFailed);
   EXPECT_EQ(status_of(storage / "fails"), "ERRORED");
+}
+
+// ---- Callbacks
+
+class Listener final : public train::Callback {
+ public:
+  explicit Listener(std::string throws_in = {}) : throws_in_(std::move(throws_in)) {}
+  std::vector<std::string> heard;
+
+  void on_start(const train::RunContext& run) override { hear("on_start", run.name); }
+  void after_report(const train::RunContext& run, const Metrics& metrics,
+                    const std::optional<Checkpoint>& checkpoint) override {
+    const std::string step = std::to_string(metrics.get<std::int64_t>("step"));
+    hear("after_report", step + " of " + std::to_string(run.world_size) +
+                             (checkpoint ? " " + checkpoint->path().filename().string() : ""));
+  }
+  void on_checkpoint(const train::RunContext&, const Checkpoint& checkpoint) override {
+    hear("on_checkpoint", std::to_string(read_step(checkpoint)));
+  }
+  void after_exception(const train::RunContext& run, const std::map<std::int64_t, std::string>& failures) override {
+    std::string text = std::to_string(run.attempt);
+    for (const auto& [rank, cause] : failures) text += " " + std::to_string(rank) + ": " + cause;
+    hear("after_exception", text);
+  }
+  void on_end(const train::RunContext& run) override { hear("on_end", std::to_string(run.attempt)); }
+  std::string name() const override { return "Listener"; }
+
+ private:
+  void hear(const std::string& hook, const std::string& text) {
+    heard.push_back(hook + " " + text);
+    if (hook == throws_in_) throw std::runtime_error("no more");
+  }
+  std::string throws_in_;
+};
+
+TEST(Trainer, CallbacksHearOfEverythingOnceAndOneThatThrowsIsSwitchedOff) {
+  const TemporaryDirectory storage;
+  const auto listener = std::make_shared<Listener>();
+  const auto weak = std::make_shared<Listener>("after_report");
+  train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 3}, {"failing_rank", 1}, {"fails_at", 2}});
+  options.run_config.failure_config.max_failures = 1;
+  options.run_config.callbacks = {weak, listener};
+  train::Trainer(train::loop<counts>(), options).fit();
+  EXPECT_THAT(listener->heard, ElementsAre("on_start run", "on_checkpoint 1", "after_report 1 of 2 checkpoint_000000",
+                                           "after_exception 1 1: std::runtime_error: out of luck", "on_checkpoint 2",
+                                           "after_report 2 of 2 checkpoint_000001", "on_checkpoint 3",
+                                           "after_report 3 of 2 checkpoint_000002", "on_end 2"));
+  EXPECT_THAT(weak->heard, ElementsAre("on_start run", "on_checkpoint 1", "after_report 1 of 2 checkpoint_000000"));
+  options.run_config.name = "other";
+  options.run_config.callbacks = {nullptr};
+  EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer(train::loop<counts>(), options); }),
+              HasSubstr("callbacks"));
+  const auto late = std::make_shared<Listener>();
+  train::Trainer::restore(storage / "run", {late}).fit();
+  EXPECT_THAT(late->heard, ElementsAre("on_start run", "on_end 2"));
 }
 
 // ---- Bad input

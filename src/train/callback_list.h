@@ -1,0 +1,41 @@
+// The callbacks of a training run: calls them, and switches off those that throw.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/train_callback.h"
+
+namespace cadre::train {
+
+class CallbackList {
+ public:
+  explicit CallbackList(const Callbacks& callbacks);
+
+  bool empty() const { return entries_.empty(); }
+
+  void on_start(const RunContext& run);
+  void after_report(const RunContext& run, const Metrics& metrics, const std::optional<Checkpoint>& checkpoint);
+  void on_checkpoint(const RunContext& run, const Checkpoint& checkpoint);
+  void after_exception(const RunContext& run, const std::map<std::int64_t, std::string>& failures);
+  void on_end(const RunContext& run);
+
+  // What has been switched off since the last call, a message each.
+  std::vector<std::string> take_warnings();
+
+ private:
+  struct Entry {
+    std::shared_ptr<Callback> callback;
+    bool is_on = true;
+  };
+
+  template <class Call>
+  void for_each(const char* hook, Call call);
+
+  std::vector<Entry> entries_ = {};
+  std::vector<std::string> warnings_ = {};
+};
+
+}  // namespace cadre::train

@@ -1,0 +1,28 @@
+#include "train/capacity.h"
+
+#include <fmt/format.h>
+
+#include "run/resource_ledger.h"
+
+namespace cadre::train {
+
+std::int64_t capacity(const Resources& machine, const ScalingConfig& scaling) {
+  const Resources each = scaling.worker_resources();
+  run::ResourceLedger ledger(machine);
+  std::int64_t workers = 0;
+  while (workers < scaling.num_workers.max && ledger.acquire(each)) ++workers;
+  return workers;
+}
+
+std::string shortage(const Resources& machine, const ScalingConfig& scaling) {
+  const std::int64_t workers = capacity(machine, scaling);
+  if (workers >= scaling.num_workers.min) return {};
+  const Resources each = scaling.worker_resources();
+  const auto times = static_cast<double>(scaling.num_workers.min);
+  Resources all{.cpus = each.cpus * times, .gpus = each.gpus * times};
+  for (const auto& [name, amount] : each.custom) all.custom[name] = amount * times;
+  std::string missing = run::ResourceLedger(machine).shortage(all);
+  return missing.empty() ? fmt::format("its GPUs hold {} workers of {:g} gpus each", workers, each.gpus) : missing;
+}
+
+}  // namespace cadre::train

@@ -1,0 +1,131 @@
+// Worker groups whose size follows the resources.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+
+#include "base/json.h"
+#include "run/root_engine.h"
+#include "store/experiment_store.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
+#include "train/controller.h"
+#include "train/options.h"
+#include "training.h"
+
+namespace cadre::system_tests {
+namespace {
+
+using cadre::test_support::content_of;
+using cadre::test_support::message_of;
+using cadre::test_support::TemporaryDirectory;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+// Counts in steps that rank 0 saves, and says how many ranks there are; goes on until there were `sizes` different
+// ones.
+Value counts_ranks(const Config& config) {
+  const std::int64_t size = train::get_context().get_world_size();
+  std::int64_t step = 0;
+  if (const auto checkpoint = train::get_checkpoint()) step = read_step(*checkpoint);
+  if (rank() == 0) bear_witness("sizes", std::to_string(size) + " from " + std::to_string(step));
+  const auto sizes = [] {
+    const std::string text = content_of(train::get_context().get_storage() / "sizes");
+    return std::ranges::count(text, '\n');
+  };
+  for (bool more = true; more;) {
+    ++step;
+    if (rank() == 0) {
+      train::report({{"step", step}}, [&](const fs::path& directory) { write_step(directory, step); });
+    } else {
+      train::report({{"step", step}});
+    }
+    more = train::broadcast_from_rank_zero(sizes() < config.get<std::int64_t>("sizes")).get<bool>();
+  }
+  return step;
+}
+
+// Half of the machine for each.
+train::TrainerOptions elastic_options(const fs::path& storage, train::WorkerRange workers, std::int64_t sizes) {
+  train::TrainerOptions options = options_in(storage, 1, {{"sizes", sizes}});
+  options.scaling_config = {.num_workers = workers,
+                            .resources_per_worker = Resources{.cpus = run::root_resources().cpus / 2},
+                            .elastic_resize_monitor_interval = std::chrono::milliseconds(20)};
+  return options;
+}
+
+TEST(ElasticGroup, IsAsLargeAsTheResourcesAllow) {
+  const TemporaryDirectory storage;
+  train::Trainer(train::loop<counts_ranks>(), elastic_options(storage.path(), {1, 8}, 1)).fit();
+  EXPECT_EQ(content_of(storage / "run/sizes"), "2 from 0\n");
+  EXPECT_THAT(message_of<InvalidArgument>([&] {
+                train::Trainer(train::loop<counts_ranks>(), elastic_options(storage.path(), {3, 8}, 1)).fit();
+              }),
+              HasSubstr("3 workers need more than this machine has"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] {
+                train::Trainer(train::loop<counts_ranks>(), elastic_options(storage.path(), {3, 2}, 1)).fit();
+              }),
+              HasSubstr("from 3 to 2"));
+}
+
+// An engine whose machine grows and shrinks: with every group that has begun there is another amount of it.
+class ChangingEngine final : public engine::Engine {
+ public:
+  ChangingEngine(fs::path run, std::vector<double> workers)
+      : inner_(run::make_root_engine()), run_(std::move(run)), workers_(std::move(workers)) {}
+
+  Resources resources() const override {
+    const std::string text = content_of(run_ / "sizes");
+    const auto groups = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+    if (groups == 0 && ++looks_ < 3) return {.cpus = 0};
+    return {.cpus = workers_.at(std::min(groups, workers_.size() - 1)) * run::root_resources().cpus / 2};
+  }
+  void start(engine::WorkerId worker, const engine::WorkerSpec& spec) override { inner_->start(worker, spec); }
+  void answer(engine::WorkerId worker, const channel::Answer& answer) override { inner_->answer(worker, answer); }
+  void reply(engine::WorkerId worker, const channel::StoreReply& reply) override { inner_->reply(worker, reply); }
+  void reply(engine::WorkerId worker, const channel::Reply& reply) override { inner_->reply(worker, reply); }
+  void kill(engine::WorkerId worker) override { inner_->kill(worker); }
+  std::vector<engine::Event> wait(std::optional<std::chrono::nanoseconds> timeout) override {
+    return inner_->wait(timeout);
+  }
+  void wake() noexcept override { inner_->wake(); }
+  Clock::time_point now() const override { return inner_->now(); }
+  double wall_seconds() const override { return inner_->wall_seconds(); }
+
+ private:
+  std::unique_ptr<engine::Engine> inner_;
+  fs::path run_;
+  std::vector<double> workers_;
+  mutable int looks_ = 0;
+};
+
+TEST(ElasticGroup, FollowsTheResourcesAndLosesNoStep) {
+  const TemporaryDirectory storage;
+  const train::TrainerOptions options = elastic_options(storage.path(), {1, 4}, 3);
+  const train::Description description{.loop = train::loop<counts_ranks>(), .options = options};
+  const fs::path directory = storage / "run";
+  fs::create_directory(directory);
+  store::ExperimentStore store = store::ExperimentStore::create(
+      directory, {"run", description.loop.name, base::to_json(train::describe(description))});
+  train::Run run(options);
+  ChangingEngine engine(directory, {1, 3, 2});
+  train::Controller(description, directory, run, store, engine, nullptr).run();
+
+  EXPECT_EQ(run.status(), train::RunStatus::finished);
+  const train::Result result = train::Result::from_directory(directory);
+  EXPECT_EQ(result.attempts, 3) << "and no failure";
+  std::vector<std::int64_t> all(static_cast<std::size_t>(result.return_value.get<std::int64_t>()));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i) + 1;
+  EXPECT_EQ(steps_of(result), all);
+  std::istringstream sizes(content_of(directory / "sizes"));
+  std::vector<std::int64_t> seen;
+  std::string from;
+  for (std::int64_t size = 0, step = 0; sizes >> size >> from >> step;) seen.push_back(size);
+  EXPECT_THAT(seen, ElementsAre(1, 3, 2));
+}
+
+}  // namespace
+}  // namespace cadre::system_tests
