@@ -60,7 +60,7 @@ std::string to_text(const Value& value) {
 }  // namespace
 
 Controller::Controller(const Description& description, fs::path directory, Run& run, store::ExperimentStore& store,
-                       engine::Engine& engine, run::ParentRun* parent)
+                       engine::Engine& engine, run::ParentRun* parent, std::optional<publish::Publication> publication)
     : description_(description),
       directory_(std::move(directory)),
       run_(run),
@@ -70,7 +70,12 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       interrupts_(engine),
       began_(engine.now()),
       file_worker_(directory_, [&engine] { engine.wake(); }),
-      uploader_(run::make_local_uploader([&engine] { engine.wake(); })) {}
+      uploader_(run::make_local_uploader([&engine] { engine.wake(); })),
+      publishing_({.directory = directory_,
+                   .config = description.options.run_config.publish_config,
+                   .publication = std::move(publication),
+                   .wake = [&engine] { engine.wake(); },
+                   .say = [this](const std::string& text) { say(text); }}) {}
 
 void Controller::recover() {
   Recovered recovered = train::recover(store_, run_, directory_);
@@ -98,11 +103,13 @@ void Controller::run() {
 
 void Controller::take_turns() {
   take_turn({beginning_});
+  publishing_.begin(false);
   while (!run_.finished()) {
     take_turn(next_events());
     reply_about_checkpoints();
     if (const auto due = store_.sync_due(); due && engine_.now() >= *due) sync();
     for (const std::string& error : file_worker_.take_errors()) say("Warning: " + error);
+    publishing_.tick([this] { return checkpoints_to_keep(); });
   }
   file_worker_.finish_sealing();
   std::vector<Event> last;
@@ -111,6 +118,8 @@ void Controller::take_turns() {
   if (run_.status() == RunStatus::finished) patiently([&] { store_.finish(); });
   sync();
   remove_leftovers();
+  const int signal = interrupts_.signal();
+  publishing_.finish([&] { return interrupts_.signal() != signal; }, checkpoints_to_keep());
 }
 
 // ---- Events
@@ -308,7 +317,13 @@ void Controller::patiently(Act act) {
 
 void Controller::sync() {
   patiently([&] { store_.sync(); });
-  for (auto& [id, directory] : std::exchange(to_delete_, {})) file_worker_.remove(id, std::move(directory));
+  for (auto& [id, directory] : std::exchange(to_delete_, {})) {
+    if (publishing_.takes_over_removal(directory)) {
+      file_worker_.forget(id);
+    } else {
+      file_worker_.remove(id, std::move(directory));
+    }
+  }
 }
 
 void Controller::write(const std::vector<Step>& turn) {
@@ -475,6 +490,14 @@ void Controller::show(const ShowResult& result) const {
   for (const auto& [name, value] : result.metrics) metrics += fmt::format(" {}={}", name, to_text(value));
   say(fmt::format("{:8.1f} s  report {}:{}{}", std::chrono::duration<double>(engine_.now() - began_).count(),
                   result.step, metrics, result.checkpoint.empty() ? "" : "  " + result.checkpoint));
+}
+
+// What the run goes on from; everything else is there to be looked at.
+std::set<std::string> Controller::checkpoints_to_keep() const {
+  std::set<std::string> directories;
+  const run::CheckpointRegistry& registry = run_.checkpoints().registry();
+  if (const auto& latest = run_.checkpoints().latest()) directories.insert(registry.get(*latest).directory);
+  return directories;
 }
 
 void Controller::say(const std::string& text) const {

@@ -6,12 +6,13 @@
 #include "base/directory.h"
 #include "base/json.h"
 #include "cadre/train.h"
+#include "publish/publishing.h"
+#include "publish/restore.h"
 #include "run/object_uses.h"
 #include "run/parent_run.h"
 #include "run/resource_ledger.h"
 #include "run/root_engine.h"
 #include "run/run_directory.h"
-#include "run/storage_path.h"
 #include "run/worker.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
@@ -44,15 +45,19 @@ void require_resources(const ScalingConfig& scaling) {
 
 // Where a run is to live. That of a trial is in the trial's directory, where an earlier attempt of the trial may have
 // had one: its reports and checkpoints are the trial's, so it goes.
-fs::path place_of(const RunConfig& config, const Loop& loop, const run::ParentRun* parent) {
+struct Home {
+  fs::path directory;
+  publish::Place place = {};
+};
+Home home_of(const RunConfig& config, const Loop& loop, const run::ParentRun* parent) {
   if (parent != nullptr && config.storage_path.empty()) {
     fs::path directory = parent->directory() / (config.name.empty() ? loop.name : config.name);
     if (run::holds_store(directory)) base::remove_tree(directory);
-    return directory;
+    return {directory};
   }
-  const fs::path storage =
-      fs::absolute(config.storage_path.empty() ? run::default_storage_path() : config.storage_path).lexically_normal();
-  return storage / (config.name.empty() ? run::free_name(storage, loop.name) : config.name);
+  publish::Place place = publish::place_of(config.storage_path, config.publish_config);
+  const std::string name = config.name.empty() ? run::free_name(place.local, loop.name) : config.name;
+  return {place.local / name, std::move(place)};
 }
 
 // Its trial begins it anew, from the trial's checkpoint.
@@ -86,6 +91,8 @@ Trainer::Trainer(Restored, Loop loop, TrainerOptions options, std::string backen
 }
 
 bool Trainer::can_restore(const fs::path& directory) {
+  if (const auto uri = publish::published_at(directory))
+    return publish::is_published(*uri) && can_restore(*publish::reading_copy(*uri));
   if (!run::holds_store(directory)) return false;
   try {
     const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
@@ -96,7 +103,13 @@ bool Trainer::can_restore(const fs::path& directory) {
   }
 }
 
-Trainer Trainer::restore(const fs::path& directory) {
+Trainer Trainer::restore(const fs::path& directory, const PublishConfig& publish_config) {
+  if (const auto uri = publish::published_at(directory)) {
+    publish::WorkingDirectory working = publish::working_directory(*uri, publish_config);
+    Trainer trainer = restore(working.path, publish_config);
+    trainer.notes_ = std::move(working.notes);
+    return trainer;
+  }
   if (!run::holds_store(directory))
     throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
                    " to continue: it has no file " + store::ExperimentStore::kFileName);
@@ -111,6 +124,7 @@ Trainer Trainer::restore(const fs::path& directory) {
                   std::move(stored.backend_options));
   trainer.options_.run_config.name = plain.filename();
   trainer.options_.run_config.storage_path = plain.parent_path();
+  trainer.options_.run_config.publish_config = publish_config;
   return trainer;
 }
 
@@ -120,10 +134,12 @@ Result Trainer::fit() {
 
   const RunConfig& config = options_.run_config;
   run::ParentRun* const parent = run::ParentRun::current();
-  const fs::path directory = place_of(config, loop_, parent);
+  const auto [directory, place] = restored_ ? Home{config.storage_path / config.name} : home_of(config, loop_, parent);
   const std::string name = directory.filename();
   if (!restored_) run::make_new_directory(directory, {"training run", "a training run", "Trainer::restore"});
   const store::ExperimentLock lock(directory);
+  const auto publication = restored_ ? publish::Publication::resume(directory)
+                                     : publish::Publication::begin(place, directory, "Trainer::restore");
 
   const Description description{loop_, backend_, backend_options_, options_};
   const Dict described = describe(description);
@@ -138,7 +154,7 @@ Result Trainer::fit() {
 
   Run run(options_, parent != nullptr);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
-  Controller controller(description, directory, run, store, *engine, parent);
+  Controller controller(description, directory, run, store, *engine, parent, publication);
   if (restored_) {
     controller.recover();
     if (run.status() != RunStatus::finished) run::require_objects(directory, uses, store.after_reboot());
@@ -146,6 +162,10 @@ Result Trainer::fit() {
   if (config.verbose > 0)
     fmt::print("Training run {}: {} {}, in {}\n", name, options_.scaling_config.num_workers,
                options_.scaling_config.num_workers == 1 ? "worker" : "workers", directory.string());
+  if (config.verbose > 0) {
+    for (const std::string& note : notes_) fmt::print("{}\n", note);
+    if (publication) fmt::print("{}\n", description_of(*publication, config.publish_config));
+  }
   std::fflush(stdout);
   controller.run();
   if (run.status() == RunStatus::finished) run::delete_other_objects(directory, {});
