@@ -12,7 +12,7 @@ void add_flags(CLI::App& app, ExperimentFlags& flags) {
   app.add_option("--max-iterations", flags.max_iterations, "a trial stops here");
   app.add_option("--seed", flags.seed, "of all random choices");
   app.add_option("--data-dir", flags.data_dir, "folder with the four IDX files of MNIST, plain or .gz");
-  app.add_option("--storage-path", flags.storage_path, "folder for experiments");
+  app.add_option("--storage-path", flags.storage_path, "folder for experiments, also a URI as s3://bucket/folder");
   app.add_option("--name", flags.name, "of the experiment's folder");
   app.add_flag("--restore", flags.restore,
                "go on with the interrupted experiment of that name, with the flags it was begun with");

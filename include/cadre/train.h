@@ -269,9 +269,12 @@ using Callbacks = std::vector<std::shared_ptr<Callback>>;
 
 /// Where a run lies, and how it goes on.
 struct RunConfig {
-  std::string name = {};                    ///< of its directory; default: that of the function and the time
-  std::filesystem::path storage_path = {};  ///< of the directory above it; default: ~/cadre_results
-  FailureConfig failure_config = {};        ///< what a failure leads to
+  std::string name = {};  ///< of its directory; default: that of the function and the time
+  /// Of the directory above it: a path, or the URI of a storage ("s3://bucket/folder", also gs, abfs and file). What is
+  /// no local disk gets everything published, see PublishConfig. Default: ~/cadre_results.
+  std::filesystem::path storage_path = {};
+  PublishConfig publish_config = {};  ///< counts where `storage_path` is no local disk
+  FailureConfig failure_config = {};  ///< what a failure leads to
   /// Which checkpoints are kept. Those of its options that concern trainable classes may not be set.
   CheckpointConfig checkpoint_config = {};
   /// How long ranks wait for each other in report(), barrier() and broadcast_from_rank_zero(). One that is missing then
@@ -302,10 +305,13 @@ struct Result {
   Value return_value = {};                    ///< of rank 0's function; null where the run has not finished
   std::optional<std::string> error = {};      ///< why the run failed
   std::int64_t attempts = 0;                  ///< worker groups started
+  /// Cadre's own: keeps what was downloaded to read a published run. Shared by copies.
+  std::shared_ptr<const std::filesystem::path> copy = {};
 
   /// The result in a run's directory as it is now: of a run that has finished, failed, was interrupted or killed, or is
   /// being run by another process. Nothing is run, repaired or changed. Throws NotFound when there is no run,
-  /// StorageError for a store that is damaged or of another version.
+  /// StorageError for a store that is damaged or of another version. The URI of a published run may stand for the
+  /// directory; throws InvalidArgument then for a storage that cannot be read.
   static Result from_directory(const std::filesystem::path& directory);
   /// The kept checkpoint with the best value of a metric; of equals the first in best_checkpoints. Throws NotFound
   /// where none has a finite one.
@@ -317,6 +323,12 @@ struct Result {
 class TrainingFailed : public Error {
  public:
   using Error::Error;
+};
+
+/// What a run that is continued gets anew.
+struct RestoreOptions {
+  Callbacks callbacks = {};           ///< as RunConfig::callbacks; they begin anew
+  PublishConfig publish_config = {};  ///< of a run that is published
 };
 
 /// A training run. Used in one thread.
@@ -340,7 +352,11 @@ class Trainer {
   /// begun with. One that has failed is tried again, with a new budget of failures; one that has finished stays as it
   /// is, and fit() returns its result. Throws NotFound, StorageError, and InvalidArgument where this program does not
   /// have its function.
-  static Trainer restore(const std::filesystem::path& directory, Callbacks callbacks = {});
+  ///
+  /// `directory` may be the URI of what is published ("s3://bucket/folder/name"), or a published run's working
+  /// directory. From a URI it continues in the working directory, if that is there and has all that is published, and
+  /// else in a new one that is made from what is published. Throws InvalidArgument too when the storage cannot be used.
+  static Trainer restore(const std::filesystem::path& directory, const RestoreOptions& restore = {});
 
   /// Runs it to its end, once. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their default, end it in
   /// an orderly way: workers stop at their next report, which is committed, and Interrupted is thrown; the second one
@@ -362,6 +378,7 @@ class Trainer {
   TrainerOptions options_;
   std::string backend_;  // empty: none
   Config backend_options_;
+  std::vector<std::string> notes_ = {};
   bool restored_ = false;
   bool fitted_ = false;
 };

@@ -49,12 +49,15 @@ void finish_s3_at_exit() {
   std::call_once(once, [] { std::atexit(arrow::fs::EnsureFinalized); });
 }
 
-// A small file then takes one request instead of three.
-Uri with_delayed_open(Uri uri) {
-  constexpr std::string_view option = "allow_delayed_open=";
-  if (uri.query.find(option) == uri.query.npos)
-    uri.query += (uri.query.empty() ? "" : "&") + std::string(option) + "true";
-  return uri;
+// What the user has not said otherwise.
+std::string with_defaults(Uri uri) {
+  const auto add = [&](const std::string& option, const char* value) {
+    if (uri.query.find(option + "=") == uri.query.npos)
+      uri.query += (uri.query.empty() ? "" : "&") + option + "=" + value;
+  };
+  if (uri.scheme == "s3") add("allow_delayed_open", "true");  // a small file takes one request instead of three
+  if (uri.scheme == "gs" || uri.scheme == "gcs") add("retry_limit_seconds", "10");  // instead of 15 minutes
+  return to_string(uri);
 }
 
 std::unique_ptr<Storage> open(const Uri& uri) {
@@ -63,8 +66,7 @@ std::unique_ptr<Storage> open(const Uri& uri) {
   arrow::fs::FileSystemFactoryOptions options;
   if (is_s3) options.emplace_back("retry_strategy", std::shared_ptr<arrow::fs::S3RetryStrategy>(new QuickRetries));
   std::string root;
-  const auto file_system =
-      arrow::fs::FileSystemFromUriAndOptions(to_string(is_s3 ? with_delayed_open(uri) : uri), options, &root);
+  const auto file_system = arrow::fs::FileSystemFromUriAndOptions(with_defaults(uri), options, &root);
   if (!file_system.ok()) {
     const std::string& reason = file_system.status().message();
     const Diagnosis diagnosis = diagnose(reason);

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "cadre/publish_config.h"
+#include "cadre/checkpoint_config.h"
 #include "publish/lease.h"
 #include "publish/manifest.h"
 #include "storage/storage.h"

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "publish/uploads.h"
 #include "run/checkpoint_files.h"
+#include "run/run_directory.h"
 #include "storage/remote_directory.h"
 #include "store/experiment_lock.h"
 #include "store/object_files.h"
@@ -26,7 +27,7 @@ constexpr auto kResultFilesInterval = std::chrono::seconds(60);
 constexpr auto kLeaseIsSure = std::chrono::seconds(20);
 constexpr const char* kSegmentFile = ".segment";  // in the working directory, while it is being made
 
-// In the working directory, and no result: the store and what the controller keeps beside it.
+// Beside a store, and no result: of the experiment, or of a training run of a trial.
 bool is_own_file(const std::string& name) {
   return name.starts_with('.') || name.starts_with(store::kStoreFileName) || name == store::kObjectsDirectory ||
          name == storage::kPublishedToFile;
@@ -34,9 +35,10 @@ bool is_own_file(const std::string& name) {
 
 // Regular files, but for checkpoints; paths below the root.
 void list_result_files(const fs::path& root, const fs::path& below, std::vector<std::string>& files) {
+  if (run::is_committed(root / below)) return;  // a checkpoint may have any name
+  const bool holds_store = run::holds_store(root / below);
   for (const std::string& name : base::list_directory(root / below)) {
-    if (below.empty() ? is_own_file(name) : run::is_name_of_checkpoint(name)) continue;
-    if (run::is_name_of_checkpoint(name)) continue;
+    if (run::is_name_of_checkpoint(name) || (holds_store && is_own_file(name))) continue;
     const fs::path path = below / name;
     std::error_code gone;
     const fs::file_status status = fs::symlink_status(root / path, gone);
@@ -51,13 +53,14 @@ std::set<std::string> directories_of(const std::vector<store::CheckpointRow>& ro
   return directories;
 }
 
-// "trial/checkpoint_000003" of "trial/checkpoint_000003/model.pt"; empty for what belongs to no checkpoint.
+// "trial/checkpoint_000003" of "trial/checkpoint_000003/.metadata.json", which every checkpoint has, whatever its name,
+// and of what else lies in a directory of such a name; empty for what belongs to no checkpoint.
 std::string checkpoint_of(const std::string& file) {
-  std::string folder;
   for (std::size_t at = 0, slash = file.find('/'); slash != file.npos; at = slash + 1, slash = file.find('/', at)) {
     if (run::is_name_of_checkpoint(file.substr(at, slash - at))) return file.substr(0, slash);
   }
-  return {};
+  const fs::path path = file;
+  return path.filename() == run::kMetadataName ? path.parent_path().string() : std::string();
 }
 
 }  // namespace
@@ -375,6 +378,11 @@ void Publisher::keep_only(std::set<std::string> directories) {
   changed_.notify_all();
 }
 
+void Publisher::finish_removals() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !to_keep_ && !thins_out_; });
+}
+
 // A thread of its own, so that little time passes between the controller's word and the deed.
 void Publisher::thin_out() {
   std::unique_lock lock(mutex_);
@@ -382,6 +390,7 @@ void Publisher::thin_out() {
     changed_.wait(lock, [this] { return quit_ || to_keep_; });
     if (quit_) return;
     const std::set<std::string> keep = *std::exchange(to_keep_, std::nullopt);
+    thins_out_ = true;
     while (!quit_ && !to_keep_) {
       const auto next =
           std::ranges::find_if(evictable_, [&](const auto& entry) { return !keep.contains(entry.first); });
@@ -399,6 +408,8 @@ void Publisher::thin_out() {
       lock.lock();
       being_evicted_.clear();
     }
+    thins_out_ = false;
+    changed_.notify_all();
   }
 }
 

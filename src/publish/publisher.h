@@ -58,6 +58,8 @@ class Publisher {
   bool has_published();
   // Removes the files of all other published checkpoints from the local disk, see storage/remote_directory.h.
   void keep_only(std::set<std::string> directories);
+  // Returns when that is done.
+  void finish_removals();
 
   // What a person should know, a line each.
   std::vector<std::string> take_messages();
@@ -119,6 +121,7 @@ class Publisher {
   std::map<std::string, Dict> evictable_;  // published and on the local disk: directory, its files
   std::string being_evicted_;              // one of them; empty: none
   std::optional<std::set<std::string>> to_keep_;
+  bool thins_out_ = false;
   bool has_published_ = false;
   std::vector<std::string> messages_;
   std::string fault_;  // of the last attempt

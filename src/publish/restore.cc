@@ -93,7 +93,9 @@ class Download {
     take_all_below(store::kObjectsDirectory);
     for (const store::TrialRow& trial : trials_) {
       if (trial.status == "TERMINATED" || trial.status == "ERROR") continue;
-      for (const char* name : {"stdout", "stderr"}) take_if_there(trial.directory + "/" + name);
+      for (const std::string& folder : folders_of(trial)) {
+        for (const char* name : {"stdout", "stderr"}) take_if_there(folder + "/" + name);
+      }
     }
   }
 
@@ -111,6 +113,17 @@ class Download {
       throw StorageError(fmt::format("{} is damaged: it has {} bytes with the checksum {} instead of {} with {}", where,
                                      contents->size, storage::checksum_text(*contents), entry.bytes, entry.xxh3));
     return file;
+  }
+
+  // Where its workers write: a trial's is its own, a training run, which is the trial 0 of its store, has one a rank.
+  std::vector<std::string> folders_of(const store::TrialRow& trial) {
+    if (!trial.directory.empty()) return {trial.directory};
+    std::vector<std::string> folders;
+    for (int rank = 0;; ++rank) {
+      std::string folder = fmt::format("rank_{}", rank);
+      if (!reading(uri_, [&] { return storage_.find(folder + "/stdout"); })) return folders;
+      folders.push_back(std::move(folder));
+    }
   }
 
   void take(const std::string& name) {

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::string_view kCommittedPrefix = "checkpoint_";
 constexpr std::string_view kReportingPrefix = ".reporting_";
-constexpr const char* kMetadataName = ".metadata.json";
 constexpr int kMetadataFormat = 2;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
@@ -110,7 +109,8 @@ void link_checkpoint(const fs::path& from, const fs::path& to) {
 
 bool is_committed(const fs::path& directory) {
   std::error_code unusable;
-  return fs::exists(fs::symlink_status(directory / kMetadataName, unusable));
+  return fs::exists(fs::symlink_status(directory / kMetadataName, unusable)) ||
+         fs::exists(fs::symlink_status(directory / storage::kRemoteFile, unusable));
 }
 
 bool was_to_be_committed(const fs::path& directory) {

@@ -12,6 +12,8 @@
 
 namespace cadre::run {
 
+// In a checkpoint's directory: what is said of it.
+inline constexpr const char* kMetadataName = ".metadata.json";
 // Inside its trial's directory: "checkpoint_000003", numbered from 0.
 std::string checkpoint_name(std::int64_t number);
 // How the names of directories begin that a worker fills to report them: those of an attempt, and all.

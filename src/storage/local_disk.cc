@@ -13,11 +13,12 @@ namespace fs = std::filesystem;
 namespace {
 
 // Those that linux/magic.h does not have are in statfs(2).
-constexpr std::array<long, 13> kLocal{
+constexpr std::array<long, 14> kLocal{
     EXT4_SUPER_MAGIC,  // ext2 and ext3 too
     BTRFS_SUPER_MAGIC,
     XFS_SUPER_MAGIC,
     TMPFS_MAGIC,
+    PROC_SUPER_MAGIC,
     RAMFS_MAGIC,
     OVERLAYFS_SUPER_MAGIC,
     F2FS_SUPER_MAGIC,

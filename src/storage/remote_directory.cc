@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/file_descriptor.h"
 #include "base/json.h"
 #include "base/system_error.h"
 #include "storage/retry.h"
@@ -117,13 +119,17 @@ void download_remote(const fs::path& directory, const fs::path& target) {
 }
 
 void fetch(const fs::path& directory) {
+  // Whoever comes first downloads, the others wait: the list goes with the lock.
+  base::FileDescriptor list(::open((directory / kRemoteFile).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!list) return;
+  if (::flock(list.get(), LOCK_EX) != 0) base::throw_storage_error("lock", directory / kRemoteFile);
   if (!remote_files(directory)) return;
   const fs::path whole = beside(directory, "fetch");
   base::remove_tree(whole);
   base::make_directory(whole);
   try {
     download_remote(directory, whole);
-    exchange(whole, directory);  // with another process's too, which has the same files
+    exchange(whole, directory);
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(whole, ignored);

@@ -61,7 +61,7 @@ std::string to_text(const Value& value) {
 }  // namespace
 
 Controller::Controller(const Description& description, fs::path directory, Run& run, store::ExperimentStore& store,
-                       engine::Engine& engine, run::ParentRun* parent)
+                       engine::Engine& engine, run::ParentRun* parent, std::optional<publish::Publication> publication)
     : description_(description),
       directory_(std::move(directory)),
       run_(run),
@@ -72,7 +72,12 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       began_(engine.now()),
       callbacks_(description.options.run_config.callbacks),
       file_worker_(directory_, [&engine] { engine.wake(); }),
-      uploader_(run::make_local_uploader([&engine] { engine.wake(); })) {}
+      uploader_(run::make_local_uploader([&engine] { engine.wake(); })),
+      publishing_({.directory = directory_,
+                   .config = description.options.run_config.publish_config,
+                   .publication = std::move(publication),
+                   .wake = [&engine] { engine.wake(); },
+                   .say = [this](const std::string& text) { say(text); }}) {}
 
 void Controller::recover() {
   Recovered recovered = train::recover(store_, run_, directory_);
@@ -105,11 +110,13 @@ void Controller::take_turns() {
   look_at_resources(first);
   first.emplace_back(beginning_);
   take_turn(std::move(first));
+  publishing_.begin(false);
   while (!run_.finished()) {
     take_turn(next_events());
     reply_about_checkpoints();
     if (const auto due = store_.sync_due(); due && engine_.now() >= *due) sync();
     for (const std::string& error : file_worker_.take_errors()) say("Warning: " + error);
+    publishing_.tick([this] { return checkpoints_to_keep(); });
   }
   file_worker_.finish_sealing();
   std::vector<Event> last;
@@ -120,6 +127,8 @@ void Controller::take_turns() {
   remove_leftovers();
   callbacks_.on_end(context());
   say_callback_warnings();
+  const int signal = interrupts_.signal();
+  publishing_.finish([&] { return interrupts_.signal() != signal; }, checkpoints_to_keep());
 }
 
 // ---- Events
@@ -332,7 +341,13 @@ void Controller::patiently(Act act) {
 
 void Controller::sync() {
   patiently([&] { store_.sync(); });
-  for (auto& [id, directory] : std::exchange(to_delete_, {})) file_worker_.remove(id, std::move(directory));
+  for (auto& [id, directory] : std::exchange(to_delete_, {})) {
+    if (publishing_.takes_over_removal(directory)) {
+      file_worker_.forget(id);
+    } else {
+      file_worker_.remove(id, std::move(directory));
+    }
+  }
 }
 
 void Controller::write(const std::vector<Step>& turn) {
@@ -499,6 +514,14 @@ void Controller::show(const ShowResult& result) const {
   for (const auto& [name, value] : result.metrics) metrics += fmt::format(" {}={}", name, to_text(value));
   say(fmt::format("{:8.1f} s  report {}:{}{}", std::chrono::duration<double>(engine_.now() - began_).count(),
                   result.step, metrics, result.checkpoint.empty() ? "" : "  " + result.checkpoint));
+}
+
+// What the run goes on from; everything else is there to be looked at.
+std::set<std::string> Controller::checkpoints_to_keep() const {
+  std::set<std::string> directories;
+  const run::CheckpointRegistry& registry = run_.checkpoints().registry();
+  if (const auto& latest = run_.checkpoints().latest()) directories.insert(registry.get(*latest).directory);
+  return directories;
 }
 
 void Controller::say(const std::string& text) const {

@@ -7,11 +7,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/engine.h"
+#include "publish/publishing.h"
 #include "run/file_worker.h"
 #include "run/gpus.h"
 #include "run/interrupts.h"
@@ -30,8 +32,9 @@ namespace cadre::train {
 class Controller {
  public:
   // `directory` is the run's. The run must be new. `parent` is what it belongs to; nullptr: nothing.
+  // Empty `publication`: the run is published nowhere.
   Controller(const Description& description, std::filesystem::path directory, Run& run, store::ExperimentStore& store,
-             engine::Engine& engine, run::ParentRun* parent);
+             engine::Engine& engine, run::ParentRun* parent, std::optional<publish::Publication> publication);
 
   // Brings the run to the state that the store describes; see recovery.h.
   void recover();
@@ -83,6 +86,7 @@ class Controller {
   RunContext context() const;
   void tell_callbacks(const Action& action);
   void say_callback_warnings();
+  std::set<std::string> checkpoints_to_keep() const;
 
   const Description& description_;
   std::filesystem::path directory_;
@@ -112,6 +116,7 @@ class Controller {
   CallbackList callbacks_;
   run::FileWorker file_worker_;
   std::unique_ptr<run::Uploader> uploader_;
+  publish::Publishing publishing_;
 };
 
 }  // namespace cadre::train

@@ -150,6 +150,11 @@ void check_run_config(const RunConfig& run, Faults& faults) {
                 fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
   faults.unless(is_time(run.collective_timeout) && run.collective_timeout.count() > 0, "run_config collective_timeout",
                 fmt::format("it is {:g} s; it must be above 0", run.collective_timeout.count()));
+  const PublishConfig& publish = run.publish_config;
+  faults.unless(is_time(publish.interval) && publish.interval.count() > 0, "run_config publish_config interval",
+                fmt::format("it is {:g} s; it must be above 0", publish.interval.count()));
+  faults.unless(is_time(publish.patience), "run_config publish_config patience",
+                fmt::format("it is {:g} s; it must be 0 or more", publish.patience.count()));
   faults.unless(run.verbose == 0 || run.verbose == 1, "run_config verbose",
                 fmt::format("it is {}; it must be 0 or 1", run.verbose));
   faults.unless(std::ranges::find(run.callbacks, nullptr) == run.callbacks.end(), "run_config callbacks",

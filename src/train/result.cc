@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cadre/train.h"
+#include "publish/restore.h"
 #include "run/checkpoint_registry.h"
 #include "store/experiment_reader.h"
 #include "train/journal.h"
@@ -15,6 +16,12 @@ namespace cadre::train {
 namespace fs = std::filesystem;
 
 Result Result::from_directory(const fs::path& directory) {
+  if (const auto uri = publish::published_at(directory)) {
+    auto copy = publish::reading_copy(*uri);
+    Result result = from_directory(*copy);
+    result.copy = std::move(copy);
+    return result;
+  }
   const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
   const std::string source = "the options in " + (directory / store::kStoreFileName).string();
   const Description description = parse_description(base::parse_json(reader.info().options, source), source);

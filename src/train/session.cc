@@ -20,6 +20,7 @@
 #include "run/entries.h"
 #include "run/retry_delay.h"
 #include "run/worker.h"
+#include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
 #include "store/held_objects.h"
 #include "train/checkpoint_questions.h"
@@ -83,6 +84,7 @@ void remove_source(const fs::path& directory) {
 Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::LoopPointer function) {
   RankAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
+  storage::fetch(assignment.checkpoint);
   store::set_experiment_of_objects(assignment.run_directory);
   Session session(controller, std::move(assignment));
   const RankAssignment& mine = session.assignment();

@@ -6,11 +6,12 @@
 #include "base/directory.h"
 #include "base/json.h"
 #include "cadre/train.h"
+#include "publish/publishing.h"
+#include "publish/restore.h"
 #include "run/object_uses.h"
 #include "run/parent_run.h"
 #include "run/root_engine.h"
 #include "run/run_directory.h"
-#include "run/storage_path.h"
 #include "run/worker.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
@@ -39,15 +40,19 @@ std::string workers_text(const WorkerRange& workers) {
 
 // Where a run is to live. That of a trial is in the trial's directory, where an earlier attempt of the trial may have
 // had one: its reports and checkpoints are the trial's, so it goes.
-fs::path place_of(const RunConfig& config, const Loop& loop, const run::ParentRun* parent) {
+struct Home {
+  fs::path directory;
+  publish::Place place = {};
+};
+Home home_of(const RunConfig& config, const Loop& loop, const run::ParentRun* parent) {
   if (parent != nullptr && config.storage_path.empty()) {
     fs::path directory = parent->directory() / (config.name.empty() ? loop.name : config.name);
     if (run::holds_store(directory)) base::remove_tree(directory);
-    return directory;
+    return {directory};
   }
-  const fs::path storage =
-      fs::absolute(config.storage_path.empty() ? run::default_storage_path() : config.storage_path).lexically_normal();
-  return storage / (config.name.empty() ? run::free_name(storage, loop.name) : config.name);
+  publish::Place place = publish::place_of(config.storage_path, config.publish_config);
+  const std::string name = config.name.empty() ? run::free_name(place.local, loop.name) : config.name;
+  return {place.local / name, std::move(place)};
 }
 
 // Its trial begins it anew, from the trial's checkpoint.
@@ -81,6 +86,8 @@ Trainer::Trainer(Restored, Loop loop, TrainerOptions options, std::string backen
 }
 
 bool Trainer::can_restore(const fs::path& directory) {
+  if (const auto uri = publish::published_at(directory))
+    return publish::is_published(*uri) && can_restore(*publish::reading_copy(*uri));
   if (!run::holds_store(directory)) return false;
   try {
     const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
@@ -91,7 +98,13 @@ bool Trainer::can_restore(const fs::path& directory) {
   }
 }
 
-Trainer Trainer::restore(const fs::path& directory, Callbacks callbacks) {
+Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restore) {
+  if (const auto uri = publish::published_at(directory)) {
+    publish::WorkingDirectory working = publish::working_directory(*uri, restore.publish_config);
+    Trainer trainer = Trainer::restore(working.path, restore);
+    trainer.notes_ = std::move(working.notes);
+    return trainer;
+  }
   if (!run::holds_store(directory))
     throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
                    " to continue: it has no file " + store::ExperimentStore::kFileName);
@@ -102,11 +115,12 @@ Trainer Trainer::restore(const fs::path& directory, Callbacks callbacks) {
   const store::ExperimentReader reader(plain, store::ExperimentReader::Check::rows);
   Description stored = parse_description(base::parse_json(reader.info().options, source), source);
   stored.options.run_config.name = "";
-  stored.options.run_config.callbacks = std::move(callbacks);
+  stored.options.run_config.callbacks = restore.callbacks;
   Trainer trainer(Restored(), std::move(stored.loop), std::move(stored.options), std::move(stored.backend),
                   std::move(stored.backend_options));
   trainer.options_.run_config.name = plain.filename();
   trainer.options_.run_config.storage_path = plain.parent_path();
+  trainer.options_.run_config.publish_config = restore.publish_config;
   return trainer;
 }
 
@@ -116,10 +130,12 @@ Result Trainer::fit() {
 
   const RunConfig& config = options_.run_config;
   run::ParentRun* const parent = run::ParentRun::current();
-  const fs::path directory = place_of(config, loop_, parent);
+  const auto [directory, place] = restored_ ? Home{config.storage_path / config.name} : home_of(config, loop_, parent);
   const std::string name = directory.filename();
   if (!restored_) run::make_new_directory(directory, {"training run", "a training run", "Trainer::restore"});
   const store::ExperimentLock lock(directory);
+  const auto publication = restored_ ? publish::Publication::resume(directory)
+                                     : publish::Publication::begin(place, directory, "Trainer::restore");
 
   const Description description{loop_, backend_, backend_options_, options_};
   const Dict described = describe(description);
@@ -134,15 +150,18 @@ Result Trainer::fit() {
 
   Run run(options_, parent != nullptr);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
-  Controller controller(description, directory, run, store, *engine, parent);
+  Controller controller(description, directory, run, store, *engine, parent, publication);
   if (restored_) {
     controller.recover();
     if (run.status() != RunStatus::finished) run::require_objects(directory, uses, store.after_reboot());
   }
-  if (config.verbose > 0)
+  if (config.verbose > 0) {
     fmt::print("Training run {}: {}, in {}\n", name, workers_text(options_.scaling_config.num_workers),
                directory.string());
-  std::fflush(stdout);
+    for (const std::string& note : notes_) fmt::print("{}\n", note);
+    if (publication) fmt::print("{}\n", description_of(*publication, config.publish_config));
+    std::fflush(stdout);
+  }
   controller.run();
   if (run.status() == RunStatus::finished) run::delete_other_objects(directory, {});
   if (run.ended_by_parent()) throw run::StopWorker{};

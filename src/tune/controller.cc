@@ -111,7 +111,12 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
              setting_.options.run_config.loggers),
       callbacks_(setting_.options.run_config.callbacks, experiment, setting_.directory, setting_.trainable.name),
       snapshots_(store),
-      file_worker_(setting_.directory, [&engine] { engine.wake(); }) {}
+      file_worker_(setting_.directory, [&engine] { engine.wake(); }),
+      publishing_({.directory = setting_.directory,
+                   .config = setting_.options.run_config.publish_config,
+                   .publication = setting_.publication,
+                   .wake = [&engine] { engine.wake(); },
+                   .say = [&console](const std::string& text) { console.say(text); }}) {}
 
 void Controller::run() {
   const auto resumable = [this](const Error& error) {
@@ -152,7 +157,7 @@ void Controller::take_turns() {
                                .errored = setting_.errored,
                                .lost_checkpoints = lost_checkpoints_,
                                .running_time_s = before}});
-  start_publishing();  // a trial that has ended by now stays as it is
+  publishing_.begin(diverged_);  // a trial that has ended by now stays as it is
   while (!experiment_.finished()) {
     take_turn(next_events());
     const auto now = engine_.now();
@@ -162,7 +167,7 @@ void Controller::take_turns() {
     for (const std::string& error : file_worker_.take_errors()) console_.say("Warning: " + error);
     for (const std::string& warning : files_.take_warnings()) console_.say("Warning: " + warning);
     say_callback_warnings();
-    look_after_publishing();
+    publishing_.tick([this] { return checkpoints_to_keep(); });
   }
   file_worker_.finish_sealing();
   std::vector<Event> last;
@@ -172,7 +177,8 @@ void Controller::take_turns() {
   patiently([&] { take_snapshot(); });
   if (!experiment_.interrupted()) patiently([&] { store_.finish(); });
   sync();
-  finish_publishing();
+  const int signal = interrupts_.signal();
+  publishing_.finish([&] { return interrupts_.signal() != signal; }, checkpoints_to_keep());
 }
 
 std::vector<Event> Controller::next_events() {
@@ -307,7 +313,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
 void Controller::sync() {
   patiently([&] { store_.sync(); });
   for (auto& [id, directory] : std::exchange(to_delete_, {})) {
-    if (publisher_ && publisher_->takes_over_removal(directory.lexically_relative(setting_.directory))) {
+    if (publishing_.takes_over_removal(directory)) {
       file_worker_.forget(id);
     } else {
       file_worker_.remove(id, std::move(directory));
@@ -434,28 +440,8 @@ void Controller::say_callback_warnings() {
   for (const std::string& warning : callbacks_.take_warnings()) console_.say("Warning: " + warning);
 }
 
-// ---- Publishing
-
-void Controller::start_publishing() {
-  if (!setting_.publication) return;
-  const publish::Publication& publication = *setting_.publication;
-  const PublishConfig& config = setting_.options.run_config.publish_config;
-  publisher_ =
-      std::make_unique<publish::Publisher>(publish::Publisher::Setting{.directory = setting_.directory,
-                                                                       .uri = publication.uri,
-                                                                       .storage = publication.storage,
-                                                                       .lease = publication.lease,
-                                                                       .manifest = publication.manifest,
-                                                                       .begins_anew = diverged_,
-                                                                       .interval = config.interval,
-                                                                       .wake = [&engine = engine_] { engine.wake(); }});
-}
-
-void Controller::look_after_publishing() {
-  if (!publisher_) return;
-  for (const std::string& message : publisher_->take_messages()) console_.say(message);
-  if (const std::string why = publisher_->lost(); !why.empty()) throw StorageError(why);
-  if (!publisher_->has_published()) return;
+// What somebody may go on from; and of every trial the last one, for whoever looks at it.
+std::set<std::string> Controller::checkpoints_to_keep() const {
   std::vector<run::CheckpointId> needed = experiment_.needed_checkpoints();
   for (const Trial& trial : experiment_.trials()) {
     if (trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
@@ -465,24 +451,7 @@ void Controller::look_after_publishing() {
   for (const run::CheckpointId id : needed) {
     if (registry.contains(id)) directories.insert(registry.get(id).directory);
   }
-  publisher_->keep_only(std::move(directories));
-}
-
-// An experiment that was interrupted has not come to its end; what it did has.
-void Controller::finish_publishing() {
-  if (!publisher_) return;
-  const int signal = interrupts_.signal();
-  const std::string where = shown(setting_.publication->uri);
-  console_.say(fmt::format("Publishing what is left at {}; Ctrl-C leaves it at that", where));
-  const std::string left = publisher_->finish(setting_.options.run_config.publish_config.patience,
-                                              [&] { return interrupts_.signal() != signal; });
-  look_after_publishing();
-  if (left.empty()) {
-    console_.say("Everything is published at " + where);
-  } else {
-    console_.say(fmt::format("Warning: {}. It is all in {}: restore that, or the URI on this machine, to publish it",
-                             left, setting_.directory.string()));
-  }
+  return directories;
 }
 
 ExperimentInfo Controller::info() const {
@@ -510,7 +479,7 @@ void Controller::take_snapshot() {
   };
   for (const auto& [id, directory] : to_delete_) add(directory);
   for (const fs::path& directory : file_worker_.deletions()) add(directory);
-  if (publisher_) std::ranges::copy(publisher_->removals(), std::back_inserter(place.deletions));
+  std::ranges::copy(publishing_.removals(), std::back_inserter(place.deletions));
   snapshots_.take({experiment_, files_, running_time_}, place);
 }
 

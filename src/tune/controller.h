@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "publish/place.h"
-#include "publish/publisher.h"
+#include "publish/publishing.h"
 #include "run/file_worker.h"
 #include "run/interrupts.h"
 #include "store/experiment_store.h"
@@ -89,9 +88,7 @@ class Controller {
   void take_over(const TakeOver& take_over);
   void discard_half_checkpoints(const WorkerEnded& ended);
   void say_callback_warnings();
-  void start_publishing();
-  void look_after_publishing();
-  void finish_publishing();
+  std::set<std::string> checkpoints_to_keep() const;
 
   ExperimentInfo info() const;
   void write_result_files();
@@ -118,8 +115,8 @@ class Controller {
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   std::vector<run::CheckpointId> lost_checkpoints_;
   run::FileWorker file_worker_;
-  bool diverged_ = false;                          // from what may be published
-  std::unique_ptr<publish::Publisher> publisher_;  // empty: the experiment is published nowhere
+  bool diverged_ = false;  // from what may be published
+  publish::Publishing publishing_;
 };
 
 }  // namespace cadre::tune

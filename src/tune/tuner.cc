@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "publish/place.h"
+#include "publish/publishing.h"
 #include "publish/restore.h"
 #include "run/entries.h"
 #include "run/object_uses.h"
@@ -195,12 +196,7 @@ ResultGrid Tuner::fit() {
   console.begin(name, restore_.has_value());
   for (const std::string& note : notes_) console.say("Warning: " + note);
   for (const std::string& note : restore_notes_) console.say(note);
-  if (publication) {
-    console.say(fmt::format("Published at {} every {:g} s, from {}", shown(publication->uri),
-                            run.publish_config.interval.count(), directory.string()));
-    if (const std::string& gone = publication->lease->predecessor(); !gone.empty())
-      console.say(fmt::format("Takes over from {}, which is gone", gone));
-  }
+  if (publication) console.say(description_of(*publication, run.publish_config));
   controller.run();
   delete_unused_objects();
   console.end();

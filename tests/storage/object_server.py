@@ -142,7 +142,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
     def handle(self):
         try:
             super().handle()
-        except OSError:  # who asked is gone
+        except (OSError, ValueError):  # who asked is gone
             pass
 
 

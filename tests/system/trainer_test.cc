@@ -384,7 +384,7 @@ TEST(Trainer, CallbacksHearOfEverythingOnceAndOneThatThrowsIsSwitchedOff) {
   EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer(train::loop<counts>(), options); }),
               HasSubstr("callbacks"));
   const auto late = std::make_shared<Listener>();
-  train::Trainer::restore(storage / "run", {late}).fit();
+  train::Trainer::restore(storage / "run", {.callbacks = {late}}).fit();
   EXPECT_THAT(late->heard, ElementsAre("on_start run", "on_end 2"));
 }
 

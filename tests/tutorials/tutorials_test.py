@@ -57,7 +57,7 @@ class TutorialsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             os.chdir(directory)
             try:
-                for name in ("pbt", "replay", "reading"):
+                for name in ("pbt", "replay", "reading", "storage"):
                     self.run_program_and_page(name)
             finally:
                 os.chdir("/")

@@ -31,7 +31,7 @@ class TorchTrainer : public Trainer {
   /// this build or this machine does not have it, or a timeout that is none.
   TorchTrainer(Loop loop, TrainerOptions options, const TorchConfig& torch_config = {});
   /// Trainer::restore, of a run that a TorchTrainer has begun.
-  static Trainer restore(const std::filesystem::path& directory);
+  static Trainer restore(const std::filesystem::path& directory, const RestoreOptions& restore = {});
 };
 
 }  // namespace cadre::train

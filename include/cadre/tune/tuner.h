@@ -13,7 +13,6 @@
 #include "cadre/checkpoint_config.h"
 #include "cadre/failure_config.h"
 #include "cadre/object.h"
-#include "cadre/publish_config.h"
 #include "cadre/tune/callback.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"

@@ -17,9 +17,9 @@ Config to_options(const TorchConfig& config) {
 TorchTrainer::TorchTrainer(Loop loop, TrainerOptions options, const TorchConfig& torch_config)
     : Trainer(std::move(loop), std::move(options), kBackend, to_options(torch_config)) {}
 
-Trainer TorchTrainer::restore(const std::filesystem::path& directory) {
+Trainer TorchTrainer::restore(const std::filesystem::path& directory, const RestoreOptions& restore) {
   detail::use_torch_backend();
-  return Trainer::restore(directory);
+  return Trainer::restore(directory, restore);
 }
 
 }  // namespace cadre::train

@@ -1,0 +1,53 @@
+#include "publish/publishing.h"
+
+#include <fmt/format.h>
+
+#include "cadre/error.h"
+
+namespace cadre::publish {
+
+void Publishing::begin(bool anew) {
+  if (!setting_.publication) return;
+  publisher_ = std::make_unique<Publisher>(Publisher::Setting{.directory = setting_.directory,
+                                                              .uri = setting_.publication->uri,
+                                                              .storage = setting_.publication->storage,
+                                                              .lease = setting_.publication->lease,
+                                                              .manifest = setting_.publication->manifest,
+                                                              .begins_anew = anew,
+                                                              .interval = setting_.config.interval,
+                                                              .wake = setting_.wake});
+}
+
+void Publishing::tick(const std::function<std::set<std::string>()>& needed) {
+  if (!publisher_) return;
+  for (const std::string& message : publisher_->take_messages()) setting_.say(message);
+  if (const std::string why = publisher_->lost(); !why.empty()) throw StorageError(why);
+  if (publisher_->has_published()) publisher_->keep_only(needed());
+}
+
+void Publishing::finish(const std::function<bool()>& give_up, std::set<std::string> needed) {
+  if (!publisher_) return;
+  const std::string where = shown(setting_.publication->uri);
+  setting_.say(fmt::format("Publishing what is left at {}; Ctrl-C leaves it at that", where));
+  const std::string left = publisher_->finish(setting_.config.patience, give_up);
+  publisher_->keep_only(std::move(needed));
+  publisher_->finish_removals();
+  for (const std::string& message : publisher_->take_messages()) setting_.say(message);
+  setting_.say(left.empty() ? fmt::format("Everything is published at {}", where)
+                            : fmt::format("Warning: {}. It is all in {}: restoring that directory, or the URI on this "
+                                          "machine, publishes it",
+                                          left, setting_.directory.string()));
+}
+
+bool Publishing::takes_over_removal(const std::filesystem::path& directory) {
+  return publisher_ && publisher_->takes_over_removal(directory.lexically_relative(setting_.directory).string());
+}
+
+std::string description_of(const Publication& publication, const PublishConfig& config) {
+  std::string text = fmt::format("Published at {} every {:g} s", shown(publication.uri), config.interval.count());
+  if (const std::string& gone = publication.lease->predecessor(); !gone.empty())
+    text += fmt::format("; takes over from {}, which is gone", gone);
+  return text;
+}
+
+}  // namespace cadre::publish

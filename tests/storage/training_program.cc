@@ -1,0 +1,56 @@
+#include "training_program.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "cadre/train.h"
+
+namespace cadre::storage_tests {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kOption = "--train";
+
+// Every rank has a file in each checkpoint, and goes on from it.
+void add_up(const Config&) {
+  const std::string file = "rank_" + std::to_string(train::get_context().get_world_rank());
+  std::int64_t step = 0;
+  std::int64_t sum = 0;
+  if (const auto checkpoint = train::get_checkpoint()) std::ifstream(checkpoint->path() / file) >> step >> sum;
+  while (step < kTrainingSteps) {
+    sum += ++step;
+    train::report({{"sum", sum}},
+                  [&](const fs::path& directory) { std::ofstream(directory / file) << step << ' ' << sum; });
+  }
+}
+
+train::Trainer make_trainer(const fs::path& run) {
+  const PublishConfig publish{.interval = std::chrono::milliseconds(50)};
+  if (train::Trainer::can_restore(run)) return train::Trainer::restore(run, {.publish_config = publish});
+  return {train::loop<add_up>(),
+          {.scaling_config = {.num_workers = 2},
+           .run_config = {.name = run.filename(),
+                          .storage_path = run.parent_path(),
+                          .publish_config = publish,
+                          .checkpoint_config = {.num_to_keep = 3},
+                          .verbose = 1}}};
+}
+
+}  // namespace
+
+std::vector<std::string> training_arguments(const std::string& run) { return {kOption, run}; }
+
+void run_if_training(int argc, char** argv) {
+  if (argc < 3 || std::string(argv[1]) != kOption) return;
+  try {
+    cadre::init(argc, argv, {.num_cpus = 2});
+    make_trainer(argv[2]).fit();
+    std::exit(0);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    std::exit(1);
+  }
+}
+
+}  // namespace cadre::storage_tests

@@ -1,0 +1,89 @@
+// Training runs that are published.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <thread>
+
+#include "cadre/train.h"
+#include "object_server.h"
+#include "publish/manifest.h"
+#include "storage/storage.h"
+#include "support/temporary_directory.h"
+#include "survival/controller_process.h"
+#include "training_program.h"
+
+namespace cadre::storage_tests {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using survival::ControllerProcess;
+using test_support::content_of;
+using test_support::TemporaryDirectory;
+
+constexpr auto kPatience = 120s;
+
+class PublishedRun : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (std::string_view(GetParam()) == "s3") server_.emplace();
+    uri_ = server_ ? server_->uri("folder/run") : "file://" + (directory_ / "folder/run").string();
+  }
+  std::unique_ptr<ControllerProcess> start() {
+    return std::make_unique<ControllerProcess>(training_arguments(uri_),
+                                               std::vector<std::string>{"HOME=" + (directory_ / "home").string()},
+                                               directory_ / "said");
+  }
+  std::int64_t published_rows() {
+    const auto text = storage::open_storage(storage::parse_uri(uri_))->read(publish::kManifestFile);
+    return text ? publish::parse_manifest(*text, uri_).position().sequence : 0;
+  }
+  std::string said() const { return content_of(directory_ / "said"); }
+
+  std::optional<ObjectServer> server_;
+  TemporaryDirectory directory_;
+  std::string uri_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Storages, PublishedRun, testing::Values("file", "s3"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST_P(PublishedRun, GoesOnFromThereWhenTheLocalDiskIsLost) {
+  for (std::int64_t rows = 20; rows <= 100; rows += 40) {
+    auto run = start();
+    for (const auto until = std::chrono::steady_clock::now() + kPatience; published_rows() < rows;) {
+      ASSERT_FALSE(run->has_ended()) << said();
+      ASSERT_LT(std::chrono::steady_clock::now(), until);
+      std::this_thread::sleep_for(5ms);
+    }
+    run->kill(SIGKILL);
+    run.reset();
+    const train::Result before = train::Result::from_directory(uri_);
+    EXPECT_GE(before.metrics_history.size(), static_cast<std::size_t>(rows) / 2);
+    ASSERT_TRUE(before.checkpoint);
+    fs::remove_all(directory_ / "home");
+  }
+  const auto ended = start()->wait(kPatience);
+  ASSERT_TRUE(ended);
+  ASSERT_EQ(ended->code, 0) << ended->message;
+  const train::Result result = train::Result::from_directory(uri_);
+  EXPECT_EQ(result.metrics.get<std::int64_t>("sum"), kTrainingSteps * (kTrainingSteps + 1) / 2);
+  EXPECT_EQ(result.metrics_history.size(), static_cast<std::size_t>(kTrainingSteps));
+  EXPECT_EQ(result.best_checkpoints.size(), 3u);
+  for (const auto& [checkpoint, metrics] : result.best_checkpoints) {
+    const auto files = checkpoint.as_directory();
+    for (const char* rank : {"rank_0", "rank_1"}) {
+      std::int64_t step = 0;
+      std::int64_t sum = 0;
+      std::ifstream(files.path() / rank) >> step >> sum;
+      EXPECT_EQ(sum, metrics.get<std::int64_t>("sum"));
+    }
+  }
+  EXPECT_TRUE(train::Trainer::can_restore(uri_));
+  EXPECT_TRUE(storage::open_storage(storage::parse_uri(uri_))->find("rank_1/stdout"));
+}
+
+}  // namespace
+}  // namespace cadre::storage_tests
