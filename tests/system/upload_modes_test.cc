@@ -354,8 +354,10 @@ void kills_its_controller(const Config& config) {
                    .checkpoint_dir_name = "step_" + std::to_string(step)});
     if (step == 2 && first) {
       bear_witness("killed", "once");
+      const auto controller = static_cast<pid_t>(config.get<std::int64_t>("controller"));
+      ::kill(controller, SIGSTOP);  // so that it cannot see that its source goes
       if (config.get<bool>("lose")) fs::remove_all(source);
-      ::kill(static_cast<pid_t>(config.get<std::int64_t>("controller")), SIGKILL);
+      ::kill(controller, SIGKILL);
     }
   }
 }
