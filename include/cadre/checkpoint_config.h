@@ -35,8 +35,8 @@ struct CheckpointConfig {
 /// What counts where `storage_path` is a URI or lies on a network file system: everything is then done in a working
 /// directory on a local disk, and published by and by. docs/tutorials/storage.md is about it.
 struct PublishConfig {
-  /// Where the working directory is made, on a local disk. Default: ~/cadre_results, or /var/tmp/cadre_results_<user
-  /// id> where that is no local disk.
+  /// Where the working directory is made, on a local disk. Default: ~/cadre_results, or where that is no local disk
+  /// /var/tmp/cadre_results_ with the number of the user behind it.
   std::filesystem::path local_path = {};
   /// From one published state to the next, in seconds, above 0: what the loss of the local disk may cost.
   std::chrono::duration<double> interval = std::chrono::seconds(5);

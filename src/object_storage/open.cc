@@ -67,6 +67,7 @@ std::unique_ptr<Storage> open(const Uri& uri) {
   if (is_s3) options.emplace_back("retry_strategy", std::shared_ptr<arrow::fs::S3RetryStrategy>(new QuickRetries));
   std::string root;
   const auto file_system = arrow::fs::FileSystemFromUriAndOptions(with_defaults(uri), options, &root);
+  if (is_s3) finish_s3_at_exit();  // it has begun also where it refuses the URI
   if (!file_system.ok()) {
     const std::string& reason = file_system.status().message();
     const Diagnosis diagnosis = diagnose(reason);
@@ -74,7 +75,6 @@ std::unique_ptr<Storage> open(const Uri& uri) {
       throw StorageFault(diagnosis.kind, fmt::format("cannot use {}: {}; {}", shown(uri), reason, diagnosis.advice));
     throw InvalidArgument(fmt::format("cannot use {}: {}", shown(uri), reason));
   }
-  if (is_s3) finish_s3_at_exit();
   return std::make_unique<ObjectStorage>(uri, *file_system, root);
 }
 
