@@ -9,6 +9,9 @@
 
 namespace cadre::run {
 
+// When what has failed is worth another try.
+enum class TryAgain { never, later, when_there_is_space };
+
 // Seconds before the next attempt where the last ones, so many, have all failed without a new result: 0 after the first
 // two, then 1, twice as many after each further one, and at most 60.
 inline double retry_delay_s(std::int64_t futile_attempts) {

@@ -1,16 +1,23 @@
-// Brings the parts of a reported checkpoint to where it can be committed, off the event loop: copies them, or sends
-// them to a storage.
+// Copies the parts of reported checkpoints to where they can be committed, off the event loop.
 #pragma once
 
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
-#include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
+
+#include "run/retry_delay.h"
 
 namespace cadre::run {
 
+// Threads begin when there is something for them: most runs copy nothing. Blocks are shared where the file system can.
 class Uploader {
  public:
   struct Part {
@@ -20,27 +27,37 @@ class Uploader {
   struct Upload {
     std::int64_t number = 0;
     std::vector<Part> parts = {};
-    std::string name = {};  // of the checkpoint, inside the run's directory
   };
   // What became of an upload.
   struct Outcome {
-    enum class Again { never, later, when_there_is_space };
     std::int64_t number = 0;
-    std::string error = {};      // empty: it is done
-    Again again = Again::never;  // when it is worth another try
+    std::string error = {};  // empty: it is done
+    TryAgain again = TryAgain::never;
   };
 
-  virtual ~Uploader() = default;
-  // Whether all there is to do is copying what a part says. Otherwise every checkpoint has to be uploaded.
-  virtual bool only_copies() const = 0;
-  // Begins. What an earlier try has left is no obstacle.
-  virtual void begin(Upload upload) = 0;
-  // Of those that have come to an end since the last call.
-  virtual std::vector<Outcome> take_outcomes() = 0;
-};
+  // `wake` is called in another thread whenever take_outcomes() has something new.
+  explicit Uploader(std::function<void()> wake) : wake_(std::move(wake)) {}
+  // Waits for the copies that have begun.
+  ~Uploader();
+  Uploader(const Uploader&) = delete;
+  Uploader& operator=(const Uploader&) = delete;
 
-// Copies to the local disk; blocks are shared where the file system can. `wake` is called in another thread whenever
-// take_outcomes() has something new. Its destructor waits for the copies that have begun.
-std::unique_ptr<Uploader> make_local_uploader(std::function<void()> wake);
+  // Begins. What an earlier try has left is no obstacle.
+  void begin(Upload upload);
+  // Of those that have come to an end since the last call.
+  std::vector<Outcome> take_outcomes();
+
+ private:
+  void run();
+
+  std::function<void()> wake_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Upload> waiting_;
+  std::vector<Outcome> outcomes_;
+  std::size_t idle_ = 0;  // threads
+  bool quit_ = false;
+  std::vector<std::thread> threads_;
+};
 
 }  // namespace cadre::run

@@ -79,7 +79,7 @@ std::string Checkpoints::upload_failed(const UploadFailed& event, bool may_try, 
     return {};
   }
   const Timer timer{Timer::Kind::upload, pending->number};
-  if (event.again == UploadFailed::Again::when_there_is_space) {
+  if (event.again == run::TryAgain::when_there_is_space) {
     if (!std::exchange(pending->waits_for_space, true))
       actions.push_back(
           Say{fmt::format("The disk is full: {}. {} waits until there is space.", event.reason, pending->directory)});
@@ -88,7 +88,7 @@ std::string Checkpoints::upload_failed(const UploadFailed& event, bool may_try, 
     return {};
   }
   ++pending->tries;
-  if (event.again == UploadFailed::Again::never || pending->tries >= run::most_upload_tries)
+  if (event.again == run::TryAgain::never || pending->tries >= run::most_upload_tries)
     return give_up(event.number, event.reason, actions);
   actions.push_back(StartTimer{timer, run::upload_retry_delay_s(pending->number, pending->tries)});
   pending->state = State::pausing;

@@ -72,7 +72,7 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       began_(engine.now()),
       callbacks_(description.options.run_config.callbacks),
       file_worker_(directory_, [&engine] { engine.wake(); }),
-      uploader_(run::make_local_uploader([&engine] { engine.wake(); })),
+      uploader_([&engine] { engine.wake(); }),
       publishing_({.directory = directory_,
                    .config = description.options.run_config.publish_config,
                    .publication = std::move(publication),
@@ -225,8 +225,7 @@ void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, s
       const auto is_borrowed = [](const CheckpointPart& part) { return part.kind == CheckpointPart::Kind::borrowed; };
       GroupCheckpoint& checkpoint = joined->checkpoint;
       checkpoint.waits |= parent_ != nullptr;  // result and checkpoint are one there
-      checkpoint.upload = !checkpoint.parts.empty() &&
-                          (!uploader_->only_copies() || std::ranges::any_of(checkpoint.parts, is_borrowed));
+      checkpoint.upload = std::ranges::any_of(checkpoint.parts, is_borrowed);
     }
     events.push_back(*std::move(event));
   } catch (const Error& error) {
@@ -260,16 +259,12 @@ void Controller::take(const channel::Notice& notice, Rank rank, std::int64_t att
 }
 
 void Controller::take_uploads(std::vector<Event>& events) {
-  using Again = run::Uploader::Outcome::Again;
-  for (run::Uploader::Outcome& outcome : uploader_->take_outcomes()) {
+  for (run::Uploader::Outcome& outcome : uploader_.take_outcomes()) {
     if (outcome.error.empty()) {
       events.emplace_back(CheckpointUploaded{outcome.number});
-      continue;
+    } else {
+      events.emplace_back(UploadFailed{outcome.number, std::move(outcome.error), outcome.again});
     }
-    const auto again = outcome.again == Again::never   ? UploadFailed::Again::never
-                       : outcome.again == Again::later ? UploadFailed::Again::later
-                                                       : UploadFailed::Again::when_there_is_space;
-    events.emplace_back(UploadFailed{outcome.number, std::move(outcome.error), again});
   }
 }
 
@@ -425,13 +420,13 @@ void Controller::perform(const Action& action) {
 }
 
 void Controller::upload(const UploadCheckpoint& checkpoint) {
-  run::Uploader::Upload upload{.number = checkpoint.number, .name = checkpoint.directory};
+  run::Uploader::Upload upload{.number = checkpoint.number};
   for (const CheckpointPart& part : checkpoint.parts) {
     const bool borrowed = part.kind == CheckpointPart::Kind::borrowed;
     upload.parts.push_back({.directory = directory_ / part.path,  // a whole path stays as it is
                             .copy = borrowed ? directory_ / run::copy_name(checkpoint.number, part.rank) : fs::path()});
   }
-  uploader_->begin(std::move(upload));
+  uploader_.begin(std::move(upload));
 }
 
 // Returns when the experiment goes on: ranks wait meanwhile, and nothing else of this run can happen.

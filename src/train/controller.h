@@ -115,7 +115,7 @@ class Controller {
   std::vector<Event> forwarded_;  // to be handed to the core
   CallbackList callbacks_;
   run::FileWorker file_worker_;
-  std::unique_ptr<run::Uploader> uploader_;
+  run::Uploader uploader_;
   publish::Publishing publishing_;
 };
 

@@ -11,6 +11,7 @@
 #include "cadre/value.h"
 #include "engine/engine.h"
 #include "run/checkpoint_registry.h"
+#include "run/retry_delay.h"
 #include "train/checkpoint_part.h"
 #include "train/notices.h"
 
@@ -88,10 +89,9 @@ struct CheckpointUploaded {
   CheckpointNumber number = 0;
 };
 struct UploadFailed {
-  enum class Again { never, later, when_there_is_space };
   CheckpointNumber number = 0;
   std::string reason = {};
-  Again again = Again::never;  // when it is worth another try
+  run::TryAgain again = run::TryAgain::never;
 };
 // A function in a rank's worker that makes a checkpoint has come to its end.
 struct PromiseEnded {

@@ -44,9 +44,9 @@ constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::set
                                                                {Timer::Kind::retry, "retry"},
                                                                {Timer::Kind::upload, "upload"}};
 
-using Again = UploadFailed::Again;
-constexpr std::pair<Again, const char*> kAgain[] = {
-    {Again::never, "never"}, {Again::later, "later"}, {Again::when_there_is_space, "when_there_is_space"}};
+using run::TryAgain;
+constexpr std::pair<TryAgain, const char*> kAgain[] = {{TryAgain::never, "never"},
+ {TryAgain::later, "later"}, {TryAgain::when_there_is_space, "when_there_is_space"}};
 
 constexpr std::pair<DecisionKind, const char*> kDecisions[] = {
     {DecisionKind::launch, "launch"}, {DecisionKind::retry, "retry"}, {DecisionKind::finish, "finish"},

@@ -19,6 +19,7 @@
 #include "run/checkpoint_files.h"
 #include "run/entries.h"
 #include "run/retry_delay.h"
+#include "run/wait_for_space.h"
 #include "run/worker.h"
 #include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
@@ -33,24 +34,12 @@ namespace {
 
 Session* current_session = nullptr;
 
-// A full disk is no fault of the run: it waits like everybody else.
-void wait_for_space(const std::function<void()>& act) {
-  for (bool told = false;; told = true) {
-    try {
-      return act();
-    } catch (const OutOfSpace& error) {
-      if (!told) std::fprintf(stderr, "cadre: the disk is full, and this rank waits: %s\n", error.what());
-      std::this_thread::sleep_for(std::chrono::seconds(1));
-    }
-  }
-}
-
 // What a user's function makes of the checkpoint of a report.
 Checkpoint with_retries(std::int64_t step, const std::function<Checkpoint()>& upload) {
   for (std::int64_t tries = 1;; ++tries) {
     try {
       std::optional<Checkpoint> result;
-      wait_for_space([&] { result = upload(); });
+      run::wait_for_space([&] { result = upload(); });
       return *std::move(result);
     } catch (const StorageError& error) {
       if (tries == run::most_upload_tries) throw;
@@ -191,7 +180,7 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
          .waits = false,
          .directory = options.checkpoint_dir_name});
   CheckpointDirectory copy({});
-  wait_for_space([&] {
+  run::wait_for_space([&] {
     copy = make_checkpoint_directory();
     base::copy_tree(source, copy.path());
   });
@@ -284,7 +273,7 @@ void Session::send(const Metrics& metrics, const PartReport& said, CheckpointDir
 
 CheckpointDirectory Session::fill(const CheckpointWriter& write) {
   CheckpointDirectory directory({});
-  wait_for_space([&] {
+  run::wait_for_space([&] {
     directory = CheckpointDirectory({});  // what a full disk left unfinished goes first
     directory = make_checkpoint_directory();
     write(directory.path());

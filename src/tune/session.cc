@@ -18,6 +18,7 @@
 #include "run/checkpoint_files.h"
 #include "run/entries.h"
 #include "run/root_engine.h"
+#include "run/wait_for_space.h"
 #include "run/worker.h"
 #include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
@@ -97,7 +98,7 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint) {
   check_report(metrics);
   if (CheckpointDirectory* ours = CheckpointAccess::unreported(checkpoint)) return send(metrics, ours);
   CheckpointDirectory copy({});
-  wait_for_space([&] { copy = copy_of(checkpoint); });
+  run::wait_for_space([&] { copy = copy_of(checkpoint); });
   send(metrics, &copy);
 }
 
@@ -139,7 +140,7 @@ channel::Answer Session::exchange(channel::Report& report, CheckpointDirectory* 
   if (checkpoint != nullptr) {
     const run::CheckpointMetadata metadata{assignment_.trial_id, report.metrics.at(result_key::training_iteration),
                                            report.metrics.at(result_key::timestamp)};
-    wait_for_space([&] { run::write_metadata(checkpoint->path(), metadata); });
+    run::wait_for_space([&] { run::write_metadata(checkpoint->path(), metadata); });
     report.checkpoint = checkpoint->path().filename();
   }
   controller_.send(report);
@@ -159,24 +160,12 @@ void Session::take_over(TrialAssignment assignment) {
 
 CheckpointDirectory Session::fill(const CheckpointWriter& write) {
   CheckpointDirectory directory({});
-  wait_for_space([&] {
+  run::wait_for_space([&] {
     directory = CheckpointDirectory({});  // what a full disk left unfinished goes first
     directory = make_checkpoint_directory();
     write(directory.path());
   });
   return directory;
-}
-
-// A full disk is no fault of the trial: it waits like everybody else.
-void Session::wait_for_space(const std::function<void()>& act) {
-  for (bool told = false;; told = true) {
-    try {
-      return act();
-    } catch (const OutOfSpace& error) {
-      if (!told) std::fprintf(stderr, "cadre: the disk is full, and this trial waits: %s\n", error.what());
-      std::this_thread::sleep_for(std::chrono::seconds(1));
-    }
-  }
 }
 
 // Adds what every result has. Source: the auto-filled keys of Ray Tune's function API.

@@ -66,7 +66,6 @@ class Session final : public run::ParentRun {
 
   static Progress progress_at(const TrialAssignment& assignment);
   void require_own_thread() const;
-  static void wait_for_space(const std::function<void()>& act);
   // What is in the way of a report, before anything is done for it.
   void check_report(const Metrics& metrics) const;
   void send(const Metrics& metrics, CheckpointDirectory* checkpoint);

@@ -222,10 +222,10 @@ class World {
     std::advance(it, random_() % uploads_.size());
     const UploadCheckpoint upload = it->second;
     uploads_.erase(it);
-    using Again = UploadFailed::Again;
+    using run::TryAgain;
     if (chance(10 * failures_)) {
       ++failed_uploads;
-      const Again again[] = {Again::never, Again::later, Again::later, Again::when_there_is_space};
+      const TryAgain again[] = {TryAgain::never, TryAgain::later, TryAgain::later, TryAgain::when_there_is_space};
       return handle(UploadFailed{upload.number, "out of luck", again[random_() % 4]});
     }
     for (const CheckpointPart& part : upload.parts) {

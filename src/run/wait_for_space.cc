@@ -1,0 +1,22 @@
+#include "run/wait_for_space.h"
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "cadre/error.h"
+
+namespace cadre::run {
+
+void wait_for_space(const std::function<void()>& act) {
+  for (bool told = false;; told = true) {
+    try {
+      return act();
+    } catch (const OutOfSpace& error) {
+      if (!told) std::fprintf(stderr, "cadre: the disk is full, and this worker waits: %s\n", error.what());
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+}
+
+}  // namespace cadre::run
