@@ -17,6 +17,12 @@ struct InitOptions {
   std::optional<double> num_gpus = {};
   /// Custom resources and their amounts, such as {"license", 2}. Default: none.
   std::map<std::string, double> resources = {};
+  /// The kind of this machine's GPUs, for those who ask for one. Default: that of the model that the NVIDIA driver
+  /// shows, its first word with a digit ("H100" of "NVIDIA H100 80GB HBM3"); none where there are GPUs of several
+  /// kinds.
+  std::optional<std::string> accelerator_type = {};
+  /// Labels of this machine, such as {"zone", "eu"}; see Resources::labels. Default: none.
+  std::map<std::string, std::string> labels = {};
   /// Runs once in the fork server before any worker exists, so that all workers share what it loads. It must not start
   /// a thread. An exception in it ends the server; fit() then says so. Default: nothing runs.
   void (*preload)() = nullptr;

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -239,6 +240,10 @@ struct ScalingConfig {
   /// round.
   std::optional<Resources> resources_per_worker = {};
   PlacementStrategy placement_strategy = PlacementStrategy::pack;  ///< on a cluster
+  /// The kind of GPUs that each worker gets, such as "H100". Default: that of resources_per_worker, else any.
+  std::string accelerator_type = {};
+  /// Which labels a worker's machine is to have, beside those of resources_per_worker: see Resources::labels.
+  std::map<std::string, std::string> label_selector = {};
   /// How often a run with a range of workers looks at the resources there are; above 0.
   Seconds elastic_resize_monitor_interval = std::chrono::minutes(1);
   /// Of one worker.

@@ -41,6 +41,9 @@ class SaveArchive {
  public:
   void operator()(const char* key, const auto& field) { entries_.emplace_back(key, to_value(field)); }
 
+  // A field that what was written earlier lacks: reading that leaves it as it is.
+  void added(const char* key, const auto& field) { (*this)(key, field); }
+
   template <class T>
   static Value to_value(const T& object) {
     if constexpr (std::is_enum_v<T> || std::same_as<T, std::uint64_t>) {
@@ -82,6 +85,10 @@ class LoadArchive {
   explicit LoadArchive(const Value& value) : entries_(value.dict()) {}
 
   void operator()(const char* key, auto& field) { load(entries_.at(key), field); }
+
+  void added(const char* key, auto& field) {
+    if (entries_.contains(key)) load(entries_.at(key), field);
+  }
 
   template <class T>
   static void load(const Value& value, T& object) {

@@ -4,7 +4,10 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 namespace cadre::run {
@@ -31,6 +34,25 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+// Of what the driver says about a GPU: lines as "Model: \t\t NVIDIA H100 80GB HBM3".
+std::string kind_of(const std::filesystem::path& information) {
+  constexpr std::string_view model = "Model:";
+  constexpr std::string_view separators = " \t-";
+  std::ifstream file(information);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(model)) continue;
+    std::string_view rest = std::string_view(line).substr(model.size());
+    rest.remove_prefix(std::min(rest.find_first_not_of(separators), rest.size()));
+    for (std::string_view words = rest; !words.empty();) {
+      const std::string_view word = words.substr(0, words.find_first_of(separators));
+      if (std::ranges::any_of(word, [](unsigned char c) { return std::isdigit(c) != 0; })) return std::string(word);
+      words.remove_prefix(std::min(word.size() + 1, words.size()));
+    }
+    return std::string(rest);
+  }
+  return {};
+}
+
 }  // namespace
 
 int count_gpus() {
@@ -43,6 +65,14 @@ int count_gpus() {
     if (name.starts_with(prefix) && is_number(std::string_view(name).substr(prefix.size()))) ++count;
   }
   return count;
+}
+
+std::string accelerator_type(const std::filesystem::path& driver) {
+  std::set<std::string> kinds;
+  std::error_code none;
+  for (const auto& gpu : std::filesystem::directory_iterator(driver / "gpus", none))
+    kinds.insert(kind_of(gpu.path() / "information"));
+  return kinds.size() == 1 ? *kinds.begin() : "";
 }
 
 std::string visible_devices(const std::vector<int>& gpus) {

@@ -1,6 +1,7 @@
 // The GPUs of this machine, as CUDA numbers them.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,5 +13,9 @@ int count_gpus();
 
 // What CUDA_VISIBLE_DEVICES must be for a process that has these of our GPUs, numbered from 0.
 std::string visible_devices(const std::vector<int>& gpus);
+
+// The kind of the machine's GPUs: of their model the first word with a digit, "H100" of "NVIDIA H100 80GB HBM3", or all
+// of it. Empty where there are none, or of several kinds.
+std::string accelerator_type(const std::filesystem::path& driver = "/proc/driver/nvidia");
 
 }  // namespace cadre::run

@@ -12,6 +12,7 @@
 #include "engine/local/local_engine.h"
 #include "run/entries.h"
 #include "run/gpus.h"
+#include "run/machine_labels.h"
 #include "run/root_engine.h"
 #include "run/worker.h"
 
@@ -31,6 +32,12 @@ std::unique_ptr<Process>& process() {
 
 bool init_was_called = false;
 
+// What this machine is; workers have it too.
+Resources& machine() {
+  static Resources instance{.cpus = 0};
+  return instance;
+}
+
 bool is_amount(double amount) { return std::isfinite(amount) && amount >= 0; }
 
 void check_amount(std::vector<std::string>& faults, const std::string& name, double amount) {
@@ -45,6 +52,8 @@ std::vector<std::string> faults_of(const InitOptions& options) {
     check_amount(faults, "resource \"" + name + "\"", amount);
     if (name.empty()) faults.emplace_back("a resource has no name");
   }
+  if (std::string fault = run::fault_of_labels({.labels = options.labels}); !fault.empty())
+    faults.push_back("labels: " + fault);
   for (const std::string& name : run::duplicate_entry_names()) {
     faults.push_back("two functions are registered under the name \"" + name + "\"; give one of them another name");
   }
@@ -62,6 +71,9 @@ Resources resources_of(const InitOptions& options) {
   resources.cpus = options.num_cpus.value_or(resources.cpus);
   resources.gpus = options.num_gpus.value_or(run::count_gpus());
   resources.custom = options.resources;
+  if (resources.gpus > 0) resources.accelerator_type = run::accelerator_type();
+  if (options.accelerator_type) resources.accelerator_type = *options.accelerator_type;
+  resources.labels = options.labels;
   return resources;
 }
 
@@ -89,9 +101,10 @@ void init(int, char** argv, const InitOptions& options) {
     throw InvalidArgument("cadre::init was called twice; it is for the first line of main only");
   }
   check(options);
+  machine() = resources_of(options);  // before the fork server exists
   engine::local::ForkServer::run_if_executed(run::run_worker, options.preload);
   process() = std::make_unique<Process>(
-      Process{resources_of(options), engine::local::ForkServer::start(run::run_worker, options.preload, argv)});
+      Process{machine(), engine::local::ForkServer::start(run::run_worker, options.preload, argv)});
   allow_many_open_files();
 }
 
@@ -109,7 +122,11 @@ void start_workers_through(base::FileDescriptor fork_server) {
       Process{{.cpus = 0}, std::make_unique<engine::local::ForkServerConnection>(std::move(fork_server))});
 }
 
-void set_root_resources(Resources resources) { initialised_process().resources = std::move(resources); }
+void set_root_resources(Resources resources) {
+  resources.accelerator_type = machine().accelerator_type;
+  resources.labels = machine().labels;
+  initialised_process().resources = std::move(resources);
+}
 
 }  // namespace run
 }  // namespace cadre

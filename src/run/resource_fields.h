@@ -7,10 +7,12 @@
 namespace cadre {
 
 void fields(auto& archive, base::Is<Resources> auto& resources) {
-  auto& [cpus, gpus, custom] = resources;
+  auto& [cpus, gpus, custom, accelerator_type, labels] = resources;
   archive("cpus", cpus);
   archive("gpus", gpus);
   archive("custom", custom);
+  archive.added("accelerator_type", accelerator_type);
+  archive.added("labels", labels);
 }
 
 }  // namespace cadre

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "run/machine_labels.h"
+
 namespace cadre::run {
 namespace {
 
@@ -17,7 +19,8 @@ double whole(std::int64_t units) { return static_cast<double>(units) / static_ca
 
 }  // namespace
 
-ResourceLedger::ResourceLedger(const Resources& total) : total_(amounts_of(total)), total_gpus_(units(total.gpus)) {
+ResourceLedger::ResourceLedger(const Resources& total)
+    : machine_(total), total_(amounts_of(total)), total_gpus_(units(total.gpus)) {
   for (const auto& [name, amount] : total_) used_[name] = 0;
   for (std::int64_t rest = total_gpus_; rest > 0; rest -= kUnitsPerWhole)
     free_gpus_.push_back(std::min(rest, kUnitsPerWhole));
@@ -45,6 +48,7 @@ std::optional<Gpus> ResourceLedger::place(std::int64_t wanted, const std::option
 }
 
 bool ResourceLedger::is_free(const Resources& wanted, const std::optional<Gpus>& only) const {
+  if (!mismatch(machine_, wanted).empty()) return false;
   for (const auto& [name, amount] : amounts_of(wanted)) {
     const auto total = total_.find(name);
     if (amount > 0 && (total == total_.end() || used_.at(name) + amount > total->second)) return false;
@@ -76,7 +80,7 @@ std::string ResourceLedger::shortage(const Resources& wanted) const {
     const std::int64_t there = total == totals.end() ? 0 : total->second;
     if (amount > there) return fmt::format("{:g} {} (there are {:g})", whole(amount), name, whole(there));
   }
-  return {};
+  return mismatch(machine_, wanted);
 }
 
 std::string ResourceLedger::usage() const {

@@ -18,14 +18,15 @@ class ResourceLedger {
  public:
   explicit ResourceLedger(const Resources& total);
 
-  // Takes the amounts if all of them are free, and says on which GPUs: a share goes where it leaves the least free.
-  // With `only`, those GPUs and no others.
+  // Takes the amounts if all of them are free and the machine is as it is wanted, and says on which GPUs: a share goes
+  // where it leaves the least free. With `only`, those GPUs and no others.
   std::optional<Gpus> acquire(const Resources& wanted, const std::optional<Gpus>& only = {});
   // Whether acquire() would succeed.
   bool is_free(const Resources& wanted, const std::optional<Gpus>& only = {}) const;
   void release(const Resources& held, const Gpus& gpus);
 
-  // Whether the amounts exist at all; if not, the first one that does not, as "2 gpus (there are 0)".
+  // Whether the amounts exist at all, and the machine is as it is wanted; if not, the first thing that is missing, as
+  // "2 gpus (there are 0)".
   std::string shortage(const Resources& wanted) const;
 
   // "1.5/2 CPUs, 0/0 GPUs", with custom resources behind.
@@ -38,6 +39,7 @@ class ResourceLedger {
   // Where so many units of GPUs fit; empty: nowhere.
   std::optional<Gpus> place(std::int64_t units, const std::optional<Gpus>& only) const;
 
+  Resources machine_;
   Amounts total_;  // GPUs have their own place
   Amounts used_;
   std::vector<std::int64_t> free_gpus_;  // of each, in units

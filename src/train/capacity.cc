@@ -19,8 +19,10 @@ std::string shortage(const Resources& machine, const ScalingConfig& scaling) {
   if (workers >= scaling.num_workers.min) return {};
   const Resources each = scaling.worker_resources();
   const auto times = static_cast<double>(scaling.num_workers.min);
-  Resources all{.cpus = each.cpus * times, .gpus = each.gpus * times};
-  for (const auto& [name, amount] : each.custom) all.custom[name] = amount * times;
+  Resources all = each;
+  all.cpus *= times;
+  all.gpus *= times;
+  for (auto& [name, amount] : all.custom) amount *= times;
   std::string missing = run::ResourceLedger(machine).shortage(all);
   return missing.empty() ? fmt::format("its GPUs hold {} workers of {:g} gpus each", workers, each.gpus) : missing;
 }

@@ -11,6 +11,7 @@
 #include "base/name.h"
 #include "run/entries.h"
 #include "run/group_backend.h"
+#include "run/machine_labels.h"
 #include "run/object_uses.h"
 #include "run/parent_run.h"
 #include "run/resource_fields.h"
@@ -38,15 +39,19 @@ struct StoredScalingConfig {
   bool use_gpu = false;
   std::optional<Resources> resources = {};
   PlacementStrategy strategy = {};
+  std::string accelerator_type = {};
+  std::map<std::string, std::string> label_selector = {};
   double elastic_resize_monitor_interval = 0;
 };
 
 void fields(auto& archive, base::Is<StoredScalingConfig> auto& scaling) {
-  auto& [workers, use_gpu, resources, strategy, interval] = scaling;
+  auto& [workers, use_gpu, resources, strategy, accelerator_type, label_selector, interval] = scaling;
   archive("num_workers", workers);
   archive("use_gpu", use_gpu);
   archive("resources_per_worker", resources);
   archive("placement_strategy", strategy);
+  archive.added("accelerator_type", accelerator_type);
+  archive.added("label_selector", label_selector);
   archive("elastic_resize_monitor_interval", interval);
 }
 
@@ -110,6 +115,10 @@ class Faults {
   std::string text_;
 };
 
+Resources selectors(const ScalingConfig& scaling) {
+  return {.cpus = 0, .accelerator_type = scaling.accelerator_type, .labels = scaling.label_selector};
+}
+
 void check_scaling(const ScalingConfig& scaling, Faults& faults) {
   const auto [fewest, most] = scaling.num_workers;
   faults.unless(fewest >= 1, "scaling_config num_workers",
@@ -119,7 +128,12 @@ void check_scaling(const ScalingConfig& scaling, Faults& faults) {
   const Seconds interval = scaling.elastic_resize_monitor_interval;
   faults.unless(is_time(interval) && interval.count() > 0, "scaling_config elastic_resize_monitor_interval",
                 fmt::format("it is {:g} s; it must be above 0", interval.count()));
-  const Resources resources = scaling.worker_resources();
+  Resources resources = scaling.resources_per_worker.value_or(Resources{});
+  const std::string contradiction = run::add_selectors(resources, selectors(scaling));
+  faults.unless(contradiction.empty(), "scaling_config", contradiction);
+  resources = scaling.worker_resources();
+  const std::string label_fault = run::fault_of_selectors(resources);
+  faults.unless(label_fault.empty(), "scaling_config label_selector", label_fault);
   const auto is_amount = [](double amount) { return std::isfinite(amount) && amount >= 0; };
   const std::string name = "scaling_config resources_per_worker";
   bool good = is_amount(resources.cpus) && is_amount(resources.gpus);
@@ -196,8 +210,9 @@ void check_objects(const Dict& description, Faults& faults) {
 }  // namespace
 
 Resources ScalingConfig::worker_resources() const {
-  if (resources_per_worker) return *resources_per_worker;
-  return {.cpus = 1, .gpus = use_gpu ? 1.0 : 0.0};
+  Resources resources = resources_per_worker.value_or(Resources{.cpus = 1, .gpus = use_gpu ? 1.0 : 0.0});
+  run::add_selectors(resources, selectors(*this));
+  return resources;
 }
 
 void check_options(const Description& description, bool new_run) {
@@ -223,6 +238,8 @@ Dict describe(const Description& description) {
                          .use_gpu = scaling.use_gpu,
                          .resources = scaling.resources_per_worker,
                          .strategy = scaling.placement_strategy,
+                         .accelerator_type = scaling.accelerator_type,
+                         .label_selector = scaling.label_selector,
                          .elastic_resize_monitor_interval = scaling.elastic_resize_monitor_interval.count()},
       .run_config = {.max_failures = run.failure_config.max_failures,
                      .max_start_failures = run.failure_config.max_start_failures,
@@ -251,6 +268,8 @@ Description parse_description(const Value& value, const std::string& source) {
                                  .use_gpu = stored.scaling_config.use_gpu,
                                  .resources_per_worker = std::move(stored.scaling_config.resources),
                                  .placement_strategy = stored.scaling_config.strategy,
+                                 .accelerator_type = std::move(stored.scaling_config.accelerator_type),
+                                 .label_selector = std::move(stored.scaling_config.label_selector),
                                  .elastic_resize_monitor_interval =
                                      Seconds(stored.scaling_config.elastic_resize_monitor_interval)},
               .run_config = {.failure_config = {.max_failures = stored.run_config.max_failures,

@@ -26,6 +26,10 @@ namespace {
 
 // More than the machine has would never start.
 void require_resources(const ScalingConfig& scaling) {
+  if (scaling.placement_strategy == PlacementStrategy::strict_spread && scaling.num_workers.min > 1)
+    throw InvalidArgument(
+        fmt::format("placement_strategy strict_spread needs {} machines for {} workers, and there is one",
+                    scaling.num_workers.min, scaling.num_workers.min));
   const std::string missing = shortage(run::root_resources(), scaling);
   if (missing.empty()) return;
   const bool in_trial = run::ParentRun::current() != nullptr;

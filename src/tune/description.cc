@@ -67,8 +67,9 @@ class Writer {
     for (const auto& [name, item] : named) entries.emplace_back(name, to_value(item));
     return entries;
   }
-  static Value to_value(const std::map<std::string, double>& amounts) {
-    return to_value(Named<double>(amounts.begin(), amounts.end()));
+  template <class T>
+  static Value to_value(const std::map<std::string, T>& named) {
+    return to_value(Named<T>(named.begin(), named.end()));
   }
   template <class... T>
   static Value to_value(const std::variant<T...>& variant) {
@@ -224,10 +225,11 @@ class Reader {
     for (const auto& [name, item] : stored.get<Dict>())
       read(named.emplace_back(name, T{}).second, stored.at(name, item));
   }
-  static void read(std::map<std::string, double>& amounts, const Stored& stored) {
-    Named<double> named;
+  template <class T>
+  static void read(std::map<std::string, T>& map, const Stored& stored) {
+    Named<T> named;
     read(named, stored);
-    amounts = {named.begin(), named.end()};
+    map = {named.begin(), named.end()};
   }
   template <class... T>
   static void read(std::variant<T...>& variant, const Stored& stored) {

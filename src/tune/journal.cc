@@ -20,12 +20,21 @@ using run::value_of;
 Dict to_dict(const Resources& resources) {
   Dict custom;
   for (const auto& [name, amount] : resources.custom) custom.emplace_back(name, amount);
-  return {{"cpus", resources.cpus}, {"gpus", resources.gpus}, {"custom", std::move(custom)}};
+  Dict labels;
+  for (const auto& [name, value] : resources.labels) labels.emplace_back(name, value);
+  return {{"cpus", resources.cpus},
+          {"gpus", resources.gpus},
+          {"custom", std::move(custom)},
+          {"accelerator_type", resources.accelerator_type},
+          {"labels", std::move(labels)}};
 }
 
 Resources to_resources(const Config& data) {
-  Resources resources{.cpus = data.get<double>("cpus"), .gpus = data.get<double>("gpus")};
+  Resources resources{.cpus = data.get<double>("cpus"),
+                      .gpus = data.get<double>("gpus"),
+                      .accelerator_type = data.get<std::string>("accelerator_type", "")};
   for (const auto& [name, amount] : data.get<Dict>("custom")) resources.custom[name] = amount.get<double>();
+  for (const auto& [name, value] : data.get<Dict>("labels", {})) resources.labels[name] = value.get<std::string>();
   return resources;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "run/machine_labels.h"
 #include "tune/functions.h"
 
 namespace cadre {
@@ -16,6 +17,7 @@ Resources PlacementGroup::required_resources() const {
     sum.cpus += bundle.cpus;
     sum.gpus += bundle.gpus;
     for (const auto& [name, amount] : bundle.custom) sum.custom[name] += amount;
+    run::add_selectors(sum, bundle);
   }
   return sum;
 }
@@ -56,7 +58,12 @@ void check_resources(const PlacementGroup& group, Faults& faults) {
     faults.unless(gpus <= 1 || gpus == std::floor(gpus), option,
                   fmt::format("it is {:g}; a trial has a share of one GPU, or whole ones", gpus));
   };
+  Resources selected;
   for (const Resources& bundle : group.bundles) {
+    const std::string fault = run::fault_of_selectors(bundle);
+    faults.unless(fault.empty(), "resources labels", fault);
+    const std::string contradiction = run::add_selectors(selected, bundle);
+    faults.unless(contradiction.empty(), "resources bundles", contradiction);
     check("cpus", bundle.cpus);
     check("gpus", bundle.gpus);
     check_gpus("resources gpus", bundle.gpus);

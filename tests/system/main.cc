@@ -57,7 +57,11 @@ void throw_in_preload() { throw std::runtime_error("no such data set"); }
 
 int main(int argc, char** argv) {
   before_init(argc, argv);
-  cadre::InitOptions options{.num_cpus = 4, .num_gpus = 2, .resources = {{"license", 2}}};
+  cadre::InitOptions options{.num_cpus = 4,
+                             .num_gpus = 2,
+                             .resources = {{"license", 2}},
+                             .accelerator_type = "H100",
+                             .labels = {{"zone", "eu"}}};
   if (has_argument(argc, argv, preload_throws)) options.preload = throw_in_preload;
   cadre::init(argc, argv, options);
   if (const auto scenario = find_scenario(argc, argv)) return (*scenario)();

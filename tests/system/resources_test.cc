@@ -55,6 +55,13 @@ TEST(Resources, BundlesOfAPlacementGroupAreHadTogether) {
   EXPECT_EQ(trial.metrics.get<std::string>("devices").size(), 1U) << "one GPU for both";
 }
 
+TEST(Resources, ATrialRunsWhereTheMachineIsAsItWantsIt) {
+  const tune::Result trial = run_one(tune::with_resources(
+      tune::trainable<says_what_it_has>(),
+      Resources{.cpus = 1, .gpus = 1, .accelerator_type = "H100", .labels = {{"zone", "in(us,eu)"}, {"rack", "!7"}}}));
+  EXPECT_EQ(trial.metrics.get<double>("gpus"), 1);
+}
+
 TEST(Resources, AFunctionSaysWhatATrialNeedsByItsConfig) {
   const TemporaryDirectory storage;
   const tune::ResultGrid results =
@@ -99,6 +106,13 @@ TEST(Resources, WhatCanNeverBeHadIsRefusedBeforeAnythingRuns) {
   EXPECT_THAT(message({.bundles = {}}), HasSubstr("a trial needs some amount of some resource"));
   EXPECT_THAT(message({.bundles = {{.gpus = 0.7}, {.gpus = 0.7}}}), HasSubstr("of all bundles: it is 1.4"));
   EXPECT_THAT(message({.bundles = {{.cpus = 1, .custom = {{"tpu", 1}}}}}), HasSubstr("1 tpu (there are 0)"));
+  EXPECT_THAT(message({.bundles = {{.cpus = 1, .accelerator_type = "A100"}}}),
+              HasSubstr("accelerator type A100 (it is H100)"));
+  EXPECT_THAT(message({.bundles = {{.cpus = 1, .labels = {{"zone", "us"}}}}}), HasSubstr("label zone=us (it is eu)"));
+  EXPECT_THAT(message({.bundles = {{.cpus = 1, .labels = {{"zone", "in(eu"}}}}}),
+              HasSubstr("\"in(eu\" of zone is none"));
+  EXPECT_THAT(message({.bundles = {{.labels = {{"zone", "eu"}}}, {.labels = {{"zone", "us"}}}}}),
+              HasSubstr("label zone is asked to be eu and us"));
   EXPECT_TRUE(fs::is_empty(storage.path()));
 }
 

@@ -408,6 +408,20 @@ TEST(Trainer, BadInputIsNamedBeforeAnythingRuns) {
   EXPECT_THAT(
       message([](auto& options) { options.scaling_config.resources_per_worker = Resources{.cpus = 1, .gpus = 1}; }),
       HasSubstr("use_gpu"));
+  EXPECT_THAT(message([](auto& options) { options.scaling_config.accelerator_type = "A100"; }),
+              HasSubstr("accelerator type A100 (it is H100)"));
+  EXPECT_THAT(message([](auto& options) { options.scaling_config.label_selector = {{"zone", "!eu"}}; }),
+              HasSubstr("label zone=!eu (it is eu)"));
+  EXPECT_THAT(message([](auto& options) { options.scaling_config.label_selector = {{"zone", ""}}; }),
+              HasSubstr("label_selector: \"\" of zone is none of"));
+  EXPECT_THAT(message([](auto& options) {
+                options.scaling_config.accelerator_type = "H100";
+                options.scaling_config.resources_per_worker = Resources{.accelerator_type = "A100"};
+              }),
+              HasSubstr("the accelerator type is asked to be A100 and H100"));
+  EXPECT_THAT(
+      message([](auto& options) { options.scaling_config.placement_strategy = PlacementStrategy::strict_spread; }),
+      HasSubstr("strict_spread needs 2 machines"));
   EXPECT_THAT(message([](auto& options) { options.run_config.collective_timeout = train::Seconds(0); }),
               HasSubstr("collective_timeout"));
   EXPECT_THAT(message([](auto& options) { options.run_config.failure_config.max_failures = -2; }),

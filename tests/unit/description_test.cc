@@ -57,7 +57,12 @@ Description everything() {
                               .require_attrs = false,
                               .synch = true,
                               .synch_deadline = 2.5};
-  return {{"train", {.cpus = 0.5, .gpus = 2, .custom = {{"license", 1}, {"tpu", 0.25}}}},
+  return {{"train",
+           {.cpus = 0.5,
+            .gpus = 2,
+            .custom = {{"license", 1}, {"tpu", 0.25}},
+            .accelerator_type = "H100",
+            .labels = {{"zone", "!eu"}}}},
           {.param_space = {{"lr", uniform(-1.5, 1e300)},
                            {"model", {{"width", randint(-9, 9)}, {"act", choice({"relu", 1, 1.0})}}},
                            {"epochs", 5},

@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "support/temporary_directory.h"
 
 namespace cadre::run {
 namespace {
@@ -35,6 +40,30 @@ TEST_F(Gpus, AreNumberedAmongTheAllowedOnes) {
   EXPECT_EQ(visible_devices({}), "");
   ::unsetenv(kName);
   EXPECT_EQ(visible_devices({0, 2}), "0,2");
+}
+
+std::string kind_of_driver(const std::vector<std::string>& models) {
+  const test_support::TemporaryDirectory driver;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const auto directory = driver / "gpus" / ("0000:0" + std::to_string(i) + ":00.0");
+    std::filesystem::create_directories(directory);
+    std::ofstream(directory / "information") << "Model: \t\t " << models[i] << "\nIRQ:   \t\t 42\n";
+  }
+  return accelerator_type(driver.path());
+}
+
+TEST(AcceleratorType, IsTheModelsFirstWordWithADigit) {
+  EXPECT_EQ(kind_of_driver({"NVIDIA H100 80GB HBM3"}), "H100");
+  EXPECT_EQ(kind_of_driver({"NVIDIA A100-SXM4-80GB"}), "A100");
+  EXPECT_EQ(kind_of_driver({"Tesla V100-SXM2-16GB"}), "V100");
+  EXPECT_EQ(kind_of_driver({"NVIDIA GeForce RTX 4090"}), "4090");
+  EXPECT_EQ(kind_of_driver({"TITAN Xp"}), "TITAN Xp");
+}
+
+TEST(AcceleratorType, IsThatOfAllGpus) {
+  EXPECT_EQ(kind_of_driver({"Tesla T4", "Tesla T4"}), "T4");
+  EXPECT_EQ(kind_of_driver({"Tesla T4", "NVIDIA L4"}), "");
+  EXPECT_EQ(kind_of_driver({}), "");
 }
 
 }  // namespace

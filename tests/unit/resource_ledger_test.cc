@@ -65,6 +65,13 @@ TEST(ResourceLedger, AShortageNamesTheResource) {
   EXPECT_EQ(ledger.shortage({.cpus = 1, .custom = {{"license", 0.5}}}), "0.5 license (there are 0)");
 }
 
+TEST(ResourceLedger, AMachineThatIsNotAsItIsWantedHasNothingFree) {
+  ResourceLedger ledger({.cpus = 2, .labels = {{"zone", "eu"}}});
+  EXPECT_FALSE(ledger.acquire({.cpus = 1, .labels = {{"zone", "us"}}}));
+  EXPECT_EQ(ledger.shortage({.cpus = 1, .labels = {{"zone", "us"}}}), "label zone=us (it is eu)");
+  EXPECT_TRUE(ledger.acquire({.cpus = 2, .labels = {{"zone", "eu"}}}));
+}
+
 TEST(ResourceLedger, UsageIsForPeople) {
   ResourceLedger ledger({.cpus = 2, .custom = {{"license", 3}}});
   ledger.acquire({.cpus = 0.5, .custom = {{"license", 2}}});
