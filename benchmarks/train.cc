@@ -54,7 +54,7 @@ Value rank_saves(const Config& config) {
     if (train::get_context().get_world_rank() != 0) {
       train::report({{"step", i}});
     } else if (async) {
-      const fs::path own = train::get_context().get_storage().parent_path() / ("own_" + std::to_string(i));
+      const fs::path own = train::get_context().get_storage().path().parent_path() / ("own_" + std::to_string(i));
       const Stopwatch writing;
       fs::create_directory(own);
       write_file(own / "model", bytes);

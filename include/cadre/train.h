@@ -42,12 +42,10 @@
 #include "cadre/init.h"
 #include "cadre/object.h"
 #include "cadre/resources.h"
+#include "cadre/validation.h"
 #include "cadre/value.h"
 
 namespace cadre::train {
-
-/// A time; std::chrono::seconds(30) and the like convert.
-using Seconds = std::chrono::duration<double>;
 
 // ---- What a training function calls. Outside a worker it is alone: rank 0 of 1, and reports go nowhere.
 
@@ -79,6 +77,13 @@ struct ReportOptions {
   /// thread of the worker, one after the other. Ranks that pass one together must make one directory together. One that
   /// throws StorageError is called again, after 1 s and after 2 s; OutOfSpace makes it wait until there is space.
   CheckpointUploadFunction checkpoint_upload_function = {};
+  /// Whether the checkpoint is validated when it is committed, as TrainerOptions::validation says; see
+  /// cadre/validation.h. Of ranks that report one together the lowest one that has a part of it says so.
+  ValidationRequest validation = false;
+  /// The same with a function of this report's, in the place of the ValidationConfig's. Default: none.
+  Validator validate = {};
+  /// What that function gets; the ValidationConfig's config does not count then.
+  Config validate_config = {};
 };
 
 /// Reports one result. Every rank calls it equally often: it returns in all of them when all have called it and the
@@ -87,7 +92,8 @@ struct ReportOptions {
 /// that destructors run; do not swallow it.
 ///
 /// Throws InvalidArgument for what cannot be stored: a value over 1 MiB or with more than 53 levels of lists and
-/// dictionaries, or metrics of more than 32 MiB together; Error when called in another thread than the function's.
+/// dictionaries, or metrics of more than 32 MiB together; for a validation without a checkpoint, without a function, or
+/// with a config that cannot be stored; Error when called in another thread than the function's.
 /// Nothing was reported then, and the other ranks wait on.
 void report(const Metrics& metrics);
 /// The same where other ranks may have a checkpoint and this one has none.
@@ -117,25 +123,35 @@ std::optional<Checkpoint> get_checkpoint();
 /// What get_all_reported_checkpoints() waits for.
 enum class CheckpointConsistency {
   committed,  ///< that everything this rank has reported is committed
-  validated,  ///< and that no validation of it is going on; the same as long as nothing is validated
+  validated,  ///< and that no validation of it waits or goes on
 };
 
 /// How far a reported checkpoint has got.
 enum class ReportedCheckpointStatus {
-  committed,  ///< training can go on from it
+  committed,             ///< training can go on from it, and nobody asked for more
+  pending_validation,    ///< its validation waits or goes on
+  validated,             ///< its metrics have the validator's
+  validation_timed_out,  ///< its validation took too long, in its last try
+  validation_failed,     ///< its validation has failed as often as it may
 };
+/// "committed", "pending validation", "validated", "validation timed out", "validation failed".
+std::string to_string(ReportedCheckpointStatus status);
 
 /// A checkpoint that was reported and is kept.
 struct ReportedCheckpoint {
-  Checkpoint checkpoint;                                                  ///< its directory
-  Metrics metrics = {};                                                   ///< that it was reported with
+  Checkpoint checkpoint;  ///< its directory
+  Metrics metrics = {};   ///< that it was reported with, and those of its validation, which count where both have one
   ReportedCheckpointStatus status = ReportedCheckpointStatus::committed;  ///< how far it has got
+  Metrics reported_metrics = {};                                          ///< that it was reported with
+  Metrics validation_metrics = {};                                        ///< of its validation; empty before its end
+  std::string validation_error = {};  ///< why it could not be validated; empty where that did not happen
 };
 
 /// The checkpoints that the run keeps, in the order of their reports, also those of earlier attempts. Waits until all
-/// that this rank has reported with report() so far is committed, at most for `timeout`, and returns what there is
-/// then; what is still being uploaded is not. Any rank may call it alone, in any thread that does not report. Empty
-/// outside a worker.
+/// that this rank has reported with report() so far is committed or validated, at most for `timeout`, and returns what
+/// there is then; what is still being uploaded is not. Any rank may call it alone, in any thread that does not report.
+/// Empty outside a worker. Throws Error where it would wait for ever: for validations that need resources which the
+/// run's own workers have.
 std::vector<ReportedCheckpoint> get_all_reported_checkpoints(
     CheckpointConsistency consistency = CheckpointConsistency::validated, std::optional<Seconds> timeout = {});
 
@@ -150,7 +166,26 @@ void barrier();
 /// file or a seed: at most 1 MiB, or InvalidArgument. Throws what barrier() does.
 Value broadcast_from_rank_zero(const Value& value);
 
-/// Where a training function runs.
+/// The directory of a run.
+class StorageContext {
+ public:
+  explicit StorageContext(std::filesystem::path path) : path_(std::move(path)) {}
+  const std::filesystem::path& path() const { return path_; }      ///< the directory; empty outside a worker
+  operator const std::filesystem::path&() const { return path_; }  ///< the same
+  /// What has this name in it.
+  friend std::filesystem::path operator/(const StorageContext& storage, const std::filesystem::path& name) {
+    return storage.path_ / name;
+  }
+  /// A directory for a checkpoint, to be filled and reported with CheckpointUploadMode::no_upload, or left empty where
+  /// a checkpoint stands for a result only. It is made where it is not there yet, so that all ranks may ask for it.
+  /// Throws InvalidArgument for a name that no checkpoint may have, and Error outside a worker.
+  std::filesystem::path build_checkpoint_path_from_name(const std::string& name) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Where a training function runs, or a validator, which is alone.
 class TrainContext {
  public:
   std::int64_t get_world_rank() const;        ///< of this worker, from 0 on
@@ -159,7 +194,7 @@ class TrainContext {
   std::int64_t get_local_world_size() const;  ///< workers of the group on this machine
   std::int64_t get_node_rank() const;         ///< of this machine among those of the group
   std::string get_experiment_name() const;    ///< the name of the run's directory; empty outside a worker
-  std::filesystem::path get_storage() const;  ///< the run's directory; empty outside a worker
+  StorageContext get_storage() const;         ///< the run's directory
   Resources get_resources() const;            ///< of this worker
 };
 /// The context of the function that calls.
@@ -296,14 +331,15 @@ struct TrainerOptions {
   Config train_loop_config = {};      ///< what the function gets
   ScalingConfig scaling_config = {};  ///< how many workers there are
   RunConfig run_config = {};          ///< where it lies, and how it goes on
+  ValidationConfig validation = {};   ///< how its checkpoints are validated
 };
 
 /// How a run has come out. A value.
 struct Result {
   Metrics metrics = {};                       ///< of the last report; empty where there was none
   std::optional<Checkpoint> checkpoint = {};  ///< the latest
-  /// The kept checkpoints with the metrics that they were reported with, best last, as the CheckpointConfig says.
-  std::vector<std::pair<Checkpoint, Metrics>> best_checkpoints = {};
+  /// The kept checkpoints with their metrics, best last, as the CheckpointConfig says.
+  std::vector<ReportedCheckpoint> best_checkpoints = {};
   std::vector<Metrics> metrics_history = {};  ///< of all reports in order; one that was repeated is there once
   std::filesystem::path path = {};            ///< the run's directory
   Config config = {};                         ///< what the function got

@@ -43,6 +43,8 @@ class Callback {
   /// A checkpoint is committed; with CheckpointUploadMode::async that may be long after its report. Its files stay as
   /// long as the CheckpointConfig keeps them, and at least until the hook returns.
   virtual void on_checkpoint(const RunContext& run, const Checkpoint& checkpoint);
+  /// The validation of a checkpoint has come to its end: with its metrics, or with why there are none.
+  virtual void after_validation(const RunContext& run, const ReportedCheckpoint& checkpoint);
   /// A worker group has failed, `run.attempt` says which one; it may have been started again by now, or the run has
   /// failed. Why, by rank; what is no rank's has the key -1.
   virtual void after_exception(const RunContext& run, const std::map<std::int64_t, std::string>& failures);

@@ -31,8 +31,13 @@ TrainingRun read_training_run(const fs::path& directory) {
 Dict document_of(const TrainingRun& run) {
   const train::Result& result = run.result;
   List checkpoints;
-  for (const auto& [checkpoint, metrics] : result.best_checkpoints)
-    checkpoints.push_back(Dict{{"path", place_text(checkpoint.path())}, {"metrics", metrics.dict()}});
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints)
+    checkpoints.push_back(Dict{{"path", place_text(one.checkpoint.path())},
+                               {"metrics", one.metrics.dict()},
+                               {"status", train::to_string(one.status)},
+                               {"reported_metrics", one.reported_metrics.dict()},
+                               {"validation_metrics", one.validation_metrics.dict()},
+                               {"validation_error", one.validation_error}});
   return {{"kind", "training_run"},
           {"name", run.name},
           {"path", place_text(fs::canonical(result.path))},
@@ -64,8 +69,12 @@ void show(const TrainingRun& run, bool json) {
   page.field("last report", shown(values_text(result.metrics.dict())));
   if (!result.return_value.is_null()) page.field("returned", value_text(result.return_value));
   std::vector<std::pair<std::string, std::string>> checkpoints;
-  for (const auto& [checkpoint, metrics] : result.best_checkpoints)
-    checkpoints.emplace_back(checkpoint.path().filename(), shown(values_text(metrics.dict())));
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints) {
+    const bool is_committed = one.status == train::ReportedCheckpointStatus::committed;
+    checkpoints.emplace_back(one.checkpoint.path().filename(),
+                             shown(values_text(one.metrics.dict())) +
+                                 (is_committed ? "" : fmt::format("  ({})", train::to_string(one.status))));
+  }
   page.pairs("Checkpoints, the best one last:", checkpoints);
   if (result.error) page.line("Error:\n" + shown_lines(*result.error), Style::bad);
   page.write();

@@ -15,7 +15,7 @@ constexpr std::size_t kMostAncestors = 16;
 }  // namespace
 
 CheckpointId CheckpointRegistry::add(OwnerId owner, std::int64_t step, std::string directory, Metrics metrics,
-                                     std::optional<CheckpointId> parent) {
+                                     std::optional<CheckpointId> parent, bool is_ranked) {
   const CheckpointId id = next_id_++;
   std::vector<CheckpointId> ancestors;
   if (parent) {
@@ -24,10 +24,18 @@ CheckpointId CheckpointRegistry::add(OwnerId owner, std::int64_t step, std::stri
     ancestors.insert(ancestors.begin(), *parent);
     ancestors.resize(std::min(ancestors.size(), kMostAncestors));
   }
-  entries_[id] = Entry{.record = {id, owner, step, std::move(directory), std::move(metrics), std::move(ancestors)}};
+  entries_[id] = Entry{.record = {id, owner, step, std::move(directory), std::move(metrics), std::move(ancestors)},
+                       .is_ranked = is_ranked};
   kept_[owner].push_back(id);
   apply_retention(owner);
   return id;
+}
+
+void CheckpointRegistry::rank(CheckpointId id, Metrics metrics) {
+  Entry& entry = entries_.at(id);
+  entry.record.metrics = std::move(metrics);
+  entry.is_ranked = true;
+  apply_retention(entry.record.owner);
 }
 
 void CheckpointRegistry::retain(CheckpointId id) { ++entries_.at(id).references; }
@@ -84,10 +92,11 @@ std::vector<CheckpointId> CheckpointRegistry::all() const {
 }
 
 void CheckpointRegistry::apply_retention(OwnerId owner) {
-  if (!config_.num_to_keep) return;
   std::vector<CheckpointId>& ids = kept_.at(owner);
+  if (!config_.num_to_keep || ids.empty()) return;
   const CheckpointId latest = ids.back();
   std::vector<CheckpointId> ranked = ids;
+  std::erase_if(ranked, [this](CheckpointId id) { return !entries_.at(id).is_ranked; });
   if (config_.checkpoint_score_attribute) std::erase_if(ranked, [this](CheckpointId id) { return !score(id); });
   std::ranges::sort(ranked, [this](CheckpointId a, CheckpointId b) { return worse(a, b); });
   const auto keep = static_cast<std::size_t>(*config_.num_to_keep);

@@ -35,9 +35,11 @@ class CheckpointRegistry {
   explicit CheckpointRegistry(CheckpointConfig config) : config_(std::move(config)) {}
 
   // Adds the newest checkpoint of its owner; retention then looks at the owner's list again. `parent` is the one that
-  // its lineage was saved in before.
+  // its lineage was saved in before. One that is not ranked is kept until it is, and counts for nothing.
   CheckpointId add(OwnerId owner, std::int64_t step, std::string directory, Metrics metrics,
-                   std::optional<CheckpointId> parent = {});
+                   std::optional<CheckpointId> parent = {}, bool is_ranked = true);
+  // Its metrics are complete: retention looks at its owner's list again.
+  void rank(CheckpointId id, Metrics metrics);
 
   // References are counted. Releasing the last one of a checkpoint that retention has dropped makes it deletable.
   void retain(CheckpointId id);
@@ -75,6 +77,7 @@ class CheckpointRegistry {
     CheckpointRecord record;
     std::int64_t references = 0;
     bool kept = true;
+    bool is_ranked = true;
 
     static void fields(auto& archive, auto& entry) {
       archive("owner", entry.record.owner);
@@ -85,6 +88,7 @@ class CheckpointRegistry {
       archive("id", entry.record.id);
       archive("references", entry.references);
       archive("kept", entry.kept);
+      archive.added("is_ranked", entry.is_ranked);
     }
   };
   void apply_retention(OwnerId owner);

@@ -90,7 +90,8 @@ Process& initialised_process() {
   if (process() != nullptr) return *process();
   throw EngineError(init_was_called
                         ? "this worker cannot start workers of its own. A trial can, when its trainable has a "
-                          "PlacementGroup with a bundle for each of them (tune::with_resources)"
+                          "PlacementGroup with a bundle for each of them (tune::with_resources), and a validator when "
+                          "ValidationConfig::workers has"
                         : "cadre::init was not called; it must be the first line of main");
 }
 

@@ -24,6 +24,7 @@ struct RankAssignment {
   std::string backend = {};  // empty: none
   Config backend_options = {};
   std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is
+  bool has_validator = false;                       // the run has a function for validations
 };
 
 Value to_value(const RankAssignment& assignment);

@@ -11,6 +11,7 @@ namespace cadre::train {
 void Callback::on_start(const RunContext&) {}
 void Callback::after_report(const RunContext&, const Metrics&, const std::optional<Checkpoint>&) {}
 void Callback::on_checkpoint(const RunContext&, const Checkpoint&) {}
+void Callback::after_validation(const RunContext&, const ReportedCheckpoint&) {}
 void Callback::after_exception(const RunContext&, const std::map<std::int64_t, std::string>&) {}
 void Callback::on_end(const RunContext&) {}
 std::string Callback::name() const { return "Callback"; }
@@ -44,6 +45,10 @@ void CallbackList::after_report(const RunContext& run, const Metrics& metrics,
 
 void CallbackList::on_checkpoint(const RunContext& run, const Checkpoint& checkpoint) {
   for_each("on_checkpoint", [&](Callback& callback) { callback.on_checkpoint(run, checkpoint); });
+}
+
+void CallbackList::after_validation(const RunContext& run, const ReportedCheckpoint& checkpoint) {
+  for_each("after_validation", [&](Callback& callback) { callback.after_validation(run, checkpoint); });
 }
 
 void CallbackList::after_exception(const RunContext& run, const std::map<std::int64_t, std::string>& failures) {

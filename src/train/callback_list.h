@@ -19,6 +19,7 @@ class CallbackList {
   void on_start(const RunContext& run);
   void after_report(const RunContext& run, const Metrics& metrics, const std::optional<Checkpoint>& checkpoint);
   void on_checkpoint(const RunContext& run, const Checkpoint& checkpoint);
+  void after_validation(const RunContext& run, const ReportedCheckpoint& checkpoint);
   void after_exception(const RunContext& run, const std::map<std::int64_t, std::string>& failures);
   void on_end(const RunContext& run);
 

@@ -11,7 +11,7 @@
 namespace cadre::train {
 
 void put_into(channel::Report& report, const PartReport& said) {
-  const bool plain = said.waits && said.directory.empty();
+  const bool plain = said.waits && said.directory.empty() && !said.validation;
   if (plain && !said.part) return;
   if (plain && said.part->kind == CheckpointPart::Kind::ours) {
     report.checkpoint = said.part->path;
@@ -33,7 +33,7 @@ PartReport part_in(const channel::Report& report, Rank rank) {
 
 std::string to_text(const GroupCheckpoint& checkpoint) {
   if (checkpoint.parts.empty()) return {};
-  const bool plain = checkpoint.waits && !checkpoint.upload && checkpoint.directory.empty() &&
+  const bool plain = checkpoint.waits && !checkpoint.upload && checkpoint.directory.empty() && !checkpoint.validation &&
                      std::ranges::all_of(checkpoint.parts, [](const CheckpointPart& part) {
                        return part.kind == CheckpointPart::Kind::ours;
                      });

@@ -36,6 +36,19 @@ struct CheckpointPart {
   }
 };
 
+// What a report asks for beside its checkpoint's commit.
+struct WantedValidation {
+  std::string function = {};             // empty: that of the run
+  Config config = {};                    // for the run's function: over that of the run
+  std::optional<double> timeout_s = {};  // empty: that of the run
+
+  static void fields(auto& archive, auto& wanted) {
+    archive("function", wanted.function);
+    archive("config", wanted.config);
+    archive("timeout_s", wanted.timeout_s);
+  }
+};
+
 // Whether its files become a part of one directory; else the ranks have agreed on that directory.
 inline bool is_merged(const CheckpointPart& part) {
   return part.kind == CheckpointPart::Kind::ours || part.kind == CheckpointPart::Kind::borrowed;
@@ -47,12 +60,14 @@ struct GroupCheckpoint {
   bool waits = true;                       // report() returns when it is committed, and not before
   bool upload = false;                     // it has to be copied or sent somewhere before it can be committed
   std::string directory = {};              // the name that it is to have; empty: the next number
+  std::optional<WantedValidation> validation = {};
 
   static void fields(auto& archive, auto& checkpoint) {
     archive("parts", checkpoint.parts);
     archive("waits", checkpoint.waits);
     archive("upload", checkpoint.upload);
     archive("directory", checkpoint.directory);
+    archive.added("validation", checkpoint.validation);
   }
 };
 
@@ -66,11 +81,13 @@ struct PartReport {
   std::optional<CheckpointPart> part = {};
   bool waits = true;           // its report() returns when the checkpoint is committed, and not before
   std::string directory = {};  // the name that the checkpoint is to have; empty: the next number
+  std::optional<WantedValidation> validation = {};
 
   static void fields(auto& archive, auto& said) {
     archive("part", said.part);
     archive("waits", said.waits);
     archive("directory", said.directory);
+    archive("validation", said.validation);
   }
 };
 

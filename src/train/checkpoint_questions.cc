@@ -7,21 +7,25 @@
 namespace cadre::train {
 namespace {
 
-bool is_answerable(const Checkpoints& checkpoints, std::int64_t step) {
+bool is_committed(const Checkpoints& checkpoints, std::int64_t step) {
   return std::ranges::none_of(checkpoints.pending(),
                               [&](const PendingCheckpoint& pending) { return pending.step <= step; });
 }
 
+bool is_validated(const Checkpoints& checkpoints, const Validations& validations, std::int64_t step) {
+  const run::CheckpointRegistry& registry = checkpoints.registry();
+  return std::ranges::none_of(registry.all(), [&](run::CheckpointId id) {
+    return registry.get(id).step <= step && validations.is_pending(id);
+  });
+}
+
 // In the order of their reports.
-std::vector<CheckpointEntry> kept(const Checkpoints& checkpoints) {
+std::vector<CheckpointEntry> kept(const Checkpoints& checkpoints, const Validations& validations) {
   constexpr run::OwnerId run = 0;
   std::vector<run::CheckpointId> ids = checkpoints.registry().kept(run);
   std::ranges::sort(ids);
   std::vector<CheckpointEntry> entries;
-  for (const run::CheckpointId id : ids) {
-    const run::CheckpointRecord& record = checkpoints.registry().get(id);
-    entries.push_back({record.directory, record.metrics});
-  }
+  for (const run::CheckpointId id : ids) entries.push_back(entry_of(id, checkpoints, validations));
   return entries;
 }
 
@@ -29,12 +33,8 @@ std::vector<CheckpointEntry> kept(const Checkpoints& checkpoints) {
 
 void fields(auto& archive, base::Is<CheckpointQuestion> auto& question) {
   archive("step", question.step);
+  archive("validated", question.validated);
   archive("timeout_ms", question.timeout_ms);
-}
-
-void fields(auto& archive, base::Is<CheckpointEntry> auto& entry) {
-  archive("directory", entry.directory);
-  archive("metrics", entry.metrics);
 }
 
 Value to_value(const CheckpointQuestion& question) { return base::SaveArchive::to_value(question); }
@@ -45,29 +45,30 @@ CheckpointQuestion to_checkpoint_question(const Value& content) {
   return question;
 }
 
-Value to_value(const std::vector<CheckpointEntry>& entries) { return base::SaveArchive::to_value(entries); }
-
-std::vector<CheckpointEntry> to_checkpoint_entries(const Value& content) {
-  std::vector<CheckpointEntry> entries;
-  base::LoadArchive::load(content, entries);
-  return entries;
-}
-
 void CheckpointQuestions::ask(Asker asker, const CheckpointQuestion& question, TimePoint now) {
-  Waiting& waiting = waiting_[asker] = {.step = question.step};
+  Waiting& waiting = waiting_[asker] = {.step = question.step, .validated = question.validated};
   if (question.timeout_ms) waiting.until = now + std::chrono::milliseconds(*question.timeout_ms);
 }
 
 std::vector<CheckpointQuestions::Reply> CheckpointQuestions::take_replies(const Checkpoints& checkpoints,
+                                                                          const Validations& validations,
+                                                                          const std::string& lack_of_validations,
                                                                           TimePoint now) {
   std::vector<Reply> replies;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     const auto& [asker, waiting] = *it;
-    if (!is_answerable(checkpoints, waiting.step) && (!waiting.until || *waiting.until > now)) {
+    const bool committed = is_committed(checkpoints, waiting.step);
+    const bool done = committed && (!waiting.validated || is_validated(checkpoints, validations, waiting.step));
+    if (done || (waiting.until && *waiting.until <= now)) {
+      replies.push_back({asker, {.content = to_value(kept(checkpoints, validations))}});
+    } else if (committed && !waiting.until && !lack_of_validations.empty()) {
+      replies.push_back({asker,
+                         {.error = "it would wait for ever for validations: " + lack_of_validations +
+                                   ". Give a timeout, or ask for CheckpointConsistency::committed"}});
+    } else {
       ++it;
       continue;
     }
-    replies.push_back({asker, {.content = to_value(kept(checkpoints))}});
     it = waiting_.erase(it);
   }
   return replies;

@@ -1,35 +1,29 @@
-// Ranks that ask which checkpoints there are, and wait until what they have reported is committed. Pure: questions in,
-// replies out, some of them later.
+// Ranks that ask which checkpoints there are, and wait until what they have reported is committed, or validated. Pure:
+// questions in, replies out, some of them later.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cadre/value.h"
 #include "channel/message.h"
-#include "train/checkpoints.h"
+#include "train/reported_checkpoint.h"
 
 namespace cadre::train {
 
 // What a rank asks: the typed form of channel::Request's content.
 struct CheckpointQuestion {
   std::int64_t step = 0;                        // of the rank's last report
-  std::optional<std::int64_t> timeout_ms = {};  // empty: until all is committed
+  bool validated = true;                        // not only committed
+  std::optional<std::int64_t> timeout_ms = {};  // empty: as long as it takes
 };
 Value to_value(const CheckpointQuestion& question);
 // Throws InvalidArgument or NotFound for what to_value() did not make.
 CheckpointQuestion to_checkpoint_question(const Value& content);
-
-// What is replied: of each checkpoint its directory inside the run's, and its metrics.
-struct CheckpointEntry {
-  std::string directory = {};
-  Metrics metrics = {};
-};
-Value to_value(const std::vector<CheckpointEntry>& entries);
-std::vector<CheckpointEntry> to_checkpoint_entries(const Value& content);
 
 class CheckpointQuestions {
  public:
@@ -41,8 +35,10 @@ class CheckpointQuestions {
   };
 
   void ask(Asker asker, const CheckpointQuestion& question, TimePoint now);
-  // To those whose checkpoints are committed, or who do not wait any longer.
-  std::vector<Reply> take_replies(const Checkpoints& checkpoints, TimePoint now);
+  // To those whose checkpoints have got so far, or who do not wait any longer; and to those who would wait for ever,
+  // for validations that lack something.
+  std::vector<Reply> take_replies(const Checkpoints& checkpoints, const Validations& validations,
+                                  const std::string& lack_of_validations, TimePoint now);
   // When somebody does not wait any longer.
   std::optional<TimePoint> next_deadline() const;
   // For another group: nobody waits.
@@ -51,6 +47,7 @@ class CheckpointQuestions {
  private:
   struct Waiting {
     std::int64_t step = 0;
+    bool validated = true;
     std::optional<TimePoint> until = {};
   };
   std::map<Asker, Waiting> waiting_;

@@ -135,19 +135,20 @@ std::string Checkpoints::promise_ended(const PromiseEnded& event, Actions& actio
   return {};
 }
 
-std::string Checkpoints::commit_ready(Actions& actions) {
-  std::string last;
+std::vector<CommittedCheckpoint> Checkpoints::commit_ready(Actions& actions) {
+  std::vector<CommittedCheckpoint> committed;
   while (!pending_.empty() && pending_.front().state == State::ready) {
-    const PendingCheckpoint next = std::move(pending_.front());
+    PendingCheckpoint next = std::move(pending_.front());
     pending_.erase(pending_.begin());
-    const run::CheckpointId id = registry_.add(kRun, next.step, next.directory, next.metrics, latest_);
+    const run::CheckpointId id = registry_.add(kRun, next.step, next.directory, next.metrics, latest_,
+                                               /*is_ranked=*/!next.reported.validation);
     refer(latest_, id);
     CommitCheckpoint commit{.id = id, .step = next.step, .directory = next.directory};
     for (const CheckpointPart& part : next.reported.parts) commit.from.push_back(part.path);
     actions.push_back(std::move(commit));
-    last = next.directory;
+    committed.push_back({id, std::move(next.directory), std::move(next.reported.validation)});
   }
-  return last;
+  return committed;
 }
 
 // ---- What is given up

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/archive.h"
@@ -47,6 +48,12 @@ struct PendingCheckpoint {
   }
 };
 
+struct CommittedCheckpoint {
+  run::CheckpointId id = 0;
+  std::string directory = {};
+  std::optional<WantedValidation> validation = {};  // it is not ranked before that is finished
+};
+
 class Checkpoints {
  public:
   explicit Checkpoints(CheckpointConfig config) : registry_(std::move(config)) {}
@@ -70,8 +77,8 @@ class Checkpoints {
   void stop_trying();
   // Another controller goes on, without those that are lost.
   void resume(const ControllerStarted& event, Actions& actions);
-  // Those that can be, in order. Returns the directory of the last one; empty: there was none.
-  std::string commit_ready(Actions& actions);
+  // Those that can be, in order.
+  std::vector<CommittedCheckpoint> commit_ready(Actions& actions);
   void delete_unneeded(Actions& actions);
 
   // ---- Who needs them
@@ -82,6 +89,8 @@ class Checkpoints {
   // The directory of the latest, which ranks are told; it stays until they are told again, or until end_group().
   std::string tell();
   void set_synced(run::CheckpointId id) { registry_.set_synced(id); }
+  // Its validation is finished: its metrics are complete, and it is ranked.
+  void settle(run::CheckpointId id, Metrics metrics) { registry_.rank(id, std::move(metrics)); }
   // It is gone. True when it was the latest: an older one is now, if there is any.
   bool lose(run::CheckpointId id);
 

@@ -21,6 +21,7 @@
 #include "train/journal.h"
 #include "train/part_check.h"
 #include "train/recovery.h"
+#include "train/validator.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -32,6 +33,17 @@ engine::WorkerId worker_id(Rank rank, std::int64_t attempt) {
 }
 Rank rank_of(engine::WorkerId worker) { return static_cast<Rank>(worker & 0xffffffffu); }
 std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker >> 32); }
+
+// That of a validator has a bit which ranks' have not.
+constexpr engine::WorkerId kIsValidator = engine::WorkerId{1} << 63;
+engine::WorkerId validator_id(run::CheckpointId checkpoint, std::int64_t attempt) {
+  return kIsValidator | static_cast<std::uint64_t>(checkpoint) << 20 | static_cast<std::uint64_t>(attempt);
+}
+bool is_validator(engine::WorkerId worker) { return (worker & kIsValidator) != 0; }
+run::CheckpointId checkpoint_of(engine::WorkerId worker) {
+  return static_cast<run::CheckpointId>((worker & ~kIsValidator) >> 20);
+}
+std::int64_t validator_attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker & 0xfffff); }
 
 constexpr run::CheckpointId kNoCheckpoint = 0;
 
@@ -56,6 +68,13 @@ void merge_into(const fs::path& directory, const fs::path& other) {
 std::string to_text(const Value& value) {
   if (value.is_number() && !value.is_integer()) return fmt::format("{:.5g}", value.get<double>());
   return value.is_string() ? value.get<std::string>() : to_json(value);
+}
+
+// " loss=0.1 accuracy=0.9"
+std::string to_text(const Metrics& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) text += fmt::format(" {}={}", name, to_text(value));
+  return text;
 }
 
 }  // namespace
@@ -108,6 +127,7 @@ void Controller::take_turns() {
   say_callback_warnings();
   std::vector<Event> first;
   look_at_resources(first);
+  beginning_.machine = engine_.resources();
   first.emplace_back(beginning_);
   take_turn(std::move(first));
   publishing_.begin(false);
@@ -163,6 +183,7 @@ std::vector<Event> Controller::next_events() {
 }
 
 void Controller::take(engine::Received received, std::vector<Event>& events) {
+  if (is_validator(received.worker)) return take_from_validator(received.worker, std::move(received.message), events);
   const Rank rank = rank_of(received.worker);
   const std::int64_t attempt = attempt_of(received.worker);
   const auto add = [&](std::optional<Event> event) {
@@ -195,7 +216,29 @@ void Controller::take(engine::Exited exited, std::vector<Event>& events) {
     take_turn(std::move(events));
     throw EngineError("a worker " + engine::to_string(exited.exit));
   }
+  if (is_validator(exited.worker)) {
+    events.emplace_back(
+        ValidatorEnded{checkpoint_of(exited.worker), validator_attempt_of(exited.worker), std::move(exited.exit)});
+    return;
+  }
   events.emplace_back(WorkerEnded{rank_of(exited.worker), attempt_of(exited.worker), std::move(exited.exit)});
+}
+
+void Controller::take_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events) {
+  const run::CheckpointId checkpoint = checkpoint_of(worker);
+  const std::int64_t attempt = validator_attempt_of(worker);
+  if (auto* finished = std::get_if<channel::Finished>(&message)) {
+    try {
+      events.emplace_back(ValidatorReturned{checkpoint, attempt, Metrics(finished->value)});
+    } catch (const Error& error) {
+      events.emplace_back(ValidatorThrew{checkpoint, attempt, error.what()});
+    }
+  } else if (auto* failed = std::get_if<channel::Failed>(&message)) {
+    events.emplace_back(ValidatorThrew{checkpoint, attempt, std::move(failed->message)});
+  } else {
+    engine_.kill(worker);
+    events.emplace_back(ValidatorThrew{checkpoint, attempt, "it has sent what no validator sends"});
+  }
 }
 
 void Controller::look_at_resources(std::vector<Event>& events) {
@@ -206,7 +249,7 @@ void Controller::look_at_resources(std::vector<Event>& events) {
   if (run_.status() == RunStatus::starved) pause = std::min<Seconds>(pause, std::chrono::seconds(1));
   next_look_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(pause);
   const std::int64_t workers = capacity(engine_.resources(), scaling);
-  if (std::exchange(capacity_, workers) != workers) events.emplace_back(ResourcesSeen{workers});
+  if (std::exchange(capacity_, workers) != workers) events.emplace_back(ResourcesSeen{workers, engine_.resources()});
 }
 
 // A rank that reports what cannot be a checkpoint fails, before anything believes it.
@@ -409,11 +452,15 @@ void Controller::perform(const Action& action) {
                  },
                  [&](const LaunchGroup& group) { launch(group); },
                  [&](const KillWorker& kill) { engine_.kill(worker_id(kill.rank, kill.attempt)); },
+                 [&](const StartValidator& validator) { start(validator); },
+                 [&](const KillValidator& kill) { engine_.kill(validator_id(kill.id, kill.attempt)); },
+                 [&](const ShowValidation& validation) { show(validation); },
                  [&](const StartTimer& start) {
                    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
-                   const bool is_of_upload = start.timer.kind == Timer::Kind::upload;
-                   timers_[{start.timer.kind, is_of_upload ? start.timer.attempt : 0}] = {engine_.now() + time,
-                                                                                          start.timer};
+                   const bool is_of_checkpoint =
+                       start.timer.kind == Timer::Kind::upload || start.timer.kind == Timer::Kind::validation;
+                   timers_[{start.timer.kind, is_of_checkpoint ? start.timer.attempt : 0}] = {engine_.now() + time,
+                                                                                              start.timer};
                  },
                  [](const auto&) {}},
              action);
@@ -456,9 +503,8 @@ void Controller::launch(const LaunchGroup& group) {
                  std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));
   key_values_.clear();
   questions_.clear();
-  run::ResourceLedger ledger(engine_.resources());
   for (Rank rank = 0; rank < world_size; ++rank) {
-    const run::Gpus gpus = ledger.acquire(resources).value_or(run::Gpus());
+    const run::Gpus& gpus = group.gpus.at(static_cast<std::size_t>(rank));
     const fs::path directory = directory_ / directory_of_rank(rank);
     base::make_directories(directory);
     const RankAssignment assignment{
@@ -476,11 +522,34 @@ void Controller::launch(const LaunchGroup& group) {
         .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),
         .backend = description_.backend,
         .backend_options = description_.backend_options,
-        .visible_devices = engine_.resources().gpus > 0 ? std::optional(run::visible_devices(gpus)) : std::nullopt};
+        .visible_devices = engine_.resources().gpus > 0 ? std::optional(run::visible_devices(gpus)) : std::nullopt,
+        .has_validator = !options.validation.function.name.empty()};
     engine_.start(
         worker_id(rank, group.attempt),
         {.assignment = {description_.loop.name, to_value(assignment)}, .directory = directory, .cpus = resources.cpus});
   }
+}
+
+void Controller::start(const StartValidator& validator) {
+  const ValidationConfig& config = description_.options.validation;
+  const fs::path directory = directory_of_validator(directory_, validator.checkpoint);
+  base::make_directories(directory);
+  const bool starts_workers = !config.workers.bundles.empty();
+  const ValidatorAssignment assignment{
+      .run_name = directory_.filename(),
+      .run_directory = directory_.string(),
+      .directory = directory.string(),
+      .checkpoint = (directory_ / validator.checkpoint).string(),
+      .config = validator.wanted.config,
+      .resources = config.resources,
+      .worker_resources = starts_workers ? std::optional(config.workers.required_resources()) : std::nullopt,
+      .visible_devices =
+          engine_.resources().gpus > 0 ? std::optional(run::visible_devices(validator.gpus)) : std::nullopt};
+  engine_.start(validator_id(validator.id, validator.attempt),
+                {.assignment = {validator.wanted.function, to_value(assignment)},
+                 .directory = directory,
+                 .cpus = config.resources.cpus,
+                 .starts_workers = starts_workers});
 }
 
 void Controller::answer(const AnswerGroup& answer) {
@@ -495,7 +564,8 @@ void Controller::reply(const std::vector<run::KeyValues::Reply>& replies) {
 }
 
 void Controller::reply_about_checkpoints() {
-  for (const auto& [worker, message] : questions_.take_replies(run_.checkpoints(), engine_.now())) {
+  for (const auto& [worker, message] :
+       questions_.take_replies(run_.checkpoints(), run_.validations(), run_.lack_of_validations(), engine_.now())) {
     try {
       engine_.reply(worker, message);
     } catch (const InvalidArgument& error) {  // the metrics of all of them are too much for one message
@@ -505,17 +575,33 @@ void Controller::reply_about_checkpoints() {
 }
 
 void Controller::show(const ShowResult& result) const {
-  std::string metrics;
-  for (const auto& [name, value] : result.metrics) metrics += fmt::format(" {}={}", name, to_text(value));
-  say(fmt::format("{:8.1f} s  report {}:{}{}", std::chrono::duration<double>(engine_.now() - began_).count(),
-                  result.step, metrics, result.checkpoint.empty() ? "" : "  " + result.checkpoint));
+  say(fmt::format("{:8.1f} s  report {}:{}{}", seconds_so_far(), result.step, to_text(result.metrics),
+                  result.checkpoint.empty() ? "" : "  " + result.checkpoint));
 }
 
-// What the run goes on from; everything else is there to be looked at.
+void Controller::show(const ShowValidation& validation) const {
+  const std::string what = validation.error.empty() ? to_text(validation.validated) : " " + validation.error;
+  const std::string log = validation.error.empty()
+                              ? ""
+                              : fmt::format("\nWhat the validator has printed is in {}",
+                                            directory_of_validator(directory_, validation.checkpoint).string());
+  if (validation.status == ReportedCheckpointStatus::committed)
+    return say(
+        fmt::format("{:8.1f} s  {}: not validated, because a later one is", seconds_so_far(), validation.checkpoint));
+  say(fmt::format("{:8.1f} s  {}: {}:{}{}", seconds_so_far(), validation.checkpoint, to_string(validation.status), what,
+                  log));
+}
+
+double Controller::seconds_so_far() const { return std::chrono::duration<double>(engine_.now() - began_).count(); }
+
+// What the run goes on from, and what is still to be validated; everything else is there to be looked at.
 std::set<std::string> Controller::checkpoints_to_keep() const {
   std::set<std::string> directories;
   const run::CheckpointRegistry& registry = run_.checkpoints().registry();
   if (const auto& latest = run_.checkpoints().latest()) directories.insert(registry.get(*latest).directory);
+  for (const run::CheckpointId id : registry.all()) {
+    if (run_.validations().is_pending(id)) directories.insert(registry.get(id).directory);
+  }
   return directories;
 }
 
@@ -544,6 +630,13 @@ void Controller::tell_callbacks(const Action& action) {
                             result->checkpoint.empty() ? std::nullopt : std::optional(checkpoint(result->checkpoint)));
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
     callbacks_.on_checkpoint(context(), checkpoint(committed->directory));
+  } else if (const auto* validated = std::get_if<ShowValidation>(&action)) {
+    callbacks_.after_validation(context(), {.checkpoint = checkpoint(validated->checkpoint),
+                                            .metrics = validated->metrics,
+                                            .status = validated->status,
+                                            .reported_metrics = validated->reported,
+                                            .validation_metrics = validated->validated,
+                                            .validation_error = validated->error});
   } else if (const auto* failed = std::get_if<TellOfFailure>(&action)) {
     RunContext of_group = context();  // the next one may have been started
     of_group.attempt = failed->attempt;

@@ -58,6 +58,7 @@ class Controller {
   void take(engine::Received received, std::vector<Event>& events);
   void take(engine::Exited exited, std::vector<Event>& events);
   void take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events);
+  void take_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events);
   void take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events);
   void take_uploads(std::vector<Event>& events);
   void take_sealed(std::vector<Event>& events);
@@ -78,11 +79,14 @@ class Controller {
   void upload(const UploadCheckpoint& checkpoint);
   void forward(const ForwardResult& result);
   void launch(const LaunchGroup& group);
+  void start(const StartValidator& validator);
   void answer(const AnswerGroup& answer);
   void reply(const std::vector<run::KeyValues::Reply>& replies);
   void reply_about_checkpoints();
   void show(const ShowResult& result) const;
+  void show(const ShowValidation& validation) const;
   void say(const std::string& text) const;
+  double seconds_so_far() const;
   RunContext context() const;
   void tell_callbacks(const Action& action);
   void say_callback_warnings();

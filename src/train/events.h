@@ -8,9 +8,11 @@
 #include <variant>
 #include <vector>
 
+#include "cadre/train.h"
 #include "cadre/value.h"
 #include "engine/engine.h"
 #include "run/checkpoint_registry.h"
+#include "run/resource_ledger.h"
 #include "run/retry_delay.h"
 #include "train/checkpoint_part.h"
 #include "train/notices.h"
@@ -20,16 +22,18 @@ namespace cadre::train {
 // Counts the checkpoints that were reported in a run, from 0.
 using CheckpointNumber = std::int64_t;
 
-// Time that the core waits for; the shell has the clock. One of each kind runs at most, and of an upload one for each.
+// Time that the core waits for; the shell has the clock. One of each kind runs at most, and one for each upload and
+// each validation.
 struct Timer {
   enum class Kind {
-    settling,  // other ranks may say that they fail too, and why, after one has
-    stopping,  // how long workers may take to stop
-    retry,     // how long a run that fails again and again waits before it is tried again
-    upload,    // before an upload that has failed is tried again
+    settling,    // other ranks may say that they fail too, and why, after one has
+    stopping,    // how long workers may take to stop
+    retry,       // how long a run that fails again and again waits before it is tried again
+    upload,      // before an upload that has failed is tried again
+    validation,  // how long a validator may take
   };
   Kind kind = Kind::settling;
-  std::int64_t attempt = 0;  // of an upload the checkpoint's number
+  std::int64_t attempt = 0;  // of an upload the checkpoint's number, of a validation its id
   bool operator==(const Timer&) const = default;
 };
 
@@ -39,6 +43,7 @@ struct Timer {
 struct ControllerStarted {
   std::vector<run::CheckpointId> lost_checkpoints = {};  // that are not there any more, or damaged
   std::vector<CheckpointNumber> lost_uploads = {};       // pending ones of which something is not there any more
+  Resources machine = {.cpus = 0};                       // what there is
 };
 // All ranks have reported.
 struct GroupReported {
@@ -59,6 +64,7 @@ struct GroupBegan {
 // The resources that are there now hold so many workers, up to the most that are wanted.
 struct ResourcesSeen {
   std::int64_t workers = 0;
+  Resources machine = {.cpus = 0};
 };
 struct FunctionReturned {
   Rank rank = 0;
@@ -105,18 +111,36 @@ struct PromiseEnded {
     archive("end", ended.end);
   }
 };
+// A validator's function has returned.
+struct ValidatorReturned {
+  run::CheckpointId checkpoint = 0;
+  std::int64_t attempt = 0;
+  Metrics metrics = {};
+};
+struct ValidatorThrew {
+  run::CheckpointId checkpoint = 0;
+  std::int64_t attempt = 0;
+  std::string message = {};
+};
+// Its worker has ended.
+struct ValidatorEnded {
+  run::CheckpointId checkpoint = 0;
+  std::int64_t attempt = 0;
+  engine::Exit exit = {};
+};
 // What the run belongs to has taken the result of a ForwardResult.
 struct ResultForwarded {
   std::int64_t attempt = 0;
   bool go_on = true;  // else the run is to end
 };
-using Event = std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded,
-                           TimerFired, RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed,
-                           PromiseEnded, ResultForwarded, GroupBegan, ResourcesSeen>;
+using Event =
+    std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
+                 RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed, PromiseEnded, ResultForwarded,
+                 GroupBegan, ResourcesSeen, ValidatorReturned, ValidatorThrew, ValidatorEnded>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
-enum class DecisionKind { launch, retry, finish, fail, stop, lose, resize };
+enum class DecisionKind { launch, retry, finish, fail, stop, lose, resize, validate, settle_validation };
 
 // Something was decided.
 struct RecordDecision {
@@ -158,6 +182,28 @@ struct ShowResult {
   Metrics metrics = {};
   std::string checkpoint = {};  // directory; empty: none
 };
+// Starts a validator.
+struct StartValidator {
+  run::CheckpointId id = 0;
+  std::int64_t attempt = 0;
+  std::string checkpoint = {};  // directory
+  WantedValidation wanted = {};
+  run::Gpus gpus = {};
+};
+// Ends its worker by force.
+struct KillValidator {
+  run::CheckpointId id = 0;
+  std::int64_t attempt = 0;
+};
+// A validation has come to its end.
+struct ShowValidation {
+  std::string checkpoint = {};  // directory
+  ReportedCheckpointStatus status = {};
+  Metrics metrics = {};  // of both
+  Metrics reported = {};
+  Metrics validated = {};
+  std::string error = {};  // empty: none
+};
 // A group has failed: why, by rank; -1 is nobody's.
 struct TellOfFailure {
   std::int64_t attempt = 0;
@@ -173,8 +219,9 @@ struct Say {
 struct LaunchGroup {
   std::int64_t attempt = 0;
   std::int64_t workers = 1;
-  std::string checkpoint = {};  // directory to continue from; empty: from the beginning
-  std::int64_t step = 0;        // to continue from
+  std::string checkpoint = {};       // directory to continue from; empty: from the beginning
+  std::int64_t step = 0;             // to continue from
+  std::vector<run::Gpus> gpus = {};  // of each rank
 };
 // To what the run belongs to (run/parent_run.h), before ranks are answered. ResultForwarded follows.
 struct ForwardResult {
@@ -207,7 +254,7 @@ struct StartTimer {
 };
 using Action = std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
                             RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer,
-                            ForwardResult, TellOfFailure>;
+                            ForwardResult, TellOfFailure, StartValidator, KillValidator, ShowValidation>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::train

@@ -2,9 +2,12 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/directory.h"
 #include "cadre/error.h"
 #include "cadre/train.h"
+#include "train/part_check.h"
 #include "train/session.h"
+#include "train/validator.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -40,10 +43,11 @@ std::optional<Checkpoint> get_checkpoint() {
   return session == nullptr ? std::nullopt : session->latest_checkpoint();
 }
 
-std::vector<ReportedCheckpoint> get_all_reported_checkpoints(CheckpointConsistency, std::optional<Seconds> timeout) {
+std::vector<ReportedCheckpoint> get_all_reported_checkpoints(CheckpointConsistency consistency,
+                                                             std::optional<Seconds> timeout) {
   Session* session = Session::current();
   if (session == nullptr) return {};
-  return session->get_all_reported_checkpoints(timeout);
+  return session->get_all_reported_checkpoints(consistency, timeout);
 }
 
 CheckpointDirectory make_checkpoint_directory() {
@@ -68,6 +72,14 @@ run::GroupPlace place() {
   return session == nullptr ? run::GroupPlace{} : session->assignment().place;
 }
 
+// What the assignment of this process says: a rank's or a validator's; elsewhere what an empty one says.
+template <class Get>
+auto of_worker(Get get) {
+  if (const Session* session = Session::current()) return get(session->assignment());
+  if (const ValidatorAssignment* validator = current_validator()) return get(*validator);
+  return get(ValidatorAssignment{});
+}
+
 }  // namespace
 
 TrainContext get_context() { return {}; }
@@ -78,18 +90,23 @@ std::int64_t TrainContext::get_local_world_size() const { return place().local_w
 std::int64_t TrainContext::get_node_rank() const { return place().node_rank; }
 
 std::string TrainContext::get_experiment_name() const {
-  const Session* session = Session::current();
-  return session == nullptr ? "" : session->assignment().run_name;
+  return of_worker([](const auto& assignment) { return assignment.run_name; });
 }
 
-fs::path TrainContext::get_storage() const {
-  const Session* session = Session::current();
-  return session == nullptr ? fs::path() : fs::path(session->assignment().run_directory);
+StorageContext TrainContext::get_storage() const {
+  return StorageContext(of_worker([](const auto& assignment) { return assignment.run_directory; }));
 }
 
 Resources TrainContext::get_resources() const {
-  const Session* session = Session::current();
-  return session == nullptr ? Resources{} : session->assignment().resources;
+  return of_worker([](const auto& assignment) { return assignment.resources; });
+}
+
+fs::path StorageContext::build_checkpoint_path_from_name(const std::string& name) const {
+  if (path_.empty()) throw Error("build_checkpoint_path_from_name was called outside a worker: there is no run");
+  check_checkpoint_name(name, path_, /*begun=*/true);
+  fs::path directory = path_ / name;
+  base::make_directories(directory);
+  return directory;
 }
 
 }  // namespace cadre::train

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/overload.h"
 #include "cadre/error.h"
+#include "run/resource_fields.h"
 #include "run/stored_events.h"
 
 namespace cadre::train {
@@ -37,23 +38,39 @@ constexpr std::string_view checkpoint_uploaded = "checkpoint_uploaded";
 constexpr std::string_view upload_failed = "upload_failed";
 constexpr std::string_view promise_ended = "promise_ended";
 constexpr std::string_view result_forwarded = "result_forwarded";
+constexpr std::string_view validator_returned = "validator_returned";
+constexpr std::string_view validator_threw = "validator_threw";
+constexpr std::string_view validator_ended = "validator_ended";
 }  // namespace event_name
 
 constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::settling, "settling"},
                                                                {Timer::Kind::stopping, "stopping"},
                                                                {Timer::Kind::retry, "retry"},
-                                                               {Timer::Kind::upload, "upload"}};
+                                                               {Timer::Kind::upload, "upload"},
+                                                               {Timer::Kind::validation, "validation"}};
 
 using run::TryAgain;
-constexpr std::pair<TryAgain, const char*> kAgain[] = {{TryAgain::never, "never"},
- {TryAgain::later, "later"}, {TryAgain::when_there_is_space, "when_there_is_space"}};
+constexpr std::pair<TryAgain, const char*> kAgain[] = {
+    {TryAgain::never, "never"}, {TryAgain::later, "later"}, {TryAgain::when_there_is_space, "when_there_is_space"}};
 
-constexpr std::pair<DecisionKind, const char*> kDecisions[] = {
-    {DecisionKind::launch, "launch"}, {DecisionKind::retry, "retry"}, {DecisionKind::finish, "finish"},
-    {DecisionKind::fail, "fail"},     {DecisionKind::stop, "stop"},   {DecisionKind::lose, "lose"},
-    {DecisionKind::resize, "resize"}};
+constexpr std::pair<DecisionKind, const char*> kDecisions[] = {{DecisionKind::launch, "launch"},
+                                                               {DecisionKind::retry, "retry"},
+                                                               {DecisionKind::finish, "finish"},
+                                                               {DecisionKind::fail, "fail"},
+                                                               {DecisionKind::stop, "stop"},
+                                                               {DecisionKind::lose, "lose"},
+                                                               {DecisionKind::resize, "resize"},
+                                                               {DecisionKind::validate, "validate"},
+                                                               {DecisionKind::settle_validation, "settle_validation"}};
 
-// The whole run, in the place of a trial; of some events it is the rank.
+// Runs of earlier programs have not said it.
+Resources to_machine(const Config& data) {
+  Resources machine{.cpus = 0};
+  if (data.contains("machine")) base::LoadArchive::load(data.at("machine"), machine);
+  return machine;
+}
+
+// The whole run, in the place of a trial; of some events it is the rank, or the checkpoint that is validated.
 constexpr std::int64_t kRun = 0;
 constexpr std::int64_t kNobody = -1;
 
@@ -72,7 +89,8 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
           [&](const ControllerStarted& started) {
             return add(event_name::controller_started, kNobody, 0,
                        {{"lost_checkpoints", to_list(started.lost_checkpoints)},
-                        {"lost_uploads", to_list(started.lost_uploads)}});
+                        {"lost_uploads", to_list(started.lost_uploads)},
+                        {"machine", base::SaveArchive::to_value(started.machine)}});
           },
           [&](const GroupBroke& broke) {
             return add(event_name::group_broke, kNobody, broke.attempt, {{"reason", broke.reason}});
@@ -108,10 +126,21 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
           },
           [&](const GroupBegan& began) { return add(event_name::group_began, kNobody, began.attempt, {}); },
           [&](const ResourcesSeen& seen) {
-            return add(event_name::resources_seen, kNobody, 0, {{"workers", seen.workers}});
+            return add(event_name::resources_seen, kNobody, 0,
+                       {{"workers", seen.workers}, {"machine", base::SaveArchive::to_value(seen.machine)}});
           },
           [&](const ResultForwarded& forwarded) {
             return add(event_name::result_forwarded, kNobody, forwarded.attempt, {{"go_on", forwarded.go_on}});
+          },
+          [&](const ValidatorReturned& returned) {
+            return add(event_name::validator_returned, returned.checkpoint, returned.attempt,
+                       {{"metrics", returned.metrics.value()}});
+          },
+          [&](const ValidatorThrew& threw) {
+            return add(event_name::validator_threw, threw.checkpoint, threw.attempt, {{"message", threw.message}});
+          },
+          [&](const ValidatorEnded& ended) {
+            return add(event_name::validator_ended, ended.checkpoint, ended.attempt, to_dict(ended.exit));
           }},
       event);
 }
@@ -126,7 +155,8 @@ Event to_event(const store::EventRow& row) {
   const std::string source = fmt::format("event {} of the store", row.sequence);
   const Config data(base::parse_json(row.data, source).dict());
   if (row.kind == event_name::controller_started)
-    return ControllerStarted{to_ids(data.get<List>("lost_checkpoints")), to_ids(data.get<List>("lost_uploads", {}))};
+    return ControllerStarted{to_ids(data.get<List>("lost_checkpoints")), to_ids(data.get<List>("lost_uploads", {})),
+                             to_machine(data)};
   if (row.kind == event_name::group_broke) return GroupBroke{row.attempt, data.get<std::string>("reason")};
   if (row.kind == event_name::function_returned) return FunctionReturned{row.trial, row.attempt, data.at("value")};
   if (row.kind == event_name::function_threw)
@@ -142,9 +172,14 @@ Event to_event(const store::EventRow& row) {
                         value_of(data.get<std::string>("again"), kAgain, source)};
   if (row.kind == event_name::promise_ended)
     return PromiseEnded{row.trial, row.attempt, std::get<PromiseEnd>(to_notice(data.value()))};
-  if (row.kind == event_name::resources_seen) return ResourcesSeen{data.get<std::int64_t>("workers")};
+  if (row.kind == event_name::resources_seen) return ResourcesSeen{data.get<std::int64_t>("workers"), to_machine(data)};
   if (row.kind == event_name::group_began) return GroupBegan{row.attempt};
   if (row.kind == event_name::result_forwarded) return ResultForwarded{row.attempt, data.get<bool>("go_on")};
+  if (row.kind == event_name::validator_returned)
+    return ValidatorReturned{row.trial, row.attempt, Metrics(data.at("metrics"))};
+  if (row.kind == event_name::validator_threw)
+    return ValidatorThrew{row.trial, row.attempt, data.get<std::string>("message")};
+  if (row.kind == event_name::validator_ended) return ValidatorEnded{row.trial, row.attempt, to_exit(data, source)};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }
 

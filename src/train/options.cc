@@ -17,6 +17,7 @@
 #include "run/resource_fields.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
+#include "train/validation_check.h"
 
 namespace cadre {
 
@@ -55,6 +56,28 @@ void fields(auto& archive, base::Is<StoredScalingConfig> auto& scaling) {
   archive("elastic_resize_monitor_interval", interval);
 }
 
+struct StoredValidationConfig {
+  std::string function = {};
+  Config config = {};
+  Resources resources = {};
+  std::vector<Resources> workers = {};
+  std::optional<double> timeout = {};
+  std::optional<std::int64_t> max_in_flight = {};
+  std::int64_t max_retries = 0;
+  ValidationOrder order = {};
+};
+
+void fields(auto& archive, base::Is<StoredValidationConfig> auto& validation) {
+  archive("function", validation.function);
+  archive("config", validation.config);
+  archive("resources", validation.resources);
+  archive("workers", validation.workers);
+  archive("timeout", validation.timeout);
+  archive("max_in_flight", validation.max_in_flight);
+  archive("max_retries", validation.max_retries);
+  archive("order", validation.order);
+}
+
 namespace {
 
 constexpr const char* kKind = "training_run";
@@ -88,6 +111,7 @@ struct Stored {
   Config train_loop_config = {};
   StoredScalingConfig scaling_config = {};
   StoredRunConfig run_config = {};
+  StoredValidationConfig validation = {};
 
   static void fields(auto& archive, auto& stored) {
     archive("kind", stored.kind);
@@ -97,6 +121,7 @@ struct Stored {
     archive("train_loop_config", stored.train_loop_config);
     archive("scaling_config", stored.scaling_config);
     archive("run_config", stored.run_config);
+    archive.added("validation", stored.validation);
   }
 };
 
@@ -119,6 +144,21 @@ Resources selectors(const ScalingConfig& scaling) {
   return {.cpus = 0, .accelerator_type = scaling.accelerator_type, .labels = scaling.label_selector};
 }
 
+// What workers are asked for. `name` is the option's.
+void check_resources(const Resources& resources, const std::string& name, bool may_be_nothing, Faults& faults) {
+  const auto is_amount = [](double amount) { return std::isfinite(amount) && amount >= 0; };
+  bool good = is_amount(resources.cpus) && is_amount(resources.gpus);
+  double sum = resources.cpus + resources.gpus;
+  for (const auto& [custom, amount] : resources.custom) {
+    good = good && is_amount(amount) && !custom.empty();
+    sum += amount;
+  }
+  faults.unless(good, name, "amounts must be numbers from 0 on, and have names");
+  faults.unless(!good || may_be_nothing || sum > 0, name, "a worker needs some amount of something");
+  const std::string label_fault = run::fault_of_selectors(resources);
+  faults.unless(label_fault.empty(), name, label_fault);
+}
+
 void check_scaling(const ScalingConfig& scaling, Faults& faults) {
   const auto [fewest, most] = scaling.num_workers;
   faults.unless(fewest >= 1, "scaling_config num_workers",
@@ -128,24 +168,42 @@ void check_scaling(const ScalingConfig& scaling, Faults& faults) {
   const Seconds interval = scaling.elastic_resize_monitor_interval;
   faults.unless(is_time(interval) && interval.count() > 0, "scaling_config elastic_resize_monitor_interval",
                 fmt::format("it is {:g} s; it must be above 0", interval.count()));
-  Resources resources = scaling.resources_per_worker.value_or(Resources{});
-  const std::string contradiction = run::add_selectors(resources, selectors(scaling));
-  faults.unless(contradiction.empty(), "scaling_config", contradiction);
-  resources = scaling.worker_resources();
-  const std::string label_fault = run::fault_of_selectors(resources);
-  faults.unless(label_fault.empty(), "scaling_config label_selector", label_fault);
-  const auto is_amount = [](double amount) { return std::isfinite(amount) && amount >= 0; };
   const std::string name = "scaling_config resources_per_worker";
-  bool good = is_amount(resources.cpus) && is_amount(resources.gpus);
-  double sum = resources.cpus + resources.gpus;
-  for (const auto& [custom, amount] : resources.custom) {
-    good = good && is_amount(amount) && !custom.empty();
-    sum += amount;
-  }
-  faults.unless(good, name, "amounts must be numbers from 0 on, and have names");
-  faults.unless(!good || sum > 0, name, "a worker needs some amount of something");
-  faults.unless(!good || (resources.gpus > 0) == scaling.use_gpu, name,
+  const Resources resources =
+      scaling.resources_per_worker.value_or(ScalingConfig{.use_gpu = scaling.use_gpu}.worker_resources());
+  check_resources(resources, name, /*may_be_nothing=*/false, faults);
+  const std::string label_fault = run::fault_of_selectors(selectors(scaling));
+  faults.unless(label_fault.empty(), "scaling_config label_selector", label_fault);
+  Resources both = resources;
+  const std::string contradiction = run::add_selectors(both, selectors(scaling));
+  faults.unless(contradiction.empty(), "scaling_config", contradiction);
+  faults.unless((resources.gpus > 0) == scaling.use_gpu, name,
                 fmt::format("it has {:g} gpus, and use_gpu is {}: set both, or none", resources.gpus, scaling.use_gpu));
+}
+
+void check_validation(const ValidationConfig& validation, Faults& faults) {
+  const std::string& function = validation.function.name;
+  faults.unless(function.empty() || run::find_entry(function) != nullptr, "validation function",
+                fmt::format("this program has no function \"{}\"; make it with train::validator<f>()", function));
+  try {
+    check_validation_config(validation.config, "it has a config");
+  } catch (const InvalidArgument& error) {
+    faults.unless(false, "validation config", error.what());
+  }
+  check_resources(validation.resources, "validation resources", /*may_be_nothing=*/true, faults);
+  Resources selected;
+  for (const Resources& bundle : validation.workers.bundles) {
+    check_resources(bundle, "validation workers", /*may_be_nothing=*/true, faults);
+    const std::string contradiction = run::add_selectors(selected, bundle);
+    faults.unless(contradiction.empty(), "validation workers", contradiction);
+  }
+  const Seconds timeout = validation.timeout.value_or(Seconds(1));
+  faults.unless(is_time(timeout) && timeout.count() > 0, "validation timeout",
+                fmt::format("it is {:g} s; it must be above 0", timeout.count()));
+  faults.unless(validation.max_in_flight.value_or(1) >= 1, "validation max_in_flight",
+                fmt::format("it is {}; at least 1 validation goes on at a time", validation.max_in_flight.value_or(1)));
+  faults.unless(validation.max_retries >= -1, "validation max_retries",
+                fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", validation.max_retries));
 }
 
 void check_run_config(const RunConfig& run, Faults& faults) {
@@ -223,12 +281,13 @@ void check_options(const Description& description, bool new_run) {
   check_backend(description, faults);
   check_scaling(description.options.scaling_config, faults);
   check_run_config(description.options.run_config, faults);
+  check_validation(description.options.validation, faults);
   if (new_run) check_objects(describe(description), faults);
   faults.throw_if_any("the training run");
 }
 
 Dict describe(const Description& description) {
-  const auto& [config, scaling, run] = description.options;
+  const auto& [config, scaling, run, validation] = description.options;
   const Stored stored{
       .loop = description.loop.name,
       .backend = description.backend,
@@ -247,7 +306,15 @@ Dict describe(const Description& description) {
                      .checkpoint_config = run.checkpoint_config,
                      .collective_timeout = run.collective_timeout.count(),
                      .stop_grace_period = run.stop_grace_period.count(),
-                     .verbose = run.verbose}};
+                     .verbose = run.verbose},
+      .validation = {.function = validation.function.name,
+                     .config = validation.config,
+                     .resources = validation.resources,
+                     .workers = validation.workers.bundles,
+                     .timeout = validation.timeout ? std::optional(validation.timeout->count()) : std::nullopt,
+                     .max_in_flight = validation.max_in_flight,
+                     .max_retries = validation.max_retries,
+                     .order = validation.order}};
   return base::SaveArchive::to_value(stored).dict();
 }
 
@@ -278,7 +345,16 @@ Description parse_description(const Value& value, const std::string& source) {
                              .checkpoint_config = std::move(stored.run_config.checkpoint_config),
                              .collective_timeout = Seconds(stored.run_config.collective_timeout),
                              .stop_grace_period = Seconds(stored.run_config.stop_grace_period),
-                             .verbose = stored.run_config.verbose}}};
+                             .verbose = stored.run_config.verbose},
+              .validation = {.function = {std::move(stored.validation.function)},
+                             .config = std::move(stored.validation.config),
+                             .resources = std::move(stored.validation.resources),
+                             .workers = {.bundles = std::move(stored.validation.workers)},
+                             .timeout = stored.validation.timeout ? std::optional(Seconds(*stored.validation.timeout))
+                                                                  : std::nullopt,
+                             .max_in_flight = stored.validation.max_in_flight,
+                             .max_retries = stored.validation.max_retries,
+                             .order = stored.validation.order}}};
 }
 
 }  // namespace train

@@ -9,6 +9,7 @@
 #include "base/name.h"
 #include "cadre/error.h"
 #include "run/checkpoint_files.h"
+#include "train/validator.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -22,7 +23,7 @@ bool is_real_directory(const fs::path& path) {
 // Of what a run writes itself, beside checkpoints.
 bool is_name_of_run(std::string_view name) {
   constexpr std::array beginnings{"experiment.db", "rank_", "result.json", "progress.csv", "events.out.", "error.txt"};
-  if (name.starts_with('.') || name == "objects") return true;
+  if (name.starts_with('.') || name == "objects" || name == kValidationsName) return true;
   return std::ranges::any_of(beginnings, [&](const char* beginning) { return name.starts_with(beginning); });
 }
 

@@ -71,6 +71,7 @@ Event ReportBarrier::join() {
     PartReport& said = member.report->said;
     if (!said.part) continue;
     checkpoint.waits |= said.waits;
+    if (checkpoint.parts.empty()) checkpoint.validation = std::move(said.validation);
     if (!is_merged(*said.part) && checkpoint.directory.empty()) checkpoint.directory = std::move(said.directory);
     checkpoint.parts.push_back(*std::move(said.part));
   }

@@ -10,6 +10,7 @@
 #include "store/experiment_reader.h"
 #include "train/journal.h"
 #include "train/options.h"
+#include "train/reported_checkpoint.h"
 #include "train/run.h"
 
 namespace cadre::train {
@@ -44,23 +45,22 @@ Result Result::from_directory(const fs::path& directory) {
                 .decision = [](const store::DecisionRow&) {}});
   if (!result.metrics_history.empty()) result.metrics = result.metrics_history.back();
   const run::CheckpointRegistry& registry = run.checkpoints().registry();
-  for (const run::CheckpointId id : registry.kept(0)) {
-    const run::CheckpointRecord& record = registry.get(id);
-    result.best_checkpoints.emplace_back(Checkpoint::from_directory(plain / record.directory), record.metrics);
-  }
+  for (const run::CheckpointId id : registry.kept(0))
+    result.best_checkpoints.push_back(
+        to_reported_checkpoint(entry_of(id, run.checkpoints(), run.validations()), plain));
   if (const auto& latest = run.checkpoints().latest())
     result.checkpoint = Checkpoint::from_directory(plain / registry.get(*latest).directory);
-  if (run.status() == RunStatus::finished) result.return_value = run.return_value();
+  if (run.has_trained()) result.return_value = run.return_value();
   if (run.status() == RunStatus::failed) result.error = run.error();
   result.attempts = run.attempt();
   return result;
 }
 
 Checkpoint Result::get_best_checkpoint(const std::string& metric, Mode mode) const {
-  const std::pair<Checkpoint, Metrics>* best = nullptr;
+  const ReportedCheckpoint* best = nullptr;
   double best_value = 0;
-  for (const auto& entry : best_checkpoints) {
-    const std::optional<double> value = entry.second.number(metric);
+  for (const ReportedCheckpoint& entry : best_checkpoints) {
+    const std::optional<double> value = entry.metrics.number(metric);
     if (!value || !std::isfinite(*value)) continue;
     const bool better = mode == Mode::max ? *value > best_value : *value < best_value;
     if (best != nullptr && !better) continue;
@@ -68,7 +68,7 @@ Checkpoint Result::get_best_checkpoint(const std::string& metric, Mode mode) con
     best_value = *value;
   }
   if (best == nullptr) throw NotFound("no kept checkpoint of " + path.string() + " has a finite \"" + metric + "\"");
-  return best->first;
+  return best->checkpoint;
 }
 
 }  // namespace cadre::train

@@ -31,34 +31,40 @@ const char* what_happened(FailureKind kind) {
 }  // namespace
 
 std::string to_string(RunStatus status) {
-  constexpr std::array names{"INITIALIZING", "SCHEDULING",    "SCHEDULING", "RUNNING", "RESTARTING", "RESTARTING",
-                             "RESIZING",     "SHUTTING_DOWN", "FINISHED",   "ERRORED", "ABORTED"};
+  constexpr std::array names{"INITIALIZING", "SCHEDULING",    "SCHEDULING",    "RUNNING",  "RESTARTING", "RESTARTING",
+                             "RESIZING",     "SHUTTING_DOWN", "SHUTTING_DOWN", "FINISHED", "ERRORED",    "ABORTED"};
   return names.at(static_cast<std::size_t>(status));
 }
 
 Run::Run(const TrainerOptions& options, bool has_parent)
     : range_(options.scaling_config.num_workers),
+      worker_resources_(options.scaling_config.worker_resources()),
       failure_config_(options.run_config.failure_config),
       stop_grace_s_(options.run_config.stop_grace_period.count()),
       has_parent_(has_parent),
       capacity_(range_.max),
       world_size_(range_.max),
-      checkpoints_(options.run_config.checkpoint_config) {}
+      checkpoints_(options.run_config.checkpoint_config),
+      validations_(options.validation) {}
 
 void Run::handle(const Event& event, Actions& actions) {
   actions_ = &actions;
   std::visit([this](const auto& content) { on(content); }, event);
+  start_validations();
+  const std::size_t before = actions.size();
   checkpoints_.delete_unneeded(actions);
+  for (std::size_t i = before; i < actions.size(); ++i) validations_.forget(std::get<DeleteCheckpoint>(actions[i]).id);
   actions_ = nullptr;
 }
 
 bool Run::finished() const {
-  return workers_ == 0 && !waits_for_uploads() &&
+  return workers_ == 0 && !waits_for_uploads() && !validations_.has_workers() &&
          (interrupted_ || status_ == RunStatus::finished || status_ == RunStatus::failed);
 }
 
 bool Run::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::upload) return checkpoints_.is_pausing(timer.attempt);
+  if (timer.kind == Timer::Kind::validation) return validations_.is_running(timer.attempt);
   if (timer.attempt != attempt_) return false;
   switch (timer.kind) {
     case Timer::Kind::settling:
@@ -68,6 +74,7 @@ bool Run::awaits(const Timer& timer) const {
     case Timer::Kind::retry:
       return status_ == RunStatus::waiting && !interrupted_;
     case Timer::Kind::upload:
+    case Timer::Kind::validation:
       break;
   }
   return false;
@@ -77,6 +84,8 @@ bool Run::awaits(const Timer& timer) const {
 
 void Run::on(const ControllerStarted& event) {
   interrupted_ = false;
+  machine_ = event.machine;
+  validations_.resume();
   workers_ = 0;
   ranks_.clear();
   broken_.clear();
@@ -85,8 +94,9 @@ void Run::on(const ControllerStarted& event) {
     const run::CheckpointRegistry& registry = checkpoints_.registry();
     const std::string directory = registry.contains(checkpoint) ? registry.get(checkpoint).directory : "";
     if (checkpoints_.lose(checkpoint)) record(DecisionKind::lose, {{"checkpoint", directory}});
+    validations_.forget(checkpoint);
   }
-  if (status_ == RunStatus::finished) return;
+  if (has_trained()) return finish_when_validated();
   if (status_ == RunStatus::failed) budgets_ = {};
   error_.clear();
   enter(RunStatus::initializing);
@@ -102,7 +112,7 @@ void Run::on(const GroupReported& event) {
   if (!event.checkpoint.parts.empty()) {
     const CheckpointNumber number = checkpoints_.report(event, *actions_);
     failure = checkpoints_.take_early_ends(*actions_);
-    committed = checkpoints_.commit_ready(*actions_);
+    committed = commit_ready();
     const std::vector<PendingCheckpoint>& pending = checkpoints_.pending();
     const bool waits = event.checkpoint.waits || better_size().has_value();
     if (waits && !pending.empty()) {
@@ -131,6 +141,7 @@ void Run::on(const GroupBegan& event) {
 
 void Run::on(const ResourcesSeen& event) {
   capacity_ = event.workers;
+  machine_ = event.machine;
   if (status_ == RunStatus::starved) launch();
 }
 
@@ -177,6 +188,7 @@ void Run::on(const WorkerEnded& event) {
 void Run::on(const TimerFired& event) {
   if (!awaits(event.timer)) return;
   if (event.timer.kind == Timer::Kind::upload) return checkpoints_.try_again(event.timer.attempt, *actions_);
+  if (event.timer.kind == Timer::Kind::validation) return validations_.timed_out(event.timer.attempt, *actions_);
   if (event.timer.kind == Timer::Kind::retry) return launch();
   kill_all();
 }
@@ -193,9 +205,26 @@ void Run::on(const ResultForwarded& event) {
 
 void Run::interrupt() {
   interrupted_ = true;
+  validations_.stop(*actions_);
   checkpoints_.stop_trying();
   if (workers_ > 0) actions_->push_back(StartTimer{{Timer::Kind::stopping, attempt_}, stop_grace_s_});
   uploads_went_on("");
+}
+
+void Run::on(const ValidatorReturned& event) {
+  validations_.returned(event, checkpoints_, *actions_);
+  finish_when_validated();
+}
+
+void Run::on(const ValidatorThrew& event) {
+  validations_.threw(event, checkpoints_, *actions_);
+  finish_when_validated();
+}
+
+void Run::on(const ValidatorEnded& event) {
+  validations_.ended(event, checkpoints_, *actions_);
+  finish_when_validated();
+  if (status_ == RunStatus::starved && !interrupted_) launch();
 }
 
 void Run::on(const CheckpointsSynced& event) {
@@ -221,9 +250,19 @@ void Run::on(const PromiseEnded& event) {
 
 // ---- Checkpoints on their way
 
+// Returns the directory of the last one; empty: there was none.
+std::string Run::commit_ready() {
+  std::string last;
+  for (CommittedCheckpoint& committed : checkpoints_.commit_ready(*actions_)) {
+    if (committed.validation) validations_.add(committed.id, *committed.validation, checkpoints_);
+    last = std::move(committed.directory);
+  }
+  return last;
+}
+
 // What may follow when one of them has got further, or was given up: `failure` says why.
 void Run::uploads_went_on(const std::string& failure) {
-  const std::string committed = checkpoints_.commit_ready(*actions_);
+  const std::string committed = commit_ready();
   if (!committed.empty()) actions_->push_back(Say{committed + " is complete"});
   if (!failure.empty() && has_group()) {
     break_group(failure);
@@ -253,7 +292,7 @@ void Run::go_on() {
     group_has_ended();
   } else if (status_ == RunStatus::initializing && !interrupted_) {
     launch();
-  } else if (interrupted_ && status_ != RunStatus::finished && status_ != RunStatus::failed) {
+  } else if (interrupted_ && !has_trained() && status_ != RunStatus::failed) {
     checkpoints_.end_group();
     enter(RunStatus::aborted);
   }
@@ -279,18 +318,19 @@ Run::Member* Run::present(Rank rank, std::int64_t attempt) {
 }
 
 std::optional<std::int64_t> Run::better_size() const {
-  const std::int64_t size = std::min(capacity_, range_.max);
+  const std::int64_t size = std::min(room(), range_.max);
   return size >= range_.min && size != world_size_ ? std::optional(size) : std::nullopt;
 }
 
 void Run::launch() {
-  if (capacity_ < range_.min) {
+  const std::int64_t workers = room();
+  if (workers < range_.min) {
     if (status_ != RunStatus::starved)
       actions_->push_back(Say{fmt::format(
-          "There are resources for {} workers; the run waits until there are some for {}", capacity_, range_.min)});
+          "There are resources for {} workers; the run waits until there are some for {}", workers, range_.min)});
     return enter(RunStatus::starved);
   }
-  world_size_ = std::min(capacity_, range_.max);
+  world_size_ = std::min(workers, range_.max);
   ++attempt_;
   status_ = RunStatus::scheduling;
   begun_ = false;
@@ -299,7 +339,12 @@ void Run::launch() {
   broken_.clear();
   told_to_stop_ = false;
   return_value_ = {};
-  LaunchGroup group{.attempt = attempt_, .workers = world_size_};
+  run::ResourceLedger ledger(machine_);
+  validations_.occupy(ledger);
+  group_gpus_.clear();
+  for (Rank rank = 0; rank < world_size_; ++rank)
+    group_gpus_.push_back(ledger.acquire(worker_resources_).value_or(run::Gpus()));
+  LaunchGroup group{.attempt = attempt_, .workers = world_size_, .gpus = group_gpus_};
   if (const run::CheckpointRecord* from = checkpoints_.begin_group()) {
     group.checkpoint = from->directory;
     group.step = from->step;
@@ -380,9 +425,52 @@ void Run::group_has_ended() {
   if (told_to_stop_ || !checkpoints_.pending().empty()) {  // unwound, or another controller is to finish that
     enter(RunStatus::aborted);
   } else {
-    enter(RunStatus::finished);
-    record(DecisionKind::finish);
+    group_gpus_.clear();
+    enter(RunStatus::validating);
+    finish_when_validated();
   }
+}
+
+// ---- Validations
+
+// The group's resources are its own until the run has trained, also between two attempts. A run that has failed ends;
+// another controller goes on with its validations.
+void Run::start_validations() {
+  const bool is_over = status_ == RunStatus::failed || status_ == RunStatus::aborted || status_ == RunStatus::finished;
+  if (is_over || interrupted_ || (group_gpus_.empty() && status_ != RunStatus::validating)) return;
+  validations_.start(free_beside_group(), checkpoints_, *actions_);
+  finish_when_validated();  // some may have been given up
+}
+
+run::ResourceLedger Run::free_beside_group() const {
+  run::ResourceLedger ledger(machine_);
+  for (const run::Gpus& gpus : group_gpus_) ledger.acquire(worker_resources_, gpus);
+  return ledger;
+}
+
+std::int64_t Run::room() const {
+  if (!validations_.has_workers()) return capacity_;
+  run::ResourceLedger ledger(machine_);
+  validations_.occupy(ledger);
+  std::int64_t workers = 0;
+  while (workers < capacity_ && ledger.acquire(worker_resources_)) ++workers;
+  return workers;
+}
+
+void Run::finish_when_validated() {
+  if (status_ != RunStatus::validating || validations_.is_pending()) return;
+  enter(RunStatus::finished);
+  record(DecisionKind::finish);
+}
+
+std::string Run::lack_of_validations() const {
+  if (group_gpus_.empty()) return {};
+  run::ResourceLedger ledger = free_beside_group();
+  if (ledger.is_free(validations_.needs())) return {};
+  return fmt::format(
+      "they need {:g} CPUs and {:g} GPUs beside the {} workers of the run, which have {:g} and {:g} each",
+      validations_.needs().cpus, validations_.needs().gpus, world_size_, worker_resources_.cpus,
+      worker_resources_.gpus);
 }
 
 void Run::try_again_or_fail() {
@@ -400,6 +488,7 @@ void Run::try_again_or_fail() {
   const std::int64_t most = most_failures(kind);
   if (most >= 0 && used.failures > most) {
     status_ = RunStatus::failed;
+    validations_.stop(*actions_);
     record(DecisionKind::fail, std::move(counted));
     actions_->push_back(Say{"The run has failed: " + error_, true});
   } else {

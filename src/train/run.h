@@ -15,8 +15,10 @@
 
 #include "base/archive.h"
 #include "cadre/train.h"
+#include "run/resource_fields.h"
 #include "train/checkpoints.h"
 #include "train/events.h"
+#include "train/validations.h"
 
 namespace cadre::train {
 
@@ -29,11 +31,13 @@ enum class RunStatus {
   waiting,        // for its next attempt
   resizing,       // the group is ended in good order, and another one of another size follows
   shutting_down,  // every rank's function has returned, and checkpoints are still on their way
+  validating,     // all of them are committed, and validations are still to be finished
   finished,       // all is done
   failed,         // more often than it may
   aborted,        // somebody has interrupted it, and another controller goes on
 };
-// "INITIALIZING", "SCHEDULING", ...; starved is SCHEDULING too, failing and waiting are RESTARTING, failed is ERRORED.
+// "INITIALIZING", "SCHEDULING", ...; starved is SCHEDULING too, failing and waiting are RESTARTING, validating is
+// SHUTTING_DOWN, failed is ERRORED.
 std::string to_string(RunStatus status);
 
 // What a group has failed from; each kind has a budget of its own.
@@ -65,6 +69,11 @@ class Run {
   const std::string& error() const { return error_; }
   const Value& return_value() const { return return_value_; }
   const Checkpoints& checkpoints() const { return checkpoints_; }
+  const Validations& validations() const { return validations_; }
+  // Whether its functions have returned in all ranks.
+  bool has_trained() const { return status_ == RunStatus::validating || status_ == RunStatus::finished; }
+  // What a validation lacks as long as the group's workers have what they have; empty: nothing.
+  std::string lack_of_validations() const;
 
   static void fields(auto& archive, auto& run) {  // for base/archive.h
     archive("status", run.status_);
@@ -73,6 +82,9 @@ class Run {
     archive("world_size", run.world_size_);
     archive("step", run.step_);
     archive("checkpoints", run.checkpoints_);
+    archive("validations", run.validations_);
+    archive("machine", run.machine_);
+    archive("group_gpus", run.group_gpus_);
     archive("answered_after", run.answered_after_);
     archive("function_failures", run.budgets_[0]);
     archive("start_failures", run.budgets_[1]);
@@ -130,6 +142,9 @@ class Run {
   void on(const UploadFailed& event);
   void on(const PromiseEnded& event);
   void on(const ResultForwarded& event);
+  void on(const ValidatorReturned& event);
+  void on(const ValidatorThrew& event);
+  void on(const ValidatorEnded& event);
 
   struct Budget {
     std::int64_t failures = 0;
@@ -150,6 +165,13 @@ class Run {
   Member* present(Rank rank, std::int64_t attempt);
   // How many workers there could be instead; empty: there are as many, or too few resources.
   std::optional<std::int64_t> better_size() const;
+  // Workers that there is room for beside running validators.
+  std::int64_t room() const;
+  // What is free beside the group, and taken by validators too.
+  run::ResourceLedger free_beside_group() const;
+  std::string commit_ready();
+  void start_validations();
+  void finish_when_validated();
   void launch();
   void begin_to_fail();
   void kill_all();
@@ -168,6 +190,7 @@ class Run {
   void record(DecisionKind kind, Dict data = {});
 
   WorkerRange range_;
+  Resources worker_resources_;
   FailureConfig failure_config_;
   double stop_grace_s_;
   bool has_parent_;
@@ -178,6 +201,10 @@ class Run {
   std::int64_t world_size_;  // of the present group, or the last one
   std::int64_t step_ = 0;    // of the last report that counts
   Checkpoints checkpoints_;
+  Validations validations_;
+  Resources machine_ = {.cpus = 0};
+  // Of the ranks of the present group, or the last one: they are kept for the next one until the run has trained.
+  std::vector<run::Gpus> group_gpus_ = {};
   // Ranks wait in report() until this one and those before it are committed, or given up.
   std::optional<CheckpointNumber> answered_after_ = {};
   std::array<Budget, 3> budgets_ = {};  // by FailureKind

@@ -27,6 +27,7 @@
 #include "train/checkpoint_questions.h"
 #include "train/group_store.h"
 #include "train/part_check.h"
+#include "train/validation_check.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -127,12 +128,48 @@ void Session::check_report(const Metrics& metrics, const ReportOptions& options)
   base::check_metrics(metrics);
   if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload && options.checkpoint_upload_function)
     throw InvalidArgument("train::report got no_upload and a checkpoint_upload_function: leave one of them out");
+  check_validation(options);
   if (!options.checkpoint_dir_name.empty() && assignment_.place.world_rank == 0)
     check_checkpoint_name(options.checkpoint_dir_name, assignment_.run_directory,
                           options.checkpoint_upload_function != nullptr);
 }
 
+void Session::check_validation(const ReportOptions& options) const {
+  const auto& task = options.validation.task();
+  if (!task && options.validate.name.empty()) {
+    if (options.validate_config.dict().empty()) return;
+    throw InvalidArgument("train::report got a validate_config and no validate: name the validator");
+  }
+  if (task && !options.validate.name.empty())
+    throw InvalidArgument("train::report got validation and validate: leave one of them out");
+  if (task && !assignment_.has_validator)
+    throw InvalidArgument(
+        "train::report got validation, and the trainer has no function for it: set "
+        "TrainerOptions::validation, or name one in validate");
+  if (!options.validate.name.empty() && run::find_entry(options.validate.name) == nullptr)
+    throw InvalidArgument("train::report got the validator \"" + options.validate.name +
+                          "\", which this program does not have; make it with train::validator<f>()");
+  if (task && task->timeout && !(task->timeout->count() > 0))
+    throw InvalidArgument(fmt::format("train::report got a validation with a timeout of {:g} s; it must be above 0",
+                                      task->timeout->count()));
+  check_validation_config(task ? task->config : options.validate_config,
+                          "train::report got a config of its validation");
+}
+
+// Of a report that has passed check_validation().
+std::optional<WantedValidation> Session::wanted_validation(const ReportOptions& options) {
+  if (!options.validate.name.empty())
+    return WantedValidation{.function = options.validate.name, .config = options.validate_config};
+  const auto& task = options.validation.task();
+  if (!task) return std::nullopt;
+  WantedValidation wanted{.config = task->config};
+  if (task->timeout) wanted.timeout_s = task->timeout->count();
+  return wanted;
+}
+
 void Session::report(const Metrics& metrics, const ReportOptions& options) {
+  if (options.validation.task() || !options.validate.name.empty())
+    throw InvalidArgument("train::report got a validation and no checkpoint: there is nothing to validate");
   check_report(metrics, options);
   send(metrics, {.directory = options.checkpoint_dir_name});
 }
@@ -151,7 +188,7 @@ void Session::report(const Metrics& metrics, const CheckpointWriter& write, cons
 void Session::report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options) {
   check_report(metrics, options);
   if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload)
-    return report_in_place(metrics, checkpoint.path());
+    return report_in_place(metrics, checkpoint.path(), options);
   if (options.checkpoint_upload_function) return report_by_function(metrics, checkpoint, options);
   if (CheckpointDirectory* ours = CheckpointAccess::unreported(checkpoint)) return report_ours(metrics, *ours, options);
   report_theirs(metrics, checkpoint.path(), options);
@@ -162,7 +199,8 @@ void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoin
   send(metrics,
        {.part = CheckpointPart{.path = checkpoint.path().filename()},
         .waits = options.checkpoint_upload_mode == CheckpointUploadMode::sync,
-        .directory = options.checkpoint_dir_name},
+        .directory = options.checkpoint_dir_name,
+        .validation = wanted_validation(options)},
        &checkpoint);
 }
 
@@ -178,7 +216,8 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
         metrics,
         {.part = CheckpointPart{.kind = CheckpointPart::Kind::borrowed, .path = source, .remove_source = remove},
          .waits = false,
-         .directory = options.checkpoint_dir_name});
+         .directory = options.checkpoint_dir_name,
+         .validation = wanted_validation(options)});
   CheckpointDirectory copy({});
   run::wait_for_space([&] {
     copy = make_checkpoint_directory();
@@ -188,10 +227,11 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
   if (remove) remove_source(source);
 }
 
-void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint) {
+void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint, const ReportOptions& options) {
   const fs::path inside = path_inside(assignment_.run_directory, checkpoint, "train::report with no_upload got");
   run::list_files(assignment_.run_directory / inside);
-  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = inside}});
+  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = inside},
+                 .validation = wanted_validation(options)});
 }
 
 void Session::report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options) {
@@ -206,8 +246,9 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
     return path_inside(root, result.path(), "checkpoint_upload_function has returned");
   };
   if (options.checkpoint_upload_mode == CheckpointUploadMode::sync) {
-    send(metrics,
-         {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = upload()}, .directory = name});
+    send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = upload()},
+                   .directory = name,
+                   .validation = wanted_validation(options)});
     if (remove) remove_source(checkpoint.path());
     return;
   }
@@ -227,7 +268,10 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
         } catch (const channel::ControllerGone&) {  // the other thread notices too
         }
       });
-  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::promised}, .waits = false, .directory = name});
+  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::promised},
+                 .waits = false,
+                 .directory = name,
+                 .validation = wanted_validation(options)});
 }
 
 bool Session::deletes(const fs::path& checkpoint, const ReportOptions& options) const {
@@ -293,8 +337,9 @@ CheckpointDirectory Session::make_checkpoint_directory() {
   return CheckpointDirectory(path);
 }
 
-std::vector<ReportedCheckpoint> Session::get_all_reported_checkpoints(std::optional<Seconds> timeout) {
-  CheckpointQuestion question{.step = step_};
+std::vector<ReportedCheckpoint> Session::get_all_reported_checkpoints(CheckpointConsistency consistency,
+                                                                      std::optional<Seconds> timeout) {
+  CheckpointQuestion question{.step = step_, .validated = consistency == CheckpointConsistency::validated};
   if (timeout) question.timeout_ms = to_milliseconds(*timeout);
   channel::Reply reply;
   {
@@ -304,8 +349,7 @@ std::vector<ReportedCheckpoint> Session::get_all_reported_checkpoints(std::optio
   if (!reply.error.empty()) throw Error("train::get_all_reported_checkpoints: " + reply.error);
   std::vector<ReportedCheckpoint> reported;
   for (CheckpointEntry& entry : to_checkpoint_entries(reply.content))
-    reported.push_back({.checkpoint = Checkpoint::from_directory(fs::path(assignment_.run_directory) / entry.directory),
-                        .metrics = std::move(entry.metrics)});
+    reported.push_back(to_reported_checkpoint(std::move(entry), assignment_.run_directory));
   return reported;
 }
 

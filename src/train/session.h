@@ -38,7 +38,8 @@ class Session {
   void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
   void report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options);
   CheckpointDirectory make_checkpoint_directory();
-  std::vector<ReportedCheckpoint> get_all_reported_checkpoints(std::optional<Seconds> timeout);
+  std::vector<ReportedCheckpoint> get_all_reported_checkpoints(CheckpointConsistency consistency,
+                                                               std::optional<Seconds> timeout);
   // Tells the controller that the group is formed.
   void say_that_it_begins();
   // Returns when all checkpoints that functions upload in the background are where they are to be.
@@ -50,9 +51,11 @@ class Session {
  private:
   void require_own_thread() const;
   void check_report(const Metrics& metrics, const ReportOptions& options) const;
+  void check_validation(const ReportOptions& options) const;
+  static std::optional<WantedValidation> wanted_validation(const ReportOptions& options);
   void report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options);
   void report_theirs(const Metrics& metrics, const std::filesystem::path& checkpoint, const ReportOptions& options);
-  void report_in_place(const Metrics& metrics, const std::filesystem::path& checkpoint);
+  void report_in_place(const Metrics& metrics, const std::filesystem::path& checkpoint, const ReportOptions& options);
   void report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
   void send(const Metrics& metrics, const PartReport& said, CheckpointDirectory* ours = nullptr);
   CheckpointDirectory fill(const CheckpointWriter& write);

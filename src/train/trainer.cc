@@ -10,6 +10,7 @@
 #include "publish/restore.h"
 #include "run/object_uses.h"
 #include "run/parent_run.h"
+#include "run/resource_ledger.h"
 #include "run/root_engine.h"
 #include "run/run_directory.h"
 #include "run/worker.h"
@@ -19,6 +20,7 @@
 #include "train/capacity.h"
 #include "train/controller.h"
 #include "train/options.h"
+#include "train/validations.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -35,6 +37,13 @@ void require_resources(const ScalingConfig& scaling) {
   const bool in_trial = run::ParentRun::current() != nullptr;
   throw InvalidArgument(fmt::format("{} workers need more than {}: {}", scaling.num_workers.min,
                                     in_trial ? "the bundles of their trial have" : "this machine has", missing));
+}
+
+// Validations may wait until the run has trained, but not for ever.
+void require_resources(const ValidationConfig& validation) {
+  if (validation.function.name.empty()) return;
+  const std::string missing = run::ResourceLedger(run::root_resources()).shortage(Validations(validation).needs());
+  if (!missing.empty()) throw InvalidArgument("a validation needs more than there is: " + missing);
 }
 
 std::string workers_text(const WorkerRange& workers) {
@@ -131,6 +140,7 @@ Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restor
 Result Trainer::fit() {
   if (std::exchange(fitted_, true)) throw InvalidArgument("fit() was called before on this Trainer; make another one");
   require_resources(options_.scaling_config);
+  require_resources(options_.validation);
 
   const RunConfig& config = options_.run_config;
   run::ParentRun* const parent = run::ParentRun::current();

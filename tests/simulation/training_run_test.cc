@@ -44,9 +44,11 @@ class World {
     if (see_other_resources()) return true;
     if (!forwards_.empty() && (workers_.empty() || all_wait() || random_() % 3 == 0)) {
       end_forward();
+    } else if (is_any_validator_busy() && (workers_.empty() || all_wait() || random_() % 4 == 0)) {
+      act(validators_.at(busy_validator()));
     } else if (!uploads_.empty() && (workers_.empty() || all_wait() || random_() % (hurried_ ? 1000 : 3) == 0)) {
       end_upload();
-    } else if (workers_.empty() && timers_.empty()) {
+    } else if (workers_.empty() && timers_.empty() && validators_.empty()) {
       throw std::logic_error("nothing will ever happen");
     } else if (workers_.empty() || (!timers_.empty() && random_() % 8 == 0)) {
       fire_timer();
@@ -78,6 +80,8 @@ class World {
 
   const Run& run() const { return *run_; }
   const std::vector<std::int64_t>& shown() const { return shown_; }
+  // How often a checkpoint's validation was finished, by directory; of those that were asked for.
+  const std::map<std::string, std::int64_t>& validations() const { return validations_; }
   // Directories in which ranks have begun something that nobody has taken over or removed.
   const std::set<std::string>& leftovers() const { return parts_; }
   std::int64_t retries = 0;
@@ -99,10 +103,19 @@ class World {
     std::vector<PromiseEnd> promises = {};
   };
 
+  struct Validator {
+    run::CheckpointId checkpoint = 0;
+    std::int64_t attempt = 0;
+    bool hangs = false;
+    bool has_timeout = false;
+    bool silent = false;  // it has said its last word, or was killed
+  };
+
   static std::string state_of(const Run& run) { return base::to_json(base::SaveArchive::to_value(run).dict()); }
 
   void begin() {
     workers_.clear();
+    validators_.clear();
     timers_.clear();
     uploads_.clear();
     told_.clear();
@@ -114,6 +127,8 @@ class World {
     for (const auto& [id, directory] : existing_) {
       if (may_lose_checkpoints && random_() % 4 == 0) started.lost_checkpoints.push_back(id);
     }
+    for (const run::CheckpointId lost : started.lost_checkpoints) validations_.erase(existing_.at(lost));
+    started.machine = machine();
     handle(started);
   }
 
@@ -126,7 +141,36 @@ class World {
 
   void see_resources(std::int64_t workers) {
     capacity_ = std::min(workers, options_.scaling_config.num_workers.max);
-    handle(ResourcesSeen{capacity_});
+    handle(ResourcesSeen{capacity_, machine()});
+  }
+
+  Resources machine() const { return {.cpus = static_cast<double>(capacity_ + spare_cpus_)}; }
+
+  bool is_busy(const Validator& validator) const { return validator.silent || !validator.hangs; }
+  bool is_any_validator_busy() const {
+    return std::ranges::any_of(validators_, [this](const auto& entry) { return is_busy(entry.second); });
+  }
+  run::CheckpointId busy_validator() {
+    std::vector<run::CheckpointId> busy;
+    for (const auto& [id, validator] : validators_) {
+      if (is_busy(validator)) busy.push_back(id);
+    }
+    return busy[random_() % busy.size()];
+  }
+
+  void act(Validator& validator) {
+    const auto [checkpoint, attempt, hangs, has_timeout, silent] = validator;
+    if (silent || chance(failures_ * 5)) {
+      validators_.erase(checkpoint);
+      return handle(ValidatorEnded{checkpoint, attempt, {engine::Exit::Kind::signal, SIGKILL, {}}});
+    }
+    if (has_timeout && chance(failures_ * 5)) {
+      validator.hangs = true;
+      return;
+    }
+    validator.silent = true;
+    if (chance(failures_ * 5)) return handle(ValidatorThrew{checkpoint, attempt, "out of luck"});
+    handle(ValidatorReturned{checkpoint, attempt, {{"accuracy", static_cast<std::int64_t>(random_() % 100)}}});
   }
 
   bool all_wait() const {
@@ -194,6 +238,10 @@ class World {
     if ((worker.step + rank) % 3 == 1) return {};
     using Kind = CheckpointPart::Kind;
     PartReport said{.part = CheckpointPart{.rank = rank}, .waits = !hurried_ && random_() % 2 == 0};
+    if (validates_ && worker.step % 3 != 0) {
+      said.validation.emplace(WantedValidation{.function = "validate"});
+      if (random_() % 2 == 0) said.validation->timeout_s = 10;
+    }
     CheckpointPart& part = *said.part;
     if ((worker.step + run_->attempt()) % 4 == 0) {  // all of them in the same way
       part.kind = random_() % 2 == 0 ? Kind::promised : Kind::in_place;
@@ -297,7 +345,20 @@ class World {
   }
 
   void perform(const Action& action) {
-    if (const auto* group = std::get_if<LaunchGroup>(&action)) {
+    if (const auto* validator = std::get_if<StartValidator>(&action)) {
+      ASSERT_TRUE(existing_.contains(validator->id));
+      const Validator started{.checkpoint = validator->id,
+                              .attempt = validator->attempt,
+                              .has_timeout = validator->wanted.timeout_s.has_value()};
+      ASSERT_TRUE(validators_.emplace(validator->id, started).second) << "two validators of one checkpoint";
+      ASSERT_LE(std::ssize(validators_), options_.validation.max_in_flight.value_or(1000));
+      ASSERT_LE(std::ssize(validators_) + std::ssize(workers_), capacity_ + spare_cpus_)
+          << "more than the machine has: " << workers_.size() << " workers, " << validators_.size()
+          << " validators, room for " << capacity_ << " and " << spare_cpus_ << ", status "
+          << to_string(run_->status());
+    } else if (const auto* end = std::get_if<KillValidator>(&action)) {
+      if (validators_.contains(end->id)) validators_.at(end->id).silent = true;
+    } else if (const auto* group = std::get_if<LaunchGroup>(&action)) {
       ASSERT_TRUE(workers_.empty()) << "two groups at a time";
       ASSERT_TRUE(run_->checkpoints().pending().empty()) << "it would begin before the newest checkpoint";
       const WorkerRange& range = options_.scaling_config.num_workers;
@@ -314,6 +375,10 @@ class World {
       started_from_ = group->checkpoint;
       told_.clear();
       for (Rank rank = 0; rank < group->workers; ++rank) workers_[rank] = Worker{.step = group->step};
+      ASSERT_LE(std::ssize(validators_) + std::ssize(workers_), capacity_ + spare_cpus_)
+          << "more than the machine has: " << workers_.size() << " workers, " << validators_.size()
+          << " validators, room for " << capacity_ << " and " << spare_cpus_ << ", status "
+          << to_string(run_->status());
       barrier_.begin(group->attempt, group->workers, {});
     } else if (const auto* answer = std::get_if<AnswerGroup>(&action)) {
       if (run_->is_present(answer->attempt) || run_->status() == RunStatus::resizing) {
@@ -332,7 +397,9 @@ class World {
     } else if (const auto* kill = std::get_if<KillWorker>(&action)) {
       if (workers_.contains(kill->rank)) workers_.at(kill->rank).silent = true;
     } else if (const auto* start = std::get_if<StartTimer>(&action)) {
-      timers_[{start->timer.kind, start->timer.kind == Timer::Kind::upload ? start->timer.attempt : 0}] = start->timer;
+      const bool is_of_checkpoint =
+          start->timer.kind == Timer::Kind::upload || start->timer.kind == Timer::Kind::validation;
+      timers_[{start->timer.kind, is_of_checkpoint ? start->timer.attempt : 0}] = start->timer;
     } else if (const auto* upload = std::get_if<UploadCheckpoint>(&action)) {
       ASSERT_TRUE(uploads_.emplace(upload->number, *upload).second) << "uploaded twice at a time";
     } else if (const auto* left = std::get_if<RemoveDirectory>(&action)) {
@@ -344,8 +411,10 @@ class World {
         ASSERT_TRUE(part == committed->directory || parts_.erase(part) == 1) << part << " is not there";
       }
       ASSERT_TRUE(existing_.emplace(committed->id, committed->directory).second);
+      if (run_->validations().find(committed->id) != nullptr) validations_[committed->directory] = 0;
       ASSERT_TRUE(steps_.emplace(committed->directory, committed->step).second) << "a name comes twice";
     } else if (const auto* deleted = std::get_if<DeleteCheckpoint>(&action)) {
+      ASSERT_FALSE(validators_.contains(deleted->id) && !validators_.at(deleted->id).silent) << "it is being read";
       ASSERT_EQ(existing_.erase(deleted->id), 1u);
     } else if (const auto* result = std::get_if<ShowResult>(&action)) {
       shown_.push_back(result->step);
@@ -357,6 +426,8 @@ class World {
         resizes_ = true;
         ++resizes;
       }
+      if (decision->kind == DecisionKind::settle_validation)
+        ++validations_[Config(decision->data).get<std::string>("checkpoint")];
       if (decision->kind != DecisionKind::retry) return;
       ++retries;
       ++retries_of[Config(decision->data).get<std::string>("kind", "function")];
@@ -371,6 +442,10 @@ class World {
   ReportBarrier barrier_;
   std::vector<Event> recorded_;
   std::map<Rank, Worker> workers_;
+  bool validates_ = random_() % 2 == 0;
+  std::int64_t spare_cpus_ = static_cast<std::int64_t>(random_() % 3);  // beside those of the group
+  std::map<run::CheckpointId, Validator> validators_;
+  std::map<std::string, std::int64_t> validations_;
   std::map<std::pair<Timer::Kind, std::int64_t>, Timer> timers_;
   std::map<CheckpointNumber, UploadCheckpoint> uploads_;  // that have begun
   bool uploads_everything_ = random_() % 3 == 0;          // not only what has to be copied
@@ -399,6 +474,9 @@ TrainerOptions random_options(std::mt19937_64& random, std::int64_t max_failures
   if (random() % 2 == 0) options.scaling_config.num_workers.max += static_cast<std::int64_t>(1 + random() % 3);
   options.run_config.failure_config = {max_failures, max_failures, max_failures};
   if (random() % 2 == 0) options.run_config.checkpoint_config.num_to_keep = static_cast<std::int64_t>(1 + random() % 3);
+  options.validation.max_retries = static_cast<std::int64_t>(random() % 3);
+  if (random() % 2 == 0) options.validation.max_in_flight = static_cast<std::int64_t>(1 + random() % 2);
+  if (random() % 3 == 0) options.validation.order = ValidationOrder::newest_first;
   return options;
 }
 
@@ -425,6 +503,7 @@ void in_many_worlds(double failures, std::int64_t max_failures, Parent parent, A
 void expect_whole(const World& world) {
   EXPECT_EQ(world.run().status(), RunStatus::finished);
   EXPECT_TRUE(world.run().checkpoints().pending().empty());
+  for (const auto& [checkpoint, times] : world.validations()) EXPECT_EQ(times, 1) << "validations of " << checkpoint;
   ASSERT_EQ(world.shown().size(), static_cast<std::size_t>(kSteps));
   for (std::size_t i = 0; i < world.shown().size(); ++i) EXPECT_EQ(world.shown()[i], static_cast<std::int64_t>(i) + 1);
   EXPECT_EQ(world.run().return_value().get<std::int64_t>(), kSteps);
@@ -435,14 +514,17 @@ void expect_whole(const World& world) {
 
 TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
   std::int64_t resizes = 0;
+  std::size_t validations = 0;
   in_many_worlds(0, 0, Parent::sometimes, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     expect_whole(world);
     EXPECT_EQ(world.run().attempt(), 1 + world.resizes);
     EXPECT_TRUE(world.leftovers().empty()) << *world.leftovers().begin();
     resizes += world.resizes;
+    validations += world.validations().size();
   });
   EXPECT_GT(resizes, 0);
+  EXPECT_GT(validations, 0u);
 }
 
 TEST(TrainingRunSimulation, WhateverFailsItGoesOnFromItsLastCheckpoint) {

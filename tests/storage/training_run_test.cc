@@ -72,13 +72,13 @@ TEST_P(PublishedRun, GoesOnFromThereWhenTheLocalDiskIsLost) {
   EXPECT_EQ(result.metrics.get<std::int64_t>("sum"), kTrainingSteps * (kTrainingSteps + 1) / 2);
   EXPECT_EQ(result.metrics_history.size(), static_cast<std::size_t>(kTrainingSteps));
   EXPECT_EQ(result.best_checkpoints.size(), 3u);
-  for (const auto& [checkpoint, metrics] : result.best_checkpoints) {
-    const auto files = checkpoint.as_directory();
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints) {
+    const auto files = one.checkpoint.as_directory();
     for (const char* rank : {"rank_0", "rank_1"}) {
       std::int64_t step = 0;
       std::int64_t sum = 0;
       std::ifstream(files.path() / rank) >> step >> sum;
-      EXPECT_EQ(sum, metrics.get<std::int64_t>("sum"));
+      EXPECT_EQ(sum, one.metrics.get<std::int64_t>("sum"));
     }
   }
   EXPECT_TRUE(train::Trainer::can_restore(uri_));

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 std::int64_t rank() { return train::get_context().get_world_rank(); }
 
 // The trial's directory, two above that of a rank's.
-fs::path trial_of_rank() { return train::get_context().get_storage().parent_path(); }
+fs::path trial_of_rank() { return train::get_context().get_storage().path().parent_path(); }
 
 struct State {
   std::int64_t step = 0;

@@ -169,9 +169,9 @@ TEST(Trainer, KeepsTheBestCheckpointsAndTheLatest) {
       .num_to_keep = 2, .checkpoint_score_attribute = "step", .checkpoint_score_order = Mode::min};
   const train::Result result = train::Trainer(train::loop<counts>(), options).fit();
   std::vector<std::int64_t> kept;
-  for (const auto& [checkpoint, metrics] : result.best_checkpoints) {
-    EXPECT_TRUE(fs::exists(checkpoint.path() / "step"));
-    kept.push_back(metrics.get<std::int64_t>("step"));
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints) {
+    EXPECT_TRUE(fs::exists(one.checkpoint.path() / "step"));
+    kept.push_back(one.metrics.get<std::int64_t>("step"));
   }
   EXPECT_THAT(kept, ElementsAre(6, 2, 1)) << "best last; the latest is kept in any case";
   EXPECT_EQ(read_step(result.get_best_checkpoint("step", Mode::min)), 1);

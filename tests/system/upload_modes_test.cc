@@ -45,9 +45,9 @@ fs::path other_file_system() {
 
 std::vector<std::string> names_of_checkpoints(const train::Result& result) {
   std::vector<std::string> names;
-  for (const auto& [checkpoint, metrics] : result.best_checkpoints) {
-    EXPECT_EQ(read_step(checkpoint), metrics.get<std::int64_t>("step")) << checkpoint.path();
-    names.push_back(checkpoint.path().lexically_relative(result.path));
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints) {
+    EXPECT_EQ(read_step(one.checkpoint), one.metrics.get<std::int64_t>("step")) << one.checkpoint.path();
+    names.push_back(one.checkpoint.path().lexically_relative(result.path));
   }
   return names;
 }
@@ -229,8 +229,8 @@ TEST(UploadModes, RanksThatUploadThemselvesMakeOneDirectory) {
   const train::Result result =
       train::Trainer(train::loop<makes_one_directory_together>(), options_in(storage.path(), 2)).fit();
   EXPECT_THAT(names_of_checkpoints(result), ElementsAre("checkpoint_000001_1", "checkpoint_000002_1"));
-  for (const auto& [checkpoint, metrics] : result.best_checkpoints) {
-    for (const char* of : {"0", "1"}) EXPECT_EQ(content_of(checkpoint.path() / (std::string("of_") + of)), of);
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints) {
+    for (const char* of : {"0", "1"}) EXPECT_EQ(content_of(one.checkpoint.path() / (std::string("of_") + of)), of);
   }
 }
 
@@ -429,8 +429,8 @@ TEST_P(KilledDuringUpload, FinishesWhatItsSourceIsThereFor) {
     EXPECT_EQ(content_of(storage / "run/began_at"), "0\n2\n") << "it waits for what was on its way";
     EXPECT_THAT(names_of_checkpoints(result), ElementsAre("step_1", "step_2", "step_3", "step_4"));
   }
-  for (const auto& [checkpoint, metrics] : result.best_checkpoints)
-    EXPECT_EQ(fs::file_size(checkpoint.path() / "large"), std::uintmax_t{16} << 20) << checkpoint.path();
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints)
+    EXPECT_EQ(fs::file_size(one.checkpoint.path() / "large"), std::uintmax_t{16} << 20) << one.checkpoint.path();
   EXPECT_THAT(garbage_in(result), ElementsAre());
 }
 

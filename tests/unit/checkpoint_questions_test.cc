@@ -36,6 +36,8 @@ class CheckpointQuestionsTest : public ::testing::Test {
 
   Actions actions;
   Checkpoints checkpoints{CheckpointConfig{}};
+  Validations validations{ValidationConfig{}};
+  std::string lack = {};
   CheckpointQuestions questions;
 };
 
@@ -45,13 +47,13 @@ TEST_F(CheckpointQuestionsTest, WaitForWhatTheAskerHasReportedAndForNothingElse)
   report(3);
   questions.ask(7, {.step = 2}, kNow);
   upload(0);
-  EXPECT_THAT(questions.take_replies(checkpoints, kNow), IsEmpty());
+  EXPECT_THAT(questions.take_replies(checkpoints, validations, lack, kNow), IsEmpty());
   upload(1);
-  const auto replies = questions.take_replies(checkpoints, kNow);
+  const auto replies = questions.take_replies(checkpoints, validations, lack, kNow);
   ASSERT_EQ(replies.size(), 1u);
   EXPECT_EQ(replies[0].asker, 7u);
   EXPECT_THAT(steps_of(replies), ElementsAre(1, 2));
-  EXPECT_THAT(questions.take_replies(checkpoints, kNow), IsEmpty()) << "once";
+  EXPECT_THAT(questions.take_replies(checkpoints, validations, lack, kNow), IsEmpty()) << "once";
 }
 
 TEST_F(CheckpointQuestionsTest, GetWhatThereIsWhenTheirTimeIsOver) {
@@ -60,8 +62,8 @@ TEST_F(CheckpointQuestionsTest, GetWhatThereIsWhenTheirTimeIsOver) {
   report(2);
   questions.ask(7, {.step = 2, .timeout_ms = 1000}, kNow);
   EXPECT_EQ(questions.next_deadline(), kNow + kSecond);
-  EXPECT_THAT(questions.take_replies(checkpoints, kNow), IsEmpty());
-  EXPECT_THAT(steps_of(questions.take_replies(checkpoints, kNow + kSecond)), ElementsAre(1));
+  EXPECT_THAT(questions.take_replies(checkpoints, validations, lack, kNow), IsEmpty());
+  EXPECT_THAT(steps_of(questions.take_replies(checkpoints, validations, lack, kNow + kSecond)), ElementsAre(1));
   EXPECT_EQ(questions.next_deadline(), std::nullopt);
 }
 
@@ -73,7 +75,51 @@ TEST_F(CheckpointQuestionsTest, AreAnsweredInTheOrderOfTheReportsWhateverTheScor
     upload(step - 1);
   }
   questions.ask(7, {.step = 4}, kNow);
-  EXPECT_THAT(steps_of(questions.take_replies(checkpoints, kNow)), ElementsAre(1, 2, 4)) << "two, and the latest";
+  EXPECT_THAT(steps_of(questions.take_replies(checkpoints, validations, lack, kNow)), ElementsAre(1, 2, 4))
+      << "two, and the latest";
+}
+
+GroupReported validated_report(std::int64_t step) {
+  GroupReported report{.step = step, .metrics = {{"step", step}}, .checkpoint = {.parts = {{.path = "of_0"}}}};
+  report.checkpoint.validation.emplace(WantedValidation{.function = "validate"});
+  return report;
+}
+
+TEST_F(CheckpointQuestionsTest, WaitForValidationsWhereTheyAskForThem) {
+  checkpoints.report(validated_report(1), actions);
+  for (const CommittedCheckpoint& committed : checkpoints.commit_ready(actions))
+    validations.add(committed.id, *committed.validation, checkpoints);
+  questions.ask(7, {.step = 1, .validated = true}, kNow);
+  questions.ask(8, {.step = 1, .validated = false}, kNow);
+  const auto replies = questions.take_replies(checkpoints, validations, lack, kNow);
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_EQ(replies[0].asker, 8u);
+  EXPECT_EQ(to_checkpoint_entries(replies[0].reply.content).at(0).status, ReportedCheckpointStatus::pending_validation);
+
+  validations.start(run::ResourceLedger({.cpus = 1}), checkpoints, actions);
+  validations.returned({.checkpoint = 1, .attempt = 1, .metrics = {{"step", 10}, {"accuracy", 0.5}}}, checkpoints,
+                       actions);
+  const auto later = questions.take_replies(checkpoints, validations, lack, kNow);
+  ASSERT_EQ(later.size(), 1u);
+  EXPECT_EQ(later[0].asker, 7u);
+  const CheckpointEntry entry = to_checkpoint_entries(later[0].reply.content).at(0);
+  EXPECT_EQ(entry.status, ReportedCheckpointStatus::validated);
+  EXPECT_EQ(entry.metrics, (Metrics{{"step", 10}, {"accuracy", 0.5}})) << "those of the validation count";
+  EXPECT_EQ(entry.reported_metrics, (Metrics{{"step", 1}}));
+  EXPECT_EQ(entry.validation_metrics, (Metrics{{"step", 10}, {"accuracy", 0.5}}));
+}
+
+TEST_F(CheckpointQuestionsTest, AreAnErrorWhereTheyWouldWaitForEver) {
+  checkpoints.report(validated_report(1), actions);
+  for (const CommittedCheckpoint& committed : checkpoints.commit_ready(actions))
+    validations.add(committed.id, *committed.validation, checkpoints);
+  lack = "they need a GPU";
+  questions.ask(7, {.step = 1}, kNow);
+  questions.ask(8, {.step = 1, .timeout_ms = 1000}, kNow);
+  const auto replies = questions.take_replies(checkpoints, validations, lack, kNow);
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_EQ(replies[0].asker, 7u);
+  EXPECT_THAT(replies[0].reply.error, ::testing::HasSubstr("for ever for validations: they need a GPU"));
 }
 
 }  // namespace

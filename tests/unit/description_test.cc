@@ -418,9 +418,10 @@ Dict fields_at(const std::string& path) {
 }
 
 // Stores of format 3 do not have them.
-const std::set<std::string> added_since_format_3{"time_budget",          "stoppers",          "loggers",
-                                                 "checkpoint_frequency", "checkpoint_at_end", "parameters",
-                                                 "more_bundles",         "strategy",          "resource_function"};
+const std::set<std::string> added_since_format_3{
+    "time_budget",       "stoppers",         "loggers",      "checkpoint_frequency",
+    "checkpoint_at_end", "parameters",       "more_bundles", "strategy",
+    "resource_function", "accelerator_type", "labels"};
 
 TEST(Description, AMissingFieldIsNamed) {
   for (const std::string path : structs) {

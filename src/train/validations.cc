@@ -1,0 +1,242 @@
+#include "train/validations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace cadre::train {
+namespace {
+
+using State = Validation::State;
+
+bool is_finished(State state) { return state != State::waiting && state != State::running; }
+
+Resources needs_of(const ValidationConfig& config) {
+  PlacementGroup group = config.workers;
+  group.bundles.push_back(config.resources);
+  return group.required_resources();
+}
+
+// Where both have a value, the second one counts.
+template <class Values>
+Values merged(Values values, const Values& more) {
+  for (const auto& [name, value] : more) values.set(name, value);
+  return values;
+}
+
+}  // namespace
+
+Validations::Validations(const ValidationConfig& config) : config_(config), needs_(needs_of(config)) {}
+
+// ---- From a checkpoint's commit to its metrics
+
+void Validations::add(run::CheckpointId id, const WantedValidation& wanted, Checkpoints& checkpoints) {
+  Validation& validation = validations_[id];
+  validation = {.wanted = wanted, .reported = checkpoints.registry().get(id).metrics};
+  if (wanted.function.empty()) {
+    validation.wanted.function = config_.function.name;
+    validation.wanted.config = merged(config_.config, wanted.config);
+  }
+  if (!wanted.timeout_s && config_.timeout) validation.wanted.timeout_s = config_.timeout->count();
+}
+
+void Validations::returned(const ValidatorReturned& event, Checkpoints& checkpoints, Actions& actions) {
+  Validation* const validation = present(event.checkpoint, event.attempt);
+  if (validation == nullptr || validation->is_late) return;
+  validation->metrics = event.metrics;
+  settle(event.checkpoint, State::validated, checkpoints, actions);
+}
+
+void Validations::threw(const ValidatorThrew& event, Checkpoints& checkpoints, Actions& actions) {
+  if (present(event.checkpoint, event.attempt) != nullptr) fail(event.checkpoint, event.message, checkpoints, actions);
+}
+
+void Validations::ended(const ValidatorEnded& event, Checkpoints& checkpoints, Actions& actions) {
+  const auto found = validations_.find(event.checkpoint);
+  if (found == validations_.end() || found->second.attempt != event.attempt) return;
+  Validation& validation = found->second;
+  validation.has_worker = false;
+  if (validation.is_forgotten) {
+    validations_.erase(found);
+    return;
+  }
+  if (validation.state != State::running) return;
+  const std::string reason = validation.is_late ? fmt::format("it took more than {:g} s", *validation.wanted.timeout_s)
+                                                : "its worker " + engine::to_string(event.exit);
+  fail(event.checkpoint, reason, checkpoints, actions);
+}
+
+void Validations::timed_out(run::CheckpointId id, Actions& actions) {
+  validations_.at(id).is_late = true;
+  actions.push_back(KillValidator{id, validations_.at(id).attempt});
+}
+
+// A try has failed.
+void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
+  Validation& validation = validations_.at(id);
+  validation.error = reason;
+  ++validation.failures;
+  if (config_.max_retries >= 0 && validation.failures > config_.max_retries)
+    return settle(id, validation.is_late ? State::timed_out : State::failed, checkpoints, actions);
+  validation.state = State::waiting;
+  actions.push_back(Say{fmt::format("The validation of {} has failed in try {}, and is tried again: {}",
+                                    checkpoints.registry().get(id).directory, validation.failures, reason)});
+}
+
+void Validations::settle(run::CheckpointId id, State state, Checkpoints& checkpoints, Actions& actions) {
+  Validation& validation = validations_.at(id);
+  validation.state = state;
+  const std::string directory = checkpoints.registry().get(id).directory;
+  actions.push_back(RecordDecision{
+      DecisionKind::settle_validation,
+      {{"checkpoint", directory}, {"status", to_string(status_of(&validation))}, {"tries", validation.attempt}}});
+  if (state == State::validated) validation.error.clear();
+  Metrics metrics = merged(validation.reported, validation.metrics);
+  actions.push_back(ShowValidation{.checkpoint = directory,
+                                   .status = status_of(&validation),
+                                   .metrics = metrics,
+                                   .reported = validation.reported,
+                                   .validated = validation.metrics,
+                                   .error = validation.error});
+  checkpoints.settle(id, std::move(metrics));
+}
+
+void Validations::resume() {
+  std::erase_if(validations_, [](const auto& entry) { return entry.second.is_forgotten; });
+  for (auto& [id, validation] : validations_) {
+    validation.has_worker = false;
+    validation.is_late = false;
+    if (validation.state == State::running) validation.state = State::waiting;
+  }
+}
+
+void Validations::forget(run::CheckpointId id) {
+  const auto found = validations_.find(id);
+  if (found == validations_.end()) return;
+  if (found->second.has_worker) {
+    found->second.is_forgotten = true;
+  } else {
+    validations_.erase(found);
+  }
+}
+
+void Validations::stop(Actions& actions) {
+  for (auto& [id, validation] : validations_) {
+    if (validation.state != State::running) continue;
+    validation.state = State::waiting;
+    actions.push_back(KillValidator{id, validation.attempt});
+  }
+}
+
+// ---- Which are begun
+
+void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Actions& actions) {
+  occupy(room);
+  for (const run::CheckpointId id : waiting()) {
+    Validation& validation = validations_.at(id);
+    if (validation.state != State::waiting) continue;  // was skipped meanwhile
+    const std::int64_t running =
+        std::ranges::count_if(validations_, [](const auto& entry) { return entry.second.has_worker; });
+    if (config_.max_in_flight && running >= *config_.max_in_flight) return;
+    if (const std::string missing = room.shortage(needs_); !missing.empty()) {  // for ever
+      validation.error = "it needs more than the machine has: " + missing;
+      settle(id, State::failed, checkpoints, actions);
+      continue;
+    }
+    std::optional<run::Gpus> gpus = room.acquire(needs_);
+    if (!gpus) return;
+    validation.state = State::running;
+    validation.has_worker = true;
+    validation.is_late = false;
+    validation.gpus = *std::move(gpus);
+    ++validation.attempt;
+    const std::string directory = checkpoints.registry().get(id).directory;
+    actions.push_back(RecordDecision{DecisionKind::validate, {{"checkpoint", directory}, {"try", validation.attempt}}});
+    actions.push_back(StartValidator{.id = id,
+                                     .attempt = validation.attempt,
+                                     .checkpoint = directory,
+                                     .wanted = validation.wanted,
+                                     .gpus = validation.gpus});
+    if (validation.wanted.timeout_s)
+      actions.push_back(StartTimer{{Timer::Kind::validation, id}, *validation.wanted.timeout_s});
+    if (config_.order == ValidationOrder::newest_first) skip_older(id, checkpoints, actions);
+  }
+}
+
+// Those without a worker that has still to end.
+std::vector<run::CheckpointId> Validations::waiting() const {
+  std::vector<run::CheckpointId> ids;
+  for (const auto& [id, validation] : validations_) {
+    if (validation.state == State::waiting && !validation.has_worker) ids.push_back(id);
+  }
+  if (config_.order == ValidationOrder::newest_first) std::ranges::reverse(ids);
+  return ids;
+}
+
+// Those that have never begun.
+void Validations::skip_older(run::CheckpointId id, Checkpoints& checkpoints, Actions& actions) {
+  std::vector<run::CheckpointId> stale;
+  for (const auto& [other, validation] : validations_) {
+    if (other < id && validation.state == State::waiting && validation.attempt == 0) stale.push_back(other);
+  }
+  for (const run::CheckpointId other : stale) settle(other, State::skipped, checkpoints, actions);
+}
+
+// ---- How things stand
+
+void Validations::occupy(run::ResourceLedger& ledger) const {
+  for (const auto& [id, validation] : validations_) {
+    if (validation.has_worker) ledger.acquire(needs_, validation.gpus);
+  }
+}
+
+bool Validations::has_workers() const {
+  return std::ranges::any_of(validations_, [](const auto& entry) { return entry.second.has_worker; });
+}
+
+bool Validations::is_pending() const {
+  return std::ranges::any_of(validations_, [](const auto& entry) { return !is_finished(entry.second.state); });
+}
+
+bool Validations::is_pending(run::CheckpointId id) const {
+  const Validation* const validation = find(id);
+  return validation != nullptr && !is_finished(validation->state);
+}
+
+bool Validations::is_running(run::CheckpointId id) const {
+  const Validation* const validation = find(id);
+  return validation != nullptr && validation->state == State::running;
+}
+
+const Validation* Validations::find(run::CheckpointId id) const {
+  const auto found = validations_.find(id);
+  return found == validations_.end() ? nullptr : &found->second;
+}
+
+Validation* Validations::present(run::CheckpointId id, std::int64_t attempt) {
+  const auto found = validations_.find(id);
+  if (found == validations_.end()) return nullptr;
+  const bool is_present = found->second.state == State::running && found->second.attempt == attempt;
+  return is_present ? &found->second : nullptr;
+}
+
+ReportedCheckpointStatus status_of(const Validation* validation) {
+  if (validation == nullptr) return ReportedCheckpointStatus::committed;
+  switch (validation->state) {
+    case State::waiting:
+    case State::running:
+      return ReportedCheckpointStatus::pending_validation;
+    case State::validated:
+      return ReportedCheckpointStatus::validated;
+    case State::timed_out:
+      return ReportedCheckpointStatus::validation_timed_out;
+    case State::failed:
+      return ReportedCheckpointStatus::validation_failed;
+    case State::skipped:
+      break;
+  }
+  return ReportedCheckpointStatus::committed;
+}
+
+}  // namespace cadre::train

@@ -1,0 +1,85 @@
+#include "train/validator.h"
+
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/archive.h"
+#include "base/value_limits.h"
+#include "cadre/validation.h"
+#include "channel/worker_end.h"
+#include "run/entries.h"
+#include "run/parent_run.h"
+#include "run/resource_fields.h"
+#include "run/root_engine.h"
+#include "storage/remote_directory.h"
+#include "store/held_objects.h"
+
+namespace cadre::train {
+namespace fs = std::filesystem;
+namespace {
+
+const ValidatorAssignment* present = nullptr;
+
+// What runs belong to that a validator starts: they begin anew with each try, and their reports are nobody else's.
+class ValidatorRun final : public run::ParentRun {
+ public:
+  explicit ValidatorRun(const ValidatorAssignment& assignment) : assignment_(assignment) { present = &assignment_; }
+  ~ValidatorRun() override { present = nullptr; }
+
+  fs::path directory() const override { return assignment_.directory; }
+  fs::path experiment() const override { return assignment_.run_directory; }
+  std::optional<Checkpoint> checkpoint() const override { return std::nullopt; }
+  bool forward(const Metrics&, const fs::path&) override { return true; }
+
+ private:
+  const ValidatorAssignment& assignment_;
+};
+
+Value run_validator(const Value& payload, detail::ValidatorPointer function) {
+  const ValidatorAssignment assignment = to_validator_assignment(payload);
+  if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
+  storage::fetch(assignment.checkpoint);
+  store::set_experiment_of_objects(assignment.run_directory);
+  if (assignment.worker_resources) run::set_root_resources(*assignment.worker_resources);
+  const ValidatorRun parent(assignment);
+  const Metrics metrics = function(Checkpoint::from_directory(assignment.checkpoint), assignment.config);
+  base::check_metrics(metrics);
+  return metrics.value();
+}
+
+}  // namespace
+
+void fields(auto& archive, base::Is<ValidatorAssignment> auto& assignment) {
+  archive("run_name", assignment.run_name);
+  archive("run_directory", assignment.run_directory);
+  archive("directory", assignment.directory);
+  archive("checkpoint", assignment.checkpoint);
+  archive("config", assignment.config);
+  archive("resources", assignment.resources);
+  archive("worker_resources", assignment.worker_resources);
+  archive("visible_devices", assignment.visible_devices);
+}
+
+Value to_value(const ValidatorAssignment& assignment) { return base::SaveArchive::to_value(assignment); }
+
+ValidatorAssignment to_validator_assignment(const Value& payload) {
+  ValidatorAssignment assignment;
+  base::LoadArchive::load(payload, assignment);
+  return assignment;
+}
+
+const ValidatorAssignment* current_validator() { return present; }
+
+fs::path directory_of_validator(const fs::path& run_directory, const std::string& checkpoint) {
+  return run_directory / kValidationsName / fs::path(checkpoint).relative_path();
+}
+
+bool detail::register_validator(std::string_view name, ValidatorPointer function) {
+  run::register_entry(
+      name, [function](channel::WorkerEnd&, const Value& payload) { return run_validator(payload, function); });
+  return true;
+}
+
+}  // namespace cadre::train
