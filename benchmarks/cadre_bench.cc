@@ -54,7 +54,7 @@ int run_workload(int argc, char** argv) {
   CLI::App app("Measures what Cadre costs. Prints a JSON object a line.");
   app.require_subcommand(1);
   for (const auto add : {add_empty_trial, add_reports, add_checkpoints, add_pbt, add_slot_share, add_trials,
-                         add_restart, add_memory, add_train})
+                         add_restart, add_memory, add_train, add_validation})
     add(app);
   CLI11_PARSE(app, argc, argv);
   return 0;

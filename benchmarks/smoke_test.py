@@ -151,6 +151,17 @@ class SmokeTest(unittest.TestCase):
             kept = list((self.storage / f"checkpoints_{mode}").glob("checkpoint_*/model"))
             self.assertEqual([file.stat().st_size for file in kept], [5000] * 2)
 
+    def test_validation(self):
+        [line] = self.lines("validation", "--validations", 3, "--validator-ms", 1, "--steps", 20, "--step-ms", 0.1,
+                            "--interval", 5, "--pairs", 1)
+        self.assertEqual(line["results"], 3)
+        self.assertGreater(line["beyond_p50_ms"], 0)
+        self.assertGreater(line["step_ratio"], 0)
+        for name, validations in [("latency", 3), ("alone_0", 0), ("beside_0", 4)]:
+            with sqlite3.connect(f"file:{self.storage / name / 'experiment.db'}?mode=ro", uri=True) as store:
+                [(count,)] = store.execute("SELECT count(*) FROM events WHERE kind = 'validator_returned'").fetchall()
+                self.assertEqual(count, validations)
+
     def test_what_is_there_already_is_not_measured_again(self):
         arguments = ["reports", "--trials", 1, "--reports", 1]
         self.lines(*arguments)

@@ -1,10 +1,10 @@
 // Training runs: how soon a worker group begins, and what a report costs that all ranks make.
 #include "cadre/train.h"
 
-#include "experiment.h"
 #include "figures.h"
 #include "plain.h"
 #include "statistics.h"
+#include "training.h"
 #include "workloads.h"
 
 namespace cadre::bench {
@@ -75,31 +75,11 @@ Value rank_saves(const Config& config) {
 
 // ---- Runs
 
-struct TrainRun {
-  double wall_s = 0;   // of fit()
-  double began_s = 0;  // now_seconds() when fit() was called
-  Usage usage;
-  train::Result result;
-};
-
-TrainRun run_training(const Settings& settings, train::Loop loop, const std::string& name, Config config) {
-  Process process = Process::fork([&] {
-    init_with_slots(settings.workers);
-    train::Trainer trainer(std::move(loop), {.train_loop_config = std::move(config),
-                                             .scaling_config = {.num_workers = settings.workers},
-                                             .run_config = {.name = name,
-                                                            .storage_path = settings.storage_path,
-                                                            .checkpoint_config = {.num_to_keep = 2},
-                                                            .verbose = 0}});
-    const double began = now_seconds();
-    const Stopwatch stopwatch;
-    trainer.fit();
-    return Dict{{"wall_s", stopwatch.seconds()}, {"began_s", began}};
-  });
-  const Process::Ended ended = process.wait();
-  const Config said(ended.said);
-  return {said.get<double>("wall_s"), said.get<double>("began_s"), ended.usage,
-          train::Result::from_directory(settings.storage_path / name)};
+TrainRun train_with(const Settings& settings, train::Loop loop, const std::string& name, Config config) {
+  return run_training(settings.storage_path, name, static_cast<double>(settings.workers), std::move(loop),
+                      {.train_loop_config = std::move(config),
+                       .scaling_config = {.num_workers = settings.workers},
+                       .run_config = {.checkpoint_config = {.num_to_keep = 2}}});
 }
 
 std::vector<double> milliseconds(const Value& times) {
@@ -116,7 +96,7 @@ void measure_start(const Settings& settings) {
   std::vector<double> seconds;
   TrainRun run;
   for (std::int64_t i = 0; i < settings.starts; ++i) {
-    run = run_training(settings, train::loop<say_when>(), "start_" + std::to_string(i), {});
+    run = train_with(settings, train::loop<say_when>(), "start_" + std::to_string(i), {});
     seconds.push_back(run.result.return_value.get<double>() - run.began_s);
   }
   const PlainRun plain = run_plainly([&] { fork_processes(settings.workers, settings.workers, [](std::int64_t) {}); });
@@ -130,7 +110,7 @@ void measure_start(const Settings& settings) {
 }
 
 void measure_reports(const Settings& settings) {
-  const TrainRun run = run_training(settings, train::loop<rank_reports>(), "reports", {{"reports", settings.reports}});
+  const TrainRun run = train_with(settings, train::loop<rank_reports>(), "reports", {{"reports", settings.reports}});
   const std::vector<double> times = milliseconds(run.result.return_value);
   Dict facts = count(run.result);
   facts.insert(facts.end(), {{"report_p50_ms", median(times)}, {"report_p99_ms", quantile(times, 0.99)}});
@@ -143,7 +123,7 @@ void measure_reports(const Settings& settings) {
 }
 
 void measure_checkpoints(const Settings& settings) {
-  const TrainRun run = run_training(settings, train::loop<rank_saves>(), "checkpoints_" + settings.mode,
+  const TrainRun run = train_with(settings, train::loop<rank_saves>(), "checkpoints_" + settings.mode,
                                     {{"bytes", settings.bytes}, {"steps", settings.steps}, {"mode", settings.mode}});
   const std::vector<double> times = milliseconds(run.result.return_value);
   const PlainRun plain = run_plainly([&] {

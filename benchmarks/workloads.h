@@ -17,6 +17,7 @@ void add_trials(CLI::App& program);
 void add_restart(CLI::App& program);
 void add_memory(CLI::App& program);
 void add_train(CLI::App& program);  // several
+void add_validation(CLI::App& program);
 
 // A subcommand with --storage-path and --torch. `measure` runs when it is chosen, after the storage path was made; a
 // pointer to its settings keeps them alive.

@@ -43,7 +43,7 @@ void Validations::add(run::CheckpointId id, const WantedValidation& wanted, Chec
 
 void Validations::returned(const ValidatorReturned& event, Checkpoints& checkpoints, Actions& actions) {
   Validation* const validation = present(event.checkpoint, event.attempt);
-  if (validation == nullptr || validation->is_late) return;
+  if (validation == nullptr) return;
   validation->metrics = event.metrics;
   settle(event.checkpoint, State::validated, checkpoints, actions);
 }

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -21,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/json.h"
+#include "store/experiment_reader.h"
 #include "survival/controller_process.h"
 
 namespace cadre::survival {
@@ -81,11 +84,23 @@ void learn(const Config& config) {
       train::report(metrics);
       continue;
     }
-    train::report(metrics, [&](const fs::path& directory) {  // each rank adds a file
+    const auto write = [&](const fs::path& directory) {  // each rank adds a file
       if (rank == 0) save_state(directory / kStateFile, model.module(), optimizer, step);
       std::ofstream(directory / ("rank_" + std::to_string(rank))) << step << "\n";
-    });
+    };
+    train::report(metrics, write, {.validation = true});
   }
+}
+
+// The loss on a batch that nobody trains with.
+Metrics judge(const Checkpoint& checkpoint) {
+  Net net;
+  torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
+  load_state(checkpoint.path() / kStateFile, net, optimizer);
+  net->eval();
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor batch = batch_of(0, 0);
+  return {{"validation_loss", torch::mse_loss(net(batch), batch.sum(1, /*keepdim=*/true)).item<double>()}};
 }
 
 // ---- Its controller, in a process of its own
@@ -106,7 +121,8 @@ void learn(const Config& config) {
                                                 .storage_path = run.parent_path(),
                                                 .failure_config = {.max_failures = -1},
                                                 .checkpoint_config = {.num_to_keep = number(6)},
-                                                .verbose = 0}});
+                                                .verbose = 0},
+                                 .validation = {.function = train::validator<judge>(), .max_retries = -1}});
     trainer.fit();
   });
 }
@@ -127,13 +143,31 @@ std::string content_of(const fs::path& file) {
 
 struct Outcome {
   std::vector<Metrics> history;
-  std::string state;  // the last checkpoint's
+  std::string state;                                // the last checkpoint's
+  std::vector<Metrics> validated;                   // the kept checkpoints'
+  std::map<std::string, std::int64_t> validations;  // how often one was finished, by checkpoint
 };
 
 Outcome outcome_of(const fs::path& run) {
   const train::Result result = train::Result::from_directory(run);
   if (!result.checkpoint) throw std::runtime_error("there is no checkpoint");
-  return {result.metrics_history, content_of(result.checkpoint->path() / kStateFile)};
+  Outcome outcome;
+  outcome.history = result.metrics_history;
+  outcome.state = content_of(result.checkpoint->path() / kStateFile);
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints) {
+    if (one.status == train::ReportedCheckpointStatus::validated) outcome.validated.push_back(one.validation_metrics);
+  }
+  const store::ExperimentReader reader(run, store::ExperimentReader::Check::rows);
+  reader.visit(
+      {.result = [](const store::ResultRow&) {},
+       .event = [](const store::EventRow&) {},
+       .decision =
+           [&](const store::DecisionRow& row) {
+             if (row.kind != "settle_validation") return;
+             const Config data(base::parse_json(row.data, "a decision").dict());
+             ++outcome.validations[data.get<std::string>("checkpoint") + " " + data.get<std::string>("status")];
+           }});
+  return outcome;
 }
 
 // Each fault in a line.
@@ -144,6 +178,14 @@ std::vector<std::string> faults_of(const fs::path& run, const Setting& setting, 
     faults.push_back(std::to_string(outcome.history.size()) + " results instead of " + std::to_string(setting.steps));
   if (outcome.history != undisturbed.history) faults.emplace_back("the results are others than undisturbed");
   if (outcome.state != undisturbed.state) faults.emplace_back("the parameters are others than undisturbed");
+  if (outcome.validated != undisturbed.validated || std::ssize(outcome.validated) != setting.num_to_keep)
+    faults.emplace_back("the validations of the kept checkpoints are others than undisturbed");
+  if (std::ssize(outcome.validations) < setting.steps / setting.checkpoint_interval)
+    faults.push_back("only " + std::to_string(outcome.validations.size()) + " validations were finished");
+  for (const auto& [validation, times] : outcome.validations) {
+    if (times != 1 || !validation.ends_with(" validated"))
+      faults.push_back(validation + ": recorded " + std::to_string(times) + " times");
+  }
   std::int64_t kept = 0;
   for (const auto& entry : fs::directory_iterator(run)) {
     const std::string name = entry.path().filename();

@@ -1,0 +1,166 @@
+// Validation beside training: what it takes until a checkpoint has its validator's metrics, and whether steps notice.
+#include <cmath>
+#include <numeric>
+
+#include "cadre/train.h"
+
+#include "figures.h"
+#include "plain.h"
+#include "statistics.h"
+#include "training.h"
+#include "workloads.h"
+
+namespace cadre::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Settings {
+  std::int64_t validations = 50;
+  double validator_ms = 20;
+  std::int64_t steps = 400;
+  double step_ms = 5;
+  std::int64_t interval = 20;
+  std::int64_t pairs = 5;
+  fs::path storage_path;
+};
+
+// Work that takes CPU time, and the same amount of it each time.
+double work(std::int64_t rounds) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < rounds; ++i) sum += std::sqrt(static_cast<double>(i % 1000) + sum * 1e-9);
+  return sum;
+}
+
+// Rounds that take so long on a machine that does nothing else.
+std::int64_t rounds_of(double ms) {
+  constexpr std::int64_t probe = 2'000'000;
+  double fastest = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const Stopwatch stopwatch;
+    if (work(probe) < 0) return 0;
+    fastest = std::min(fastest, stopwatch.seconds() * 1e3);
+  }
+  return static_cast<std::int64_t>(ms / fastest * static_cast<double>(probe));
+}
+
+// ---- What ranks and validators do
+
+CheckpointWriter small_checkpoint() {
+  return [](const fs::path& directory) { write_file(directory / "model", "parameters"); };
+}
+
+Metrics says_how_long(const Checkpoint&, const Config& config) {
+  const Stopwatch stopwatch;
+  const double sum = work(config.get<std::int64_t>("rounds"));
+  return {{"sum", sum}, {"own_s", stopwatch.seconds()}};
+}
+
+// From each report to the metrics of its validation, without the validator's own time.
+Value waits_for_metrics(const Config& config) {
+  List times;
+  for (std::int64_t i = 1; i <= config.get<std::int64_t>("validations"); ++i) {
+    const Stopwatch stopwatch;
+    train::report({{"step", i}}, small_checkpoint(), {.validation = true});
+    const auto reported = train::get_all_reported_checkpoints(train::CheckpointConsistency::validated);
+    times.emplace_back(stopwatch.seconds() - reported.back().metrics.get<double>("own_s"));
+  }
+  return times;
+}
+
+// Steps, with a checkpoint at an interval; says what the steps took, and not the reports.
+Value steps(const Config& config) {
+  const bool validates = config.get<bool>("validates");
+  const auto interval = config.get<std::int64_t>("interval");
+  const auto rounds = config.get<std::int64_t>("rounds");
+  List times;
+  for (std::int64_t step = 1; step <= config.get<std::int64_t>("steps"); ++step) {
+    const Stopwatch stopwatch;
+    const double sum = work(rounds);
+    times.emplace_back(stopwatch.seconds());
+    if (step % interval == 0) train::report({{"sum", sum}}, small_checkpoint(), {.validation = validates});
+  }
+  return times;
+}
+
+// ---- Runs
+
+std::vector<double> milliseconds(const Value& times) {
+  std::vector<double> all;
+  for (const Value& time : times.items()) all.push_back(time.get<double>() * 1e3);
+  return all;
+}
+
+train::TrainerOptions options_of(Config config, std::int64_t validator_rounds) {
+  return {.train_loop_config = std::move(config),
+          .run_config = {.checkpoint_config = {.num_to_keep = 2}},
+          .validation = {.function = train::validator<says_how_long>(), .config = {{"rounds", validator_rounds}}}};
+}
+
+// Means, because validators that take the CPU away take it now and then.
+double mean_step_ms(const Settings& settings, const std::string& name, bool validates, std::int64_t rounds,
+                    std::int64_t validator_rounds) {
+  const TrainRun run = run_training(
+      settings.storage_path, name, 2, train::loop<steps>(),
+      options_of(
+          {{"validates", validates}, {"interval", settings.interval}, {"steps", settings.steps}, {"rounds", rounds}},
+          validator_rounds));
+  const std::vector<double> times = milliseconds(run.result.return_value);
+  return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+}
+
+void measure(const Settings& settings) {
+  const std::int64_t validator_rounds = rounds_of(settings.validator_ms);
+  const TrainRun run = run_training(settings.storage_path, "latency", 2, train::loop<waits_for_metrics>(),
+                                    options_of({{"validations", settings.validations}}, validator_rounds));
+  const std::vector<double> beyond = milliseconds(run.result.return_value);
+
+  // One goes on all the time, and one beside it only: with one rank and one free core.
+  const std::int64_t rounds = rounds_of(settings.step_ms);
+  const std::int64_t busy_rounds = rounds * settings.interval * 4 / 5;
+  std::vector<double> ratios;
+  for (std::int64_t i = 0; i < settings.pairs; ++i) {
+    const std::string number = std::to_string(i);
+    const double alone = mean_step_ms(settings, "alone_" + number, false, rounds, busy_rounds);
+    const double beside = mean_step_ms(settings, "beside_" + number, true, rounds, busy_rounds);
+    ratios.push_back(beside / alone);
+  }
+  print_line("validation",
+             {{"validations", settings.validations},
+              {"validator_ms", settings.validator_ms},
+              {"steps", settings.steps},
+              {"step_ms", settings.step_ms},
+              {"interval", settings.interval},
+              {"pairs", settings.pairs}},
+             run.wall_s, run.usage.cpu_s,
+             {{"results", run.result.metrics_history.size()},
+              {"beyond_p50_ms", median(beyond)},
+              {"beyond_p99_ms", quantile(beyond, 0.99)},
+              {"step_ratio", median(ratios)},
+              {"step_ratio_best", best(ratios)}},
+             {{.name = "Train: report to the metrics of its validation, beyond the validator",
+               .value = median(beyond),
+               .unit = "ms",
+               .budget = Budget::at_most(20)},
+              {.name = "Train: a step with validation beside it, and without",
+               .value = median(ratios),
+               .unit = "",
+               .budget = Budget::at_most(1.02)}});
+}
+
+}  // namespace
+
+void add_validation(CLI::App& program) {
+  const auto settings = std::make_shared<Settings>();
+  CLI::App& workload =
+      add_workload(program, "validation", "checkpoints that are validated beside training", settings, measure);
+  workload.add_option("--validations", settings->validations, "whose metrics are waited for, one after the other");
+  workload.add_option("--validator-ms", settings->validator_ms, "of a validator's own work");
+  workload.add_option("--steps", settings->steps, "of a run");
+  workload.add_option("--step-ms", settings->step_ms, "of CPU time");
+  workload.add_option("--interval", settings->interval,
+                      "steps between two checkpoints; a validator works for 4/5 of it");
+  workload.add_option("--pairs", settings->pairs, "of runs, without and with validation");
+}
+
+}  // namespace cadre::bench
