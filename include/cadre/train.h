@@ -332,6 +332,9 @@ struct TrainerOptions {
   ScalingConfig scaling_config = {};  ///< how many workers there are
   RunConfig run_config = {};          ///< where it lies, and how it goes on
   ValidationConfig validation = {};   ///< how its checkpoints are validated
+  /// Datasets by name, {{"train", data::read_parquet(path)}}: ranks get their shares with data::get_dataset_shard of
+  /// cadre/data_train.h.
+  Dict datasets = {};
 };
 
 /// How a run has come out. A value.

@@ -31,6 +31,7 @@ void fields(auto& archive, base::Is<RankAssignment> auto& assignment) {
   archive("backend_options", assignment.backend_options);
   archive("visible_devices", assignment.visible_devices);
   archive("has_validator", assignment.has_validator);
+  archive("datasets", assignment.datasets);
 }
 
 Value to_value(const RankAssignment& assignment) { return base::SaveArchive::to_value(assignment); }

@@ -25,6 +25,7 @@ struct RankAssignment {
   Config backend_options = {};
   std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is
   bool has_validator = false;                       // the run has a function for validations
+  Config datasets = {};
 };
 
 Value to_value(const RankAssignment& assignment);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "base/archive.h"
@@ -112,6 +113,7 @@ struct Stored {
   StoredScalingConfig scaling_config = {};
   StoredRunConfig run_config = {};
   StoredValidationConfig validation = {};
+  Config datasets = {};
 
   static void fields(auto& archive, auto& stored) {
     archive("kind", stored.kind);
@@ -122,6 +124,7 @@ struct Stored {
     archive("scaling_config", stored.scaling_config);
     archive("run_config", stored.run_config);
     archive.added("validation", stored.validation);
+    archive.added("datasets", stored.datasets);
   }
 };
 
@@ -206,6 +209,14 @@ void check_validation(const ValidationConfig& validation, Faults& faults) {
                 fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", validation.max_retries));
 }
 
+void check_datasets(const Dict& datasets, Faults& faults) {
+  std::set<std::string> names;
+  for (const auto& [name, dataset] : datasets) {
+    faults.unless(!name.empty(), "datasets", "one of them has no name");
+    faults.unless(names.insert(name).second, "datasets", "there are two of the name \"" + name + "\"");
+  }
+}
+
 void check_run_config(const RunConfig& run, Faults& faults) {
   if (!run.name.empty()) {
     const std::string fault = base::fault_of_file_name(run.name);
@@ -282,12 +293,13 @@ void check_options(const Description& description, bool new_run) {
   check_scaling(description.options.scaling_config, faults);
   check_run_config(description.options.run_config, faults);
   check_validation(description.options.validation, faults);
+  check_datasets(description.options.datasets, faults);
   if (new_run) check_objects(describe(description), faults);
   faults.throw_if_any("the training run");
 }
 
 Dict describe(const Description& description) {
-  const auto& [config, scaling, run, validation] = description.options;
+  const auto& [config, scaling, run, validation, datasets] = description.options;
   const Stored stored{
       .loop = description.loop.name,
       .backend = description.backend,
@@ -314,7 +326,8 @@ Dict describe(const Description& description) {
                      .timeout = validation.timeout ? std::optional(validation.timeout->count()) : std::nullopt,
                      .max_in_flight = validation.max_in_flight,
                      .max_retries = validation.max_retries,
-                     .order = validation.order}};
+                     .order = validation.order},
+      .datasets = Config(datasets)};
   return base::SaveArchive::to_value(stored).dict();
 }
 
@@ -354,7 +367,8 @@ Description parse_description(const Value& value, const std::string& source) {
                                                                   : std::nullopt,
                              .max_in_flight = stored.validation.max_in_flight,
                              .max_retries = stored.validation.max_retries,
-                             .order = stored.validation.order}}};
+                             .order = stored.validation.order},
+              .datasets = stored.datasets.dict()}};
 }
 
 }  // namespace train

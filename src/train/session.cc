@@ -195,6 +195,7 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint, const
 }
 
 void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options) {
+  run::wait_for_space([&] { kept_states_.write(checkpoint.path()); });
   run::list_files(checkpoint.path());  // throws where the controller could not commit it
   send(metrics,
        {.part = CheckpointPart{.path = checkpoint.path().filename()},
@@ -211,13 +212,15 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
   if (remove) {
     if (auto moved = take_over(source)) return report_ours(metrics, *moved, options);
   }
-  if (options.checkpoint_upload_mode == CheckpointUploadMode::async)
+  if (options.checkpoint_upload_mode == CheckpointUploadMode::async) {
+    kept_states_.write(source);
     return send(
         metrics,
         {.part = CheckpointPart{.kind = CheckpointPart::Kind::borrowed, .path = source, .remove_source = remove},
          .waits = false,
          .directory = options.checkpoint_dir_name,
          .validation = wanted_validation(options)});
+  }
   CheckpointDirectory copy({});
   run::wait_for_space([&] {
     copy = make_checkpoint_directory();
@@ -230,6 +233,7 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
 void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint, const ReportOptions& options) {
   const fs::path inside = path_inside(assignment_.run_directory, checkpoint, "train::report with no_upload got");
   run::list_files(assignment_.run_directory / inside);
+  kept_states_.write(assignment_.run_directory / inside);
   send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = inside},
                  .validation = wanted_validation(options)});
 }
@@ -240,6 +244,7 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
                                ? fmt::format("{}_{}", run::checkpoint_name(step), assignment_.attempt)
                                : options.checkpoint_dir_name;
   const bool remove = CheckpointAccess::unreported(checkpoint) == nullptr && deletes(checkpoint.path(), options);
+  kept_states_.write(checkpoint.path());
   // A copy of the checkpoint keeps a directory of Cadre's until the function is done with it.
   const auto upload = [=, root = fs::path(assignment_.run_directory)] {
     const Checkpoint result = with_retries(step, [&] { return options.checkpoint_upload_function(checkpoint, name); });

@@ -17,6 +17,7 @@
 #include "train/assignment.h"
 #include "train/background_uploads.h"
 #include "train/checkpoint_part.h"
+#include "train/kept_states.h"
 
 namespace cadre::train {
 
@@ -33,6 +34,7 @@ class Session {
   const RankAssignment& assignment() const { return assignment_; }
   const std::optional<Checkpoint>& latest_checkpoint() const { return latest_checkpoint_; }
   const std::shared_ptr<run::KeyValueStore>& store() const { return store_; }
+  KeptStates& kept_states() { return kept_states_; }
 
   void report(const Metrics& metrics, const ReportOptions& options);
   void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
@@ -75,6 +77,7 @@ class Session {
   std::int64_t step_;
   std::int64_t directories_made_ = 0;
   BackgroundUploads uploads_;
+  KeptStates kept_states_;
   std::int64_t collectives_ = 0;
   std::vector<std::string> own_keys_ = {};       // that this rank has set for the present collective
   std::vector<std::string> previous_keys_ = {};  // and for the one before, which others may still wait for

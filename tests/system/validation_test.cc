@@ -431,6 +431,9 @@ TEST_P(InterruptedValidation, IsResumedAndEachIsFinishedOnce) {
   EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(statuses(result),
               ElementsAre(Status::validated, Status::validated, Status::validated, Status::validated));
+  if (after_training) {
+    EXPECT_EQ(content_of(result.path / "trained"), "yes\nyes\n") << "nobody trains again";
+  }
   ScenarioProcess third("a validator ends its controller", {}, environment);
   EXPECT_EQ(third.wait(), 0) << "there is nothing left to do";
 }
