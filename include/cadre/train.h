@@ -302,6 +302,12 @@ struct FailureConfig {
   std::int64_t max_preemption_failures = -1;
 };
 
+/// What a run writes for people and their programs beside its store.
+struct LoggingConfig {
+  Loggers loggers = {};  ///< which result files there are in its directory; default: all
+  bool operator==(const LoggingConfig&) const = default;  ///< the same settings
+};
+
 class Callback;  // cadre/train_callback.h
 
 /// Called in this order, each as cadre/train_callback.h says.
@@ -317,6 +323,7 @@ struct RunConfig {
   FailureConfig failure_config = {};  ///< what a failure leads to
   /// Which checkpoints are kept. Those of its options that concern trainable classes may not be set.
   CheckpointConfig checkpoint_config = {};
+  LoggingConfig logging_config = {};  ///< which result files there are
   /// How long ranks wait for each other in report(), barrier() and broadcast_from_rank_zero(). One that is missing then
   /// fails the run, and the error names it.
   Seconds collective_timeout = std::chrono::minutes(30);

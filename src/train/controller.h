@@ -18,6 +18,7 @@
 #include "run/gpus.h"
 #include "run/interrupts.h"
 #include "run/key_values.h"
+#include "run/loggers/result_log.h"
 #include "run/parent_run.h"
 #include "run/uploader.h"
 #include "store/experiment_store.h"
@@ -25,6 +26,7 @@
 #include "train/checkpoint_questions.h"
 #include "train/options.h"
 #include "train/report_barrier.h"
+#include "train/result_rows.h"
 #include "train/run.h"
 
 namespace cadre::train {
@@ -67,6 +69,8 @@ class Controller {
   void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
   void sync();
+  void log(const Event& event, const Actions& actions, double time);
+  void write_result_files();
   template <class Act>
   void patiently(Act act);
 
@@ -117,6 +121,10 @@ class Controller {
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   ControllerStarted beginning_;
   std::vector<Event> forwarded_;  // to be handed to the core
+  ResultRows rows_;
+  run::ResultLog files_;
+  std::optional<engine::Engine::Clock::time_point> files_due_;  // when results that wait are written
+  bool told_of_columns_ = false;
   CallbackList callbacks_;
   run::FileWorker file_worker_;
   run::Uploader uploader_;
