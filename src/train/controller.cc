@@ -28,6 +28,9 @@ namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
 
+// Time between two looks at what workers print.
+constexpr auto kOutputPeriod = std::chrono::milliseconds(100);
+
 // A worker's number with the engine.
 engine::WorkerId worker_id(Rank rank, std::int64_t attempt) {
   return static_cast<std::uint64_t>(attempt) << 32 | static_cast<std::uint32_t>(rank);
@@ -147,6 +150,7 @@ void Controller::take_turns() {
     reply_about_checkpoints();
     if (const auto due = store_.sync_due(); due && engine_.now() >= *due) sync();
     if (files_due_ && engine_.now() >= *files_due_) write_result_files();
+    if (output_due_ && engine_.now() >= *output_due_) show_worker_output(false);
     for (const std::string& error : file_worker_.take_errors()) say("Warning: " + error);
     publishing_.tick([this] { return checkpoints_to_keep(); });
   }
@@ -155,6 +159,7 @@ void Controller::take_turns() {
   take_sealed(last);
   take_turn(std::move(last));
   write_result_files();
+  show_worker_output(true);
   if (run_.status() == RunStatus::finished) patiently([&] { store_.finish(); });
   sync();
   remove_leftovers();
@@ -343,6 +348,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   see(questions_.next_deadline());
   see(next_look_);
   see(files_due_);
+  see(output_due_);
   for (const auto& [kind, timer] : timers_) see(timer.first);
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
@@ -479,6 +485,7 @@ void Controller::perform(const Action& action) {
                  [&](const ForwardResult& result) { forward(result); },
                  [&](const RemoveDirectory& left) { to_delete_.emplace_back(kNoCheckpoint, directory_ / left.path); },
                  [&](const ShowResult& result) { show(result); },
+                 [&](const TellOfFailure&) { show_worker_output(true); },  // what it has said comes first
                  [&](const Say& what) {
                    if (what.failure) {
                      fmt::print(stderr, "{}\n", what.text);
@@ -540,6 +547,7 @@ void Controller::launch(const LaunchGroup& group) {
                  std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));
   key_values_.clear();
   questions_.clear();
+  watch_worker_output(world_size);
   for (Rank rank = 0; rank < world_size; ++rank) {
     const run::Gpus& gpus = group.gpus.at(static_cast<std::size_t>(rank));
     const fs::path directory = directory_ / directory_of_rank(rank);
@@ -609,6 +617,27 @@ void Controller::reply_about_checkpoints() {
       engine_.reply(worker, channel::Reply{.error = error.what()});
     }
   }
+}
+
+// Of the group that is about to begin.
+void Controller::watch_worker_output(std::int64_t ranks) {
+  show_worker_output(true);
+  const RunConfig& config = description_.options.run_config;
+  if (config.verbose == 0 || !config.logging_config.log_to_driver) return;
+  std::vector<fs::path> directories;
+  for (Rank rank = 0; rank < ranks; ++rank) directories.push_back(directory_ / directory_of_rank(rank));
+  worker_output_.begin(directories);
+  output_due_ = engine_.now() + kOutputPeriod;
+}
+
+// The `last` time of a group when all of its workers have ended.
+void Controller::show_worker_output(bool last) {
+  const WorkerOutput::Text text = worker_output_.take(last);
+  std::fwrite(text.out.data(), 1, text.out.size(), stdout);
+  std::fflush(stdout);
+  std::fwrite(text.err.data(), 1, text.err.size(), stderr);
+  output_due_.reset();
+  if (!last) output_due_ = engine_.now() + kOutputPeriod;
 }
 
 void Controller::show(const ShowResult& result) const {

@@ -28,6 +28,7 @@
 #include "train/report_barrier.h"
 #include "train/result_rows.h"
 #include "train/run.h"
+#include "train/worker_output.h"
 
 namespace cadre::train {
 
@@ -71,6 +72,8 @@ class Controller {
   void sync();
   void log(const Event& event, const Actions& actions, double time);
   void write_result_files();
+  void watch_worker_output(std::int64_t ranks);
+  void show_worker_output(bool last);
   template <class Act>
   void patiently(Act act);
 
@@ -125,6 +128,8 @@ class Controller {
   run::ResultLog files_;
   std::optional<engine::Engine::Clock::time_point> files_due_;  // when results that wait are written
   bool told_of_columns_ = false;
+  WorkerOutput worker_output_;
+  std::optional<engine::Engine::Clock::time_point> output_due_;  // when it is looked at again
   CallbackList callbacks_;
   run::FileWorker file_worker_;
   run::Uploader uploader_;

@@ -36,7 +36,11 @@ void fields(auto& archive, base::Is<Loggers> auto& loggers) {
 
 namespace train {
 
-void fields(auto& archive, base::Is<LoggingConfig> auto& logging) { archive("loggers", logging.loggers); }
+void fields(auto& archive, base::Is<LoggingConfig> auto& logging) {
+  auto& [loggers, log_to_driver] = logging;
+  archive("loggers", loggers);
+  archive("log_to_driver", log_to_driver);
+}
 
 void fields(auto& archive, base::Is<WorkerRange> auto& range) {
   archive("min", range.min);
@@ -107,7 +111,7 @@ struct StoredRunConfig {
     archive("max_start_failures", run.max_start_failures);
     archive("max_preemption_failures", run.max_preemption_failures);
     archive("checkpoint_config", run.checkpoint_config);
-    archive("logging_config", run.logging_config);
+    archive.added("logging_config", run.logging_config);
     archive("collective_timeout", run.collective_timeout);
     archive("stop_grace_period", run.stop_grace_period);
     archive("verbose", run.verbose);

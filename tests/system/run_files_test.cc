@@ -1,4 +1,5 @@
-// What a training run leaves for people and their programs: result files that follow from its store.
+// What a training run leaves for people and their programs: result files that follow from its store, and what its
+// workers print.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -24,7 +25,11 @@ namespace {
 using cadre::test_support::content_of;
 using cadre::test_support::TemporaryDirectory;
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -51,6 +56,14 @@ void saves_now_and_then(const Config& config) {
     }
     if (rank() == 0) bear_witness("witness", std::to_string(step));
   }
+}
+
+void prints(const Config& config) {
+  std::printf("hello from %d\n", static_cast<int>(rank()));
+  std::fprintf(stderr, "a warning\n");
+  train::report({{"step", 1}});
+  if (config.get<bool>("fails", false)) throw std::runtime_error("out of luck");
+  std::printf("no end");
 }
 
 // ---- What is in the files
@@ -176,6 +189,69 @@ TEST(RunFiles, ARestoreOfAFinishedRunLeavesThemAsTheyAre) {
     contents[name] = content_of(run / name);
   train::Trainer::restore(run).fit();
   for (const auto& [name, content] : contents) EXPECT_EQ(content_of(run / name), content) << name;
+}
+
+// ---- What workers print
+
+train::TrainerOptions printing_options(bool log_to_driver, Config config = {}) {
+  train::TrainerOptions options = options_in(std::getenv("CADRE_TEST_STORAGE"), 2, std::move(config));
+  options.run_config.logging_config.log_to_driver = log_to_driver;
+  options.run_config.verbose = 1;
+  return options;
+}
+const bool repeats = register_scenario("repeats what workers print", [] {
+  train::Trainer(train::loop<prints>(), printing_options(true)).fit();
+  say("end");
+  return 0;
+});
+const bool repeats_before_failure = register_scenario("repeats what workers print before they fail", [] {
+  try {
+    train::TrainerOptions options = printing_options(true, {{"fails", true}});
+    options.run_config.failure_config.max_failures = 1;
+    train::Trainer(train::loop<prints>(), options).fit();
+  } catch (const train::TrainingFailed&) {
+  }
+  say("end");
+  return 0;
+});
+const bool is_silent = register_scenario("does not repeat what workers print", [] {
+  train::Trainer(train::loop<prints>(), printing_options(false)).fit();
+  say("end");
+  return 0;
+});
+
+std::vector<std::string> output_of(const std::string& scenario, const fs::path& storage) {
+  ScenarioProcess process(scenario, {}, {"CADRE_TEST_STORAGE=" + storage.string()});
+  std::vector<std::string> lines;
+  while (!::testing::Test::HasFailure() && (lines.empty() || lines.back() != "end")) lines.push_back(process.line());
+  EXPECT_EQ(process.wait(), 0);
+  return lines;
+}
+
+TEST(WorkerOutput, IsRepeatedWithItsRank) {
+  const TemporaryDirectory storage;
+  const std::vector<std::string> lines = output_of("repeats what workers print", storage.path());
+  for (const char* line : {"(rank 0) hello from 0", "(rank 1) hello from 1", "(rank 0) no end", "(rank 1) no end"})
+    EXPECT_EQ(std::ranges::count(lines, line), 1) << line;
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("a warning")))) << "of standard error";
+  EXPECT_EQ(content_of(storage / "run/rank_1/stdout"), "hello from 1\nno end");
+}
+
+TEST(WorkerOutput, OfAGroupThatFailsComesBeforeTheFailure) {
+  const TemporaryDirectory storage;
+  const std::vector<std::string> lines = output_of("repeats what workers print before they fail", storage.path());
+  std::vector<std::string> in_order;
+  for (const std::string& line : lines) {
+    if (line == "(rank 0) hello from 0" || line.starts_with("Attempt ") || line == "end") in_order.push_back(line);
+  }
+  EXPECT_THAT(in_order,
+              ElementsAre("(rank 0) hello from 0", StartsWith("Attempt 1 has failed"), "(rank 0) hello from 0", "end"));
+}
+
+TEST(WorkerOutput, IsInItsFilesOnlyWhereNobodyAsksForMore) {
+  const TemporaryDirectory storage;
+  EXPECT_THAT(output_of("does not repeat what workers print", storage.path()), Not(Contains(HasSubstr("hello"))));
+  EXPECT_THAT(content_of(storage / "run/rank_0/stdout"), StartsWith("hello from 0\n"));
 }
 
 }  // namespace
