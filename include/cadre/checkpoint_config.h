@@ -1,5 +1,6 @@
 /// \file
-/// Which checkpoints are kept, and what "best" means; how an experiment is published in a storage.
+/// Which checkpoints are kept, and what "best" means; which result files are written; how an experiment is published
+/// in a storage.
 #pragma once
 
 #include <chrono>
@@ -30,6 +31,14 @@ struct CheckpointConfig {
   /// Of a trainable class: a checkpoint of a trial's last result, when a result, a stop criterion or the scheduler ends
   /// it. Default: yes for a class that can be saved. A training function may not have it.
   std::optional<bool> checkpoint_at_end = {};
+};
+
+/// Which files of its results a trial or a training run gets; docs/formats.md describes them.
+struct Loggers {
+  bool csv = true;                                  ///< progress.csv
+  bool json = true;                                 ///< result.json
+  bool tensorboard = true;                          ///< TensorBoard's event file
+  bool operator==(const Loggers&) const = default;  ///< the same files
 };
 
 /// What counts where `storage_path` is a URI or lies on a network file system: everything is then done in a working

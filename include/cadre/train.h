@@ -302,6 +302,17 @@ struct FailureConfig {
   std::int64_t max_preemption_failures = -1;
 };
 
+/// What a run writes for people and their programs beside its store, and what it shows of its workers.
+struct LoggingConfig {
+  Loggers loggers = {};  ///< which result files there are in its directory; default: all
+  /// Whether fit() repeats what the workers print, each line with the rank that has printed it: their standard output
+  /// on standard output, within 100 ms, and their standard error on standard error. Of a worker that prints more than
+  /// 64 KiB in that time only the newest lines. In any case all of it goes into files in the folders rank_0, rank_1 and
+  /// so on, each of which keeps 64 MiB. With verbose 0 nothing is repeated.
+  bool log_to_driver = false;
+  bool operator==(const LoggingConfig&) const = default;  ///< the same settings
+};
+
 class Callback;  // cadre/train_callback.h
 
 /// Called in this order, each as cadre/train_callback.h says.
@@ -317,6 +328,7 @@ struct RunConfig {
   FailureConfig failure_config = {};  ///< what a failure leads to
   /// Which checkpoints are kept. Those of its options that concern trainable classes may not be set.
   CheckpointConfig checkpoint_config = {};
+  LoggingConfig logging_config = {};  ///< which result files there are, and what is shown of the workers
   /// How long ranks wait for each other in report(), barrier() and broadcast_from_rank_zero(). One that is missing then
   /// fails the run, and the error names it.
   Seconds collective_timeout = std::chrono::minutes(30);

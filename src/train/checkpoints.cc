@@ -240,6 +240,11 @@ PendingCheckpoint* Checkpoints::find(CheckpointNumber number) {
   return found == pending_.end() ? nullptr : &*found;
 }
 
+std::string Checkpoints::name_of(CheckpointNumber number) const {
+  const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
+  return found == pending_.end() || found->state == State::promised ? "" : found->directory;
+}
+
 bool Checkpoints::is_pausing(CheckpointNumber number) const {
   const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
   return found != pending_.end() && found->state == State::pausing;

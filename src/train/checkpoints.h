@@ -97,6 +97,8 @@ class Checkpoints {
   // ---- How things stand
 
   const std::vector<PendingCheckpoint>& pending() const { return pending_; }
+  // The directory that a pending one is to be; empty where a function in a worker is to say that, or it was given up.
+  std::string name_of(CheckpointNumber number) const;
   bool is_pausing(CheckpointNumber number) const;
   bool is_uploading() const;  // or pausing
   const run::CheckpointRegistry& registry() const { return registry_; }

@@ -12,6 +12,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/overload.h"
 #include "cadre/error.h"
 #include "run/checkpoint_files.h"
@@ -26,6 +27,9 @@
 namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
+
+// Time between two looks at what workers print.
+constexpr auto kOutputPeriod = std::chrono::milliseconds(100);
 
 // A worker's number with the engine.
 engine::WorkerId worker_id(Rank rank, std::int64_t attempt) {
@@ -46,6 +50,9 @@ run::CheckpointId checkpoint_of(engine::WorkerId worker) {
 std::int64_t validator_attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker & 0xfffff); }
 
 constexpr run::CheckpointId kNoCheckpoint = 0;
+// Result files are written so long after a result, or at once where so much waits.
+constexpr auto kFilesDelay = std::chrono::milliseconds(100);
+constexpr std::size_t kMostWaitingBytes = std::size_t{1} << 20;
 
 std::string directory_of_rank(Rank rank) { return fmt::format("rank_{}", rank); }
 
@@ -89,6 +96,7 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       parent_(parent),
       interrupts_(engine),
       began_(engine.now()),
+      files_(directory_, description.options.run_config.logging_config.loggers),
       callbacks_(description.options.run_config.callbacks),
       file_worker_(directory_, [&engine] { engine.wake(); }),
       uploader_([&engine] { engine.wake(); }),
@@ -99,9 +107,13 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
                    .say = [this](const std::string& text) { say(text); }}) {}
 
 void Controller::recover() {
-  Recovered recovered = train::recover(store_, run_, directory_);
+  // The files are written anew: all that they have is in the store.
+  Recovered recovered =
+      train::recover(store_, run_, directory_,
+                     [this](const Event& event, const Actions& actions, double time) { log(event, actions, time); });
   last_event_ = recovered.last_event;
-  beginning_ = {std::move(recovered.lost_checkpoints), std::move(recovered.lost_uploads)};
+  beginning_.lost_checkpoints = std::move(recovered.lost_checkpoints);
+  beginning_.lost_uploads = std::move(recovered.lost_uploads);
   for (auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, std::move(directory));
   for (const std::string& note : recovered.notes) say(note);
 }
@@ -123,11 +135,13 @@ void Controller::run() {
 }
 
 void Controller::take_turns() {
+  patiently([&] { files_.write_params(description_.options.train_loop_config); });
   callbacks_.on_start(context());
   say_callback_warnings();
   std::vector<Event> first;
   look_at_resources(first);
   beginning_.machine = engine_.resources();
+  beginning_.hostname = base::host_name();
   first.emplace_back(beginning_);
   take_turn(std::move(first));
   publishing_.begin(false);
@@ -135,6 +149,8 @@ void Controller::take_turns() {
     take_turn(next_events());
     reply_about_checkpoints();
     if (const auto due = store_.sync_due(); due && engine_.now() >= *due) sync();
+    if (files_due_ && engine_.now() >= *files_due_) write_result_files();
+    if (output_due_ && engine_.now() >= *output_due_) show_worker_output(false);
     for (const std::string& error : file_worker_.take_errors()) say("Warning: " + error);
     publishing_.tick([this] { return checkpoints_to_keep(); });
   }
@@ -142,6 +158,8 @@ void Controller::take_turns() {
   std::vector<Event> last;
   take_sealed(last);
   take_turn(std::move(last));
+  write_result_files();
+  show_worker_output(true);
   if (run_.status() == RunStatus::finished) patiently([&] { store_.finish(); });
   sync();
   remove_leftovers();
@@ -329,6 +347,8 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   see(key_values_.next_deadline());
   see(questions_.next_deadline());
   see(next_look_);
+  see(files_due_);
+  see(output_due_);
   for (const auto& [kind, timer] : timers_) see(timer.first);
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
@@ -356,6 +376,7 @@ void Controller::take_turn(std::vector<Event> events) {
   for (const Action& action : actions) {
     if (const auto* group = std::get_if<AnswerGroup>(&action)) answer(*group);  // workers go on meanwhile
   }
+  for (const Step& step : turn) log(step.event, step.actions, step.time);
   for (const Action& action : actions) perform(action);
   for (const Action& action : actions) tell_callbacks(action);
   say_callback_warnings();
@@ -431,6 +452,27 @@ void Controller::commit(const CommitCheckpoint& checkpoint) {
   store_.add(store::CheckpointRow{checkpoint.id, 0, checkpoint.step, checkpoint.directory});
 }
 
+// ---- Into the result files, which follow from what is committed
+
+void Controller::log(const Event& event, const Actions& actions, double time) {
+  if (std::optional<Dict> row = rows_.see(event, actions, time)) {
+    files_.add(*std::move(row), description_.options.train_loop_config, time);
+    if (!files_due_) files_due_ = engine_.now() + kFilesDelay;
+  }
+  for (const Action& action : actions) {
+    if (const auto* failed = std::get_if<TellOfFailure>(&action))
+      patiently([&] { files_.add_error(failed->attempt, failed->error); });
+  }
+  if (files_.waiting_bytes() > kMostWaitingBytes) write_result_files();
+  if (files_.lacks_columns() && !std::exchange(told_of_columns_, true))
+    say("Warning: " + run::ResultLog::columns_warning(directory_.filename()));
+}
+
+void Controller::write_result_files() {
+  files_due_.reset();
+  patiently([&] { files_.flush(); });
+}
+
 // ---- Into the world
 
 void Controller::perform(const Action& action) {
@@ -443,6 +485,7 @@ void Controller::perform(const Action& action) {
                  [&](const ForwardResult& result) { forward(result); },
                  [&](const RemoveDirectory& left) { to_delete_.emplace_back(kNoCheckpoint, directory_ / left.path); },
                  [&](const ShowResult& result) { show(result); },
+                 [&](const TellOfFailure&) { show_worker_output(true); },  // what it has said comes first
                  [&](const Say& what) {
                    if (what.failure) {
                      fmt::print(stderr, "{}\n", what.text);
@@ -478,6 +521,7 @@ void Controller::upload(const UploadCheckpoint& checkpoint) {
 
 // Returns when the experiment goes on: ranks wait meanwhile, and nothing else of this run can happen.
 void Controller::forward(const ForwardResult& result) {
+  write_result_files();
   const fs::path checkpoint = result.checkpoint.empty() ? fs::path() : directory_ / result.checkpoint;
   forwarded_.emplace_back(ResultForwarded{result.attempt, parent_->forward(result.metrics, checkpoint)});
 }
@@ -503,6 +547,7 @@ void Controller::launch(const LaunchGroup& group) {
                  std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));
   key_values_.clear();
   questions_.clear();
+  watch_worker_output(world_size);
   for (Rank rank = 0; rank < world_size; ++rank) {
     const run::Gpus& gpus = group.gpus.at(static_cast<std::size_t>(rank));
     const fs::path directory = directory_ / directory_of_rank(rank);
@@ -573,6 +618,27 @@ void Controller::reply_about_checkpoints() {
       engine_.reply(worker, channel::Reply{.error = error.what()});
     }
   }
+}
+
+// Of the group that is about to begin.
+void Controller::watch_worker_output(std::int64_t ranks) {
+  show_worker_output(true);
+  const RunConfig& config = description_.options.run_config;
+  if (config.verbose == 0 || !config.logging_config.log_to_driver) return;
+  std::vector<fs::path> directories;
+  for (Rank rank = 0; rank < ranks; ++rank) directories.push_back(directory_ / directory_of_rank(rank));
+  worker_output_.begin(directories);
+  output_due_ = engine_.now() + kOutputPeriod;
+}
+
+// The `last` time of a group when all of its workers have ended.
+void Controller::show_worker_output(bool last) {
+  const WorkerOutput::Text text = worker_output_.take(last);
+  std::fwrite(text.out.data(), 1, text.out.size(), stdout);
+  std::fflush(stdout);
+  std::fwrite(text.err.data(), 1, text.err.size(), stderr);
+  output_due_.reset();
+  if (!last) output_due_ = engine_.now() + kOutputPeriod;
 }
 
 void Controller::show(const ShowResult& result) const {

@@ -18,6 +18,7 @@
 #include "run/gpus.h"
 #include "run/interrupts.h"
 #include "run/key_values.h"
+#include "run/loggers/result_log.h"
 #include "run/parent_run.h"
 #include "run/uploader.h"
 #include "store/experiment_store.h"
@@ -25,7 +26,9 @@
 #include "train/checkpoint_questions.h"
 #include "train/options.h"
 #include "train/report_barrier.h"
+#include "train/result_rows.h"
 #include "train/run.h"
+#include "train/worker_output.h"
 
 namespace cadre::train {
 
@@ -67,6 +70,10 @@ class Controller {
   void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
   void sync();
+  void log(const Event& event, const Actions& actions, double time);
+  void write_result_files();
+  void watch_worker_output(std::int64_t ranks);
+  void show_worker_output(bool last);
   template <class Act>
   void patiently(Act act);
 
@@ -117,6 +124,12 @@ class Controller {
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   ControllerStarted beginning_;
   std::vector<Event> forwarded_;  // to be handed to the core
+  ResultRows rows_;
+  run::ResultLog files_;
+  std::optional<engine::Engine::Clock::time_point> files_due_;  // when results that wait are written
+  bool told_of_columns_ = false;
+  WorkerOutput worker_output_;
+  std::optional<engine::Engine::Clock::time_point> output_due_;  // when it is looked at again
   CallbackList callbacks_;
   run::FileWorker file_worker_;
   run::Uploader uploader_;

@@ -44,6 +44,7 @@ struct ControllerStarted {
   std::vector<run::CheckpointId> lost_checkpoints = {};  // that are not there any more, or damaged
   std::vector<CheckpointNumber> lost_uploads = {};       // pending ones of which something is not there any more
   Resources machine = {.cpus = 0};                       // what there is
+  std::string hostname = {};                             // of its machine
 };
 // All ranks have reported.
 struct GroupReported {
@@ -180,7 +181,8 @@ struct RemoveDirectory {
 struct ShowResult {
   std::int64_t step = 0;
   Metrics metrics = {};
-  std::string checkpoint = {};  // directory; empty: none
+  std::string checkpoint = {};           // directory; empty: none, or it is not committed yet
+  std::string checkpoint_dir_name = {};  // that it has, or is to have; empty: none, or a function is to name it
 };
 // Starts a validator.
 struct StartValidator {
@@ -209,6 +211,7 @@ struct TellOfFailure {
   std::int64_t attempt = 0;
   std::int64_t workers = 0;
   std::map<Rank, std::string> causes = {};
+  std::string error = {};  // all of them as one text
 };
 // One or more lines for the person who watches; `failure` is shown in any case.
 struct Say {

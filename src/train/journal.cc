@@ -90,7 +90,8 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
             return add(event_name::controller_started, kNobody, 0,
                        {{"lost_checkpoints", to_list(started.lost_checkpoints)},
                         {"lost_uploads", to_list(started.lost_uploads)},
-                        {"machine", base::SaveArchive::to_value(started.machine)}});
+                        {"machine", base::SaveArchive::to_value(started.machine)},
+                        {"hostname", started.hostname}});
           },
           [&](const GroupBroke& broke) {
             return add(event_name::group_broke, kNobody, broke.attempt, {{"reason", broke.reason}});
@@ -156,7 +157,7 @@ Event to_event(const store::EventRow& row) {
   const Config data(base::parse_json(row.data, source).dict());
   if (row.kind == event_name::controller_started)
     return ControllerStarted{to_ids(data.get<List>("lost_checkpoints")), to_ids(data.get<List>("lost_uploads", {})),
-                             to_machine(data)};
+                             to_machine(data), data.get<std::string>("hostname", "")};
   if (row.kind == event_name::group_broke) return GroupBroke{row.attempt, data.get<std::string>("reason")};
   if (row.kind == event_name::function_returned) return FunctionReturned{row.trial, row.attempt, data.at("value")};
   if (row.kind == event_name::function_threw)

@@ -28,7 +28,20 @@ void fields(auto& archive, base::Is<CheckpointConfig> auto& config) {
   archive("checkpoint_score_order", config.checkpoint_score_order);
 }
 
+void fields(auto& archive, base::Is<Loggers> auto& loggers) {
+  auto& [csv, json, tensorboard] = loggers;
+  archive("csv", csv);
+  archive("json", json);
+  archive("tensorboard", tensorboard);
+}
+
 namespace train {
+
+void fields(auto& archive, base::Is<LoggingConfig> auto& logging) {
+  auto& [loggers, log_to_driver] = logging;
+  archive("loggers", loggers);
+  archive("log_to_driver", log_to_driver);
+}
 
 void fields(auto& archive, base::Is<WorkerRange> auto& range) {
   archive("min", range.min);
@@ -89,6 +102,7 @@ struct StoredRunConfig {
   std::int64_t max_start_failures = 0;
   std::int64_t max_preemption_failures = 0;
   CheckpointConfig checkpoint_config = {};
+  LoggingConfig logging_config = {};
   double collective_timeout = 0;
   double stop_grace_period = 0;
   int verbose = 0;
@@ -98,6 +112,7 @@ struct StoredRunConfig {
     archive("max_start_failures", run.max_start_failures);
     archive("max_preemption_failures", run.max_preemption_failures);
     archive("checkpoint_config", run.checkpoint_config);
+    archive.added("logging_config", run.logging_config);
     archive("collective_timeout", run.collective_timeout);
     archive("stop_grace_period", run.stop_grace_period);
     archive("verbose", run.verbose);
@@ -316,6 +331,7 @@ Dict describe(const Description& description) {
                      .max_start_failures = run.failure_config.max_start_failures,
                      .max_preemption_failures = run.failure_config.max_preemption_failures,
                      .checkpoint_config = run.checkpoint_config,
+                     .logging_config = run.logging_config,
                      .collective_timeout = run.collective_timeout.count(),
                      .stop_grace_period = run.stop_grace_period.count(),
                      .verbose = run.verbose},
@@ -356,6 +372,7 @@ Description parse_description(const Value& value, const std::string& source) {
                                                 .max_start_failures = stored.run_config.max_start_failures,
                                                 .max_preemption_failures = stored.run_config.max_preemption_failures},
                              .checkpoint_config = std::move(stored.run_config.checkpoint_config),
+                             .logging_config = stored.run_config.logging_config,
                              .collective_timeout = Seconds(stored.run_config.collective_timeout),
                              .stop_grace_period = Seconds(stored.run_config.stop_grace_period),
                              .verbose = stored.run_config.verbose},

@@ -18,13 +18,14 @@ namespace {
 // Feeds recorded events to a run again, and compares every decision with the one that was recorded.
 class EventFeeder {
  public:
-  explicit EventFeeder(Run& run) : run_(run) {}
+  EventFeeder(Run& run, const Witness& witness) : run_(run), witness_(witness) {}
 
-  void take(std::int64_t sequence, const Event& event) {
+  void take(std::int64_t sequence, double time, const Event& event) {
     end_of_event();
     last_event_ = sequence;
     Actions actions;
     run_.handle(event, actions);
+    witness_(event, actions, time);
     for (const Action& action : actions) {
       if (const auto* decision = std::get_if<RecordDecision>(&action))
         decisions_.push_back(to_row(*decision, sequence));
@@ -55,6 +56,7 @@ class EventFeeder {
   }
 
   Run& run_;
+  const Witness& witness_;
   std::int64_t last_event_ = 0;
   std::vector<store::DecisionRow> decisions_ = {};  // of the last event
   std::size_t compared_ = 0;                        // so many of them
@@ -114,11 +116,11 @@ std::vector<fs::path> leftovers(const Run& run, const fs::path& directory) {
   return left;
 }
 
-Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& directory) {
-  EventFeeder feeder(run);
+Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& directory, const Witness& witness) {
+  EventFeeder feeder(run, witness);
   try {
-    store.visit({.result = [&](const store::ResultRow& row) { feeder.take(row.sequence, to_event(row)); },
-                 .event = [&](const store::EventRow& row) { feeder.take(row.sequence, to_event(row)); },
+    store.visit({.result = [&](const store::ResultRow& row) { feeder.take(row.sequence, row.time, to_event(row)); },
+                 .event = [&](const store::EventRow& row) { feeder.take(row.sequence, row.time, to_event(row)); },
                  .decision = [&](const store::DecisionRow& row) { feeder.compare(row); }});
     feeder.end_of_event();
   } catch (const StorageError& error) {

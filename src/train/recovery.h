@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,8 +27,12 @@ struct Recovered {
 // about to report, commit or delete.
 std::vector<std::filesystem::path> leftovers(const Run& run, const std::filesystem::path& directory);
 
+// Is told of an event, when it happened (seconds since 1970), and what followed from it.
+using Witness = std::function<void(const Event& event, const Actions& actions, double time)>;
+
 // Feeds a new Run the events that were recorded. Every decision must come out as it was recorded: the first that does
 // not throws StorageError. Directories that are no checkpoints of the store are removed.
-Recovered recover(store::ExperimentStore& store, Run& run, const std::filesystem::path& directory);
+Recovered recover(store::ExperimentStore& store, Run& run, const std::filesystem::path& directory,
+                  const Witness& witness);
 
 }  // namespace cadre::train

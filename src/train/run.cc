@@ -108,10 +108,12 @@ void Run::on(const GroupReported& event) {
   if (!is_present(event.attempt)) return;
   answered_after_.reset();
   std::string committed;
+  std::string name;
   std::string failure;
   if (!event.checkpoint.parts.empty()) {
     const CheckpointNumber number = checkpoints_.report(event, *actions_);
     failure = checkpoints_.take_early_ends(*actions_);
+    name = checkpoints_.name_of(number);
     committed = commit_ready();
     const std::vector<PendingCheckpoint>& pending = checkpoints_.pending();
     const bool waits = event.checkpoint.waits || better_size().has_value();
@@ -124,7 +126,7 @@ void Run::on(const GroupReported& event) {
   if (!is_repeated(event)) {
     step_ = event.step;
     for (Budget& one : budgets_) one.in_a_row = 0;
-    actions_->push_back(ShowResult{event.step, event.metrics, committed});
+    actions_->push_back(ShowResult{event.step, event.metrics, committed, name});
     if (has_parent_ && !ended_by_parent_) to_forward_ = ForwardResult{event.attempt, event.step, event.metrics, {}};
   }
   reported_step_ = event.step;
@@ -479,7 +481,7 @@ void Run::try_again_or_fail() {
   const std::map<Rank, std::string> causes = causes_of_failure();
   ranks_.clear();
   if (interrupted_) return enter(RunStatus::aborted);  // nobody is to blame for what happened while all were stopping
-  actions_->push_back(TellOfFailure{attempt_, world_size_, causes});
+  actions_->push_back(TellOfFailure{attempt_, world_size_, causes, error_});
   Budget& used = budget(kind);
   ++used.failures;
   ++used.in_a_row;

@@ -1,5 +1,5 @@
 // The names of what lies in an experiment's directory, and where experiments lie. docs/formats.md describes the files.
-// The store's own files are named in store/read_store.h.
+// The store's own files are named in store/read_store.h, result files in run/loggers/result_log.h.
 #pragma once
 
 #include <filesystem>
@@ -18,11 +18,6 @@ inline constexpr const char* kPbtGlobalFile = "pbt_global.txt";
 std::string policy_file_name(std::string_view trial_id);
 
 // ---- Of a trial, in its own directory
-
-inline constexpr const char* kResultFile = "result.json";
-inline constexpr const char* kProgressFile = "progress.csv";
-inline constexpr const char* kParamsFile = "params.json";
-inline constexpr const char* kErrorFile = "error.txt";
 
 // "00003"
 std::string trial_id(TrialIndex index);

@@ -7,35 +7,29 @@
 
 #include "cadre/tune/result.h"
 #include "cadre/value.h"
+#include "run/result_keys.h"
 
 namespace cadre::tune {
 
 namespace result_key {
 
-// Added when it is reported.
-inline constexpr std::string_view training_iteration = TRAINING_ITERATION;
-inline constexpr std::string_view time_this_iter_s = "time_this_iter_s";
-inline constexpr std::string_view time_total_s = TIME_TOTAL_S;
-inline constexpr std::string_view timestamp = "timestamp";
-inline constexpr std::string_view date = "date";
+using namespace run::result_key;
+
+// Added when it is reported, beside those that training runs have too.
 inline constexpr std::string_view trial_id = "trial_id";
-inline constexpr std::string_view pid = "pid";
-inline constexpr std::string_view hostname = "hostname";
 inline constexpr std::string_view node_ip = "node_ip";
-inline constexpr std::string_view time_since_restore = "time_since_restore";
-inline constexpr std::string_view iterations_since_restore = "iterations_since_restore";
 // Added in the result files; a function that reports `done` as true asks for its trial's end.
 inline constexpr std::string_view should_checkpoint = SHOULD_CHECKPOINT;  // of a trainable class
 inline constexpr std::string_view done = DONE;
-inline constexpr std::string_view checkpoint_dir_name = "checkpoint_dir_name";
 
-// Added where their part of this iteration is reported.
-inline constexpr std::string_view timesteps_total = "timesteps_total";
+// Added where their part of this iteration is reported, as timesteps_total is.
 inline constexpr std::string_view timesteps_this_iter = "timesteps_this_iter";
 inline constexpr std::string_view episodes_total = "episodes_total";
 inline constexpr std::string_view episodes_this_iter = "episodes_this_iter";
 
 }  // namespace result_key
+
+static_assert(result_key::training_iteration == TRAINING_ITERATION && result_key::time_total_s == TIME_TOTAL_S);
 
 // Whether a result has true, and nothing else, under a key.
 bool is_true(const Metrics& result, std::string_view key);

@@ -170,6 +170,18 @@ Outcome outcome_of(const fs::path& run) {
   return outcome;
 }
 
+// Whether result.json has each of these results in a line, with more behind what was reported.
+bool are_in_result_file(const std::vector<Metrics>& history, const fs::path& run) {
+  std::ifstream rows(run / "result.json");
+  std::size_t matches = 0;
+  for (std::string line; std::getline(rows, line); ++matches) {
+    if (matches == history.size()) return false;
+    const std::string reported = to_json(history[matches].dict());
+    if (!line.starts_with(reported.substr(0, reported.size() - 1) + ", \"timestamp\"")) return false;
+  }
+  return matches == history.size();
+}
+
 // Each fault in a line.
 std::vector<std::string> faults_of(const fs::path& run, const Setting& setting, const Outcome& undisturbed) {
   std::vector<std::string> faults;
@@ -177,6 +189,7 @@ std::vector<std::string> faults_of(const fs::path& run, const Setting& setting, 
   if (std::ssize(outcome.history) != setting.steps)
     faults.push_back(std::to_string(outcome.history.size()) + " results instead of " + std::to_string(setting.steps));
   if (outcome.history != undisturbed.history) faults.emplace_back("the results are others than undisturbed");
+  if (!are_in_result_file(outcome.history, run)) faults.emplace_back("result.json has other results than the store");
   if (outcome.state != undisturbed.state) faults.emplace_back("the parameters are others than undisturbed");
   if (outcome.validated != undisturbed.validated || std::ssize(outcome.validated) != setting.num_to_keep)
     faults.emplace_back("the validations of the kept checkpoints are others than undisturbed");

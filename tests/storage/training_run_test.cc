@@ -1,9 +1,12 @@
 // Training runs that are published.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "cadre/train.h"
@@ -81,8 +84,19 @@ TEST_P(PublishedRun, GoesOnFromThereWhenTheLocalDiskIsLost) {
       EXPECT_EQ(sum, one.metrics.get<std::int64_t>("sum"));
     }
   }
+  const auto published = storage::open_storage(storage::parse_uri(uri_));
+  std::istringstream rows(published->read("result.json").value_or(""));
+  std::int64_t step = 0;
+  for (std::string row; std::getline(rows, row);)
+    ASSERT_THAT(row, testing::HasSubstr(fmt::format("\"training_iteration\": {},", ++step)));
+  EXPECT_EQ(step, kTrainingSteps);
+  for (const char* name : {"params.json", "progress.csv"}) EXPECT_TRUE(published->find(name)) << name;
+  EXPECT_EQ(std::ranges::count_if(
+                published->list(""),
+                [](const storage::StoredFile& file) { return file.name.starts_with("events.out.tfevents."); }),
+            1);
   EXPECT_TRUE(train::Trainer::can_restore(uri_));
-  EXPECT_TRUE(storage::open_storage(storage::parse_uri(uri_))->find("rank_1/stdout"));
+  EXPECT_TRUE(published->find("rank_1/stdout"));
 }
 
 }  // namespace

@@ -144,6 +144,10 @@ TEST(TrainInTrial, ReportsAndCheckpointsAreTheTrials) {
   EXPECT_THAT(lines_of(trial.path / "returned"), ElementsAre("3"));
   const train::Result inner = train::Result::from_directory(trial.path / "inner");
   EXPECT_EQ(inner.metrics_history.size(), 3U);
+  for (const fs::path& directory : {trial.path, inner.path}) {  // each has files of its own
+    EXPECT_THAT(lines_of(directory / "result.json"), ::testing::SizeIs(3)) << directory;
+    EXPECT_THAT(lines_of(directory / "progress.csv"), ::testing::SizeIs(4)) << directory;
+  }
 }
 
 TEST(TrainInTrial, AStopCriterionOfTheExperimentStopsTheRanksInOrder) {

@@ -1,6 +1,4 @@
-#include "tune/loggers/tensorboard_file.h"
-#include "base/directory.h"
-#include "base/file.h"
+#include "run/loggers/tensorboard_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +9,15 @@
 #include <map>
 #include <numeric>
 
+#include "base/directory.h"
+#include "base/file.h"
+#include "run/flat_row.h"
+#include "run/loggers/tensorboard_events.h"
 #include "support/event_file.h"
 #include "support/temporary_directory.h"
-#include "tune/loggers/tensorboard_events.h"
+#include "tune/loggers/trial_rows.h"
 
-namespace cadre::tune {
+namespace cadre::run {
 namespace {
 
 using test_support::content_of;
@@ -51,14 +53,19 @@ std::vector<std::string> shown(const TemporaryDirectory& directory, const std::s
   return shown(content_of(directory / name));
 }
 
-Trial ended_trial(Dict sampled, Config config, Metrics last_result, TrialStatus status = TrialStatus::terminated) {
-  Trial trial;
+tune::Trial ended_trial(Dict sampled, Config config, Metrics last_result,
+                        tune::TrialStatus status = tune::TrialStatus::terminated) {
+  tune::Trial trial;
   trial.id = "00003";
   trial.status = status;
   trial.sampled = std::move(sampled);
   trial.config = std::move(config);
   trial.last_result = std::move(last_result);
   return trial;
+}
+
+void end(TensorBoardFile& file, const tune::Trial& trial, double time) {
+  file.end(tune::session_of(trial, time), flatten(tune::last_row_of(trial)));
 }
 
 TEST(TensorBoardFile, NumbersAndBoolsAreScalarsUnderRaysTags) {
@@ -236,11 +243,12 @@ TEST(TensorBoardFile, AnEndedTrialIsASessionWithTheConfigThatItHadLast) {
   const TemporaryDirectory directory;
   TensorBoardFile file(directory.path());
   file.add(row(1, {{"loss", 1}}), 1000);
-  const Trial trial = ended_trial({{"lr", 0.1}, {"net/act", "relu"}, {"flag", true}, {"bound", kInfinity}},
-                                  {{"lr", 0.2}, {"net", {{"act", "tanh"}}}, {"flag", false}, {"bound", kInfinity}},
-                                  {{"loss", 1}, {"pid", 1}, {"words", "x"}});
-  file.end(trial, 1005);
-  file.end(trial, 1006);  // as when the disk was full
+  const tune::Trial trial =
+      ended_trial({{"lr", 0.1}, {"net/act", "relu"}, {"flag", true}, {"bound", kInfinity}},
+                  {{"lr", 0.2}, {"net", {{"act", "tanh"}}}, {"flag", false}, {"bound", kInfinity}},
+                  {{"loss", 1}, {"pid", 1}, {"words", "x"}});
+  end(file, trial, 1005);
+  end(file, trial, 1006);  // as when the disk was full
   file.flush();
   const std::vector<EventValue> values = event_values(content_of(directory / kName));
   ASSERT_THAT(values, SizeIs(4));
@@ -257,12 +265,12 @@ TEST(TensorBoardFile, AnEndedTrialIsASessionWithTheConfigThatItHadLast) {
 TEST(TensorBoardFile, WithoutResultsOrSampledParametersThereIsNoSession) {
   const TemporaryDirectory directory;
   TensorBoardFile silent(directory.path());
-  silent.end(ended_trial({{"lr", 1}}, {{"lr", 1}}, {}), 1000);
+  end(silent, ended_trial({{"lr", 1}}, {{"lr", 1}}, {}), 1000);
   silent.flush();
   EXPECT_THAT(base::list_directory(directory.path()), IsEmpty());
   TensorBoardFile constant(directory.path());
   constant.add(row(1, {{"loss", 1}}), 1000);
-  constant.end(ended_trial({}, {{"lr", 1}}, {{"loss", 1}}), 1001);
+  end(constant, ended_trial({}, {{"lr", 1}}, {{"loss", 1}}), 1001);
   constant.flush();
   EXPECT_THAT(shown(directory), SizeIs(1));
 }
@@ -274,7 +282,7 @@ TEST(TensorBoardFile, ATrialThatIsTakenUpAgainLosesItsSessionUntilItsNextEnd) {
   {
     TensorBoardFile file(directory.path());
     file.add(row(1, {{"loss", 1}}), 1000);
-    file.end(ended_trial({{"lr", 1}}, {{"lr", 1}}, {{"loss", 1}}, TrialStatus::error), 1001);
+    end(file, ended_trial({{"lr", 1}}, {{"lr", 1}}, {{"loss", 1}}, tune::TrialStatus::error), 1001);
     file.flush();
     EXPECT_THAT(event_values(content_of(directory / kName)).back().message, HasSubstr(failure));
   }
@@ -282,7 +290,7 @@ TEST(TensorBoardFile, ATrialThatIsTakenUpAgainLosesItsSessionUntilItsNextEnd) {
   file.resume();
   EXPECT_THAT(shown(directory), ElementsAre("ray/tune/loss@1=1.000000"));
   file.add(row(2, {{"loss", 2}}), 1002);
-  file.end(ended_trial({{"lr", 1}}, {{"lr", 1}}, {{"loss", 2}}), 1003);
+  end(file, ended_trial({{"lr", 1}}, {{"lr", 1}}, {{"loss", 2}}), 1003);
   file.flush();
   EXPECT_THAT(shown(directory),
               ElementsAre("ray/tune/loss@1=1.000000", "ray/tune/loss@2=2.000000", "_hparams_/experiment@0",
@@ -291,4 +299,4 @@ TEST(TensorBoardFile, ATrialThatIsTakenUpAgainLosesItsSessionUntilItsNextEnd) {
 }
 
 }  // namespace
-}  // namespace cadre::tune
+}  // namespace cadre::run

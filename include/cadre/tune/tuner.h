@@ -24,6 +24,7 @@ namespace cadre::tune {
 
 using cadre::CheckpointConfig;
 using cadre::FailureConfig;
+using cadre::Loggers;
 
 /// Trials that wait for their turn keep their processes, blocked in report(), so that going on costs nothing. What that
 /// may take: beyond it the process that has waited longest is ended, one whose last report had a checkpoint first; its
@@ -70,14 +71,6 @@ struct TrialLimits {
   /// the worker was started. More is refused by the kernel: std::bad_alloc in C++, DefaultCPUAllocator's error in
   /// libtorch. Default: none.
   std::optional<std::uint64_t> memory_bytes = {};
-};
-
-/// Which files of its results each trial gets; docs/formats.md describes them.
-struct Loggers {
-  bool csv = true;                                  ///< progress.csv
-  bool json = true;                                 ///< result.json
-  bool tensorboard = true;                          ///< TensorBoard's event file
-  bool operator==(const Loggers&) const = default;  ///< the same files
 };
 
 /// Where an experiment is kept, and when it ends.

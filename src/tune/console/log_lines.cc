@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "run/loggers/result_log.h"
 #include "tune/console/status.h"
 #include "tune/console/trial_table.h"
-#include "tune/experiment_directory.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune::console {
@@ -106,7 +106,7 @@ std::string error_text(const Trial& trial, const std::string& message, const std
   return fmt::format("Trial {} errored after {}: {}\n  {}/{}/{}", trial.id,
                      iterations_text(training_iteration(trial.last_result)),
                      shortened(message.substr(0, message.find('\n')), encoding), printable(directory, encoding),
-                     trial.directory, kErrorFile);
+                     trial.directory, run::kErrorFile);
 }
 
 }  // namespace cadre::tune::console

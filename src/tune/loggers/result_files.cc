@@ -1,10 +1,8 @@
 #include "tune/loggers/result_files.h"
 
-#include <fmt/format.h>
-
 #include "base/directory.h"
 #include "base/overload.h"
-#include "tune/experiment_directory.h"
+#include "tune/loggers/trial_rows.h"
 
 namespace cadre::tune {
 
@@ -32,14 +30,11 @@ void ResultFiles::log(const Action& action, double time) {
 }
 
 void ResultFiles::add(const LogResult& result, double time) {
-  TrialFiles& files = files_of(result.trial);
-  waiting_bytes_ += files.add(result, time);
+  run::ResultLog& files = files_of(result.trial);
+  waiting_bytes_ += files.add(row_of(result), result.config, time);
   waiting_.insert(result.trial);
   if (files.lacks_columns() && !std::exchange(warned_of_columns_, true))
-    warnings_.push_back(fmt::format(
-        "{}/{} has {} columns or more, and metrics that come later are in {} only. Does a metric's name "
-        "change from one result to the next?",
-        experiment_.trials().at(result.trial).directory, kProgressFile, ProgressCsv::kMostColumns, kResultFile));
+    warnings_.push_back(run::ResultLog::columns_warning(experiment_.trials().at(result.trial).directory));
 }
 
 void ResultFiles::flush_urgent() {
@@ -49,7 +44,7 @@ void ResultFiles::flush_urgent() {
     const Trial& trial = experiment_.trials().at(index);
     const auto files = files_.find(index);
     if (trial.ended() && files != files_.end()) {
-      files->second->end(trial, time);
+      files->second->end(session_of(trial, time), last_row_of(trial));
       files->second->flush();
       files_.erase(files);
       set_ended(index);
@@ -76,7 +71,7 @@ ResultFiles::Stamp ResultFiles::stamp() const {
 bool ResultFiles::resume(const Stamp& stamp) {
   if (!pbt_log_.resume(stamp.pbt_global, experiment_.trials())) return false;
   for (const auto& [index, written] : stamp.trials) {
-    auto files = std::make_unique<TrialFiles>(directory_of(index), loggers_);
+    auto files = std::make_unique<run::ResultLog>(directory_of(index), loggers_);
     if (!files->resume(written)) return false;
     files->write_params(experiment_.trials().at(index).config);
     files_[index] = std::move(files);
@@ -84,11 +79,11 @@ bool ResultFiles::resume(const Stamp& stamp) {
   return true;
 }
 
-Dict ResultFiles::sizes_of_ended(TrialIndex trial) const { return TrialFiles::sizes(directory_of(trial)); }
+Dict ResultFiles::sizes_of_ended(TrialIndex trial) const { return run::ResultLog::sizes(directory_of(trial)); }
 
 bool ResultFiles::resume_ended(const Trial& trial, const Dict* sizes) {
   set_ended(trial.index);
-  return sizes == nullptr || TrialFiles::have_sizes(directory_ / trial.directory, *sizes);
+  return sizes == nullptr || run::ResultLog::have_sizes(directory_ / trial.directory, *sizes);
 }
 
 void ResultFiles::set_ended(TrialIndex trial) {
@@ -109,10 +104,10 @@ std::filesystem::path ResultFiles::directory_of(TrialIndex trial) const {
   return directory_ / experiment_.trials().at(trial).directory;
 }
 
-TrialFiles& ResultFiles::files_of(TrialIndex trial) {
-  std::unique_ptr<TrialFiles>& files = files_[trial];
+run::ResultLog& ResultFiles::files_of(TrialIndex trial) {
+  std::unique_ptr<run::ResultLog>& files = files_[trial];
   if (!files) {
-    files = std::make_unique<TrialFiles>(directory_of(trial), loggers_);
+    files = std::make_unique<run::ResultLog>(directory_of(trial), loggers_);
     if (trial < ended_.size() && ended_[trial]) {  // it was taken up again
       files->resume();
       ended_[trial] = false;

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "run/loggers/result_log.h"
 #include "tune/events.h"
 #include "tune/experiment.h"
 #include "tune/loggers/pbt_log.h"
-#include "tune/loggers/trial_files.h"
 
 namespace cadre::tune {
 
@@ -41,7 +41,7 @@ class ResultFiles {
 
   // What the files of trials that have not ended hold when nothing is left to be flushed, and pbt_global.txt.
   struct Stamp {
-    std::map<TrialIndex, TrialFiles::Stamp> trials = {};
+    std::map<TrialIndex, run::ResultLog::Stamp> trials = {};
     base::AppendFile::Stamp pbt_global = {};
 
     static void fields(auto& archive, auto& stamp) {
@@ -64,7 +64,7 @@ class ResultFiles {
 
  private:
   std::filesystem::path directory_of(TrialIndex trial) const;
-  TrialFiles& files_of(TrialIndex trial);
+  run::ResultLog& files_of(TrialIndex trial);
   void add(const LogResult& result, double time);
   void set_ended(TrialIndex trial);
 
@@ -72,10 +72,10 @@ class ResultFiles {
   const Experiment& experiment_;
   bool logs_exploits_;
   Loggers loggers_;
-  std::map<TrialIndex, std::unique_ptr<TrialFiles>> files_;  // of trials that have not ended
-  std::vector<bool> ended_;                                  // by trial: it has files, and they are closed
-  std::set<TrialIndex> waiting_;                             // trials with results that wait
-  std::map<TrialIndex, double> ending_;                      // trials whose files are to be closed, and when they ended
+  std::map<TrialIndex, std::unique_ptr<run::ResultLog>> files_;  // of trials that have not ended
+  std::vector<bool> ended_;                                      // by trial: it has files, and they are closed
+  std::set<TrialIndex> waiting_;                                 // trials with results that wait
+  std::map<TrialIndex, double> ending_;  // trials whose files are to be closed, and when they ended
   std::size_t waiting_bytes_ = 0;
   bool warned_of_columns_ = false;
   std::vector<std::string> warnings_;

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "cadre/error.h"
 #include "cadre/tune/result.h"
-#include "tune/flat_row.h"
+#include "run/flat_row.h"
 
 namespace cadre::tune {
 namespace {
@@ -134,10 +134,10 @@ void ResultGrid::write_csv(std::ostream& out, const TableOptions& options) const
   // Two walks, because a later row may have another column, and there may be more rows than memory.
   Columns columns;
   columns.add({{"trial_id", {}}, {"status", {}}});
-  visit_rows(*this, options, [&](const Dict& row) { columns.add(flatten(row)); });
+  visit_rows(*this, options, [&](const Dict& row) { columns.add(run::flatten(row)); });
   out << columns.header();
   visit_rows(*this, options, [&](const Dict& row) {
-    out << columns.line(flatten(row));
+    out << columns.line(run::flatten(row));
     check(out);
   });
   check(out.flush());

@@ -1,23 +1,28 @@
-// The result files of one trial: params.json, result.json, progress.csv, error.txt and TensorBoard's. They follow from
-// the store and are written after it. docs/formats.md describes them.
+// The result files of a trial or a training run, in its directory: params.json, result.json, progress.csv, error.txt
+// and TensorBoard's. They follow from the store and are written after it. docs/formats.md describes them.
 #pragma once
 
 #include <filesystem>
 #include <string>
 
 #include "base/file.h"
-#include "cadre/tune/tuner.h"
-#include "tune/events.h"
-#include "tune/loggers/error_file.h"
-#include "tune/loggers/progress_csv.h"
-#include "tune/loggers/tensorboard_file.h"
+#include "cadre/checkpoint_config.h"
+#include "cadre/value.h"
+#include "run/loggers/error_file.h"
+#include "run/loggers/progress_csv.h"
+#include "run/loggers/tensorboard_file.h"
 
-namespace cadre::tune {
+namespace cadre::run {
 
-class TrialFiles {
+inline constexpr const char* kResultFile = "result.json";
+inline constexpr const char* kProgressFile = "progress.csv";
+inline constexpr const char* kParamsFile = "params.json";
+inline constexpr const char* kErrorFile = "error.txt";
+
+class ResultLog {
  public:
   // Existing files in the directory, which must exist, are replaced by the first thing written to each.
-  explicit TrialFiles(const std::filesystem::path& directory, Loggers loggers = {});
+  explicit ResultLog(const std::filesystem::path& directory, Loggers loggers = {});
   // What they hold, for a later controller to go on with.
   struct Stamp {
     base::AppendFile::Stamp json = {};
@@ -43,26 +48,26 @@ class TrialFiles {
   static Dict sizes(const std::filesystem::path& directory);
   static bool have_sizes(const std::filesystem::path& directory, const Dict& sizes);
 
-  // A result that was reported at `time`, in seconds since 1970. Returns the bytes that it added to what waits for
-  // flush().
-  std::size_t add(const LogResult& result, double time);
-  // The trial has ended at `time`. Nothing when it was called before.
-  void end(const Trial& trial, double time) {
-    if (loggers_.tensorboard) tensorboard_.end(trial, time);
-  }
+  // A result, with all that its row shows, and the config that it was reported with; `time` is when, in seconds since
+  // 1970. Returns the bytes that it added to what waits for flush().
+  std::size_t add(Dict row, const Config& config, double time);
+  // See TensorBoardFile::end.
+  void end(tensorboard::Session session, const Dict& last_row);
+  // Writes the results that wait. After a StorageError it can be called again, and nothing is written twice.
   void flush();
-  // Whether progress.csv has not all metrics, because they are too many.
+  std::size_t waiting_bytes() const {
+    return pending_json_.size() + csv_.waiting_bytes() + tensorboard_.waiting_bytes();
+  }
+  // Whether progress.csv has not all metrics, because they are too many; and what to say then of the one in a
+  // directory.
   bool lacks_columns() const { return csv_.lacks_columns(); }
+  static std::string columns_warning(const std::string& directory);
 
-  // Of the trial as it is about to run.
+  // Of what is about to run.
   void write_params(const Config& config);
   void add_error(std::int64_t attempt, const std::string& message) { errors_.add(attempt, message); }
 
  private:
-  std::size_t waiting_bytes() const {
-    return pending_json_.size() + csv_.waiting_bytes() + tensorboard_.waiting_bytes();
-  }
-
   std::filesystem::path directory_;
   Loggers loggers_;
   base::AppendFile json_;
@@ -73,4 +78,4 @@ class TrialFiles {
   ErrorFile errors_;
 };
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

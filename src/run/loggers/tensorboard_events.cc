@@ -1,4 +1,4 @@
-#include "tune/loggers/tensorboard_events.h"
+#include "run/loggers/tensorboard_events.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 
 #include "base/crc32c.h"
 #include "base/utf8.h"
-#include "tune/loggers/protobuf.h"
+#include "run/loggers/protobuf.h"
 
-namespace cadre::tune::tensorboard {
+namespace cadre::run::tensorboard {
 namespace {
 
 using protobuf::append_bytes;
@@ -326,4 +326,4 @@ FileContent read_content(std::string_view file) {
   return content;
 }
 
-}  // namespace cadre::tune::tensorboard
+}  // namespace cadre::run::tensorboard

@@ -1,8 +1,8 @@
-#include "tune/flat_row.h"
+#include "run/flat_row.h"
 
 #include <string>
 
-namespace cadre::tune {
+namespace cadre::run {
 namespace {
 
 void flatten_into(Dict& flat, const std::string& prefix, const Dict& entries) {
@@ -25,4 +25,4 @@ Dict flatten(const Dict& entries) {
   return flat;
 }
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

@@ -1,5 +1,6 @@
-// The TensorBoard event file of one trial, events.out.tfevents.<unix seconds>.<hostname>: its results as scalars and
-// histograms, and at its end what it was run with, for the HPARAMS tab. docs/formats.md describes it.
+// The TensorBoard event file of a trial or a training run, events.out.tfevents.<unix seconds>.<hostname>: its results
+// as scalars and histograms, and at a trial's end what it was run with, for the HPARAMS tab. docs/formats.md describes
+// it.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@
 
 #include "base/file.h"
 #include "cadre/value.h"
-#include "tune/trial.h"
+#include "run/loggers/tensorboard_events.h"
 
-namespace cadre::tune {
+namespace cadre::run {
 
 class TensorBoardFile {
  public:
@@ -40,8 +41,10 @@ class TensorBoardFile {
 
   // A result, flattened, and when it was reported (seconds since 1970).
   void add(const Dict& flat_row, double time);
-  // The trial has ended, and was seen last at `time`. Nothing where it has reported nothing, or was already ended.
-  void end(const Trial& trial, double time);
+  // It has ended: `session` says how, but for start_time and metric_tags, which follow from what was added and from the
+  // last result, flattened. Nothing where there was no result, where there are no hparams, or where it was already
+  // ended.
+  void end(tensorboard::Session session, const Dict& last_flat_row);
   // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
   void flush();
   std::size_t waiting_bytes() const { return pending_.size(); }
@@ -70,4 +73,4 @@ class TensorBoardFile {
   std::string tag_;
 };
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

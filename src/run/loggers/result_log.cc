@@ -1,29 +1,17 @@
-#include "tune/loggers/trial_files.h"
+#include "run/loggers/result_log.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/directory.h"
 #include "base/json.h"
-#include "tune/experiment_directory.h"
-#include "tune/flat_row.h"
-#include "tune/result_keys.h"
+#include "run/flat_row.h"
 
-namespace cadre::tune {
-namespace {
+namespace cadre::run {
 
-// The row that files show: what was reported, and what was made of it.
-Dict row_of(const LogResult& result) {
-  Dict row = result.metrics.dict();
-  row.emplace_back(result_key::checkpoint_dir_name,
-                   result.checkpoint_dir_name.empty() ? Value() : Value(result.checkpoint_dir_name));
-  std::erase_if(row, [](const auto& entry) { return entry.first == result_key::done; });
-  row.emplace_back(result_key::done, result.done);
-  return row;
-}
-
-}  // namespace
-
-TrialFiles::TrialFiles(const std::filesystem::path& directory, Loggers loggers)
+ResultLog::ResultLog(const std::filesystem::path& directory, Loggers loggers)
     : directory_(directory),
       loggers_(loggers),
       json_(directory / kResultFile),
@@ -31,7 +19,7 @@ TrialFiles::TrialFiles(const std::filesystem::path& directory, Loggers loggers)
       tensorboard_(directory),
       errors_(directory / kErrorFile) {}
 
-bool TrialFiles::resume(const Stamp& stamp) {
+bool ResultLog::resume(const Stamp& stamp) {
   if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard) ||
       !errors_.resume(stamp.errors))
     return false;
@@ -39,7 +27,7 @@ bool TrialFiles::resume(const Stamp& stamp) {
   return true;
 }
 
-void TrialFiles::resume() {
+void ResultLog::resume() {
   json_is_new_ = false;
   json_.resume();
   csv_.resume({});
@@ -47,7 +35,7 @@ void TrialFiles::resume() {
   errors_.resume();
 }
 
-Dict TrialFiles::sizes(const std::filesystem::path& directory) {
+Dict ResultLog::sizes(const std::filesystem::path& directory) {
   Dict sizes;
   if (!std::filesystem::is_directory(directory)) return sizes;  // it was never run
   for (const std::string& name : base::list_directory(directory)) {
@@ -57,27 +45,30 @@ Dict TrialFiles::sizes(const std::filesystem::path& directory) {
   return sizes;
 }
 
-bool TrialFiles::have_sizes(const std::filesystem::path& directory, const Dict& sizes) {
+bool ResultLog::have_sizes(const std::filesystem::path& directory, const Dict& sizes) {
   return std::ranges::all_of(sizes, [&](const auto& entry) {
     std::error_code missing;
     return std::filesystem::file_size(directory / entry.first, missing) == entry.second.template get<std::uintmax_t>();
   });
 }
 
-std::size_t TrialFiles::add(const LogResult& result, double time) {
+std::size_t ResultLog::add(Dict row, const Config& config, double time) {
   const std::size_t before = waiting_bytes();
-  Dict row = row_of(result);
   const Dict flat = flatten(row);
   if (loggers_.csv) csv_.add(flat);
   if (loggers_.tensorboard) tensorboard_.add(flat, time);
   if (!loggers_.json) return waiting_bytes() - before;
-  row.emplace_back("config", result.config.value());
+  row.emplace_back("config", config.value());
   base::append_json(pending_json_, row);
   pending_json_ += '\n';
   return waiting_bytes() - before;
 }
 
-void TrialFiles::flush() {
+void ResultLog::end(tensorboard::Session session, const Dict& last_row) {
+  if (loggers_.tensorboard) tensorboard_.end(std::move(session), flatten(last_row));
+}
+
+void ResultLog::flush() {
   csv_.flush();
   tensorboard_.flush();
   if (pending_json_.empty()) return;
@@ -87,8 +78,15 @@ void TrialFiles::flush() {
   pending_json_.clear();
 }
 
-void TrialFiles::write_params(const Config& config) {
+std::string ResultLog::columns_warning(const std::string& directory) {
+  return fmt::format(
+      "{}/{} has {} columns or more, and metrics that come later are in {} only. Does a metric's name change from one "
+      "result to the next?",
+      directory, kProgressFile, ProgressCsv::kMostColumns, kResultFile);
+}
+
+void ResultLog::write_params(const Config& config) {
   base::replace_file(directory_ / kParamsFile, base::to_pretty_json(config.dict()));
 }
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

@@ -1,6 +1,6 @@
-#include "tune/loggers/error_file.h"
+#include "run/loggers/error_file.h"
 
-namespace cadre::tune {
+namespace cadre::run {
 namespace {
 
 constexpr std::string_view kHead = "Attempt ";
@@ -27,4 +27,4 @@ void ErrorFile::add(std::int64_t attempt, const std::string& message) {
   }
 }
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

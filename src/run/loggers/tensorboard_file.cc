@@ -1,4 +1,4 @@
-#include "tune/loggers/tensorboard_file.h"
+#include "run/loggers/tensorboard_file.h"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +8,9 @@
 #include "base/directory.h"
 #include "base/name.h"
 #include "base/utf8.h"
-#include "tune/flat_row.h"
-#include "tune/loggers/tensorboard_events.h"
-#include "tune/result_keys.h"
+#include "run/result_keys.h"
 
-namespace cadre::tune {
+namespace cadre::run {
 namespace {
 
 constexpr std::string_view kTagPrefix = "ray/tune/";
@@ -125,19 +123,10 @@ const std::string& TensorBoardFile::tag_of(std::string_view key, Kind kind) {
   return tag_;
 }
 
-void TensorBoardFile::end(const Trial& trial, double time) {
-  if (!file_ || std::exchange(ended_, true) || trial.sampled.empty()) return;
-  tensorboard::Session session{.group_name = trial.id,
-                               .start_time = start_time_,
-                               .end_time = time,
-                               .success = trial.status == TrialStatus::terminated};
-  for (const auto& [path, drawn] : trial.sampled) {
-    const Value* now = trial.config.find(path);
-    session.hparams.emplace_back(base::to_utf8(path), now == nullptr ? drawn : *now);
-  }
-  Dict row = flatten(trial.last_result.dict());
-  if (find_entry(row, result_key::done) == nullptr) row.emplace_back(result_key::done, true);
-  for (const auto& [key, value] : row) {
+void TensorBoardFile::end(tensorboard::Session session, const Dict& last_flat_row) {
+  if (!file_ || std::exchange(ended_, true) || session.hparams.empty()) return;
+  session.start_time = start_time_;
+  for (const auto& [key, value] : last_flat_row) {
     if (!is_skipped(key) && scalar_of(value)) session.metric_tags.push_back(tag_of(key, Kind::scalar));
   }
   tensorboard::append_session(pending_, session);
@@ -165,4 +154,4 @@ void TensorBoardFile::remove_older_files() {
   }
 }
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

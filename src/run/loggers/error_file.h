@@ -1,4 +1,5 @@
-// error.txt of one trial: its failures, one after the other. It holds the newest ones and at most 1 MiB.
+// error.txt of a trial or a training run: its failures, one after the other. It holds the newest ones and at most 1
+// MiB.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 #include "base/file.h"
 
-namespace cadre::tune {
+namespace cadre::run {
 
 class ErrorFile {
  public:
@@ -29,4 +30,4 @@ class ErrorFile {
   base::AppendFile file_;
 };
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

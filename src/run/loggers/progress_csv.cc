@@ -1,10 +1,10 @@
-#include "tune/loggers/progress_csv.h"
+#include "run/loggers/progress_csv.h"
 
 #include <algorithm>
 
 #include "base/csv.h"
 
-namespace cadre::tune {
+namespace cadre::run {
 namespace {
 
 // Rows with empty cells added to each.
@@ -94,4 +94,4 @@ std::string ProgressCsv::header() const {
   return text + '\n';
 }
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

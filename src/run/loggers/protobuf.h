@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace cadre::tune::protobuf {
+namespace cadre::run::protobuf {
 
 enum class WireType : unsigned { varint = 0, eight_bytes = 1, length_delimited = 2, four_bytes = 5 };
 
@@ -102,4 +102,4 @@ inline std::optional<Field> take_field(std::string_view& message) {
   return field;
 }
 
-}  // namespace cadre::tune::protobuf
+}  // namespace cadre::run::protobuf

@@ -5,15 +5,15 @@
 
 #include <cmath>
 
+#include "base/directory.h"
 #include "base/file.h"
+#include "run/flat_row.h"
+#include "run/loggers/progress_csv.h"
+#include "run/loggers/result_log.h"
 #include "support/event_file.h"
 #include "support/temporary_directory.h"
-#include "tune/flat_row.h"
-#include "tune/loggers/pbt_log.h"
-#include "tune/loggers/progress_csv.h"
-#include "tune/loggers/trial_files.h"
 
-namespace cadre::tune {
+namespace cadre::run {
 namespace {
 
 using cadre::test_support::content_of;
@@ -127,17 +127,17 @@ TEST(ErrorFile, TheNewestFailuresStay) {
 }
 
 // As a snapshot remembers them.
-TEST(TrialFiles, EveryCutAndEveryFlippedBitIsNoticedAndWhatCameLaterIsCutOff) {
+TEST(ResultLog, EveryCutAndEveryFlippedBitIsNoticedAndWhatCameLaterIsCutOff) {
   const TemporaryDirectory directory;
-  TrialFiles::Stamp stamp;
+  ResultLog::Stamp stamp;
   {
-    TrialFiles files(directory.path());
-    files.add({.metrics = {{"loss", 1}}}, 1000);
-    files.add({.metrics = {{"loss", 2}, {"more", "x"}}}, 1001);
+    ResultLog files(directory.path());
+    files.add({{"loss", 1}}, {}, 1000);
+    files.add({{"loss", 2}, {"more", "x"}}, {}, 1001);
     files.add_error(1, "bad luck");
     files.flush();
     stamp = files.stamp();
-    files.add({.metrics = {{"loss", 3}, {"more", "y"}}}, 1002);  // after the snapshot
+    files.add({{"loss", 3}, {"more", "y"}}, {}, 1002);  // after the snapshot
     files.add_error(2, "again");
     files.flush();
   }
@@ -153,96 +153,67 @@ TEST(TrialFiles, EveryCutAndEveryFlippedBitIsNoticedAndWhatCameLaterIsCutOff) {
     ASSERT_LT(size, content.size());
     for (std::size_t cut = 0; cut < size; ++cut) {
       base::replace_file(directory / name, content.substr(0, cut));
-      EXPECT_FALSE(TrialFiles(directory.path()).resume(stamp)) << name << " cut at " << cut;
+      EXPECT_FALSE(ResultLog(directory.path()).resume(stamp)) << name << " cut at " << cut;
     }
     for (std::size_t bit = 0; bit < size * 8; ++bit) {
       std::string flipped = content;
       flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
       base::replace_file(directory / name, flipped);
-      EXPECT_FALSE(TrialFiles(directory.path()).resume(stamp)) << name << " bit " << bit;
+      EXPECT_FALSE(ResultLog(directory.path()).resume(stamp)) << name << " bit " << bit;
     }
     for (std::size_t cut = size; cut <= content.size(); ++cut) {
       base::replace_file(directory / name, content.substr(0, cut));
-      EXPECT_TRUE(TrialFiles(directory.path()).resume(stamp)) << name << " cut at " << cut;
+      EXPECT_TRUE(ResultLog(directory.path()).resume(stamp)) << name << " cut at " << cut;
       EXPECT_EQ(content_of(directory / name), content.substr(0, size));
     }
   }
 }
 
-TEST(TrialFiles, ResumedTheyGoOn) {
+TEST(ResultLog, ResumedTheyGoOn) {
   const TemporaryDirectory directory;
   {
-    TrialFiles files(directory.path());
-    files.add({.metrics = {{"loss", 1}}}, 1000);
+    ResultLog files(directory.path());
+    files.add({{"loss", 1}}, {}, 1000);
     files.add_error(1, "bad luck");
     files.flush();
   }
-  TrialFiles files(directory.path());
+  ResultLog files(directory.path());
   files.resume();
-  files.add({.metrics = {{"loss", 2}}}, 1001);
+  files.add({{"loss", 2}}, {}, 1001);
   files.add_error(2, "again");
   files.flush();
-  EXPECT_THAT(content_of(directory / "progress.csv"),
-              ::testing::StartsWith("loss,checkpoint_dir_name,done\n1,,False\n2,"));
+  EXPECT_EQ(content_of(directory / "progress.csv"), "loss\n1\n2\n");
   EXPECT_EQ(std::ranges::count(content_of(directory / "result.json"), '\n'), 2);
-  EXPECT_EQ(test_support::event_values(content_of(directory / "events.out.tfevents.1000.localhost")).size(), 4u);
+  EXPECT_EQ(test_support::event_values(content_of(directory / "events.out.tfevents.1000.localhost")).size(), 2u);
   EXPECT_EQ(content_of(directory / "error.txt"), "Attempt 1: bad luck\nAttempt 2: again\n");
 }
 
-TEST(TrialFiles, AResultIsALineOfJsonWithItsConfig) {
+TEST(ResultLog, AResultIsALineOfJsonWithItsConfigAndARowWithoutIt) {
   const TemporaryDirectory directory;
-  TrialFiles files(directory.path());
-  files.add({.trial = 0,
-             .metrics = {{"loss", 0.5}},
-             .checkpoint_dir_name = "checkpoint_000000",
-             .done = true,
-             .config = {{"lr", 0.1}}},
-            1000);
+  ResultLog files(directory.path());
+  files.add({{"loss", 0.5}, {"eval", {{"accuracy", 1}}}}, {{"lr", 0.1}}, 1000);
   files.flush();
-  EXPECT_EQ(
-      content_of(directory / "result.json"),
-      "{\"loss\": 0.5, \"checkpoint_dir_name\": \"checkpoint_000000\", \"done\": true, \"config\": {\"lr\": 0.1}}\n");
-  EXPECT_EQ(content_of(directory / "progress.csv"), "loss,checkpoint_dir_name,done\n0.5,checkpoint_000000,True\n");
+  EXPECT_EQ(content_of(directory / "result.json"),
+            "{\"loss\": 0.5, \"eval\": {\"accuracy\": 1}, \"config\": {\"lr\": 0.1}}\n");
+  EXPECT_EQ(content_of(directory / "progress.csv"), "loss,eval/accuracy\n0.5,1\n");
 }
 
-Trial trial(TrialIndex index, std::string tag) {
-  Trial made;
-  made.index = index;
-  made.id = "0000" + std::to_string(index);
-  made.tag = std::move(tag);
-  return made;
-}
-
-TEST(PbtLog, OnlyPopulationBasedTrainingLogsItsExploitsAndOnlyWhereItIsTold) {
-  EXPECT_TRUE(logs_exploits(PopulationBasedTraining()));
-  EXPECT_FALSE(logs_exploits(PopulationBasedTraining{.log_config = false}));
-  EXPECT_FALSE(logs_exploits(PopulationBasedTrainingReplay()));
-  EXPECT_FALSE(logs_exploits(FIFO()));
-}
-
-TEST(PbtLog, APolicyIsTheHistoryThatLedToTheTrial) {
-  const TemporaryDirectory directory;
-  PbtLog log(directory.path());
-  const auto exploit = [&](TrialIndex target, TrialIndex donor, std::int64_t iteration) {
-    log.add({.target = target,
-             .donor = donor,
-             .target_iteration = 4,
-             .donor_iteration = iteration,
-             .donor_config = {{"lr", 0.2}},
-             .new_config = {{"lr", 0.24}}},
-            trial(target, std::to_string(target)), trial(donor, std::to_string(donor)));
-  };
-  exploit(0, 3, 5);
-  exploit(1, 0, 10);
-  exploit(0, 2, 15);  // 2 has no history: what led to 0 before is over
-  log.flush();
-  const std::string first = "[\"0\", \"3\", 4, 5, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";
-  const std::string second = "[\"1\", \"0\", 4, 10, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";
-  const std::string third = "[\"0\", \"2\", 4, 15, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";
-  EXPECT_EQ(content_of(directory / "pbt_global.txt"), first + second + third);
-  EXPECT_EQ(content_of(directory / "pbt_policy_00001.txt"), first + second);
-  EXPECT_EQ(content_of(directory / "pbt_policy_00000.txt"), third);
+TEST(ResultLog, OnlyTheFilesThatAreWantedAreThere) {
+  const std::string event_file = "events.out.tfevents.1000.localhost";
+  const std::map<std::string, Loggers> only{{"progress.csv", {.json = false, .tensorboard = false}},
+                                            {"result.json", {.csv = false, .tensorboard = false}},
+                                            {event_file, {.csv = false, .json = false}}};
+  for (const auto& [name, loggers] : only) {
+    const TemporaryDirectory directory;
+    ResultLog files(directory.path(), loggers);
+    files.write_params({{"lr", 0.1}});
+    files.add({{"loss", 0.5}}, {}, 1000);
+    files.add_error(1, "bad luck");
+    files.flush();
+    EXPECT_THAT(base::list_directory(directory.path()),
+                ::testing::UnorderedElementsAre("params.json", "error.txt", name));
+  }
 }
 
 }  // namespace
-}  // namespace cadre::tune
+}  // namespace cadre::run

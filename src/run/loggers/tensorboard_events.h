@@ -12,7 +12,7 @@
 
 #include "cadre/value.h"
 
-namespace cadre::tune::tensorboard {
+namespace cadre::run::tensorboard {
 
 // Times are seconds since 1970. Tags and other text must be UTF-8. Each of the following appends whole records.
 
@@ -55,4 +55,4 @@ struct FileContent {
 // What is in a file that Cadre wrote, up to its first record that is none.
 FileContent read_content(std::string_view file);
 
-}  // namespace cadre::tune::tensorboard
+}  // namespace cadre::run::tensorboard

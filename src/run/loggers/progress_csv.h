@@ -1,4 +1,5 @@
-// progress.csv of one trial: a row for each result, a column for each metric. Readable by pandas while it grows.
+// progress.csv of a trial or a training run: a row for each result, a column for each metric. Readable by pandas while
+// it grows.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +10,7 @@
 #include "base/file.h"
 #include "cadre/value.h"
 
-namespace cadre::tune {
+namespace cadre::run {
 
 // Appends rows. A metric that comes later widens the file: a column is added, and the earlier rows are empty in it. The
 // file is then written anew, so metrics beyond kMostColumns that the first result did not have get no column.
@@ -42,4 +43,4 @@ class ProgressCsv {
   std::string pending_;  // rows that were not written yet, with all columns
 };
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

@@ -1,0 +1,33 @@
+#include "tune/loggers/trial_rows.h"
+
+#include "base/utf8.h"
+#include "tune/result_keys.h"
+
+namespace cadre::tune {
+
+Dict row_of(const LogResult& result) {
+  Dict row = result.metrics.dict();
+  row.emplace_back(result_key::checkpoint_dir_name,
+                   result.checkpoint_dir_name.empty() ? Value() : Value(result.checkpoint_dir_name));
+  std::erase_if(row, [](const auto& entry) { return entry.first == result_key::done; });
+  row.emplace_back(result_key::done, result.done);
+  return row;
+}
+
+run::tensorboard::Session session_of(const Trial& trial, double time) {
+  run::tensorboard::Session session{
+      .group_name = trial.id, .end_time = time, .success = trial.status == TrialStatus::terminated};
+  for (const auto& [path, drawn] : trial.sampled) {
+    const Value* now = trial.config.find(path);
+    session.hparams.emplace_back(base::to_utf8(path), now == nullptr ? drawn : *now);
+  }
+  return session;
+}
+
+Dict last_row_of(const Trial& trial) {
+  Dict row = trial.last_result.dict();
+  if (find_entry(row, result_key::done) == nullptr) row.emplace_back(result_key::done, true);
+  return row;
+}
+
+}  // namespace cadre::tune
