@@ -40,7 +40,10 @@ class World {
 
   // False when the run has come to an end.
   bool step() {
-    if (run_->finished()) return false;
+    if (run_->finished()) {
+      while (!forwards_.empty()) end_forward();  // they are taken where they are decided
+      return false;
+    }
     if (see_other_resources()) return true;
     if (!forwards_.empty() && (workers_.empty() || all_wait() || random_() % 3 == 0)) {
       end_forward();
