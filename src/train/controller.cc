@@ -97,6 +97,7 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       interrupts_(engine),
       began_(engine.now()),
       files_(directory_, description.options.run_config.logging_config.loggers),
+      validations_log_(directory_),
       callbacks_(description.options.run_config.callbacks),
       file_worker_(directory_, [&engine] { engine.wake(); }),
       uploader_([&engine] { engine.wake(); }),
@@ -462,6 +463,10 @@ void Controller::log(const Event& event, const Actions& actions, double time) {
   for (const Action& action : actions) {
     if (const auto* failed = std::get_if<TellOfFailure>(&action))
       patiently([&] { files_.add_error(failed->attempt, failed->error); });
+    if (const auto* validation = std::get_if<ShowValidation>(&action)) {
+      validations_log_.add(*validation, time);
+      if (!files_due_) files_due_ = engine_.now() + kFilesDelay;
+    }
   }
   if (files_.waiting_bytes() > kMostWaitingBytes) write_result_files();
   if (files_.lacks_columns() && !std::exchange(told_of_columns_, true))
@@ -471,6 +476,7 @@ void Controller::log(const Event& event, const Actions& actions, double time) {
 void Controller::write_result_files() {
   files_due_.reset();
   patiently([&] { files_.flush(); });
+  if (description_.options.run_config.logging_config.loggers.json) patiently([&] { validations_log_.flush(); });
 }
 
 // ---- Into the world

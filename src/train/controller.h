@@ -28,6 +28,7 @@
 #include "train/report_barrier.h"
 #include "train/result_rows.h"
 #include "train/run.h"
+#include "train/validation_log.h"
 #include "train/worker_output.h"
 
 namespace cadre::train {
@@ -126,6 +127,7 @@ class Controller {
   std::vector<Event> forwarded_;  // to be handed to the core
   ResultRows rows_;
   run::ResultLog files_;
+  ValidationLog validations_log_;
   std::optional<engine::Engine::Clock::time_point> files_due_;  // when results that wait are written
   bool told_of_columns_ = false;
   WorkerOutput worker_output_;

@@ -22,8 +22,9 @@ bool is_real_directory(const fs::path& path) {
 
 // Of what a run writes itself, beside checkpoints.
 bool is_name_of_run(std::string_view name) {
-  constexpr std::array beginnings{"experiment.db", "rank_", "result.json", "progress.csv", "events.out.", "error.txt"};
-  if (name.starts_with('.') || name == "objects" || name == kValidationsName) return true;
+  constexpr std::array beginnings{"experiment.db", "rank_",       "params.json", "result.json",
+                                  "progress.csv",  "events.out.", "error.txt",   kValidationsName};
+  if (name.starts_with('.') || name == "objects") return true;
   return std::ranges::any_of(beginnings, [&](const char* beginning) { return name.starts_with(beginning); });
 }
 

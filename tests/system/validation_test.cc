@@ -9,9 +9,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
+#include "base/json.h"
 #include "cadre/train_callback.h"
 #include "scenario.h"
 #include "support/message_of.h"
@@ -431,6 +434,14 @@ TEST_P(InterruptedValidation, IsResumedAndEachIsFinishedOnce) {
   EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(statuses(result),
               ElementsAre(Status::validated, Status::validated, Status::validated, Status::validated));
+  std::set<std::string> logged;
+  std::istringstream log(content_of(result.path / "validations.json"));
+  for (std::string line; std::getline(log, line);) {
+    const Config entry(base::parse_json(line, "validations.json").dict());
+    EXPECT_EQ(entry.get<std::string>("status"), "validated");
+    EXPECT_TRUE(logged.insert(entry.get<std::string>("checkpoint")).second) << "twice";
+  }
+  EXPECT_EQ(logged.size(), 4u);
   if (after_training) {
     EXPECT_EQ(content_of(result.path / "trained"), "yes\nyes\n") << "nobody trains again";
   }
