@@ -30,7 +30,7 @@ LIBRARIES = [
      ["src/torch/", "include/cadre/torch.h", "include/cadre/train_torch", "examples/", "tests/torch/", "tests/compat/torch_",
       "tests/fuzz/torch_", "tests/soak/torch_", "tests/package/consumer_torch/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
-    ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/", "src/object_storage/"]),
+    ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/", "src/object_storage/", "tests/data/"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),
 ]
 
