@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "data/arrow_status.h"
+#include "data/owned_buffer.h"
 #include "data/row_values.h"
 
 namespace cadre::data {
@@ -168,6 +169,13 @@ std::shared_ptr<arrow::Array> Column::make(std::vector<T> values) {
   return std::make_shared<ArrayOf<T>>(length, arrow::Buffer::FromVector(std::move(values)));
 }
 
+template <ColumnNumber T>
+Column Column::view(std::span<const T> values, std::shared_ptr<const void> owner,
+                    const std::vector<std::int64_t>& row_shape) {
+  auto buffer = std::make_shared<OwnedBuffer>(std::move(owner), std::as_bytes(values));
+  return Column(reshape(std::make_shared<ArrayOf<T>>(std::ssize(values), std::move(buffer)), row_shape));
+}
+
 std::shared_ptr<arrow::Array> Column::reshape(std::shared_ptr<arrow::Array> values,
                                               const std::vector<std::int64_t>& row_shape) {
   for (auto width = row_shape.rbegin(); width != row_shape.rend(); ++width) {
@@ -313,9 +321,10 @@ bool operator==(const Batch& a, const Batch& b) {
   return a.batch_->Equals(*b.batch_, false, arrow::EqualOptions::Defaults().nans_equal(true));
 }
 
-#define CADRE_INSTANTIATE(T)                                              \
-  template std::shared_ptr<arrow::Array> Column::make<T>(std::vector<T>); \
-  template std::span<const T> Batch::values<T>(std::string_view) const;   \
+#define CADRE_INSTANTIATE(T)                                                                                          \
+  template std::shared_ptr<arrow::Array> Column::make<T>(std::vector<T>);                                             \
+  template Column Column::view<T>(std::span<const T>, std::shared_ptr<const void>, const std::vector<std::int64_t>&); \
+  template std::span<const T> Batch::values<T>(std::string_view) const;                                               \
   template std::vector<T> Batch::to_vector<T>(std::string_view) const;
 CADRE_INSTANTIATE(std::int8_t)
 CADRE_INSTANTIATE(std::int16_t)

@@ -17,6 +17,7 @@
 #include "data/expressions.h"
 #include "data/shuffle.h"
 #include "data/stage.h"
+#include "data/worker_pool.h"
 #include "engine/local/local_engine.h"
 
 namespace cadre::data {
@@ -184,6 +185,17 @@ bool has_filter(const Node& node) {
   return read != nullptr && read->filter.has_value();
 }
 
+void add_calls(const Node& node, std::vector<const Node*>& calls) {
+  for (const NodePtr& input : node.inputs) add_calls(*input, calls);
+  if (std::holds_alternative<Call>(node.operation)) calls.push_back(&node);
+}
+
+std::vector<const Node*> calls_of(const Node& node) {
+  std::vector<const Node*> calls;
+  add_calls(node, calls);
+  return calls;
+}
+
 // The pieces that a node stands for, if it is nothing more than some of the pieces of its sources.
 std::optional<Source> pieces_of(const Node& node);
 
@@ -239,10 +251,14 @@ class Execution::Builder {
   Builder(Execution& execution, const PlanContent& plan, ChoosePieces choose)
       : execution_(execution),
         choose_(std::move(choose)),
+        max_retries_(plan.options.max_task_retries),
+        pool_(make_pool(plan)),
         threads_(thread_count(plan.options)),
         // One share more is for whoever takes the blocks.
         share_(memory_limit(plan.options) / (count_stages(*plan.node) + 1)),
-        context_{&execution.pool_, std::clamp(share_ / (4 * threads_), kLeastBlockBytes, kMostBlockBytes)} {}
+        context_{execution.pool(), std::clamp(share_ / (4 * threads_), kLeastBlockBytes, kMostBlockBytes)} {
+    if (pool_ != nullptr) workers_ = plan_workers(calls_of(*plan.node), pool_->resources(), threads_);
+  }
 
   // The stream of a node with steps behind it. `schema` is what it has, and becomes what the steps make of it.
   std::unique_ptr<BlockStream> build(const NodePtr& node, std::vector<Step> steps,
@@ -278,7 +294,7 @@ class Execution::Builder {
   std::unique_ptr<BlockStream> build_filter(const NodePtr& node, const Filter& filter, std::vector<Step> steps,
                                             std::shared_ptr<arrow::Schema>& schema) {
     const auto condition = std::make_shared<Expression>(filter.condition);
-    steps.insert(steps.begin(), [condition, pool = &execution_.pool_](const Block& block) {
+    steps.insert(steps.begin(), [condition, pool = Execution::pool()](const Block& block) {
       return keep_matching(block, bind_condition(*condition, block->schema()), pool);
     });
     auto stream = build(node->inputs.front(), std::move(steps), schema);
@@ -303,11 +319,13 @@ class Execution::Builder {
                                           std::shared_ptr<arrow::Schema>& schema) {
     auto input = build(node->inputs.front(), {}, schema);
     schema = nullptr;
-    if (call.batch_size) input = std::make_unique<Rebatched>(std::move(input), *call.batch_size, &execution_.pool_);
-    const std::int64_t workers = call.concurrency.value_or(call.kind == "class" ? 1 : threads_);
+    if (call.batch_size) input = std::make_unique<Rebatched>(std::move(input), *call.batch_size, execution_.pool());
+    const std::int64_t workers =
+        pool_ != nullptr ? workers_.at(node.get()) : call.concurrency.value_or(call.kind == "class" ? 1 : threads_);
+    auto callers = pool_ != nullptr ? make_process_callers(*node, max_retries_, pool_) : make_local_callers(*node);
     const std::string name = to_string(*node);
-    return stage(std::make_unique<CallTasks>(std::move(input), make_local_callers(*node), name, std::move(steps)),
-                 workers, name);
+    return stage(std::make_unique<CallTasks>(std::move(input), std::move(callers), name, std::move(steps)), workers,
+                 name);
   }
 
   std::unique_ptr<BlockStream> build_slice(const NodePtr& node, const Slice& slice, std::vector<Step> steps,
@@ -349,19 +367,32 @@ class Execution::Builder {
 
   Execution& execution_;
   ChoosePieces choose_;
+  std::int64_t max_retries_;
+  std::shared_ptr<WorkerPool> pool_;  // null: functions run in threads
+  std::map<const Node*, std::int64_t> workers_;
   std::int64_t threads_;
   std::int64_t share_;  // bytes of a stage
   ReadContext context_;
 };
 
 Execution::Execution(const PlanContent& plan, ChoosePieces choose)
-    : pool_(arrow::default_memory_pool()),
-      progress_(plan.name, memory_limit(plan.options), plan.options.progress_bars.value_or(::isatty(2) == 1)) {
+    : progress_(plan.name, memory_limit(plan.options), plan.options.progress_bars.value_or(::isatty(2) == 1)) {
   const PlanContent pushed{push_down(plan.node), plan.name, plan.options};
   stream_ = Builder(*this, pushed, std::move(choose)).build(pushed.node, {}, schema_);
 }
 
 Execution::~Execution() = default;
+
+std::shared_ptr<WorkerPool> Execution::make_pool(const PlanContent& plan) {
+  const FunctionPlace place = plan.options.function_place;
+  if (place == FunctionPlace::threads || calls_of(*plan.node).empty()) return nullptr;
+  try {
+    return std::make_shared<WorkerPool>();
+  } catch (const EngineError&) {
+    if (place == FunctionPlace::processes) throw;
+    return nullptr;
+  }
+}
 
 std::optional<Block> Execution::next() {
   progress_.show();

@@ -16,6 +16,8 @@
 
 namespace cadre::data {
 
+class WorkerPool;
+
 // What an execution reads instead of all pieces of its sources; they know their numbers of rows then.
 using ChoosePieces = std::function<std::vector<Piece>(std::vector<Piece> pieces)>;
 
@@ -35,12 +37,15 @@ class Execution {
   // Of what comes, where it is known before anything has come; null: not.
   const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }
   ExecutionStats stats() const { return progress_.stats(); }
-  arrow::MemoryPool* pool() { return &pool_; }
+  // Outlives every execution: whoever has a block keeps its memory, and threads of Arrow may free some later.
+  static arrow::MemoryPool* pool() { return arrow::default_memory_pool(); }
 
  private:
   class Builder;
 
-  arrow::ProxyMemoryPool pool_;
+  // Where functions run: workers, or null for threads; throws EngineError where there must be some and cannot.
+  static std::shared_ptr<WorkerPool> make_pool(const PlanContent& plan);
+
   ExecutionProgress progress_;
   std::shared_ptr<arrow::Schema> schema_;
   std::unique_ptr<BlockStream> stream_;  // last: its threads use the rest

@@ -8,35 +8,13 @@
 #include <utility>
 
 #include "data/arrow_status.h"
+#include "data/owned_buffer.h"
 
 namespace cadre::data {
 namespace {
 
 constexpr const char* kWriting = "cannot write rows for another process";
 constexpr const char* kReading = "cannot read the rows of another process";
-
-// Bytes of somebody who must outlive what is made of them.
-class OwnedBuffer final : public arrow::Buffer {
- public:
-  OwnedBuffer(std::shared_ptr<const void> owner, std::span<const std::byte> bytes)
-      : arrow::Buffer(reinterpret_cast<const std::uint8_t*>(bytes.data()), std::ssize(bytes)),
-        owner_(std::move(owner)) {}
-
- private:
-  std::shared_ptr<const void> owner_;
-};
-
-}  // namespace
-
-void write_blocks(arrow::io::OutputStream& stream, const arrow::Schema& schema, std::span<const Block> blocks) {
-  arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults();
-  options.alignment = 64;  // as Arrow wants its buffers
-  options.use_threads = false;
-  const auto shared = std::make_shared<arrow::Schema>(schema);
-  const auto writer = checked(arrow::ipc::MakeStreamWriter(&stream, shared, options), kWriting);
-  for (const Block& block : blocks) check(writer->WriteRecordBatch(*block), kWriting);
-  check(writer->Close(), kWriting);
-}
 
 ReadBlocks read_blocks(std::shared_ptr<arrow::Buffer> bytes) {
   arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
@@ -52,8 +30,25 @@ ReadBlocks read_blocks(std::shared_ptr<arrow::Buffer> bytes) {
   }
 }
 
+}  // namespace
+
+void write_blocks(arrow::io::OutputStream& stream, const arrow::Schema& schema, std::span<const Block> blocks) {
+  arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults();
+  options.alignment = 64;  // as Arrow wants its buffers
+  options.use_threads = false;
+  const auto shared = std::make_shared<arrow::Schema>(schema);
+  const auto writer = checked(arrow::ipc::MakeStreamWriter(&stream, shared, options), kWriting);
+  for (const Block& block : blocks) check(writer->WriteRecordBatch(*block), kWriting);
+  check(writer->Close(), kWriting);
+}
+
 ReadBlocks read_blocks(const Object& object) {
   return read_blocks(std::make_shared<OwnedBuffer>(object.owner(), object.bytes()));
+}
+
+ReadBlocks read_blocks(std::shared_ptr<const base::MemoryMap> memory) {
+  const std::span<const std::byte> bytes = memory->bytes();
+  return read_blocks(std::make_shared<OwnedBuffer>(std::move(memory), bytes));
 }
 
 ObjectRef put_blocks(const arrow::Schema& schema, std::span<const Block> blocks) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/memory_map.h"
 #include "cadre/object.h"
 #include "data/plan.h"
 
@@ -25,8 +26,8 @@ struct ReadBlocks {
 void write_blocks(arrow::io::OutputStream& stream, const arrow::Schema& schema, std::span<const Block> blocks);
 
 // Views of the bytes: nothing is copied, and what is read keeps them.
-ReadBlocks read_blocks(std::shared_ptr<arrow::Buffer> bytes);
 ReadBlocks read_blocks(const Object& object);
+ReadBlocks read_blocks(std::shared_ptr<const base::MemoryMap> memory);
 
 ObjectRef put_blocks(const arrow::Schema& schema, std::span<const Block> blocks);
 

@@ -100,6 +100,16 @@ TEST_F(Streaming, OfALoopThatIsLeftEndsItsThreads) {
   }
 }
 
+TEST_F(Streaming, LeavesBatchesTheirMemory) {
+  std::vector<Batch> kept;
+  for (const Batch& batch : dataset().limit(50000).iter_batches({.batch_size = 7000})) kept.push_back(batch);
+  double sum = 0;
+  for (const Batch& batch : kept) {
+    for (const double value : batch.values<double>("x")) sum += value;
+  }
+  EXPECT_NEAR(sum, 49999.0 * 25000 * 1.000001, 1);
+}
+
 std::mutex gate_mutex;
 std::condition_variable gate_changed;
 int in_gate = 0;

@@ -61,6 +61,12 @@ class Column {
   /// An array of Arrow's, of any type. Throws InvalidArgument for a null pointer.
   explicit Column(std::shared_ptr<::arrow::Array> array);
 
+  /// Numbers that somebody else has, which are not copied and do not change; `owner` keeps them as long as they are
+  /// used. Throws as the constructors do.
+  template <ColumnNumber T>
+  static Column view(std::span<const T> values, std::shared_ptr<const void> owner,
+                     const std::vector<std::int64_t>& row_shape = {});
+
   std::int64_t size() const;                                               ///< rows
   const std::shared_ptr<::arrow::Array>& arrow() const { return array_; }  ///< never null
 
