@@ -20,6 +20,7 @@ namespace data {}
 #include "cadre/data/functions.h"
 #include "cadre/data/iterate.h"
 #include "cadre/error.h"
+#include "cadre/init.h"
 #include "cadre/object.h"
 #include "cadre/resources.h"
 #include "cadre/value.h"

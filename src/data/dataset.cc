@@ -102,14 +102,12 @@ Call to_call(const std::string& kind, const std::string& name, const MapBatchesO
           .config = kind == "class" ? options.constructor_config : options.config};
 }
 
-// Everything that a dataset gives, block by block; `use` says whether it wants more.
+// Everything that `run` gives, block by block; `asked` keeps the statistics.
 template <class Use>
-void for_each_block(const Dataset& dataset, Use use) {
-  Execution execution(PlanAccess::plan(dataset));
-  while (const auto block = execution.next()) {
-    if (!use(*block)) break;
-  }
-  PlanAccess::keep_stats(dataset, execution.stats());
+void for_each_block(const Dataset& asked, const Dataset& run, Use use) {
+  Execution execution(PlanAccess::plan(run));
+  while (const auto block = execution.next()) use(*block);
+  PlanAccess::keep_stats(asked, execution.stats());
 }
 
 }  // namespace
@@ -267,48 +265,37 @@ std::int64_t Dataset::count() const {
   static_cast<void>(Execution(state_->plan));  // says what is wrong with the plan
   if (const auto known = known_count(push_down(state_->plan.node))) return *known;
   std::int64_t rows = 0;
-  for_each_block(*this, [&](const Block& block) {
-    rows += block->num_rows();
-    return true;
-  });
+  for_each_block(*this, select_columns({}), [&](const Block& block) { rows += block->num_rows(); });
   return rows;
 }
 
 std::int64_t Dataset::size_bytes() const {
   std::int64_t bytes = 0;
-  for_each_block(*this, [&](const Block& block) {
-    bytes += bytes_of(block);
-    return true;
-  });
+  for_each_block(*this, *this, [&](const Block& block) { bytes += bytes_of(block); });
   return bytes;
 }
 
 std::vector<Row> Dataset::take(std::int64_t count) const {
   std::vector<Row> rows;
-  for_each_block(limit(count), [&](const Block& block) {
+  for_each_block(*this, limit(count), [&](const Block& block) {
     for (std::int64_t row = 0; row < block->num_rows(); ++row) rows.push_back(row_at(*block, row));
-    return true;
   });
   return rows;
 }
 
 std::vector<Row> Dataset::take_all(std::optional<std::int64_t> most) const {
   std::vector<Row> rows;
-  for_each_block(*this, [&](const Block& block) {
+  for_each_block(*this, *this, [&](const Block& block) {
     for (std::int64_t row = 0; row < block->num_rows(); ++row) rows.push_back(row_at(*block, row));
     if (most && std::ssize(rows) > *most)
       throw InvalidArgument(fmt::format("the dataset has more than {} rows: take() takes the first ones", *most));
-    return true;
   });
   return rows;
 }
 
 Batch Dataset::take_batch(std::int64_t count) const {
   std::vector<Block> blocks;
-  for_each_block(limit(count), [&](const Block& block) {
-    blocks.push_back(block);
-    return true;
-  });
+  for_each_block(*this, limit(count), [&](const Block& block) { blocks.push_back(block); });
   if (blocks.empty()) throw InvalidArgument("take_batch needs a row, and the dataset has none");
   return Batch(join(blocks, arrow::default_memory_pool()));
 }
@@ -326,12 +313,9 @@ Row Dataset::aggregate(const std::vector<Aggregate>& aggregates, const Aggregate
     if (std::ranges::find(columns, one.column) == columns.end()) columns.push_back(one.column);
   }
   if (aggregates.empty()) throw InvalidArgument("aggregate needs at least one aggregate");
-  const Dataset selected = select_columns(columns);
-  for_each_block(selected, [&](const Block& block) {
+  for_each_block(*this, select_columns(columns), [&](const Block& block) {
     for (Aggregation& one : aggregations) one.add(*block->GetColumnByName(one.aggregate().column));
-    return true;
   });
-  if (auto stats = selected.stats()) PlanAccess::keep_stats(*this, *std::move(stats));
   Dict results;
   for (const Aggregation& one : aggregations) results.emplace_back(to_string(one.aggregate()), one.result());
   return Row(std::move(results));

@@ -56,11 +56,17 @@ class ParquetFile final : public PieceReader {
   std::unique_ptr<parquet::arrow::FileReader> open(const parquet::ReaderProperties& properties,
                                                    std::int64_t rows_at_a_time, arrow::MemoryPool* pool) const;
   std::int64_t bytes_of_group(int group) const;
-  void find_groups(const ReadFiles& read);
+  void find_groups(const Expression& filter, parquet::arrow::FileReader& reader);
   std::string name_of(int group) const { return fmt::format("cannot read {}, row group {}", file_.shown, group); }
+
+  struct TopLevelField {
+    std::shared_ptr<arrow::Field> field;
+    std::vector<int> leaves;  // as Parquet numbers its columns
+  };
 
   InputFile file_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
+  std::vector<TopLevelField> fields_;
   std::shared_ptr<arrow::Schema> schema_;
   std::shared_ptr<arrow::Schema> read_schema_;  // of what is decoded
   std::optional<Expression> filter_;
@@ -78,30 +84,31 @@ ParquetFile::ParquetFile(InputFile file, const ReadFiles& read) : file_(std::mov
     metadata_ = builder.raw_reader()->metadata();
     const auto reader = checked(builder.Build(), doing);
     check(reader->GetSchema(&schema_), doing);
+    for (const auto& field : reader->manifest().schema_fields)
+      add_leaves(field, fields_.emplace_back(TopLevelField{field.field, {}}).leaves);
+    if (read.filter) find_groups(*read.filter, *reader);
   } catch (const parquet::ParquetException& error) {
     throw StorageError(doing + ": " + error.what());
   }
   schema_ = schema_->RemoveMetadata();
-  if (read.filter) find_groups(read);
 }
 
 // The row groups whose statistics leave a chance.
-void ParquetFile::find_groups(const ReadFiles& read) {
-  filter_columns_ = columns_of(*read.filter);
-  const auto bound = bind_condition(*read.filter, schema_);
+void ParquetFile::find_groups(const Expression& filter, parquet::arrow::FileReader& reader) {
+  filter_columns_ = columns_of(filter);
+  const auto bound = bind_condition(filter, schema_);
   const std::string doing = "cannot read the statistics of " + file_.shown;
   const auto format = std::make_shared<ds::ParquetFileFormat>();
   const auto fragment =
       checked(format->MakeFragment({file_.path, file_.file_system}, arrow::compute::literal(true), nullptr), doing);
   auto& parquet = static_cast<ds::ParquetFileFragment&>(*fragment);
-  const auto reader = open(parquet::default_reader_properties(), 1, arrow::default_memory_pool());
-  check(parquet.EnsureCompleteMetadata(reader.get()), doing);
+  check(parquet.EnsureCompleteMetadata(&reader), doing);
   const auto kept = checked(parquet.Subset(bound), doing);
   const auto& groups = static_cast<const ds::ParquetFileFragment&>(*kept).row_groups();
   for (int group = 0; group < metadata_->num_row_groups(); ++group) {
     if (std::ranges::find(groups, group) == groups.end()) empty_groups_.insert(group);
   }
-  filter_ = read.filter;
+  filter_ = filter;
 }
 
 void ParquetFile::set_columns(const Names& columns) {
@@ -110,12 +117,11 @@ void ParquetFile::set_columns(const Names& columns) {
   for (const std::string& column : filter_columns_) {
     if (std::ranges::find(all, column) == all.end()) all.push_back(column);
   }
-  const auto reader = open(parquet::default_reader_properties(), 1, arrow::default_memory_pool());
   arrow::FieldVector fields;
-  for (const auto& field : reader->manifest().schema_fields) {
-    if (std::ranges::find(all, field.field->name()) == all.end()) continue;
-    add_leaves(field, leaves_);
-    fields.push_back(field.field);
+  for (const TopLevelField& one : fields_) {
+    if (std::ranges::find(all, one.field->name()) == all.end()) continue;
+    leaves_.insert(leaves_.end(), one.leaves.begin(), one.leaves.end());
+    fields.push_back(one.field);
   }
   read_schema_ = arrow::schema(std::move(fields));
 }

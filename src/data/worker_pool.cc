@@ -244,11 +244,15 @@ std::map<const Node*, std::int64_t> plan_workers(const std::vector<const Node*>&
       number = call.resources.cpus > 0 ? static_cast<std::int64_t>(std::floor(share / call.resources.cpus)) : threads;
       number = std::max<std::int64_t>(number, 1);
     }
+    if (const std::string shortage = ledger.shortage(call.resources); !shortage.empty())
+      throw InvalidArgument(fmt::format("{} can never run: each of its workers needs {}", to_string(*node), shortage));
+    // CPUs are accounting: an operator that was not told how many workers to have shares them, if it must.
+    const bool may_share = number == 1 && !call.concurrency && call.resources.gpus == 0;
     for (std::int64_t worker = 0; worker < number; ++worker) {
-      if (ledger.acquire(call.resources)) continue;
+      if (ledger.acquire(call.resources) || may_share) continue;
       throw InvalidArgument(fmt::format(
-          "{} can never run: {} workers with {:g} CPUs and {:g} GPUs each are more than there is beside its other "
-          "operators, {}: lower their concurrency, or what each of them needs",
+          "{} can never run: {} workers with {:g} CPUs and {:g} GPUs each are more than there is beside its "
+          "other operators, {} in use: lower their concurrency, or what each of them needs",
           to_string(*node), number, call.resources.cpus, call.resources.gpus, ledger.usage()));
     }
     workers[node] = number;

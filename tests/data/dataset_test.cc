@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 
 #include "cadre/data.h"
 #include "support/message_of.h"
@@ -433,6 +435,31 @@ TEST(Dataset, SaysWhatItHasDone) {
   EXPECT_EQ(stats->operators[1].rows, 1000);
   EXPECT_GT(stats->peak_bytes, 0);
   EXPECT_THAT(to_string(*stats), HasSubstr("map_batches(twice)"));
+}
+
+Batch slow(const Batch& batch) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  return batch;
+}
+
+TEST(Dataset, ShowsHowFarItIs) {
+  ExecutionOptions options = kThreads;
+  options.progress_bars = true;
+  Dataset dataset = range(40).map_batches(function<slow>(), {.batch_size = 10, .concurrency = 1}).with_options(options);
+  dataset.set_name("numbers");
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(dataset.count(), 40);
+  const std::string shown = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(shown, AllOf(HasSubstr("numbers: "), HasSubstr("map_batches(slow)"), HasSubstr("40 rows")));
+}
+
+TEST(Dataset, CountsWhatMeetsAConditionByItsColumnsOnly) {
+  const TemporaryDirectory directory;
+  from_batches({Batch{{"id", numbers(0, 1000)}, {"wide", Column(std::vector<double>(100000), {100})}}})
+      .write_parquet(directory / "rows");
+  const Dataset some = threads(read_parquet((directory / "rows").string())).filter(column("id") < 10);
+  EXPECT_EQ(some.count(), 10);
+  EXPECT_LT(some.stats()->operators.front().bytes, 1000);
 }
 
 // ---- Text files

@@ -193,6 +193,15 @@ TEST(Processes, ThatCanNeverAllRunAreRefusedByName) {
                InvalidArgument);
 }
 
+TEST(Processes, OfManyOperatorsShareCpusUnlessTheirNumberIsSaid) {
+  Dataset mapped = processes(range(100));
+  for (int i = 0; i < 6; ++i) mapped = mapped.map_batches(function<with_process>(), {.batch_size = 10});
+  EXPECT_EQ(mapped.count(), 100);
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [] { processes(range(10)).map_batches(function<with_process>(), {.num_cpus = 8}).count(); }),
+              HasSubstr("map_batches(with_process) can never run: each of its workers needs 8 cpus (there are 4)"));
+}
+
 TEST(Processes, OfALoopThatIsLeftAreEnded) {
   const Dataset mapped =
       processes(range(100)).map_batches(function<sleeps_for_ever>(), {.batch_size = 1, .concurrency = 4});

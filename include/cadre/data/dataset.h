@@ -94,8 +94,9 @@ struct JsonOptions {
 struct MapBatchesOptions {
   /// Rows in a batch, above 0; only the last batch of the dataset may have fewer. Default: as they are read.
   std::optional<std::int64_t> batch_size = {};
-  /// Workers: each is a process, or a thread, with the resources below; above 0. Default: of a function as many as
-  /// there are CPUs for, of a class 1.
+  /// Workers: each is a process, or a thread, with the resources below; above 0. Where it is said, all of them must fit
+  /// into the machine beside those of the dataset's other operators. Default: of a function as many as there are CPUs
+  /// for, of a class 1.
   std::optional<std::int64_t> concurrency = {};
   double num_cpus = 1;             ///< of each worker; 0 or more
   double num_gpus = 0;             ///< of each worker; a batch_size is needed with them
