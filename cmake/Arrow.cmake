@@ -1,11 +1,12 @@
-# Arrow's C++ library as the imported target cadre::arrow, out of a Python wheel: the one distribution that is everywhere. It is
+# Arrow's C++ libraries out of a Python wheel, the one distribution that is everywhere, as the imported targets cadre::arrow and
+# cadre::arrow_dataset (with computing and Parquet). The wheel is
 #   CADRE_ARROW_ROOT    the folder `pyarrow` of a wheel; else that of the wheel in
 #   CADRE_VENV          this Python virtual environment; else in that of the environment variable
 #   VIRTUAL_ENV         which is set where one is active.
 #
-# Sets cadre_arrow_fault to what is wrong, for a person, and makes no target then; empty when all is well.
+# Sets cadre_arrow_fault to what is wrong, for a person, and makes no targets then; empty when all is well.
 
-# The only version whose binary interface libcadre_object_storage.so has.
+# The only version whose binary interface libcadre_object_storage.so and libcadre_data.a have.
 set(CADRE_ARROW_VERSION 26.0.1)
 
 # cadre_find_arrow(<root> <fault>): where the wheel is, and what is wrong with it.
@@ -29,21 +30,25 @@ function(cadre_find_arrow root fault)
   if(NOT version)
     set(fault_text "No pyarrow ${CADRE_ARROW_VERSION} found (looked in ${path}${venv}). ${how}")
   elseif(NOT version VERSION_EQUAL CADRE_ARROW_VERSION)
-    set(fault_text "${path} is Arrow ${version}; cadre::storage needs ${CADRE_ARROW_VERSION}. ${how}")
+    set(fault_text "${path} is Arrow ${version}; cadre::storage and cadre::data need ${CADRE_ARROW_VERSION}. ${how}")
   endif()
   set(${root} "${path}" PARENT_SCOPE)
   set(${fault} "${fault_text}" PARENT_SCOPE)
 endfunction()
 
-# cadre_import_arrow(<root>): makes the target. The wheel has no names without a version for the linker.
+# cadre_import_arrow(<root>): makes the targets. The wheel has no names without a version for the linker.
 function(cadre_import_arrow root)
   file(STRINGS "${root}/include/arrow/util/config.h" version REGEX "define ARROW_SO_VERSION ")
   string(REGEX MATCH "\"[0-9]+\"" version "${version}")
   string(REPLACE "\"" "" version "${version}")
-  add_library(cadre::arrow SHARED IMPORTED GLOBAL)
-  set_target_properties(cadre::arrow PROPERTIES IMPORTED_LOCATION "${root}/libarrow.so.${version}"
-    IMPORTED_SONAME "libarrow.so.${version}")
-  target_include_directories(cadre::arrow SYSTEM INTERFACE "${root}/include")
+  foreach(library arrow arrow_compute arrow_acero parquet arrow_dataset)
+    add_library(cadre::${library} SHARED IMPORTED GLOBAL)
+    set_target_properties(cadre::${library} PROPERTIES IMPORTED_LOCATION "${root}/lib${library}.so.${version}"
+      IMPORTED_SONAME "lib${library}.so.${version}")
+    target_include_directories(cadre::${library} SYSTEM INTERFACE "${root}/include")
+  endforeach()
+  target_link_libraries(cadre::arrow_dataset INTERFACE
+    cadre::arrow_acero cadre::parquet cadre::arrow_compute cadre::arrow)
 endfunction()
 
 set(cadre_arrow_fault)

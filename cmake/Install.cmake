@@ -1,4 +1,5 @@
-# `cmake --install`: the components `program` (the program cadre), `tune` (what cadre::tune needs), `torch` and `storage`.
+# `cmake --install`: the components `program` (the program cadre), `tune` (what cadre::tune needs), `torch`, `storage`,
+# `data` and `data_torch`.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -30,7 +31,8 @@ install(FILES
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre" "${PROJECT_BINARY_DIR}/include/cadre"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT tune FILES_MATCHING PATTERN "*.h"
-  PATTERN "torch.h" EXCLUDE PATTERN "train_torch.h" EXCLUDE PATTERN "train_torch" EXCLUDE)
+  PATTERN "torch.h" EXCLUDE PATTERN "train_torch.h" EXCLUDE PATTERN "train_torch" EXCLUDE
+  PATTERN "data.h" EXCLUDE PATTERN "data_torch.h" EXCLUDE PATTERN "data" EXCLUDE)
 cadre_install_archive(cadre_tune cadreTuneTargets tune)
 cadre_install_licence(tune libcadre-dev)
 
@@ -46,6 +48,16 @@ endif()
 if(CADRE_ARROW)
   install(TARGETS cadre_object_storage LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
   cadre_install_archive(cadre_storage cadreStorageTargets storage)
+  install(FILES "${PROJECT_SOURCE_DIR}/cmake/Arrow.cmake" DESTINATION "${package_dir}" COMPONENT data)
+  install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/data.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT data)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre/data" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT data)
+  cadre_install_archive(cadre_data cadreDataTargets data)
+endif()
+
+if(CADRE_ARROW AND CADRE_TORCH)
+  install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/data_torch.h"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT data_torch)
+  cadre_install_archive(cadre_data_torch cadreDataTorchTargets data_torch)
 endif()
 
 if(TARGET cadre)
@@ -55,7 +67,7 @@ endif()
 
 # Builds what is installed.
 add_custom_target(cadre_package)
-foreach(target cadre_tune cadre_torch cadre_object_storage cadre)
+foreach(target cadre_tune cadre_torch cadre_object_storage cadre_data cadre_data_torch cadre)
   if(TARGET ${target})
     add_dependencies(cadre_package ${target})
   endif()

@@ -19,6 +19,7 @@ MAY_INCLUDE |= {
     "object_storage": ["base", "storage"],
     "torch": ["base", "run"],
     "data": CONTROL_PLANE,
+    "data_torch": ["data", "torch"],
     "cli": [*CONTROL_PLANE, "tune", "train", "data"],
 }
 # Layers that have public headers of their own: cadre/tune.h and cadre/tune/*.h, and so on.
@@ -26,11 +27,12 @@ WITH_PUBLIC_HEADERS = ["tune", "train", "torch", "data"]
 
 # A library, how its headers are included, and the only places where they may be.
 LIBRARIES = [
-    ("torch", re.compile(r"^(torch|ATen|c10|caffe2)/|^cadre/(train_)?torch(\.h$|/)"),
-     ["src/torch/", "include/cadre/torch.h", "include/cadre/train_torch", "examples/", "tests/torch/", "tests/compat/torch_",
+    ("torch", re.compile(r"^(torch|ATen|c10|caffe2)/|^cadre/(train_|data_)?torch(\.h$|/)"),
+     ["src/torch/", "src/data_torch/", "include/cadre/torch.h", "include/cadre/train_torch", "include/cadre/data_torch.h",
+      "examples/", "tests/torch/", "tests/data_torch/", "tests/compat/torch_",
       "tests/fuzz/torch_", "tests/soak/torch_", "tests/package/consumer_torch/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
-    ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/", "src/object_storage/"]),
+    ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/", "src/object_storage/", "tests/data/"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),
 ]
 

@@ -15,11 +15,14 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::a
 
 // What a stream is for. Numbers are part of the format: never reuse one.
 enum class Purpose : std::uint32_t {
-  search_space = 1,  // the values a trial starts with
-  exploit = 2,       // which donor
-  explore = 3,       // how the donor's config is changed
-  training = 4,      // the seed that user code asks for
-  upload_retry = 5,  // how long an upload that has failed waits
+  search_space = 1,           // the values a trial starts with
+  exploit = 2,                // which donor
+  explore = 3,                // how the donor's config is changed
+  training = 4,               // the seed that user code asks for
+  upload_retry = 5,           // how long an upload that has failed waits
+  dataset_shuffle = 6,        // the place of each row of a dataset in random_shuffle
+  dataset_epoch = 7,          // the order of a dataset's pieces in an epoch
+  dataset_local_shuffle = 8,  // the order of rows that follow each other
 };
 
 // The random numbers of one trial for one purpose. A value: copying it copies its position.

@@ -1,9 +1,10 @@
 #include "cadre/value.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
+
+#include "base/record.h"
 
 namespace cadre {
 namespace {
@@ -24,6 +25,10 @@ bool same_content(const T& a, const T& b) {
 [[noreturn]] void wrong_type(const Value& value, const char* wanted) {
   throw InvalidArgument("the value is " + to_json(value) + ", not " + wanted);
 }
+
+}  // namespace
+
+namespace detail {
 
 const Value* find_path(const Dict& entries, std::string_view path) {
   if (const Value* value = find_entry(entries, path)) return value;
@@ -50,7 +55,7 @@ bool keys_are_unique(const Dict& entries) {
   return std::ranges::adjacent_find(keys) == keys.end();
 }
 
-}  // namespace
+}  // namespace detail
 
 bool operator==(const Value& a, const Value& b) {
   if (a.data_.index() != b.data_.index()) return false;
@@ -114,68 +119,6 @@ const Reference& Value::as_reference() const {
 const Value* find_entry(const Dict& entries, std::string_view key) {
   const auto entry = std::ranges::find(entries, key, &Dict::value_type::first);
   return entry == entries.end() ? nullptr : &entry->second;
-}
-
-template <class Tag>
-Record<Tag>::Record(Dict entries) : Record(Value(std::move(entries))) {}
-
-template <class Tag>
-Record<Tag>::Record(const Value& value) {
-  if (keys_are_unique(value.dict())) {
-    entries_ = value.shared_dict();
-  } else {
-    for (const auto& [key, entry] : value.dict()) set(key, entry);
-  }
-}
-
-template <class Tag>
-const Dict& Record<Tag>::no_entries() {
-  static const Dict none;
-  return none;
-}
-
-template <class Tag>
-const Value* Record<Tag>::find(std::string_view key) const {
-  return find_path(dict(), key);
-}
-
-template <class Tag>
-std::optional<double> Record<Tag>::number(std::string_view key) const {
-  const Value* value = find(key);
-  return value != nullptr && value->is_number() ? std::optional(value->template get<double>()) : std::nullopt;
-}
-
-template <class Tag>
-const Value& Record<Tag>::at(std::string_view key) const {
-  if (const Value* value = find(key)) return *value;
-  std::string keys;
-  for (const auto& entry : dict()) keys += (keys.empty() ? "" : ", ") + entry.first;
-  throw NotFound("there is no key \"" + std::string(key) + "\"; the keys are: " + (keys.empty() ? "none" : keys));
-}
-
-template <class Tag>
-void Record<Tag>::set(std::string_view key, Value value) {
-  Dict& entries = own_entries();
-  for (auto& entry : entries) {
-    if (entry.first == key) {
-      entry.second = std::move(value);
-      return;
-    }
-  }
-  entries.emplace_back(std::string(key), std::move(value));
-}
-
-template <class Tag>
-bool Record<Tag>::erase(std::string_view key) {
-  return std::erase_if(own_entries(), [&](const auto& entry) { return entry.first == key; }) != 0;
-}
-
-// The entries, shared with nobody.
-template <class Tag>
-Dict& Record<Tag>::own_entries() {
-  if (entries_.use_count() != 1) entries_ = std::make_shared<Dict>(dict());
-  std::atomic_thread_fence(std::memory_order_acquire);  // whoever shared them has read them before
-  return const_cast<Dict&>(*entries_);                  // every shared Dict was made without const
 }
 
 template class Record<ConfigTag>;

@@ -62,6 +62,15 @@ class TutorialsTest(unittest.TestCase):
             finally:
                 os.chdir("/")
 
+    @unittest.skipUnless((BIN / "tutorial_datasets").exists(), "built without Arrow")
+    def test_the_page_about_datasets(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chdir(directory)
+            try:
+                self.run_program_and_page("datasets")
+            finally:
+                os.chdir("/")
+
     def test_pages_about_examples_show_them(self):
         for name, folders in (("dcgan", ("dcgan_mnist", "models")), ("checkpoints", ("checkpoint_mechanisms",)),
                               ("distributed", ("fashion_mnist_train",)), ("tune_and_train", ("pbt_distributed",))):

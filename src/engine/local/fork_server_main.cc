@@ -1,6 +1,7 @@
 #include "engine/local/fork_server_main.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -447,14 +448,35 @@ void run_fork_server(ForkServerParts parts) {
   ::_exit(0);
 }
 
+namespace {
+
+std::string name_in(const std::filesystem::path& task) {
+  std::ifstream file(task / "comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+// A thread has its maker's name until it has begun and given itself one of its own: one that a library has just started
+// has some time for that.
+std::string settled_name(const std::filesystem::path& task) {
+  constexpr auto patience = std::chrono::milliseconds(20);
+  const std::string inherited = name_in("/proc/self");
+  std::string name = name_in(task);
+  for (const auto end = std::chrono::steady_clock::now() + patience;
+       name == inherited && std::chrono::steady_clock::now() < end; name = name_in(task))
+    ::sched_yield();
+  return name;
+}
+
+}  // namespace
+
 std::vector<std::string> other_threads() {
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
     if (std::atoi(entry.path().filename().c_str()) == ::getpid()) continue;
-    std::ifstream file(entry.path() / "comm");
-    std::string name;
-    std::getline(file, name);
+    const std::string name = settled_name(entry.path());
     if (name != "jemalloc_bg_thd") names.push_back(name);  // Arrow's; jemalloc looks after it in forks
   }
 #if defined(__SANITIZE_THREAD__)

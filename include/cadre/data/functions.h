@@ -1,0 +1,134 @@
+/// \file
+/// Functions and classes of the program that take part in a dataset. Like a trainable each is found by its name, which
+/// is registered when the program is loaded: in every process of the program, and in one that is started later.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "cadre/data/batch.h"
+#include "cadre/detail/function_name.h"
+#include "cadre/value.h"
+
+namespace cadre::data {
+
+/// A function of batches, `Batch f(const Batch&)` or `Batch f(const Batch&, const Config&)`. Made by function<f>().
+struct BatchFunction {
+  std::string name = {};                                  ///< of the function, without its namespaces
+  bool operator==(const BatchFunction&) const = default;  ///< the same function
+};
+/// A class whose objects are called with batches. Made by actor<T>().
+struct Actor {
+  std::string name = {};                          ///< of the class, without its namespaces
+  bool operator==(const Actor&) const = default;  ///< the same class
+};
+/// A function of rows, `Row f(const Row&)`. Made by function<f>().
+struct RowFunction {
+  std::string name = {};                                ///< of the function, without its namespaces
+  bool operator==(const RowFunction&) const = default;  ///< the same function
+};
+/// A condition on rows, `bool f(const Row&)`. Made by function<f>().
+struct RowPredicate {
+  std::string name = {};                                 ///< of the function, without its namespaces
+  bool operator==(const RowPredicate&) const = default;  ///< the same function
+};
+
+namespace detail {
+
+using BatchCall = std::function<Batch(const Batch&)>;
+// Makes what is called, in the thread and process that calls it, from the config of the operator.
+using BatchCallFactory = BatchCall (*)(const Config&);
+
+// Registers; the kind ("function", "class", "row function", "row predicate") is part of the name's key.
+bool register_batch_call(std::string_view kind, std::string_view name, BatchCallFactory make);
+// What row functions are as functions of batches.
+Batch map_rows(const Batch& batch, Row (*function)(const Row&));
+Batch filter_rows(const Batch& batch, bool (*predicate)(const Row&));
+
+template <class F>
+concept TakesBatch = std::is_invocable_r_v<Batch, F, const Batch&>;
+template <class F>
+concept TakesBatchAndConfig = std::is_invocable_r_v<Batch, F, const Batch&, const Config&>;
+template <class F>
+concept TakesRow = std::is_invocable_v<F, const Row&> && !TakesBatch<F>;
+
+template <auto F>
+struct FunctionRegistration {
+  static BatchCall make(const Config& config) {
+    if constexpr (TakesBatchAndConfig<decltype(F)>) {
+      return [config](const Batch& batch) { return F(batch, config); };
+    } else {
+      return [](const Batch& batch) { return F(batch); };
+    }
+  }
+  static inline const bool done = register_batch_call("function", cadre::detail::function_name<F>(), &make);
+};
+
+template <auto F>
+struct RowFunctionRegistration {
+  static BatchCall make(const Config&) {
+    return [](const Batch& batch) { return map_rows(batch, [](const Row& row) -> Row { return F(row); }); };
+  }
+  static inline const bool done = register_batch_call("row function", cadre::detail::function_name<F>(), &make);
+};
+
+template <auto F>
+struct RowPredicateRegistration {
+  static BatchCall make(const Config&) {
+    return [](const Batch& batch) { return filter_rows(batch, [](const Row& row) -> bool { return F(row); }); };
+  }
+  static inline const bool done = register_batch_call("row predicate", cadre::detail::function_name<F>(), &make);
+};
+
+template <class T>
+struct ActorRegistration {
+  static BatchCall make(const Config& config) {
+    std::shared_ptr<T> object;
+    if constexpr (std::constructible_from<T, const Config&>) {
+      object = std::make_shared<T>(config);
+    } else {
+      object = std::make_shared<T>();
+    }
+    return [object](const Batch& batch) -> Batch { return (*object)(batch); };
+  }
+  static inline const bool done = register_batch_call("class", cadre::detail::type_name<T>(), &make);
+};
+
+}  // namespace detail
+
+/// The function F for map_batches: Batch f(const Batch&), or Batch f(const Batch&, const Config&), which also gets
+/// MapBatchesOptions::config. A lambda has no name that could be found again, and does not compile.
+template <auto F>
+  requires detail::TakesBatch<decltype(F)> || detail::TakesBatchAndConfig<decltype(F)>
+BatchFunction function() {
+  return {cadre::detail::registered_name<F, detail::FunctionRegistration<F>>()};
+}
+/// The function F for map: Row f(const Row&).
+template <auto F>
+  requires detail::TakesRow<decltype(F)> && std::same_as<std::invoke_result_t<decltype(F), const Row&>, Row>
+RowFunction function() {
+  return {cadre::detail::registered_name<F, detail::RowFunctionRegistration<F>>()};
+}
+/// The function F for filter: bool f(const Row&).
+template <auto F>
+  requires detail::TakesRow<decltype(F)> && std::same_as<std::invoke_result_t<decltype(F), const Row&>, bool>
+RowPredicate function() {
+  return {cadre::detail::registered_name<F, detail::RowPredicateRegistration<F>>()};
+}
+
+/// The class T for map_batches: made once in each worker, from MapBatchesOptions::constructor_config where it has a
+/// constructor of a const Config&, and called as Batch operator()(const Batch&). Each object is used in one thread.
+template <class T>
+  requires(std::constructible_from<T, const Config&> || std::default_initializable<T>) &&
+          std::is_invocable_r_v<Batch, T&, const Batch&>
+Actor actor() {
+  static_assert(cadre::detail::is_identifier(cadre::detail::type_name<T>()), "the class has no name to find it by");
+  static_cast<void>(detail::ActorRegistration<T>::done);
+  return {std::string(cadre::detail::type_name<T>())};
+}
+
+}  // namespace cadre::data

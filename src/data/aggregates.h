@@ -1,0 +1,45 @@
+// Aggregates, block by block.
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cadre/data/dataset.h"
+
+namespace cadre::data {
+
+// One aggregate of one column, of all that it was shown.
+class Aggregation {
+ public:
+  Aggregation(Aggregate aggregate, AggregateOptions options) : aggregate_(std::move(aggregate)), options_(options) {}
+
+  const Aggregate& aggregate() const { return aggregate_; }
+  // Throws InvalidArgument where the type of the column has no such aggregate.
+  void add(const arrow::Array& values);
+  Value result() const;
+
+ private:
+  void add_integer(std::int64_t value);
+  void add_unsigned(std::uint64_t value);
+  void add_double(double value);
+  void add_sample(double value);
+  void add_extreme(Value value);
+  Value sum() const;
+
+  Aggregate aggregate_;
+  AggregateOptions options_;
+  bool has_nulls_ = false;
+  bool has_doubles_ = false;  // the column is of floating-point numbers
+  std::int64_t count_ = 0;    // values that are not left out
+  __int128 integer_sum_ = 0;
+  double sum_ = 0;  // with what was lost by rounding in the next one
+  double compensation_ = 0;
+  double mean_ = 0;  // with the sum of the squares of the differences from it in the next one
+  double squares_ = 0;
+  std::optional<Value> extreme_ = {};  // of values that are no NaN
+};
+
+}  // namespace cadre::data

@@ -1,0 +1,64 @@
+#include "data/caller.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "data/functions.h"
+#include "run/worker.h"
+
+namespace cadre::data {
+namespace {
+
+class LocalCaller final : public Caller {
+ public:
+  LocalCaller(std::string name, detail::BatchCall function) : name_(std::move(name)), function_(std::move(function)) {}
+
+  void call(std::span<const Block> batches, const Emit& emit) override {
+    for (const Block& block : batches) emit(result_of(block));
+  }
+  void cancel() override {}
+
+ private:
+  Block result_of(const Block& block) const {
+    try {
+      return function_(Batch(block)).arrow();
+    } catch (const std::exception&) {
+      throw DatasetError(describe_function_error(name_));
+    }
+  }
+
+  std::string name_;
+  detail::BatchCall function_;
+};
+
+class LocalCallers final : public Callers {
+ public:
+  explicit LocalCallers(const Node& node)
+      : name_(to_string(node)),
+        config_(std::get<Call>(node.operation).config),
+        make_(find_batch_call(std::get<Call>(node.operation).kind, std::get<Call>(node.operation).name)) {}
+
+  std::unique_ptr<Caller> make() override {
+    try {
+      return std::make_unique<LocalCaller>(name_, make_(config_));
+    } catch (const std::exception&) {
+      throw DatasetError(describe_function_error(name_ + ": its constructor"));
+    }
+  }
+
+ private:
+  std::string name_;
+  Config config_;
+  detail::BatchCallFactory make_;
+};
+
+}  // namespace
+
+std::string describe_function_error(const std::string& function) {
+  return function + " has thrown " + run::describe_current_exception();
+}
+
+std::unique_ptr<Callers> make_local_callers(const Node& node) { return std::make_unique<LocalCallers>(node); }
+
+}  // namespace cadre::data

@@ -1,0 +1,458 @@
+#include "data/execution.h"
+
+#include <arrow/compute/expression.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/overload.h"
+#include "cadre/error.h"
+#include "data/arrow_status.h"
+#include "data/caller.h"
+#include "data/compute.h"
+#include "data/expressions.h"
+#include "data/shuffle.h"
+#include "data/stage.h"
+#include "data/worker_pool.h"
+#include "engine/local/local_engine.h"
+
+namespace cadre::data {
+namespace {
+
+constexpr std::int64_t kMostBlockBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kLeastBlockBytes = std::int64_t{64} << 10;
+constexpr std::int64_t kTaskBytes = std::int64_t{256} << 10;  // of small batches that one task of a function has
+
+// What happens to each row by itself, in the thread that has made the block.
+using Step = std::function<Block(const Block& block)>;
+
+Block do_steps(const std::vector<Step>& steps, Block block) {
+  for (const Step& step : steps) block = step(block);
+  return block;
+}
+
+// ---- Tasks
+
+class ReadTasks final : public TaskSource {
+ public:
+  ReadTasks(std::vector<Piece> pieces, const ReadContext& context, std::vector<Step> steps)
+      : pieces_(std::move(pieces)), context_(context), steps_(std::move(steps)) {}
+
+  std::optional<Task> next() override {
+    if (at_ == pieces_.size()) return std::nullopt;
+    const Piece& piece = pieces_[at_++];
+    return Task{.bytes = std::min(piece.bytes, 2 * context_.block_bytes) + piece.overhead_bytes,
+                .run = [this, &piece](const Emit& emit) {
+                  piece.reader->read(piece, context_, [&](Block block) { emit(do_steps(steps_, std::move(block))); });
+                }};
+  }
+  void cancel() override {}
+
+ private:
+  std::vector<Piece> pieces_;
+  ReadContext context_;
+  std::vector<Step> steps_;
+  std::size_t at_ = 0;
+};
+
+// Steps on what another stream gives.
+class StepTasks final : public TaskSource {
+ public:
+  StepTasks(std::unique_ptr<BlockStream> input, std::vector<Step> steps)
+      : input_(std::move(input)), steps_(std::move(steps)) {}
+
+  std::optional<Task> next() override {
+    auto block = input_->next();
+    if (!block) return std::nullopt;
+    const std::int64_t bytes = bytes_of(*block);
+    return Task{.bytes = bytes,
+                .run = [this, block = *std::move(block)](const Emit& emit) { emit(do_steps(steps_, block)); }};
+  }
+  void cancel() override { input_->cancel(); }
+
+ private:
+  std::unique_ptr<BlockStream> input_;
+  std::vector<Step> steps_;
+};
+
+// Batches for the function of an operator.
+class CallTasks final : public TaskSource {
+ public:
+  CallTasks(std::unique_ptr<BlockStream> input, std::unique_ptr<Callers> callers, std::string name,
+            std::vector<Step> steps)
+      : input_(std::move(input)), callers_(std::move(callers)), name_(std::move(name)), steps_(std::move(steps)) {}
+
+  std::optional<Task> next() override {
+    std::vector<Block> batches;
+    std::int64_t bytes = 0;
+    while (bytes < kTaskBytes) {
+      auto block = input_->next();
+      if (!block) break;
+      bytes += bytes_of(*block);
+      batches.push_back(*std::move(block));
+    }
+    if (batches.empty()) return std::nullopt;
+    return Task{.bytes = bytes, .run = [this, batches = std::move(batches)](const Emit& emit) {
+                  Lease lease(*this);
+                  lease.caller().call(batches, [&](const Block& block) {
+                    require_same_result(block);
+                    emit(do_steps(steps_, block));
+                  });
+                }};
+  }
+
+  void cancel() override {
+    input_->cancel();
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    for (Caller* caller : busy_) caller->cancel();
+  }
+
+ private:
+  // A worker, for one task.
+  class Lease {
+   public:
+    explicit Lease(CallTasks& tasks) : tasks_(tasks), caller_(tasks.take()) {}
+    ~Lease() { tasks_.give_back(std::move(caller_)); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Caller& caller() { return *caller_; }
+
+   private:
+    CallTasks& tasks_;
+    std::unique_ptr<Caller> caller_;
+  };
+
+  std::unique_ptr<Caller> take() {
+    std::unique_ptr<Caller> caller;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        caller = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (caller == nullptr) caller = callers_->make();
+    const std::lock_guard lock(mutex_);
+    if (cancelled_) throw Cancelled{};
+    busy_.push_back(caller.get());
+    return caller;
+  }
+  void give_back(std::unique_ptr<Caller> caller) {
+    const std::lock_guard lock(mutex_);
+    std::erase(busy_, caller.get());
+    free_.push_back(std::move(caller));
+  }
+  void require_same_result(const Block& block) {
+    const std::lock_guard lock(mutex_);
+    if (schema_ == nullptr) schema_ = block->schema();
+    if (block->num_rows() == 0 || block->schema()->Equals(*schema_, false)) return;
+    throw DatasetError(fmt::format("{} has returned batches with different columns: {{{}}} and {{{}}}", name_,
+                                   schema_->ToString(), block->schema()->ToString()));
+  }
+
+  std::unique_ptr<BlockStream> input_;
+  std::unique_ptr<Callers> callers_;
+  std::string name_;
+  std::vector<Step> steps_;
+  std::mutex mutex_;  // of what follows
+  std::vector<std::unique_ptr<Caller>> free_;
+  std::vector<Caller*> busy_;
+  std::shared_ptr<arrow::Schema> schema_;  // of what the function returns
+  bool cancelled_ = false;
+};
+
+// ---- What a plan is made of
+
+bool is_source(const Node& node) { return node.inputs.empty() && !std::holds_alternative<Concat>(node.operation); }
+
+Source open_source(const Node& node) {
+  return std::visit(
+      base::Overload{[](const ReadFiles& read) {
+                       return read.format == ReadFiles::Format::parquet ? open_parquet(read) : open_text(read);
+                     },
+                     [](const FromMemory& memory) { return open_memory(memory); },
+                     [](const Range& range) { return open_range(range); }, [](const auto&) -> Source { return {}; }},
+      node.operation);
+}
+
+bool has_filter(const Node& node) {
+  const auto* read = std::get_if<ReadFiles>(&node.operation);
+  return read != nullptr && read->filter.has_value();
+}
+
+void add_calls(const Node& node, std::vector<const Node*>& calls) {
+  for (const NodePtr& input : node.inputs) add_calls(*input, calls);
+  if (std::holds_alternative<Call>(node.operation)) calls.push_back(&node);
+}
+
+std::vector<const Node*> calls_of(const Node& node) {
+  std::vector<const Node*> calls;
+  add_calls(node, calls);
+  return calls;
+}
+
+// The pieces that a node stands for, if it is nothing more than some of the pieces of its sources.
+std::optional<Source> pieces_of(const Node& node);
+
+std::optional<Source> pieces_of(const Node& node, const Slice& slice) {
+  if (has_filter(*node.inputs.front())) return std::nullopt;
+  auto source = pieces_of(*node.inputs.front());
+  if (!source || !std::ranges::all_of(source->pieces, [](const Piece& piece) { return piece.rows.has_value(); }))
+    return std::nullopt;
+  const std::int64_t rows = rows_of(source->pieces);
+  const std::int64_t begin = std::min(slice.skip, rows);
+  source->pieces = cut(source->pieces, begin, begin + std::min(rows - begin, slice.count.value_or(rows)));
+  return source;
+}
+
+std::optional<Source> pieces_of(const Node& node, const Concat&) {
+  std::optional<Source> all;
+  for (const NodePtr& input : node.inputs) {
+    auto source = pieces_of(*input);
+    if (!source || source->schema == nullptr) return std::nullopt;
+    if (all && !all->schema->Equals(*source->schema, false)) return std::nullopt;
+    if (!all) {
+      all = std::move(source);
+    } else {
+      std::ranges::move(source->pieces, std::back_inserter(all->pieces));
+    }
+  }
+  return all;
+}
+
+std::optional<Source> pieces_of(const Node& node) {
+  if (is_source(node)) return open_source(node);
+  if (const auto* slice = std::get_if<Slice>(&node.operation)) return pieces_of(node, *slice);
+  if (const auto* concat = std::get_if<Concat>(&node.operation)) return pieces_of(node, *concat);
+  return std::nullopt;
+}
+
+// Operators that have threads, or hold rows, at the same time.
+std::int64_t count_stages(const Node& node) {
+  std::int64_t below = 0;
+  for (const NodePtr& input : node.inputs) below = std::max(below, count_stages(*input));
+  const bool is_light = std::holds_alternative<Filter>(node.operation) ||
+                        std::holds_alternative<Select>(node.operation) ||
+                        std::holds_alternative<Concat>(node.operation);
+  return below + (is_light ? 0 : 1);
+}
+
+}  // namespace
+
+// ---- The stages of an execution
+
+class Execution::Builder {
+ public:
+  Builder(Execution& execution, const PlanContent& plan, ChoosePieces choose)
+      : execution_(execution),
+        choose_(std::move(choose)),
+        max_retries_(plan.options.max_task_retries),
+        pool_(make_pool(plan)),
+        threads_(thread_count(plan.options)),
+        // One share more is for whoever takes the blocks.
+        share_(memory_limit(plan.options) / (count_stages(*plan.node) + 1)),
+        context_{execution.pool(), std::clamp(share_ / (4 * threads_), kLeastBlockBytes, kMostBlockBytes)} {
+    if (pool_ != nullptr) workers_ = plan_workers(calls_of(*plan.node), pool_->resources(), threads_);
+  }
+
+  // The stream of a node with steps behind it. `schema` is what it has, and becomes what the steps make of it.
+  std::unique_ptr<BlockStream> build(const NodePtr& node, std::vector<Step> steps,
+                                     std::shared_ptr<arrow::Schema>& schema) {
+    if (auto source = pieces_of(*node)) {
+      if (choose_) source->pieces = choose_(std::move(source->pieces));
+      return read(*std::move(source), std::move(steps), schema);
+    }
+    return std::visit(
+        base::Overload{[&](const Filter& filter) { return build_filter(node, filter, std::move(steps), schema); },
+                       [&](const Select& select) { return build_select(node, select, std::move(steps), schema); },
+                       [&](const Call& call) { return build_call(node, call, std::move(steps), schema); },
+                       [&](const Slice& slice) { return build_slice(node, slice, std::move(steps), schema); },
+                       [&](const Concat&) { return build_concat(node, steps, schema); },
+                       [&](const Shuffle& shuffle) { return build_shuffle(node, shuffle, std::move(steps), schema); },
+                       [&](const auto&) -> std::unique_ptr<BlockStream> { return nullptr; }},
+        node->operation);
+  }
+
+ private:
+  std::unique_ptr<BlockStream> read(Source source, std::vector<Step> steps, std::shared_ptr<arrow::Schema>& schema) {
+    schema = source.schema;
+    const std::int64_t threads = std::clamp<std::int64_t>(std::ssize(source.pieces), 1, threads_);
+    auto tasks = std::make_unique<ReadTasks>(std::move(source.pieces), context_, std::move(steps));
+    return stage(std::move(tasks), threads, source.name);
+  }
+
+  std::unique_ptr<BlockStream> stage(std::unique_ptr<TaskSource> tasks, std::int64_t threads, const std::string& name) {
+    return std::make_unique<Stage>(std::move(tasks), StageOptions{threads, share_},
+                                   execution_.progress_.add(name, threads));
+  }
+
+  std::unique_ptr<BlockStream> build_filter(const NodePtr& node, const Filter& filter, std::vector<Step> steps,
+                                            std::shared_ptr<arrow::Schema>& schema) {
+    const auto condition = std::make_shared<Expression>(filter.condition);
+    steps.insert(steps.begin(), [condition, pool = Execution::pool()](const Block& block) {
+      return keep_matching(block, bind_condition(*condition, block->schema()), pool);
+    });
+    auto stream = build(node->inputs.front(), std::move(steps), schema);
+    if (schema != nullptr) bind_condition(filter.condition, schema);
+    return stream;
+  }
+
+  std::unique_ptr<BlockStream> build_select(const NodePtr& node, const Select& select, std::vector<Step> steps,
+                                            std::shared_ptr<arrow::Schema>& schema) {
+    steps.insert(steps.begin(),
+                 [columns = select.columns](const Block& block) { return Batch(block).select(columns).arrow(); });
+    auto stream = build(node->inputs.front(), std::move(steps), schema);
+    if (schema == nullptr) return stream;
+    require_columns(*schema, select.columns, to_string(*node->inputs.front()));
+    arrow::FieldVector fields;
+    for (const std::string& column : select.columns) fields.push_back(schema->GetFieldByName(column));
+    schema = arrow::schema(std::move(fields));
+    return stream;
+  }
+
+  std::unique_ptr<BlockStream> build_call(const NodePtr& node, const Call& call, std::vector<Step> steps,
+                                          std::shared_ptr<arrow::Schema>& schema) {
+    auto input = build(node->inputs.front(), {}, schema);
+    schema = nullptr;
+    if (call.batch_size) input = std::make_unique<Rebatched>(std::move(input), *call.batch_size, execution_.pool());
+    const std::int64_t workers =
+        pool_ != nullptr ? workers_.at(node.get()) : call.concurrency.value_or(call.kind == "class" ? 1 : threads_);
+    auto callers = pool_ != nullptr ? make_process_callers(*node, max_retries_, pool_) : make_local_callers(*node);
+    const std::string name = to_string(*node);
+    return stage(std::make_unique<CallTasks>(std::move(input), std::move(callers), name, std::move(steps)), workers,
+                 name);
+  }
+
+  std::unique_ptr<BlockStream> build_slice(const NodePtr& node, const Slice& slice, std::vector<Step> steps,
+                                           std::shared_ptr<arrow::Schema>& schema) {
+    auto stream = std::make_unique<Sliced>(build(node->inputs.front(), {}, schema), slice);
+    return with_steps(std::move(stream), std::move(steps), *node);
+  }
+
+  std::unique_ptr<BlockStream> build_concat(const NodePtr& node, const std::vector<Step>& steps,
+                                            std::shared_ptr<arrow::Schema>& schema) {
+    std::vector<std::unique_ptr<BlockStream>> inputs;
+    std::shared_ptr<arrow::Schema> first;
+    for (const NodePtr& input : node->inputs) {
+      std::shared_ptr<arrow::Schema> own;
+      inputs.push_back(build(input, steps, own));
+      if (own != nullptr && first != nullptr)
+        require_same_columns(*first, "the first one", *own, "one of the datasets that are concatenated");
+      if (first == nullptr) first = own;
+    }
+    schema = first;
+    return std::make_unique<Concatenated>(std::move(inputs));
+  }
+
+  std::unique_ptr<BlockStream> build_shuffle(const NodePtr& node, const Shuffle& shuffle, std::vector<Step> steps,
+                                             std::shared_ptr<arrow::Schema>& schema) {
+    auto input = build(node->inputs.front(), {}, schema);
+    const Shuffled::Options options{
+        .seed = shuffle.seed, .limit_bytes = share_, .block_bytes = context_.block_bytes, .pool = context_.pool};
+    auto stream = std::make_unique<Shuffled>(std::move(input), options, execution_.progress_.add("random_shuffle", 1));
+    return with_steps(std::move(stream), std::move(steps), *node);
+  }
+
+  std::unique_ptr<BlockStream> with_steps(std::unique_ptr<BlockStream> stream, std::vector<Step> steps,
+                                          const Node& node) {
+    if (steps.empty()) return stream;
+    return stage(std::make_unique<StepTasks>(std::move(stream), std::move(steps)), threads_,
+                 "behind " + to_string(node));
+  }
+
+  Execution& execution_;
+  ChoosePieces choose_;
+  std::int64_t max_retries_;
+  std::shared_ptr<WorkerPool> pool_;  // null: functions run in threads
+  std::map<const Node*, std::int64_t> workers_;
+  std::int64_t threads_;
+  std::int64_t share_;  // bytes of a stage
+  ReadContext context_;
+};
+
+Execution::Execution(const PlanContent& plan, ChoosePieces choose)
+    : progress_(plan.name, memory_limit(plan.options), plan.options.progress_bars.value_or(::isatty(2) == 1)) {
+  const PlanContent pushed{push_down(plan.node), plan.name, plan.options};
+  stream_ = Builder(*this, pushed, std::move(choose)).build(pushed.node, {}, schema_);
+}
+
+Execution::~Execution() = default;
+
+std::shared_ptr<WorkerPool> Execution::make_pool(const PlanContent& plan) {
+  const FunctionPlace place = plan.options.function_place;
+  if (place == FunctionPlace::threads || calls_of(*plan.node).empty()) return nullptr;
+  try {
+    return std::make_shared<WorkerPool>();
+  } catch (const EngineError&) {
+    if (place == FunctionPlace::processes) throw;
+    return nullptr;
+  }
+}
+
+std::optional<Block> Execution::next() {
+  progress_.show();
+  return stream_->next();
+}
+
+void Execution::cancel() { stream_->cancel(); }
+
+// ---- What is known of a plan without running it
+
+Source shared_source(const NodePtr& node) {
+  if (auto source = pieces_of(*node)) {
+    count_rows(source->pieces);
+    return *std::move(source);
+  }
+  if (std::holds_alternative<Slice>(node->operation) || std::holds_alternative<Shuffle>(node->operation) ||
+      std::holds_alternative<Concat>(node->operation))
+    throw InvalidArgument(
+        fmt::format("a dataset with {} behind other operators cannot be shared by ranks, which share what is read: "
+                    "materialize() it, or write it to files, and share that",
+                    to_string(*node)));
+  return shared_source(node->inputs.front());
+}
+
+bool keeps_rows(const NodePtr& node) {
+  if (has_filter(*node) || std::holds_alternative<Filter>(node->operation)) return false;
+  if (const auto* call = std::get_if<Call>(&node->operation); call != nullptr && call->kind != "row function")
+    return false;
+  return std::ranges::all_of(node->inputs, keeps_rows);
+}
+
+std::optional<std::int64_t> known_count(const NodePtr& node) {
+  if (!keeps_rows(node)) return std::nullopt;
+  if (is_source(*node)) {
+    Source source = open_source(*node);
+    count_rows(source.pieces);
+    return rows_of(source.pieces);
+  }
+  std::int64_t count = 0;
+  for (const NodePtr& input : node->inputs) {
+    const auto rows = known_count(input);
+    if (!rows) return std::nullopt;
+    count += *rows;
+  }
+  if (const auto* slice = std::get_if<Slice>(&node->operation)) {
+    count -= std::min(count, slice->skip);
+    count = std::min(count, slice->count.value_or(count));
+  }
+  return count;
+}
+
+std::int64_t memory_limit(const ExecutionOptions& options) {
+  if (options.memory_limit_bytes) return *options.memory_limit_bytes;
+  constexpr std::int64_t kMost = std::int64_t{2} << 30;
+  const std::int64_t machine = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  return std::min(machine / 4, kMost);
+}
+
+std::int64_t thread_count(const ExecutionOptions& options) {
+  return options.num_threads.value_or(static_cast<std::int64_t>(engine::local::machine_resources().cpus));
+}
+
+}  // namespace cadre::data

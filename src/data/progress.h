@@ -1,0 +1,96 @@
+// What the operators of an execution have done so far: for statistics and for people.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cadre/data/dataset.h"
+
+namespace cadre::data {
+
+class ExecutionProgress;
+
+// Of one operator. Any thread counts.
+class OperatorProgress {
+ public:
+  OperatorProgress(std::string name, std::int64_t workers, ExecutionProgress& all);
+
+  void count_task() { ++tasks_; }
+  void count(std::int64_t rows, std::int64_t bytes);
+  void hold(std::int64_t bytes);  // more, or fewer
+  OperatorStats stats() const;
+
+  // The time in which a thread works.
+  class Busy {
+   public:
+    explicit Busy(OperatorProgress& progress) : progress_(progress) {}
+    ~Busy() { progress_.add_busy(Clock::now() - began_); }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    OperatorProgress& progress_;
+    std::chrono::steady_clock::time_point began_ = Clock::now();
+  };
+  // Inside that, the time in which it waits for room.
+  class Idle {
+   public:
+    explicit Idle(OperatorProgress& progress) : progress_(progress) {}
+    ~Idle() { progress_.add_busy(began_ - Clock::now()); }
+    Idle(const Idle&) = delete;
+    Idle& operator=(const Idle&) = delete;
+
+   private:
+    OperatorProgress& progress_;
+    std::chrono::steady_clock::time_point began_ = Clock::now();
+  };
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void add_busy(Clock::duration time) { busy_ns_ += std::chrono::nanoseconds(time).count(); }
+
+  const std::string name_;
+  const std::int64_t workers_;
+  ExecutionProgress& all_;
+  std::atomic<std::int64_t> tasks_ = 0;
+  std::atomic<std::int64_t> rows_ = 0;
+  std::atomic<std::int64_t> bytes_ = 0;
+  std::atomic<std::int64_t> busy_ns_ = 0;
+};
+
+// Of all of them. Lives as long as they do.
+class ExecutionProgress {
+ public:
+  ExecutionProgress(std::string name, std::int64_t limit_bytes, bool shows_bars);
+  ~ExecutionProgress();
+  ExecutionProgress(const ExecutionProgress&) = delete;
+  ExecutionProgress& operator=(const ExecutionProgress&) = delete;
+
+  std::shared_ptr<OperatorProgress> add(const std::string& name, std::int64_t workers);
+  void hold(std::int64_t bytes);
+  ExecutionStats stats() const;
+
+  // Shows how far everything is, ten times a second at most.
+  void show();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw();
+
+  const std::string name_;
+  const std::int64_t limit_bytes_;
+  const bool shows_bars_;
+  const Clock::time_point began_ = Clock::now();
+  std::vector<std::shared_ptr<OperatorProgress>> operators_;
+  std::atomic<std::int64_t> held_bytes_ = 0;
+  std::atomic<std::int64_t> peak_bytes_ = 0;
+  Clock::time_point shown_ = began_;
+  std::size_t lines_ = 0;  // on the terminal
+};
+
+}  // namespace cadre::data
