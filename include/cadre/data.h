@@ -19,6 +19,7 @@ namespace data {}
 #include "cadre/data/expression.h"
 #include "cadre/data/functions.h"
 #include "cadre/data/iterate.h"
+#include "cadre/data/run_dataset.h"
 #include "cadre/error.h"
 #include "cadre/init.h"
 #include "cadre/object.h"

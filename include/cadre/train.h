@@ -345,7 +345,7 @@ struct TrainerOptions {
   RunConfig run_config = {};          ///< where it lies, and how it goes on
   ValidationConfig validation = {};   ///< how its checkpoints are validated
   /// Datasets by name, {{"train", data::read_parquet(path)}}: ranks get their shares with data::get_dataset_shard of
-  /// cadre/data_train.h.
+  /// cadre/data.h.
   Dict datasets = {};
 };
 
