@@ -1,13 +1,17 @@
-// cadre plot: learning curves as an SVG file.
+// cadre plot: learning curves, or the timeline of a training run, as an SVG file.
 #include "cadre/tune/plot.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "base/file.h"
+#include "cadre/train_plot.h"
+
 #include "cli/commands.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "cli/training_run.h"
 
 namespace cadre::cli {
 namespace {
@@ -19,21 +23,30 @@ struct Options {
   bool json = false;
 };
 
-void run(const Options& options) {
-  const tune::ResultGrid grid = open_experiment(options.experiment);
-  if (options.output == "-") return write_raw(to_svg(grid, options.plot));
-  const std::filesystem::path file = options.output.empty() ? std::filesystem::path(grid.summary().name + ".svg")
-                                                            : std::filesystem::path(options.output);
-  write_svg(grid, file, options.plot);
+// Where the picture goes: to standard output or into a file, of whose path it says what it is asked to.
+void write(const Options& options, const std::string& name, const std::string& svg) {
+  if (options.output == "-") return write_raw(svg);
+  const std::filesystem::path file =
+      options.output.empty() ? std::filesystem::path(name + ".svg") : std::filesystem::path(options.output);
+  base::replace_file(file, svg);
   if (options.json) return write_json(Dict{{"file", std::filesystem::absolute(file).string()}});
   write_path(file.string());
+}
+
+void run(const Options& options) {
+  const Found found = find_directory(options.experiment);
+  if (is_training_run(found.directory))
+    return write(options, std::filesystem::canonical(found.directory).filename(), train::timeline_svg(found.directory));
+  const tune::ResultGrid grid = open_experiment(options.experiment);
+  write(options, grid.summary().name, to_svg(grid, options.plot));
 }
 
 }  // namespace
 
 void add_plot(CLI::App& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("plot", "Draw learning curves as an SVG file");
+  CLI::App* command =
+      program.add_subcommand("plot", "Draw learning curves, or a training run over time, as an SVG file");
   command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
   command->add_option("--metrics", options->plot.metrics, "A panel each: a,b [the experiment's, or four]")
       ->delimiter(',')

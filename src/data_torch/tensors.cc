@@ -40,10 +40,11 @@ bool with_type_of(torch::ScalarType type, Use use) {
   }
 }
 
-// The type of the numbers of a column: what stands in the innermost brackets of its type's name.
+// The type of the numbers of a column: what stands in the innermost brackets of its type's name, behind what the items
+// of a list are called there ("item", from Parquet "element").
 std::string number_type(std::string_view type) {
   if (type.starts_with("fixed_size_binary")) return "uint8";
-  if (const auto begin = type.rfind("item: "); begin != type.npos) type = type.substr(begin + 6);
+  if (const auto begin = type.rfind(": "); begin != type.npos) type = type.substr(begin + 2);
   return std::string(type.substr(0, type.find_first_of("> ")));
 }
 

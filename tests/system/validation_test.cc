@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "cadre/train_callback.h"
+#include "cadre/train_plot.h"
 #include "scenario.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -445,6 +446,9 @@ TEST_P(InterruptedValidation, IsResumedAndEachIsFinishedOnce) {
   if (after_training) {
     EXPECT_EQ(content_of(result.path / "trained"), "yes\nyes\n") << "nobody trains again";
   }
+  const std::string picture = train::timeline_svg(storage / "run");
+  for (const char* label : {"attempt 1", "checkpoint_000000", "checkpoint_000003"})
+    EXPECT_THAT(picture, HasSubstr(label));
   ScenarioProcess third("a validator ends its controller", {}, environment);
   EXPECT_EQ(third.wait(), 0) << "there is nothing left to do";
 }

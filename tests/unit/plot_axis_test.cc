@@ -1,8 +1,8 @@
-#include "tune/plot/plot_axis.h"
+#include "run/plot/plot_axis.h"
 
 #include <gtest/gtest.h>
 
-namespace cadre::tune {
+namespace cadre::run {
 namespace {
 
 using Scale = PlotAxis::Scale;
@@ -56,4 +56,4 @@ TEST(PlotAxis, ALogarithmicAxisHasPowersOfTenOrWhatIsRoundBetweenThem) {
 }
 
 }  // namespace
-}  // namespace cadre::tune
+}  // namespace cadre::run

@@ -14,10 +14,14 @@
 #include <utility>
 
 #include "cadre/error.h"
-#include "tune/plot/plot_axis.h"
-#include "tune/plot/svg_text.h"
+#include "run/plot/plot_axis.h"
+#include "run/plot/svg_text.h"
 
 namespace cadre::tune {
+
+namespace svg = run::svg;
+using run::PlotAxis;
+
 namespace {
 
 // ---- Looks. Lengths are pixels.

@@ -1,10 +1,10 @@
-#include "tune/plot/svg_text.h"
+#include "run/plot/svg_text.h"
 
 #include <algorithm>
 
 #include "base/utf8.h"
 
-namespace cadre::tune::svg {
+namespace cadre::run::svg {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
@@ -64,4 +64,4 @@ std::string shortened(std::string_view text, double width, double font_size) {
   return whole += kEllipsis;
 }
 
-}  // namespace cadre::tune::svg
+}  // namespace cadre::run::svg

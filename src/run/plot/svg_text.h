@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace cadre::tune::svg {
+namespace cadre::run::svg {
 
 // Text as the content of an element or of an attribute in double quotes. What is no UTF-8, or no character of XML 1.0,
 // becomes U+FFFD, and so do line ends and tabs.
@@ -16,4 +16,4 @@ double width_of(std::string_view text, double font_size);
 // The beginning of a text that fits into a width, as UTF-8, with an ellipsis where that is not all of it.
 std::string shortened(std::string_view text, double width, double font_size);
 
-}  // namespace cadre::tune::svg
+}  // namespace cadre::run::svg

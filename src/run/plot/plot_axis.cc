@@ -1,4 +1,4 @@
-#include "tune/plot/plot_axis.h"
+#include "run/plot/plot_axis.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-namespace cadre::tune {
+namespace cadre::run {
 namespace {
 
 constexpr double kMargin = 0.04;  // on each side, of what is shown
@@ -117,4 +117,4 @@ PlotAxis::Ticks PlotAxis::logarithmic_ticks(int count) const {
   return ticks;
 }
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace cadre::tune {
+namespace cadre::run {
 
 class PlotAxis {
  public:
@@ -38,4 +38,4 @@ class PlotAxis {
   double end_ = 1;
 };
 
-}  // namespace cadre::tune
+}  // namespace cadre::run

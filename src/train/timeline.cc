@@ -1,0 +1,155 @@
+#include "train/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+
+#include "run/plot/plot_axis.h"
+#include "run/plot/svg_text.h"
+
+namespace cadre::train {
+namespace {
+
+using Kind = TimelineSpan::Kind;
+
+// ---- Looks. Lengths are pixels.
+
+constexpr double kWidth = 900;
+constexpr double kLeft = 110;  // names of lanes
+constexpr double kRight = 20;
+constexpr double kPlotWidth = kWidth - kLeft - kRight;
+constexpr double kTitleHeight = 40;
+constexpr double kRowHeight = 20;
+constexpr double kBarHeight = 15;
+constexpr double kLaneGap = 12;
+constexpr double kAxisHeight = 46;
+constexpr double kFontSize = 12;
+constexpr double kLabelSize = 10;
+constexpr int kTicks = 8;
+
+// Okabe and Ito's, which people with any colour vision tell apart.
+std::string_view colour_of(Kind kind) {
+  switch (kind) {
+    case Kind::training:
+      return "#0072b2";
+    case Kind::upload:
+      return "#e69f00";
+    case Kind::validation:
+      return "#009e73";
+    case Kind::failed:
+      break;
+  }
+  return "#d55e00";
+}
+
+template <class... T>
+void append(std::string& out, fmt::format_string<T...> format, T&&... values) {
+  fmt::format_to(std::back_inserter(out), format, std::forward<T>(values)...);
+}
+
+// A coordinate with at most one decimal.
+double pixels(double value) { return std::round(value * 10) / 10 + 0.0; }
+
+// Each span with the first row that is free when it begins.
+struct Placed {
+  const TimelineSpan* span = nullptr;
+  std::size_t row = 0;
+};
+std::vector<Placed> place(const TimelineLane& lane) {
+  std::vector<Placed> placed;
+  for (const TimelineSpan& span : lane.spans) placed.push_back({&span});
+  std::ranges::stable_sort(placed, {}, [](const Placed& one) { return one.span->begin; });
+  std::vector<double> free_from;  // by row
+  for (Placed& one : placed) {
+    const auto row = std::ranges::find_if(free_from, [&](double end) { return end <= one.span->begin; });
+    one.row = static_cast<std::size_t>(row - free_from.begin());
+    if (row == free_from.end()) free_from.push_back(0);
+    free_from[one.row] = one.span->end;
+  }
+  return placed;
+}
+
+class Picture {
+ public:
+  explicit Picture(const Timeline& timeline)
+      : timeline_(timeline), axis_(0, std::max(timeline.duration, 1e-3), run::PlotAxis::Scale::linear) {}
+
+  std::string draw() {
+    double y = kTitleHeight;
+    for (const TimelineLane& lane : timeline_.lanes) y = draw_lane(lane, y) + kLaneGap;
+    draw_axis(y);
+    std::string svg;
+    append(svg,
+           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+           "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{2}\">\n"
+           "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+           "<text x=\"{3}\" y=\"24\" font-size=\"15\" font-weight=\"bold\">{4}</text>\n",
+           kWidth, pixels(y + kAxisHeight), kFontSize, kLeft, run::svg::escaped(timeline_.title));
+    return svg + body_ + "</svg>\n";
+  }
+
+ private:
+  double x_of(double seconds) const { return kLeft + axis_.position_of(seconds) * kPlotWidth; }
+
+  // Returns where it ends.
+  double draw_lane(const TimelineLane& lane, double y) {
+    const std::vector<Placed> placed = place(lane);
+    std::size_t rows = 1;
+    for (const Placed& one : placed) rows = std::max(rows, one.row + 1);
+    const double bottom = y + static_cast<double>(rows) * kRowHeight;
+    append(body_, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#f4f4f4\"/>\n", kLeft, pixels(y),
+           kPlotWidth, pixels(bottom - y));
+    append(body_, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kLeft - 10, pixels(y + 14),
+           run::svg::escaped(lane.name));
+    if (placed.empty())
+      append(body_, "<text x=\"{}\" y=\"{}\" fill=\"#808080\" font-size=\"{}\">none</text>\n", kLeft + 6,
+             pixels(y + 14), kLabelSize);
+    for (const auto& [span, row] : placed) draw(*span, y + static_cast<double>(row) * kRowHeight);
+    return bottom;
+  }
+
+  void draw(const TimelineSpan& span, double y) {
+    const double x = x_of(span.begin);
+    const double width = std::max(x_of(span.end) - x, 1.5);
+    append(body_, "<g><title>{}: {:.3f} s to {:.3f} s</title>", run::svg::escaped(span.label), span.begin, span.end);
+    append(body_, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" fill=\"{}\"/>", pixels(x),
+           pixels(y + (kRowHeight - kBarHeight) / 2), pixels(width), kBarHeight, colour_of(span.kind));
+    if (const std::string text = run::svg::shortened(span.label, width - 8, kLabelSize); text.size() > 5)
+      append(body_, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"white\">{}</text>", pixels(x + 4), pixels(y + 14),
+             kLabelSize, run::svg::escaped(text));
+    body_ += "</g>\n";
+  }
+
+  void draw_axis(double y) {
+    for (const double report : timeline_.reports)
+      append(body_,
+             "<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#404040\" stroke-width=\"0.6\" "
+             "stroke-dasharray=\"2,2\"/>\n",
+             pixels(x_of(report)), kTitleHeight, pixels(y - kLaneGap));
+    append(body_, "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"black\"/>\n", kLeft, pixels(y),
+           kLeft + kPlotWidth, pixels(y));
+    const auto [ticks, factor] = axis_.ticks(kTicks, /*whole=*/false);
+    for (const run::PlotAxis::Tick& tick : ticks) {
+      const double x = kLeft + tick.position * kPlotWidth;
+      append(body_, "<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"black\"/>\n", pixels(x), pixels(y),
+             pixels(y + 4));
+      append(body_, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", pixels(x), pixels(y + 17),
+             tick.label);
+    }
+    append(body_, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">seconds{}{}; dashed: reports</text>\n",
+           pixels(kLeft + kPlotWidth / 2), pixels(y + 36), factor.empty() ? "" : " ", factor);
+  }
+
+  const Timeline& timeline_;
+  run::PlotAxis axis_;
+  std::string body_ = {};
+};
+
+}  // namespace
+
+std::string to_svg(const Timeline& timeline) { return Picture(timeline).draw(); }
+
+}  // namespace cadre::train
