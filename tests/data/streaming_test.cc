@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <numeric>
+#include <thread>
+#include <utility>
 
 #include "cadre/data.h"
 #include "support/temporary_directory.h"
@@ -84,6 +87,31 @@ TEST_F(Streaming, WaitsForWhoeverTakesNothing) {
   const auto stats = *mapped.stats();
   EXPECT_LE(stats.peak_bytes, kLimit);
   EXPECT_LT(stats.operators.back().rows, kSize / 8);
+}
+
+// Returns when nothing more is allocated, or what is allocated is more than `most`.
+void wait_until_at_rest(std::int64_t most) {
+  const arrow::MemoryPool& pool = *arrow::default_memory_pool();
+  std::int64_t last = -1;
+  for (int unchanged = 0; unchanged < 20 && pool.bytes_allocated() <= most; ++unchanged) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (std::exchange(last, pool.bytes_allocated()) != last) unchanged = 0;
+  }
+}
+
+TEST(StreamingOneRowGroup, ThatIsLargerThanTheLimitStaysWithinIt) {
+  constexpr std::int64_t kLimit = 8 * kMiB;
+  const TemporaryDirectory directory;
+  from_batches({Batch{{"x", std::vector<double>(5 * kMiB, 1.5)}}})
+      .write_parquet(directory / "rows", {.rows_per_row_group = 5 * kMiB, .compression = "none"});
+  const Dataset dataset = read_parquet((directory / "rows").string())
+                              .with_options({.memory_limit_bytes = kLimit, .function_place = FunctionPlace::threads});
+  const std::int64_t before = arrow::default_memory_pool()->bytes_allocated();
+  const Batches batches = dataset.iter_batches({.batch_size = 1000});
+  const auto at = batches.begin();
+  wait_until_at_rest(before + kLimit);
+  EXPECT_LE(arrow::default_memory_pool()->bytes_allocated() - before, kLimit);
+  EXPECT_EQ(at->num_rows(), 1000);
 }
 
 TEST_F(Streaming, GoesOnWhereOneBlockIsLargerThanItsShare) {
