@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/message_of.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::data {
 namespace {
@@ -17,6 +18,14 @@ TEST(DataTorch, TensorsLieWhereTheColumnsDo) {
   EXPECT_EQ(tensor.sizes(), (std::vector<std::int64_t>{1, 2, 3}));
   EXPECT_EQ(tensor.data_ptr<std::uint8_t>(), batch.values<std::uint8_t>("image").data() + 6);
   EXPECT_EQ(tensor[0][1][2].item<int>(), 12);
+}
+
+TEST(DataTorch, ImagesComeBackFromParquet) {
+  const test_support::TemporaryDirectory folder;
+  const torch::Tensor images = torch::arange(24).to(torch::kUInt8).view({4, 6});
+  from_tensors({{"image", images}}).write_parquet(folder / "images");
+  const Batch batch = read_parquet(folder / "images").take_batch(4);
+  EXPECT_TRUE(to_tensor(batch, "image").equal(images)) << batch.type("image");
 }
 
 TEST(DataTorch, TensorsKeepTheirBatch) {

@@ -73,7 +73,8 @@ class TutorialsTest(unittest.TestCase):
 
     def test_pages_about_examples_show_them(self):
         for name, folders in (("dcgan", ("dcgan_mnist", "models")), ("checkpoints", ("checkpoint_mechanisms",)),
-                              ("distributed", ("fashion_mnist_train",)), ("tune_and_train", ("pbt_distributed",))):
+                              ("distributed", ("fashion_mnist_train",)), ("tune_and_train", ("pbt_distributed",)),
+                              ("validation", ("async_validation",))):
             page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
             example = "".join(file.read_text(encoding="utf-8") for folder in folders
                               for file in (SOURCE / "examples" / folder).glob("*.cc"))
@@ -84,7 +85,10 @@ class TutorialsTest(unittest.TestCase):
 
     @unittest.skipUnless((BIN / "dcgan_mnist").exists(), "built without libtorch")
     def test_the_commands_of_pages_about_examples(self):
-        for page in ("checkpoints", "dcgan", "distributed", "tune_and_train"):
+        pages = ["checkpoints", "dcgan", "distributed", "tune_and_train"]
+        if (BIN / "async_validation").exists():  # built with Arrow
+            pages.append("validation")
+        for page in pages:
             with tempfile.TemporaryDirectory() as directory:
                 os.chdir(directory)
                 try:
