@@ -11,6 +11,9 @@
 
 namespace cadre::data {
 
+// Both compilers have it, and neither standard: sums of 64-bit numbers are exact in it.
+__extension__ typedef __int128 WideInteger;
+
 // One aggregate of one column, of all that it was shown.
 class Aggregation {
  public:
@@ -34,7 +37,7 @@ class Aggregation {
   bool has_nulls_ = false;
   bool has_doubles_ = false;  // the column is of floating-point numbers
   std::int64_t count_ = 0;    // values that are not left out
-  __int128 integer_sum_ = 0;
+  WideInteger integer_sum_ = 0;
   double sum_ = 0;  // with what was lost by rounding in the next one
   double compensation_ = 0;
   double mean_ = 0;  // with the sum of the squares of the differences from it in the next one

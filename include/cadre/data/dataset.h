@@ -53,7 +53,9 @@ enum class FunctionPlace {
   /// threads.
   automatic,
   processes,  ///< in worker processes; an EngineError where there can be none
-  threads,    ///< in threads of this process; a function may then run in several at a time
+  /// In threads of this process: a function may then run in several at a time, all of them see all GPUs, and
+  /// MapBatchesOptions::num_cpus and num_gpus do not count.
+  threads,
 };
 
 /// How a dataset is executed. Part of its plan, so that a dataset that comes from another has the same.
