@@ -169,7 +169,7 @@ Value broadcast_from_rank_zero(const Value& value);
 /// The directory of a run.
 class StorageContext {
  public:
-  explicit StorageContext(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit StorageContext(std::filesystem::path path) : path_(std::move(path)) {}  ///< that directory
   const std::filesystem::path& path() const { return path_; }      ///< the directory; empty outside a worker
   operator const std::filesystem::path&() const { return path_; }  ///< the same
   /// What has this name in it.
@@ -373,6 +373,13 @@ struct Result {
   /// where none has a finite one.
   Checkpoint get_best_checkpoint(const std::string& metric, Mode mode) const;
 };
+
+/// A run over time as an SVG document: its worker groups, its checkpoints on their way, and its validations, as its store
+/// has them; a group or a validation that has failed has a colour of its own. The run may be going on. Throws NotFound
+/// where there is no training run in the directory, and StorageError for a store that is damaged.
+std::string timeline_svg(const std::filesystem::path& directory);
+/// The same into a file, which is replaced in one step. Throws StorageError, too, when it cannot be written.
+void write_timeline_svg(const std::filesystem::path& directory, const std::filesystem::path& file);
 
 /// The run has failed more often than its FailureConfig allows. Its directory has everything that was reported, and
 /// Trainer::restore tries it again.

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/file.h"
-#include "cadre/train_plot.h"
+#include "cadre/train.h"
 
 #include "cli/commands.h"
 #include "cli/find.h"
@@ -46,7 +46,7 @@ void run(const Options& options) {
 void add_plot(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
-      program.add_subcommand("plot", "Draw learning curves, or a training run over time, as an SVG file");
+      program.add_subcommand("plot", "Draw learning curves, or a run over time");
   command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
   command->add_option("--metrics", options->plot.metrics, "A panel each: a,b [the experiment's, or four]")
       ->delimiter(',')

@@ -1,4 +1,4 @@
-// cadre/train_plot.h: the timeline of a run, from its store.
+// timeline_svg of cadre/train.h: the timeline of a run, from its store.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/overload.h"
-#include "cadre/train_plot.h"
+#include "cadre/train.h"
 #include "store/experiment_reader.h"
 #include "train/journal.h"
 #include "train/options.h"

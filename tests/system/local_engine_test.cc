@@ -397,7 +397,10 @@ TEST_F(LocalEngine, ASecondEngineAtTheSameTimeIsRefusedInEveryThread) {
 }
 
 TEST_F(LocalEngine, ItsResourcesAreThoseOfInit) {
-  EXPECT_EQ(engine->resources(), (Resources{.cpus = 4, .gpus = 2, .custom = {{"license", 2}}}));
+  EXPECT_EQ(
+      engine->resources(),
+      (Resources{
+          .cpus = 4, .gpus = 2, .custom = {{"license", 2}}, .accelerator_type = "H100", .labels = {{"zone", "eu"}}}));
 }
 
 TEST(Init, CalledTwiceIsRefused) { EXPECT_THROW(cadre::init(0, nullptr), InvalidArgument); }

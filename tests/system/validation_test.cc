@@ -16,7 +16,6 @@
 
 #include "base/json.h"
 #include "cadre/train_callback.h"
-#include "cadre/train_plot.h"
 #include "scenario.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
