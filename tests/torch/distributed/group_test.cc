@@ -100,6 +100,23 @@ TEST(Collectives, EndWithAnErrorWhenARankIsKilled) {
   EXPECT_TRUE(WIFSIGNALED(statuses[2]));
 }
 
+TEST(Collectives, EndWithAnErrorWhenARankStallsForLongerThanTheGroupsTimeout) {
+  const std::vector<int> statuses = statuses_of_ranks(
+      2,
+      [](int rank) {
+        torch::Tensor tensor = torch::ones(1000);
+        all_reduce(tensor);
+        if (rank == 1) {
+          ::raise(SIGSTOP);  // until the other one is done with it
+          ::_exit(0);
+        }
+        EXPECT_THAT(message_of<EngineError>([&] { all_reduce(tensor); }), HasSubstr("all_reduce of rank 0"));
+        ::kill(0, SIGCONT);
+      },
+      {{"timeout_s", 1}});
+  EXPECT_EQ(statuses[0], 0);
+}
+
 TEST(MeanMetric, IsTheWeightedMeanOverAllRanks) {
   for (const int world_size : {2, 4}) {
     run_ranks(world_size, [&](int rank) {

@@ -29,12 +29,13 @@ inline run::GroupBackend& torch_backend() {
 
 // In the process of a rank: its expectations are its exit status.
 [[noreturn]] inline void be_rank(int rank, int world_size, const std::shared_ptr<run::KeyValueStore>& store,
-                                 const std::function<void(int)>& body) {
+                                 const Config& group_options, const std::function<void(int)>& body) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
     torch::set_num_threads(1);
     torch_backend().join(
-        store, {.world_rank = rank, .world_size = world_size, .local_rank = rank, .local_world_size = world_size}, {});
+        store, {.world_rank = rank, .world_size = world_size, .local_rank = rank, .local_world_size = world_size},
+        group_options);
     body(rank);
     torch_backend().leave();
   } catch (const std::exception& error) {
@@ -46,13 +47,14 @@ inline run::GroupBackend& torch_backend() {
 
 // Runs the body in this many processes, which have joined a group, and returns when all of them have ended. Gives their
 // wait statuses, by rank.
-inline std::vector<int> statuses_of_ranks(int world_size, const std::function<void(int rank)>& body) {
+inline std::vector<int> statuses_of_ranks(int world_size, const std::function<void(int rank)>& body,
+                                          const Config& group_options = {}) {
   const auto store = std::make_shared<SharedStore>();
   std::fflush(nullptr);
   std::vector<pid_t> processes;
   for (int rank = 0; rank < world_size; ++rank) {
     const pid_t process = ::fork();
-    if (process == 0) be_rank(rank, world_size, store, body);
+    if (process == 0) be_rank(rank, world_size, store, group_options, body);
     processes.push_back(process);
   }
   std::vector<int> statuses;
