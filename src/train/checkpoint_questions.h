@@ -39,6 +39,7 @@ class CheckpointQuestions {
   // for validations that lack something.
   std::vector<Reply> take_replies(const Checkpoints& checkpoints, const Validations& validations,
                                   const std::string& lack_of_validations, TimePoint now);
+  bool empty() const { return waiting_.empty(); }
   // When somebody does not wait any longer.
   std::optional<TimePoint> next_deadline() const;
   // For another group: nobody waits.

@@ -362,7 +362,7 @@ void Controller::take_turn(std::vector<Event> events) {
   std::vector<Step> turn;
   for (Event& event : events) {
     const auto* report = std::get_if<GroupReported>(&event);
-    const bool repeated = report != nullptr && run_.is_repeated(*report);
+    const bool repeated = report != nullptr && !run_.counts(*report);
     Step& step = turn.emplace_back(Step{std::move(event), engine_.wall_seconds(), repeated});
     run_.handle(step.event, step.actions);
   }
@@ -463,7 +463,8 @@ void Controller::log(const Event& event, const Actions& actions, double time) {
   for (const Action& action : actions) {
     if (const auto* failed = std::get_if<TellOfFailure>(&action))
       patiently([&] { files_.add_error(failed->attempt, failed->error); });
-    if (const auto* validation = std::get_if<ShowValidation>(&action)) {
+    const auto* validation = std::get_if<ShowValidation>(&action);
+    if (validation != nullptr && description_.options.run_config.logging_config.loggers.json) {
       validations_log_.add(*validation, time);
       if (!files_due_) files_due_ = engine_.now() + kFilesDelay;
     }
@@ -476,7 +477,7 @@ void Controller::log(const Event& event, const Actions& actions, double time) {
 void Controller::write_result_files() {
   files_due_.reset();
   patiently([&] { files_.flush(); });
-  if (description_.options.run_config.logging_config.loggers.json) patiently([&] { validations_log_.flush(); });
+  patiently([&] { validations_log_.flush(); });
 }
 
 // ---- Into the world
@@ -616,6 +617,7 @@ void Controller::reply(const std::vector<run::KeyValues::Reply>& replies) {
 }
 
 void Controller::reply_about_checkpoints() {
+  if (questions_.empty()) return;
   for (const auto& [worker, message] :
        questions_.take_replies(run_.checkpoints(), run_.validations(), run_.lack_of_validations(), engine_.now())) {
     try {

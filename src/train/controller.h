@@ -53,7 +53,7 @@ class Controller {
   struct Step {
     Event event;
     double time = 0;        // seconds since 1970
-    bool repeated = false;  // a report whose step was acknowledged before
+    bool repeated = false;  // a report that adds no result
     Actions actions = {};
   };
 

@@ -75,6 +75,7 @@ struct StoredValidationConfig {
   Config config = {};
   Resources resources = {};
   std::vector<Resources> workers = {};
+  PlacementStrategy workers_strategy = {};
   std::optional<double> timeout = {};
   std::optional<std::int64_t> max_in_flight = {};
   std::int64_t max_retries = 0;
@@ -86,6 +87,7 @@ void fields(auto& archive, base::Is<StoredValidationConfig> auto& validation) {
   archive("config", validation.config);
   archive("resources", validation.resources);
   archive("workers", validation.workers);
+  archive.added("workers_strategy", validation.workers_strategy);
   archive("timeout", validation.timeout);
   archive("max_in_flight", validation.max_in_flight);
   archive("max_retries", validation.max_retries);
@@ -215,6 +217,9 @@ void check_validation(const ValidationConfig& validation, Faults& faults) {
     const std::string contradiction = run::add_selectors(selected, bundle);
     faults.unless(contradiction.empty(), "validation workers", contradiction);
   }
+  const std::size_t bundles = validation.workers.bundles.size();
+  faults.unless(validation.workers.strategy != PlacementStrategy::strict_spread || bundles < 2, "validation workers",
+                fmt::format("strict_spread needs {} machines, and there is one", bundles));
   const Seconds timeout = validation.timeout.value_or(Seconds(1));
   faults.unless(is_time(timeout) && timeout.count() > 0, "validation timeout",
                 fmt::format("it is {:g} s; it must be above 0", timeout.count()));
@@ -339,6 +344,7 @@ Dict describe(const Description& description) {
                      .config = validation.config,
                      .resources = validation.resources,
                      .workers = validation.workers.bundles,
+                     .workers_strategy = validation.workers.strategy,
                      .timeout = validation.timeout ? std::optional(validation.timeout->count()) : std::nullopt,
                      .max_in_flight = validation.max_in_flight,
                      .max_retries = validation.max_retries,
@@ -379,7 +385,8 @@ Description parse_description(const Value& value, const std::string& source) {
               .validation = {.function = {std::move(stored.validation.function)},
                              .config = std::move(stored.validation.config),
                              .resources = std::move(stored.validation.resources),
-                             .workers = {.bundles = std::move(stored.validation.workers)},
+                             .workers = {.bundles = std::move(stored.validation.workers),
+                                         .strategy = stored.validation.workers_strategy},
                              .timeout = stored.validation.timeout ? std::optional(Seconds(*stored.validation.timeout))
                                                                   : std::nullopt,
                              .max_in_flight = stored.validation.max_in_flight,

@@ -123,7 +123,7 @@ void Run::on(const GroupReported& event) {
       answered_after_ = pending.front().number;
     }
   }
-  if (!is_repeated(event)) {
+  if (counts(event)) {
     step_ = event.step;
     for (Budget& one : budgets_) one.in_a_row = 0;
     actions_->push_back(ShowResult{event.step, event.metrics, committed, name});
@@ -439,7 +439,8 @@ void Run::group_has_ended() {
 // another controller goes on with its validations.
 void Run::start_validations() {
   const bool is_over = status_ == RunStatus::failed || status_ == RunStatus::aborted || status_ == RunStatus::finished;
-  if (is_over || interrupted_ || (group_gpus_.empty() && status_ != RunStatus::validating)) return;
+  if (is_over || interrupted_ || !validations_.is_pending()) return;
+  if (group_gpus_.empty() && status_ != RunStatus::validating) return;
   validations_.start(free_beside_group(), checkpoints_, *actions_);
   finish_when_validated();  // some may have been given up
 }

@@ -57,8 +57,9 @@ class Run {
   bool interrupted() const { return interrupted_; }
   // By what it belongs to.
   bool ended_by_parent() const { return ended_by_parent_; }
-  // Whether the step of a report was acknowledged before, in an earlier attempt.
-  bool is_repeated(const GroupReported& event) const { return event.step <= step_; }
+  // Whether a report adds a result: its group has not failed meanwhile, and its step was not acknowledged before, in an
+  // earlier attempt.
+  bool counts(const GroupReported& event) const { return is_present(event.attempt) && event.step > step_; }
   // Whether what comes from a worker of this attempt still means something.
   bool is_present(std::int64_t attempt) const { return attempt == attempt_ && has_group(); }
   bool awaits(const Timer& timer) const;

@@ -616,6 +616,31 @@ TEST(TrainingRunElastic, AGroupThatOnlyReportsAsyncWaitsForItsCheckpointToBeResi
   EXPECT_EQ(run.world_size(), 2);
 }
 
+TEST(TrainingRun, AReportThatComesBehindTheEndOfARankAddsNoResult) {
+  TrainerOptions options;
+  options.scaling_config.num_workers = 2;
+  options.run_config.failure_config.max_failures = 1;
+  train::Run run(options);
+  const auto handle = [&](const Event& event) {
+    Actions actions;
+    run.handle(event, actions);
+    return actions;
+  };
+  handle(ControllerStarted{});
+  handle(GroupBegan{1});
+  EXPECT_TRUE(run.counts({.attempt = 1, .step = 1}));
+  handle(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGKILL, {}}});  // all have reported before it died
+  const GroupReported late{.attempt = 1, .step = 1};
+  EXPECT_FALSE(run.counts(late));
+  EXPECT_FALSE(any_of<ShowResult>(handle(late)));
+  handle(WorkerEnded{1, 1, {engine::Exit::Kind::code, 0, {}}});
+  handle(GroupBegan{2});
+  const GroupReported again{.attempt = 2, .step = 1};
+  EXPECT_TRUE(run.counts(again)) << "nobody has seen the first one";
+  EXPECT_TRUE(any_of<ShowResult>(handle(again)));
+  EXPECT_FALSE(run.counts({.attempt = 2, .step = 1}));
+}
+
 TrainerOptions options_with(FailureConfig budgets) {
   TrainerOptions options;
   options.scaling_config.num_workers = 2;

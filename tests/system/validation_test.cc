@@ -329,6 +329,10 @@ TEST(Validation, OptionsThatCannotBeAreRefusedBeforeAnythingRuns) {
               HasSubstr("a validation needs more than there is: 5 cpus (there are 4)"));
   EXPECT_THAT(message([](auto& validation) { validation.workers.bundles = {{.cpus = 4}}; }),
               HasSubstr("a validation needs more than there is: 4.1 cpus"));
+  EXPECT_THAT(message([](auto& validation) {
+                validation.workers = {.bundles = {{}, {}}, .strategy = PlacementStrategy::strict_spread};
+              }),
+              HasSubstr("strict_spread needs 2 machines"));
   EXPECT_THAT(message([](auto& validation) { validation.resources.accelerator_type = "A100"; }),
               HasSubstr("accelerator type A100"));
   EXPECT_THAT(message([](auto& validation) { validation.config = {{"x", std::string(std::size_t{2} << 20, 'x')}}; }),
