@@ -18,7 +18,7 @@ MAY_INCLUDE |= {
     "train": CONTROL_PLANE,
     "object_storage": ["base", "storage"],
     "torch": ["base", "run"],
-    "data": [*CONTROL_PLANE, "train"],
+    "data": [*CONTROL_PLANE, "train", "object_storage"],
     "data_torch": ["data", "torch"],
     "cli": [*CONTROL_PLANE, "tune", "train", "data"],
 }

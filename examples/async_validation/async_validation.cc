@@ -192,43 +192,9 @@ Metrics validate_with_map_batches(const Checkpoint& checkpoint, const Config& co
 
 // ---- The program
 
-struct Flags {
-  std::int64_t num_workers = 2;
-  std::int64_t epochs = 3;
-  std::string model = "convnet";
+struct Flags : examples::TrainingFlags {
   std::string validator = "simple";
-  std::int64_t max_images = 0;
-  std::uint64_t seed = 0;
-  std::string data_dir = "/usr/share/datasets/fashion-mnist";
-  std::string storage_path = "results";
-  std::string name = "async_validation";
-  bool restore = false;
-  bool smoke_test = false;
 };
-
-void add_flags(CLI::App& app, Flags& flags) {
-  app.option_defaults()->always_capture_default();
-  app.add_option("--num-workers", flags.num_workers, "processes that train together");
-  app.add_option("--epochs", flags.epochs, "times that all images are seen");
-  app.add_option("--model", flags.model, "the network")->check(CLI::IsMember({"convnet", "resnet18"}));
-  app.add_option("--validator", flags.validator, "one process, a group of workers, or a dataset's own workers")
-      ->check(CLI::IsMember({"simple", "trainer", "map_batches"}));
-  app.add_option("--max-images", flags.max_images, "train and test with the first images only; 0: with all");
-  app.add_option("--seed", flags.seed, "of all random choices");
-  app.add_option("--data-dir", flags.data_dir, "folder with the four IDX files of Fashion-MNIST, plain or .gz");
-  app.add_option("--storage-path", flags.storage_path, "folder for runs, and for the Parquet files");
-  app.add_option("--name", flags.name, "of the run's folder");
-  app.add_flag("--restore", flags.restore,
-               "go on with the interrupted run of that name, with the flags it was begun with");
-  app.add_flag("--smoke-test", flags.smoke_test,
-               "only see that everything works: the small network, 2 epochs of 1,024 images, whatever other flags say");
-  app.final_callback([&flags] {
-    if (!flags.smoke_test) return;
-    flags.model = "convnet";
-    flags.epochs = 2;
-    flags.max_images = 1024;
-  });
-}
 
 // Two workers of a validator that has some take half a CPU each.
 train::ValidationConfig validation_of(const Flags& flags, const data::Dataset& test) {
@@ -244,7 +210,7 @@ train::ValidationConfig validation_of(const Flags& flags, const data::Dataset& t
 }
 
 train::Trainer make_trainer(const Flags& flags) {
-  if (flags.restore) return train::TorchTrainer::restore(fs::path(flags.storage_path) / flags.name);
+  if (flags.restore) return train::TorchTrainer::restore(flags.run_path());
   const fs::path parquet = fs::path(flags.storage_path) / "fashion_mnist_parquet";
   data::Dataset training = fashion_mnist(flags.data_dir, parquet, "train");
   data::Dataset test = fashion_mnist(flags.data_dir, parquet, "t10k");
@@ -282,9 +248,11 @@ int run(const Flags& flags) {
 int main(int argc, char** argv) {
   cadre::init(argc, argv);  // first: from here on, the workers of all ranks and validators are forked
 
-  Flags flags;
+  Flags flags{{.epochs = 3, .model = "convnet", .name = "async_validation"}};
   CLI::App app("Validation beside training, on Fashion-MNIST");
-  add_flags(app, flags);
+  examples::add_flags(app, flags);
+  app.add_option("--validator", flags.validator, "one process, a group of workers, or a dataset's own workers")
+      ->check(CLI::IsMember({"simple", "trainer", "map_batches"}));
   CLI11_PARSE(app, argc, argv);
   return examples::run_program("async_validation", {.storage_path = flags.storage_path, .name = flags.name},
                                [&] { return run(flags); });

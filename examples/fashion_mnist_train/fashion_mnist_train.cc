@@ -19,6 +19,7 @@ using cadre::Metrics;
 using datasets::Mnist;
 using datasets::MnistDataset;
 using datasets::MnistPart;
+using examples::TrainingFlags;
 using models::ConvNet;
 using models::ResNet18;
 namespace fs = std::filesystem;
@@ -74,44 +75,7 @@ double train_fashion_mnist(const Config& config) {
   return config.get<std::string>("model") == "resnet18" ? train_net<ResNet18>(config) : train_net<ConvNet>(config);
 }
 
-struct Flags {
-  std::int64_t num_workers = 2;
-  std::int64_t epochs = 10;
-  std::string model = "resnet18";
-  std::int64_t max_images = 0;
-  std::uint64_t seed = 0;
-  std::string data_dir = "/usr/share/datasets/fashion-mnist";
-  std::string storage_path = "results";
-  std::string name = "fashion_mnist_train";
-  bool restore = false;
-  bool smoke_test = false;
-
-  fs::path run_path() const { return fs::path(storage_path) / name; }
-};
-
-void add_flags(CLI::App& app, Flags& flags) {
-  app.option_defaults()->always_capture_default();
-  app.add_option("--num-workers", flags.num_workers, "processes that train together");
-  app.add_option("--epochs", flags.epochs, "times that all images are seen");
-  app.add_option("--model", flags.model, "the network")->check(CLI::IsMember({"convnet", "resnet18"}));
-  app.add_option("--max-images", flags.max_images, "train and test with the first images only; 0: with all");
-  app.add_option("--seed", flags.seed, "of all random choices");
-  app.add_option("--data-dir", flags.data_dir, "folder with the four IDX files of Fashion-MNIST, plain or .gz");
-  app.add_option("--storage-path", flags.storage_path, "folder for runs");
-  app.add_option("--name", flags.name, "of the run's folder");
-  app.add_flag("--restore", flags.restore,
-               "go on with the interrupted run of that name, with the flags it was begun with");
-  app.add_flag("--smoke-test", flags.smoke_test,
-               "only see that everything works: the small network, 2 epochs of 1,024 images, whatever other flags say");
-  app.final_callback([&flags] {
-    if (!flags.smoke_test) return;
-    flags.model = "convnet";
-    flags.epochs = 2;
-    flags.max_images = 1024;
-  });
-}
-
-train::Trainer make_trainer(const Flags& flags) {
+train::Trainer make_trainer(const TrainingFlags& flags) {
   if (flags.restore) return train::TorchTrainer::restore(flags.run_path());
   Mnist(flags.data_dir, MnistPart::train);  // one that is not there is better told before anything runs
   return train::TorchTrainer(train::loop<train_fashion_mnist>(),
@@ -143,7 +107,7 @@ double test_accuracy(const train::Result& result) {
   return static_cast<double>(right) / static_cast<double>(indices.size());
 }
 
-int run(const Flags& flags) {
+int run(const TrainingFlags& flags) {
   const train::Result result = make_trainer(flags).fit();
   const bool is_resnet = result.config.get<std::string>("model") == "resnet18";
   const double accuracy = is_resnet ? test_accuracy<ResNet18>(result) : test_accuracy<ConvNet>(result);
@@ -155,9 +119,9 @@ int run(const Flags& flags) {
 int main(int argc, char** argv) {
   cadre::init(argc, argv);  // first: from here on, the workers of all ranks are forked
 
-  Flags flags;
+  TrainingFlags flags{.name = "fashion_mnist_train"};
   CLI::App app("Data-parallel training on Fashion-MNIST");
-  add_flags(app, flags);
+  examples::add_flags(app, flags);
   CLI11_PARSE(app, argc, argv);
   return examples::run_program("fashion_mnist_train", {.storage_path = flags.storage_path, .name = flags.name},
                                [&] { return run(flags); });

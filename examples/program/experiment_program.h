@@ -27,6 +27,26 @@ struct ExperimentFlags {
 // and must live until then.
 void add_flags(CLI::App& app, ExperimentFlags& flags);
 
+// Those of a program that trains one network on Fashion-MNIST.
+struct TrainingFlags {
+  std::int64_t num_workers = 2;
+  std::int64_t epochs = 10;
+  std::string model = "resnet18";  // or "convnet"
+  std::int64_t max_images = 0;
+  std::uint64_t seed = 0;
+  std::string data_dir = "/usr/share/datasets/fashion-mnist";
+  std::string storage_path = "results";
+  std::string name = {};  // each example has one of its own
+  bool restore = false;
+  bool smoke_test = false;
+
+  std::filesystem::path run_path() const { return std::filesystem::path(storage_path) / name; }
+};
+
+// The same for these: --num-workers, --epochs, --model, --max-images, --seed, --data-dir, --storage-path, --name,
+// --restore and --smoke-test.
+void add_flags(CLI::App& app, TrainingFlags& flags);
+
 // Calls `run` and returns what `main` is to return: what `run` returned; 130 when Ctrl-C interrupted the experiment,
 // and 1 when Cadre threw an error, after saying so on standard error. `program` is how the user called it.
 int run_program(const std::string& program, const ExperimentFlags& flags, const std::function<int()>& run);

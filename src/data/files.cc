@@ -1,20 +1,18 @@
 #include "data/files.h"
 
 #include <arrow/filesystem/localfs.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <ranges>
 #include <utility>
 
 #include "cadre/error.h"
 #include "data/arrow_status.h"
+#include "object_storage/s3.h"
 #include "storage/uri.h"
 
 namespace cadre::data {
@@ -28,28 +26,14 @@ struct Place {
   bool is_remote = false;
 };
 
-// S3's file system is a library beside Arrow's, which is registered when it is loaded.
-void load_s3() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    Dl_info arrow{};
-    ::dladdr(reinterpret_cast<const void*>(&arrow::fs::LoadFileSystemFactories), &arrow);
-    std::string name = fs::path(arrow.dli_fname).filename();  // libarrow.so.2600
-    name.insert(name.find(".so"), "_s3");
-    const fs::path library = fs::path(arrow.dli_fname).parent_path() / name;
-    const arrow::Status status = arrow::fs::LoadFileSystemFactories(library.c_str());
-    if (!status.ok()) throw InvalidArgument("Arrow's S3 file system cannot be loaded: " + status.message());
-    std::atexit(arrow::fs::EnsureFinalized);
-  });
-}
-
 Place place_of(const std::string& path) {
   if (!storage::is_uri(path)) return {std::make_shared<arrow::fs::LocalFileSystem>(), path, "", false};
   const storage::Uri uri = storage::parse_uri(path);
   if (uri.scheme == "file") return {std::make_shared<arrow::fs::LocalFileSystem>(), uri.location, "", false};
-  if (uri.scheme == "s3") load_s3();
+  if (uri.scheme == "s3") storage::load_s3();
   std::string location;
   auto file_system = arrow::fs::FileSystemFromUri(storage::to_string(uri), &location);
+  if (uri.scheme == "s3") storage::finish_s3_at_exit();
   if (!file_system.ok())
     throw InvalidArgument(fmt::format("cannot use {}: {}", storage::shown(uri), file_system.status().message()));
   return {*std::move(file_system), std::move(location), uri.scheme + "://", true};

@@ -1,22 +1,17 @@
 // What storage.cc loads: the file system of a URI.
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/filesystem/s3fs.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
-#include <mutex>
 
 #include "object_storage/faults.h"
 #include "object_storage/object_storage.h"
+#include "object_storage/s3.h"
 #include "storage/module.h"
 
 namespace cadre::storage {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Three quick attempts for each request; who uses the storage has the patience for more.
 class QuickRetries final : public arrow::fs::S3RetryStrategy {
@@ -28,26 +23,6 @@ class QuickRetries final : public arrow::fs::S3RetryStrategy {
     return 100 << (2 * attempted);  // ms
   }
 };
-
-// S3's file system is a library beside Arrow's, which is registered when it is loaded.
-void load_s3() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    Dl_info arrow{};
-    ::dladdr(reinterpret_cast<const void*>(&arrow::fs::LoadFileSystemFactories), &arrow);
-    std::string name = fs::path(arrow.dli_fname).filename();  // libarrow.so.2600
-    name.insert(name.find(".so"), "_s3");
-    const fs::path library = fs::path(arrow.dli_fname).parent_path() / name;
-    const arrow::Status status = arrow::fs::LoadFileSystemFactories(library.c_str());
-    if (!status.ok()) throw InvalidArgument("Arrow's S3 file system cannot be loaded: " + status.message());
-  });
-}
-
-// What the S3 file system has made by now is destroyed later than this is called.
-void finish_s3_at_exit() {
-  static std::once_flag once;
-  std::call_once(once, [] { std::atexit(arrow::fs::EnsureFinalized); });
-}
 
 // What the user has not said otherwise.
 std::string with_defaults(Uri uri) {
