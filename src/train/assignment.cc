@@ -1,5 +1,7 @@
 #include "train/assignment.h"
 
+#include <fmt/format.h>
+
 #include "base/archive.h"
 #include "run/resource_fields.h"
 
@@ -41,5 +43,7 @@ RankAssignment to_assignment(const Value& payload) {
   base::LoadArchive::load(payload, assignment);
   return assignment;
 }
+
+std::string directory_of_rank(std::int64_t rank) { return fmt::format("rank_{}", rank); }
 
 }  // namespace cadre::train

@@ -31,4 +31,7 @@ struct RankAssignment {
 Value to_value(const RankAssignment& assignment);
 RankAssignment to_assignment(const Value& payload);
 
+// The name of a rank's directory, inside the run's.
+std::string directory_of_rank(std::int64_t rank);
+
 }  // namespace cadre::train

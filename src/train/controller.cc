@@ -23,38 +23,13 @@
 #include "train/part_check.h"
 #include "train/recovery.h"
 #include "train/validator.h"
+#include "train/worker_ids.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
 
-// Time between two looks at what workers print.
-constexpr auto kOutputPeriod = std::chrono::milliseconds(100);
-
-// A worker's number with the engine.
-engine::WorkerId worker_id(Rank rank, std::int64_t attempt) {
-  return static_cast<std::uint64_t>(attempt) << 32 | static_cast<std::uint32_t>(rank);
-}
-Rank rank_of(engine::WorkerId worker) { return static_cast<Rank>(worker & 0xffffffffu); }
-std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker >> 32); }
-
-// That of a validator has a bit which ranks' have not.
-constexpr engine::WorkerId kIsValidator = engine::WorkerId{1} << 63;
-engine::WorkerId validator_id(run::CheckpointId checkpoint, std::int64_t attempt) {
-  return kIsValidator | static_cast<std::uint64_t>(checkpoint) << 20 | static_cast<std::uint64_t>(attempt);
-}
-bool is_validator(engine::WorkerId worker) { return (worker & kIsValidator) != 0; }
-run::CheckpointId checkpoint_of(engine::WorkerId worker) {
-  return static_cast<run::CheckpointId>((worker & ~kIsValidator) >> 20);
-}
-std::int64_t validator_attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker & 0xfffff); }
-
 constexpr run::CheckpointId kNoCheckpoint = 0;
-// Result files are written so long after a result, or at once where so much waits.
-constexpr auto kFilesDelay = std::chrono::milliseconds(100);
-constexpr std::size_t kMostWaitingBytes = std::size_t{1} << 20;
-
-std::string directory_of_rank(Rank rank) { return fmt::format("rank_{}", rank); }
 
 // Moves what a directory has and the other has not. It may have been begun before.
 void merge_into(const fs::path& directory, const fs::path& other) {
@@ -71,19 +46,6 @@ void merge_into(const fs::path& directory, const fs::path& other) {
   base::remove_tree(other);
 }
 
-// A number as people read it.
-std::string to_text(const Value& value) {
-  if (value.is_number() && !value.is_integer()) return fmt::format("{:.5g}", value.get<double>());
-  return value.is_string() ? value.get<std::string>() : to_json(value);
-}
-
-// " loss=0.1 accuracy=0.9"
-std::string to_text(const Metrics& metrics) {
-  std::string text;
-  for (const auto& [name, value] : metrics) text += fmt::format(" {}={}", name, to_text(value));
-  return text;
-}
-
 }  // namespace
 
 Controller::Controller(const Description& description, fs::path directory, Run& run, store::ExperimentStore& store,
@@ -95,9 +57,8 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       engine_(engine),
       parent_(parent),
       interrupts_(engine),
-      began_(engine.now()),
-      files_(directory_, description.options.run_config.logging_config.loggers),
-      validations_log_(directory_),
+      files_(directory_, description.options),
+      console_(directory_, description.options.run_config, engine.now()),
       callbacks_(description.options.run_config.callbacks),
       file_worker_(directory_, [&engine] { engine.wake(); }),
       uploader_([&engine] { engine.wake(); }),
@@ -105,7 +66,7 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
                    .config = description.options.run_config.publish_config,
                    .publication = std::move(publication),
                    .wake = [&engine] { engine.wake(); },
-                   .say = [this](const std::string& text) { say(text); }}) {}
+                   .say = [this](const std::string& text) { console_.say(text); }}) {}
 
 void Controller::recover() {
   // The files are written anew: all that they have is in the store.
@@ -116,7 +77,7 @@ void Controller::recover() {
   beginning_.lost_checkpoints = std::move(recovered.lost_checkpoints);
   beginning_.lost_uploads = std::move(recovered.lost_uploads);
   for (auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, std::move(directory));
-  for (const std::string& note : recovered.notes) say(note);
+  for (const std::string& note : recovered.notes) console_.say(note);
 }
 
 void Controller::run() {
@@ -136,7 +97,7 @@ void Controller::run() {
 }
 
 void Controller::take_turns() {
-  patiently([&] { files_.write_params(description_.options.train_loop_config); });
+  patiently([&] { files_.write_params(); });
   callbacks_.on_start(context());
   say_callback_warnings();
   std::vector<Event> first;
@@ -150,9 +111,10 @@ void Controller::take_turns() {
     take_turn(next_events());
     reply_about_checkpoints();
     if (const auto due = store_.sync_due(); due && engine_.now() >= *due) sync();
-    if (files_due_ && engine_.now() >= *files_due_) write_result_files();
-    if (output_due_ && engine_.now() >= *output_due_) show_worker_output(false);
-    for (const std::string& error : file_worker_.take_errors()) say("Warning: " + error);
+    const auto now = engine_.now();
+    if (const auto& due = files_.due(); due && now >= *due) write_result_files();
+    if (const auto& due = console_.worker_output_due(); due && now >= *due) console_.show_worker_output(false, now);
+    for (const std::string& error : file_worker_.take_errors()) console_.say("Warning: " + error);
     publishing_.tick([this] { return checkpoints_to_keep(); });
   }
   file_worker_.finish_sealing();
@@ -160,7 +122,7 @@ void Controller::take_turns() {
   take_sealed(last);
   take_turn(std::move(last));
   write_result_files();
-  show_worker_output(true);
+  console_.show_worker_output(true, engine_.now());
   if (run_.status() == RunStatus::finished) patiently([&] { store_.finish(); });
   sync();
   remove_leftovers();
@@ -192,7 +154,7 @@ std::vector<Event> Controller::next_events() {
     it = timers_.erase(it);
   }
   if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
-    say(
+    console_.say(
         fmt::format("Interrupted by SIG{}: workers stop at their next report. Once more ends them at once; what was "
                     "reported is saved either way.",
                     ::sigabbrev_np(interrupts_.signal())));
@@ -348,8 +310,8 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   see(key_values_.next_deadline());
   see(questions_.next_deadline());
   see(next_look_);
-  see(files_due_);
-  see(output_due_);
+  see(files_.due());
+  see(console_.worker_output_due());
   for (const auto& [kind, timer] : timers_) see(timer.first);
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
@@ -389,11 +351,12 @@ void Controller::patiently(Act act) {
   for (bool told = false;; told = true) {
     try {
       act();
-      if (told) say("There is space again; the run goes on.");
+      if (told) console_.say("There is space again; the run goes on.");
       return;
     } catch (const OutOfSpace& error) {
       if (interrupts_.signal() != 0) throw;
-      if (!told) say(fmt::format("The disk is full: {}. Workers wait in report() until there is space.", error.what()));
+      if (!told)
+        console_.say(fmt::format("The disk is full: {}. Workers wait in report() until there is space.", error.what()));
       run::Interrupts::sleep(std::chrono::seconds(1));
     }
   }
@@ -456,28 +419,14 @@ void Controller::commit(const CommitCheckpoint& checkpoint) {
 // ---- Into the result files, which follow from what is committed
 
 void Controller::log(const Event& event, const Actions& actions, double time) {
-  if (std::optional<Dict> row = rows_.see(event, actions, time)) {
-    files_.add(*std::move(row), description_.options.train_loop_config, time);
-    if (!files_due_) files_due_ = engine_.now() + kFilesDelay;
-  }
-  for (const Action& action : actions) {
-    if (const auto* failed = std::get_if<TellOfFailure>(&action))
-      patiently([&] { files_.add_error(failed->attempt, failed->error); });
-    const auto* validation = std::get_if<ShowValidation>(&action);
-    if (validation != nullptr && description_.options.run_config.logging_config.loggers.json) {
-      validations_log_.add(*validation, time);
-      if (!files_due_) files_due_ = engine_.now() + kFilesDelay;
-    }
-  }
-  if (files_.waiting_bytes() > kMostWaitingBytes) write_result_files();
-  if (files_.lacks_columns() && !std::exchange(told_of_columns_, true))
-    say("Warning: " + run::ResultLog::columns_warning(directory_.filename()));
+  const auto now = engine_.now();
+  files_.see(event, actions, time, now);
+  if (const auto& due = files_.due(); due && now >= *due) write_result_files();
+  if (const auto warning = files_.take_warning()) console_.say("Warning: " + *warning);
 }
 
 void Controller::write_result_files() {
-  files_due_.reset();
-  patiently([&] { files_.flush(); });
-  patiently([&] { validations_log_.flush(); });
+  patiently([&] { files_.write(); });
 }
 
 // ---- Into the world
@@ -491,20 +440,15 @@ void Controller::perform(const Action& action) {
                  [&](const UploadCheckpoint& checkpoint) { upload(checkpoint); },
                  [&](const ForwardResult& result) { forward(result); },
                  [&](const RemoveDirectory& left) { to_delete_.emplace_back(kNoCheckpoint, directory_ / left.path); },
-                 [&](const ShowResult& result) { show(result); },
-                 [&](const TellOfFailure&) { show_worker_output(true); },  // what it has said comes first
-                 [&](const Say& what) {
-                   if (what.failure) {
-                     fmt::print(stderr, "{}\n", what.text);
-                   } else {
-                     say(what.text);
-                   }
-                 },
-                 [&](const LaunchGroup& group) { launch(group); },
+                 [&](const ShowResult& result) { console_.show(result, engine_.now()); },
+                 [&](const TellOfFailure&) {
+                   console_.show_worker_output(true, engine_.now());
+                 },  // what it has said comes first
+                 [&](const Say& what) { console_.say(what); }, [&](const LaunchGroup& group) { launch(group); },
                  [&](const KillWorker& kill) { engine_.kill(worker_id(kill.rank, kill.attempt)); },
                  [&](const StartValidator& validator) { start(validator); },
                  [&](const KillValidator& kill) { engine_.kill(validator_id(kill.id, kill.attempt)); },
-                 [&](const ShowValidation& validation) { show(validation); },
+                 [&](const ShowValidation& validation) { console_.show(validation, engine_.now()); },
                  [&](const StartTimer& start) {
                    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
                    const bool is_of_checkpoint =
@@ -554,7 +498,7 @@ void Controller::launch(const LaunchGroup& group) {
                  std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));
   key_values_.clear();
   questions_.clear();
-  watch_worker_output(world_size);
+  console_.watch_workers(world_size, engine_.now());
   for (Rank rank = 0; rank < world_size; ++rank) {
     const run::Gpus& gpus = group.gpus.at(static_cast<std::size_t>(rank));
     const fs::path directory = directory_ / directory_of_rank(rank);
@@ -628,47 +572,6 @@ void Controller::reply_about_checkpoints() {
   }
 }
 
-// Of the group that is about to begin.
-void Controller::watch_worker_output(std::int64_t ranks) {
-  show_worker_output(true);
-  const RunConfig& config = description_.options.run_config;
-  if (config.verbose == 0 || !config.logging_config.log_to_driver) return;
-  std::vector<fs::path> directories;
-  for (Rank rank = 0; rank < ranks; ++rank) directories.push_back(directory_ / directory_of_rank(rank));
-  worker_output_.begin(directories);
-  output_due_ = engine_.now() + kOutputPeriod;
-}
-
-// The `last` time of a group when all of its workers have ended.
-void Controller::show_worker_output(bool last) {
-  const WorkerOutput::Text text = worker_output_.take(last);
-  std::fwrite(text.out.data(), 1, text.out.size(), stdout);
-  std::fflush(stdout);
-  std::fwrite(text.err.data(), 1, text.err.size(), stderr);
-  output_due_.reset();
-  if (!last) output_due_ = engine_.now() + kOutputPeriod;
-}
-
-void Controller::show(const ShowResult& result) const {
-  say(fmt::format("{:8.1f} s  report {}:{}{}", seconds_so_far(), result.step, to_text(result.metrics),
-                  result.checkpoint.empty() ? "" : "  " + result.checkpoint));
-}
-
-void Controller::show(const ShowValidation& validation) const {
-  const std::string what = validation.error.empty() ? to_text(validation.validated) : " " + validation.error;
-  const std::string log = validation.error.empty()
-                              ? ""
-                              : fmt::format("\nWhat the validator has printed is in {}",
-                                            directory_of_validator(directory_, validation.checkpoint).string());
-  if (validation.status == ReportedCheckpointStatus::committed)
-    return say(
-        fmt::format("{:8.1f} s  {}: not validated, because a later one is", seconds_so_far(), validation.checkpoint));
-  say(fmt::format("{:8.1f} s  {}: {}:{}{}", seconds_so_far(), validation.checkpoint, to_string(validation.status), what,
-                  log));
-}
-
-double Controller::seconds_so_far() const { return std::chrono::duration<double>(engine_.now() - began_).count(); }
-
 // What the run goes on from, and what is still to be validated; everything else is there to be looked at.
 std::set<std::string> Controller::checkpoints_to_keep() const {
   std::set<std::string> directories;
@@ -678,12 +581,6 @@ std::set<std::string> Controller::checkpoints_to_keep() const {
     if (run_.validations().is_pending(id)) directories.insert(registry.get(id).directory);
   }
   return directories;
-}
-
-void Controller::say(const std::string& text) const {
-  if (description_.options.run_config.verbose == 0) return;
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
 }
 
 // ---- Callbacks

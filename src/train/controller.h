@@ -18,7 +18,6 @@
 #include "run/gpus.h"
 #include "run/interrupts.h"
 #include "run/key_values.h"
-#include "run/loggers/result_log.h"
 #include "run/parent_run.h"
 #include "run/uploader.h"
 #include "store/experiment_store.h"
@@ -26,10 +25,9 @@
 #include "train/checkpoint_questions.h"
 #include "train/options.h"
 #include "train/report_barrier.h"
-#include "train/result_rows.h"
+#include "train/result_files.h"
 #include "train/run.h"
-#include "train/validation_log.h"
-#include "train/worker_output.h"
+#include "train/run_console.h"
 
 namespace cadre::train {
 
@@ -73,8 +71,6 @@ class Controller {
   void sync();
   void log(const Event& event, const Actions& actions, double time);
   void write_result_files();
-  void watch_worker_output(std::int64_t ranks);
-  void show_worker_output(bool last);
   template <class Act>
   void patiently(Act act);
 
@@ -91,10 +87,6 @@ class Controller {
   void answer(const AnswerGroup& answer);
   void reply(const std::vector<run::KeyValues::Reply>& replies);
   void reply_about_checkpoints();
-  void show(const ShowResult& result) const;
-  void show(const ShowValidation& validation) const;
-  void say(const std::string& text) const;
-  double seconds_so_far() const;
   RunContext context() const;
   void tell_callbacks(const Action& action);
   void say_callback_warnings();
@@ -118,20 +110,14 @@ class Controller {
   std::optional<engine::Engine::Clock::time_point> next_look_;
   std::int64_t begun_attempt_ = 0;  // the last one whose first function has begun
   bool told_of_interrupt_ = false;
-  std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
-  engine::Engine::Clock::time_point began_;
+  std::int64_t last_event_ = 0;               // sequence number of the last one that was recorded
   std::map<run::CheckpointId, Dict> sealed_;  // files of checkpoints whose transaction is not committed yet
   // When the transaction that says so is synced.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   ControllerStarted beginning_;
   std::vector<Event> forwarded_;  // to be handed to the core
-  ResultRows rows_;
-  run::ResultLog files_;
-  ValidationLog validations_log_;
-  std::optional<engine::Engine::Clock::time_point> files_due_;  // when results that wait are written
-  bool told_of_columns_ = false;
-  WorkerOutput worker_output_;
-  std::optional<engine::Engine::Clock::time_point> output_due_;  // when it is looked at again
+  ResultFiles files_;
+  RunConsole console_;
   CallbackList callbacks_;
   run::FileWorker file_worker_;
   run::Uploader uploader_;

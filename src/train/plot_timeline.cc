@@ -80,8 +80,7 @@ class Historian {
                               [&](const CommitCheckpoint& commit) {
                                 const auto reported = uploads_.find(commit.step);
                                 if (reported == uploads_.end()) return;
-                                if (reported->second < time)
-                                  on_their_way_.push_back({Kind::upload, reported->second, time, commit.directory});
+                                on_their_way_.push_back({Kind::upload, reported->second, time, commit.directory});
                                 uploads_.erase(reported);
                               },
                               [&](const StartValidator& validator) {

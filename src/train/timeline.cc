@@ -72,6 +72,15 @@ std::vector<Placed> place(const TimelineLane& lane) {
   return placed;
 }
 
+// What of a label fits into a width: names of checkpoints differ in what stands behind the last underscore.
+std::string label_within(double width, const std::string& label) {
+  const auto fits = [&](const std::string& text) { return run::svg::width_of(text, kLabelSize) <= width; };
+  if (fits(label)) return label;
+  if (const std::string number = label.substr(label.rfind('_') + 1); fits(number)) return number;
+  const std::string text = run::svg::shortened(label, width, kLabelSize);
+  return text.size() > 5 ? text : "";
+}
+
 class Picture {
  public:
   explicit Picture(const Timeline& timeline)
@@ -117,7 +126,7 @@ class Picture {
     append(body_, "<g><title>{}: {:.3f} s to {:.3f} s</title>", run::svg::escaped(span.label), span.begin, span.end);
     append(body_, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" fill=\"{}\"/>", pixels(x),
            pixels(y + (kRowHeight - kBarHeight) / 2), pixels(width), kBarHeight, colour_of(span.kind));
-    if (const std::string text = run::svg::shortened(span.label, width - 8, kLabelSize); text.size() > 5)
+    if (const std::string text = label_within(width - 8, span.label); !text.empty())
       append(body_, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"white\">{}</text>", pixels(x + 4), pixels(y + 14),
              kLabelSize, run::svg::escaped(text));
     body_ += "</g>\n";

@@ -145,7 +145,7 @@ void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Acti
       continue;
     }
     std::optional<run::Gpus> gpus = room.acquire(needs_);
-    if (!gpus) return;
+    if (!gpus) return say_that_it_waits(id, room, checkpoints, actions);
     validation.state = State::running;
     validation.has_worker = true;
     validation.is_late = false;
@@ -162,6 +162,16 @@ void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Acti
       actions.push_back(StartTimer{{Timer::Kind::validation, id}, *validation.wanted.timeout_s});
     if (config_.order == ValidationOrder::newest_first) skip_older(id, checkpoints, actions);
   }
+}
+
+// Once, where nothing of a validation is to be seen: when others go on, it is their turn.
+void Validations::say_that_it_waits(run::CheckpointId id, const run::ResourceLedger& room,
+                                    const Checkpoints& checkpoints, Actions& actions) {
+  if (has_said_that_it_waits_ || has_workers()) return;
+  has_said_that_it_waits_ = true;
+  actions.push_back(Say{fmt::format(
+      "The validation of {} waits for room: {} are in use. It begins when the training has ended, if not before.",
+      checkpoints.registry().get(id).directory, room.usage())});
 }
 
 // Those without a worker that has still to end.

@@ -97,12 +97,15 @@ class Validations {
   Validation* present(run::CheckpointId id, std::int64_t attempt);
   void fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
   void settle(run::CheckpointId id, Validation::State state, Checkpoints& checkpoints, Actions& actions);
+  void say_that_it_waits(run::CheckpointId id, const run::ResourceLedger& room, const Checkpoints& checkpoints,
+                         Actions& actions);
   std::vector<run::CheckpointId> waiting() const;
   void skip_older(run::CheckpointId id, Checkpoints& checkpoints, Actions& actions);
 
   ValidationConfig config_;
   Resources needs_;
   std::map<run::CheckpointId, Validation> validations_;  // of checkpoints that exist
+  bool has_said_that_it_waits_ = false;                  // this controller; not part of the state
 };
 
 // How far a checkpoint has got; `validation` is its own, or nullptr.

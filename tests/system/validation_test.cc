@@ -31,6 +31,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Status = train::ReportedCheckpointStatus;
 
 namespace fs = std::filesystem;
@@ -199,8 +200,14 @@ TEST(Validation, WaitsForResourcesThatTheRunsWorkersHave) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_with(storage.path(), train::validator<waits_for_the_end_of_training>(), 3);
   options.scaling_config.resources_per_worker = Resources{.cpus = 2};
+  options.run_config.verbose = 1;
+  ::testing::internal::CaptureStdout();
   const train::Result result = run(options);
+  const std::string console = ::testing::internal::GetCapturedStdout();
   EXPECT_THAT(statuses(result), ::testing::Each(Status::validated));
+  const std::string said = "\nThe validation of checkpoint_000000 waits for room: 4/4 CPUs, ";
+  ASSERT_THAT(console, HasSubstr(said));
+  EXPECT_THAT(console.substr(console.find(said) + said.size()), Not(HasSubstr("waits for room"))) << "once is enough";
 }
 
 TEST(Validation, AValidatorThatFailsIsTriedAgainAndTheTrainingNeverFailsFromIt) {
@@ -309,7 +316,7 @@ TEST(Validation, WhatCannotBeIsRefusedAtTheCall) {
   EXPECT_THAT(refusals, AllOf(HasSubstr("a validation and no checkpoint"), HasSubstr("has no function for it"),
                               HasSubstr("\"nobody\""), HasSubstr("name the validator"),
                               HasSubstr("leave one of them out"), HasSubstr("put() it into the object store")));
-  EXPECT_THAT(refusals, ::testing::Not(HasSubstr("none\n")));
+  EXPECT_THAT(refusals, Not(HasSubstr("none\n")));
 }
 
 TEST(Validation, OptionsThatCannotBeAreRefusedBeforeAnythingRuns) {

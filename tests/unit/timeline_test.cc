@@ -44,6 +44,14 @@ TEST(Timeline, SpansAtTheSameTimeAreBelowEachOther) {
   EXPECT_EQ(height(1) - height(2), 20) << "another row";
 }
 
+TEST(Timeline, ANarrowSpanSaysWhatItsNameDoesNotShareWithOthers) {
+  const std::string svg = to_svg(
+      {.duration = 100,
+       .lanes = {{"validations",
+                  {{Kind::validation, 0, 8, "checkpoint_000123"}, {Kind::validation, 50, 50, "checkpoint_000124"}}}}});
+  EXPECT_THAT(svg, AllOf(HasSubstr(">000123<"), Not(HasSubstr(">000124<")), HasSubstr("checkpoint_000124: 50.000 s")));
+}
+
 TEST(Timeline, TextIsEscapedAndAnEmptyRunIsAPicture) {
   EXPECT_THAT(to_svg({.title = "a<b>&c"}), AllOf(HasSubstr("a&lt;b&gt;&amp;c"), Not(HasSubstr("nan"))));
 }

@@ -1,0 +1,52 @@
+#include "train/result_files.h"
+
+#include "base/overload.h"
+
+namespace cadre::train {
+namespace {
+
+// Results are written so long after they have come, or at once where so much waits.
+constexpr auto kDelay = std::chrono::milliseconds(100);
+constexpr std::size_t kMostWaitingBytes = std::size_t{1} << 20;
+
+}  // namespace
+
+ResultFiles::ResultFiles(const std::filesystem::path& directory, const TrainerOptions& options)
+    : name_(directory.filename()),
+      config_(options.train_loop_config),
+      results_(directory, options.run_config.logging_config.loggers) {
+  if (options.run_config.logging_config.loggers.json) validations_.emplace(directory);
+}
+
+void ResultFiles::see(const Event& event, const Actions& actions, double time, Time now) {
+  const auto be_due = [&](Time when) { due_ = due_ ? std::min(*due_, when) : when; };
+  if (std::optional<Dict> row = rows_.see(event, actions, time)) {
+    results_.add(*std::move(row), config_, time);
+    be_due(results_.waiting_bytes() > kMostWaitingBytes ? now : now + kDelay);
+  }
+  for (const Action& action : actions) {
+    if (const auto* failed = std::get_if<TellOfFailure>(&action)) {
+      errors_.emplace_back(failed->attempt, failed->error);
+      be_due(now);
+    }
+    const auto* validation = std::get_if<ShowValidation>(&action);
+    if (validation != nullptr && validations_) {
+      validations_->add(*validation, time);
+      be_due(now + kDelay);
+    }
+  }
+}
+
+void ResultFiles::write() {
+  for (; !errors_.empty(); errors_.pop_front()) results_.add_error(errors_.front().first, errors_.front().second);
+  results_.flush();
+  if (validations_) validations_->flush();
+  due_.reset();
+}
+
+std::optional<std::string> ResultFiles::take_warning() {
+  if (!results_.lacks_columns() || std::exchange(told_of_columns_, true)) return std::nullopt;
+  return run::ResultLog::columns_warning(name_);
+}
+
+}  // namespace cadre::train

@@ -1,0 +1,78 @@
+#include "train/run_console.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "train/assignment.h"
+#include "train/validator.h"
+
+namespace cadre::train {
+namespace {
+
+// Time between two looks at what workers print.
+constexpr auto kOutputPeriod = std::chrono::milliseconds(100);
+
+// A number as people read it.
+std::string to_text(const Value& value) {
+  if (value.is_number() && !value.is_integer()) return fmt::format("{:.5g}", value.get<double>());
+  return value.is_string() ? value.get<std::string>() : to_json(value);
+}
+
+// " loss=0.1 accuracy=0.9"
+std::string to_text(const Metrics& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) text += fmt::format(" {}={}", name, to_text(value));
+  return text;
+}
+
+}  // namespace
+
+void RunConsole::say(const std::string& text) const {
+  if (config_.verbose == 0) return;
+  fmt::print("{}\n", text);
+  std::fflush(stdout);
+}
+
+void RunConsole::say(const Say& what) const {
+  if (!what.failure) return say(what.text);
+  fmt::print(stderr, "{}\n", what.text);
+}
+
+void RunConsole::show(const ShowResult& result, Time now) const {
+  say(fmt::format("{}  report {}:{}{}", seconds_at(now), result.step, to_text(result.metrics),
+                  result.checkpoint.empty() ? "" : "  " + result.checkpoint));
+}
+
+void RunConsole::show(const ShowValidation& validation, Time now) const {
+  const std::string begin = fmt::format("{}  {}: ", seconds_at(now), validation.checkpoint);
+  if (validation.status == ReportedCheckpointStatus::committed)
+    return say(begin + "not validated, because a later one is");
+  if (validation.error.empty()) return say(begin + to_string(validation.status) + ":" + to_text(validation.validated));
+  say(fmt::format("{}{}: {}\nWhat the validator has printed is in {}", begin, to_string(validation.status),
+                  validation.error, directory_of_validator(directory_, validation.checkpoint).string()));
+}
+
+std::string RunConsole::seconds_at(Time now) const {
+  return fmt::format("{:8.1f} s", std::chrono::duration<double>(now - began_).count());
+}
+
+void RunConsole::watch_workers(std::int64_t ranks, Time now) {
+  show_worker_output(true, now);
+  if (config_.verbose == 0 || !config_.logging_config.log_to_driver) return;
+  std::vector<std::filesystem::path> directories;
+  for (Rank rank = 0; rank < ranks; ++rank) directories.push_back(directory_ / directory_of_rank(rank));
+  worker_output_.begin(directories);
+  worker_output_due_ = now + kOutputPeriod;
+}
+
+void RunConsole::show_worker_output(bool last, Time now) {
+  const WorkerOutput::Text text = worker_output_.take(last);
+  std::fwrite(text.out.data(), 1, text.out.size(), stdout);
+  std::fflush(stdout);
+  std::fwrite(text.err.data(), 1, text.err.size(), stderr);
+  worker_output_due_.reset();
+  if (!last) worker_output_due_ = now + kOutputPeriod;
+}
+
+}  // namespace cadre::train

@@ -1,0 +1,47 @@
+// What a run says to the person who watches: reports, validations, messages, and on request what its workers print.
+// RunConfig::verbose 0 silences all of it but failures.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "cadre/train.h"
+#include "engine/engine.h"
+#include "train/events.h"
+#include "train/worker_output.h"
+
+namespace cadre::train {
+
+class RunConsole {
+ public:
+  using Time = engine::Engine::Clock::time_point;
+
+  RunConsole(std::filesystem::path directory, const RunConfig& config, Time began)
+      : directory_(std::move(directory)), config_(config), began_(began) {}
+
+  // A line to stdout.
+  void say(const std::string& text) const;
+  // A failure to stderr, whatever `verbose` is.
+  void say(const Say& what) const;
+  void show(const ShowResult& result, Time now) const;
+  void show(const ShowValidation& validation, Time now) const;
+
+  // A group of so many ranks is about to begin.
+  void watch_workers(std::int64_t ranks, Time now);
+  // What they have printed since the last time; `last`: when all of them have ended.
+  void show_worker_output(bool last, Time now);
+  // When that is to be done next; empty: never.
+  const std::optional<Time>& worker_output_due() const { return worker_output_due_; }
+
+ private:
+  std::string seconds_at(Time now) const;
+
+  std::filesystem::path directory_;  // of the run
+  const RunConfig& config_;
+  Time began_;
+  WorkerOutput worker_output_;
+  std::optional<Time> worker_output_due_;
+};
+
+}  // namespace cadre::train

@@ -1,0 +1,32 @@
+// The numbers of a run's workers with the engine: ranks by the attempt of their group, validators by their checkpoint
+// and try.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/engine.h"
+#include "run/checkpoint_registry.h"
+#include "train/checkpoint_part.h"
+
+namespace cadre::train {
+
+inline engine::WorkerId worker_id(Rank rank, std::int64_t attempt) {
+  return static_cast<std::uint64_t>(attempt) << 32 | static_cast<std::uint32_t>(rank);
+}
+inline Rank rank_of(engine::WorkerId worker) { return static_cast<Rank>(worker & 0xffffffffu); }
+inline std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker >> 32); }
+
+// That of a validator has a bit which ranks' have not.
+inline constexpr engine::WorkerId kIsValidator = engine::WorkerId{1} << 63;
+inline engine::WorkerId validator_id(run::CheckpointId checkpoint, std::int64_t attempt) {
+  return kIsValidator | static_cast<std::uint64_t>(checkpoint) << 20 | static_cast<std::uint64_t>(attempt);
+}
+inline bool is_validator(engine::WorkerId worker) { return (worker & kIsValidator) != 0; }
+inline run::CheckpointId checkpoint_of(engine::WorkerId worker) {
+  return static_cast<run::CheckpointId>((worker & ~kIsValidator) >> 20);
+}
+inline std::int64_t validator_attempt_of(engine::WorkerId worker) {
+  return static_cast<std::int64_t>(worker & 0xfffff);
+}
+
+}  // namespace cadre::train
