@@ -27,7 +27,7 @@ help:
 	@echo 'make soak      kill experiments KILLS times and training runs RUN_KILLS times at random, then let every single call'
 	@echo '               fail (half an hour)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
-	@echo 'make bench-peers  the same work on Ray Tune and on Cadre, in turns, and steps of data-parallel training in Python and here'
+	@echo 'make bench-peers  the same work on Ray and on Cadre, in turns; steps of data-parallel training in Python and here'
 	@echo 'make fuzz      feed parsers and the channel with made-up bytes, SECONDS each (FUZZERS="json wal"; default: all)'
 	@echo 'make sanitize  run all tests with the address and undefined-behaviour sanitizers, and with the thread sanitizer'
 	@echo 'make coverage  run all tests and report which lines they reach, in build/coverage/report'
@@ -88,9 +88,10 @@ bench: $(build_dir)/build.ninja
 	@.venv/bin/python benchmarks/run_all.py $(build_dir)/bin $(BENCH_FLAGS)
 
 bench-peers: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_step_time
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_step_time cadre_batch_inference
 	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
 	@.venv/bin/python benchmarks/peers/step_time.py $(build_dir)/bin
+	@.venv/bin/python benchmarks/peers/batch_inference.py $(build_dir)/bin
 
 # Each goes on from the corpus that it has collected in $(build_dir)/fuzz.
 fuzz: $(build_dir)/build.ninja

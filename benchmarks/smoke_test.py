@@ -162,6 +162,25 @@ class SmokeTest(unittest.TestCase):
                 [(count,)] = store.execute("SELECT count(*) FROM events WHERE kind = 'validator_returned'").fetchall()
                 self.assertEqual(count, validations)
 
+    def test_batch_inference_tells_the_same_images_rightly_in_every_way(self):
+        program = BIN / "cadre_batch_inference"
+        if not program.exists():
+            self.skipTest("this was built without torch or Arrow")
+        data = pathlib.Path(__file__).resolve().parents[1] / "data" / "mnist"
+
+        def run(way):
+            done = subprocess.run([program, "--way", way, "--folder", self.storage, "--images", "1500", "--data-folder",
+                                   data], capture_output=True, text=True, timeout=120)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), way)
+            return done.stdout
+        self.storage.mkdir(parents=True)
+        self.assertEqual(run("write"), "")
+        lines = [json.loads(run(way)) for way in ["loop", "loops", "map_batches"]]
+        self.assertEqual(len({line["right"] for line in lines}), 1)
+        self.assertGreater(lines[0]["right"], 0)
+        for line in lines:
+            self.assertAlmostEqual(line["rows_per_s"] * line["seconds"], 1500)
+
     def test_what_is_there_already_is_not_measured_again(self):
         arguments = ["reports", "--trials", 1, "--reports", 1]
         self.lines(*arguments)

@@ -32,7 +32,8 @@ LIBRARIES = [
       "examples/", "tests/torch/", "tests/data_torch/", "tests/compat/torch_",
       "tests/fuzz/torch_", "tests/soak/torch_", "tests/package/consumer_torch/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
-    ("Arrow", re.compile(r"^(arrow|parquet)/"), ["src/data/", "src/object_storage/", "tests/data/"]),
+    ("Arrow", re.compile(r"^(arrow|parquet)/"),
+     ["src/data/", "src/object_storage/", "tests/data/", "benchmarks/torch_batch_inference.cc"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),
 ]
 

@@ -12,14 +12,32 @@ namespace {
 
 class LocalCaller final : public Caller {
  public:
-  LocalCaller(std::string name, detail::BatchCall function) : name_(std::move(name)), function_(std::move(function)) {}
+  explicit LocalCaller(const Node& node)
+      : name_(to_string(node)),
+        config_(std::get<Call>(node.operation).config),
+        make_(find_batch_call(std::get<Call>(node.operation).kind, std::get<Call>(node.operation).name)) {}
 
-  void call(std::span<const Block> batches, const Emit& emit) override {
-    for (const Block& block : batches) emit(result_of(block));
+  Duration call(std::int64_t /*turn*/, std::span<const Block> batches, const Emit& emit) override {
+    if (!function_) construct();
+    Duration taken{};
+    for (const Block& block : batches) {
+      const auto began = std::chrono::steady_clock::now();
+      Block result = result_of(block);
+      taken += std::chrono::steady_clock::now() - began;
+      emit(std::move(result));
+    }
+    return taken;
   }
   void cancel() override {}
 
  private:
+  void construct() {
+    try {
+      function_ = make_(config_);
+    } catch (const std::exception&) {
+      throw DatasetError(describe_function_error(name_ + ": its constructor"));
+    }
+  }
   Block result_of(const Block& block) const {
     try {
       return function_(Batch(block)).arrow();
@@ -29,28 +47,19 @@ class LocalCaller final : public Caller {
   }
 
   std::string name_;
-  detail::BatchCall function_;
+  Config config_;
+  detail::BatchCallFactory make_;
+  detail::BatchCall function_;  // made with the first call
 };
 
 class LocalCallers final : public Callers {
  public:
-  explicit LocalCallers(const Node& node)
-      : name_(to_string(node)),
-        config_(std::get<Call>(node.operation).config),
-        make_(find_batch_call(std::get<Call>(node.operation).kind, std::get<Call>(node.operation).name)) {}
+  explicit LocalCallers(const Node& node) : node_(node) { LocalCaller{node}; }  // says what this program does not have
 
-  std::unique_ptr<Caller> make() override {
-    try {
-      return std::make_unique<LocalCaller>(name_, make_(config_));
-    } catch (const std::exception&) {
-      throw DatasetError(describe_function_error(name_ + ": its constructor"));
-    }
-  }
+  std::unique_ptr<Caller> make() override { return std::make_unique<LocalCaller>(node_); }
 
  private:
-  std::string name_;
-  Config config_;
-  detail::BatchCallFactory make_;
+  Node node_;
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Who calls a function of the program with batches: threads of this process, or worker processes.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,21 +14,28 @@
 
 namespace cadre::data {
 
-// One worker. Used by one thread at a time.
+// One worker.
 class Caller {
  public:
+  using Duration = std::chrono::steady_clock::duration;
+
   virtual ~Caller() = default;
-  // Calls the function once for each batch, in order. Throws DatasetError with the function's error.
-  virtual void call(std::span<const Block> batches, const Emit& emit) = 0;
+  // A place in the order in which the worker does its tasks, for one call(), which must come.
+  virtual std::int64_t take_turn() { return 0; }
+  // Calls the function once for each batch, in order, and returns how long that has taken. Throws DatasetError with the
+  // function's error, or the constructor's.
+  virtual Duration call(std::int64_t turn, std::span<const Block> batches, const Emit& emit) = 0;
   // From another thread: call() ends soon, if it waits.
   virtual void cancel() = 0;
 };
 
-// The workers of one operator, made when there is something for them to do.
+// The workers of one operator.
 class Callers {
  public:
   virtual ~Callers() = default;
-  // In the thread that will use it first. Throws DatasetError where the constructor of a class throws.
+  // How many threads may use a worker at a time: with more than one it has its next task when it is done with one.
+  virtual std::int64_t tasks_in_flight() const { return 1; }
+  // A worker, which gets ready while the first rows are read, or with its first task.
   virtual std::unique_ptr<Caller> make() = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/overload.h"
@@ -23,9 +24,13 @@
 namespace cadre::data {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::int64_t kMostBlockBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kLeastBlockBytes = std::int64_t{64} << 10;
-constexpr std::int64_t kTaskBytes = std::int64_t{256} << 10;  // of small batches that one task of a function has
+// Batches go to a function several at a time, as many as it has lately done in this time: then what a task costs beside
+// them does not matter, and at the end no worker waits for long for the others.
+constexpr Clock::duration kTaskTime = std::chrono::milliseconds(10);
 
 // What happens to each row by itself, in the thread that has made the block.
 using Step = std::function<Block(const Block& block)>;
@@ -82,26 +87,37 @@ class StepTasks final : public TaskSource {
 // Batches for the function of an operator.
 class CallTasks final : public TaskSource {
  public:
-  CallTasks(std::unique_ptr<BlockStream> input, std::unique_ptr<Callers> callers, std::string name,
-            std::vector<Step> steps)
-      : input_(std::move(input)), callers_(std::move(callers)), name_(std::move(name)), steps_(std::move(steps)) {}
+  struct Options {
+    std::string name = {};  // of the operator
+    std::int64_t workers = 1;
+    std::int64_t most_bytes = 0;  // of a task that has more than one batch
+  };
+  CallTasks(std::unique_ptr<BlockStream> input, std::unique_ptr<Callers> callers, std::vector<Step> steps,
+            Options options)
+      : input_(std::move(input)),
+        callers_(std::move(callers)),
+        steps_(std::move(steps)),
+        options_(std::move(options)) {}
 
   std::optional<Task> next() override {
+    begin();
     std::vector<Block> batches;
     std::int64_t bytes = 0;
-    while (bytes < kTaskBytes) {
+    const std::int64_t most = batches_of_next_task();
+    while (std::ssize(batches) < most && bytes < options_.most_bytes) {
       auto block = input_->next();
       if (!block) break;
       bytes += bytes_of(*block);
       batches.push_back(*std::move(block));
     }
     if (batches.empty()) return std::nullopt;
-    return Task{.bytes = bytes, .run = [this, batches = std::move(batches)](const Emit& emit) {
-                  Lease lease(*this);
-                  lease.caller().call(batches, [&](const Block& block) {
+    auto lease = std::make_shared<Lease>(*this);
+    return Task{.bytes = bytes, .run = [this, lease, batches = std::move(batches)](const Emit& emit) {
+                  const Clock::duration taken = lease->call(batches, [&](const Block& block) {
                     require_same_result(block);
                     emit(do_steps(steps_, block));
                   });
+                  see_time(taken / batches.size());
                 }};
   }
 
@@ -109,59 +125,72 @@ class CallTasks final : public TaskSource {
     input_->cancel();
     const std::lock_guard lock(mutex_);
     cancelled_ = true;
-    for (Caller* caller : busy_) caller->cancel();
+    for (const Worker& worker : workers_) worker.caller->cancel();
   }
 
  private:
-  // A worker, for one task.
+  struct Worker {
+    std::unique_ptr<Caller> caller;
+    std::int64_t tasks = 0;  // that it has
+  };
+  // A task's place with a worker.
   class Lease {
    public:
-    explicit Lease(CallTasks& tasks) : tasks_(tasks), caller_(tasks.take()) {}
-    ~Lease() { tasks_.give_back(std::move(caller_)); }
+    explicit Lease(CallTasks& tasks) : tasks_(tasks), caller_(tasks.take()), turn_(caller_.take_turn()) {}
+    ~Lease() { tasks_.give_back(caller_); }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
-    Caller& caller() { return *caller_; }
+    Clock::duration call(std::span<const Block> batches, const Emit& emit) const {
+      return caller_.call(turn_, batches, emit);
+    }
 
    private:
     CallTasks& tasks_;
-    std::unique_ptr<Caller> caller_;
+    Caller& caller_;
+    std::int64_t turn_;
   };
 
-  std::unique_ptr<Caller> take() {
-    std::unique_ptr<Caller> caller;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        caller = std::move(free_.back());
-        free_.pop_back();
-      }
-    }
-    if (caller == nullptr) caller = callers_->make();
+  // With the first task that is asked for.
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    while (std::ssize(workers_) < options_.workers && !cancelled_) workers_.push_back({callers_->make()});
+  }
+  // That has the fewest tasks. Each thread of the stage has one at most, so that there is room.
+  Caller& take() {
     const std::lock_guard lock(mutex_);
     if (cancelled_) throw Cancelled{};
-    busy_.push_back(caller.get());
-    return caller;
+    Worker& least = *std::ranges::min_element(workers_, {}, &Worker::tasks);
+    ++least.tasks;
+    return *least.caller;
   }
-  void give_back(std::unique_ptr<Caller> caller) {
+  void give_back(const Caller& caller) {
     const std::lock_guard lock(mutex_);
-    std::erase(busy_, caller.get());
-    free_.push_back(std::move(caller));
+    --std::ranges::find(workers_, &caller, [](const Worker& worker) { return worker.caller.get(); })->tasks;
+  }
+  // `time` is what a batch has taken.
+  void see_time(Clock::duration time) {
+    const std::lock_guard lock(mutex_);
+    batches_in_task_time_ = kTaskTime / std::max(time, Clock::duration(1));
+  }
+  std::int64_t batches_of_next_task() {
+    const std::lock_guard lock(mutex_);
+    return std::max<std::int64_t>(batches_in_task_time_, 1);
   }
   void require_same_result(const Block& block) {
     const std::lock_guard lock(mutex_);
     if (schema_ == nullptr) schema_ = block->schema();
     if (block->num_rows() == 0 || block->schema()->Equals(*schema_, false)) return;
-    throw DatasetError(fmt::format("{} has returned batches with different columns: {{{}}} and {{{}}}", name_,
+    throw DatasetError(fmt::format("{} has returned batches with different columns: {{{}}} and {{{}}}", options_.name,
                                    schema_->ToString(), block->schema()->ToString()));
   }
 
   std::unique_ptr<BlockStream> input_;
   std::unique_ptr<Callers> callers_;
-  std::string name_;
   std::vector<Step> steps_;
+  const Options options_;
   std::mutex mutex_;  // of what follows
-  std::vector<std::unique_ptr<Caller>> free_;
-  std::vector<Caller*> busy_;
+  std::int64_t batches_in_task_time_ = 1;
+  std::vector<Worker> workers_;
   std::shared_ptr<arrow::Schema> schema_;  // of what the function returns
   bool cancelled_ = false;
 };
@@ -323,9 +352,13 @@ class Execution::Builder {
     const std::int64_t workers =
         pool_ != nullptr ? workers_.at(node.get()) : call.concurrency.value_or(call.kind == "class" ? 1 : threads_);
     auto callers = pool_ != nullptr ? make_process_callers(*node, max_retries_, pool_) : make_local_callers(*node);
+    const std::int64_t threads = workers * callers->tasks_in_flight();
     const std::string name = to_string(*node);
-    return stage(std::make_unique<CallTasks>(std::move(input), std::move(callers), name, std::move(steps)), workers,
-                 name);
+    auto tasks = std::make_unique<CallTasks>(
+        std::move(input), std::move(callers), std::move(steps),
+        CallTasks::Options{.name = name, .workers = workers, .most_bytes = context_.block_bytes});
+    return std::make_unique<Stage>(std::move(tasks), StageOptions{threads, share_},
+                                   execution_.progress_.add(name, workers));
   }
 
   std::unique_ptr<BlockStream> build_slice(const NodePtr& node, const Slice& slice, std::vector<Step> steps,

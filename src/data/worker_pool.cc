@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <ranges>
@@ -32,6 +33,8 @@ namespace {
 
 constexpr const char* kEntry = "cadre dataset worker";
 constexpr std::size_t kStderrBytes = 2048;  // of a dead worker's, in the error
+// Of a worker: one that it does, and one that it finds when it is done with that.
+constexpr std::int64_t kTasksInFlight = 2;
 
 fs::path make_folder() {
   std::string name = fs::temp_directory_path() / "cadre-data-XXXXXX";
@@ -48,17 +51,20 @@ Value run_data_worker(channel::WorkerEnd& controller, const Value& payload) {
   const detail::BatchCall function =
       find_batch_call(task.get<std::string>("kind"), task.get<std::string>("name"))(Config(task.at("config")));
   channel::Request request;
-  std::optional<SharedBlocks> returned;  // until the controller has opened it
+  // What the controller may not have opened yet: whoever gives a task has opened what came of an earlier one.
+  std::deque<SharedBlocks> returned;
   for (;;) {
     const channel::Reply reply = controller.call(request);
     if (reply.content.is_null()) return {};
-    returned.reset();
+    if (std::ssize(returned) == kTasksInFlight) returned.pop_front();
+    const auto began = std::chrono::steady_clock::now();
     std::vector<Block> results;
     for (const Block& batch : open_shared(reply.content).blocks) {
       Block result = function(Batch(batch)).arrow();
       if (result->num_rows() > 0) results.push_back(std::move(result));
     }
-    request.content = returned.emplace(results).ticket();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
+    request.content = {{"blocks", returned.emplace_back(results).ticket()}, {"taken_s", taken.count()}};
   }
 }
 
@@ -152,25 +158,37 @@ void WorkerPool::post(Command command) {
 }
 
 void WorkerPool::take(engine::Event& event) {
-  const auto set = [this](engine::WorkerId worker, Outcome outcome) {
-    const std::lock_guard lock(mutex_);
-    const auto found = workers_.find(worker);
-    if (found == workers_.end()) return;
-    if (!found->second.outcome) found->second.outcome = std::move(outcome);  // the first one says it
-    changed_.notify_all();
-  };
   if (auto* received = std::get_if<engine::Received>(&event)) {
-    if (auto* request = std::get_if<channel::Request>(&received->message))
-      set(received->worker, Answer{std::move(request->content)});
+    if (auto* request = std::get_if<channel::Request>(&received->message)) take(received->worker, *request);
     if (auto* failed = std::get_if<channel::Failed>(&received->message))
-      set(received->worker, Failure{std::move(failed->message)});
+      take_end(received->worker, Failure{std::move(failed->message)});
     return;
   }
   const auto& exited = std::get<engine::Exited>(event);
   std::string description = "its worker " + engine::to_string(exited.exit);
   const std::string said = end_of(folder_of(exited.worker) / "stderr");
   if (!said.empty()) description += "; the end of its stderr:\n" + said;
-  set(exited.worker, Death{std::move(description)});
+  take_end(exited.worker, Death{std::move(description)});
+}
+
+// The question for another task, with what has come of the last one.
+void WorkerPool::take(engine::WorkerId id, channel::Request& request) {
+  const std::lock_guard lock(mutex_);
+  Worker& worker = workers_.at(id);
+  if (worker.asked > 0) worker.answers.emplace(worker.asked, std::move(request.content));
+  ++worker.asked;
+  if (!worker.waiting.empty()) {
+    engine_->reply(id, channel::Reply{.content = std::move(worker.waiting.front())});
+    worker.waiting.pop_front();
+  }
+  changed_.notify_all();
+}
+
+void WorkerPool::take_end(engine::WorkerId id, std::variant<Failure, Death> end) {
+  const std::lock_guard lock(mutex_);
+  Worker& worker = workers_.at(id);
+  if (!worker.end) worker.end = std::move(end);  // the first one says it
+  changed_.notify_all();
 }
 
 fs::path WorkerPool::folder_of(engine::WorkerId worker) const { return folder_ / fmt::format("worker_{}", worker); }
@@ -193,32 +211,42 @@ std::string WorkerPool::take_gpus(const Resources& resources) {
   return run::visible_devices(ledger_->acquire(resources).value_or(run::Gpus()));
 }
 
-void WorkerPool::give(engine::WorkerId worker, const Value& task) {
-  post([worker, task](engine::Engine& engine) { engine.reply(worker, channel::Reply{.content = task}); });
+std::int64_t WorkerPool::give(engine::WorkerId id, const Value& task) {
+  const std::lock_guard lock(mutex_);
+  Worker& worker = workers_.at(id);
+  if (++worker.given > worker.asked) {
+    worker.waiting.push_back(task);
+  } else {
+    commands_.emplace_back([id, task](engine::Engine& engine) { engine.reply(id, channel::Reply{.content = task}); });
+    if (engine_ != nullptr) engine_->wake();
+  }
+  return worker.given;
 }
 
-WorkerPool::Outcome WorkerPool::wait_for(engine::WorkerId worker) {
+WorkerPool::Outcome WorkerPool::wait_for(engine::WorkerId id, std::int64_t task) {
   std::unique_lock lock(mutex_);
-  Worker& state = workers_.at(worker);
-  changed_.wait(lock, [&] { return state.outcome || state.cancelled || engine_error_ != nullptr; });
-  if (state.cancelled) return Cancellation{};
-  if (!state.outcome) std::rethrow_exception(engine_error_);
-  return *std::exchange(state.outcome, std::nullopt);
+  Worker& worker = workers_.at(id);
+  changed_.wait(lock, [&] {
+    return worker.answers.contains(task) || worker.end || worker.cancelled || engine_error_ != nullptr;
+  });
+  if (worker.cancelled) return Cancellation{};
+  if (auto answer = worker.answers.extract(task)) return Answer{std::move(answer.mapped())};
+  if (!worker.end) std::rethrow_exception(engine_error_);
+  return std::visit(
+      base::Overload{[&](const Failure& failure) -> Outcome { return Failure{failure.message, worker.asked > 0}; },
+                     [&](const Death& death) -> Outcome {
+                       return Death{death.description, worker.asked > 0, task <= worker.asked};
+                     }},
+      *worker.end);
 }
 
 void WorkerPool::cancel(engine::WorkerId worker) {
   const std::lock_guard lock(mutex_);
-  const auto found = workers_.find(worker);
-  if (found == workers_.end()) return;
-  found->second.cancelled = true;
+  workers_.at(worker).cancelled = true;
   changed_.notify_all();
 }
 
 void WorkerPool::end(engine::WorkerId worker) {
-  {
-    const std::lock_guard lock(mutex_);
-    workers_.erase(worker);
-  }
   post([worker](engine::Engine& engine) { engine.kill(worker); });
 }
 
@@ -266,27 +294,45 @@ namespace {
 
 class ProcessCallers;
 
+// Used by kTasksInFlight threads at a time.
 class ProcessCaller final : public Caller {
  public:
-  explicit ProcessCaller(ProcessCallers& all, std::string visible_devices);
+  explicit ProcessCaller(ProcessCallers& all);
   ~ProcessCaller() override;
 
-  void call(std::span<const Block> batches, const Emit& emit) override;
+  std::int64_t take_turn() override;
+  Duration call(std::int64_t turn, std::span<const Block> batches, const Emit& emit) override;
   void cancel() override;
 
  private:
-  void start();
-  void stop();
-  // What the worker has returned; empty: it has died.
-  std::optional<ReadBlocks> try_call(const Value& ticket);
+  struct Given {
+    engine::WorkerId worker = 0;
+    std::int64_t task = 0;
+  };
+  struct Result {
+    ReadBlocks blocks = {};
+    Duration taken = {};
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  void start(const Lock& lock);
+  // Waits until all turns before this one were given.
+  Given give_in_turn(std::int64_t turn, const Value& task);
+  Given give(const Lock& lock, const Value& task);
+  // Empty where the worker has died: `death` says how, `deaths` counts those that the task may be the cause of.
+  std::optional<Result> wait_for(const Given& given, std::string& death, std::int64_t& deaths);
+  static Result to_result(const Value& answer);
+  void forget(engine::WorkerId worker);
   [[noreturn]] void fail(const std::string& message) const;
 
   ProcessCallers& all_;
   std::string visible_devices_;
   std::mutex mutex_;  // of what follows
-  std::optional<engine::WorkerId> worker_;
+  std::condition_variable changed_;
+  std::int64_t turns_ = 0;                  // that were taken
+  std::int64_t given_ = 0;                  // turns whose task the worker has got
+  std::optional<engine::WorkerId> worker_;  // empty before the first task, and where the last one has died
   bool cancelled_ = false;
-  std::string death_;  // how the worker before has ended
 };
 
 class ProcessCallers final : public Callers {
@@ -301,9 +347,8 @@ class ProcessCallers final : public Callers {
       store::write_object(pool_->folder(), use.id, get(Reference{store::kObjectKind, use.id}).bytes());
   }
 
-  std::unique_ptr<Caller> make() override {
-    return std::make_unique<ProcessCaller>(*this, pool_->take_gpus(call_.resources));
-  }
+  std::int64_t tasks_in_flight() const override { return kTasksInFlight; }
+  std::unique_ptr<Caller> make() override { return std::make_unique<ProcessCaller>(*this); }
 
   Value payload(const std::string& visible_devices) const {
     return {{"kind", call_.kind},
@@ -324,66 +369,97 @@ class ProcessCallers final : public Callers {
   std::shared_ptr<WorkerPool> pool_;
 };
 
-ProcessCaller::ProcessCaller(ProcessCallers& all, std::string visible_devices)
-    : all_(all), visible_devices_(std::move(visible_devices)) {}
+ProcessCaller::ProcessCaller(ProcessCallers& all)
+    : all_(all), visible_devices_(all.pool().take_gpus(all.function().resources)) {
+  const Lock lock(mutex_);
+  if (all_.function().kind == "class") start(lock);  // its constructor may take its time
+}
 
-ProcessCaller::~ProcessCaller() { stop(); }
+ProcessCaller::~ProcessCaller() {
+  if (worker_) all_.pool().end(*worker_);
+}
 
 void ProcessCaller::fail(const std::string& message) const { throw DatasetError(all_.name() + message); }
 
-void ProcessCaller::start() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (cancelled_) throw Cancelled{};
-    worker_ = all_.pool().start(all_.payload(visible_devices_), all_.function().resources);
-  }
-  std::visit(base::Overload{
-                 [](const WorkerPool::Answer&) {},
-                 [&](const WorkerPool::Failure& failure) { fail(": its constructor has thrown " + failure.message); },
-                 [&](const WorkerPool::Death& death) { fail(" cannot begin: " + death.description); },
-                 [](const WorkerPool::Cancellation&) { throw Cancelled{}; }},
-             all_.pool().wait_for(*worker_));
+void ProcessCaller::start(const Lock& /*lock*/) {
+  worker_ = all_.pool().start(all_.payload(visible_devices_), all_.function().resources);
 }
 
-void ProcessCaller::stop() {
-  const std::lock_guard lock(mutex_);
-  if (worker_) all_.pool().end(*worker_);
-  worker_.reset();
+std::int64_t ProcessCaller::take_turn() {
+  const Lock lock(mutex_);
+  return ++turns_;
 }
 
 void ProcessCaller::cancel() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   cancelled_ = true;
   if (worker_) all_.pool().cancel(*worker_);
+  changed_.notify_all();
 }
 
-std::optional<ReadBlocks> ProcessCaller::try_call(const Value& ticket) {
-  if (!worker_) start();
-  all_.pool().give(*worker_, ticket);
-  return std::visit(
-      base::Overload{[&](const WorkerPool::Answer& answer) { return std::optional(open_shared(answer.content)); },
-                     [&](const WorkerPool::Failure& failure) -> std::optional<ReadBlocks> {
-                       fail(" has thrown " + failure.message);
-                     },
-                     [&](const WorkerPool::Death& death) -> std::optional<ReadBlocks> {
-                       death_ = death.description;
-                       return std::nullopt;
-                     },
-                     [](const WorkerPool::Cancellation&) -> std::optional<ReadBlocks> { throw Cancelled{}; }},
-      all_.pool().wait_for(*worker_));
+ProcessCaller::Given ProcessCaller::give_in_turn(std::int64_t turn, const Value& task) {
+  Lock lock(mutex_);
+  changed_.wait(lock, [&] { return given_ == turn - 1 || cancelled_; });
+  given_ = turn;
+  changed_.notify_all();
+  return give(lock, task);
 }
 
-void ProcessCaller::call(std::span<const Block> batches, const Emit& emit) {
-  std::optional<ReadBlocks> returned;
-  {
-    const SharedBlocks shared(batches);
-    for (std::int64_t tries = 0; !returned; ++tries) {
-      if (tries > all_.max_retries()) fail(fmt::format(" has failed {} times with the same batch: {}", tries, death_));
-      returned = try_call(shared.ticket());
-      if (!returned) stop();
+ProcessCaller::Given ProcessCaller::give(const Lock& lock, const Value& task) {
+  if (cancelled_) throw Cancelled{};
+  if (!worker_) start(lock);
+  return {*worker_, all_.pool().give(*worker_, task)};
+}
+
+// Another one takes the place of a worker that has died, with the next task.
+void ProcessCaller::forget(engine::WorkerId worker) {
+  const Lock lock(mutex_);
+  if (worker_ == worker) worker_.reset();
+}
+
+ProcessCaller::Result ProcessCaller::to_result(const Value& answer) {
+  const Config entries(answer);
+  const std::chrono::duration<double> taken(entries.get<double>("taken_s"));
+  return {open_shared(entries.at("blocks")), std::chrono::duration_cast<Duration>(taken)};
+}
+
+std::optional<ProcessCaller::Result> ProcessCaller::wait_for(const Given& given, std::string& death,
+                                                             std::int64_t& deaths) {
+  WorkerPool::Outcome outcome = all_.pool().wait_for(given.worker, given.task);
+  if (const auto* answer = std::get_if<WorkerPool::Answer>(&outcome)) {
+    try {
+      return to_result(answer->content);
+    } catch (const Error&) {  // it has died since, and its memory with it
+      all_.pool().end(given.worker);
+      outcome = all_.pool().wait_for(given.worker, given.task);
     }
   }
-  for (Block& block : returned->blocks) emit(std::move(block));
+  if (const auto* failure = std::get_if<WorkerPool::Failure>(&outcome))
+    fail((failure->was_ready ? " has thrown " : ": its constructor has thrown ") + failure->message);
+  const auto* died = std::get_if<WorkerPool::Death>(&outcome);
+  if (died == nullptr) throw Cancelled{};
+  if (!died->was_ready) fail(" cannot begin: " + died->description);
+  forget(given.worker);
+  death = died->description;
+  if (died->was_begun) ++deaths;
+  return std::nullopt;
+}
+
+ProcessCaller::Duration ProcessCaller::call(std::int64_t turn, std::span<const Block> batches, const Emit& emit) {
+  std::optional<Result> result;
+  {
+    const SharedBlocks shared(batches);
+    std::string death;
+    std::int64_t deaths = 0;
+    Given given = give_in_turn(turn, shared.ticket());
+    while (!(result = wait_for(given, death, deaths))) {
+      if (deaths > all_.max_retries()) fail(fmt::format(" has failed {} times with the same batch: {}", deaths, death));
+      const Lock lock(mutex_);
+      given = give(lock, shared.ticket());
+    }
+  }
+  for (Block& block : result->blocks.blocks) emit(std::move(block));
+  return result->taken;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -33,15 +34,19 @@ class WorkerPool {
 
   const Resources& resources() const { return resources_; }
 
-  // A worker's last words, or what it asks for next: its answer to the task before.
+  // What comes of a task.
   struct Answer {
     Value content = {};
   };
+  // The worker has ended. Who has not been ready has not made its object; a task that was not begun is not to blame.
   struct Failure {
     std::string message = {};
+    bool was_ready = false;
   };
   struct Death {
     std::string description = {};  // with the end of what it wrote to stderr
+    bool was_ready = false;
+    bool was_begun = false;
   };
   struct Cancellation {};
   using Outcome = std::variant<Answer, Failure, Death, Cancellation>;
@@ -49,10 +54,10 @@ class WorkerPool {
   // CUDA_VISIBLE_DEVICES of one more worker with these resources, until the pool ends.
   std::string take_gpus(const Resources& resources);
   engine::WorkerId start(const Value& payload, const Resources& resources);
-  // Gives a worker that has asked what it asked for. The next outcome belongs to that.
-  void give(engine::WorkerId worker, const Value& task);
-  // Waits for the next outcome.
-  Outcome wait_for(engine::WorkerId worker);
+  // Gives a worker a task, which it does when it is done with those that it got before. Returns its number, from 1.
+  std::int64_t give(engine::WorkerId worker, const Value& task);
+  // Waits for what comes of a task, once for each.
+  Outcome wait_for(engine::WorkerId worker, std::int64_t task);
   // Whoever waits for it is let go.
   void cancel(engine::WorkerId worker);
   void end(engine::WorkerId worker);
@@ -62,7 +67,11 @@ class WorkerPool {
 
  private:
   struct Worker {
-    std::optional<Outcome> outcome;
+    std::int64_t given = 0;          // tasks
+    std::int64_t asked = 0;          // how often it has asked for one: each time it is done with the one before
+    std::deque<Value> waiting = {};  // tasks that it has not asked for yet
+    std::map<std::int64_t, Value> answers = {};  // by task: those that nobody has taken
+    std::optional<std::variant<Failure, Death>> end = {};
     bool cancelled = false;
   };
   using Command = std::function<void(engine::Engine& engine)>;
@@ -70,6 +79,8 @@ class WorkerPool {
   void work();
   void post(Command command);
   void take(engine::Event& event);
+  void take(engine::WorkerId worker, channel::Request& request);
+  void take_end(engine::WorkerId worker, std::variant<Failure, Death> end);
   std::filesystem::path folder_of(engine::WorkerId worker) const;
 
   std::filesystem::path folder_;
@@ -79,7 +90,7 @@ class WorkerPool {
   std::unique_ptr<engine::Engine> engine_;  // used by the thread only, but for wake()
   std::exception_ptr engine_error_;
   std::vector<Command> commands_;
-  std::map<engine::WorkerId, Worker> workers_;
+  std::map<engine::WorkerId, Worker> workers_;  // all that there have been
   std::optional<run::ResourceLedger> ledger_;
   engine::WorkerId last_worker_ = 0;
   bool ends_ = false;

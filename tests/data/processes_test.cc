@@ -26,6 +26,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 const ExecutionOptions kProcesses{.num_threads = 2, .function_place = FunctionPlace::processes};
 
@@ -35,10 +36,23 @@ Batch with_process(const Batch& batch) {
   return batch.with("process", std::vector<std::int64_t>(static_cast<std::size_t>(batch.num_rows()), ::getpid()));
 }
 
-Batch with_devices(const Batch& batch) {
-  const char* devices = std::getenv("CUDA_VISIBLE_DEVICES");
-  return batch.with("devices", std::vector<std::string>(static_cast<std::size_t>(batch.num_rows()), devices));
+std::vector<std::string> devices_for(const Batch& batch) {
+  return std::vector<std::string>(static_cast<std::size_t>(batch.num_rows()), std::getenv("CUDA_VISIBLE_DEVICES"));
 }
+Batch with_devices(const Batch& batch) { return batch.with("devices", devices_for(batch)); }
+Batch with_more_devices(const Batch& batch) { return batch.with("more_devices", devices_for(batch)); }
+
+// Which call it is, from 0.
+class CallCounter {
+ public:
+  explicit CallCounter(const Config&) {}
+  Batch operator()(const Batch& batch) {
+    return batch.with("call", std::vector<std::int64_t>(static_cast<std::size_t>(batch.num_rows()), calls_++));
+  }
+
+ private:
+  std::int64_t calls_ = 0;
+};
 
 Batch throws_in_worker(const Batch& batch) {
   if (batch.values<std::int64_t>("id").front() == 50) throw std::invalid_argument("no such image");
@@ -178,8 +192,20 @@ TEST(Processes, HaveGpusOfTheirOwn) {
   const Dataset mapped =
       processes(range(100000))
           .map_batches(function<with_devices>(), {.batch_size = 10000, .concurrency = 1, .num_gpus = 1})
-          .map_batches(function<with_process>(), {.batch_size = 10000, .concurrency = 1, .num_gpus = 1});
-  EXPECT_EQ(mapped.take(1).front().get<std::string>("devices"), "0");
+          .map_batches(function<with_more_devices>(), {.batch_size = 10000, .concurrency = 1, .num_gpus = 1});
+  const Row row = mapped.take(1).front();
+  EXPECT_THAT((std::vector{row.get<std::string>("devices"), row.get<std::string>("more_devices")}),
+              UnorderedElementsAre("0", "1"));
+}
+
+TEST(Processes, AreCalledInTheOrderOfTheRowsWhereThereIsOne) {
+  const Dataset mapped = processes(range(3000)).map_batches(actor<CallCounter>(), {.batch_size = 1});
+  std::int64_t expected = 0;
+  for (const Row& row : mapped.take_all()) {
+    ASSERT_EQ(row.get<std::int64_t>("id"), expected);
+    ASSERT_EQ(row.get<std::int64_t>("call"), expected++);
+  }
+  EXPECT_EQ(expected, 3000);
 }
 
 TEST(Processes, ThatCanNeverAllRunAreRefusedByName) {

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""A network over 10,000 images in Parquet files: a dataset's map_batches, loops written by hand and Ray Data, in turns.
+
+    batch_inference.py <folder of cadre_batch_inference> [--runs N] [--workers N] [--images N] [--without-ray]
+
+All on the same CPUs, one for each worker. A line for each run, and one for each figure: rows per second of map_batches
+as a share of those of the faster loop (one process with a thread for each worker, or one process for each), and of Ray
+Data's, whose own start-up does not count.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+RAY = pathlib.Path(__file__).with_name("ray_data_inference.py")
+
+
+def run(command, cpus):
+    """The line that a command prints, executed on these CPUs."""
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+    if done.returncode != 0:
+        sys.exit(f"batch_inference: failed: {' '.join(map(str, command))}\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1]) if done.stdout else None
+
+
+def print_figure(name, ratios):
+    print(json.dumps({"figure": name, "ratio": statistics.median(ratios), "lowest": min(ratios),
+                      "highest": max(ratios)}), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin_folder", type=pathlib.Path)
+    parser.add_argument("--runs", type=int, default=5, help="of each, in turns")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="CPUs, and processes on them")
+    parser.add_argument("--images", type=int, default=10000)
+    parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--without-ray", action="store_true")
+    arguments = parser.parse_args()
+    cpus = sorted(os.sched_getaffinity(0))[:arguments.workers]
+    ratios = {"loop": [], "ray": [], "ray from its first batch on": []}
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ["--folder", folder, "--images", arguments.images, "--batch-size", arguments.batch_size,
+                 "--workers", arguments.workers]
+
+        def rate(way, program=(arguments.bin_folder / "cadre_batch_inference",)):
+            line = run([*program, *flags, *([] if way == "ray" else ["--way", way])], cpus)
+            print(json.dumps(line), flush=True)
+            return line
+
+        run([arguments.bin_folder / "cadre_batch_inference", *flags, "--way", "write"], cpus)
+        for _ in range(arguments.runs):
+            by_hand = max(rate(way)["rows_per_s"] for way in ["loop", "loops"])
+            dataset = rate("map_batches")["rows_per_s"]
+            ratios["loop"].append(dataset / by_hand)
+            if not arguments.without_ray:
+                ray = rate("ray", (sys.executable, RAY))
+                ratios["ray"].append(dataset / ray["rows_per_s"])
+                ratios["ray from its first batch on"].append(dataset / ray["rows_per_s_from_first_batch"])
+    print_figure("rows per second, map_batches / the faster loop by hand", ratios["loop"])
+    if not arguments.without_ray:
+        print_figure("rows per second, map_batches / Ray Data", ratios["ray"])
+        print_figure("rows per second, map_batches / Ray Data from its first batch on",
+                     ratios["ray from its first batch on"])
+
+
+if __name__ == "__main__":
+    main()
