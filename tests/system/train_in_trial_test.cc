@@ -76,12 +76,18 @@ std::int64_t learns(const Config& config) {
       append(died, "once");
       ::kill(::getpid(), SIGKILL);
     }
-    train::report({{"score", state.score}, {"step", state.step}}, [&](const fs::path& directory) {
+    const auto write = [&](const fs::path& directory) {
       if (rank() == 0) std::ofstream(directory / "state") << state.step << " " << state.score;
       if (rank() == 1) std::ofstream(directory / "of_rank_1") << state.step;
-    });
+    };
+    train::report({{"score", state.score}, {"step", state.step}}, write,
+                  {.validation = config.get<bool>("validates", false)});
   }
   return state.step;
+}
+
+Metrics doubles_the_score(const Checkpoint& checkpoint) {
+  return {{"score", 2 * read_state(checkpoint.path()).score}, {"validated_step", read_state(checkpoint.path()).step}};
 }
 
 // ---- What trials do
@@ -93,7 +99,8 @@ void trains(const Config& config) {
        .scaling_config = {.num_workers = config.get<std::int64_t>("workers", 2)},
        .run_config = {.name = "inner",
                       .failure_config = {.max_failures = config.get<std::int64_t>("inner_failures", 0)},
-                      .checkpoint_config = {.num_to_keep = 1}}});
+                      .checkpoint_config = {.num_to_keep = 1}},
+       .validation = {.function = train::validator<doubles_the_score>(), .resources = {.cpus = 0.5}}});
   const train::Result result = trainer.fit();
   append(tune::get_context().get_trial_dir() / "returned", to_json(result.return_value));
 }
@@ -147,6 +154,23 @@ TEST(TrainInTrial, ReportsAndCheckpointsAreTheTrials) {
   for (const fs::path& directory : {trial.path, inner.path}) {  // each has files of its own
     EXPECT_THAT(lines_of(directory / "result.json"), ::testing::SizeIs(3)) << directory;
     EXPECT_THAT(lines_of(directory / "progress.csv"), ::testing::SizeIs(4)) << directory;
+  }
+}
+
+TEST(TrainInTrial, CheckpointsMayBeValidatedWithTheBundlesOfTheTrial) {
+  for (const int bundles : {2, 3}) {  // as many as the ranks take, and one more
+    const TemporaryDirectory storage;
+    const tune::Result trial = tune::Tuner(with_workers(tune::trainable<trains>(), bundles),
+                                           options_of(storage.path(), {{"steps", 4}, {"validates", true}}))
+                                   .fit()[0];
+    ASSERT_EQ(trial.error, std::nullopt);
+    EXPECT_THAT(steps_of(trial), ElementsAre(1, 2, 3, 4));
+    EXPECT_EQ(trial.metrics.get<double>("score"), 4) << "a trial's results are what was reported";
+    const train::Result inner = train::Result::from_directory(trial.path / "inner");
+    ASSERT_THAT(inner.best_checkpoints, ::testing::SizeIs(1));
+    EXPECT_EQ(inner.best_checkpoints[0].status, train::ReportedCheckpointStatus::validated);
+    EXPECT_EQ(inner.best_checkpoints[0].metrics, (Metrics{{"score", 8.0}, {"step", 4}, {"validated_step", 4}}));
+    EXPECT_THAT(lines_of(inner.path / "validations.json"), ::testing::SizeIs(4));
   }
 }
 
@@ -218,6 +242,18 @@ TEST(TrainInTrial, ATrialThatIsKilledTakesItsRanksAlongAndGoesOnFromItsCheckpoin
   std::ranges::generate(expected, [step = 0]() mutable { return ++step; });
   EXPECT_EQ(steps_of(trial), expected);
   EXPECT_EQ(lines_of(trial.path / "begins_at").size(), 2U);
+}
+
+TEST(TrainInTrial, ATrialThatIsKilledHasItsLastCheckpointsValidatedAfterwards) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_of(storage.path(), {{"steps", 40}, {"validates", true}});
+  options.run_config.failure_config.max_failures = 1;
+  const tune::Result trial = tune::Tuner(with_workers(tune::trainable<trains_and_dies>(), 3), options).fit()[0];
+  ASSERT_EQ(trial.error, std::nullopt);
+  EXPECT_EQ(steps_of(trial).size(), 40U);
+  const train::Result inner = train::Result::from_directory(trial.path / "inner");
+  EXPECT_EQ(inner.best_checkpoints.back().status, train::ReportedCheckpointStatus::validated);
+  EXPECT_EQ(inner.best_checkpoints.back().metrics.get<std::int64_t>("validated_step"), 40);
 }
 
 TEST(TrainInTrial, ATrialWithoutBundlesForWorkersIsToldWhatToDo) {
