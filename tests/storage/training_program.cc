@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "cadre/train.h"
 
@@ -20,9 +21,18 @@ void add_up(const Config&) {
   if (const auto checkpoint = train::get_checkpoint()) std::ifstream(checkpoint->path() / file) >> step >> sum;
   while (step < kTrainingSteps) {
     sum += ++step;
-    train::report({{"sum", sum}},
-                  [&](const fs::path& directory) { std::ofstream(directory / file) << step << ' ' << sum; });
+    const auto write = [&](const fs::path& directory) { std::ofstream(directory / file) << step << ' ' << sum; };
+    train::report({{"sum", sum}}, write, {.validation = step % kValidationInterval == 0});
   }
+}
+
+// Takes longer than the ranks until they report the next one.
+Metrics adds_up_again(const Checkpoint& checkpoint) {
+  std::int64_t step = 0;
+  std::int64_t sum = 0;
+  std::ifstream(checkpoint.path() / "rank_1") >> step >> sum;
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return {{"is_right", sum == step * (step + 1) / 2}, {"validated_step", step}};
 }
 
 train::Trainer make_trainer(const fs::path& run) {
@@ -34,7 +44,8 @@ train::Trainer make_trainer(const fs::path& run) {
                           .storage_path = run.parent_path(),
                           .publish_config = publish,
                           .checkpoint_config = {.num_to_keep = 3},
-                          .verbose = 1}}};
+                          .verbose = 1},
+           .validation = {.function = train::validator<adds_up_again>()}}};
 }
 
 }  // namespace
@@ -44,7 +55,7 @@ std::vector<std::string> training_arguments(const std::string& run) { return {kO
 void run_if_training(int argc, char** argv) {
   if (argc < 3 || std::string(argv[1]) != kOption) return;
   try {
-    cadre::init(argc, argv, {.num_cpus = 2});
+    cadre::init(argc, argv, {.num_cpus = 3});
     make_trainer(argv[2]).fit();
     std::exit(0);
   } catch (const std::exception& error) {

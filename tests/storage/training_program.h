@@ -7,7 +7,8 @@
 
 namespace cadre::storage_tests {
 
-inline constexpr std::int64_t kTrainingSteps = 150;  // that it reports
+inline constexpr std::int64_t kTrainingSteps = 150;      // that it reports
+inline constexpr std::int64_t kValidationInterval = 10;  // steps between two checkpoints that are validated
 
 // Arguments for survival::ControllerProcess: begins the run at this path or URI, or continues it.
 std::vector<std::string> training_arguments(const std::string& run);

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/json.h"
 #include "cadre/train.h"
 #include "object_server.h"
 #include "publish/manifest.h"
@@ -97,6 +98,20 @@ TEST_P(PublishedRun, GoesOnFromThereWhenTheLocalDiskIsLost) {
             1);
   EXPECT_TRUE(train::Trainer::can_restore(uri_));
   EXPECT_TRUE(published->find("rank_1/stdout"));
+
+  std::istringstream validations(published->read("validations.json").value_or(""));
+  std::vector<std::int64_t> validated;
+  for (std::string line; std::getline(validations, line);) {
+    const Config row(base::parse_json(line, "validations.json").dict());
+    EXPECT_EQ(row.get<std::string>("status"), "validated");
+    const Config metrics(row.at("validation_metrics"));
+    EXPECT_TRUE(metrics.get<bool>("is_right"));
+    validated.push_back(metrics.get<std::int64_t>("validated_step"));
+  }
+  std::ranges::sort(validated);
+  std::vector<std::int64_t> expected;
+  for (step = kValidationInterval; step <= kTrainingSteps; step += kValidationInterval) expected.push_back(step);
+  EXPECT_EQ(validated, expected) << "each once";
 }
 
 }  // namespace
