@@ -352,19 +352,26 @@ TEST(Validation, OptionsThatCannotBeAreRefusedBeforeAnythingRuns) {
 Value measures_in_a_group(const Config& config) {
   train::barrier();
   const auto right = config.get<std::int64_t>("step") * (rank() + 1);
-  train::report({{"right", right}});
+  if (config.get<bool>("has_placeholder")) {
+    const fs::path placeholder = train::get_context().get_storage().build_checkpoint_path_from_name("placeholder");
+    train::report({{"right", right}}, Checkpoint::from_directory(placeholder),
+                  {.checkpoint_upload_mode = train::CheckpointUploadMode::no_upload});
+  } else {
+    train::report({{"right", right}});
+  }
   return train::get_context().get_world_size();
 }
 
 // Named as everybody would name it, and in each try anew.
-Metrics validates_in_a_group(const Checkpoint& checkpoint) {
+Metrics validates_in_a_group(const Checkpoint& checkpoint, const Config& config) {
   const std::int64_t step = read_step(checkpoint);
   const std::string name = train::get_context().get_experiment_name() + "_validation_epoch_" + std::to_string(step);
   const train::Result result =
-      train::Trainer(train::loop<measures_in_a_group>(),
-                     {.train_loop_config = {{"step", step}},
-                      .scaling_config = {.num_workers = 2, .resources_per_worker = Resources{.cpus = 0.5}},
-                      .run_config = {.name = name, .verbose = 0}})
+      train::Trainer(
+          train::loop<measures_in_a_group>(),
+          {.train_loop_config = {{"step", step}, {"has_placeholder", config.get<bool>("placeholder", false)}},
+           .scaling_config = {.num_workers = 2, .resources_per_worker = Resources{.cpus = 0.5}},
+           .run_config = {.name = name, .verbose = 0}})
           .fit();
   const fs::path witness = run_directory() / ("tried_" + std::to_string(step));
   if (!fs::exists(witness)) {
@@ -374,9 +381,12 @@ Metrics validates_in_a_group(const Checkpoint& checkpoint) {
   return {{"right", result.metrics.get<std::int64_t>("right")}, {"workers", result.return_value}};
 }
 
-TEST(Validation, AValidatorMayHaveAGroupOfWorkers) {
+class GroupOfValidator : public ::testing::TestWithParam<bool> {};
+
+TEST_P(GroupOfValidator, HasResourcesAndADirectoryOfItsOwn) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_with(storage.path(), train::validator<validates_in_a_group>(), 3);
+  options.validation.config = {{"placeholder", GetParam()}};
   options.validation.workers = {.bundles = {{.cpus = 0.5}, {.cpus = 0.5}}};
   const train::Result result = run(options);
   ASSERT_THAT(statuses(result), ElementsAre(Status::validated, Status::validated, Status::validated))
@@ -385,6 +395,10 @@ TEST(Validation, AValidatorMayHaveAGroupOfWorkers) {
   EXPECT_EQ(result.best_checkpoints.at(2).metrics.get<std::int64_t>("workers"), 2);
   EXPECT_TRUE(fs::exists(result.path / "validations/checkpoint_000000/run_validation_epoch_1/experiment.db"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Validation, GroupOfValidator, ::testing::Bool(), [](const auto& one) {
+  return one.param ? "ThatReportsAPlaceholder" : "ThatReportsMetricsOnly";
+});
 
 TEST(Validation, AGroupWithoutResourcesForItSaysSo) {
   const TemporaryDirectory storage;
