@@ -72,11 +72,14 @@ std::vector<Placed> place(const TimelineLane& lane) {
   return placed;
 }
 
-// What of a label fits into a width: names of checkpoints differ in what stands behind the last underscore.
+// What of a label fits into a width: names of checkpoints differ in the number behind the last underscore.
 std::string label_within(double width, const std::string& label) {
   const auto fits = [&](const std::string& text) { return run::svg::width_of(text, kLabelSize) <= width; };
   if (fits(label)) return label;
-  if (const std::string number = label.substr(label.rfind('_') + 1); fits(number)) return number;
+  if (const std::size_t underscore = label.rfind('_'); underscore != label.npos) {
+    const std::size_t digits = label.find_first_not_of('0', underscore + 1);
+    if (const std::string number = label.substr(std::min(digits, label.size() - 1)); fits(number)) return number;
+  }
   const std::string text = run::svg::shortened(label, width, kLabelSize);
   return text.size() > 5 ? text : "";
 }

@@ -45,11 +45,14 @@ TEST(Timeline, SpansAtTheSameTimeAreBelowEachOther) {
 }
 
 TEST(Timeline, ANarrowSpanSaysWhatItsNameDoesNotShareWithOthers) {
-  const std::string svg = to_svg(
-      {.duration = 100,
-       .lanes = {{"validations",
-                  {{Kind::validation, 0, 8, "checkpoint_000123"}, {Kind::validation, 50, 50, "checkpoint_000124"}}}}});
-  EXPECT_THAT(svg, AllOf(HasSubstr(">000123<"), Not(HasSubstr(">000124<")), HasSubstr("checkpoint_000124: 50.000 s")));
+  const std::string svg = to_svg({.duration = 100,
+                                  .lanes = {{"validations",
+                                             {{Kind::validation, 0, 8, "checkpoint_000123"},
+                                              {Kind::validation, 50, 50, "checkpoint_000124"},
+                                              {Kind::validation, 60, 66, "checkpoint_000000"},
+                                              {Kind::training, 70, 76, "attempt 1: 2 workers"}}}}});
+  EXPECT_THAT(svg, AllOf(HasSubstr(">123<"), Not(HasSubstr(">124<")), HasSubstr("checkpoint_000124: 50.000 s"),
+                         HasSubstr(">0</text></g>"), HasSubstr(">attem…<")));
 }
 
 TEST(Timeline, TextIsEscapedAndAnEmptyRunIsAPicture) {
