@@ -35,6 +35,9 @@ constexpr const char* kEntry = "cadre dataset worker";
 constexpr std::size_t kStderrBytes = 2048;  // of a dead worker's, in the error
 // Of a worker: one that it does, and one that it finds when it is done with that.
 constexpr std::int64_t kTasksInFlight = 2;
+constexpr auto kTimeToLeave = std::chrono::seconds(10);  // of workers whose object is destroyed
+
+using Clock = std::chrono::steady_clock;
 
 fs::path make_folder() {
   std::string name = fs::temp_directory_path() / "cadre-data-XXXXXX";
@@ -57,13 +60,13 @@ Value run_data_worker(channel::WorkerEnd& controller, const Value& payload) {
     const channel::Reply reply = controller.call(request);
     if (reply.content.is_null()) return {};
     if (std::ssize(returned) == kTasksInFlight) returned.pop_front();
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = Clock::now();
     std::vector<Block> results;
     for (const Block& batch : open_shared(reply.content).blocks) {
       Block result = function(Batch(batch)).arrow();
       if (result->num_rows() > 0) results.push_back(std::move(result));
     }
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
+    const std::chrono::duration<double> taken = Clock::now() - began;
     request.content = {{"blocks", returned.emplace_back(results).ticket()}, {"taken_s", taken.count()}};
   }
 }
@@ -131,15 +134,20 @@ void WorkerPool::work() {
     return fail(nullptr);
   }
   try {
+    std::optional<Clock::time_point> latest_end;
     for (;;) {
       std::vector<Command> commands;
+      bool waits = true;
       {
         const std::lock_guard lock(mutex_);
-        if (ends_) break;
         commands = std::exchange(commands_, {});
+        if (ends_ && !latest_end) latest_end = Clock::now() + kTimeToLeave;
+        waits = !ends_ || (somebody_leaves() && Clock::now() < *latest_end);
       }
       for (const Command& command : commands) command(*engine_);
-      for (engine::Event& event : engine_->wait(std::nullopt)) take(event);
+      if (!waits) break;
+      const auto timeout = latest_end ? std::optional(*latest_end - Clock::now()) : std::nullopt;
+      for (engine::Event& event : engine_->wait(timeout)) take(event);
     }
   } catch (const Error&) {
     fail(nullptr);
@@ -165,6 +173,10 @@ void WorkerPool::take(engine::Event& event) {
     return;
   }
   const auto& exited = std::get<engine::Exited>(event);
+  {
+    const std::lock_guard lock(mutex_);
+    workers_.at(exited.worker).has_exited = true;
+  }
   std::string description = "its worker " + engine::to_string(exited.exit);
   const std::string said = end_of(folder_of(exited.worker) / "stderr");
   if (!said.empty()) description += "; the end of its stderr:\n" + said;
@@ -246,8 +258,19 @@ void WorkerPool::cancel(engine::WorkerId worker) {
   changed_.notify_all();
 }
 
-void WorkerPool::end(engine::WorkerId worker) {
-  post([worker](engine::Engine& engine) { engine.kill(worker); });
+void WorkerPool::end(engine::WorkerId id) {
+  const std::lock_guard lock(mutex_);
+  Worker& worker = workers_.at(id);
+  worker.leaves = worker.asked > worker.given;
+  commands_.emplace_back([id, leaves = worker.leaves](engine::Engine& engine) {
+    leaves ? engine.reply(id, channel::Reply{}) : engine.kill(id);
+  });
+  if (engine_ != nullptr) engine_->wake();
+}
+
+bool WorkerPool::somebody_leaves() const {
+  return std::ranges::any_of(workers_,
+                             [](const auto& entry) { return entry.second.leaves && !entry.second.has_exited; });
 }
 
 // ---- How many workers there are

@@ -27,7 +27,7 @@ class WorkerPool {
  public:
   // Throws EngineError where this process cannot start workers, or another run does.
   WorkerPool();
-  // Ends all workers.
+  // Ends all workers; those that leave have 10 s for it.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -60,6 +60,7 @@ class WorkerPool {
   Outcome wait_for(engine::WorkerId worker, std::int64_t task);
   // Whoever waits for it is let go.
   void cancel(engine::WorkerId worker);
+  // One that has nothing to do leaves: it destroys its object first. Others are killed.
   void end(engine::WorkerId worker);
 
   // A folder of this pool, for what workers need. It goes with the pool.
@@ -73,6 +74,8 @@ class WorkerPool {
     std::map<std::int64_t, Value> answers = {};  // by task: those that nobody has taken
     std::optional<std::variant<Failure, Death>> end = {};
     bool cancelled = false;
+    bool leaves = false;
+    bool has_exited = false;
   };
   using Command = std::function<void(engine::Engine& engine)>;
 
@@ -81,6 +84,7 @@ class WorkerPool {
   void take(engine::Event& event);
   void take(engine::WorkerId worker, channel::Request& request);
   void take_end(engine::WorkerId worker, std::variant<Failure, Death> end);
+  bool somebody_leaves() const;
   std::filesystem::path folder_of(engine::WorkerId worker) const;
 
   std::filesystem::path folder_;

@@ -54,6 +54,23 @@ class CallCounter {
   std::int64_t calls_ = 0;
 };
 
+// Says with how many rows it leaves.
+class SaysGoodbye {
+ public:
+  explicit SaysGoodbye(const Config& config) : folder_(config.get<std::string>("folder")) {}
+  ~SaysGoodbye() { std::ofstream(folder_ / std::to_string(::getpid())) << rows_; }
+  SaysGoodbye(const SaysGoodbye&) = delete;
+  SaysGoodbye& operator=(const SaysGoodbye&) = delete;
+  Batch operator()(const Batch& batch) {
+    rows_ += batch.num_rows();
+    return batch;
+  }
+
+ private:
+  fs::path folder_;
+  std::int64_t rows_ = 0;
+};
+
 Batch throws_in_worker(const Batch& batch) {
   if (batch.values<std::int64_t>("id").front() == 50) throw std::invalid_argument("no such image");
   return batch;
@@ -196,6 +213,26 @@ TEST(Processes, HaveGpusOfTheirOwn) {
   const Row row = mapped.take(1).front();
   EXPECT_THAT((std::vector{row.get<std::string>("devices"), row.get<std::string>("more_devices")}),
               UnorderedElementsAre("0", "1"));
+}
+
+TEST(Processes, DestroyTheirObjectsAtTheEnd) {
+  const TemporaryDirectory directory;
+  const Dataset mapped =
+      processes(range(5000))
+          .map_batches(
+              actor<SaysGoodbye>(),
+              {.batch_size = 10, .concurrency = 3, .constructor_config = {{"folder", directory.path().string()}}});
+  EXPECT_EQ(mapped.count(), 5000);
+  std::int64_t goodbyes = 0;
+  std::int64_t rows = 0;
+  for (const auto& entry : fs::directory_iterator(directory.path())) {
+    std::int64_t own = 0;
+    std::ifstream(entry.path()) >> own;
+    rows += own;
+    ++goodbyes;
+  }
+  EXPECT_EQ(goodbyes, 3);
+  EXPECT_EQ(rows, 5000);
 }
 
 TEST(Processes, AreCalledInTheOrderOfTheRowsWhereThereIsOne) {

@@ -121,7 +121,9 @@ RowPredicate function() {
 }
 
 /// The class T for map_batches: made once in each worker, from MapBatchesOptions::constructor_config where it has a
-/// constructor of a const Config&, and called as Batch operator()(const Batch&). Each object is used in one thread.
+/// constructor of a const Config&, and called as Batch operator()(const Batch&), by one thread at a time. It is
+/// destroyed when all is done; a worker process that an execution has no use for any more, because that has failed or
+/// is left, is killed.
 template <class T>
   requires(std::constructible_from<T, const Config&> || std::default_initializable<T>) &&
           std::is_invocable_r_v<Batch, T&, const Batch&>
