@@ -153,11 +153,12 @@ class SmokeTest(unittest.TestCase):
 
     def test_validation(self):
         [line] = self.lines("validation", "--validations", 3, "--validator-ms", 1, "--steps", 20, "--step-ms", 0.1,
-                            "--interval", 5, "--pairs", 1)
+                            "--interval", 5, "--pairs", 1, "--in-flight", 3, "--waiting-ms", 50)
         self.assertEqual(line["results"], 3)
+        self.assertEqual(line["most_at_a_time"], 3)
         self.assertGreater(line["beyond_p50_ms"], 0)
         self.assertGreater(line["step_ratio"], 0)
-        for name, validations in [("latency", 3), ("alone_0", 0), ("beside_0", 4)]:
+        for name, validations in [("latency", 3), ("in_flight", 30), ("alone_0", 0), ("beside_0", 4)]:
             with sqlite3.connect(f"file:{self.storage / name / 'experiment.db'}?mode=ro", uri=True) as store:
                 [(count,)] = store.execute("SELECT count(*) FROM events WHERE kind = 'validator_returned'").fetchall()
                 self.assertEqual(count, validations)

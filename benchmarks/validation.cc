@@ -1,6 +1,8 @@
 // Validation beside training: what it takes until a checkpoint has its validator's metrics, and whether steps notice.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "cadre/train.h"
 
@@ -22,6 +24,8 @@ struct Settings {
   double step_ms = 5;
   std::int64_t interval = 20;
   std::int64_t pairs = 5;
+  std::int64_t in_flight = 8;
+  double waiting_ms = 200;
   fs::path storage_path;
 };
 
@@ -66,6 +70,44 @@ Value waits_for_metrics(const Config& config) {
     times.emplace_back(stopwatch.seconds() - reported.back().metrics.get<double>("own_s"));
   }
   return times;
+}
+
+// Takes no CPU time.
+Metrics waits(const Checkpoint&, const Config& config) {
+  const Stopwatch stopwatch;
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(config.get<double>("waiting_ms")));
+  return {{"own_s", stopwatch.seconds()}, {"began_s", now_seconds() - stopwatch.seconds()}};
+}
+
+// Of validators that say when they began and how long they took.
+std::int64_t most_at_a_time(const std::vector<train::ReportedCheckpoint>& validated) {
+  std::int64_t most = 0;
+  for (const train::ReportedCheckpoint& one : validated) {
+    const auto began = one.metrics.get<double>("began_s");
+    most = std::max<std::int64_t>(most, std::ranges::count_if(validated, [&](const train::ReportedCheckpoint& other) {
+                                    const auto other_began = other.metrics.get<double>("began_s");
+                                    return other_began <= began &&
+                                           began < other_began + other.metrics.get<double>("own_s");
+                                  }));
+  }
+  return most;
+}
+
+// Several reports one after the other, then, again and again, from the last of them until all have their metrics,
+// without the time that the last validator has waited. Says also how many have waited at a time.
+Value waits_for_several(const Config& config) {
+  const auto in_flight = config.get<std::int64_t>("in_flight");
+  List times;
+  std::int64_t most = 0;
+  for (std::int64_t round = 0; round < config.get<std::int64_t>("rounds"); ++round) {
+    for (std::int64_t i = 0; i < in_flight; ++i)
+      train::report({{"round", round}}, small_checkpoint(), {.validation = true});
+    const Stopwatch stopwatch;
+    const auto reported = train::get_all_reported_checkpoints(train::CheckpointConsistency::validated);
+    times.emplace_back(stopwatch.seconds() - reported.back().metrics.get<double>("own_s"));
+    most = std::max(most, most_at_a_time(reported));
+  }
+  return Dict{{"times", times}, {"most_at_a_time", most}};
 }
 
 // Steps, with a checkpoint at an interval; says what the steps took, and not the reports.
@@ -115,6 +157,18 @@ void measure(const Settings& settings) {
                                     options_of({{"validations", settings.validations}}, validator_rounds));
   const std::vector<double> beyond = milliseconds(run.result.return_value);
 
+  constexpr std::int64_t rounds_in_flight = 10;
+  train::TrainerOptions several =
+      options_of({{"in_flight", settings.in_flight}, {"rounds", rounds_in_flight}}, validator_rounds);
+  several.run_config.checkpoint_config.num_to_keep = settings.in_flight;
+  several.validation = {.function = train::validator<waits>(),
+                        .config = {{"waiting_ms", settings.waiting_ms}},
+                        .resources = {.cpus = 1.0 / static_cast<double>(settings.in_flight)}};
+  const TrainRun together =
+      run_training(settings.storage_path, "in_flight", 2, train::loop<waits_for_several>(), several);
+  const Config said(together.result.return_value.dict());
+  const std::vector<double> beyond_together = milliseconds(said.at("times"));
+
   // One goes on all the time, and one beside it only: with one rank and one free core.
   const std::int64_t rounds = rounds_of(settings.step_ms);
   const std::int64_t busy_rounds = rounds * settings.interval * 4 / 5;
@@ -131,17 +185,29 @@ void measure(const Settings& settings) {
               {"steps", settings.steps},
               {"step_ms", settings.step_ms},
               {"interval", settings.interval},
-              {"pairs", settings.pairs}},
+              {"pairs", settings.pairs},
+              {"in_flight", settings.in_flight},
+              {"waiting_ms", settings.waiting_ms}},
              run.wall_s, run.usage.cpu_s,
              {{"results", run.result.metrics_history.size()},
               {"beyond_p50_ms", median(beyond)},
               {"beyond_p99_ms", quantile(beyond, 0.99)},
+              {"most_at_a_time", said.at("most_at_a_time")},
+              {"in_flight_beyond_p50_ms", median(beyond_together)},
               {"step_ratio", median(ratios)},
               {"step_ratio_best", best(ratios)}},
              {{.name = "Train: report to the metrics of its validation, beyond the validator",
                .value = median(beyond),
                .unit = "ms",
                .budget = Budget::at_most(20)},
+              {.name = "Train: the same of the last of several that wait at a time",
+               .value = median(beyond_together),
+               .unit = "ms",
+               .budget = Budget::at_most(20)},
+              {.name = "Train: validations in flight",
+               .value = said.get<double>("most_at_a_time"),
+               .unit = "",
+               .budget = Budget::at_least(static_cast<double>(settings.in_flight))},
               {.name = "Train: a step with validation beside it, and without",
                .value = median(ratios),
                .unit = "",
@@ -161,6 +227,8 @@ void add_validation(CLI::App& program) {
   workload.add_option("--interval", settings->interval,
                       "steps between two checkpoints; a validator works for 4/5 of it");
   workload.add_option("--pairs", settings->pairs, "of runs, without and with validation");
+  workload.add_option("--in-flight", settings->in_flight, "validations that only wait, at a time");
+  workload.add_option("--waiting-ms", settings->waiting_ms, "that each of them waits");
 }
 
 }  // namespace cadre::bench
