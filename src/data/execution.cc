@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kMostBlockBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 20;  // larger ones are not faster
 constexpr std::int64_t kLeastBlockBytes = std::int64_t{64} << 10;
 // Batches go to a function several at a time, as many as it has lately done in this time: then what a task costs beside
 // them does not matter, and at the end no worker waits for long for the others.
