@@ -451,10 +451,9 @@ std::optional<ProcessCaller::Result> ProcessCaller::wait_for(const Given& given,
     fail((failure->was_ready ? " has thrown " : ": its constructor has thrown ") + failure->message);
   const auto* died = std::get_if<WorkerPool::Death>(&outcome);
   if (died == nullptr) throw Cancelled{};
-  if (!died->was_ready) fail(" cannot begin: " + died->description);
   forget(given.worker);
-  death = died->description;
-  if (died->was_begun) ++deaths;
+  death = died->was_ready ? died->description : "it cannot begin: " + died->description;
+  if (died->was_begun || !died->was_ready) ++deaths;
   return std::nullopt;
 }
 
