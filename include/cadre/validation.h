@@ -16,8 +16,9 @@
 /// finished.
 ///
 /// A validator whose function throws, crashes, runs out of memory or takes too long is tried again as often as
-/// ValidationConfig::max_retries says, and its checkpoint is then marked as not validated. Training never fails from
-/// it. What it prints is in the directory "validations" of the run.
+/// ValidationConfig::max_retries says: twice at once, then after pauses that double from 1 s up to a minute. Its
+/// checkpoint is then marked as not validated. Training never fails from it. What it prints is in the directory
+/// "validations" of the run.
 ///
 /// Source: Ray Train's ValidationConfig (version 2.60), and the validate_fn of earlier ones.
 #pragma once

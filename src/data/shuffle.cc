@@ -14,13 +14,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <numeric>
 #include <utility>
 
-#include "base/directory.h"
 #include "base/random.h"
-#include "base/system_error.h"
+#include "base/temporary_folder.h"
 #include "data/arrow_status.h"
 #include "data/compute.h"
 
@@ -55,17 +53,11 @@ std::span<const std::int64_t> places_of(const Block& block) {
 // The files. They lie in a folder of their own, which goes with this object.
 class Shuffled::Spill {
  public:
-  Spill(std::shared_ptr<arrow::Schema> schema, std::uint64_t seed) : schema_(std::move(schema)), seed_(seed) {
-    std::string name = fs::temp_directory_path() / "cadre-shuffle-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) base::throw_storage_error("make a folder for random_shuffle", name);
-    folder_ = name;
-  }
+  Spill(std::shared_ptr<arrow::Schema> schema, std::uint64_t seed) : schema_(std::move(schema)), seed_(seed) {}
   ~Spill() {
     for (auto& file : files_) {
       if (file.writer) (void)file.writer->Close();
     }
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
   }
   Spill(const Spill&) = delete;
   Spill& operator=(const Spill&) = delete;
@@ -112,7 +104,7 @@ class Shuffled::Spill {
     std::shared_ptr<arrow::ipc::RecordBatchWriter> writer;
   };
 
-  std::string path(std::size_t number) const { return folder_ / fmt::format("{:03}.arrows", number); }
+  std::string path(std::size_t number) const { return folder_.path() / fmt::format("{:03}.arrows", number); }
   arrow::ipc::RecordBatchWriter& writer(std::size_t number) {
     File& file = files_[number];
     if (!file.writer) {
@@ -124,7 +116,7 @@ class Shuffled::Spill {
 
   std::shared_ptr<arrow::Schema> schema_;
   std::uint64_t seed_;
-  fs::path folder_;
+  base::TemporaryFolder folder_{"cadre-dataset-shuffle"};
   std::array<File, kFiles> files_;
   std::size_t next_ = 0;
 };

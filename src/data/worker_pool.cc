@@ -13,7 +13,6 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/overload.h"
-#include "base/system_error.h"
 #include "cadre/object.h"
 #include "channel/worker_end.h"
 #include "data/functions.h"
@@ -38,12 +37,6 @@ constexpr std::int64_t kTasksInFlight = 2;
 constexpr auto kTimeToLeave = std::chrono::seconds(10);  // of workers whose object is destroyed
 
 using Clock = std::chrono::steady_clock;
-
-fs::path make_folder() {
-  std::string name = fs::temp_directory_path() / "cadre-data-XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr) base::throw_storage_error("make a folder for workers", name);
-  return name;
-}
 
 // ---- In the worker: asks for batches, calls the function, and says what it has returned with the next question.
 Value run_data_worker(channel::WorkerEnd& controller, const Value& payload) {
@@ -91,7 +84,7 @@ std::string end_of(const fs::path& file) {
 
 // ---- The pool
 
-WorkerPool::WorkerPool() : folder_(make_folder()) {
+WorkerPool::WorkerPool() : folder_("cadre-dataset-workers") {
   static_cast<void>(registered);
   thread_ = std::thread([this] { work(); });
   std::unique_lock lock(mutex_);
@@ -103,7 +96,6 @@ WorkerPool::WorkerPool() : folder_(make_folder()) {
   }
   lock.unlock();
   thread_.join();
-  base::remove_tree(folder_);
   std::rethrow_exception(engine_error_);
 }
 
@@ -114,8 +106,6 @@ WorkerPool::~WorkerPool() {
     if (engine_ != nullptr) engine_->wake();
   }
   thread_.join();
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
 }
 
 void WorkerPool::work() {
@@ -203,7 +193,7 @@ void WorkerPool::take_end(engine::WorkerId id, std::variant<Failure, Death> end)
   changed_.notify_all();
 }
 
-fs::path WorkerPool::folder_of(engine::WorkerId worker) const { return folder_ / fmt::format("worker_{}", worker); }
+fs::path WorkerPool::folder_of(engine::WorkerId worker) const { return folder() / fmt::format("worker_{}", worker); }
 
 engine::WorkerId WorkerPool::start(const Value& payload, const Resources& resources) {
   engine::WorkerId worker = 0;
@@ -461,10 +451,9 @@ std::optional<ProcessCaller::Result> ProcessCaller::wait_for(const Given& given,
     fail((failure->was_ready ? " has thrown " : ": its constructor has thrown ") + failure->message);
   const auto* died = std::get_if<WorkerPool::Death>(&outcome);
   if (died == nullptr) throw Cancelled{};
-  if (!died->was_ready) fail(" cannot begin: " + died->description);
   forget(given.worker);
-  death = died->description;
-  if (died->was_begun) ++deaths;
+  death = died->was_ready ? died->description : "it cannot begin: " + died->description;
+  if (died->was_begun || !died->was_ready) ++deaths;
   return std::nullopt;
 }
 

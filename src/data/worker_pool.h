@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "data/caller.h"
 #include "data/plan.h"
 #include "engine/engine.h"
@@ -63,8 +64,9 @@ class WorkerPool {
   // One that has nothing to do leaves: it destroys its object first. Others are killed.
   void end(engine::WorkerId worker);
 
-  // A folder of this pool, for what workers need. It goes with the pool.
-  const std::filesystem::path& folder() const { return folder_; }
+  // A folder of this pool, for what workers need. It goes with the pool, and what a pool has left that was killed goes
+  // with the next one.
+  const std::filesystem::path& folder() const { return folder_.path(); }
 
  private:
   struct Worker {
@@ -87,7 +89,7 @@ class WorkerPool {
   bool somebody_leaves() const;
   std::filesystem::path folder_of(engine::WorkerId worker) const;
 
-  std::filesystem::path folder_;
+  base::TemporaryFolder folder_;
   Resources resources_;
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

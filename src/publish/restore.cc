@@ -1,16 +1,16 @@
 #include "publish/restore.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/directory.h"
 #include "base/json.h"
 #include "base/name.h"
-#include "base/system_error.h"
+#include "base/temporary_folder.h"
 #include "run/checkpoint_files.h"
 #include "run/run_directory.h"
 #include "storage/remote_directory.h"
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);  // with a storage that does not answer
-const std::string kReadingCopyPrefix = "cadre_reading_";
+constexpr std::string_view kReadingCopy = "cadre_reading";
 constexpr int kAttempts = 3;  // while somebody goes on publishing
 
 std::unique_ptr<storage::Storage> open(const storage::Uri& uri) {
@@ -221,14 +221,13 @@ WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig&
 std::shared_ptr<const fs::path> reading_copy(const storage::Uri& uri) {
   const std::unique_ptr<storage::Storage> storage = open(uri);
   const Manifest manifest = require_manifest(*storage, uri);
-  std::string folder = (fs::temp_directory_path() / (kReadingCopyPrefix + "XXXXXX")).string();
-  if (::mkdtemp(folder.data()) == nullptr) base::throw_storage_error("make the directory", folder);
-  const auto remove = [](const fs::path* directory) {
-    std::error_code ignored;
-    fs::remove_all(directory->parent_path(), ignored);
-    delete directory;
+  struct Copy {
+    base::TemporaryFolder folder{kReadingCopy};
+    fs::path path = {};
   };
-  std::shared_ptr<const fs::path> copy(new fs::path(fs::path(folder) / storage::name_of(uri)), remove);
+  const auto owned = std::make_shared<Copy>();
+  owned->path = owned->folder.path() / storage::name_of(uri);
+  std::shared_ptr<const fs::path> copy(owned, &owned->path);
   base::make_directories(*copy);
   Download download(*storage, uri, *copy);
   download_store(download, *storage, uri, manifest);
@@ -236,7 +235,7 @@ std::shared_ptr<const fs::path> reading_copy(const storage::Uri& uri) {
 }
 
 bool is_in_reading_copy(const fs::path& path) {
-  return std::ranges::any_of(path, [](const fs::path& part) { return part.native().starts_with(kReadingCopyPrefix); });
+  return std::ranges::any_of(path, [](const fs::path& part) { return part.native().starts_with(kReadingCopy); });
 }
 
 void fetch_file(const fs::path& directory, const std::string& name) {

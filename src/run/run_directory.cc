@@ -51,4 +51,11 @@ void make_new_directory(const fs::path& directory, const Tenant& tenant) {
   base::make_directories(directory);
 }
 
+void remove_with_store(const fs::path& directory) {
+  for (const std::string& name : base::list_directory(directory)) {
+    if (name != store::kStoreFileName) base::remove_tree(directory / name);
+  }
+  base::remove_tree(directory);
+}
+
 }  // namespace cadre::run

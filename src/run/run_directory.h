@@ -23,4 +23,8 @@ struct Tenant {
 // do.
 void make_new_directory(const std::filesystem::path& directory, const Tenant& tenant);
 
+// Removes a directory that holds a store, which nobody uses, with all that is in it. The store goes last: whoever is
+// interrupted leaves it, or one that make_new_directory takes.
+void remove_with_store(const std::filesystem::path& directory);
+
 }  // namespace cadre::run

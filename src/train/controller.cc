@@ -451,10 +451,8 @@ void Controller::perform(const Action& action) {
                  [&](const ShowValidation& validation) { console_.show(validation, engine_.now()); },
                  [&](const StartTimer& start) {
                    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
-                   const bool is_of_checkpoint =
-                       start.timer.kind == Timer::Kind::upload || start.timer.kind == Timer::Kind::validation;
-                   timers_[{start.timer.kind, is_of_checkpoint ? start.timer.attempt : 0}] = {engine_.now() + time,
-                                                                                              start.timer};
+                   timers_[{start.timer.kind, start.timer.is_of_checkpoint() ? start.timer.attempt : 0}] = {
+                       engine_.now() + time, start.timer};
                  },
                  [](const auto&) {}},
              action);

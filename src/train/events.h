@@ -22,19 +22,22 @@ namespace cadre::train {
 // Counts the checkpoints that were reported in a run, from 0.
 using CheckpointNumber = std::int64_t;
 
-// Time that the core waits for; the shell has the clock. One of each kind runs at most, and one for each upload and
-// each validation.
+// Time that the core waits for; the shell has the clock. One of each kind runs at most, or one for each checkpoint.
 struct Timer {
   enum class Kind {
-    settling,    // other ranks may say that they fail too, and why, after one has
-    stopping,    // how long workers may take to stop
-    retry,       // how long a run that fails again and again waits before it is tried again
-    upload,      // before an upload that has failed is tried again
-    validation,  // how long a validator may take
+    settling,          // other ranks may say that they fail too, and why, after one has
+    stopping,          // how long workers may take to stop
+    retry,             // how long a run that fails again and again waits before it is tried again
+    upload,            // before an upload that has failed is tried again
+    validation,        // how long a validator may take
+    validation_retry,  // before a validation is tried again that fails again and again
   };
   Kind kind = Kind::settling;
   std::int64_t attempt = 0;  // of an upload the checkpoint's number, of a validation its id
   bool operator==(const Timer&) const = default;
+  bool is_of_checkpoint() const {
+    return kind == Kind::upload || kind == Kind::validation || kind == Kind::validation_retry;
+  }
 };
 
 // ---- Events. They carry everything that decisions depend on, so that a recorded sequence leads to the same state.

@@ -43,11 +43,10 @@ constexpr std::string_view validator_threw = "validator_threw";
 constexpr std::string_view validator_ended = "validator_ended";
 }  // namespace event_name
 
-constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {{Timer::Kind::settling, "settling"},
-                                                               {Timer::Kind::stopping, "stopping"},
-                                                               {Timer::Kind::retry, "retry"},
-                                                               {Timer::Kind::upload, "upload"},
-                                                               {Timer::Kind::validation, "validation"}};
+constexpr std::pair<Timer::Kind, const char*> kTimerKinds[] = {
+    {Timer::Kind::settling, "settling"},     {Timer::Kind::stopping, "stopping"},
+    {Timer::Kind::retry, "retry"},           {Timer::Kind::upload, "upload"},
+    {Timer::Kind::validation, "validation"}, {Timer::Kind::validation_retry, "validation_retry"}};
 
 using run::TryAgain;
 constexpr std::pair<TryAgain, const char*> kAgain[] = {

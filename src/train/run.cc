@@ -65,6 +65,7 @@ bool Run::finished() const {
 bool Run::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::upload) return checkpoints_.is_pausing(timer.attempt);
   if (timer.kind == Timer::Kind::validation) return validations_.is_running(timer.attempt);
+  if (timer.kind == Timer::Kind::validation_retry) return validations_.is_pausing(timer.attempt);
   if (timer.attempt != attempt_) return false;
   switch (timer.kind) {
     case Timer::Kind::settling:
@@ -75,6 +76,7 @@ bool Run::awaits(const Timer& timer) const {
       return status_ == RunStatus::waiting && !interrupted_;
     case Timer::Kind::upload:
     case Timer::Kind::validation:
+    case Timer::Kind::validation_retry:
       break;
   }
   return false;
@@ -191,6 +193,7 @@ void Run::on(const TimerFired& event) {
   if (!awaits(event.timer)) return;
   if (event.timer.kind == Timer::Kind::upload) return checkpoints_.try_again(event.timer.attempt, *actions_);
   if (event.timer.kind == Timer::Kind::validation) return validations_.timed_out(event.timer.attempt, *actions_);
+  if (event.timer.kind == Timer::Kind::validation_retry) return validations_.try_again(event.timer.attempt);
   if (event.timer.kind == Timer::Kind::retry) return launch();
   kill_all();
 }

@@ -60,7 +60,7 @@ struct Home {
 Home home_of(const RunConfig& config, const Loop& loop, const run::ParentRun* parent) {
   if (parent != nullptr && config.storage_path.empty()) {
     fs::path directory = parent->directory() / (config.name.empty() ? loop.name : config.name);
-    if (run::holds_store(directory)) base::remove_tree(directory);
+    if (run::holds_store(directory)) run::remove_with_store(directory);
     return {directory};
   }
   publish::Place place = publish::place_of(config.storage_path, config.publish_config);

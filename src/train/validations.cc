@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "run/retry_delay.h"
+
 namespace cadre::train {
 namespace {
 
 using State = Validation::State;
 
-bool is_finished(State state) { return state != State::waiting && state != State::running; }
+bool is_finished(State state) { return state != State::waiting && state != State::running && state != State::pausing; }
 
 Resources needs_of(const ValidationConfig& config) {
   PlacementGroup group = config.workers;
@@ -72,6 +74,8 @@ void Validations::timed_out(run::CheckpointId id, Actions& actions) {
   actions.push_back(KillValidator{id, validations_.at(id).attempt});
 }
 
+void Validations::try_again(run::CheckpointId id) { validations_.at(id).state = State::waiting; }
+
 // A try has failed.
 void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
   Validation& validation = validations_.at(id);
@@ -79,9 +83,12 @@ void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoi
   ++validation.failures;
   if (config_.max_retries >= 0 && validation.failures > config_.max_retries)
     return settle(id, validation.is_late ? State::timed_out : State::failed, checkpoints, actions);
-  validation.state = State::waiting;
-  actions.push_back(Say{fmt::format("The validation of {} has failed in try {}, and is tried again: {}",
-                                    checkpoints.registry().get(id).directory, validation.failures, reason)});
+  const double delay = run::retry_delay_s(validation.failures);
+  validation.state = delay > 0 ? State::pausing : State::waiting;
+  if (delay > 0) actions.push_back(StartTimer{{Timer::Kind::validation_retry, id}, delay});
+  const std::string when = delay > 0 ? fmt::format(" in {:g} s", delay) : "";
+  actions.push_back(Say{fmt::format("The validation of {} has failed in try {}, and is tried again{}: {}",
+                                    checkpoints.registry().get(id).directory, validation.failures, when, reason)});
 }
 
 void Validations::settle(run::CheckpointId id, State state, Checkpoints& checkpoints, Actions& actions) {
@@ -107,7 +114,7 @@ void Validations::resume() {
   for (auto& [id, validation] : validations_) {
     validation.has_worker = false;
     validation.is_late = false;
-    if (validation.state == State::running) validation.state = State::waiting;
+    if (!is_finished(validation.state)) validation.state = State::waiting;
   }
 }
 
@@ -224,6 +231,11 @@ const Validation* Validations::find(run::CheckpointId id) const {
   return found == validations_.end() ? nullptr : &found->second;
 }
 
+bool Validations::is_pausing(run::CheckpointId id) const {
+  const Validation* const validation = find(id);
+  return validation != nullptr && validation->state == State::pausing;
+}
+
 Validation* Validations::present(run::CheckpointId id, std::int64_t attempt) {
   const auto found = validations_.find(id);
   if (found == validations_.end()) return nullptr;
@@ -236,6 +248,7 @@ ReportedCheckpointStatus status_of(const Validation* validation) {
   switch (validation->state) {
     case State::waiting:
     case State::running:
+    case State::pausing:
       return ReportedCheckpointStatus::pending_validation;
     case State::validated:
       return ReportedCheckpointStatus::validated;

@@ -23,6 +23,7 @@ struct Validation {
   enum class State {
     waiting,
     running,
+    pausing,  // before it waits again
     validated,
     timed_out,
     failed,
@@ -67,6 +68,8 @@ class Validations {
   void threw(const ValidatorThrew& event, Checkpoints& checkpoints, Actions& actions);
   void ended(const ValidatorEnded& event, Checkpoints& checkpoints, Actions& actions);
   void timed_out(run::CheckpointId id, Actions& actions);
+  // Its pause is over.
+  void try_again(run::CheckpointId id);
   // Another controller goes on; no worker of an earlier one is left.
   void resume();
   // The checkpoint is not there any more. A worker that has not ended keeps its resources until then.
@@ -84,6 +87,7 @@ class Validations {
   bool is_pending() const;  // any of them
   bool is_pending(run::CheckpointId id) const;
   bool is_running(run::CheckpointId id) const;
+  bool is_pausing(run::CheckpointId id) const;
   // What one of them needs.
   const Resources& needs() const { return needs_; }
   // nullptr where nobody has asked for one.

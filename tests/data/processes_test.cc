@@ -76,9 +76,8 @@ Batch throws_in_worker(const Batch& batch) {
   return batch;
 }
 
-// Ends its process at the row 50, as often as the config says.
-Batch dies(const Batch& batch, const Config& config) {
-  if (batch.values<std::int64_t>("id").front() != 50) return batch;
+// Ends its process, as often as the config says.
+void die(const Config& config) {
   const fs::path folder = config.get<std::string>("folder");
   for (std::int64_t death = 0; death < config.get<std::int64_t>("deaths"); ++death) {
     const fs::path witness = folder / std::to_string(death);
@@ -87,8 +86,18 @@ Batch dies(const Batch& batch, const Config& config) {
     std::fputs("about to die\n", stderr);
     ::kill(::getpid(), SIGKILL);
   }
+}
+
+Batch dies(const Batch& batch, const Config& config) {
+  if (batch.values<std::int64_t>("id").front() == 50) die(config);
   return batch;
 }
+
+class DiesBeforeItIsMade {
+ public:
+  explicit DiesBeforeItIsMade(const Config& config) { die(config); }
+  Batch operator()(const Batch& batch) const { return batch; }
+};
 
 Batch returns_nothing(const Batch& batch) { return batch.slice(0, 0); }
 
@@ -192,6 +201,22 @@ TEST(Processes, GiveABatchUpThatKillsEveryWorker) {
   EXPECT_THAT(
       message_of<DatasetError>([&] { mapped.count(); }),
       AllOf(HasSubstr("map_batches(dies) has failed 4 times"), HasSubstr("SIGKILL"), HasSubstr("about to die")));
+}
+
+// Memory may have been short for a moment.
+TEST(Processes, TakeTheNextWorkerWhereOneDiesBeforeItsClassIsMade) {
+  const TemporaryDirectory directory;
+  const auto dying = [&](std::int64_t deaths) {
+    return processes(range(1000))
+        .map_batches(actor<DiesBeforeItIsMade>(),
+                     {.batch_size = 10,
+                      .concurrency = 1,
+                      .constructor_config = {{"folder", directory.path().string()}, {"deaths", deaths}}});
+  };
+  EXPECT_EQ(dying(2).sum("id"), Value(999 * 500));
+  EXPECT_THAT(message_of<DatasetError>([&] { dying(99).count(); }),
+              AllOf(HasSubstr("map_batches(DiesBeforeItIsMade) has failed"),
+                    HasSubstr("it cannot begin: its worker was ended by signal 9"), HasSubstr("about to die")));
 }
 
 TEST(Processes, MayReturnNothing) {

@@ -400,9 +400,7 @@ class World {
     } else if (const auto* kill = std::get_if<KillWorker>(&action)) {
       if (workers_.contains(kill->rank)) workers_.at(kill->rank).silent = true;
     } else if (const auto* start = std::get_if<StartTimer>(&action)) {
-      const bool is_of_checkpoint =
-          start->timer.kind == Timer::Kind::upload || start->timer.kind == Timer::Kind::validation;
-      timers_[{start->timer.kind, is_of_checkpoint ? start->timer.attempt : 0}] = start->timer;
+      timers_[{start->timer.kind, start->timer.is_of_checkpoint() ? start->timer.attempt : 0}] = start->timer;
     } else if (const auto* upload = std::get_if<UploadCheckpoint>(&action)) {
       ASSERT_TRUE(uploads_.emplace(upload->number, *upload).second) << "uploaded twice at a time";
     } else if (const auto* left = std::get_if<RemoveDirectory>(&action)) {
@@ -477,7 +475,7 @@ TrainerOptions random_options(std::mt19937_64& random, std::int64_t max_failures
   if (random() % 2 == 0) options.scaling_config.num_workers.max += static_cast<std::int64_t>(1 + random() % 3);
   options.run_config.failure_config = {max_failures, max_failures, max_failures};
   if (random() % 2 == 0) options.run_config.checkpoint_config.num_to_keep = static_cast<std::int64_t>(1 + random() % 3);
-  options.validation.max_retries = static_cast<std::int64_t>(random() % 3);
+  options.validation.max_retries = static_cast<std::int64_t>(random() % 5) - 1;
   if (random() % 2 == 0) options.validation.max_in_flight = static_cast<std::int64_t>(1 + random() % 2);
   if (random() % 3 == 0) options.validation.order = ValidationOrder::newest_first;
   return options;
@@ -711,6 +709,41 @@ TEST(TrainingRunBudgets, WhatFailsAgainAndAgainWaitsLongerEachTime) {
   EXPECT_THAT(end_groups({.max_failures = -1}, {Ending::killed}, 6, true).delays, ::testing::ElementsAre())
       << "there were new reports";
   EXPECT_THAT(end_groups({.max_start_failures = -1}, {Ending::not_started}, 3).delays, ::testing::ElementsAre(1, 2, 4));
+}
+
+TEST(TrainingRunValidation, ThatFailsAgainAndAgainWaitsLongerEachTime) {
+  TrainerOptions options;
+  options.validation.max_retries = -1;
+  train::Run run(options);
+  std::vector<double> delays;
+  std::optional<StartValidator> started;
+  std::optional<Timer> timer;
+  const auto handle = [&](const Event& event) {
+    Actions actions;
+    run.handle(event, actions);
+    for (const Action& action : actions) {
+      if (const auto* start = std::get_if<StartValidator>(&action)) started = *start;
+      const auto* pause = std::get_if<StartTimer>(&action);
+      if (pause == nullptr || pause->timer.kind != Timer::Kind::validation_retry) continue;
+      timer = pause->timer;
+      delays.push_back(pause->seconds);
+    }
+  };
+  handle(ControllerStarted{.machine = {.cpus = 2}});
+  handle(GroupBegan{1});
+  const GroupCheckpoint checkpoint{.parts = {{.kind = CheckpointPart::Kind::ours, .path = ".reporting_0"}},
+                                   .validation = WantedValidation{.function = "validate"}};
+  handle(GroupReported{.attempt = 1, .step = 1, .checkpoint = checkpoint});
+  for (std::int64_t attempt = 1; attempt <= 6; ++attempt) {
+    ASSERT_TRUE(started) << "try " << attempt;
+    const run::CheckpointId id = std::exchange(started, std::nullopt)->id;
+    handle(ValidatorThrew{id, attempt, "out of luck"});
+    handle(ValidatorEnded{id, attempt, {engine::Exit::Kind::code, 0, {}}});
+    ASSERT_EQ(started.has_value(), attempt <= 2) << "behind try " << attempt;
+    EXPECT_TRUE(run.validations().is_pending(id));
+    if (timer) handle(TimerFired{*std::exchange(timer, std::nullopt)});
+  }
+  EXPECT_THAT(delays, ::testing::ElementsAre(1, 2, 4, 8));
 }
 
 }  // namespace

@@ -195,6 +195,11 @@ void run_controller(const std::function<void()>& act) {
   std::exit(code);
 }
 
+fs::path output_of(pid_t process) {
+  std::error_code error;
+  return fs::read_symlink(fmt::format("/proc/{}/fd/{}", process, STDOUT_FILENO), error);
+}
+
 void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 std::vector<std::string> still_running(std::chrono::nanoseconds patience) {

@@ -56,6 +56,9 @@ void run_if_controller(int argc, char** argv);
 // Does what a controller is there for, and ends the process as Ended says.
 [[noreturn]] void run_controller(const std::function<void()>& act);
 
+// Where a process writes its standard output; empty where it has ended.
+std::filesystem::path output_of(pid_t process);
+
 // Makes orphans of controllers children of this process, so that it hears of every process's end.
 void adopt_orphans();
 // Empty when every child of this process, adopted ones included, has ended within this time; the others otherwise.

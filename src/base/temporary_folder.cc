@@ -1,0 +1,65 @@
+#include "base/temporary_folder.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/system_error.h"
+
+namespace cadre::base {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kDrawn = "XXXXXX";
+
+FileDescriptor open_folder(const fs::path& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+bool is_removed(const FileDescriptor& folder) {
+  struct stat status{};
+  return ::fstat(folder.get(), &status) == 0 && status.st_nlink == 0;
+}
+
+void remove_if_possible(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+// Those that nobody holds.
+void remove_abandoned(const fs::path& parent, const std::string& prefix) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + kDrawn.size()) continue;
+    const FileDescriptor folder = open_folder(entry.path());
+    if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) remove_if_possible(entry.path());
+  }
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder(std::string_view purpose) {
+  const fs::path parent = fs::temp_directory_path();
+  const std::string prefix = std::string(purpose) + "-";
+  remove_abandoned(parent, prefix);
+  while (!held_) {
+    std::string name = parent / (prefix + std::string(kDrawn));
+    if (::mkdtemp(name.data()) == nullptr) throw_storage_error("make the folder", name);
+    FileDescriptor folder = open_folder(name);
+    if (!folder && errno != ENOENT) throw_storage_error("open", name);
+    // Another process may have seen it as one that nobody holds; then this one makes another.
+    const bool is_taken = !folder || (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK);
+    if (is_taken || is_removed(folder)) continue;
+    held_ = std::move(folder);
+    path_ = std::move(name);
+  }
+}
+
+TemporaryFolder::~TemporaryFolder() { remove_if_possible(path_); }
+
+}  // namespace cadre::base

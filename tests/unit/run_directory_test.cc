@@ -1,0 +1,84 @@
+#include "run/run_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/file_descriptor.h"
+#include "cadre/error.h"
+#include "support/temporary_directory.h"
+
+namespace cadre::run {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+
+const Tenant kTenant{"training run", "a training run", "Trainer::restore"};
+
+// Names that are deleted in a directory, in order.
+class Deletions {
+ public:
+  explicit Deletions(const fs::path& directory) : events_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    ::inotify_add_watch(events_.get(), directory.c_str(), IN_DELETE);
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    alignas(inotify_event) char buffer[16384];
+    for (ssize_t size = 0; (size = ::read(events_.get(), buffer, sizeof buffer)) > 0;) {
+      for (const char* at = buffer; at < buffer + size;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(at);
+        if (event->mask & IN_DELETE) names.emplace_back(event->name);
+        at += sizeof(inotify_event) + event->len;
+      }
+    }
+    return names;
+  }
+
+ private:
+  base::FileDescriptor events_;
+};
+
+TEST(RunDirectory, IsRemovedWithItsStoreAtLast) {
+  const test_support::TemporaryDirectory storage;
+  const fs::path run = storage / "run";
+  fs::create_directories(run / "rank_0");
+  for (const char* name :
+       {".lock", "experiment.db", "experiment.db-wal", "params.json", "result.json", "rank_0/stdout"})
+    std::ofstream(run / name) << "x";
+  const Deletions deletions(run);
+  remove_with_store(run);
+  const std::vector<std::string> names = deletions.names();
+  EXPECT_THAT(names, Contains("rank_0"));
+  ASSERT_EQ(names.size(), 6U);
+  EXPECT_EQ(names.back(), "experiment.db");
+  EXPECT_FALSE(fs::exists(run));
+}
+
+TEST(RunDirectory, IsMadeWhereAControllerWasKilledBeforeThereWasAStore) {
+  const test_support::TemporaryDirectory storage;
+  for (const char* left : {"", ".lock"}) {
+    const fs::path run = storage / (std::string("run") + left);
+    fs::create_directories(run);
+    if (*left != 0) std::ofstream(run / left) << "x";
+    EXPECT_NO_THROW(make_new_directory(run, kTenant));
+  }
+}
+
+TEST(RunDirectory, OfSomebodyElseIsRefused) {
+  const test_support::TemporaryDirectory storage;
+  fs::create_directories(storage / "run");
+  std::ofstream(storage / "run" / "notes.txt") << "mine";
+  EXPECT_THROW(make_new_directory(storage / "run", kTenant), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace cadre::run

@@ -1,0 +1,110 @@
+#include "base/temporary_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/directory.h"
+#include "support/temporary_directory.h"
+
+namespace cadre::base {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// TMPDIR is a directory of the test's own.
+class TemporaryFolderTest : public ::testing::Test {
+ protected:
+  TemporaryFolderTest() { ::setenv("TMPDIR", parent_.path().c_str(), 1); }
+  ~TemporaryFolderTest() override { before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR"); }
+
+  std::vector<std::string> names() const { return list_directory(parent_.path()); }
+
+  // A process that makes a folder and has no time to remove it. Returns the folder's name.
+  std::string make_in_killed_process() const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const TemporaryFolder folder("cadre-test");
+      fs::create_directories(folder.path() / "worker_1");
+      std::ofstream(folder.path() / "worker_1" / "stderr") << "about to die\n";
+      ::kill(::getpid(), SIGKILL);
+    }
+    ::waitpid(child, nullptr, 0);
+    return names().front();
+  }
+
+ private:
+  std::optional<std::string> before_ =
+      std::getenv("TMPDIR") == nullptr ? std::nullopt : std::optional<std::string>(std::getenv("TMPDIR"));
+
+ protected:
+  test_support::TemporaryDirectory parent_;
+};
+
+TEST_F(TemporaryFolderTest, GoesWithItsContent) {
+  {
+    const TemporaryFolder folder("cadre-test");
+    std::ofstream(folder.path() / "file") << "x";
+    EXPECT_TRUE(fs::is_directory(folder.path()));
+    EXPECT_EQ(folder.path().parent_path(), parent_.path());
+  }
+  EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(TemporaryFolderTest, ThatAKilledProcessHasLeftGoesWhenTheNextOneIsMade) {
+  const std::string left = make_in_killed_process();
+  EXPECT_TRUE(fs::exists(parent_.path() / left / "worker_1" / "stderr"));
+  const TemporaryFolder folder("cadre-test");
+  EXPECT_THAT(names(), ElementsAre(folder.path().filename().string()));
+}
+
+TEST_F(TemporaryFolderTest, StaysWhileItIsHeld) {
+  const TemporaryFolder here("cadre-test");
+  const TemporaryFolder beside("cadre-test");
+  make_in_killed_process();  // looks at them as another process does
+  EXPECT_TRUE(fs::exists(here.path()));
+  EXPECT_TRUE(fs::exists(beside.path()));
+}
+
+TEST_F(TemporaryFolderTest, LeavesWhatIsNotOfItsPurpose) {
+  fs::create_directories(parent_.path() / "cadre-test-of-mine");
+  fs::create_directories(parent_.path() / "cadre-other-abcdef");
+  fs::create_directories(parent_.path() / "elsewhere");
+  fs::create_directory_symlink(parent_.path() / "elsewhere", parent_.path() / "cadre-test-abcdef");
+  std::ofstream(parent_.path() / "cadre-test-file12") << "x";
+  {
+    const TemporaryFolder folder("cadre-test");
+  }
+  EXPECT_THAT(names(), ElementsAre("cadre-other-abcdef", "cadre-test-abcdef", "cadre-test-file12", "cadre-test-of-mine",
+                                   "elsewhere"));
+}
+
+TEST_F(TemporaryFolderTest, IsMadeByManyAtATime) {
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([] {
+      for (int time = 0; time < 200; ++time) {
+        const TemporaryFolder folder("cadre-test");
+        std::ofstream(folder.path() / "file") << "x";
+        EXPECT_TRUE(fs::exists(folder.path() / "file"));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(names(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cadre::base
