@@ -265,8 +265,10 @@ Schema Dataset::schema() const {
 }
 
 std::int64_t Dataset::count() const {
+  const NodePtr node = push_down(state_->plan.node);
+  if (const auto stored = stored_count(node)) return *stored;
   static_cast<void>(Execution(state_->plan));  // says what is wrong with the plan
-  if (const auto known = known_count(push_down(state_->plan.node))) return *known;
+  if (const auto known = known_count(node)) return *known;
   std::int64_t rows = 0;
   for_each_block(*this, select_columns({}), [&](const Block& block) { rows += block->num_rows(); });
   return rows;

@@ -74,17 +74,20 @@ Place place_of(const std::string& path) {
   if (!storage::is_uri(path)) return {std::make_shared<arrow::fs::LocalFileSystem>(), path, "", false};
   const storage::Uri uri = storage::parse_uri(path);
   if (uri.scheme == "file") return {std::make_shared<arrow::fs::LocalFileSystem>(), uri.location, "", false};
-  if (uri.scheme == "s3") storage::load_s3();
+  const bool is_s3 = uri.scheme == "s3";
+  if (is_s3) storage::load_s3();
   std::string location;
-  auto file_system = arrow::fs::FileSystemFromUri(storage::to_string(uri), &location);
-  if (uri.scheme == "s3") storage::finish_s3_at_exit();
+  auto file_system = arrow::fs::FileSystemFromUri(is_s3 ? storage::to_s3_uri(uri) : storage::to_string(uri), &location);
+  if (is_s3) storage::finish_s3_at_exit();
   if (!file_system.ok())
     throw InvalidArgument(fmt::format("cannot use {}: {}", storage::shown(uri), file_system.status().message()));
   return {*std::move(file_system), std::move(location), uri.scheme + "://", true};
 }
 
 std::shared_ptr<arrow::io::RandomAccessFile> InputFile::open() const {
-  return checked(file_system->OpenInputFile(path), "cannot open " + shown);
+  arrow::fs::FileInfo info(path, arrow::fs::FileType::File);
+  info.set_size(size);  // nobody is asked for it again
+  return checked(file_system->OpenInputFile(info), "cannot open " + shown);
 }
 
 std::string to_plan_path(const std::string& path) {
