@@ -99,6 +99,25 @@ void add_columns(const Value& stored, std::vector<std::string>& columns) {
   }
 }
 
+bool uses_floating_column(const Value& stored, const arrow::Schema& schema) {
+  std::vector<std::string> columns;
+  add_columns(stored, columns);
+  return std::ranges::any_of(columns, [&](const std::string& name) {
+    const auto field = schema.GetFieldByName(name);
+    return field != nullptr && arrow::is_floating(field->type()->id());
+  });
+}
+
+// A comparison with NaN is false, but for "is another"; what is not negated is then false too, or true for other
+// reasons.
+bool is_met_by_nan(const Value& stored, const arrow::Schema& schema) {
+  const auto& [kind, content] = stored.dict().front();
+  if (!content.is_list()) return false;
+  if ((kind == "invert" || kind == "not_equal" || kind == "is_nan") && uses_floating_column(stored, schema))
+    return true;
+  return std::ranges::any_of(content.items(), [&](const Value& operand) { return is_met_by_nan(operand, schema); });
+}
+
 }  // namespace
 
 // ---- The public class
@@ -150,6 +169,10 @@ cp::Expression bind_condition(const Expression& condition, const std::shared_ptr
   if (bound->type()->id() != arrow::Type::BOOL)
     throw InvalidArgument(doing + ": it is of " + bound->type()->ToString() + ", not a condition");
   return *bound;
+}
+
+bool is_met_by_nan(const Expression& condition, const arrow::Schema& schema) {
+  return is_met_by_nan(condition.to_value(), schema);
 }
 
 Block keep_matching(const Block& block, const cp::Expression& bound, arrow::MemoryPool* pool) {

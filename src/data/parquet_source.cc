@@ -104,13 +104,15 @@ ParquetFile::ParquetFile(InputFile file, const PartitionColumns& partition, cons
 void ParquetFile::find_groups(const Expression& filter, parquet::arrow::FileReader& reader) {
   filter_ = filter;
   filter_columns_ = columns_of(filter);
+  const auto bound = bind_condition(filter, schema_);
+  if (is_met_by_nan(filter, *schema_)) return;
   const std::string doing = "cannot read the statistics of " + file_.shown;
   const auto format = std::make_shared<ds::ParquetFileFormat>();
   const auto fragment =
       checked(format->MakeFragment({file_.path, file_.file_system}, partition_.guarantee(), nullptr), doing);
   auto& parquet = static_cast<ds::ParquetFileFragment&>(*fragment);
   check(parquet.EnsureCompleteMetadata(&reader), doing);
-  const auto kept = parquet.Subset(bind_condition(filter, schema_));
+  const auto kept = parquet.Subset(bound);
   if (!kept.ok()) return;  // the rows will say what is wrong with the condition
   const auto& groups = static_cast<const ds::ParquetFileFragment&>(**kept).row_groups();
   for (int group = 0; group < metadata_->num_row_groups(); ++group) {

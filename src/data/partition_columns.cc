@@ -7,10 +7,12 @@
 #include <arrow/type.h>
 
 #include <algorithm>
+#include <map>
+#include <ranges>
+#include <string_view>
 #include <utility>
 
 #include "data/arrow_status.h"
-#include "data/compute.h"
 
 namespace cadre::data {
 namespace {
@@ -20,16 +22,43 @@ namespace ds = arrow::dataset;
 
 constexpr const char* kDoing = "cannot take columns from the names of folders";
 
-arrow::ScalarVector values_of(const cp::Expression& partition, const arrow::Schema& schema) {
-  arrow::ScalarVector values;
-  for (const auto& field : schema.fields()) {
-    const auto column = checked(cp::field_ref(arrow::FieldRef(field->name())).Bind(schema), kDoing);
-    const auto known = checked(cp::SimplifyWithGuarantee(column, partition), kDoing);
-    const arrow::Datum* value = known.literal();  // null: the folders do not say
-    const bool is_known = value != nullptr && value->scalar()->is_valid;
-    values.push_back(is_known ? value->scalar() : arrow::MakeNullScalar(field->type()));
+// "year" and "2024", or nothing where the value is null.
+using Key = ds::KeyValuePartitioning::Key;
+
+std::vector<Key> keys_of(std::string_view path) {
+  std::vector<Key> keys;
+  const std::size_t end = path.rfind('/');
+  const std::string_view folders = end == path.npos ? "" : path.substr(0, end);
+  for (const auto part : folders | std::views::split('/')) {
+    auto key = checked(ds::HivePartitioning::ParseKey(std::string(part.begin(), part.end()), {}), kDoing);
+    if (key && std::ranges::find(keys, key->name, &Key::name) == keys.end()) keys.push_back(*std::move(key));
   }
-  return values;
+  return keys;
+}
+
+bool is_int32(const std::string& text) { return arrow::Scalar::Parse(arrow::int32(), text).ok(); }
+
+arrow::FieldVector fields_of(const std::vector<std::vector<Key>>& files) {
+  Names names;                             // in the order in which they are met
+  std::map<std::string, bool> is_integer;  // of those that have a value
+  for (const Key& key : files | std::views::join) {
+    if (std::ranges::find(names, key.name) == names.end()) names.push_back(key.name);
+    if (!key.value) continue;
+    const auto known = is_integer.try_emplace(key.name, true).first;
+    known->second = known->second && is_int32(*key.value);
+  }
+  arrow::FieldVector fields;
+  for (const std::string& name : names) {
+    const auto found = is_integer.find(name);
+    fields.push_back(arrow::field(name, found != is_integer.end() && found->second ? arrow::int32() : arrow::utf8()));
+  }
+  return fields;
+}
+
+std::shared_ptr<arrow::Scalar> value_of(const arrow::Field& field, const std::vector<Key>& keys) {
+  const auto key = std::ranges::find(keys, field.name(), &Key::name);
+  if (key == keys.end() || !key->value) return arrow::MakeNullScalar(field.type());
+  return checked(arrow::Scalar::Parse(field.type(), *key->value), kDoing);
 }
 
 }  // namespace
@@ -76,17 +105,15 @@ Block PartitionColumns::add_to(const Block& block, arrow::MemoryPool* pool) cons
 }
 
 std::vector<PartitionColumns> partition_columns(const std::vector<InputFile>& files) {
-  initialise_compute();
-  std::vector<std::string> paths;
-  for (const InputFile& file : files) paths.push_back(file.asked);
-  ds::HivePartitioningFactoryOptions options;
-  options.null_fallback = "__HIVE_DEFAULT_PARTITION__";
-  const auto factory = ds::HivePartitioning::MakeFactory(options);
-  const auto schema = checked(factory->Inspect(paths), kDoing);
-  const auto partitioning = checked(factory->Finish(schema), kDoing);
+  std::vector<std::vector<Key>> keys;
+  for (const InputFile& file : files) keys.push_back(keys_of(file.asked));
+  const arrow::FieldVector fields = fields_of(keys);
   std::vector<PartitionColumns> columns;
-  for (const std::string& path : paths)
-    columns.emplace_back(schema->fields(), values_of(checked(partitioning->Parse(path), kDoing), *schema));
+  for (const auto& of_file : keys) {
+    arrow::ScalarVector values;
+    for (const auto& field : fields) values.push_back(value_of(*field, of_file));
+    columns.emplace_back(fields, std::move(values));
+  }
   return columns;
 }
 

@@ -309,6 +309,8 @@ class PyarrowTest(unittest.TestCase):
                     table = table.append_column(name, [made[name]])
                 source = self.folder / f"hive_{seed}"
                 pyarrow.parquet.write_to_dataset(table, source, partition_cols=names)
+                if not (table["year"].null_count < table.num_rows or "year" not in names):
+                    continue  # pyarrow finds no type then
                 theirs = pyarrow.dataset.dataset(source, partitioning="hive")
                 self.assert_same(self.copy(source, self.limits(rng)), theirs.to_table())
                 value = rng.choice(theirs.to_table()[names[0]].to_pylist())

@@ -82,6 +82,11 @@ TEST_F(Partitions, AreTextsWhereOneIsNoNumber) {
   EXPECT_EQ(read().filter(column("year") == "2023").count(), 4);
 }
 
+TEST_F(Partitions, WithoutAnyValueAreNulls) {
+  write(directory_ / "none" / "year=__HIVE_DEFAULT_PARTITION__", 1);
+  EXPECT_EQ(read_parquet(directory_ / "none").take(1).front(), (Row{{"id", 1}, {"year", Value()}}));
+}
+
 TEST_F(Partitions, GiveWayToTheFilesOwnColumns) {
   const fs::path folder = directory_ / "own" / "id=77";
   write(folder, 1);

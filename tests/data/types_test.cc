@@ -137,6 +137,19 @@ TEST_F(ConditionsOnTypes, TakeUnsignedNumbersOf64Bits) {
   EXPECT_EQ(count(column("large") < 6), 2);
 }
 
+// Statistics leave NaN out: of a row group with 1 and NaN they say that all is 1.
+TEST_F(ConditionsOnTypes, KeepNanThatMeetsThem) {
+  for (const auto& type : {arrow::float32(), arrow::float64()}) {
+    const auto numbers = arrow::json::ArrayFromJSONString(type, "[1, NaN, 1, 5, null]").ValueOrDie();
+    write(*arrow::Table::Make(arrow::schema({arrow::field("x", type)}), {numbers}), directory_ / "a.parquet");
+    EXPECT_EQ(count(!(column("x") > 0)), 1);
+    EXPECT_EQ(count(column("x") != 1), 2);
+    EXPECT_EQ(count(column("x") == 5 || !(column("x") <= 5)), 2);
+    EXPECT_EQ(count(is_nan(column("x"))), 1);
+    EXPECT_EQ(count(column("x") > 0), 3);
+  }
+}
+
 TEST_F(ConditionsOnTypes, TakeTextsForDictionaries) { EXPECT_EQ(count(column("kind") == "a"), 2); }
 
 TEST(AggregatesOfTypes, HaveTheOrderOfTheType) {
