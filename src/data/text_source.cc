@@ -78,7 +78,8 @@ struct TextFormat {
   std::string first_file = {};                 // for people; which has said the columns
   std::shared_ptr<arrow::Schema> schema = {};  // of the files; null: not known yet
 
-  std::shared_ptr<arrow::RecordBatchReader> open(const InputFile& file, std::int64_t block_bytes,
+  // In blocks of that size, or as large as the first lines need.
+  std::shared_ptr<arrow::RecordBatchReader> open(const InputFile& file, std::int64_t& block_bytes,
                                                  arrow::MemoryPool* pool) const;
   // Those that come, of a file with these partition columns.
   Names columns(const PartitionColumns& partition) const {
@@ -132,24 +133,40 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> TextFormat::open_json(c
   return arrow::json::StreamingReader::Make(text_of(file), options, parsing, arrow::io::IOContext(pool));
 }
 
-std::shared_ptr<arrow::RecordBatchReader> TextFormat::open(const InputFile& file, std::int64_t block_bytes,
+// Arrow reads lines that lie in two blocks, and none that lies in three.
+bool is_too_long_for(const arrow::Status& status, std::int64_t block_bytes) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+  return block_bytes < kMostBytes && status.IsInvalid() && status.message().find("straddl") != std::string::npos;
+}
+
+std::shared_ptr<arrow::RecordBatchReader> TextFormat::open(const InputFile& file, std::int64_t& block_bytes,
                                                            arrow::MemoryPool* pool) const {
-  auto reader =
-      read.format == ReadFiles::Format::csv ? open_csv(file, block_bytes, pool) : open_json(file, block_bytes, pool);
-  check(reader.status(), "cannot read " + file.shown);
-  return *std::move(reader);
+  for (;; block_bytes *= 4) {
+    auto reader =
+        read.format == ReadFiles::Format::csv ? open_csv(file, block_bytes, pool) : open_json(file, block_bytes, pool);
+    if (is_too_long_for(reader.status(), block_bytes)) continue;
+    check(reader.status(), "cannot read " + file.shown);
+    return *std::move(reader);
+  }
 }
 
 void TextFormat::check(const arrow::Status& status, const std::string& doing) const {
   if (!status.IsInvalid()) return data::check(status, doing);
-  constexpr std::string_view kOfTypes[] = {"conversion error", "Failed to convert", "changed from"};
-  const bool is_of_type = std::ranges::any_of(
-      kOfTypes, [&](std::string_view words) { return status.message().find(words) != std::string::npos; });
-  const char* advice = is_of_type
-                           ? "; a column has the type that it looks like in the first megabyte of the first file, "
-                             "or that the options' `types` says"
-                       : read.format == ReadFiles::Format::json ? "; each line has to be one JSON object"
-                                                                : "";
+  constexpr const char* kTypes =
+      "; a column has the type that it looks like in the first megabyte of the first file, or that the options' "
+      "`types` "
+      "says";
+  constexpr std::pair<const char*, const char*> kAdvice[] = {
+      {"conversion error", kTypes},
+      {"Failed to convert", kTypes},
+      {"changed from", kTypes},
+      {"unexpected field", "; there is an entry that the first megabyte of the first file has not"},
+      {"JSON parse error", "; each line has to be one JSON object"},
+  };
+  const char* advice = "";
+  for (const auto& [symptom, what] : kAdvice) {
+    if (*advice == 0 && status.message().find(symptom) != std::string::npos) advice = what;
+  }
   data::check(arrow::Status::Invalid(status.message(), advice), doing);
 }
 
@@ -159,24 +176,34 @@ class TextFile final : public PieceReader {
       : file_(std::move(file)), partition_(std::move(partition)), format_(std::move(format)) {}
 
   void read(const Piece& piece, const ReadContext& context, const Emit& emit) const override {
-    const auto reader = format_->open(
-        file_, std::clamp<std::int64_t>(context.block_bytes / kMemoryPerByte, 1 << 16, kSampleBytes), context.pool);
+    std::int64_t block_bytes = std::clamp<std::int64_t>(context.block_bytes / kMemoryPerByte, 1 << 16, kSampleBytes);
+    Piece left = piece;
+    while (!read_blocks(left, block_bytes, context, emit)) block_bytes *= 4;
+  }
+
+ private:
+  // Moves the piece's beginning. False where there is a line that is too long for such blocks.
+  bool read_blocks(Piece& left, std::int64_t& block_bytes, const ReadContext& context, const Emit& emit) const {
+    const auto reader = format_->open(file_, block_bytes, context.pool);
     require_same_columns(*format_->schema, format_->first_file, *reader->schema(), file_.shown);
     const auto schema = partition_.add_to(*reader->schema());
     std::vector<int> order;
     for (const std::string& column : format_->columns(partition_)) order.push_back(schema->GetFieldIndex(column));
     std::int64_t at = 0;
-    while (!piece.end || at < *piece.end) {
+    while (!left.end || at < *left.end) {
       Block block;
-      format_->check(reader->ReadNext(&block), fmt::format("cannot read {}, behind row {}", file_.shown, at));
-      if (block == nullptr) return;
-      const auto wanted = wanted_rows(piece, block, at);
+      const arrow::Status status = reader->ReadNext(&block);
+      if (is_too_long_for(status, block_bytes)) return false;
+      format_->check(status, fmt::format("cannot read {}, behind row {}", file_.shown, at));
+      if (block == nullptr) break;
+      const auto wanted = wanted_rows(left, block, at);
       if (!wanted) continue;
+      left.begin = at;
       emit(checked(partition_.add_to(*wanted, context.pool)->SelectColumns(order), "cannot read " + file_.shown));
     }
+    return true;
   }
 
- private:
   InputFile file_;
   PartitionColumns partition_;
   std::shared_ptr<const TextFormat> format_;
@@ -190,7 +217,8 @@ void find_columns(const std::vector<InputFile>& files, TextFormat& format) {
   arrow::FieldVector fields;
   int looked_at = 0;
   for (const InputFile& file : files) {
-    const auto schema = format.open(file, kSampleBytes, arrow::default_memory_pool())->schema();
+    std::int64_t block_bytes = kSampleBytes;
+    const auto schema = format.open(file, block_bytes, arrow::default_memory_pool())->schema();
     if (looked_at++ == 0) {
       require_different_names(*schema, file.shown);
       format.first_file = file.shown;

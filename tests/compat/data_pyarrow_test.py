@@ -22,7 +22,7 @@ import pyarrow.parquet
 
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "data_pyarrow_tool"
 FIRST = int(os.environ.get("DATA_PYARROW_FIRST", 0))
-ROUNDS = int(os.environ.get("DATA_PYARROW_ROUNDS", 25))
+ROUNDS = int(os.environ.get("DATA_PYARROW_ROUNDS", 10))
 SEEDS = range(FIRST, FIRST + ROUNDS)
 
 

@@ -547,6 +547,38 @@ TEST(TextFiles, ThatAreCompressedAreReadByTheirNames) {
   EXPECT_THAT(message_of<StorageError>([&] { rows.count(); }), HasSubstr("a.csv.gz"));
 }
 
+TEST(TextFiles, MayHaveLinesOfAnyLength) {
+  const TemporaryDirectory directory;
+  std::string csv = "n,t\n";
+  std::string json;
+  for (const std::int64_t n : numbers(0, 1000)) {
+    const std::string text(n == 700 ? 5000000 : n % 100 == 50 ? 300000 : 5, 'x');
+    csv += std::to_string(n) + "," + text + "\n";
+    json += "{\"n\": " + std::to_string(n) + ", \"t\": \"" + text + "\"}\n";
+  }
+  test_support::write_bytes(directory / "a.csv", csv);
+  test_support::write_bytes(directory / "a.json", json);
+  test_support::write_bytes(directory / "first.json", "{\"t\": \"" + std::string(5000000, 'y') + "\"}\n");
+  ExecutionOptions little = kThreads;
+  little.memory_limit_bytes = 1 << 20;
+  for (const ExecutionOptions& options : {kThreads, little}) {
+    EXPECT_EQ(ids_of(read_csv((directory / "a.csv").string()).with_options(options), "n"), numbers(0, 1000));
+    EXPECT_EQ(ids_of(read_json((directory / "a.json").string()).with_options(options), "n"), numbers(0, 1000));
+    EXPECT_EQ(ids_of(read_csv((directory / "a.csv").string()).skip(650).limit(100).with_options(options), "n"),
+              numbers(650, 750));
+    EXPECT_EQ(read_json((directory / "first.json").string()).with_options(options).count(), 1);
+  }
+}
+
+TEST(TextFiles, WithEntriesThatComeLateSaySo) {
+  const TemporaryDirectory directory;
+  std::string json;
+  for (const std::int64_t n : numbers(0, 200000)) json += "{\"n\": " + std::to_string(n) + "}\n";
+  test_support::write_bytes(directory / "a.json", json + "{\"n\": 1, \"m\": 2}\n");
+  EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
+              AllOf(HasSubstr("a.json, behind row "), HasSubstr("there is an entry that the first megabyte")));
+}
+
 TEST(TextFiles, WithOtherColumnsAreNamedWithTheFirst) {
   const TemporaryDirectory directory;
   test_support::write_bytes(directory / "a.csv", "n\n1\n");
