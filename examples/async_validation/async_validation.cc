@@ -200,7 +200,8 @@ struct Flags : examples::TrainingFlags {
 train::ValidationConfig validation_of(const Flags& flags, const data::Dataset& test) {
   train::ValidationConfig validation{
       .function = train::validator<validate_simply>(),
-      .config = {{"model", flags.model}, {"test", test}, {"num_workers", flags.num_workers}}};
+      .config = {{"model", flags.model}, {"test", test}, {"num_workers", flags.num_workers}},
+      .max_retries = 3};
   if (flags.validator == "simple") return validation;
   validation.resources = {.cpus = 0};
   validation.workers.bundles.assign(static_cast<std::size_t>(flags.num_workers), {.cpus = 1});

@@ -1,12 +1,20 @@
 #include "data/aggregates.h"
 
 #include <arrow/array.h>
+#include <arrow/array/concatenate.h>
+#include <arrow/array/util.h>
+#include <arrow/compute/api.h>
+#include <arrow/scalar.h>
 #include <arrow/type.h>
 #include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
 #include <utility>
+
+#include "data/arrow_status.h"
+#include "data/compute.h"
+#include "data/row_values.h"
 
 namespace cadre::data {
 namespace {
@@ -69,10 +77,31 @@ bool is_less(const Value& a, const Value& b) {
   return a.get<double>() < b.get<double>();
 }
 
+// Types whose values Arrow orders, and Values do not.
+bool has_order(const arrow::DataType& type) { return arrow::is_temporal(type.id()) || arrow::is_decimal(type.id()); }
+
+std::shared_ptr<arrow::Array> cast(const arrow::Array& values, const std::shared_ptr<arrow::DataType>& type) {
+  initialise_compute();
+  return checked(arrow::compute::Cast(values, type), "cannot compute an aggregate");
+}
+
+// The same values in a type that numbers and texts are looked for in; null: they are.
+std::shared_ptr<arrow::Array> as_plain(const arrow::Array& values, Aggregate::Kind kind) {
+  using Kind = Aggregate::Kind;
+  const arrow::Type::type type = values.type_id();
+  if (type == arrow::Type::HALF_FLOAT) return cast(values, arrow::float32());
+  if (kind == Kind::count) return nullptr;
+  if (type == arrow::Type::DICTIONARY)
+    return cast(values, static_cast<const arrow::DictionaryType&>(*values.type()).value_type());
+  if (arrow::is_decimal(type) && kind != Kind::min && kind != Kind::max) return cast(values, arrow::float64());
+  return nullptr;
+}
+
 }  // namespace
 
 void Aggregation::add(const arrow::Array& values) {
   using Kind = Aggregate::Kind;
+  if (const auto plain = as_plain(values, aggregate_.kind)) return add(*plain);
   has_nulls_ |= values.null_count() > 0;
   const auto add_number = [&](auto value) {
     using T = decltype(value);
@@ -88,18 +117,18 @@ void Aggregation::add(const arrow::Array& values) {
       add_integer(value);
     }
   };
-  const bool takes_texts =
-      aggregate_.kind == Kind::count || aggregate_.kind == Kind::min || aggregate_.kind == Kind::max;
+  const bool takes_texts = aggregate_.kind == Kind::min || aggregate_.kind == Kind::max;
   if (arrow::is_floating(values.type_id())) has_doubles_ = true;
   if (for_each_number(values, add_number)) return;
-  if (takes_texts && for_each_text(values, [&](std::string text) { add_extreme(Value(std::move(text))); })) return;
   if (aggregate_.kind == Kind::count) {
     count_ += values.length() - values.null_count();
     return;
   }
+  if (takes_texts && for_each_text(values, [&](std::string text) { add_extreme(Value(std::move(text))); })) return;
+  if (takes_texts && has_order(*values.type())) return add_extreme_of(values);
   throw InvalidArgument(fmt::format("{} cannot be computed: the column is of {}, which is no type of {}",
                                     to_string(aggregate_), values.type()->ToString(),
-                                    takes_texts ? "numbers or texts" : "numbers"));
+                                    takes_texts ? "numbers, texts, dates or times" : "numbers"));
 }
 
 void Aggregation::add_integer(std::int64_t value) {
@@ -146,6 +175,25 @@ void Aggregation::add_extreme(Value value) {
   if (!extreme_ || (is_min ? is_less(value, *extreme_) : is_less(*extreme_, value))) extreme_ = std::move(value);
 }
 
+void Aggregation::add_extreme_of(const arrow::Array& values) {
+  initialise_compute();
+  const std::string doing = "cannot compute " + to_string(aggregate_);
+  const auto extreme = [&](const arrow::Array& of) {
+    const arrow::Datum both = checked(arrow::compute::MinMax(of.data()), doing);
+    return both.scalar_as<arrow::StructScalar>().value[aggregate_.kind == Aggregate::Kind::min ? 0 : 1];
+  };
+  count_ += values.length() - values.null_count();
+  auto found = extreme(values);
+  if (!found->is_valid) return;
+  if (arrow_extreme_ == nullptr) {
+    arrow_extreme_ = std::move(found);
+    return;
+  }
+  const auto one = checked(arrow::MakeArrayFromScalar(*arrow_extreme_, 1), doing);
+  const auto other = checked(arrow::MakeArrayFromScalar(*found, 1), doing);
+  arrow_extreme_ = extreme(*checked(arrow::Concatenate({one, other}), doing));
+}
+
 Value Aggregation::sum() const {
   if (has_doubles_) return sum_ + compensation_;
   if (integer_sum_ > std::numeric_limits<std::int64_t>::max() ||
@@ -169,6 +217,7 @@ Value Aggregation::result() const {
     case Aggregate::Kind::std:
       return count_ > options_.ddof ? std::sqrt(squares_ / (count - static_cast<double>(options_.ddof))) : kNan;
     default:
+      if (arrow_extreme_ != nullptr) return to_value(*arrow_extreme_);
       return extreme_.value_or(Value(kNan));
   }
 }

@@ -4,6 +4,7 @@
 #include <arrow/type_fwd.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -30,6 +31,7 @@ class Aggregation {
   void add_double(double value);
   void add_sample(double value);
   void add_extreme(Value value);
+  void add_extreme_of(const arrow::Array& values);
   Value sum() const;
 
   Aggregate aggregate_;
@@ -43,6 +45,8 @@ class Aggregation {
   double mean_ = 0;  // with the sum of the squares of the differences from it in the next one
   double squares_ = 0;
   std::optional<Value> extreme_ = {};  // of values that are no NaN
+  // Of values whose order is not that of their Values: dates, times, decimals. Null: there is none.
+  std::shared_ptr<arrow::Scalar> arrow_extreme_ = {};
 };
 
 }  // namespace cadre::data

@@ -81,6 +81,12 @@ void require_count(const char* what, std::int64_t count) {
   throw_faults(what, faults);
 }
 
+void require_once(const char* what, std::vector<std::string> columns) {
+  std::ranges::sort(columns);
+  if (const auto twice = std::ranges::adjacent_find(columns); twice != columns.end())
+    throw InvalidArgument(fmt::format("{}: the column \"{}\" is there twice", what, *twice));
+}
+
 Call to_call(const std::string& kind, const std::string& name, const MapBatchesOptions& options) {
   std::vector<std::string> faults;
   check_at_least(faults, "batch_size", options.batch_size, 1);
@@ -172,10 +178,7 @@ Dataset Dataset::filter(const RowPredicate& predicate, const MapOptions& options
 Dataset Dataset::filter(const Expression& condition) const { return behind(*this, Filter{condition}); }
 
 Dataset Dataset::select_columns(const std::vector<std::string>& columns) const {
-  std::vector<std::string> sorted = columns;
-  std::ranges::sort(sorted);
-  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-    throw InvalidArgument(fmt::format("select_columns: the column \"{}\" is there twice", *twice));
+  require_once("select_columns", columns);
   return behind(*this, Select{columns});
 }
 
@@ -262,8 +265,10 @@ Schema Dataset::schema() const {
 }
 
 std::int64_t Dataset::count() const {
+  const NodePtr node = push_down(state_->plan.node);
+  if (const auto stored = stored_count(node)) return *stored;
   static_cast<void>(Execution(state_->plan));  // says what is wrong with the plan
-  if (const auto known = known_count(push_down(state_->plan.node))) return *known;
+  if (const auto known = known_count(node)) return *known;
   std::int64_t rows = 0;
   for_each_block(*this, select_columns({}), [&](const Block& block) { rows += block->num_rows(); });
   return rows;
@@ -359,8 +364,8 @@ std::vector<std::filesystem::path> Dataset::write_parquet(const std::filesystem:
   check_at_least(faults, "max_rows_per_file", options.max_rows_per_file, 1);
   check_at_least(faults, "rows_per_row_group", options.rows_per_row_group, 1);
   throw_faults("write_parquet cannot begin", faults);
+  Execution execution(state_->plan);  // first: it says what is wrong with the plan
   ParquetWriter writer(folder, options);
-  Execution execution(state_->plan);
   while (const auto block = execution.next()) writer.write(*block);
   auto files = writer.finish(execution.schema());
   PlanAccess::keep_stats(*this, execution.stats());
@@ -378,6 +383,7 @@ namespace {
 
 Dataset read_files(ReadFiles read) {
   if (read.paths.empty()) throw InvalidArgument("a dataset is read from at least one path");
+  if (read.columns) require_once("a dataset's columns", *read.columns);
   for (std::string& path : read.paths) path = to_plan_path(path);
   find_files(read.paths, endings_of(read.format));
   return from_node({std::move(read)});
@@ -393,7 +399,8 @@ Dataset read_parquet(const std::vector<std::string>& paths, const ParquetOptions
   return read_files({.format = ReadFiles::Format::parquet,
                      .paths = paths,
                      .columns = some_columns(options.columns),
-                     .filter = options.filter});
+                     .filter = options.filter,
+                     .hive_partitioning = options.hive_partitioning});
 }
 Dataset read_parquet(const std::string& path, const ParquetOptions& options) {
   return read_parquet(std::vector{path}, options);
@@ -403,6 +410,7 @@ Dataset read_csv(const std::vector<std::string>& paths, const CsvOptions& option
   return read_files({.format = ReadFiles::Format::csv,
                      .paths = paths,
                      .columns = some_columns(options.columns),
+                     .hive_partitioning = options.hive_partitioning,
                      .delimiter = options.delimiter,
                      .column_names = options.column_names,
                      .types = options.types});
@@ -410,7 +418,11 @@ Dataset read_csv(const std::vector<std::string>& paths, const CsvOptions& option
 Dataset read_csv(const std::string& path, const CsvOptions& options) { return read_csv(std::vector{path}, options); }
 
 Dataset read_json(const std::vector<std::string>& paths, const JsonOptions& options) {
-  return read_files({.format = ReadFiles::Format::json, .paths = paths, .columns = some_columns(options.columns)});
+  return read_files({.format = ReadFiles::Format::json,
+                     .paths = paths,
+                     .columns = some_columns(options.columns),
+                     .hive_partitioning = options.hive_partitioning,
+                     .types = options.types});
 }
 Dataset read_json(const std::string& path, const JsonOptions& options) { return read_json(std::vector{path}, options); }
 

@@ -225,15 +225,21 @@ std::vector<const Node*> calls_of(const Node& node) {
   return calls;
 }
 
+// Empty where that is known when they have been read.
+std::optional<std::int64_t> known_rows(const Source& source) {
+  if (!std::ranges::all_of(source.pieces, [](const Piece& piece) { return piece.rows.has_value(); })) return {};
+  return rows_of(source.pieces);
+}
+
 // The pieces that a node stands for, if it is nothing more than some of the pieces of its sources.
 std::optional<Source> pieces_of(const Node& node);
 
 std::optional<Source> pieces_of(const Node& node, const Slice& slice) {
   if (has_filter(*node.inputs.front())) return std::nullopt;
   auto source = pieces_of(*node.inputs.front());
-  if (!source || !std::ranges::all_of(source->pieces, [](const Piece& piece) { return piece.rows.has_value(); }))
-    return std::nullopt;
-  const std::int64_t rows = rows_of(source->pieces);
+  const auto known = source ? known_rows(*source) : std::nullopt;
+  if (!known) return std::nullopt;
+  const std::int64_t rows = *known;
   const std::int64_t begin = std::min(slice.skip, rows);
   source->pieces = cut(source->pieces, begin, begin + std::min(rows - begin, slice.count.value_or(rows)));
   return source;
@@ -457,13 +463,15 @@ bool keeps_rows(const NodePtr& node) {
   return std::ranges::all_of(node->inputs, keeps_rows);
 }
 
+std::optional<std::int64_t> stored_count(const NodePtr& node) {
+  if (!keeps_rows(node)) return std::nullopt;
+  const auto source = pieces_of(*node);
+  return source ? known_rows(*source) : std::nullopt;
+}
+
 std::optional<std::int64_t> known_count(const NodePtr& node) {
   if (!keeps_rows(node)) return std::nullopt;
-  if (is_source(*node)) {
-    Source source = open_source(*node);
-    count_rows(source.pieces);
-    return rows_of(source.pieces);
-  }
+  if (const auto source = pieces_of(*node)) return known_rows(*source);
   std::int64_t count = 0;
   for (const NodePtr& input : node->inputs) {
     const auto rows = known_count(input);

@@ -57,7 +57,10 @@ Source shared_source(const NodePtr& node);
 // Whether every row that is read is one that comes out.
 bool keeps_rows(const NodePtr& node);
 
-// How many rows a plan has, where its sources say that; empty: it must run.
+// How many rows a plan has that is nothing more than some of the rows of its sources, which are looked at once. Throws
+// what is wrong with it. Empty: see known_count().
+std::optional<std::int64_t> stored_count(const NodePtr& node);
+// How many rows a plan has, about which nothing is wrong, where its sources say that; empty: it must run.
 std::optional<std::int64_t> known_count(const NodePtr& node);
 
 // The options with their defaults.

@@ -1,6 +1,7 @@
 #include "data/expressions.h"
 
 #include <arrow/compute/api.h>
+#include <arrow/datum.h>
 #include <arrow/record_batch.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
@@ -40,17 +41,51 @@ void require_expression(const Value& stored) {
   for (const Value& operand : content.items()) require_expression(operand);
 }
 
-cp::Expression to_arrow(const Value& stored) {
-  const auto& [kind, content] = stored.dict().front();
-  if (kind == "column") return cp::field_ref(content.get<std::string>());
-  if (kind == "value") {
-    if (content.is_bool()) return cp::literal(content.get<bool>());
-    if (content.is_integer()) return cp::literal(content.get<std::int64_t>());
-    if (content.is_double()) return cp::literal(content.get<double>());
-    return cp::literal(content.get<std::string>());
+bool takes_texts(const arrow::DataType& type) {
+  return arrow::is_date(type.id()) || arrow::is_time(type.id()) || type.id() == arrow::Type::TIMESTAMP ||
+         arrow::is_decimal(type.id());
+}
+
+// A constant that is compared with values of a type, or with nothing that is known.
+cp::Expression to_literal(const Value& constant, const arrow::DataType* type) {
+  if (constant.is_bool()) return cp::literal(constant.get<bool>());
+  if (constant.is_double()) return cp::literal(constant.get<double>());
+  if (constant.is_string()) {
+    const auto text = constant.get<std::string>();
+    if (type == nullptr || !takes_texts(*type)) return cp::literal(text);
+    const std::string doing = fmt::format("a filter compares a column of {} with \"{}\"", type->ToString(), text);
+    if (arrow::is_time(type->id()))
+      return cp::literal(checked(arrow::Scalar::Parse(type->GetSharedPtr(), text), doing));
+    return cp::literal(checked(cp::Cast(arrow::Datum(text), type->GetSharedPtr()), doing));
   }
+  const auto integer = constant.get<std::int64_t>();
+  if (type != nullptr && arrow::is_decimal(type->id())) return cp::literal(static_cast<double>(integer));
+  // Beside 64 bits with a sign Arrow would convert the column to these.
+  const bool is_unsigned = type != nullptr && type->id() == arrow::Type::UINT64 && integer >= 0;
+  return is_unsigned ? cp::literal(static_cast<std::uint64_t>(integer)) : cp::literal(integer);
+}
+
+// The type of an operand that is a column; null: it is none.
+const arrow::DataType* type_of(const Value& operand, const arrow::Schema& schema) {
+  const auto& [kind, content] = operand.dict().front();
+  if (kind != "column") return nullptr;
+  const auto field = schema.GetFieldByName(content.get<std::string>());
+  if (field == nullptr) return nullptr;
+  return field->type()->id() == arrow::Type::DICTIONARY
+             ? static_cast<const arrow::DictionaryType&>(*field->type()).value_type().get()
+             : field->type().get();
+}
+
+cp::Expression to_arrow(const Value& stored, const arrow::Schema& schema, const arrow::DataType* beside = nullptr) {
+  const auto& [kind, content] = stored.dict().front();
+  if (kind == "column") return cp::field_ref(arrow::FieldRef(content.get<std::string>()));
+  if (kind == "value") return to_literal(content, beside);
+  const List& given = content.items();
   std::vector<cp::Expression> operands;
-  for (const Value& operand : content.items()) operands.push_back(to_arrow(operand));
+  for (const Value& operand : given) {
+    const Value& other = &operand == &given.front() ? given.back() : given.front();
+    operands.push_back(to_arrow(operand, schema, type_of(other, schema)));
+  }
   return cp::call(kind, std::move(operands));
 }
 
@@ -62,6 +97,25 @@ void add_columns(const Value& stored, std::vector<std::string>& columns) {
   } else if (content.is_list()) {
     for (const Value& operand : content.items()) add_columns(operand, columns);
   }
+}
+
+bool uses_floating_column(const Value& stored, const arrow::Schema& schema) {
+  std::vector<std::string> columns;
+  add_columns(stored, columns);
+  return std::ranges::any_of(columns, [&](const std::string& name) {
+    const auto field = schema.GetFieldByName(name);
+    return field != nullptr && arrow::is_floating(field->type()->id());
+  });
+}
+
+// A comparison with NaN is false, but for "is another"; what is not negated is then false too, or true for other
+// reasons.
+bool is_met_by_nan(const Value& stored, const arrow::Schema& schema) {
+  const auto& [kind, content] = stored.dict().front();
+  if (!content.is_list()) return false;
+  if ((kind == "invert" || kind == "not_equal" || kind == "is_nan") && uses_floating_column(stored, schema))
+    return true;
+  return std::ranges::any_of(content.items(), [&](const Value& operand) { return is_met_by_nan(operand, schema); });
 }
 
 }  // namespace
@@ -110,18 +164,25 @@ cp::Expression bind_condition(const Expression& condition, const std::shared_ptr
                                         fmt::join(schema->field_names(), ", ")));
   }
   const std::string doing = "the filter " + to_json(condition.to_value()) + " does not fit the columns";
-  const arrow::Result<cp::Expression> bound = to_arrow(condition.to_value()).Bind(*schema);
+  const arrow::Result<cp::Expression> bound = to_arrow(condition.to_value(), *schema).Bind(*schema);
   if (!bound.ok()) throw InvalidArgument(doing + ": " + bound.status().message());
   if (bound->type()->id() != arrow::Type::BOOL)
     throw InvalidArgument(doing + ": it is of " + bound->type()->ToString() + ", not a condition");
   return *bound;
 }
 
+bool is_met_by_nan(const Expression& condition, const arrow::Schema& schema) {
+  return is_met_by_nan(condition.to_value(), schema);
+}
+
 Block keep_matching(const Block& block, const cp::Expression& bound, arrow::MemoryPool* pool) {
   cp::ExecContext context(pool);
   context.set_use_threads(false);
-  const arrow::Datum mask =
-      checked(cp::ExecuteScalarExpression(bound, cp::ExecBatch(*block), &context), "cannot evaluate a filter");
+  const auto evaluated = cp::ExecuteScalarExpression(bound, cp::ExecBatch(*block), &context);
+  if (!evaluated.ok())
+    throw InvalidArgument(
+        fmt::format("the filter {} does not fit the rows: {}", bound.ToString(), evaluated.status().message()));
+  const arrow::Datum& mask = *evaluated;
   if (mask.is_scalar()) {
     const auto& kept = mask.scalar_as<arrow::BooleanScalar>();
     return kept.is_valid && kept.value ? block : block->Slice(0, 0);

@@ -19,37 +19,23 @@ namespace cadre::data {
 namespace fs = std::filesystem;
 namespace {
 
-struct Place {
-  std::shared_ptr<arrow::fs::FileSystem> file_system;
-  std::string path;    // there
-  std::string prefix;  // of what is shown: "s3://"
-  bool is_remote = false;
-};
-
-Place place_of(const std::string& path) {
-  if (!storage::is_uri(path)) return {std::make_shared<arrow::fs::LocalFileSystem>(), path, "", false};
-  const storage::Uri uri = storage::parse_uri(path);
-  if (uri.scheme == "file") return {std::make_shared<arrow::fs::LocalFileSystem>(), uri.location, "", false};
-  if (uri.scheme == "s3") storage::load_s3();
-  std::string location;
-  auto file_system = arrow::fs::FileSystemFromUri(storage::to_string(uri), &location);
-  if (uri.scheme == "s3") storage::finish_s3_at_exit();
-  if (!file_system.ok())
-    throw InvalidArgument(fmt::format("cannot use {}: {}", storage::shown(uri), file_system.status().message()));
-  return {*std::move(file_system), std::move(location), uri.scheme + "://", true};
-}
-
 bool is_pattern(std::string_view path) { return path.find_first_of("*?[") != path.npos; }
 
-bool is_hidden(std::string_view path, std::string_view folder) {
+// Whether a file or a folder above it is, below that folder.
+bool is_hidden_below(std::string_view path, std::string_view folder) {
   const std::string_view below = path.substr(std::min(folder.size(), path.size()));
-  return std::ranges::any_of(below | std::views::split('/'), [](auto&& part) {
-    return !part.empty() && (*part.begin() == '.' || *part.begin() == '_');
-  });
+  return std::ranges::any_of(below | std::views::split('/'),
+                             [](auto&& part) { return is_hidden(std::string_view(part.begin(), part.end())); });
 }
 
-InputFile to_input(const Place& place, const arrow::fs::FileInfo& info) {
-  return {place.file_system, info.path(), place.prefix + info.path(), info.size(), place.is_remote};
+// A file that was found in a folder; empty: it was named itself.
+InputFile to_input(const Place& place, const arrow::fs::FileInfo& info, std::string_view folder = "") {
+  return {.file_system = place.file_system,
+          .path = info.path(),
+          .shown = place.prefix + info.path(),
+          .asked = info.path().substr(std::min(folder.size(), info.path().size())),
+          .size = info.size(),
+          .is_remote = place.is_remote};
 }
 
 std::vector<arrow::fs::FileInfo> list_folder(const Place& place, const std::string& folder) {
@@ -66,7 +52,7 @@ void add_folder(const Place& place, const std::vector<std::string_view>& endings
   for (const auto& info : list_folder(place, place.path)) {
     const bool fits =
         std::ranges::any_of(endings, [&](std::string_view ending) { return info.path().ends_with(ending); });
-    if (fits && !is_hidden(info.path(), place.path)) files.push_back(to_input(place, info));
+    if (fits && !is_hidden_below(info.path(), place.path)) files.push_back(to_input(place, info, place.path));
   }
 }
 
@@ -76,14 +62,32 @@ void add_matches(const Place& place, std::vector<InputFile>& files) {
   if (!info.IsDirectory()) return;
   for (const auto& file : list_folder(place, folder)) {
     if (::fnmatch(place.path.c_str(), file.path().c_str(), FNM_PATHNAME | FNM_PERIOD) == 0)
-      files.push_back(to_input(place, file));
+      files.push_back(to_input(place, file, folder));
   }
 }
 
 }  // namespace
 
+bool is_hidden(std::string_view name) { return name.starts_with('.') || name.starts_with('_'); }
+
+Place place_of(const std::string& path) {
+  if (!storage::is_uri(path)) return {std::make_shared<arrow::fs::LocalFileSystem>(), path, "", false};
+  const storage::Uri uri = storage::parse_uri(path);
+  if (uri.scheme == "file") return {std::make_shared<arrow::fs::LocalFileSystem>(), uri.location, "", false};
+  const bool is_s3 = uri.scheme == "s3";
+  if (is_s3) storage::load_s3();
+  std::string location;
+  auto file_system = arrow::fs::FileSystemFromUri(is_s3 ? storage::to_s3_uri(uri) : storage::to_string(uri), &location);
+  if (is_s3) storage::finish_s3_at_exit();
+  if (!file_system.ok())
+    throw InvalidArgument(fmt::format("cannot use {}: {}", storage::shown(uri), file_system.status().message()));
+  return {*std::move(file_system), std::move(location), uri.scheme + "://", true};
+}
+
 std::shared_ptr<arrow::io::RandomAccessFile> InputFile::open() const {
-  return checked(file_system->OpenInputFile(path), "cannot open " + shown);
+  arrow::fs::FileInfo info(path, arrow::fs::FileType::File);
+  info.set_size(size);  // nobody is asked for it again
+  return checked(file_system->OpenInputFile(info), "cannot open " + shown);
 }
 
 std::string to_plan_path(const std::string& path) {
@@ -97,11 +101,13 @@ std::vector<std::string_view> endings_of(ReadFiles::Format format) {
     case ReadFiles::Format::parquet:
       return {".parquet"};
     case ReadFiles::Format::csv:
-      return {".csv"};
+      return {".csv", ".csv.gz", ".csv.zst", ".csv.bz2", ".csv.lz4"};
     case ReadFiles::Format::json:
       break;
   }
-  return {".json", ".jsonl", ".ndjson"};
+  return {".json",      ".jsonl",     ".ndjson",     ".json.gz",    ".json.zst",
+          ".json.bz2",  ".json.lz4",  ".jsonl.gz",   ".jsonl.zst",  ".jsonl.bz2",
+          ".jsonl.lz4", ".ndjson.gz", ".ndjson.zst", ".ndjson.bz2", ".ndjson.lz4"};
 }
 
 std::vector<InputFile> find_files(const Names& paths, const std::vector<std::string_view>& endings) {

@@ -1,4 +1,5 @@
 // Parquet files: each row group is a piece.
+#include <arrow/compute/expression.h>
 #include <arrow/dataset/file_parquet.h>
 #include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
@@ -17,6 +18,8 @@
 #include "data/arrow_status.h"
 #include "data/expressions.h"
 #include "data/files.h"
+#include "data/partition_columns.h"
+#include "data/side_by_side.h"
 #include "data/source.h"
 
 namespace cadre::data {
@@ -43,10 +46,10 @@ std::int64_t fixed_bytes(const arrow::DataType& type) {
 
 class ParquetFile final : public PieceReader {
  public:
-  ParquetFile(InputFile file, const ReadFiles& read);
+  ParquetFile(InputFile file, const PartitionColumns& partition, const std::optional<Expression>& filter);
 
-  const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }  // of the file
-  const InputFile& file() const { return file_; }
+  const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }  // of the file and its folders
+  const PartitionColumns& partition() const { return partition_; }          // of its folders
   // Before its pieces: which columns come, in which order.
   void set_columns(const Names& columns);
   void add_pieces(const std::shared_ptr<const ParquetFile>& self, std::vector<Piece>& pieces) const;
@@ -67,8 +70,9 @@ class ParquetFile final : public PieceReader {
   InputFile file_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
   std::vector<TopLevelField> fields_;
+  PartitionColumns partition_;
   std::shared_ptr<arrow::Schema> schema_;
-  std::shared_ptr<arrow::Schema> read_schema_;  // of what is decoded
+  std::shared_ptr<arrow::Schema> read_schema_;  // of what is decoded, and of what folders say
   std::optional<Expression> filter_;
   std::set<int> empty_groups_;  // in which no row can meet it
   Names filter_columns_;
@@ -76,7 +80,8 @@ class ParquetFile final : public PieceReader {
   std::vector<int> leaves_;
 };
 
-ParquetFile::ParquetFile(InputFile file, const ReadFiles& read) : file_(std::move(file)) {
+ParquetFile::ParquetFile(InputFile file, const PartitionColumns& partition, const std::optional<Expression>& filter)
+    : file_(std::move(file)) {
   const std::string doing = "cannot read " + file_.shown;
   try {
     parquet::arrow::FileReaderBuilder builder;
@@ -84,31 +89,35 @@ ParquetFile::ParquetFile(InputFile file, const ReadFiles& read) : file_(std::mov
     metadata_ = builder.raw_reader()->metadata();
     const auto reader = checked(builder.Build(), doing);
     check(reader->GetSchema(&schema_), doing);
+    require_different_names(*schema_, file_.shown);
     for (const auto& field : reader->manifest().schema_fields)
       add_leaves(field, fields_.emplace_back(TopLevelField{field.field, {}}).leaves);
-    if (read.filter) find_groups(*read.filter, *reader);
+    partition_ = partition.without(*schema_);
+    schema_ = partition_.add_to(*schema_);
+    if (filter) find_groups(*filter, *reader);
   } catch (const parquet::ParquetException& error) {
     throw StorageError(doing + ": " + error.what());
   }
-  schema_ = schema_->RemoveMetadata();
 }
 
 // The row groups whose statistics leave a chance.
 void ParquetFile::find_groups(const Expression& filter, parquet::arrow::FileReader& reader) {
+  filter_ = filter;
   filter_columns_ = columns_of(filter);
   const auto bound = bind_condition(filter, schema_);
+  if (is_met_by_nan(filter, *schema_)) return;
   const std::string doing = "cannot read the statistics of " + file_.shown;
   const auto format = std::make_shared<ds::ParquetFileFormat>();
   const auto fragment =
-      checked(format->MakeFragment({file_.path, file_.file_system}, arrow::compute::literal(true), nullptr), doing);
+      checked(format->MakeFragment({file_.path, file_.file_system}, partition_.guarantee(), nullptr), doing);
   auto& parquet = static_cast<ds::ParquetFileFragment&>(*fragment);
   check(parquet.EnsureCompleteMetadata(&reader), doing);
-  const auto kept = checked(parquet.Subset(bound), doing);
-  const auto& groups = static_cast<const ds::ParquetFileFragment&>(*kept).row_groups();
+  const auto kept = parquet.Subset(bound);
+  if (!kept.ok()) return;  // the rows will say what is wrong with the condition
+  const auto& groups = static_cast<const ds::ParquetFileFragment&>(**kept).row_groups();
   for (int group = 0; group < metadata_->num_row_groups(); ++group) {
     if (std::ranges::find(groups, group) == groups.end()) empty_groups_.insert(group);
   }
-  filter_ = filter;
 }
 
 void ParquetFile::set_columns(const Names& columns) {
@@ -123,7 +132,8 @@ void ParquetFile::set_columns(const Names& columns) {
     leaves_.insert(leaves_.end(), one.leaves.begin(), one.leaves.end());
     fields.push_back(one.field);
   }
-  read_schema_ = arrow::schema(std::move(fields));
+  partition_ = partition_.selected(all);
+  read_schema_ = partition_.add_to(*arrow::schema(std::move(fields)));
 }
 
 std::int64_t ParquetFile::bytes_of_group(int group) const {
@@ -175,7 +185,7 @@ void ParquetFile::read(const Piece& piece, const ReadContext& context, const Emi
     const auto reader = open(properties, rows_at_a_time, context.pool);
     const auto batches = checked(reader->GetRecordBatchReader({group}, leaves_), name_of(group));
     std::optional<arrow::compute::Expression> condition;
-    if (filter_) condition = bind_condition(*filter_, batches->schema());
+    if (filter_) condition = bind_condition(*filter_, read_schema_);
     std::int64_t at = 0;
     for (;;) {
       Block block;
@@ -183,7 +193,8 @@ void ParquetFile::read(const Piece& piece, const ReadContext& context, const Emi
       if (block == nullptr) break;
       const auto wanted = wanted_rows(piece, block, at);
       if (!wanted) continue;
-      block = condition ? keep_matching(*wanted, *condition, context.pool) : *wanted;
+      block = partition_.add_to(*wanted, context.pool);
+      if (condition) block = keep_matching(block, *condition, context.pool);
       std::vector<int> order;
       for (const std::string& column : columns_) order.push_back(block->schema()->GetFieldIndex(column));
       if (block->num_rows() > 0) emit(checked(block->SelectColumns(order), name_of(group)));
@@ -196,27 +207,57 @@ void ParquetFile::read(const Piece& piece, const ReadContext& context, const Emi
   }
 }
 
+// The files of a dataset: the first one says which columns there are.
+class ParquetFiles {
+ public:
+  explicit ParquetFiles(const ReadFiles& read)
+      : read_(read), found_(find_files(read.paths, endings_of(read.format))), partitions_(found_.size()) {
+    if (read.hive_partitioning) partitions_ = partition_columns(found_);
+    first_ = std::make_shared<ParquetFile>(found_.front(), partitions_.front(), read_.filter);
+    Names own;  // of folders, and not of files
+    for (const auto& field : first_->partition().fields()) own.push_back(field->name());
+    for (PartitionColumns& partition : partitions_) partition = partition.selected(own);
+    if (read_.columns) require_columns(*first_->schema(), *read_.columns, found_.front().shown);
+    columns_ = read_.columns.value_or(first_->schema()->field_names());
+    if (read_.filter) condition_ = bind_condition(*read_.filter, first_->schema());
+  }
+
+  Source source() {
+    std::vector<std::shared_ptr<ParquetFile>> files(found_.size());  // null: no row can meet the condition
+    side_by_side(found_.size(), [&](std::size_t number) { files[number] = open(number); });
+    Source source{.name = "read_parquet"};
+    for (const auto& file : files) {
+      if (file != nullptr) file->add_pieces(file, source.pieces);
+    }
+    arrow::FieldVector fields;
+    for (const std::string& column : columns_) fields.push_back(first_->schema()->GetFieldByName(column));
+    source.schema = arrow::schema(std::move(fields));
+    return source;
+  }
+
+ private:
+  std::shared_ptr<ParquetFile> open(std::size_t number) {
+    if (condition_) {
+      const auto left = checked(arrow::compute::SimplifyWithGuarantee(*condition_, partitions_[number].guarantee()),
+                                "cannot evaluate a filter for " + found_[number].shown);
+      if (!left.IsSatisfiable()) return nullptr;
+    }
+    auto file = number == 0 ? first_ : std::make_shared<ParquetFile>(found_[number], partitions_[number], read_.filter);
+    require_same_columns(*first_->schema(), found_.front().shown, *file->schema(), found_[number].shown);
+    file->set_columns(columns_);
+    return file;
+  }
+
+  const ReadFiles& read_;
+  std::vector<InputFile> found_;
+  std::vector<PartitionColumns> partitions_;  // of each file
+  std::shared_ptr<ParquetFile> first_;
+  Names columns_;  // that come
+  std::optional<arrow::compute::Expression> condition_;
+};
+
 }  // namespace
 
-Source open_parquet(const ReadFiles& read) {
-  Source source{.name = "read_parquet"};
-  std::shared_ptr<ParquetFile> first;
-  for (InputFile& found : find_files(read.paths, endings_of(read.format))) {
-    auto file = std::make_shared<ParquetFile>(std::move(found), read);
-    if (first == nullptr) {
-      first = file;
-      if (read.columns) require_columns(*file->schema(), *read.columns, file->file().shown);
-    } else {
-      require_same_columns(*first->schema(), first->file().shown, *file->schema(), file->file().shown);
-    }
-    file->set_columns(read.columns.value_or(first->schema()->field_names()));
-    file->add_pieces(file, source.pieces);
-  }
-  arrow::FieldVector fields;
-  for (const std::string& column : read.columns.value_or(first->schema()->field_names()))
-    fields.push_back(first->schema()->GetFieldByName(column));
-  source.schema = arrow::schema(std::move(fields));
-  return source;
-}
+Source open_parquet(const ReadFiles& read) { return ParquetFiles(read).source(); }
 
 }  // namespace cadre::data

@@ -1,6 +1,6 @@
 #include "data/parquet_writer.h"
 
-#include <arrow/io/file.h>
+#include <arrow/io/interfaces.h>
 #include <arrow/record_batch.h>
 #include <arrow/util/compression.h>
 #include <fmt/format.h>
@@ -11,12 +11,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/directory.h"
 #include "data/arrow_status.h"
 
 namespace cadre::data {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr std::int64_t kUnsentBytes = std::int64_t{16} << 20;
 
 arrow::Compression::type to_compression(const std::string& name) {
   constexpr std::pair<const char*, arrow::Compression::type> kCompressions[] = {
@@ -35,36 +36,37 @@ arrow::Compression::type to_compression(const std::string& name) {
 }  // namespace
 
 struct ParquetWriter::File {
-  fs::path path;
-  std::shared_ptr<arrow::io::FileOutputStream> stream;
+  std::string doing;  // for errors
+  std::shared_ptr<arrow::io::OutputStream> stream;
   std::unique_ptr<parquet::arrow::FileWriter> writer;
   std::int64_t rows = 0;
+  std::int64_t flushed_bytes = 0;
 };
 
-ParquetWriter::ParquetWriter(fs::path folder, const WriteParquetOptions& options)
-    : folder_(std::move(folder)), options_(options) {
+ParquetWriter::ParquetWriter(const std::string& folder, const WriteParquetOptions& options)
+    : folder_(folder), options_(options) {
   to_compression(options_.compression);
-  base::make_directories(folder_);
-  for (const std::string& name : base::list_directory(folder_)) {
+  for (const std::string& name : folder_.list()) {
     if (name.ends_with(".parquet"))
       throw InvalidArgument(
           fmt::format("write_parquet does not write into {}, which has Parquet files already ({}): "
                       "remove them, or choose another folder",
-                      folder_.string(), name));
+                      folder_.shown(), name));
   }
 }
 
 ParquetWriter::~ParquetWriter() {
+  if (file_ != nullptr)
+    (void)file_->stream->Abort();  // closed, it would become part of a file in the place of a whole one
   file_.reset();
-  std::error_code ignored;
-  for (const fs::path& file : files_) fs::remove(file, ignored);
+  for (const std::string& name : files_) folder_.remove(name);
 }
 
 void ParquetWriter::open(const std::shared_ptr<arrow::Schema>& schema) {
-  const fs::path path = folder_ / fmt::format("part_{:06}.parquet", files_.size());
-  files_.push_back(path);
-  const std::string doing = "cannot write " + path.string();
-  auto stream = checked(arrow::io::FileOutputStream::Open(path.string()), doing);
+  const std::string name = fmt::format("part_{:06}.parquet", files_.size());
+  files_.push_back(name);
+  const std::string doing = "cannot write " + folder_.shown(name);
+  auto stream = folder_.create(name);
   const auto properties = parquet::WriterProperties::Builder()
                               .compression(to_compression(options_.compression))
                               ->max_row_group_length(options_.rows_per_row_group)
@@ -73,14 +75,13 @@ void ParquetWriter::open(const std::shared_ptr<arrow::Schema>& schema) {
   auto writer = checked(
       parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), stream, properties, arrow_properties),
       doing);
-  file_ = std::make_unique<File>(File{path, std::move(stream), std::move(writer)});
+  file_ = std::make_unique<File>(File{doing, std::move(stream), std::move(writer)});
 }
 
 void ParquetWriter::close() {
   if (file_ == nullptr) return;
-  const std::string doing = "cannot write " + file_->path.string();
-  check(file_->writer->Close(), doing);
-  check(file_->stream->Close(), doing);
+  check(file_->writer->Close(), file_->doing);
+  check(file_->stream->Close(), file_->doing);
   file_.reset();
 }
 
@@ -89,20 +90,35 @@ void ParquetWriter::write(const Block& block) {
     for (std::int64_t row = 0; row < block->num_rows();) {
       if (file_ == nullptr) open(block->schema());
       const std::int64_t rows = std::min(block->num_rows() - row, options_.max_rows_per_file - file_->rows);
-      check(file_->writer->WriteRecordBatch(*block->Slice(row, rows)), "cannot write " + file_->path.string());
+      check(file_->writer->WriteRecordBatch(*block->Slice(row, rows)), file_->doing);
+      flush();
       row += rows;
       file_->rows += rows;
       if (file_->rows == options_.max_rows_per_file) close();
     }
   } catch (const parquet::ParquetException& error) {
-    throw StorageError(fmt::format("cannot write {}: {}", files_.back().string(), error.what()));
+    throw StorageError(fmt::format("cannot write {}: {}", folder_.shown(files_.back()), error.what()));
   }
+}
+
+// A storage's stream takes whatever it is given and sends it in threads of its own.
+void ParquetWriter::flush() {
+  const std::int64_t written = checked(file_->stream->Tell(), file_->doing);
+  if (written - file_->flushed_bytes < kUnsentBytes) return;
+  check(file_->stream->Flush(), file_->doing);
+  file_->flushed_bytes = written;
 }
 
 std::vector<fs::path> ParquetWriter::finish(const std::shared_ptr<arrow::Schema>& schema) {
   if (files_.empty() && schema != nullptr) open(schema);
   close();
-  return std::exchange(files_, {});
+  std::vector<fs::path> paths;
+  for (const std::string& name : files_) {
+    folder_.publish(name);
+    paths.emplace_back(folder_.path_of(name));
+  }
+  files_.clear();
+  return paths;
 }
 
 }  // namespace cadre::data

@@ -1,4 +1,4 @@
-// Parquet files in a folder.
+// Parquet files in a folder, of this machine or of a storage.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cadre/data/dataset.h"
+#include "data/output_folder.h"
 #include "data/plan.h"
 
 namespace cadre::data {
@@ -16,8 +18,8 @@ namespace cadre::data {
 class ParquetWriter {
  public:
   // Makes the folder. Throws InvalidArgument where it has Parquet files, or there is no such compression.
-  ParquetWriter(std::filesystem::path folder, const WriteParquetOptions& options);
-  // Without finish(), removes what was written.
+  ParquetWriter(const std::string& folder, const WriteParquetOptions& options);
+  // Without finish(), or where it has thrown, removes what was written.
   ~ParquetWriter();
   ParquetWriter(const ParquetWriter&) = delete;
   ParquetWriter& operator=(const ParquetWriter&) = delete;
@@ -30,11 +32,12 @@ class ParquetWriter {
   struct File;
   void open(const std::shared_ptr<arrow::Schema>& schema);
   void close();
+  void flush();
 
-  std::filesystem::path folder_;
+  OutputFolder folder_;
   WriteParquetOptions options_;
-  std::vector<std::filesystem::path> files_;
-  std::unique_ptr<File> file_;  // that is being written; null: none
+  std::vector<std::string> files_;  // their names
+  std::unique_ptr<File> file_;      // that is being written; null: none
 };
 
 }  // namespace cadre::data

@@ -69,6 +69,7 @@ Dict save(const ReadFiles& read) {
           {"paths", names_value(read.paths)},
           {"columns", read.columns ? names_value(*read.columns) : Value()},
           {"filter", read.filter ? read.filter->to_value() : Value()},
+          {"hive_partitioning", read.hive_partitioning},
           {"delimiter", std::string(1, read.delimiter)},
           {"column_names", names_value(read.column_names)},
           {"types", types}};
@@ -113,6 +114,7 @@ ReadFiles load_read(const Config& entries, ReadFiles::Format format) {
   ReadFiles read{.format = format,
                  .paths = entries.get<Names>("paths"),
                  .columns = optional_at<Names>(entries, "columns"),
+                 .hive_partitioning = entries.get<bool>("hive_partitioning", false),
                  .column_names = entries.get<Names>("column_names")};
   if (const Value& filter = entries.at("filter"); !filter.is_null()) read.filter = Expression::from_value(filter);
   const auto delimiter = entries.get<std::string>("delimiter");

@@ -29,9 +29,10 @@ struct ReadFiles {
   Names paths = {};                       // absolute, or URIs; files, folders and patterns
   std::optional<Names> columns = {};      // empty: all
   std::optional<Expression> filter = {};  // Parquet only
-  char delimiter = ',';                   // of CSV, as the next two
+  bool hive_partitioning = true;
+  char delimiter = ',';  // of CSV, as the next one
   Names column_names = {};
-  std::vector<std::pair<std::string, std::string>> types = {};
+  std::vector<std::pair<std::string, std::string>> types = {};  // of text files
 };
 // Rows that this process has. Shared by all plans that have them.
 class MemoryRows {

@@ -1,7 +1,10 @@
 #include "data/row_values.h"
 
 #include <arrow/array/concatenate.h>
+#include <arrow/buffer_builder.h>
 #include <arrow/builder.h>
+#include <arrow/extension_type.h>
+#include <arrow/util/float16.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,6 +30,13 @@ Value unsigned_value(std::uint64_t number) {
   return static_cast<double>(number);
 }
 
+Value struct_at(const arrow::StructArray& array, std::int64_t row) {
+  Dict entries;
+  for (int i = 0; i < array.num_fields(); ++i)
+    entries.emplace_back(array.struct_type()->field(i)->name(), value_at(*array.field(i), row));
+  return entries;
+}
+
 template <class ListArray>
 Value list_at(const ListArray& array, std::int64_t row) {
   List items;
@@ -37,7 +47,7 @@ Value list_at(const ListArray& array, std::int64_t row) {
 }
 
 // What kind of values a column of rows has.
-enum class Kind { none, boolean, integer, number, text, list };
+enum class Kind { none, boolean, integer, number, text, list, dictionary };
 
 struct ColumnOfRows {
   std::string name;
@@ -47,8 +57,7 @@ struct ColumnOfRows {
 [[noreturn]] void does_not_fit(const std::string& column, std::size_t row, const Value& value, const char* others) {
   throw InvalidArgument(
       fmt::format("column \"{}\": row {} has {}, which does not go together with the {} of other rows; a column has "
-                  "bools, numbers, "
-                  "texts, or lists of them",
+                  "bools, numbers, texts, or lists or dictionaries of them",
                   column, row, to_json(value), others));
 }
 
@@ -58,6 +67,7 @@ Kind kind_of(const std::string& column, std::size_t row, const Value& value) {
   if (value.is_double()) return Kind::number;
   if (value.is_string()) return Kind::text;
   if (value.is_list()) return Kind::list;
+  if (value.is_dict()) return Kind::dictionary;
   does_not_fit(column, row, value, "values");
 }
 
@@ -75,6 +85,8 @@ const char* name_of(Kind kind) {
       return "texts";
     case Kind::list:
       return "lists";
+    case Kind::dictionary:
+      return "dictionaries";
   }
   return "";
 }
@@ -127,6 +139,35 @@ std::shared_ptr<arrow::Array> to_list_array(const ColumnOfRows& column) {
   return checked(arrow::ListArray::FromArrays(*checked(builder.Finish(), kMaking), *to_array(items)), kMaking);
 }
 
+void add_entry(std::vector<ColumnOfRows>& columns, const std::string& name, const Value& value, std::size_t row,
+               std::size_t rows) {
+  auto column = std::ranges::find(columns, name, &ColumnOfRows::name);
+  if (column == columns.end()) column = columns.insert(columns.end(), {name, {}});
+  column->values.resize(rows, nullptr);
+  column->values[row] = &value;
+}
+
+std::shared_ptr<arrow::Array> to_struct_array(const ColumnOfRows& column) {
+  std::vector<ColumnOfRows> entries;
+  arrow::TypedBufferBuilder<bool> there;
+  for (std::size_t row = 0; row < column.values.size(); ++row) {
+    const Value* value = column.values[row];
+    const bool is_there = value != nullptr && value->is_dict();
+    check(there.Append(is_there), kMaking);
+    if (!is_there) continue;
+    for (const auto& [name, entry] : value->dict()) add_entry(entries, name, entry, row, column.values.size());
+  }
+  arrow::ArrayVector arrays;
+  arrow::FieldVector fields;
+  for (ColumnOfRows& entry : entries) {
+    const auto& array = arrays.emplace_back(to_array({column.name + "." + entry.name, std::move(entry.values)}));
+    fields.push_back(arrow::field(entry.name, array->type()));
+  }
+  const auto bits = checked(there.Finish(), kMaking);
+  return std::make_shared<arrow::StructArray>(arrow::struct_(std::move(fields)), std::ssize(column.values),
+                                              std::move(arrays), bits);
+}
+
 std::shared_ptr<arrow::Array> to_array(const ColumnOfRows& column) {
   switch (common_kind(column)) {
     case Kind::none:
@@ -140,9 +181,11 @@ std::shared_ptr<arrow::Array> to_array(const ColumnOfRows& column) {
     case Kind::text:
       return build<arrow::StringBuilder>(column, [](const Value& value) { return value.get<std::string>(); });
     case Kind::list:
+      return to_list_array(column);
+    case Kind::dictionary:
       break;
   }
-  return to_list_array(column);
+  return to_struct_array(column);
 }
 
 }  // namespace
@@ -170,10 +213,14 @@ Value value_at(const arrow::Array& array, std::int64_t row) {
       return as.operator()<arrow::UInt32Array>().Value(row);
     case UINT64:
       return unsigned_value(as.operator()<arrow::UInt64Array>().Value(row));
+    case HALF_FLOAT:
+      return arrow::util::Float16::FromBits(as.operator()<arrow::HalfFloatArray>().Value(row)).ToDouble();
     case FLOAT:
       return as.operator()<arrow::FloatArray>().Value(row);
     case DOUBLE:
       return as.operator()<arrow::DoubleArray>().Value(row);
+    case DURATION:
+      return as.operator()<arrow::DurationArray>().Value(row);
     case STRING:
     case BINARY:
       return as.operator()<arrow::BinaryArray>().GetView(row);
@@ -182,6 +229,18 @@ Value value_at(const arrow::Array& array, std::int64_t row) {
       return as.operator()<arrow::LargeBinaryArray>().GetView(row);
     case FIXED_SIZE_BINARY:
       return as.operator()<arrow::FixedSizeBinaryArray>().GetView(row);
+    case STRING_VIEW:
+    case BINARY_VIEW:
+      return as.operator()<arrow::BinaryViewArray>().GetView(row);
+    case DICTIONARY: {
+      const auto& codes = as.operator()<arrow::DictionaryArray>();
+      return value_at(*codes.dictionary(), codes.GetValueIndex(row));
+    }
+    case STRUCT:
+      return struct_at(as.operator()<arrow::StructArray>(), row);
+    case EXTENSION:
+      return value_at(*as.operator()<arrow::ExtensionArray>().storage(), row);
+    case MAP:
     case LIST:
       return list_at(as.operator()<arrow::ListArray>(), row);
     case LARGE_LIST:
@@ -208,12 +267,7 @@ Row row_at(const arrow::RecordBatch& batch, std::int64_t row) {
 Batch to_batch(std::span<const Row> rows) {
   std::vector<ColumnOfRows> columns;
   for (std::size_t number = 0; number < rows.size(); ++number) {
-    for (const auto& [name, value] : rows[number]) {
-      auto column = std::ranges::find(columns, name, &ColumnOfRows::name);
-      if (column == columns.end()) column = columns.insert(columns.end(), {name, {}});
-      column->values.resize(rows.size(), nullptr);
-      column->values[number] = &value;
-    }
+    for (const auto& [name, value] : rows[number]) add_entry(columns, name, value, number, rows.size());
   }
   std::vector<std::pair<std::string, Column>> made;
   for (const ColumnOfRows& column : columns) made.emplace_back(column.name, Column(to_array(column)));

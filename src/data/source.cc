@@ -129,6 +129,15 @@ void require_columns(const arrow::Schema& schema, const Names& names, const std:
   }
 }
 
+void require_different_names(const arrow::Schema& schema, const std::string& file) {
+  std::vector<std::string> names = schema.field_names();
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    throw StorageError(fmt::format(
+        "{} has two columns \"{}\", and those of a dataset have different names: write it again with others", file,
+        *twice));
+}
+
 void require_same_columns(const arrow::Schema& first, const std::string& first_file, const arrow::Schema& schema,
                           const std::string& file) {
   const auto refuse = [&](const std::string& difference) {

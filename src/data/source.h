@@ -64,6 +64,8 @@ std::int64_t rows_of(const std::vector<Piece>& pieces);
 
 // Throws InvalidArgument that lists the columns where one of the names is none of them.
 void require_columns(const arrow::Schema& schema, const Names& names, const std::string& where);
+// Throws StorageError, with the file, where two of its columns have the same name.
+void require_different_names(const arrow::Schema& schema, const std::string& file);
 // Throws StorageError, with both files, where a file has other columns than the first one.
 void require_same_columns(const arrow::Schema& first, const std::string& first_file, const arrow::Schema& schema,
                           const std::string& file);

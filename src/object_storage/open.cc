@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "object_storage/faults.h"
 #include "object_storage/object_storage.h"
@@ -30,7 +31,7 @@ std::string with_defaults(Uri uri) {
     if (uri.query.find(option + "=") == uri.query.npos)
       uri.query += (uri.query.empty() ? "" : "&") + option + "=" + value;
   };
-  if (uri.scheme == "s3") add("allow_delayed_open", "true");  // a small file takes one request instead of three
+  if (uri.scheme == "s3") return to_s3_uri(std::move(uri));
   if (uri.scheme == "gs" || uri.scheme == "gcs") add("retry_limit_seconds", "10");  // instead of 15 minutes
   return to_string(uri);
 }

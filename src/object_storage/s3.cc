@@ -25,6 +25,13 @@ void load_s3() {
   });
 }
 
+std::string to_s3_uri(Uri uri) {
+  constexpr const char* kOption = "allow_delayed_open=";
+  if (uri.query.find(kOption) == uri.query.npos)
+    uri.query += (uri.query.empty() ? "" : "&") + std::string(kOption) + "true";
+  return to_string(uri);
+}
+
 void finish_s3_at_exit() {
   static std::once_flag once;
   std::call_once(once, [] { std::atexit(arrow::fs::EnsureFinalized); });

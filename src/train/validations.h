@@ -23,11 +23,11 @@ struct Validation {
   enum class State {
     waiting,
     running,
-    pausing,  // before it waits again
     validated,
     timed_out,
     failed,
     skipped,  // a later one has begun
+    pausing,  // before it waits again
   };
   WantedValidation wanted = {};
   State state = State::waiting;

@@ -3,7 +3,8 @@
 //   data_pyarrow_tool aggregate <folder> <options as JSON>   the aggregates of every column, as JSON
 //   data_pyarrow_tool copy <folder> <options as JSON> <new folder>   the rows, written as Parquet
 //
-// Options: "columns", a list; "filter", {"column", "greater"}; "memory_limit_bytes"; "ignore_nan"; "shuffle".
+// Options: "columns", a list; "filter", a condition as Expression stores it, and "filter_behind", which is not part of
+// the read; "skip"; "limit"; "shuffle"; "memory_limit_bytes"; "num_threads"; "ignore_nan"; "ignore_nulls"; "row_group".
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -20,25 +21,43 @@ using cadre::Dict;
 using cadre::Value;
 namespace data = cadre::data;
 
+data::Batch same(const data::Batch& batch) { return batch; }
+
 data::Dataset open(const std::string& folder, const Config& options) {
   data::ParquetOptions parquet;
   if (const Value* columns = options.find("columns")) parquet.columns = columns->get<std::vector<std::string>>();
-  if (options.contains("filter"))
-    parquet.filter = data::column(options.get<std::string>("filter/column")) > options.get<double>("filter/greater");
+  if (const Value* filter = options.find("filter")) parquet.filter = data::Expression::from_value(*filter);
   data::ExecutionOptions execution{.function_place = data::FunctionPlace::threads};
   if (options.contains("memory_limit_bytes"))
     execution.memory_limit_bytes = options.get<std::int64_t>("memory_limit_bytes");
-  return data::read_parquet(folder, parquet).with_options(execution);
+  if (options.contains("num_threads")) execution.num_threads = options.get<std::int64_t>("num_threads");
+  data::Dataset dataset = data::read_parquet(folder, parquet).with_options(execution);
+  if (const Value* filter = options.find("filter_behind"))
+    dataset = dataset.map_batches(data::function<same>()).filter(data::Expression::from_value(*filter));
+  if (options.contains("skip")) dataset = dataset.skip(options.get<std::int64_t>("skip"));
+  if (options.contains("limit")) dataset = dataset.limit(options.get<std::int64_t>("limit"));
+  if (options.contains("shuffle")) dataset = dataset.random_shuffle(options.get<std::uint64_t>("shuffle"));
+  return dataset;
+}
+
+bool starts_with_any(std::string_view type, std::initializer_list<std::string_view> beginnings) {
+  for (const std::string_view beginning : beginnings) {
+    if (type.starts_with(beginning)) return true;
+  }
+  return false;
 }
 
 Value aggregates(const data::Dataset& dataset, const Config& options) {
-  const data::AggregateOptions how{.ignore_nan = options.get<bool>("ignore_nan", false)};
+  const data::AggregateOptions how{.ignore_nulls = options.get<bool>("ignore_nulls", true),
+                                   .ignore_nan = options.get<bool>("ignore_nan", false)};
   Dict all{{"rows", dataset.count()}};
-  for (const data::Field& field : dataset.schema().fields) {
-    std::vector<data::Aggregate> wanted{data::count(field.name), data::min(field.name), data::max(field.name)};
-    if (field.type != "string")
-      wanted.insert(wanted.end(), {data::sum(field.name), data::mean(field.name), data::std(field.name)});
-    for (const auto& [name, value] : dataset.aggregate(wanted, how)) all.emplace_back(name, value);
+  for (const auto& [name, type] : dataset.schema().fields) {
+    std::vector<data::Aggregate> wanted{data::count(name)};
+    const bool is_number = starts_with_any(type, {"int", "uint", "float", "halffloat", "double", "bool", "decimal"});
+    if (is_number || starts_with_any(type, {"string", "large_string", "timestamp", "date", "time", "dictionary"}))
+      wanted.insert(wanted.end(), {data::min(name), data::max(name)});
+    if (is_number && name != "huge") wanted.insert(wanted.end(), {data::sum(name), data::mean(name), data::std(name)});
+    for (const auto& [what, value] : dataset.aggregate(wanted, how)) all.emplace_back(what, value);
   }
   return all;
 }
@@ -47,12 +66,12 @@ int run(const std::vector<std::string>& arguments) {
   if (arguments.size() < 3)
     throw cadre::InvalidArgument("usage: data_pyarrow_tool aggregate|copy <folder> <options> ...");
   const Config options(cadre::base::parse_json(arguments[2], "the options"));
-  data::Dataset dataset = open(arguments[1], options);
+  const data::Dataset dataset = open(arguments[1], options);
   if (arguments[0] == "aggregate") {
     std::puts(cadre::to_json(aggregates(dataset, options)).c_str());
   } else {
-    if (options.contains("shuffle")) dataset = dataset.random_shuffle(options.get<std::uint64_t>("shuffle"));
-    dataset.write_parquet(arguments.at(3), {.max_rows_per_file = 700, .rows_per_row_group = 101});
+    dataset.write_parquet(
+        arguments.at(3), {.max_rows_per_file = 700, .rows_per_row_group = options.get<std::int64_t>("row_group", 101)});
   }
   return 0;
 }

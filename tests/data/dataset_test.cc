@@ -1,6 +1,9 @@
 // Plans, and what comes out of them, in threads of this process.
 #include "cadre/data/dataset.h"
 
+#include <arrow/io/compressed.h>
+#include <arrow/io/file.h>
+#include <arrow/util/compression.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -229,6 +232,39 @@ TEST_F(DatasetFiles, ThatCannotBeWrittenToTheEndAreRemoved) {
   const fs::path target = directory_ / "half";
   EXPECT_THROW(read().map_batches(function<fails_at_100>()).write_parquet(target), DatasetError);
   EXPECT_TRUE(fs::is_empty(target));
+}
+
+// What others see of a folder while it is written; see NobodySeesBeforeTheyAreWhole.
+fs::path watched;
+std::atomic<int> seen = 0;
+Batch look_at_folder(const Batch& batch) {
+  for (const auto& entry : fs::directory_iterator(watched)) {
+    if (!entry.path().filename().string().starts_with('.')) ++seen;
+  }
+  return batch;
+}
+
+TEST_F(DatasetFiles, NobodySeesBeforeTheyAreWhole) {
+  watched = directory_ / "written";
+  fs::create_directory(watched);
+  seen = 0;
+  const Dataset rows = read().map_batches(function<look_at_folder>(), {.batch_size = 10, .concurrency = 1});
+  EXPECT_THAT(rows.write_parquet(watched, {.max_rows_per_file = 10}), SizeIs(100));
+  EXPECT_EQ(seen, 0);
+  EXPECT_EQ(read_parquet(watched).count(), 1000);
+}
+
+// What a process has left that was killed while it wrote.
+TEST_F(DatasetFiles, AreWrittenWhereOthersWereNotFinished) {
+  fs::create_directory(directory_ / "again");
+  test_support::write_bytes(directory_ / "again" / ".part_000000.parquet", "half");
+  read().write_parquet(directory_ / "again");
+  EXPECT_EQ(ids_of(threads(read_parquet(directory_ / "again"))), numbers(0, 1000));
+}
+
+TEST_F(DatasetFiles, AreNotBegunByAPlanThatDoesNotFit) {
+  EXPECT_THROW(read().select_columns({"price"}).write_parquet(directory_ / "never"), InvalidArgument);
+  EXPECT_FALSE(fs::exists(directory_ / "never"));
 }
 
 TEST(Dataset, OfRangeHasNumbers) {
@@ -482,6 +518,88 @@ TEST(TextFiles, WithAValueThatDoesNotFitAreNamed) {
   test_support::write_bytes(directory / "b.csv", "n\none\n");
   EXPECT_THAT(message_of<StorageError>([&] { threads(read_csv(directory.path().string())).take_all(); }),
               HasSubstr("b.csv"));
+}
+
+TEST(TextFiles, WithoutValuesInAColumnTakeTheTypeOfTheNext) {
+  const TemporaryDirectory directory;
+  test_support::write_bytes(directory / "a.csv", "n,x,t\n");
+  test_support::write_bytes(directory / "b.csv", "n,x,t\n1,,\n");
+  test_support::write_bytes(directory / "c.csv", "n,x,t\n2,0.5,\n");
+  const Dataset rows = threads(read_csv(directory.path().string()));
+  EXPECT_EQ(rows.schema(), (Schema{{{"n", "int64"}, {"x", "double"}, {"t", "string"}}}));
+  EXPECT_THAT(rows.take_all(),
+              ElementsAre(Row{{"n", 1}, {"x", Value()}, {"t", Value()}}, Row{{"n", 2}, {"x", 0.5}, {"t", Value()}}));
+}
+
+TEST(TextFiles, ThatAreCompressedAreReadByTheirNames) {
+  const TemporaryDirectory directory;
+  std::string text = "n\n";
+  for (const std::int64_t n : numbers(0, 100000)) text += std::to_string(n) + "\n";
+  const auto codec = arrow::util::Codec::Create(arrow::Compression::GZIP).ValueOrDie();
+  const auto file = arrow::io::FileOutputStream::Open(directory / "a.csv.gz").ValueOrDie();
+  const auto stream = arrow::io::CompressedOutputStream::Make(codec.get(), file).ValueOrDie();
+  ASSERT_TRUE(stream->Write(text).ok());
+  ASSERT_TRUE(stream->Close().ok());
+  const Dataset rows = threads(read_csv(directory.path().string()));
+  EXPECT_EQ(ids_of(rows, "n"), numbers(0, 100000));
+  EXPECT_EQ(rows.count(), 100000);
+  fs::resize_file(directory / "a.csv.gz", 1000);
+  EXPECT_THAT(message_of<StorageError>([&] { rows.count(); }), HasSubstr("a.csv.gz"));
+}
+
+TEST(TextFiles, MayHaveLinesOfAnyLength) {
+  const TemporaryDirectory directory;
+  std::string csv = "n,t\n";
+  std::string json;
+  for (const std::int64_t n : numbers(0, 1000)) {
+    const std::string text(n == 700 ? 5000000 : n % 100 == 50 ? 300000 : 5, 'x');
+    csv += std::to_string(n) + "," + text + "\n";
+    json += "{\"n\": " + std::to_string(n) + ", \"t\": \"" + text + "\"}\n";
+  }
+  test_support::write_bytes(directory / "a.csv", csv);
+  test_support::write_bytes(directory / "a.json", json);
+  test_support::write_bytes(directory / "first.json", "{\"t\": \"" + std::string(5000000, 'y') + "\"}\n");
+  ExecutionOptions little = kThreads;
+  little.memory_limit_bytes = 1 << 20;
+  for (const ExecutionOptions& options : {kThreads, little}) {
+    EXPECT_EQ(ids_of(read_csv((directory / "a.csv").string()).with_options(options), "n"), numbers(0, 1000));
+    EXPECT_EQ(ids_of(read_json((directory / "a.json").string()).with_options(options), "n"), numbers(0, 1000));
+    EXPECT_EQ(ids_of(read_csv((directory / "a.csv").string()).skip(650).limit(100).with_options(options), "n"),
+              numbers(650, 750));
+    EXPECT_EQ(read_json((directory / "first.json").string()).with_options(options).count(), 1);
+  }
+}
+
+TEST(TextFiles, WithEntriesThatComeLateSaySo) {
+  const TemporaryDirectory directory;
+  std::string json;
+  for (const std::int64_t n : numbers(0, 200000)) json += "{\"n\": " + std::to_string(n) + "}\n";
+  test_support::write_bytes(directory / "a.json", json + "{\"n\": 1, \"m\": 2}\n");
+  EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
+              AllOf(HasSubstr("a.json, behind row "), HasSubstr("there is an entry that the first megabyte")));
+}
+
+TEST(TextFiles, WithOtherColumnsAreNamedWithTheFirst) {
+  const TemporaryDirectory directory;
+  test_support::write_bytes(directory / "a.csv", "n\n1\n");
+  test_support::write_bytes(directory / "b.csv", "m\n1\n");
+  EXPECT_THAT(message_of<StorageError>([&] { threads(read_csv(directory.path().string())).take_all(); }),
+              AllOf(HasSubstr("b.csv: it has no column \"n\""), HasSubstr("a.csv has")));
+  test_support::write_bytes(directory / "a.json", "{\"n\": 1}\n");
+  test_support::write_bytes(directory / "b.json", "{\"n\": 1, \"more\": 2}\n");
+  EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
+              HasSubstr("b.json: it has a column \"more\""));
+}
+
+TEST(TextFiles, OfJsonHaveTheTypesThatAreSaid) {
+  const TemporaryDirectory directory;
+  test_support::write_bytes(directory / "a.json", "{\"x\": 1, \"t\": \"a\"}\n");
+  test_support::write_bytes(directory / "b.json", "{\"x\": 1.5, \"t\": \"b\"}\n");
+  const std::string path = directory.path();
+  EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(path)).take_all(); }),
+              AllOf(HasSubstr("b.json"), HasSubstr("or that the options' `types` says")));
+  EXPECT_THAT(threads(read_json(path, {.types = {{"x", "double"}}})).take_all(),
+              ElementsAre(Row{{"x", 1.0}, {"t", "a"}}, Row{{"x", 1.5}, {"t", "b"}}));
 }
 
 TEST(TextFiles, OfJsonAreReadLineByLine) {

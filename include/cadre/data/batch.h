@@ -116,7 +116,9 @@ class Batch {
   /// InvalidArgument where it has none, or nulls.
   std::vector<std::string_view> texts(std::string_view column) const;
 
-  /// One value: null, bool, integer, double, text, or a list of them. Dates, times and decimals are texts, bytes too.
+  /// One value: null, bool, integer, double, text, or a list or dictionary of them. Dates, times and decimals are
+  /// texts, bytes too; durations are integers, in their type's unit. An entry of a map is a dictionary with "key" and
+  /// "value". An integer of more than 63 bits is a double.
   Value value(std::string_view column, std::int64_t row) const;
   /// One row. Throws InvalidArgument where there is no such row.
   Row row(std::int64_t row) const;
@@ -141,7 +143,7 @@ class Batch {
 
 /// Rows as a batch: a column for each name that any of them has, null where a row has none or a null. A column whose
 /// values are integers and doubles is of doubles. Throws InvalidArgument, with row and column, for values that do not
-/// go together, and for dictionaries and references.
+/// go together, and for references.
 Batch to_batch(std::span<const Row> rows);
 
 }  // namespace cadre::data

@@ -79,6 +79,9 @@ struct ExecutionOptions {
 struct ParquetOptions {
   std::vector<std::string> columns = {};  ///< only these, in this order; default: all
   std::optional<Expression> filter = {};  ///< only rows that meet it; it may use other columns than those
+  /// Whether folders that are named "year=2024" below what is read are columns: of int32 where all their values are
+  /// such numbers, else of texts, null where a file lies in no such folder; behind the files' own columns, which win.
+  bool hive_partitioning = true;
 };
 /// How read_csv reads.
 struct CsvOptions {
@@ -86,10 +89,13 @@ struct CsvOptions {
   std::vector<std::string> column_names = {};  ///< where the files have no line with names; default: they have
   std::vector<std::string> columns = {};       ///< only these, in this order; default: all
   std::vector<std::pair<std::string, std::string>> types = {};  ///< by column, as Field::type; default: as they look
+  bool hive_partitioning = true;                                ///< see ParquetOptions
 };
 /// How read_json reads.
 struct JsonOptions {
-  std::vector<std::string> columns = {};  ///< only these, in this order; default: all
+  std::vector<std::string> columns = {};                        ///< only these, in this order; default: all
+  std::vector<std::pair<std::string, std::string>> types = {};  ///< by column, as Field::type; default: as they look
+  bool hive_partitioning = true;                                ///< see ParquetOptions
 };
 
 /// How map_batches calls.
@@ -125,13 +131,15 @@ struct Aggregate {
   enum class Kind {
     count,  ///< values that are not left out
     sum,    ///< of integers an integer; of no values null
-    min,    ///< of the column's type
-    max,    ///< of the column's type
+    min,    ///< as Batch::value gives it
+    max,    ///< as Batch::value gives it
     mean,   ///< a double
     std,    ///< the standard deviation, a double; of ddof values or fewer NaN
   };
   Kind kind = Kind::count;  ///< see there
-  std::string column = {};  ///< of numbers or truth values; min, max and count also of texts
+  /// Of numbers or truth values; decimals are summed as doubles. min and max also of texts, dates, times and decimals,
+  /// which Batch::value says as what; count of anything.
+  std::string column = {};
 };
 Aggregate count(const std::string& column);  ///< see Aggregate::Kind::count
 Aggregate sum(const std::string& column);    ///< see Aggregate::Kind::sum
@@ -216,7 +224,7 @@ class Dataset {
   /// The rows for which a function says true. Batches, and conditions, are much faster.
   Dataset filter(const RowPredicate& predicate, const MapOptions& options = {}) const;
   /// The rows that meet a condition. Right behind a read it is part of that: row groups whose statistics say that no
-  /// row meets it are not read.
+  /// row meets it are not read, and of Parquet files in folders whose names say it not even the metadata.
   Dataset filter(const Expression& condition) const;
   /// These columns, in this order. Right behind a read only these are read.
   Dataset select_columns(const std::vector<std::string>& columns) const;
@@ -250,7 +258,8 @@ class Dataset {
   Schema schema() const;
   /// Their names.
   std::vector<std::string> columns() const { return schema().names(); }
-  /// The number of rows. Of Parquet files it is in their metadata; behind functions and conditions everything runs.
+  /// The number of rows. Of Parquet files it is in their metadata; text files are read for it, and behind functions and
+  /// conditions everything runs.
   std::int64_t count() const;
   /// The same.
   std::int64_t size() const { return count(); }
@@ -281,10 +290,13 @@ class Dataset {
   /// This rank's share of the rows, for training or for an evaluation.
   Shard shard(const ShardOptions& options) const;
 
-  /// Writes Parquet files "part_000000.parquet", ... into a folder, which is made where it is not there, and returns
-  /// their paths. A dataset without rows becomes one file without rows. Throws InvalidArgument where the folder has
-  /// Parquet files already, StorageError (OutOfSpace on a full disk) where it cannot be written; what is half written
-  /// is removed.
+  /// Writes Parquet files "part_000000.parquet", ... into a folder, which is made where it is not there, or below the
+  /// URI of a storage ("s3://bucket/folder"), and returns their paths or URIs. Nobody sees a file before it is whole;
+  /// in a folder all of them appear at the end, in a storage one after the other. A dataset without rows becomes one
+  /// file without rows; if its columns come from a function, which was never called, they are not known and there is no
+  /// file. Throws InvalidArgument where the folder has Parquet files already, StorageError with the file (OutOfSpace on
+  /// a full disk) where it cannot be written; what has been written by then is removed. What writes has, beside
+  /// ExecutionOptions::memory_limit_bytes, one compressed row group, and on its way to a storage at most 32 MiB.
   std::vector<std::filesystem::path> write_parquet(const std::filesystem::path& folder,
                                                    const WriteParquetOptions& options = {}) const;
 
@@ -308,17 +320,20 @@ class DatasetError : public Error {
 /// Parquet files: paths of files, of folders (all "*.parquet" in them, however deep, in the order of their paths; names
 /// that begin with '.' or '_' are left out), patterns as the shell has them ("data/train-*.parquet"), or URIs of a
 /// storage ("s3://bucket/folder", also gs, abfs and file). A relative path is made absolute. Their row groups are what
-/// is read at a time and what shards are made of. Throws NotFound where there is no such file or folder, or no file in
-/// it, and InvalidArgument for bad options.
+/// is read at a time and what shards are made of. The metadata of many files is read side by side. Throws NotFound
+/// where there is no such file or folder, or no file in it, and InvalidArgument for bad options.
 Dataset read_parquet(const std::vector<std::string>& paths, const ParquetOptions& options = {});
 /// The same with one path.
 Dataset read_parquet(const std::string& path, const ParquetOptions& options = {});
-/// CSV files, of folders "*.csv"; see read_parquet for paths. The types are those that the first megabyte of a file
-/// looks like; empty values are nulls.
+/// CSV files, of folders "*.csv", or with ".gz", ".zst", ".bz2" or ".lz4" behind it, which is how they are
+/// decompressed; see read_parquet for paths. The types are those that the first megabyte of the first file looks like,
+/// of a column without values there that of the next files; empty values are nulls. How many rows there are is known
+/// when all is read: count(), split() and shards read them for that.
 Dataset read_csv(const std::vector<std::string>& paths, const CsvOptions& options = {});
 /// The same with one path.
 Dataset read_csv(const std::string& path, const CsvOptions& options = {});
-/// Files of JSON objects, one a line; of folders "*.json", "*.jsonl" and "*.ndjson"; see read_parquet for paths.
+/// Files of JSON objects, one a line; of folders "*.json", "*.jsonl" and "*.ndjson"; see read_csv for the rest. An
+/// object may lack entries, which are null; the types and names are those of the first megabyte of the first file.
 Dataset read_json(const std::vector<std::string>& paths, const JsonOptions& options = {});
 /// The same with one path.
 Dataset read_json(const std::string& path, const JsonOptions& options = {});

@@ -16,7 +16,8 @@ namespace cadre::data {
 /// A condition, or what conditions are made of. A value that can be stored.
 ///
 /// As in SQL a comparison with null is null, `&&` and `||` are Kleene's, and a row whose condition is null is not kept.
-/// NaN equals nothing and is neither less nor greater than anything.
+/// NaN equals nothing and is neither less nor greater than anything. A text that is compared with a column of dates,
+/// times or decimals is one: "2024-12-31", "2024-12-31 23:59:59", with "Z" behind it where the column has a time zone.
 class Expression {
  public:
   /// A constant: a bool, a number or a text.

@@ -1,7 +1,6 @@
 #include "engine/local/fork_server_main.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -458,14 +457,14 @@ std::string name_in(const std::filesystem::path& task) {
 }
 
 // A thread has its maker's name until it has begun and given itself one of its own: one that a library has just started
-// has some time for that.
+// has some time for that, which on a busy machine may be long.
 std::string settled_name(const std::filesystem::path& task) {
-  constexpr auto patience = std::chrono::milliseconds(20);
+  constexpr auto patience = std::chrono::seconds(5);
   const std::string inherited = name_in("/proc/self");
   std::string name = name_in(task);
   for (const auto end = std::chrono::steady_clock::now() + patience;
        name == inherited && std::chrono::steady_clock::now() < end; name = name_in(task))
-    ::sched_yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return name;
 }
 

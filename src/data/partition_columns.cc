@@ -1,0 +1,120 @@
+#include "data/partition_columns.h"
+
+#include <arrow/array/util.h>
+#include <arrow/dataset/partition.h>
+#include <arrow/record_batch.h>
+#include <arrow/scalar.h>
+#include <arrow/type.h>
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <string_view>
+#include <utility>
+
+#include "data/arrow_status.h"
+
+namespace cadre::data {
+namespace {
+
+namespace cp = arrow::compute;
+namespace ds = arrow::dataset;
+
+constexpr const char* kDoing = "cannot take columns from the names of folders";
+
+// "year" and "2024", or nothing where the value is null.
+using Key = ds::KeyValuePartitioning::Key;
+
+std::vector<Key> keys_of(std::string_view path) {
+  std::vector<Key> keys;
+  const std::size_t end = path.rfind('/');
+  const std::string_view folders = end == path.npos ? "" : path.substr(0, end);
+  for (const auto part : folders | std::views::split('/')) {
+    auto key = checked(ds::HivePartitioning::ParseKey(std::string(part.begin(), part.end()), {}), kDoing);
+    if (key && std::ranges::find(keys, key->name, &Key::name) == keys.end()) keys.push_back(*std::move(key));
+  }
+  return keys;
+}
+
+bool is_int32(const std::string& text) { return arrow::Scalar::Parse(arrow::int32(), text).ok(); }
+
+arrow::FieldVector fields_of(const std::vector<std::vector<Key>>& files) {
+  Names names;                             // in the order in which they are met
+  std::map<std::string, bool> is_integer;  // of those that have a value
+  for (const Key& key : files | std::views::join) {
+    if (std::ranges::find(names, key.name) == names.end()) names.push_back(key.name);
+    if (!key.value) continue;
+    const auto known = is_integer.try_emplace(key.name, true).first;
+    known->second = known->second && is_int32(*key.value);
+  }
+  arrow::FieldVector fields;
+  for (const std::string& name : names) {
+    const auto found = is_integer.find(name);
+    fields.push_back(arrow::field(name, found != is_integer.end() && found->second ? arrow::int32() : arrow::utf8()));
+  }
+  return fields;
+}
+
+std::shared_ptr<arrow::Scalar> value_of(const arrow::Field& field, const std::vector<Key>& keys) {
+  const auto key = std::ranges::find(keys, field.name(), &Key::name);
+  if (key == keys.end() || !key->value) return arrow::MakeNullScalar(field.type());
+  return checked(arrow::Scalar::Parse(field.type(), *key->value), kDoing);
+}
+
+}  // namespace
+
+cp::Expression PartitionColumns::guarantee() const {
+  std::vector<cp::Expression> all;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    const cp::Expression field = cp::field_ref(arrow::FieldRef(fields_[i]->name()));
+    all.push_back(values_[i]->is_valid ? cp::equal(field, cp::literal(values_[i])) : cp::is_null(field));
+  }
+  return cp::and_(all);
+}
+
+PartitionColumns PartitionColumns::without(const arrow::Schema& of_file) const {
+  Names names;
+  for (const auto& field : fields_) {
+    if (of_file.GetFieldIndex(field->name()) < 0) names.push_back(field->name());
+  }
+  return selected(names);
+}
+
+PartitionColumns PartitionColumns::selected(const Names& names) const {
+  PartitionColumns some;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (std::ranges::find(names, fields_[i]->name()) == names.end()) continue;
+    some.fields_.push_back(fields_[i]);
+    some.values_.push_back(values_[i]);
+  }
+  return some;
+}
+
+std::shared_ptr<arrow::Schema> PartitionColumns::add_to(const arrow::Schema& schema) const {
+  arrow::FieldVector fields = schema.fields();
+  fields.insert(fields.end(), fields_.begin(), fields_.end());
+  return arrow::schema(std::move(fields));
+}
+
+Block PartitionColumns::add_to(const Block& block, arrow::MemoryPool* pool) const {
+  if (fields_.empty()) return block;
+  arrow::ArrayVector arrays = block->columns();
+  for (const auto& value : values_)
+    arrays.push_back(checked(arrow::MakeArrayFromScalar(*value, block->num_rows(), pool), kDoing));
+  return arrow::RecordBatch::Make(add_to(*block->schema()), block->num_rows(), std::move(arrays));
+}
+
+std::vector<PartitionColumns> partition_columns(const std::vector<InputFile>& files) {
+  std::vector<std::vector<Key>> keys;
+  for (const InputFile& file : files) keys.push_back(keys_of(file.asked));
+  const arrow::FieldVector fields = fields_of(keys);
+  std::vector<PartitionColumns> columns;
+  for (const auto& of_file : keys) {
+    arrow::ScalarVector values;
+    for (const auto& field : fields) values.push_back(value_of(*field, of_file));
+    columns.emplace_back(fields, std::move(values));
+  }
+  return columns;
+}
+
+}  // namespace cadre::data

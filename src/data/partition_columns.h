@@ -1,0 +1,43 @@
+// Columns whose values the names of folders say, as Hive writes them: "year=2024/country=de/part-0.parquet".
+#pragma once
+
+#include <arrow/compute/expression.h>
+#include <arrow/type_fwd.h>
+
+#include <memory>
+#include <vector>
+
+#include "data/files.h"
+#include "data/plan.h"
+
+namespace cadre::data {
+
+// Those of one file.
+class PartitionColumns {
+ public:
+  PartitionColumns() = default;
+  // A value is null where the file's folders do not say it.
+  PartitionColumns(arrow::FieldVector fields, arrow::ScalarVector values)
+      : fields_(std::move(fields)), values_(std::move(values)) {}
+
+  const arrow::FieldVector& fields() const { return fields_; }
+  // What holds for all rows of the file.
+  arrow::compute::Expression guarantee() const;
+  // Those that a file does not have itself.
+  PartitionColumns without(const arrow::Schema& of_file) const;
+  // Those with these names.
+  PartitionColumns selected(const Names& names) const;
+
+  // Behind the columns that are there.
+  std::shared_ptr<arrow::Schema> add_to(const arrow::Schema& schema) const;
+  Block add_to(const Block& block, arrow::MemoryPool* pool) const;
+
+ private:
+  arrow::FieldVector fields_;
+  arrow::ScalarVector values_;  // as many
+};
+
+// Of each of the files. All have the same fields, which are of int32 where that fits all values, else of texts.
+std::vector<PartitionColumns> partition_columns(const std::vector<InputFile>& files);
+
+}  // namespace cadre::data
