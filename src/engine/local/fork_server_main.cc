@@ -17,6 +17,7 @@
 #include <fstream>
 #include <iostream>
 #include <list>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
