@@ -12,10 +12,8 @@ namespace {
 
 class LocalCaller final : public Caller {
  public:
-  explicit LocalCaller(const Node& node)
-      : name_(to_string(node)),
-        config_(std::get<Call>(node.operation).config),
-        make_(find_batch_call(std::get<Call>(node.operation).kind, std::get<Call>(node.operation).name)) {}
+  LocalCaller(std::string name, Config config, detail::BatchCallFactory make)
+      : name_(std::move(name)), config_(std::move(config)), make_(make) {}
 
   Duration call(std::int64_t /*turn*/, std::span<const Block> batches, const Emit& emit) override {
     if (!function_) construct();
@@ -54,12 +52,17 @@ class LocalCaller final : public Caller {
 
 class LocalCallers final : public Callers {
  public:
-  explicit LocalCallers(const Node& node) : node_(node) { LocalCaller{node}; }  // says what this program does not have
+  explicit LocalCallers(const Node& node)
+      : name_(to_string(node)),
+        config_(std::get<Call>(node.operation).config),
+        make_(find_batch_call(std::get<Call>(node.operation).kind, std::get<Call>(node.operation).name)) {}
 
-  std::unique_ptr<Caller> make() override { return std::make_unique<LocalCaller>(node_); }
+  std::unique_ptr<Caller> make() override { return std::make_unique<LocalCaller>(name_, config_, make_); }
 
  private:
-  Node node_;
+  std::string name_;
+  Config config_;
+  detail::BatchCallFactory make_;
 };
 
 }  // namespace

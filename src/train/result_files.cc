@@ -1,6 +1,6 @@
 #include "train/result_files.h"
 
-#include "base/overload.h"
+#include <algorithm>
 
 namespace cadre::train {
 namespace {
