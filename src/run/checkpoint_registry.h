@@ -1,7 +1,7 @@
 // Which checkpoints exist, who needs them, and which ones may be deleted. Pure: it decides, others move and delete.
 //
 // A checkpoint exists as long as retention keeps it or somebody holds a reference: the trial it is the latest of, a
-// scheduler that offers it to others, a worker that was started from it. And each owner's newest one that survives a
+// worker that was started from it. And each owner's newest one that survives a
 // loss of power exists until a newer one does.
 #pragma once
 

@@ -148,7 +148,6 @@ void Experiment::on(const ControllerStarted& event) {
 void Experiment::lose(run::CheckpointId checkpoint) {
   if (!checkpoints_.contains(checkpoint)) return;
   checkpoints_.retain(checkpoint);  // so that it is known until nobody has it
-  scheduler_->on_checkpoint_lost(checkpoint, *this);
   const std::optional<run::CheckpointId> older = checkpoints_.ancestor(checkpoint);
   for (Trial& trial : trials_) {
     if (trial.latest_checkpoint != checkpoint) continue;
@@ -309,7 +308,7 @@ void Experiment::on(const CheckpointsSynced& event) {
 void Experiment::on(const MemoryRunsShort&) { unpark_the_coldest(); }
 
 std::vector<run::CheckpointId> Experiment::needed_checkpoints() const {
-  std::vector<run::CheckpointId> needed = scheduler_->offered_checkpoints();
+  std::vector<run::CheckpointId> needed;
   for (const Trial& trial : trials_) {
     if (trial.status != TrialStatus::terminated && trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
   }

@@ -72,7 +72,7 @@ class Experiment final : private Population {
   const Trial& trial(TrialIndex index) const override { return trials_.at(index); }
   bool anyone_waits() const override;
   bool can_save(const Trial& trial) const override;
-  run::CheckpointRegistry& checkpoints() override { return checkpoints_; }
+  const run::CheckpointRegistry& checkpoints() const override { return checkpoints_; }
 
   void on(const ControllerStarted& event);
   void on(const ResultReported& event);

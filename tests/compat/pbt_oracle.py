@@ -52,7 +52,6 @@ class Trial:
     last_perturbation_time: float = 0
     last_train_time: float = 0
     compared_iteration: int = 0
-    offer: Checkpoint | None = None
     # Checkpoints.
     latest: Checkpoint | None = None
     made: int = 0
@@ -171,7 +170,6 @@ class Oracle:
 
     def _finish(self, trial, kind):
         trial.status = ENDED
-        trial.offer = None
         self._decide(kind, trial)
         live = [other for other in self.trials if other.live]
         if self._synchronous and live and all(other.last_train_time >= self.next_sync for other in live):
@@ -289,10 +287,9 @@ class Oracle:
         return scored[:size], scored[len(scored) - size:]
 
     def _compare(self, trial, lower, upper):
-        trial.offer = trial.latest if trial in upper else None
         if trial in lower:
             donor = upper[trial.exploit_stream.below(len(upper))]
-            if donor.offer and donor.last_score > trial.last_score:
+            if donor.latest and donor.last_score > trial.last_score:
                 self._exploit(trial, donor)
 
     def _exploit(self, trial, donor):
@@ -300,13 +297,13 @@ class Oracle:
         config = explorer.explore(donor.config, self.settings["mutations"])
         if self.pbt["custom"]:
             config = explorer.customize(config)
-        self._decide("exploit", trial, donor=donor.index, checkpoint=donor.offer.name, config=config,
+        self._decide("exploit", trial, donor=donor.index, checkpoint=donor.latest.name, config=config,
                      operations=explorer.operations)
-        donor_iteration = number(donor.offer.metrics, "training_iteration") or 0
+        donor_iteration = number(donor.latest.metrics, "training_iteration") or 0
         self.answer["log"].append([trial.tag, donor.tag, trial.compared_iteration, donor_iteration,
                                    copy.deepcopy(donor.config), config])
         trial.last_perturbation_time, trial.last_train_time = donor.last_perturbation_time, donor.last_train_time
-        self._continue_from(trial, donor.offer, config)
+        self._continue_from(trial, donor.latest, config)
 
     def _continue_from(self, trial, checkpoint, config):
         trial.config = config
@@ -342,7 +339,7 @@ class Oracle:
 
     def _delete_unreferenced(self):
         referenced = [checkpoint for trial in self.trials
-                      for checkpoint in (trial.latest, trial.offer, trial.launched_from)]
+                      for checkpoint in (trial.latest, trial.launched_from)]
         for checkpoint in list(self.dropped):
             if not any(checkpoint is other for other in referenced):
                 self.dropped.remove(checkpoint)

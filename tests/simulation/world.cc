@@ -234,6 +234,7 @@ void World::perform(const Action& action) {
     if (made->kind == DecisionKind::retry) ++retries;
     if (made->kind == DecisionKind::save) ++saves;
     if (made->kind == DecisionKind::take_over) ++takeovers;
+    if (made->kind == DecisionKind::exploit) check_exploit(*made);
     if (made->kind == DecisionKind::take_up && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
     for (const auto& [id, directory] : existing_) ASSERT_NE(directory, committed->directory) << "it exists already";
@@ -248,6 +249,11 @@ void World::perform(const Action& action) {
     newest = std::max(newest, synced->id);
   } else if (const auto* result = std::get_if<LogResult>(&action)) {
     check_result(*result);
+  } else if (const auto* say = std::get_if<Say>(&action)) {
+    for (const Trial& trial : experiment_->trials()) {
+      if (say->text.find("trial " + trial.id + " has no checkpoint yet") != std::string::npos)
+        ASSERT_FALSE(trial.latest_checkpoint) << say->text;
+    }
   } else if (const auto* exploit = std::get_if<LogExploit>(&action)) {
     ++exploits;
     shown_[exploit->target] = exploit->donor_iteration;
@@ -306,6 +312,14 @@ void World::check_saved(const Trial& trial) const {
   if (!trainable_.methods.save_checkpoint) return;
   ASSERT_TRUE(trial.latest_checkpoint) << trial.id;
   ASSERT_EQ(experiment_->checkpoint_registry().get(*trial.latest_checkpoint).step, trial.step) << trial.id;
+}
+
+// The target continues from the donor's latest checkpoint, which exists.
+void World::check_exploit(const RecordDecision& decision) const {
+  const Config data(decision.data);
+  const Trial& donor = experiment_->trials().at(data.get<TrialIndex>("donor"));
+  ASSERT_TRUE(donor.latest_checkpoint) << donor.id;
+  ASSERT_EQ(existing_.at(*donor.latest_checkpoint), data.get<std::string>("checkpoint")) << donor.id;
 }
 
 // What a worker is to continue from exists.

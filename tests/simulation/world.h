@@ -68,6 +68,7 @@ class World {
   void check() const;
   void check_decisions(const Event& event, const Actions& actions);
   void check_saved(const Trial& trial) const;
+  void check_exploit(const RecordDecision& decision) const;
   void check_start(const Launch& launch) const;
   void check_result(const LogResult& result);
   void check_end() const;

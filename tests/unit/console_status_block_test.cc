@@ -51,7 +51,7 @@ std::vector<Trial> trials_of(std::int64_t count, TrialStatus status) {
 }
 
 ExperimentView view_of(const std::vector<Trial>& trials, std::int64_t to_come = 0) {
-  return {trials, to_come, "2/4 CPUs, 0/0 GPUs", "PopulationBasedTraining: 3 checkpoints, 1 perturbs"};
+  return {trials, to_come, "2/4 CPUs, 0/0 GPUs", "PopulationBasedTraining: 1 exploits"};
 }
 
 std::string text_of(const Lines& lines) {
@@ -104,7 +104,7 @@ TEST_F(StatusBlock, SummaryOfAPopulation) {
             "Trial status: 1 RUNNING | 1 TERMINATED | 1 PAUSED | 1 PENDING | 1 ERROR\n"
             "Current time: 2023-11-14 22:13:20. Total running time: 1hr 2min 5s in 2 sessions\n"
             "Logical resources: 2/4 CPUs, 0/0 GPUs. Memory: 1.5 GiB of 15.0 GiB (300 MiB ours)\n"
-            "PopulationBasedTraining: 3 checkpoints, 1 perturbs\n"
+            "PopulationBasedTraining: 1 exploits\n"
             "Current best trial: 00001 with score=0.75 and params={\"lr\": 0.2, \"act\": \"relu\"}\n");
 }
 

@@ -114,20 +114,80 @@ TEST(Experiment, APausedTrialKeepsItsWorkerAndGivesUpItsSlot) {
 
 TEST(Experiment, AnExploitStopsTheTargetAndStartsItFromTheDonorsCheckpoint) {
   Hand hand(pbt(2), 2);
-  hand.report(0, at(2, 0.9), ".reporting_1");  // alone it is in no quantile, so it offers nothing
-  hand.report(1, at(2, 0.8), ".reporting_1");
-  hand.report(0, at(4, 0.9), ".reporting_2");
-  EXPECT_THAT(hand.report(1, at(4, 0.1)), ElementsAre("exploit 1"));
+  hand.report(0, at(2, 0.9), ".reporting_1");
+  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
   const Config explored = hand.all<LogExploit>().at(0)->new_config;
   ASSERT_EQ(hand.all<AnswerReport>().size(), 1u);
   EXPECT_EQ(hand.all<AnswerReport>()[0]->verdict, channel::Verdict::stop);
   EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("launch 1"));
   ASSERT_EQ(hand.all<Launch>().size(), 1u);
   EXPECT_THAT(hand.all<Launch>()[0]->checkpoint, HasSubstr("00000_lr=0."));
-  EXPECT_THAT(hand.all<Launch>()[0]->checkpoint, HasSubstr("/checkpoint_000001"));
-  EXPECT_EQ(hand.all<Launch>()[0]->step, 2);
+  EXPECT_THAT(hand.all<Launch>()[0]->checkpoint, HasSubstr("/checkpoint_000000"));
+  EXPECT_EQ(hand.all<Launch>()[0]->step, 1);
   EXPECT_EQ(hand.all<Launch>()[0]->config, explored);
   EXPECT_EQ(hand.trial(0).status, TrialStatus::running);
+}
+
+std::string said(const Hand& hand) {
+  std::string text;
+  for (const Say* say : hand.all<Say>()) text += say->text + "\n";
+  return text;
+}
+
+// Trial 2 was in the middle when it reported; it is the best one only because another one has done worse since.
+TEST(Experiment, WhoeverIsAmongTheBestNowIsADonorWithItsLatestCheckpoint) {
+  TunerOptions options = pbt(3);
+  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0.3;
+  options.run_config.checkpoint_config.num_to_keep = 1;
+  Hand hand(options, 3);
+  hand.report(0, at(2, 0.9), ".reporting");
+  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
+  hand.feed(FunctionReturned{1, 1});
+  EXPECT_THAT(hand.report(2, at(2, 0.5), ".reporting"), IsEmpty());
+  EXPECT_THAT(hand.report(2, at(3, 0.6), ".reporting"), IsEmpty()) << "between two intervals";
+  EXPECT_THAT(hand.report(0, at(4, 0.2)), IsEmpty());
+  EXPECT_THAT(hand.report(1, at(4, 0.05)), ElementsAre("exploit 1"));
+  EXPECT_EQ(hand.all<LogExploit>().at(0)->donor, 2u);
+  EXPECT_EQ(hand.all<LogExploit>().at(0)->donor_iteration, 3);
+  EXPECT_THAT(said(hand), HasSubstr("Cloning trial 00002 (score = 0.500000) into trial 00001 (score = 0.050000), from "
+                                    "checkpoint_000001 of iteration 3\n"));
+}
+
+TEST(Experiment, ACheckpointThatIsBeingClonedIsThereThoughItsTrialHasNewerOnes) {
+  TunerOptions options = pbt(2);
+  options.run_config.checkpoint_config.num_to_keep = 1;
+  Hand hand(options, 2);
+  hand.report(0, at(2, 0.9), ".reporting");
+  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
+  hand.report(0, at(3, 0.9), ".reporting");
+  EXPECT_THAT(hand.all<DeleteCheckpoint>(), IsEmpty());
+  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("launch 1"));
+  EXPECT_THAT(hand.all<Launch>().at(0)->checkpoint, HasSubstr("/checkpoint_000000"));
+  EXPECT_THAT(hand.report(1, at(3, 0.9), ".reporting"), IsEmpty());
+  EXPECT_THAT(hand.all<DeleteCheckpoint>(), IsEmpty()) << "the worker that was started from it may yet read it";
+  hand.feed(FunctionReturned{1, 2});
+  ASSERT_EQ(hand.all<DeleteCheckpoint>().size(), 1u);
+  EXPECT_THAT(hand.all<DeleteCheckpoint>()[0]->directory, HasSubstr("/checkpoint_000000"));
+}
+
+TEST(Experiment, ADonorThatHasNoCheckpointYetIsNotExploitedAndThatIsSaid) {
+  Hand hand(pbt(2), 2);
+  hand.report(0, at(2, 0.9));
+  EXPECT_THAT(hand.report(1, at(2, 0.1)), IsEmpty());
+  EXPECT_THAT(said(hand), HasSubstr("trial 00000 has no checkpoint yet. Skip exploit for trial 00001"));
+}
+
+TEST(Experiment, ADonorWithoutACheckpointOfItsOwnGivesTheOneThatItContinuedFrom) {
+  TunerOptions options = pbt(3);
+  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0.3;
+  Hand hand(options, 3);
+  hand.report(0, at(2, 0.9), ".reporting");
+  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
+  hand.feed(FunctionReturned{1, 1});
+  EXPECT_THAT(hand.report(1, at(4, 0.95)), IsEmpty());
+  EXPECT_THAT(hand.report(2, at(2, 0.3)), ElementsAre("exploit 2"));
+  EXPECT_THAT(said(hand), HasSubstr("Cloning trial 00001 (score = 0.950000) into trial 00002 (score = 0.300000), from "
+                                    "trial 00000's checkpoint_000000 of iteration 2\n"));
 }
 
 TEST(Experiment, ADonorThatDoesNoBetterIsNotExploited) {
@@ -141,9 +201,7 @@ TEST(Experiment, ADonorThatDoesNoBetterIsNotExploited) {
 TEST(Experiment, AReportOfASupersededWorkerIsRefused) {
   Hand hand(pbt(2), 2);
   hand.report(0, at(2, 0.9), ".reporting_1");
-  hand.report(1, at(2, 0.8), ".reporting_1");
-  hand.report(0, at(4, 0.9), ".reporting_2");
-  hand.report(1, at(4, 0.1));
+  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
   hand.feed(FunctionReturned{1, 1});
   const Metrics before = hand.trial(1).last_result;
   hand.feed(ResultReported{1, 1, {99, at(99, 1), ".reporting_9"}});
@@ -463,9 +521,7 @@ TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {
   hand.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
   hand.report(1, {{"score", 1}, {"training_iteration", 4}});
   EXPECT_EQ(hand.trial(1).status, TrialStatus::running);
-  std::string said;
-  for (const Say* say : hand.all<Say>()) said += say->text;
-  EXPECT_THAT(said, HasSubstr("cannot explore the config of trial 00000: no good. Skip exploit for trial 00001"));
+  EXPECT_THAT(said(hand), HasSubstr("cannot explore the config of trial 00000: no good. Skip exploit for trial 00001"));
 }
 
 // ---- replaying a schedule

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <span>
 
 #include "base/archive.h"
 #include "cadre/error.h"
+#include "tune/experiment_directory.h"
 
 namespace cadre::tune {
 namespace {
@@ -32,6 +32,14 @@ std::string describe(const std::vector<Perturbation>& perturbations) {
                         to_json(made.new_value));
   }
   return text;
+}
+
+// The latest checkpoint of a trial, which may be another's that it continued from itself.
+std::string describe(const run::CheckpointRecord& checkpoint, const Trial& trial) {
+  const std::string name = checkpoint.directory.substr(checkpoint.directory.rfind('/') + 1);
+  const std::string owner =
+      checkpoint.owner == trial.index ? "" : fmt::format("trial {}'s ", trial_id(checkpoint.owner));
+  return fmt::format("{}{} of iteration {}", owner, name, training_iteration(checkpoint.metrics));
 }
 
 }  // namespace
@@ -70,7 +78,7 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
   Member& member = members_.at(trial.index);
   if (!at_interval(member, *time)) return decision;
   member.last_score = settings_.mode == Mode::max ? *metric : -*metric;
-  if (population.can_save(trial) && may_be_donor(trial.index, population)) {
+  if (population.can_save(trial) && may_become_donor(trial.index, population)) {
     decision.kind = Decision::Kind::save;
     return decision;
   }
@@ -89,12 +97,12 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
   }
   member.last_perturbation_time = *time;
   if (population.anyone_waits()) decision.kind = Decision::Kind::pause;
-  offer_or_exploit(trial.index, quantiles(population.live_trials()), population, decision);
+  const Quantiles parts = quantiles(population.live_trials());
+  if (parts.ranks[trial.index] == Rank::lower) exploit(trial.index, parts.upper, population, decision);
   return decision;
 }
 
-Decision PbtScheduler::on_trial_end(const Trial& trial, Population& population) {
-  withdraw(members_.at(trial.index), population);
+Decision PbtScheduler::on_trial_end(const Trial&, Population& population) {
   Decision decision;
   const std::set<TrialIndex>& live = population.live_trials();
   if (settings_.synch && !live.empty() && round_is_complete(population, std::nullopt)) {
@@ -124,20 +132,6 @@ Decision PbtScheduler::on_controller_start(Population& population) {
   return decision;
 }
 
-void PbtScheduler::on_checkpoint_lost(run::CheckpointId checkpoint, Population& population) {
-  for (Member& member : members_) {
-    if (member.offered == checkpoint) withdraw(member, population);
-  }
-}
-
-std::vector<run::CheckpointId> PbtScheduler::offered_checkpoints() const {
-  std::vector<run::CheckpointId> offered;
-  for (const Member& member : members_) {
-    if (member.offered) offered.push_back(*member.offered);
-  }
-  return offered;
-}
-
 bool PbtScheduler::at_interval(const Member& member, double time) const {
   return time >= settings_.burn_in_period && time - member.last_perturbation_time >= settings_.perturbation_interval;
 }
@@ -156,9 +150,10 @@ double PbtScheduler::furthest(const std::vector<TrialIndex>& members) const {
   return time;
 }
 
-// Whether others may be told to continue from what it is now. With synch that is known when all have arrived.
-bool PbtScheduler::may_be_donor(TrialIndex trial, const Population& population) const {
-  return settings_.synch || quantiles(population.live_trials()).ranks[trial] == Rank::upper;
+// Whether others may be told to continue from it before its next interval. One in the middle is among the best as soon
+// as others report worse scores; with synch all are compared when the last one has arrived.
+bool PbtScheduler::may_become_donor(TrialIndex trial, const Population& population) const {
+  return settings_.synch || quantiles(population.live_trials()).ranks[trial] != Rank::lower;
 }
 
 // The one that has just reported counts as arrived: it may be beyond its interval and yet before the barrier.
@@ -171,15 +166,8 @@ bool PbtScheduler::round_is_complete(const Population& population, std::optional
 void PbtScheduler::perturb_all(double time, const std::vector<TrialIndex>& members, Population& population,
                                Decision& decision) {
   const Quantiles parts = quantiles(members);
-  // Donors first: what they offer must be known before anybody exploits.
-  std::vector<TrialIndex> order = parts.upper;
-  std::ranges::copy_if(members, std::back_inserter(order),
-                       [&](TrialIndex member) { return parts.ranks[member] == Rank::middle; });
-  order.insert(order.end(), parts.lower.begin(), parts.lower.end());
-  for (const TrialIndex member : order) {
-    members_.at(member).last_perturbation_time = time;
-    offer_or_exploit(member, parts, population, decision);
-  }
+  for (const TrialIndex member : members) members_.at(member).last_perturbation_time = time;
+  for (const TrialIndex target : parts.lower) exploit(target, parts.upper, population, decision);
   ++round_;
   double beyond = next_sync_;
   for (const Member& member : members_) beyond = std::max(beyond, member.last_train_time);
@@ -222,30 +210,6 @@ PbtScheduler::Quantiles PbtScheduler::quantiles(const Trials& trials) const {
   return parts;
 }
 
-void PbtScheduler::offer_or_exploit(TrialIndex trial, const Quantiles& quantiles, Population& population,
-                                    Decision& decision) {
-  if (quantiles.ranks[trial] == Rank::upper) {
-    offer(trial, population);
-  } else {
-    withdraw(members_.at(trial), population);
-  }
-  if (quantiles.ranks[trial] == Rank::lower) exploit(trial, quantiles.upper, population, decision);
-}
-
-void PbtScheduler::offer(TrialIndex trial, Population& population) {
-  Member& member = members_.at(trial);
-  const std::optional<run::CheckpointId> latest = population.trial(trial).latest_checkpoint;
-  if (latest) population.checkpoints().retain(*latest);
-  withdraw(member, population);
-  member.offered = latest;
-  ++offers_;
-}
-
-void PbtScheduler::withdraw(Member& member, Population& population) {
-  if (member.offered) population.checkpoints().release(*member.offered);
-  member.offered.reset();
-}
-
 void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upper, Population& population,
                            Decision& decision) {
   Member& member = members_.at(target);
@@ -255,10 +219,9 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
   const Trial& into = population.trial(target);
   // Trials that do equally well would otherwise go back and forth between each other's checkpoints for ever.
   if (!(*giving.last_score > *member.last_score)) return;
-  if (!giving.offered) {
-    decision.messages.push_back(
-        fmt::format("[PopulationBasedTraining] trial {} has offered no checkpoint yet. Skip exploit for trial {}",
-                    from.id, into.id));
+  if (!from.latest_checkpoint) {
+    decision.messages.push_back(fmt::format(
+        "[PopulationBasedTraining] trial {} has no checkpoint yet. Skip exploit for trial {}", from.id, into.id));
     return;
   }
   Explored explored;
@@ -272,13 +235,14 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
   }
   Exploit exploit{.target = target,
                   .donor = donor,
-                  .checkpoint = *giving.offered,
+                  .checkpoint = *from.latest_checkpoint,
                   .target_iteration = member.last_iteration,
                   .donor_config = from.config,
                   .explored = std::move(explored)};
   decision.messages.push_back(fmt::format(
-      "[PopulationBasedTraining] [Exploit] Cloning trial {} (score = {:.6f}) into trial {} (score = {:.6f})", from.id,
-      *giving.last_score, into.id, *member.last_score));
+      "[PopulationBasedTraining] [Exploit] Cloning trial {} (score = {:.6f}) into trial {} (score = {:.6f}), from {}",
+      from.id, *giving.last_score, into.id, *member.last_score,
+      describe(population.checkpoints().get(exploit.checkpoint), from)));
   decision.messages.push_back(
       fmt::format("[PopulationBasedTraining] [Explore] Perturbed the hyperparameter config of trial {}:{}", into.id,
                   describe(exploit.explored.perturbations)));
@@ -314,7 +278,7 @@ void PbtScheduler::load(const Value& state) {
 }
 
 std::string PbtScheduler::debug_string() const {
-  return fmt::format("PopulationBasedTraining: {} checkpoints, {} perturbs", offers_, exploits_);
+  return fmt::format("PopulationBasedTraining: {} exploits", exploits_);
 }
 
 }  // namespace cadre::tune

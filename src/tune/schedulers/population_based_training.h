@@ -21,8 +21,6 @@ class PbtScheduler final : public TrialScheduler {
   Decision on_trial_end(const Trial& trial, Population& population) override;
   Decision on_deadline(std::int64_t number, Population& population) override;
   Decision on_controller_start(Population& population) override;
-  void on_checkpoint_lost(run::CheckpointId checkpoint, Population& population) override;
-  std::vector<run::CheckpointId> offered_checkpoints() const override;
   std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
   Value save() const override;
   void load(const Value& state) override;
@@ -32,7 +30,6 @@ class PbtScheduler final : public TrialScheduler {
   static void fields(auto& archive, auto& scheduler) {
     archive("next_sync", scheduler.next_sync_);
     archive("round", scheduler.round_);
-    archive("offers", scheduler.offers_);
     archive("exploits", scheduler.exploits_);
   }
 
@@ -46,7 +43,6 @@ class PbtScheduler final : public TrialScheduler {
     double last_perturbation_time = 0;
     double last_train_time = 0;
     std::int64_t last_iteration = 0;
-    std::optional<run::CheckpointId> offered;  // while in the upper quantile; referenced
     base::RandomStream donors;
     base::RandomStream explore;
 
@@ -55,7 +51,6 @@ class PbtScheduler final : public TrialScheduler {
       archive("last_perturbation_time", member.last_perturbation_time);
       archive("last_train_time", member.last_train_time);
       archive("last_iteration", member.last_iteration);
-      archive("offered", member.offered);
       archive("donors", member.donors);
       archive("explore", member.explore);
     }
@@ -68,7 +63,7 @@ class PbtScheduler final : public TrialScheduler {
   };
 
   bool at_interval(const Member& member, double time) const;
-  bool may_be_donor(TrialIndex trial, const Population& population) const;
+  bool may_become_donor(TrialIndex trial, const Population& population) const;
   // Synchronous: who waits at the barrier.
   std::vector<TrialIndex> arrived(const Population& population) const;
   double furthest(const std::vector<TrialIndex>& members) const;
@@ -77,9 +72,6 @@ class PbtScheduler final : public TrialScheduler {
   double sync_after(double time) const;
   template <class Trials>
   Quantiles quantiles(const Trials& trials) const;
-  void offer_or_exploit(TrialIndex trial, const Quantiles& quantiles, Population& population, Decision& decision);
-  void offer(TrialIndex trial, Population& population);
-  void withdraw(Member& member, Population& population);
   void exploit(TrialIndex target, const std::vector<TrialIndex>& upper, Population& population, Decision& decision);
 
   PopulationBasedTraining settings_;
@@ -87,7 +79,6 @@ class PbtScheduler final : public TrialScheduler {
   std::vector<Member> members_;  // by the trial's index
   double next_sync_;             // synchronous: all live trials wait here
   std::int64_t round_ = 0;       // barriers passed
-  std::int64_t offers_ = 0;
   std::int64_t exploits_ = 0;
 };
 

@@ -26,10 +26,10 @@ class Population {
   virtual bool anyone_waits() const = 0;                        // a trial is pending or paused, or still to be made
   // Whether a trial that has just reported has sent no checkpoint with it, and can be asked for one: Decision::save.
   virtual bool can_save(const Trial& trial) const = 0;
-  virtual run::CheckpointRegistry& checkpoints() = 0;  // a scheduler may hold references
+  virtual const run::CheckpointRegistry& checkpoints() const = 0;
 };
 
-// The target continues from the donor's checkpoint with a config made from the donor's.
+// The target continues from the donor's latest checkpoint with a config made from the donor's.
 struct Exploit {
   TrialIndex target = 0;
   TrialIndex donor = 0;
@@ -79,10 +79,6 @@ class TrialScheduler {
   // as above.
   virtual Decision on_deadline(std::int64_t, Population&) { return {}; }
   virtual Decision on_controller_start(Population&) { return {}; }
-  // The checkpoint is not there any more: references to it must be released.
-  virtual void on_checkpoint_lost(run::CheckpointId, Population&) {}
-  // What trials may yet be told to continue from.
-  virtual std::vector<run::CheckpointId> offered_checkpoints() const { return {}; }
   // Who runs next, of the trials that could (pending and paused ones, in the order of their index).
   virtual std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) = 0;
   // Its state as a value, for a new scheduler of the same description that was told of the same trials.
