@@ -296,7 +296,7 @@ std::vector<Row> Batch::rows() const {
 }
 
 Batch Batch::with(std::string_view name, const Column& column) const {
-  if (batch_->num_columns() == 0) return Batch{{std::string(name), column}};
+  if (batch_->num_columns() == 0 && num_rows() == 0) return Batch{{std::string(name), column}};
   if (column.size() != num_rows())
     throw InvalidArgument(fmt::format("column \"{}\" has {} rows and the batch {}", name, column.size(), num_rows()));
   const int index = batch_->schema()->GetFieldIndex(std::string(name));

@@ -148,6 +148,7 @@ std::int64_t ParquetFile::bytes_of_group(int group) const {
 void ParquetFile::add_pieces(const std::shared_ptr<const ParquetFile>& self, std::vector<Piece>& pieces) const {
   for (int group = 0; group < metadata_->num_row_groups(); ++group) {
     const std::int64_t rows = metadata_->RowGroup(group)->num_rows();
+    if (rows == 0) continue;  // pyarrow writes one into a file without rows
     const std::int64_t bytes = bytes_of_group(group);
     const std::int64_t pages = std::ssize(leaves_) * (kPageBytes + kBufferBytes);
     pieces.push_back({.reader = self,
@@ -174,8 +175,9 @@ std::unique_ptr<parquet::arrow::FileReader> ParquetFile::open(const parquet::Rea
 void ParquetFile::read(const Piece& piece, const ReadContext& context, const Emit& emit) const {
   const int group = static_cast<int>(piece.number);
   if (empty_groups_.contains(group)) return;
-  const std::int64_t bytes_per_row = piece.bytes / std::max<std::int64_t>(*piece.rows, 1) + 1;
-  const std::int64_t rows_at_a_time = std::clamp<std::int64_t>(context.block_bytes / bytes_per_row, 1, *piece.rows);
+  const std::int64_t bytes_per_row = piece.bytes / *piece.rows + 1;
+  const std::int64_t rows_at_a_time =
+      std::max<std::int64_t>(std::min(context.block_bytes / bytes_per_row, *piece.rows), 1);
   parquet::ReaderProperties properties(context.pool);
   if (!file_.is_remote && piece.bytes > context.block_bytes) {
     properties.enable_buffered_stream();

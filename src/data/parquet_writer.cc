@@ -86,6 +86,11 @@ void ParquetWriter::close() {
 }
 
 void ParquetWriter::write(const Block& block) {
+  if (block->num_columns() == 0)
+    throw InvalidArgument(
+        fmt::format("write_parquet cannot write rows without columns into {}, because a Parquet file "
+                    "has no place for them: write at least one column",
+                    folder_.shown()));
   try {
     for (std::int64_t row = 0; row < block->num_rows();) {
       if (file_ == nullptr) open(block->schema());

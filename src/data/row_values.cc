@@ -269,9 +269,13 @@ Batch to_batch(std::span<const Row> rows) {
   for (std::size_t number = 0; number < rows.size(); ++number) {
     for (const auto& [name, value] : rows[number]) add_entry(columns, name, value, number, rows.size());
   }
-  std::vector<std::pair<std::string, Column>> made;
-  for (const ColumnOfRows& column : columns) made.emplace_back(column.name, Column(to_array(column)));
-  return Batch(std::move(made));
+  arrow::FieldVector fields;
+  arrow::ArrayVector arrays;
+  for (const ColumnOfRows& column : columns) {
+    arrays.push_back(to_array(column));
+    fields.push_back(arrow::field(column.name, arrays.back()->type()));
+  }
+  return Batch(arrow::RecordBatch::Make(arrow::schema(std::move(fields)), std::ssize(rows), std::move(arrays)));
 }
 
 }  // namespace cadre::data

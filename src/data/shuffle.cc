@@ -187,7 +187,9 @@ std::optional<Block> Shuffled::next() {
   const auto taken = checked(
       arrow::compute::Take(sorted_, arrow::Datum(indices), arrow::compute::TakeOptions::NoBoundsCheck(), &context),
       "cannot shuffle rows");
-  const Block block = checked(taken.table()->CombineChunksToBatch(options_.pool), "cannot shuffle rows");
+  const auto columns = checked(taken.table()->CombineChunksToBatch(options_.pool), "cannot shuffle rows");
+  // A table without columns does not say how many rows were taken.
+  const Block block = arrow::RecordBatch::Make(columns->schema(), indices->length(), columns->columns());
   progress_->count(block->num_rows(), bytes_of(block));
   return block;
 }
