@@ -1,7 +1,7 @@
 """The commands of the tutorial pages, run one after the other in an empty directory, print what the pages say.
 
 In a ```sh block a line that begins with "$ " is a command, and the lines after it are its output. "…" stands for any
-text, on a line of its own for any lines. A page about an example shows parts of it.
+text, on a line of its own for any lines.
 """
 
 import os
@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 import unittest
 
+from pages import EXCERPTS, PROGRAMS, blocks_of
+
 SOURCE = pathlib.Path(os.environ["CADRE_SOURCE"])
 PAGES = SOURCE / "docs" / "tutorials"
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
@@ -19,8 +21,8 @@ BIN = pathlib.Path(os.environ["CADRE_BIN"])
 def commands_of(page):
     """Pairs of a command and the text that it is to print."""
     commands = []
-    for block in re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
-        for line in block.splitlines(keepends=True):
+    for block in blocks_of(page):
+        for line in block.text.splitlines(keepends=True) if block.language == "sh" else ():
             if line.startswith("$ "):
                 commands.append([line[2:].strip(), ""])
             else:
@@ -43,7 +45,7 @@ class TutorialsTest(unittest.TestCase):
         self.run_page(name)
 
     def run_page(self, name):
-        commands = commands_of((PAGES / f"{name}.md").read_text(encoding="utf-8"))
+        commands = commands_of(PAGES / f"{name}.md")
         self.assertGreater(len(commands), 1)
         for command, expected in commands:
             done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=1500,
@@ -57,38 +59,17 @@ class TutorialsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             os.chdir(directory)
             try:
-                for name in ("pbt", "replay", "reading", "storage"):
-                    self.run_program_and_page(name)
+                for name in PROGRAMS:
+                    if name != "datasets" or (BIN / "tutorial_datasets").exists():  # built with Arrow
+                        self.run_program_and_page(name)
             finally:
                 os.chdir("/")
-
-    @unittest.skipUnless((BIN / "tutorial_datasets").exists(), "built without Arrow")
-    def test_the_page_about_datasets(self):
-        with tempfile.TemporaryDirectory() as directory:
-            os.chdir(directory)
-            try:
-                self.run_program_and_page("datasets")
-            finally:
-                os.chdir("/")
-
-    def test_pages_about_examples_show_them(self):
-        for name, folders in (("dcgan", ("dcgan_mnist", "models")), ("checkpoints", ("checkpoint_mechanisms",)),
-                              ("distributed", ("fashion_mnist_train",)), ("tune_and_train", ("pbt_distributed",)),
-                              ("validation", ("async_validation",))):
-            page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
-            example = "".join(file.read_text(encoding="utf-8") for folder in folders
-                              for file in (SOURCE / "examples" / folder).glob("*.cc"))
-            excerpts = re.findall(r"^```cpp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-            self.assertGreater(len(excerpts), 1)
-            for excerpt in excerpts:
-                self.assertIn(excerpt, example, name)
 
     @unittest.skipUnless((BIN / "dcgan_mnist").exists(), "built without libtorch")
     def test_the_commands_of_pages_about_examples(self):
-        pages = ["checkpoints", "dcgan", "distributed", "tune_and_train"]
-        if (BIN / "async_validation").exists():  # built with Arrow
-            pages.append("validation")
-        for page in pages:
+        for page in EXCERPTS:
+            if page == "validation" and not (BIN / "async_validation").exists():  # built without Arrow
+                continue
             with tempfile.TemporaryDirectory() as directory:
                 os.chdir(directory)
                 try:

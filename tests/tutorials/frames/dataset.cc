@@ -1,0 +1,7 @@
+#include <cadre/data.h>
+
+using namespace cadre;
+
+void use(const data::Dataset& dataset) {
+  // SNIPPET
+}

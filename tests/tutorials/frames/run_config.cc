@@ -1,0 +1,9 @@
+#include <cadre/tune.h>
+
+using namespace cadre;
+
+tune::RunConfig run_config() {
+  return {
+      // SNIPPET
+  };
+}

@@ -1,0 +1,9 @@
+#include <cadre/train.h>
+
+using namespace cadre;
+
+train::RunConfig run_config() {
+  return {
+      // SNIPPET
+  };
+}

@@ -1,0 +1,60 @@
+"""The pages that people read, and the blocks of code on them.
+
+Each C++ block is one of these:
+
+* part of a program: all ```cpp blocks of a page in PROGRAMS make one program (extract_program.py);
+* an excerpt of an example, on a page in EXCERPTS;
+* a snippet with a frame. `<!-- frame: NAME -->` on the line before the block names a file of frames/, in which the
+  block takes the place of the line `// SNIPPET`. So a page shows two lines, and these compile. A ```diff block has two
+  frames, for the code before and after the change.
+
+The other blocks say what they are: ```sh, ```cmake, ```json, ```text, ```python, ```svg.
+"""
+
+import dataclasses
+import pathlib
+import re
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+# Tutorials that are a program, in the order in which a reader goes through them.
+PROGRAMS = ("pbt", "replay", "reading", "storage", "datasets")
+# Tutorials about examples, and the folders of these in examples/.
+EXCERPTS = {
+    "dcgan": ("dcgan_mnist", "models"),
+    "checkpoints": ("checkpoint_mechanisms",),
+    "distributed": ("fashion_mnist_train",),
+    "tune_and_train": ("pbt_distributed",),
+    "validation": ("async_validation",),
+}
+LANGUAGES = ("cpp", "cpp-before", "diff", "sh", "cmake", "json", "text", "python")
+
+BLOCK = re.compile(r"(?:^<!-- frame: ([^\n]*?) -->\n)?^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclasses.dataclass
+class Block:
+    page: pathlib.Path
+    line: int  # of its first line of code
+    language: str
+    frames: list
+    text: str
+
+    def place(self):
+        return f"{self.page.relative_to(SOURCE)}:{self.line}"
+
+
+def paths():
+    return [SOURCE / "README.md", *sorted(SOURCE.glob("docs/*.md")), *sorted(SOURCE.glob("docs/tutorials/*.md"))]
+
+
+def blocks_of(page):
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(page, text.count("\n", 0, match.start(3)) + 1, match[2], (match[1] or "").split(), match[3])
+        for match in BLOCK.finditer(text)
+    ]
+
+
+def text_without_blocks(page):
+    return BLOCK.sub("", page.read_text(encoding="utf-8"))
