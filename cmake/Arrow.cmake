@@ -4,13 +4,24 @@
 #   CADRE_VENV          this Python virtual environment; else in that of the environment variable
 #   VIRTUAL_ENV         which is set where one is active.
 #
-# Sets cadre_arrow_fault to what is wrong, for a person, and makes no targets then; empty when all is well.
+# Sets
+#   cadre_arrow_fault     what is wrong, for a person, and makes no targets then; empty when all is well
+#   CADRE_ARROW_VERSION   such as 26.0.1
+#
+# An installed libcadre_data.a has a record of its version beside this file, cadreArrowBuild.cmake: no other will do. Where
+# Cadre is built from sources, any version of CADRE_ARROW_MAJORS will do; a project that builds it from installed sources
+# sets cadre_arrow_from_sources first.
 
-# The only version whose binary interface libcadre_object_storage.so and libcadre_data.a have.
-set(CADRE_ARROW_VERSION 26.0.1)
+# The versions of Arrow that the sources build with; `make test-versions` tries them.
+set(CADRE_ARROW_MAJORS 26 25)
 
-# cadre_find_arrow(<root> <fault>): where the wheel is, and what is wrong with it.
-function(cadre_find_arrow root fault)
+set(cadre_arrow_built_version)
+if(NOT cadre_arrow_from_sources)
+  include("${CMAKE_CURRENT_LIST_DIR}/cadreArrowBuild.cmake" OPTIONAL)
+endif()
+
+# cadre_find_arrow(<root> <version> <fault>): where the wheel is, which one, and what is wrong with it.
+function(cadre_find_arrow root version fault)
   set(fault_text)
   set(path "${CADRE_ARROW_ROOT}")
   if(NOT path)
@@ -20,19 +31,28 @@ function(cadre_find_arrow root fault)
     endif()
     file(GLOB path "${venv}/lib/python3*/site-packages/pyarrow")
   endif()
-  set(version)
+  set(found_version)
   if(EXISTS "${path}/include/arrow/util/config.h")
-    file(STRINGS "${path}/include/arrow/util/config.h" version REGEX "define ARROW_VERSION_STRING ")
-    string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" version "${version}")
+    file(STRINGS "${path}/include/arrow/util/config.h" found_version REGEX "define ARROW_VERSION_STRING ")
+    string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" found_version "${found_version}")
+  endif()
+  string(REGEX MATCH "^[0-9]+" major "${found_version}")
+  set(wanted "${cadre_arrow_built_version}")
+  if(NOT wanted)
+    list(JOIN CADRE_ARROW_MAJORS " or " wanted)
   endif()
   set(how "Say where it is with -DCADRE_VENV=<Python virtual environment that has the pyarrow wheel> or \
 -DCADRE_ARROW_ROOT=<its folder pyarrow>.")
-  if(NOT version)
-    set(fault_text "No pyarrow ${CADRE_ARROW_VERSION} found (looked in ${path}${venv}). ${how}")
-  elseif(NOT version VERSION_EQUAL CADRE_ARROW_VERSION)
-    set(fault_text "${path} is Arrow ${version}; cadre::storage and cadre::data need ${CADRE_ARROW_VERSION}. ${how}")
+  if(NOT found_version)
+    set(fault_text "No pyarrow ${wanted} found (looked in ${path}${venv}). ${how}")
+  elseif(cadre_arrow_built_version AND NOT found_version VERSION_EQUAL cadre_arrow_built_version)
+    set(fault_text "${path} is Arrow ${found_version}; this cadre::data was built for ${wanted}, whose binary interface is \
+another one. ${how}")
+  elseif(NOT cadre_arrow_built_version AND NOT major IN_LIST CADRE_ARROW_MAJORS)
+    set(fault_text "${path} is Arrow ${found_version}; cadre::storage and cadre::data need ${wanted}. ${how}")
   endif()
   set(${root} "${path}" PARENT_SCOPE)
+  set(${version} "${found_version}" PARENT_SCOPE)
   set(${fault} "${fault_text}" PARENT_SCOPE)
 endfunction()
 
@@ -51,10 +71,7 @@ function(cadre_import_arrow root)
     cadre::arrow_acero cadre::parquet cadre::arrow_compute cadre::arrow)
 endfunction()
 
-set(cadre_arrow_fault)
-if(NOT TARGET cadre::arrow)
-  cadre_find_arrow(cadre_arrow_root cadre_arrow_fault)
-  if(NOT cadre_arrow_fault)
-    cadre_import_arrow("${cadre_arrow_root}")
-  endif()
+cadre_find_arrow(cadre_arrow_root CADRE_ARROW_VERSION cadre_arrow_fault)
+if(NOT cadre_arrow_fault AND NOT TARGET cadre::arrow)
+  cadre_import_arrow("${cadre_arrow_root}")
 endif()
