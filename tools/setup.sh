@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# Installs what is missing to build and run Cadre on Debian 12. Does nothing, quickly, when nothing is missing.
+# Installs what is missing to build and run Cadre. Does nothing, quickly, when nothing is missing.
 #
 #   tools/setup.sh [tests] [docs] [package] [lint] [sanitizers]
 #
-# Debian packages (with root or sudo), a Python virtual environment in .venv (libtorch and Arrow come out of its torch
-# and pyarrow wheels) and MNIST in data/mnist. Groups add: the Python packages and Debian tools that the tests ask for; Doxygen;
-# what makes Debian packages; clang-format and clang-tidy; what sanitizers and coverage take. Long output goes to log
-# files in .setup/.
-#   TORCH_INDEX_URL   where pip gets torch from; empty: pip's default index
+# Debian packages (with root or sudo; else it says which libraries and programs are missing, and ends), a Python virtual
+# environment in .venv (libtorch and Arrow come out of its torch and pyarrow wheels) and MNIST in data/mnist. Groups add:
+# the Python packages and Debian tools that the tests ask for; Doxygen; what makes Debian packages; clang-format and
+# clang-tidy; what sanitizers and coverage take. Long output goes to log files in .setup/.
+#   TORCH_BUILD, TORCH_INDEX_URL   which build of torch, and from where; see tools/install_torch.sh
+#   CMAKE_PREFIX_PATH              where libraries are that are in none of the usual places, with : between
+#   CXX, PYTHON                    compiler and Python, where they are not clang++-19 and /usr/bin/python3
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly torch_requirement="torch==2.13.0"
+readonly torch_version="2.13.0"
 readonly arrow_requirement="pyarrow==26.0.1"
 readonly numpy_requirement="numpy==2.4.6"  # tools/fetch_mnist.py
 readonly tests_requirements="tools/tests-requirements.txt"
@@ -21,7 +23,7 @@ readonly python=".venv/bin/python"
 packages=(
   clang-19 ccache cmake ninja-build make ca-certificates python3 python3-venv
   capnproto libcapnp-dev libsqlite3-dev libfmt-dev rapidjson-dev zlib1g-dev libcli11-dev libxxhash-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libgtest-dev libgmock-dev
 )
 with_tests=""
 for group in "$@"; do
@@ -64,19 +66,23 @@ missing_packages() {
 
 install_packages() {
   local missing as_root=()
-  mapfile -t missing < <(missing_packages | sort -u)
-  [[ ${#missing[@]} -eq 0 ]] && return
-  if [[ $(id -u) -ne 0 ]]; then
-    command -v sudo >/dev/null ||
-      fail "these Debian packages are missing, and there is neither root nor sudo: ${missing[*]}
-setup: have them installed with: apt-get install ${missing[*]}"
-    as_root=(sudo)
+  if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+    mapfile -t missing < <(missing_packages | sort -u)
+    [[ ${#missing[@]} -eq 0 ]] && return
   fi
+  if [[ -z "${missing+set}" ]] || ! may_install; then
+    tools/check_libraries.sh "${packages[@]}" || exit 1
+    return 0
+  fi
+  [[ $(id -u) -eq 0 ]] || as_root=(sudo)
   say "installing Debian packages: ${missing[*]}"
   run_logged apt "read the package lists (apt-get update)" "${as_root[@]}" apt-get -qq update
   run_logged apt "install Debian packages" "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get -qq install -y --no-install-recommends "${missing[@]}"
 }
+
+# Being root, or one who may become root.
+may_install() { [[ $(id -u) -eq 0 ]] || { command -v sudo >/dev/null && sudo -v; }; }
 
 # pip_install <group> <what it is, and what makes it another one> <pip's arguments...>: once, for .venv/.installed-<group>
 # keeps what was installed.
@@ -89,14 +95,17 @@ pip_install() {
   printf '%s' "$wanted" >"$stamp"
 }
 
+system_python() {
+  if [[ -n "${PYTHON:-}" ]]; then echo "$PYTHON"; elif [[ -x /usr/bin/python3 ]]; then echo /usr/bin/python3; else echo python3; fi
+}
+
 install_python_packages() {
   if [[ ! -x "$python" ]]; then
     say "making the virtual environment .venv"
-    run_logged pip "make .venv" /usr/bin/python3 -m venv .venv
+    run_logged pip "make .venv" "$(system_python)" -m venv .venv
   fi
-  local index=()
-  [[ -n "${TORCH_INDEX_URL:-}" ]] && index=(--index-url "$TORCH_INDEX_URL")
-  pip_install torch "$torch_requirement from ${TORCH_INDEX_URL:-the default index}" "${index[@]}" "$torch_requirement"
+  mkdir -p "$logs"
+  TORCH_LOG="$logs/torch.log" tools/install_torch.sh .venv "$torch_version"
   pip_install arrow "$arrow_requirement" "$arrow_requirement"
   pip_install data "$numpy_requirement" "$numpy_requirement"
   [[ -z "$with_tests" ]] ||
