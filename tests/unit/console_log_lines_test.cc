@@ -60,15 +60,13 @@ TEST_F(LogLines, OfManyTrialsTheStartsAreForTheVerbose) {
 TEST_F(LogLines, AnExploitAndTheCheckpointThatItContinuesFrom) {
   feed(ControllerStarted{{.cpus = 2}});
   report(0, 2, 0.75, ".reporting_1");
-  report(1, 2, 0.5, ".reporting_1");
-  report(0, 4, 0.75, ".reporting_2");
-  EXPECT_THAT(report(1, 4, 0.25),
+  EXPECT_THAT(report(1, 2, 0.25),
               ElementsAre("[PopulationBasedTraining] [Exploit] Cloning trial 00000 (score = 0.750000) into trial 00001 "
-                          "(score = 0.250000)",
+                          "(score = 0.250000), from checkpoint_000000 of iteration 2",
                           "[PopulationBasedTraining] [Explore] Perturbed the hyperparameter config of trial 00001:\n"
                           "  lr : 0.5 --- (shift left (noop)) --> 0.5"));
   EXPECT_THAT(feed(FunctionReturned{1, 1}),
-              ElementsAre("Trial 00001 restored from 00000/checkpoint_000001 at training_iteration 4"));
+              ElementsAre("Trial 00001 restored from 00000/checkpoint_000000 at training_iteration 2"));
 }
 
 TEST_F(LogLines, AFailureItsRetryAndTheEndOfAnother) {
