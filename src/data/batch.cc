@@ -163,15 +163,15 @@ Column::Column(std::shared_ptr<arrow::Array> array) : array_(std::move(array)) {
 
 std::int64_t Column::size() const { return array_->length(); }
 
-template <ColumnNumber T>
+template <class T>
 std::shared_ptr<arrow::Array> Column::make(std::vector<T> values) {
   const auto length = std::ssize(values);
   return std::make_shared<ArrayOf<T>>(length, arrow::Buffer::FromVector(std::move(values)));
 }
 
-template <ColumnNumber T>
-Column Column::view(std::span<const T> values, std::shared_ptr<const void> owner,
-                    const std::vector<std::int64_t>& row_shape) {
+template <class T>
+Column Column::make_view(std::span<const T> values, std::shared_ptr<const void> owner,
+                         const std::vector<std::int64_t>& row_shape) {
   auto buffer = std::make_shared<OwnedBuffer>(std::move(owner), std::as_bytes(values));
   return Column(reshape(std::make_shared<ArrayOf<T>>(std::ssize(values), std::move(buffer)), row_shape));
 }
@@ -234,8 +234,8 @@ std::vector<std::int64_t> Batch::row_shape(std::string_view column) const {
   return flat->row_shape;
 }
 
-template <ColumnNumber T>
-std::span<const T> Batch::values(std::string_view column) const {
+template <class T>
+std::span<const T> Batch::numbers_in_place(std::string_view column) const {
   const auto array = batch_->column(index_of(column));
   if (has_nulls(*array)) nulls_in(column);
   const auto flat = flatten(array);
@@ -244,8 +244,8 @@ std::span<const T> Batch::values(std::string_view column) const {
   return {static_cast<const ArrayOf<T>&>(*flat->values).raw_values(), static_cast<std::size_t>(flat->values->length())};
 }
 
-template <ColumnNumber T>
-std::vector<T> Batch::to_vector(std::string_view column) const {
+template <class T>
+std::vector<T> Batch::converted_numbers(std::string_view column) const {
   const auto array = batch_->column(index_of(column));
   if (has_nulls(*array)) nulls_in(column);
   const auto flat = flatten(array);
@@ -321,11 +321,12 @@ bool operator==(const Batch& a, const Batch& b) {
   return a.batch_->Equals(*b.batch_, false, arrow::EqualOptions::Defaults().nans_equal(true));
 }
 
-#define CADRE_INSTANTIATE(T)                                                                                          \
-  template std::shared_ptr<arrow::Array> Column::make<T>(std::vector<T>);                                             \
-  template Column Column::view<T>(std::span<const T>, std::shared_ptr<const void>, const std::vector<std::int64_t>&); \
-  template std::span<const T> Batch::values<T>(std::string_view) const;                                               \
-  template std::vector<T> Batch::to_vector<T>(std::string_view) const;
+#define CADRE_INSTANTIATE(T)                                                            \
+  template std::shared_ptr<arrow::Array> Column::make<T>(std::vector<T>);               \
+  template Column Column::make_view<T>(std::span<const T>, std::shared_ptr<const void>, \
+                                       const std::vector<std::int64_t>&);               \
+  template std::span<const T> Batch::numbers_in_place<T>(std::string_view) const;       \
+  template std::vector<T> Batch::converted_numbers<T>(std::string_view) const;
 CADRE_INSTANTIATE(std::int8_t)
 CADRE_INSTANTIATE(std::int16_t)
 CADRE_INSTANTIATE(std::int32_t)

@@ -1,11 +1,9 @@
 """A stranger's program on datasets: that of docs/tutorials/datasets.md, with the lines of CMake that the page shows."""
 
-import os
 import unittest
 
-from installation import SOURCE, InstallationTest, run
+from installation import ARROW_ROOT, SOURCE, InstallationTest, run
 
-ARROW_ROOT = os.environ["CADRE_ARROW_ROOT"]
 LINES = """cmake_minimum_required(VERSION 3.25)
 project(stranger LANGUAGES CXX)
 find_package(cadre 0.1 REQUIRED COMPONENTS data)

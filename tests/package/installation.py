@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -13,6 +14,13 @@ FOLDER = SOURCE / "tests" / "package"
 CMAKE = os.environ["CADRE_CMAKE"]
 VERSION = os.environ["CADRE_VERSION"]
 TORCH_ROOT = os.environ["CADRE_TORCH_ROOT"]  # empty: Cadre is built without torch
+ARROW_ROOT = os.environ["CADRE_ARROW_ROOT"]  # empty: Cadre is built without Arrow
+
+# The compiler of the archives, and the other one of g++ and clang where it is installed.
+COMPILERS = [os.environ["CADRE_CXX"]]
+for other in "g++", "clang++-19":
+    if shutil.which(other) and os.path.basename(COMPILERS[0]) != other:
+        COMPILERS.append(other)
 
 # Warnings in Cadre's headers count, as if they were not those of an installed package.
 WITH_WARNINGS = ["-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_NO_SYSTEM_FROM_IMPORTED=ON"]
@@ -54,16 +62,16 @@ class InstallationTest(unittest.TestCase):
             run(CMAKE, "--install", BUILD, "--prefix", installed, "--component", component)
         return installed.rename(moved)
 
-    def configure(self, project, *definitions, **environment):
-        """Configures project/ in project/build; returns the process that has ended."""
+    def configure(self, project, *definitions, build=None, compiler=COMPILERS[0], generator="Ninja", **environment):
+        """Configures project/ in project/build or another folder; returns the process that has ended."""
         return subprocess.run(
-            [CMAKE, "-G", "Ninja", "-S", project, "-B", project / "build",
-             f"-DCMAKE_CXX_COMPILER={os.environ['CADRE_CXX']}", f"-DCMAKE_PREFIX_PATH={self.prefix}", *definitions],
+            [CMAKE, "-G", generator, "-S", project, "-B", build or project / "build",
+             f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_PREFIX_PATH={self.prefix}", *definitions],
             capture_output=True, text=True, timeout=600, check=False, env=os.environ | environment)
 
-    def build(self, project, *definitions):
+    def build(self, project, *definitions, compiler=COMPILERS[0]):
         """Configures and builds project/; returns its program `train`."""
-        done = self.configure(project, *definitions)
+        done = self.configure(project, *definitions, compiler=compiler)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         run(CMAKE, "--build", project / "build")
         return project / "build" / "train"

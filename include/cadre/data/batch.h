@@ -65,14 +65,22 @@ class Column {
   /// used. Throws as the constructors do.
   template <ColumnNumber T>
   static Column view(std::span<const T> values, std::shared_ptr<const void> owner,
-                     const std::vector<std::int64_t>& row_shape = {});
+                     const std::vector<std::int64_t>& row_shape = {}) {
+    return make_view(values, std::move(owner), row_shape);
+  }
 
   std::int64_t size() const;                                               ///< rows
   const std::shared_ptr<::arrow::Array>& arrow() const { return array_; }  ///< never null
 
  private:
-  template <ColumnNumber T>
+  // The library has these for all ColumnNumbers. They are not constrained: some compilers write constraints into the
+  // names that the linker sees (clang 18, g++ 14), and others do not.
+  template <class T>
   static std::shared_ptr<::arrow::Array> make(std::vector<T> values);
+  template <class T>
+  static Column make_view(std::span<const T> values, std::shared_ptr<const void> owner,
+                          const std::vector<std::int64_t>& row_shape);
+
   static std::shared_ptr<::arrow::Array> reshape(std::shared_ptr<::arrow::Array> values,
                                                  const std::vector<std::int64_t>& row_shape);
 
@@ -108,10 +116,14 @@ class Batch {
   /// row_shape, one row after the other. Good as long as a copy of this Batch exists. Throws InvalidArgument where the
   /// column's type is not exactly T (fixed-size binary is std::uint8_t), and where it has nulls, which have no number.
   template <ColumnNumber T>
-  std::span<const T> values(std::string_view column) const;
+  std::span<const T> values(std::string_view column) const {
+    return numbers_in_place<T>(column);
+  }
   /// The same numbers, or truth values, converted to T and copied. Throws InvalidArgument where a number does not fit.
   template <ColumnNumber T>
-  std::vector<T> to_vector(std::string_view column) const;
+  std::vector<T> to_vector(std::string_view column) const {
+    return converted_numbers<T>(column);
+  }
   /// The texts of a column, which stay where they are; good as long as a copy of this Batch exists. Throws
   /// InvalidArgument where it has none, or nulls.
   std::vector<std::string_view> texts(std::string_view column) const;
@@ -137,6 +149,11 @@ class Batch {
 
  private:
   int index_of(std::string_view column) const;
+  // Not constrained, as Column's.
+  template <class T>
+  std::span<const T> numbers_in_place(std::string_view column) const;
+  template <class T>
+  std::vector<T> converted_numbers(std::string_view column) const;
 
   std::shared_ptr<::arrow::RecordBatch> batch_;
 };
