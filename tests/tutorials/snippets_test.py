@@ -1,5 +1,7 @@
 """Every block of code on every page is compiled, stands in an example, or says that it is no C++."""
 
+import ast
+import json
 import pathlib
 import re
 import unittest
@@ -11,6 +13,7 @@ LOOKS_LIKE_CPP = re.compile(r"(?:;|\{\{?)$|^\s*(?:#include|\.\w+ = |using namesp
                             re.MULTILINE)
 
 
+PARSERS = {"python": ast.parse, "json": json.loads}
 BLOCKS = [block for page in pages.paths() for block in pages.blocks_of(page)]
 
 
@@ -26,6 +29,12 @@ def problem_of(block):
         return "" if is_compiled else "is compiled nowhere: see tests/tutorials/pages.py"
     if block.frames:
         return "has a frame, and is no C++"
+    if block.language in PARSERS:
+        try:
+            PARSERS[block.language](block.text)
+        except (SyntaxError, ValueError) as error:
+            return f"is no {block.language}: {error}"
+        return ""
     return "looks like C++; write ```cpp and a frame" if LOOKS_LIKE_CPP.search(block.text) else ""
 
 
