@@ -59,6 +59,8 @@ class TutorialsTest(unittest.TestCase):
         for series in SERIES:
             if series == ("datasets",) and not (BIN / "tutorial_datasets").exists():  # built without Arrow
                 continue
+            if series == ("debugging",) and os.environ.get("CADRE_SANITIZER"):  # finds the bug that the page is about
+                continue
             with tempfile.TemporaryDirectory() as directory:
                 os.chdir(directory)
                 try:
