@@ -25,11 +25,14 @@ struct CheckpointConfig {
   std::optional<std::int64_t> num_to_keep = {};                ///< at least 1; default: all
   std::optional<std::string> checkpoint_score_attribute = {};  ///< a metric; default: the newest are the best
   Mode checkpoint_score_order = Mode::max;                     ///< which scores are good
-  /// Of a trainable class: a checkpoint every so many training_iterations, 0 or more; 0: none by that. A training
-  /// function reports its checkpoints itself, and may not have this one.
-  std::int64_t checkpoint_frequency = 0;
-  /// Of a trainable class: a checkpoint of a trial's last result, when a result, a stop criterion or the scheduler ends
-  /// it. Default: yes for a class that can be saved. A training function may not have it.
+  /// A checkpoint every so many training_iterations of what can be asked for one: a training function that offers a
+  /// CheckpointWriter to tune::report(), or a trainable class. 0: only where something else wants one, which are the
+  /// end of the trial, a pause in which its process cannot stay, Ctrl-C, a callback, and Population Based Training
+  /// before others may continue from the trial. Default: 1 for functions, so that nothing is lost whatever dies; 0 for
+  /// classes. What a function reports as a Checkpoint is always taken. A training run (cadre/train.h) has none of this.
+  std::optional<std::int64_t> checkpoint_frequency = {};
+  /// A checkpoint of a trial's last result, when a result with `done`, a stop criterion or the scheduler ends it; of a
+  /// function that returns, only where that result had `done`. Default: yes where the trial can be asked for one.
   std::optional<bool> checkpoint_at_end = {};
 };
 

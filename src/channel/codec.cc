@@ -194,7 +194,7 @@ auto decode_as(std::span<const std::byte> body, Read read) {
 Message read_report(wire::FromWorker::Report::Reader in, std::size_t bytes) {
   if (bytes > base::max_result_bytes) throw ProtocolError(too_large(bytes, base::max_result_bytes));
   return Report{in.getStep(), Metrics(read_entries(in.getMetrics(), kInsideMetrics)), as_string(in.getCheckpoint()),
-                in.hasDetails() ? read_value(in.getDetails(), kPayloadLevels) : Value()};
+                in.hasDetails() ? read_value(in.getDetails(), kPayloadLevels) : Value(), in.getOffersCheckpoint()};
 }
 
 constexpr std::pair<Verdict, wire::Verdict> kVerdicts[] = {{Verdict::go_on, wire::Verdict::GO_ON},
@@ -261,6 +261,7 @@ void encode(const Report& report, Bytes& frame) {
     write_entries(out.initMetrics(list_size(report.metrics.size())), report.metrics.dict(), kInsideMetrics);
     if (!report.checkpoint.empty()) out.setCheckpoint(as_kj(report.checkpoint));
     if (!report.details.is_null()) write_value(out.initDetails(), report.details, kPayloadLevels);
+    out.setOffersCheckpoint(report.offers_checkpoint);
   };
   encode_as<wire::FromWorker>(frame, fill, base::max_result_bytes);
 }

@@ -18,10 +18,11 @@ struct Assignment {
 
 // Worker to controller: one result. The worker waits for the Answer.
 struct Report {
-  std::int64_t step = 0;        // reports of this lineage so far, this one included
-  Metrics metrics = {};         // as they are stored, with what the worker adds
-  std::string checkpoint = {};  // a directory to commit, as its name inside the worker's directory; empty: none
-  Value details = {};           // what the controller of its kind of run is told beside that
+  std::int64_t step = 0;           // reports of this lineage so far, this one included
+  Metrics metrics = {};            // as they are stored, with what the worker adds
+  std::string checkpoint = {};     // a directory to commit, as its name inside the worker's directory; empty: none
+  Value details = {};              // what the controller of its kind of run is told beside that
+  bool offers_checkpoint = false;  // it can be sent once more with a checkpoint, as long as it waits for its answer
 };
 // Worker to controller, last: the function returned, or was unwound by a stop. Not answered.
 struct Finished {

@@ -3,7 +3,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("cadre::channel::wire");
 
-const version :UInt16 = 2;
+const version :UInt16 = 3;
 # Raised when a reader of the old version could misread a new message. Both ends refuse any other version.
 
 struct Value {
@@ -66,6 +66,7 @@ struct FromWorker {
       metrics @2 :List(Entry);
       checkpoint @3 :Text;
       details @13 :Value;
+      offersCheckpoint @16 :Bool;
     }
     finished @4 :Value;
     failed @5 :Text;

@@ -14,7 +14,7 @@
 
 namespace cadre::store {
 
-inline constexpr int kStoreFormat = 4;
+inline constexpr int kStoreFormat = 5;
 inline constexpr int kOldestStoreFormat = 2;  // that is still read; it becomes the present one when it is written
 inline constexpr const char* kStoreFileName = "experiment.db";
 

@@ -33,7 +33,7 @@ struct ResultRow {
   std::int64_t step = 0;
   bool repeated = false;        // the step was reported before, in an earlier attempt of the same lineage
   std::string metrics = {};     // JSON
-  std::string checkpoint = {};  // the worker's name for the directory it reported; empty: none
+  std::string checkpoint = {};  // what it was saved in, as the kind of run writes that; empty: nothing
 };
 
 // Anything else that happened.

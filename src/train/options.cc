@@ -266,7 +266,7 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   faults.unless(!checkpoints.num_to_keep || *checkpoints.num_to_keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all",
                             checkpoints.num_to_keep.value_or(0)));
-  faults.unless(checkpoints.checkpoint_frequency == 0 && !checkpoints.checkpoint_at_end, "checkpoint_config",
+  faults.unless(!checkpoints.checkpoint_frequency && !checkpoints.checkpoint_at_end, "checkpoint_config",
                 "checkpoint_frequency and checkpoint_at_end are for trainable classes: a training function reports its "
                 "checkpoints itself");
 }

@@ -7,6 +7,7 @@ namespace cadre::tune {
 
 void fields(auto& archive, base::Is<TrialAssignment> auto& assignment) {
   archive("experiment_name", assignment.experiment_name);
+  archive("trial", assignment.trial);
   archive("trial_id", assignment.trial_id);
   archive("trial_name", assignment.trial_name);
   archive("trial_directory", assignment.trial_directory);

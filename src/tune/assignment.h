@@ -12,6 +12,7 @@ namespace cadre::tune {
 
 struct TrialAssignment {
   std::string experiment_name = {};
+  std::uint32_t trial = 0;
   std::string trial_id = {};
   std::string trial_name = {};
   std::string trial_directory = {};  // path
@@ -21,11 +22,11 @@ struct TrialAssignment {
   std::string checkpoint = {};      // path of the directory to continue from; empty: from the beginning
   Metrics checkpoint_metrics = {};  // the result that it was reported with
   std::int64_t step = 0;            // to continue from
-  std::int64_t seed = 0;            // for the function's own random numbers; all 64 bits count
+  std::int64_t seed = 0;            // of the experiment; all 64 bits count
   Resources resources = {};
   std::optional<Resources> worker_resources = {};  // part of them, for workers of its own; empty: it may have none
-  std::int64_t checkpoint_frequency = 0;  // of a class: iterations from one checkpoint to the next; 0: none by itself
-  bool checkpoint_at_end = false;         // of a class: also one with a result that says done
+  std::int64_t checkpoint_frequency = 0;  // iterations from one checkpoint to the next; 0: only what is asked for
+  bool checkpoint_at_end = false;         // also one with a result that says done
   std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is
 };
 

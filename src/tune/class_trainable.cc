@@ -37,7 +37,6 @@ class ClassRun {
   void load();
   void step();
   void take_over();
-  bool is_to_be_saved(const Metrics& result) const;
   void save(const fs::path& directory) const;
 
   Session& session_;
@@ -56,8 +55,7 @@ ClassRun::~ClassRun() {
 }
 
 void ClassRun::run() {
-  session_.set_abilities(
-      {.save = [this](const fs::path& directory) { save(directory); }, .take_over = [this] { take_over(); }});
+  session_.set_take_over([this] { take_over(); });
   take_config();
   object_->setup(object_->get_config());
   load();
@@ -82,8 +80,8 @@ void ClassRun::load() {
 void ClassRun::step() {
   const Metrics result = object_->step();
   object_->training_iteration_ = session_.training_iteration() + 1;  // as the result says that is about to be reported
-  if (is_to_be_saved(result)) {
-    session_.report(result, session_.fill([this](const fs::path& directory) { save(directory); }));
+  if (methods_.save_checkpoint || is_true(result, SHOULD_CHECKPOINT)) {
+    session_.report(result, [this](const fs::path& directory) { save(directory); });
   } else {
     session_.report(result);
   }
@@ -94,18 +92,6 @@ void ClassRun::take_over() {
   take_config();
   if (!object_->reset_config(object_->get_config())) throw run::Declined{};
   load();
-}
-
-// What else a checkpoint is wanted for, the controller says.
-bool ClassRun::is_to_be_saved(const Metrics& result) const {
-  if (is_true(result, SHOULD_CHECKPOINT)) return true;
-  const TrialAssignment& trial = session_.assignment();
-  if (trial.checkpoint_at_end && is_true(result, DONE)) return true;
-  if (trial.checkpoint_frequency == 0) return false;
-  const Value* own = result.find(TRAINING_ITERATION);
-  const std::int64_t iteration =
-      own != nullptr && own->is_integer() ? own->get<std::int64_t>() : session_.training_iteration() + 1;
-  return iteration % trial.checkpoint_frequency == 0;
 }
 
 void ClassRun::save(const fs::path& directory) const {

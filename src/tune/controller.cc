@@ -387,10 +387,9 @@ void Controller::answer(const AnswerReport& answer) {
 TrialAssignment Controller::assignment_of(const Launch& launch) const {
   const Trial& trial = experiment_.trials().at(launch.trial);
   const fs::path directory = setting_.directory / trial.directory;
-  base::RandomStream seeds(setting_.options.tune_config.seed, trial.index, base::Purpose::training,
-                           static_cast<std::uint64_t>(launch.step));
   const CheckpointConfig& checkpoints = setting_.options.run_config.checkpoint_config;
   return {.experiment_name = setting_.experiment_name,
+          .trial = trial.index,
           .trial_id = trial.id,
           .trial_name = setting_.trainable.name + "_" + trial.id,
           .trial_directory = directory.string(),
@@ -400,10 +399,10 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .checkpoint = launch.checkpoint.empty() ? "" : (setting_.directory / launch.checkpoint).string(),
           .checkpoint_metrics = launch.checkpoint_metrics,
           .step = launch.step,
-          .seed = static_cast<std::int64_t>(seeds.bits()),
+          .seed = static_cast<std::int64_t>(setting_.options.tune_config.seed),
           .resources = trial.needs.total,
           .worker_resources = trial.needs.of_workers,
-          .checkpoint_frequency = checkpoints.checkpoint_frequency,
+          .checkpoint_frequency = checkpoints.checkpoint_frequency.value_or(0),
           .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
           .visible_devices =
               engine_.resources().gpus > 0 ? std::optional(run::visible_devices(launch.gpus)) : std::nullopt};

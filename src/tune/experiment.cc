@@ -207,6 +207,7 @@ void Experiment::on(const ResultReported& event) {
   trial->restore_failures = 0;
   trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
+  trial->offers_checkpoint = report.offers_checkpoint && report.checkpoint.empty();
   if (repeated) {  // it was shown and counted when it came first
     if (is_saved_result(event)) return on_saved(*trial);
     return stopping_all_ ? end(*trial, TrialStatus::terminated) : resume(*trial);
@@ -321,6 +322,7 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
   if (was == WorkerState::killed) failure = std::exchange(trial.killed_for, std::nullopt);
   const bool expected = was == WorkerState::stopping || was == WorkerState::killed;
   if (was == WorkerState::stopping) failure.reset();  // thrown while it unwound: it is over either way
+  if (!failure && !expected) warn_about_lost_offer(trial);
   worker_is_done(trial);
   if (failure) return fail(trial, std::move(*failure));
   if (!expected) end(trial, TrialStatus::terminated);
@@ -376,7 +378,7 @@ void Experiment::carry_out(Trial& trial, const Decision& decision) {
 }
 
 bool Experiment::can_save(const Trial& trial) const {
-  return trainable_.methods.save_checkpoint && trial.reported_checkpoint.empty() && !trial.takes_over;
+  return trial.offers_checkpoint && trial.reported_checkpoint.empty() && !trial.takes_over;
 }
 
 bool Experiment::saves_at_end() const {
@@ -418,6 +420,16 @@ void Experiment::on_saved(Trial& trial) {
     case AfterSave::decide:
       return carry_out(trial, scheduler_->on_result(trial, trial.last_result, *this));
   }
+}
+
+// Whoever returns cannot be asked for a checkpoint any more.
+void Experiment::warn_about_lost_offer(const Trial& trial) {
+  const bool is_saved = trial.latest_checkpoint && checkpoints_.get(*trial.latest_checkpoint).step == trial.step;
+  if (!trial.offers_checkpoint || is_saved || !saves_at_end()) return;
+  actions_->push_back(
+      Say{fmt::format("Warning: trial {} returned after iteration {}, and its checkpoint of that iteration was never "
+                      "written: report \"{}\" as true with the last result",
+                      trial.id, training_iteration(trial.last_result), result_key::done)});
 }
 
 // A name that no result has is most likely misspelt; but a metric may also be reported now and then only.
@@ -636,6 +648,7 @@ void Experiment::worker_is_done(Trial& trial) {
   leave_parking(trial);
   trial.killed_for.reset();
   trial.reported_checkpoint.clear();
+  trial.offers_checkpoint = false;
   if (trial.started_from) checkpoints_.release(*std::exchange(trial.started_from, std::nullopt));
   release_resources(trial);
 }

@@ -121,6 +121,7 @@ class Experiment final : private Population {
   void release_resources(Trial& trial);
   void continue_from(Trial& trial, run::CheckpointId checkpoint);
   void follow(const Decision& decision);
+  void warn_about_lost_offer(const Trial& trial);
   void warn_about_missing_metrics(const Metrics& metrics);
 
   void schedule();

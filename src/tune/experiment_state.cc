@@ -43,6 +43,7 @@ void fields(auto& archive, Is<Trial> auto& trial) {
   archive("parked_since", trial.parked_since);
   archive("started_from", trial.started_from);
   archive("reported_checkpoint", trial.reported_checkpoint);
+  archive("offers_checkpoint", trial.offers_checkpoint);
   archive("after_save", trial.after_save);
   archive("takes_over", trial.takes_over);
   archive("restoring", trial.restoring);

@@ -61,6 +61,11 @@ ControllerStarted to_controller_started(const Config& data, const std::string& s
           to_ids(data.get<List>("lost_checkpoints")), data.get<double>("running_time_s", 0)};  // format 3 had none
 }
 
+std::string checkpoint_of(const channel::Report& report) {
+  const bool offered = report.offers_checkpoint && report.checkpoint.empty();
+  return offered ? std::string(kOfferedCheckpoint) : report.checkpoint;
+}
+
 struct Record {
   store::ExperimentStore& store;
   double time;
@@ -70,7 +75,7 @@ struct Record {
     std::string metrics;
     base::append_json(metrics, event.report.metrics.dict());
     return store.add(store::ResultRow{0, time, event.trial, event.attempt, event.report.step, repeated,
-                                      std::move(metrics), event.report.checkpoint});
+                                      std::move(metrics), checkpoint_of(event.report)});
   }
   std::int64_t operator()(const ControllerStarted& event) const {
     return add(event_name::controller_started, -1, 0, to_dict(event));
@@ -111,9 +116,13 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
 
 Event to_event(const store::ResultRow& row) {
   const Value metrics = base::parse_json(row.metrics, "result " + std::to_string(row.sequence) + " of the store");
+  const bool offered = row.checkpoint == kOfferedCheckpoint;
   return ResultReported{static_cast<TrialIndex>(row.trial),
                         row.attempt,
-                        {.step = row.step, .metrics = Metrics(metrics), .checkpoint = row.checkpoint}};
+                        {.step = row.step,
+                         .metrics = Metrics(metrics),
+                         .checkpoint = offered ? "" : row.checkpoint,
+                         .offers_checkpoint = offered}};
 }
 
 Event to_event(const store::EventRow& row) {

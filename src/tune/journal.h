@@ -9,6 +9,10 @@
 
 namespace cadre::tune {
 
+// In the store, as the checkpoint of a result that came without one and could be sent once more with one. No name of a
+// directory that a worker reports is like that.
+inline constexpr std::string_view kOfferedCheckpoint = "offered";
+
 // Names of events in the store; a reported result has a table of its own.
 namespace event_name {
 inline constexpr std::string_view controller_started = "controller_started";

@@ -12,6 +12,7 @@
 #include "base/directory.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/random.h"
 #include "base/value_limits.h"
 #include "cadre/error.h"
 #include "cadre/tune/trainable.h"
@@ -78,6 +79,12 @@ Session::Progress Session::progress_at(const TrialAssignment& assignment) {
           .totals = std::move(totals)};
 }
 
+std::uint64_t Session::seed() const {
+  return base::RandomStream(static_cast<std::uint64_t>(assignment_.seed), assignment_.trial, base::Purpose::training,
+                            static_cast<std::uint64_t>(progress_.step))
+      .bits();
+}
+
 void Session::require_own_thread() const {
   if (std::this_thread::get_id() == thread_) return;
   throw Error("tune::report was called in another thread than the training function's; call it in that one");
@@ -89,9 +96,27 @@ void Session::check_report(const Metrics& metrics) const {
   base::check_metrics(metrics);
 }
 
-void Session::report(const Metrics& metrics, std::optional<CheckpointDirectory> checkpoint) {
+void Session::report(const Metrics& metrics) {
   check_report(metrics);
-  send(metrics, checkpoint ? &*checkpoint : nullptr);
+  send(metrics, nullptr);
+}
+
+void Session::report(const Metrics& metrics, const CheckpointWriter& write) {
+  check_report(metrics);
+  if (!is_to_be_saved(metrics)) return send(metrics, nullptr, &write);
+  CheckpointDirectory directory = fill(write);
+  send(metrics, &directory);
+}
+
+// What else a checkpoint is wanted for, the controller says.
+bool Session::is_to_be_saved(const Metrics& metrics) const {
+  if (is_true(metrics, result_key::should_checkpoint)) return true;
+  if (assignment_.checkpoint_at_end && is_true(metrics, result_key::done)) return true;
+  if (assignment_.checkpoint_frequency == 0) return false;
+  const Value* own = metrics.find(result_key::training_iteration);
+  const std::int64_t iteration =
+      own != nullptr && own->is_integer() ? own->get<std::int64_t>() : progress_.training_iteration + 1;
+  return iteration % assignment_.checkpoint_frequency == 0;
 }
 
 void Session::report(const Metrics& metrics, const Checkpoint& checkpoint) {
@@ -118,13 +143,17 @@ bool Session::forward(const Metrics& metrics, const fs::path& checkpoint) {
 }
 
 // The directory keeps its owner, and the counters what they were, until the report is on its way: it may be refused.
-void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint) {
+void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint, const CheckpointWriter* offer) {
   Progress progress = progress_;
-  channel::Report report{.step = ++progress.step, .metrics = complete(metrics, progress), .checkpoint = {}};
+  channel::Report report{.step = ++progress.step,
+                         .metrics = complete(metrics, progress),
+                         .checkpoint = {},
+                         .offers_checkpoint = offer != nullptr};
   channel::Answer answer = exchange(report, checkpoint);
   progress_ = std::move(progress);
   if (answer.verdict == channel::Verdict::save) {
-    CheckpointDirectory saved = fill(abilities_.save);
+    CheckpointDirectory saved = fill(*offer);
+    report.offers_checkpoint = false;
     answer = exchange(report, &saved);
   }
   iteration_began_ = Clock::now();  // while the controller let this trial wait, its time stood still
@@ -154,7 +183,7 @@ void Session::take_over(TrialAssignment assignment) {
   progress_ = progress_at(assignment_);
   latest_checkpoint_.reset();
   if (!assignment_.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(assignment_.checkpoint);
-  abilities_.take_over();
+  take_over_();
   iteration_began_ = Clock::now();
 }
 
@@ -252,7 +281,7 @@ void report(const Metrics& metrics, const Checkpoint& checkpoint) {
 void report(const Metrics& metrics, const CheckpointWriter& write) {
   Session* session = Session::current();
   if (session == nullptr) return warn_once_outside();
-  session->report(metrics, session->fill(write));
+  session->report(metrics, write);
 }
 
 std::optional<Checkpoint> get_checkpoint() {
@@ -295,7 +324,7 @@ Resources TuneContext::get_trial_resources() const {
 
 std::uint64_t TuneContext::get_seed() const {
   const Session* session = Session::current();
-  return session == nullptr ? 0 : static_cast<std::uint64_t>(session->assignment().seed);
+  return session == nullptr ? 0 : session->seed();
 }
 
 }  // namespace cadre::tune

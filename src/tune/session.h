@@ -25,23 +25,21 @@ class Session final : public run::ParentRun {
 
   static Session* current();
 
-  // What the controller may ask for between two results; a training function can do neither.
-  struct Abilities {
-    CheckpointWriter save = {};            // writes a checkpoint of the last result
-    std::function<void()> take_over = {};  // goes on as assignment() says now
-  };
-  void set_abilities(Abilities abilities) { abilities_ = std::move(abilities); }
+  // What goes on as assignment() says now, when the controller asks for that between two results. Default: nothing can.
+  void set_take_over(std::function<void()> take_over) { take_over_ = std::move(take_over); }
 
-  void report(const Metrics& metrics, std::optional<CheckpointDirectory> checkpoint = std::nullopt);
+  void report(const Metrics& metrics);
   // A directory of the user's is copied first.
   void report(const Metrics& metrics, const Checkpoint& checkpoint);
+  // Calls `write` where this result is to have a checkpoint: at once, or when the controller asks for it.
+  void report(const Metrics& metrics, const CheckpointWriter& write);
   CheckpointDirectory make_checkpoint_directory();
-  // A directory of Cadre's that `write` has filled.
-  CheckpointDirectory fill(const CheckpointWriter& write);
   const std::optional<Checkpoint>& latest_checkpoint() const { return latest_checkpoint_; }
   const TrialAssignment& assignment() const { return assignment_; }
   // That were acknowledged since the worker began, or took another assignment over.
   std::int64_t reports() const { return progress_.iterations_since_restore; }
+  // For what is random in the iteration that comes next.
+  std::uint64_t seed() const;
   // Of the last result, that of the checkpoint at the beginning.
   std::int64_t training_iteration() const { return progress_.training_iteration; }
 
@@ -68,7 +66,10 @@ class Session final : public run::ParentRun {
   void require_own_thread() const;
   // What is in the way of a report, before anything is done for it.
   void check_report(const Metrics& metrics) const;
-  void send(const Metrics& metrics, CheckpointDirectory* checkpoint);
+  bool is_to_be_saved(const Metrics& metrics) const;
+  // A directory of Cadre's that `write` has filled.
+  CheckpointDirectory fill(const CheckpointWriter& write);
+  void send(const Metrics& metrics, CheckpointDirectory* checkpoint, const CheckpointWriter* offer = nullptr);
   channel::Answer exchange(channel::Report& report, CheckpointDirectory* checkpoint);
   void take_over(TrialAssignment assignment);
   Metrics complete(const Metrics& metrics, Progress& progress) const;
@@ -76,7 +77,7 @@ class Session final : public run::ParentRun {
 
   channel::WorkerEnd& controller_;
   TrialAssignment assignment_;
-  Abilities abilities_ = {};
+  std::function<void()> take_over_ = {};
   std::thread::id thread_ = std::this_thread::get_id();
   std::string hostname_;
   std::optional<Checkpoint> latest_checkpoint_;

@@ -74,11 +74,12 @@ struct Trial {
   std::int64_t parked_since = 0;  // the experiment's count of pauses when the worker was parked; 0: it is not
   std::optional<run::CheckpointId> started_from = {};  // referenced while the worker lives
   std::string reported_checkpoint = {};                // committed with the report that the worker waits for
-  std::optional<AfterSave> after_save = {};            // of the last result, which has no checkpoint and is to get one
-  bool takes_over = false;                 // its worker, which waits, is to go on with another checkpoint and config
-  bool restoring = false;                  // the worker began with a checkpoint and has not reported yet
-  std::optional<Failure> killed_for = {};  // what it was ended for, if that is a failure
-  double time_total_s = 0;                 // up to its last report
+  bool offers_checkpoint = false;            // its last report, which had none, can be sent once more with one
+  std::optional<AfterSave> after_save = {};  // of the last result, which has no checkpoint and is to get one
+  bool takes_over = false;                   // its worker, which waits, is to go on with another checkpoint and config
+  bool restoring = false;                    // the worker began with a checkpoint and has not reported yet
+  std::optional<Failure> killed_for = {};    // what it was ended for, if that is a failure
+  double time_total_s = 0;                   // up to its last report
 
   std::int64_t step = 0;  // of the last result in this lineage that counted
   Metrics last_result = {};

@@ -11,7 +11,8 @@ using fuzz::require;
 namespace {
 
 bool equal(const channel::Report& a, const channel::Report& b) {
-  return a.step == b.step && a.metrics == b.metrics && a.checkpoint == b.checkpoint && a.details == b.details;
+  return a.step == b.step && a.metrics == b.metrics && a.checkpoint == b.checkpoint && a.details == b.details &&
+         a.offers_checkpoint == b.offers_checkpoint;
 }
 
 std::span<const std::byte> body_of(const channel::Bytes& frame) {
@@ -42,6 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string checkpoint = fuzz::text_from(input);
   channel::Report report{step, Metrics(fuzz::dict_from(input)), std::move(checkpoint)};
   if (input.ConsumeBool()) report.details = fuzz::dict_from(input);
+  report.offers_checkpoint = input.ConsumeBool();
 
   const std::string json = to_json(Value(report.metrics.dict()));
   const std::string again = to_json(base::parse_json(json, "what was written"));

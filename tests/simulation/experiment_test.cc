@@ -65,12 +65,13 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
   return options;
 }
 
-// A function, or one of the classes that there can be.
+// A function that saves by itself or offers its checkpoints, or one of the classes that there can be.
 Trainable random_trainable(std::mt19937_64& random, Resources of_a_trial) {
   Trainable learner{.name = "learner", .resources = std::move(of_a_trial)};
   if (random() % 2 == 0)
     learner.methods = {
         .is_class = true, .save_checkpoint = true, .load_checkpoint = true, .reset_config = random() % 2 == 0};
+  if (learner.methods.is_class || random() % 2 == 0) learner.parameters.set(kOffers, true);
   return learner;
 }
 
@@ -239,7 +240,7 @@ TEST_P(Simulation, FailFastEndsEverybody) {
 }
 
 // Also of those that were parked.
-TEST_P(Simulation, AnInterruptionCostsAClassNothing) {
+TEST_P(Simulation, AnInterruptionCostsNothingWhereEveryResultCanBeSaved) {
   std::int64_t interruptions = 0;
   in_many_worlds(
       {.declines = 0.1},
@@ -287,7 +288,7 @@ TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
 }
 
 // Also who is parked then.
-TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItIsAClass) {
+TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItCanBe) {
   std::int64_t stopped = 0;
   in_many_worlds(
       {.declines = 0.1},

@@ -24,11 +24,12 @@ Value learner_start(const Launch& launch) {
               {"lr", launch.config.get<double>("lr")}};
 }
 
-// A function or class that learns at a speed of its own and meets faults now and then.
+// A function or class that learns at a speed of its own and meets faults now and then. One that offers its checkpoints
+// writes them when it is asked.
 class Learner final : public engine::simulated::Behaviour {
  public:
-  Learner(std::uint64_t seed, const Value& start, bool is_class, Mishaps faults)
-      : random_(seed), is_class_(is_class), faults_(faults) {
+  Learner(std::uint64_t seed, const Value& start, bool offers, Mishaps faults)
+      : random_(seed), offers_(offers), faults_(faults) {
     begin(start);
   }
 
@@ -45,15 +46,19 @@ class Learner final : public engine::simulated::Behaviour {
     if (std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.hangs) return {after, Step::Hang{}};
     if (answer.verdict == channel::Verdict::save) {
       last_.checkpoint = fmt::format(".reporting_{}", step_);
+      last_.offers_checkpoint = false;
       return {after, last_};
     }
     score_ += lr_ * (1 - score_);
     ++step_;
     Metrics metrics{{"training_iteration", step_}, {"score", faults_.plateau ? std::round(score_) : score_}};
     if (fault > 1 - faults_.no_metric) metrics.erase("score");
-    if (is_class_ && step_ % 7 == 0) metrics.set("should_checkpoint", true);  // as a callback would
-    const bool saves = !is_class_ && step_ % 3 == 0;
-    last_ = {step_, std::move(metrics), saves ? fmt::format(".reporting_{}", step_) : ""};
+    if (offers_ && step_ % 7 == 0) metrics.set("should_checkpoint", true);  // as a callback would
+    const bool saves = !offers_ && step_ % 3 == 0;
+    last_ = {.step = step_,
+             .metrics = std::move(metrics),
+             .checkpoint = saves ? fmt::format(".reporting_{}", step_) : "",
+             .offers_checkpoint = offers_};
     return {after, last_};
   }
 
@@ -68,7 +73,7 @@ class Learner final : public engine::simulated::Behaviour {
   }
 
   std::mt19937_64 random_;
-  bool is_class_;
+  bool offers_;
   Mishaps faults_;
   std::int64_t step_ = 0;
   double score_ = 0;
@@ -112,7 +117,8 @@ void World::begin(ControllerStarted::Errored errored) {
 }
 
 std::unique_ptr<engine::simulated::Behaviour> World::make_behaviour(const engine::WorkerSpec& spec) {
-  return std::make_unique<Learner>(random_(), spec.assignment.payload, trainable_.methods.is_class, faults_);
+  return std::make_unique<Learner>(random_(), spec.assignment.payload, trainable_.parameters.contains(kOffers),
+                                   faults_);
 }
 
 bool World::step() {
@@ -307,9 +313,9 @@ void World::check_decisions(const Event& event, const Actions& actions) {
     ASSERT_EQ(counting_.contains(trial.index), trial.worker == WorkerState::busy) << trial.id;
 }
 
-// Nothing that a class has done is lost when its worker is ended.
+// Nothing that a trial has done which can be asked for checkpoints is lost when its worker is ended.
 void World::check_saved(const Trial& trial) const {
-  if (!trainable_.methods.save_checkpoint) return;
+  if (!trainable_.parameters.contains(kOffers)) return;
   ASSERT_TRUE(trial.latest_checkpoint) << trial.id;
   ASSERT_EQ(experiment_->checkpoint_registry().get(*trial.latest_checkpoint).step, trial.step) << trial.id;
 }
@@ -342,7 +348,7 @@ void World::check_end() const {
   for (const Trial& trial : experiment_->trials()) {
     EXPECT_TRUE(trial.ended() || experiment_->interrupted()) << trial.id;
     EXPECT_FALSE(trial.started_from) << trial.id << " holds a checkpoint without a worker";
-    const bool saved_at_end = trainable_.methods.is_class && trial.status == TrialStatus::terminated &&
+    const bool saved_at_end = trainable_.parameters.contains(kOffers) && trial.status == TrialStatus::terminated &&
                               options_.run_config.checkpoint_config.checkpoint_at_end.value_or(false) &&
                               !options_.run_config.failure_config.fail_fast && !options_.tune_config.time_budget &&
                               options_.run_config.stop.stoppers.empty() && faults_.loses_checkpoint == 0 &&

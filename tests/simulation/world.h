@@ -16,6 +16,9 @@
 
 namespace cadre::tune {
 
+// A parameter of the trainable: it offers a checkpoint with every result, as classes do, and never sends one unasked.
+inline constexpr const char* kOffers = "offers";
+
 // What may go wrong in a world, as probabilities of each report.
 struct Mishaps {
   double throws = 0;
@@ -44,7 +47,7 @@ class World {
   void kill_controller();
   // Somebody asks for the end: the experiment stops in an orderly way, and another controller goes on.
   void interrupt();
-  // The latest checkpoint of each trial of a class is that of its last result.
+  // The latest checkpoint of each trial that offers them is that of its last result.
   void check_all_saved() const;
   // The same after the end, to take up the trials that failed.
   void restore_errored(ControllerStarted::Errored errored);

@@ -14,6 +14,7 @@
 #include "store/experiment_store.h"
 #include "support/event_file.h"
 #include "support/temporary_directory.h"
+#include "tune/journal.h"
 
 namespace cadre::survival {
 namespace fs = std::filesystem;
@@ -117,7 +118,7 @@ void Inspection::check_witnesses() {
   std::map<std::int64_t, std::map<Witness, int>> stored;
   for (const store::ResultRow& row : record_.results)
     // A class sends a result once more with its checkpoint, and goes on in the same attempt after an exploit.
-    if (++stored[row.trial][{row.attempt, row.step}] > 1 && !setting_.is_class)
+    if (++stored[row.trial][{row.attempt, row.step}] > 1 && setting_.copied && !setting_.is_class)
       fault("trial {} has the result of attempt {}, step {} twice", row.trial, row.attempt, row.step);
   for (const store::TrialRow& trial : record_.trials)
     for (const Witness& witness : read_witnesses(experiment_ / trial.directory))
@@ -143,7 +144,7 @@ void Inspection::check_lineages() {
   };
   for (const store::ResultRow& row : record_.results) {
     follow_exploits_before(row.sequence);
-    if (!row.checkpoint.empty())
+    if (!row.checkpoint.empty() && row.checkpoint != tune::kOfferedCheckpoint)
       checkpoints[fmt::format("{}/checkpoint_{:06d}", directories[row.trial], made[row.trial]++)] = row.step;
     std::int64_t& last = steps[row.trial];
     if (row.repeated != (row.step <= last) || row.step > last + 1)

@@ -62,9 +62,9 @@ void bear_witness(const fs::path& trial, std::int64_t attempt, std::int64_t step
 
 void report(const State& state, const Config& config) {
   const Metrics metrics{{"score", state.score}, {"lr", config.get<double>("lr")}};
-  if (state.step % config.get<std::int64_t>("checkpoint_interval") != 0) return tune::report(metrics);
   if (!config.get<bool>("copied"))
     return tune::report(metrics, [&](const fs::path& directory) { write_state(directory, state); });
+  if (state.step % config.get<std::int64_t>("checkpoint_interval") != 0) return tune::report(metrics);
   const fs::path own = tune::get_context().get_trial_dir() / "own";
   fs::create_directories(own);
   write_state(own, state);
@@ -104,7 +104,8 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
                      .publish_config = publish_config(),
                      .stop = {{"training_iteration", static_cast<double>(setting.steps)}},
                      .checkpoint_config = {.num_to_keep = setting.num_to_keep,
-                                           .checkpoint_at_end = setting.is_class ? std::optional(true) : std::nullopt},
+                                           .checkpoint_frequency = setting.is_class ? 0 : setting.checkpoint_interval,
+                                           .checkpoint_at_end = true},
                      .failure_config = {.max_failures = setting.max_failures},
                      .verbose = setting.verbose,
                      .callbacks = callbacks()}};

@@ -1,4 +1,5 @@
-// Trainables as classes: when which method is called, and which checkpoints there are.
+// Trainables that can be asked for checkpoints, classes and functions that offer them: when which method is called, and
+// which checkpoints there are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -28,6 +29,16 @@ using ::testing::HasSubstr;
 
 // ---- what trials do in these tests
 
+void leave_call(const std::string& name) {
+  std::ofstream(tune::get_context().get_trial_dir() / "calls", std::ios::app) << name << std::endl;
+}
+
+void write_score(const fs::path& directory, double score) {
+  std::ofstream file(directory / "score");
+  file.precision(17);
+  file << score;
+}
+
 // Learns by its lr; its whole state is in its checkpoints. Leaves the name of each method that is called in "calls".
 class Counter : public tune::ClassTrainable {
  public:
@@ -47,9 +58,7 @@ class Counter : public tune::ClassTrainable {
   }
   void save_checkpoint(const fs::path& directory) override {
     call("save");
-    std::ofstream file(directory / "score");
-    file.precision(17);
-    file << score_;
+    write_score(directory, score_);
   }
   void load_checkpoint(const fs::path& directory) override {
     call("load");
@@ -58,12 +67,39 @@ class Counter : public tune::ClassTrainable {
   void cleanup() override { call("cleanup"); }
 
  protected:
-  static void call(const std::string& name) {
-    std::ofstream(tune::get_context().get_trial_dir() / "calls", std::ios::app) << name << std::endl;
-  }
+  static void call(const std::string& name) { leave_call(name); }
   double lr_ = 0;
   double score_ = 0;
 };
+
+// The same as a function, which offers a checkpoint with every result.
+void count(const Config& config) {
+  const struct Cleanup {
+    ~Cleanup() { leave_call("cleanup"); }
+  } cleanup;
+  leave_call("setup");
+  double score = 0;
+  std::int64_t iteration = 1;
+  if (const auto checkpoint = tune::get_checkpoint()) {
+    leave_call("load");
+    std::ifstream(checkpoint->path() / "score") >> score;
+    std::ifstream(checkpoint->path() / "iteration") >> iteration;
+  }
+  for (;; ++iteration) {
+    leave_call("step " + std::to_string(iteration));
+    score += config.get<double>("lr") * (1 - score) / 10;
+    if (iteration == config.get<std::int64_t>("throws_at", 0)) throw std::runtime_error("out of luck");
+    if (iteration == config.get<std::int64_t>("returns_after", 0) + 1 && iteration > 1) return;
+    Metrics result{{"score", score}, {"lr", config.get<double>("lr")}, {"pid", ::getpid()}};
+    if (iteration == config.get<std::int64_t>("saves_at", 0)) result.set(tune::SHOULD_CHECKPOINT, true);
+    if (iteration == config.get<std::int64_t>("done_at", 0)) result.set(tune::DONE, true);
+    tune::report(result, [&](const fs::path& directory) {
+      leave_call("save");
+      write_score(directory, score);
+      std::ofstream(directory / "iteration") << iteration + 1;
+    });
+  }
+}
 
 class Resettable : public Counter {
  public:
@@ -89,8 +125,6 @@ class SavesOnly : public Unsaved {
  public:
   void save_checkpoint(const fs::path&) override {}
 };
-
-void plain_function(const Config&) { tune::report({{"score", 1}}); }
 
 // ---- experiments
 
@@ -141,48 +175,62 @@ std::string error_of(tune::Trainable trainable, tune::TunerOptions options) {
   return run_one(std::move(trainable), std::move(options)).error.value_or("");
 }
 
-TEST(ClassTrainable, MethodsAreCalledInOrderAndACheckpointIsLeftAtTheEnd) {
+// A class, and a function that is asked like one.
+class WhatCanBeAsked : public ::testing::TestWithParam<bool> {
+ protected:
+  static tune::Trainable trainable() { return GetParam() ? tune::trainable<Counter>() : tune::trainable<count>(); }
+  // By itself a function saves every result.
+  static tune::TunerOptions asked(tune::TunerOptions options) {
+    auto& frequency = options.run_config.checkpoint_config.checkpoint_frequency;
+    if (!GetParam() && !frequency) frequency = 0;
+    return options;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Of, WhatCanBeAsked, ::testing::Bool(),
+                         [](const auto& is_class) { return is_class.param ? "Class" : "Function"; });
+
+TEST_P(WhatCanBeAsked, MethodsAreCalledInOrderAndACheckpointIsLeftAtTheEnd) {
   const TemporaryDirectory storage;
-  const tune::Result trial = run_one(tune::trainable<Counter>(), options_of(storage.path(), 2));
+  const tune::Result trial = run_one(trainable(), asked(options_of(storage.path(), 2)));
   EXPECT_THAT(calls_of(trial), ElementsAre("setup", "step 1", "step 2", "save", "cleanup"));
   EXPECT_THAT(saved_iterations(trial), ElementsAre(2));
   EXPECT_EQ(trial.num_results(), 2U);
   EXPECT_EQ(trial.metrics.get<std::int64_t>(tune::TRAINING_ITERATION), 2);
 }
 
-TEST(ClassTrainable, ACheckpointIsMadeEveryCheckpointFrequencyIterations) {
+TEST_P(WhatCanBeAsked, ACheckpointIsMadeEveryCheckpointFrequencyIterations) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = options_of(storage.path(), 8);
   options.run_config.checkpoint_config.checkpoint_frequency = 3;
-  EXPECT_THAT(saved_iterations(run_one(tune::trainable<Counter>(), options)), ElementsAre(3, 6, 8));
+  EXPECT_THAT(saved_iterations(run_one(trainable(), asked(options))), ElementsAre(3, 6, 8));
   options.run_config.name = "not at the end";
   options.run_config.checkpoint_config.checkpoint_at_end = false;
-  EXPECT_THAT(saved_iterations(run_one(tune::trainable<Counter>(), options)), ElementsAre(3, 6));
+  EXPECT_THAT(saved_iterations(run_one(trainable(), asked(options))), ElementsAre(3, 6));
 }
 
-TEST(ClassTrainable, AResultCanAskForACheckpoint) {
+TEST_P(WhatCanBeAsked, AResultCanAskForACheckpoint) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = options_of(storage.path(), 8, {{"saves_at", 5}});
   options.run_config.checkpoint_config.checkpoint_at_end = false;
-  const tune::Result trial = run_one(tune::trainable<Counter>(), options);
+  const tune::Result trial = run_one(trainable(), asked(options));
   EXPECT_THAT(saved_iterations(trial), ElementsAre(5));
   EXPECT_EQ(trial.best_checkpoints.at(0).second.get<bool>(tune::SHOULD_CHECKPOINT), true);
 }
 
-TEST(ClassTrainable, AResultThatSaysDoneIsTheLastAndIsSavedOnce) {
+TEST_P(WhatCanBeAsked, AResultThatSaysDoneIsTheLastAndIsSavedOnce) {
   const TemporaryDirectory storage;
-  const tune::Result trial = run_one(tune::trainable<Counter>(), options_of(storage.path(), 100, {{"done_at", 3}}));
+  const tune::Result trial = run_one(trainable(), asked(options_of(storage.path(), 100, {{"done_at", 3}})));
   EXPECT_THAT(calls_of(trial), ElementsAre("setup", "step 1", "step 2", "step 3", "save", "cleanup"));
   EXPECT_THAT(saved_iterations(trial), ElementsAre(3));
 }
 
 // Each of the mechanisms leaves something to go on from.
-TEST(ClassTrainable, AFailedTrialGoesOnFromEachCheckpoint) {
+TEST_P(WhatCanBeAsked, AFailedTrialGoesOnFromEachCheckpoint) {
   const TemporaryDirectory storage;
   tune::TunerOptions options =
       options_of(storage.path(), 9, {{"throws_at", tune::grid_search({4, 6, 7})}, {"saves_at", 5}});
   options.run_config.checkpoint_config.checkpoint_frequency = 3;
-  const tune::ResultGrid failed = tune::Tuner(tune::trainable<Counter>(), options).fit();
+  const tune::ResultGrid failed = tune::Tuner(trainable(), asked(options)).fit();
   ASSERT_EQ(failed.num_errors(), 3U);
   for (const tune::Result& trial : failed) EXPECT_THAT(calls_of(trial), Contains("cleanup"));
   const tune::ResultGrid again =
@@ -195,14 +243,36 @@ TEST(ClassTrainable, AFailedTrialGoesOnFromEachCheckpoint) {
 
 class ClassPopulation : public ::testing::TestWithParam<bool> {};
 
-TEST_P(ClassPopulation, PopulationBasedTrainingAsksForTheCheckpointsThatItNeeds) {
+TEST_P(WhatCanBeAsked, PopulationBasedTrainingAsksForTheCheckpointsThatItNeeds) {
+  for (const bool synch : {false, true}) {
+    const TemporaryDirectory storage;
+    const tune::ResultGrid results = tune::Tuner(trainable(), asked(pbt_options(storage.path(), synch))).fit();
+    EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
+    std::size_t exploits = 0;
+    for (const tune::Result& trial : results) exploits += trial.exploits.size();
+    EXPECT_GT(exploits, 0U);
+  }
+}
+
+TEST(OfferedCheckpoints, EveryResultIsSavedUnlessAFrequencySaysOtherwise) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results =
-      tune::Tuner(tune::trainable<Counter>(), pbt_options(storage.path(), GetParam())).fit();
-  EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
-  std::size_t exploits = 0;
-  for (const tune::Result& trial : results) exploits += trial.exploits.size();
-  EXPECT_GT(exploits, 0U);
+  const tune::Result trial = run_one(tune::trainable<count>(), options_of(storage.path(), 3));
+  EXPECT_THAT(calls_of(trial), ElementsAre("setup", "step 1", "save", "step 2", "save", "step 3", "save", "cleanup"));
+  EXPECT_THAT(saved_iterations(trial), ElementsAre(1, 2, 3));
+}
+
+TEST(OfferedCheckpoints, WhatIsOfferedWithTheLastResultBeforeAReturnIsNotWrittenAndThatIsSaid) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_of(storage.path(), 9, {{"returns_after", 5}});
+  options.run_config.checkpoint_config.checkpoint_frequency = 3;
+  options.run_config.verbose = 1;
+  ::testing::internal::CaptureStdout();
+  const tune::Result trial = run_one(tune::trainable<count>(), options);
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStdout(),
+      HasSubstr("Warning: trial 00000 returned after iteration 5, and its checkpoint of that iteration was never "
+                "written: report \"done\" as true with the last result"));
+  EXPECT_THAT(saved_iterations(trial), ElementsAre(3));
 }
 
 TEST_P(ClassPopulation, APerturbationDoesNotRestartTheProcess) {
@@ -243,13 +313,13 @@ INSTANTIATE_TEST_SUITE_P(Pbt, ClassPopulation, ::testing::Bool(),
                          [](const auto& synch) { return synch.param ? "Synchronous" : "Asynchronous"; });
 
 // More trials than slots, and no process may wait.
-TEST(ClassTrainable, ATrialThatCannotBeParkedIsSavedBeforeItsPause) {
+TEST_P(WhatCanBeAsked, ATrialThatCannotBeParkedIsSavedBeforeItsPause) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = pbt_options(storage.path(), false);
   options.tune_config.max_concurrent_trials = 2;
   options.tune_config.parking.max_workers = 0;
   std::get<tune::PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;  // no exploits
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<Counter>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(trainable(), asked(options)).fit();
   EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
   for (const tune::Result& trial : results) {
     EXPECT_GT(trial.attempts, 1) << trial.trial_id;
@@ -272,13 +342,13 @@ class Interrupter final : public tune::Callback {
 };
 
 // Two run then, between two checkpoints, and the others are parked.
-TEST(ClassTrainable, AnInterruptionSavesEveryTrialWhereItIs) {
+TEST_P(WhatCanBeAsked, AnInterruptionSavesEveryTrialWhereItIs) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = pbt_options(storage.path(), false);
   options.tune_config.max_concurrent_trials = 2;
   options.run_config.callbacks = {std::make_shared<Interrupter>()};
   std::get<tune::PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;  // no exploits
-  EXPECT_THROW(tune::Tuner(tune::trainable<Counter>(), options).fit(), Interrupted);
+  EXPECT_THROW(tune::Tuner(trainable(), asked(options)).fit(), Interrupted);
   const tune::ResultGrid results = tune::Tuner::restore(storage / "population").fit();
   EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
   for (const tune::Result& trial : results) {
@@ -310,10 +380,6 @@ TEST(ClassTrainable, WhatItsConfigNeedsAndItDoesNotHaveIsRefused) {
   EXPECT_THAT(message(tune::trainable<Unsaved>(), population), HasSubstr("scheduler: its trials continue from"));
   EXPECT_THAT(message(tune::trainable<SavesOnly>(), nothing),
               HasSubstr("SavesOnly has save_checkpoint() and not load_checkpoint(): both or none"));
-  EXPECT_THAT(message(tune::trainable<plain_function>(), every_iteration),
-              HasSubstr("checkpoint_frequency: plain_function is a training function"));
-  EXPECT_THAT(message(tune::trainable<plain_function>(), at_end),
-              HasSubstr("checkpoint_at_end: plain_function is a training function"));
   EXPECT_TRUE(fs::is_empty(storage.path()));
 }
 

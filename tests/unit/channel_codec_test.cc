@@ -215,10 +215,10 @@ TEST(ChannelCodec, AReportMayHaveDetails) {
 TEST(ChannelCodec, AnotherVersionIsRefusedByItsNumber) {
   Bytes frame = encoded(Finished{});
   constexpr std::size_t version_at = frame_header_bytes + 8 + 8;  // segment table, root pointer
-  ASSERT_EQ(frame[version_at], std::byte{2});
-  frame[version_at] = std::byte{3};
+  ASSERT_EQ(frame[version_at], std::byte{3});
+  frame[version_at] = std::byte{4};
   EXPECT_THAT(message_of<ProtocolError>([&] { decode_message(body(frame)); }),
-              HasSubstr("protocol version 3; this program speaks version 2"));
+              HasSubstr("protocol version 4; this program speaks version 3"));
 }
 
 // Pointers of a message may be forged to share a target: a small message that unfolds without end.

@@ -89,6 +89,63 @@ TEST_F(SessionTest, ACheckpointThatWasToBeReportedWithARefusedReportIsRemoved) {
   EXPECT_THAT(directories(), IsEmpty());
 }
 
+// What the writers of three reports have written, and what was offered.
+TEST_F(SessionTest, AWriterIsCalledWhenTheControllerAsksForItAndOtherwiseOnlyOffered) {
+  int written = 0;
+  const auto write = [&](const fs::path& directory) {
+    test_support::write_bytes(directory / "model.pt", std::to_string(++written));
+  };
+  will_answer(channel::Verdict::go_on);
+  report({{"loss", 0.5}}, write);
+  EXPECT_TRUE(received().offers_checkpoint);
+  EXPECT_EQ(written, 0);
+  EXPECT_THAT(directories(), IsEmpty());
+
+  will_answer(channel::Verdict::save);
+  will_answer(channel::Verdict::go_on);
+  report({{"loss", 0.25}}, write);
+  const channel::Report first = received();
+  const channel::Report second = received();
+  EXPECT_TRUE(first.offers_checkpoint);
+  EXPECT_EQ(first.checkpoint, "");
+  EXPECT_FALSE(second.offers_checkpoint);
+  EXPECT_EQ(second.step, first.step);
+  EXPECT_EQ(second.metrics, first.metrics);
+  EXPECT_EQ(test_support::content_of(trial_ / second.checkpoint / "model.pt"), "1");
+
+  will_answer(channel::Verdict::go_on);
+  report({{"loss", 0.2}, {"should_checkpoint", true}}, write);
+  const channel::Report asked = received();
+  EXPECT_EQ(asked.step, first.step + 1);
+  EXPECT_FALSE(asked.offers_checkpoint);
+  EXPECT_EQ(test_support::content_of(trial_ / asked.checkpoint / "model.pt"), "2");
+}
+
+TEST_F(SessionTest, AWriterThatThrowsWhenTheResultIsThereAlreadyCostsTheCheckpointOnly) {
+  will_answer(channel::Verdict::save);
+  EXPECT_THROW(report({{"loss", 0.5}}, [](const fs::path&) { throw Error("no model"); }), Error);
+  EXPECT_EQ(received().step, 5);
+  EXPECT_THAT(directories(), IsEmpty());
+  will_answer(channel::Verdict::go_on);
+  report({{"loss", 0.25}});
+  EXPECT_EQ(received().step, 6);
+}
+
+TEST_F(SessionTest, TheSeedIsAnotherOneAfterEachReportAndTheSameForTheSameStep) {
+  const std::uint64_t before = get_context().get_seed();
+  EXPECT_EQ(get_context().get_seed(), before);
+  will_answer(channel::Verdict::go_on);
+  report({{"loss", 0.5}});
+  const std::uint64_t after = get_context().get_seed();
+  EXPECT_NE(after, before);
+  session_.reset();
+  session_.emplace(*worker_, TrialAssignment{.trial_id = "00000", .trial_directory = trial_.string(), .step = 5});
+  EXPECT_EQ(get_context().get_seed(), after) << "as after an interruption";
+  session_.reset();
+  session_.emplace(*worker_, TrialAssignment{.trial = 1, .trial_id = "00001", .step = 5});
+  EXPECT_NE(get_context().get_seed(), after) << "another trial's, which continues from the same checkpoint";
+}
+
 TEST_F(SessionTest, ACheckpointCanBeReportedAgainAfterItsReportWasRefused) {
   const Checkpoint checkpoint = [&] {
     CheckpointDirectory directory = make_checkpoint_directory();

@@ -71,7 +71,7 @@ class Callback {
   virtual void on_trial_restore(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
   /// A result that counts (not a step that is repeated after an interruption), before anybody else sees it:
   /// `trial.last_result` is the one before. `result` may be changed, within the limits of tune::report, and is then
-  /// what stop criteria, scheduler, store and files get. SHOULD_CHECKPOINT as true makes a trainable class save.
+  /// what stop criteria, scheduler, store and files get. SHOULD_CHECKPOINT as true asks for a checkpoint.
   virtual void on_trial_result(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial,
                                Metrics& result);
   /// A checkpoint of the trial is committed.

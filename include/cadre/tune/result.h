@@ -25,7 +25,7 @@ inline constexpr char TRAINING_ITERATION[] = "training_iteration";
 inline constexpr char TIME_TOTAL_S[] = "time_total_s";
 /// True ends the trial.
 inline constexpr char DONE[] = "done";
-/// True asks for a checkpoint of this result: from a trainable class, or in a callback's on_trial_result.
+/// True asks for a checkpoint of this result, where it can be had: reported, or set in a callback's on_trial_result.
 inline constexpr char SHOULD_CHECKPOINT[] = "should_checkpoint";
 
 namespace detail {
@@ -70,7 +70,8 @@ struct Result {
   Config config = {};  ///< as last run: after an exploit the explored one
   /// The last result, empty when nothing was reported. After an exploit, until it reports itself, that of the donor.
   Metrics metrics = {};
-  std::optional<Checkpoint> checkpoint = {};  ///< the latest
+  /// The latest, which may be older than `metrics`: best_checkpoints has the result that it was reported with.
+  std::optional<Checkpoint> checkpoint = {};
   /// The kept checkpoints with the results they were reported with, best last, as the CheckpointConfig says.
   std::vector<std::pair<Checkpoint, Metrics>> best_checkpoints = {};
   std::filesystem::path path = {};        ///< the trial's directory

@@ -34,9 +34,17 @@ void report(const Metrics& metrics);
 /// StorageError when its files cannot be copied or moved; then nothing was reported.
 void report(const Metrics& metrics, const Checkpoint& checkpoint);
 
-/// The same with a checkpoint that `write` fills: the directory is made, filled and committed, or removed when `write`
-/// throws. When it throws OutOfSpace, as save_state does on a full disk, it is called again each second until there is
-/// space.
+/// The same with a checkpoint that `write` fills when one is wanted: with every result, unless
+/// CheckpointConfig::checkpoint_frequency says otherwise; and whatever that says, when the trial ends with this result,
+/// is paused and its process cannot stay, is interrupted by Ctrl-C, when a callback asks for it (SHOULD_CHECKPOINT),
+/// and before Population Based Training lets others continue from the trial. `write` is called at most once in this
+/// call and never after it, in this thread: at once, before the result is sent, or later, when the result is committed
+/// already. So it may refer to local variables, and a function needs no interval of its own. Whoever returns by itself
+/// says so with `done` as true in its last result, or the checkpoint of that may never be asked for.
+///
+/// The directory is made, filled and committed, or removed when `write` throws: then nothing was reported or, where the
+/// result was committed already, the result is there without a checkpoint. When it throws OutOfSpace, as save_state
+/// does on a full disk, it is called again each second until there is space.
 void report(const Metrics& metrics, const CheckpointWriter& write);
 
 /// The checkpoint to continue from: the one this worker was started with, or the last one it reported. Empty at the
@@ -57,8 +65,11 @@ class TuneContext {
   /// The trial's directory, which exists; docs/formats.md says what Cadre writes there.
   std::filesystem::path get_trial_dir() const;
   Resources get_trial_resources() const;  ///< what each of its trials needs, as the Trainable says
-  /// A seed for the function's own random numbers, drawn from the experiment's seed, the trial and the step that this
-  /// worker continues from: the same in every run of the experiment, another one in every trial.
+  /// A seed for the function's own random numbers in the iteration that comes next, drawn from the experiment's seed,
+  /// the trial and the number of reports so far in its lineage: the same in every run of the experiment, another one in
+  /// every trial and after every report. A function that seeds its generators with it at the beginning of each
+  /// iteration draws the same numbers after an interruption as without one, and others than the trial that it continues
+  /// from; no checkpoint has to have their state.
   std::uint64_t get_seed() const;
 };
 /// The context of the function that calls.

@@ -63,7 +63,7 @@ void check_run_config(const RunConfig& run, Faults& faults) {
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
   for (const auto& callback : run.callbacks)
     faults.unless(callback != nullptr, "callbacks", "one of them is a null pointer");
-  const std::int64_t frequency = run.checkpoint_config.checkpoint_frequency;
+  const std::int64_t frequency = run.checkpoint_config.checkpoint_frequency.value_or(0);
   faults.unless(frequency >= 0, "checkpoint_config checkpoint_frequency",
                 fmt::format("it is {}; it must be 0 (none by that) or more", frequency));
 }

@@ -36,15 +36,6 @@ void check_parameters(const Trainable& trainable, Faults& faults) {
                   bytes, base::max_parameters_bytes));
 }
 
-// What a training function does itself, when it reports.
-void check_function(const std::string& name, const CheckpointConfig& checkpoints, Faults& faults) {
-  const std::string hint = fmt::format("{} is a training function, which reports its checkpoints itself; ", name);
-  faults.unless(checkpoints.checkpoint_frequency == 0, "checkpoint_config checkpoint_frequency",
-                hint + "leave it out, or make a tune::ClassTrainable of it");
-  faults.unless(!checkpoints.checkpoint_at_end.value_or(false), "checkpoint_config checkpoint_at_end",
-                hint + "report one with the last result instead");
-}
-
 void check_class(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
   const auto& [is_class, saves, loads, resets] = trainable.methods;
   const std::string& name = trainable.name;
@@ -52,7 +43,7 @@ void check_class(const Trainable& trainable, const TunerOptions& options, Faults
   const auto needs_saving = [&](bool asked, const std::string& option) {
     faults.unless(!asked || saves, option, name + " has no save_checkpoint() to write one with");
   };
-  needs_saving(checkpoints.checkpoint_frequency > 0, "checkpoint_config checkpoint_frequency");
+  needs_saving(checkpoints.checkpoint_frequency.value_or(0) > 0, "checkpoint_config checkpoint_frequency");
   needs_saving(checkpoints.checkpoint_at_end.value_or(false), "checkpoint_config checkpoint_at_end");
   faults.unless(
       saves == loads, "trainable",
@@ -76,11 +67,7 @@ void check_trainable(const Trainable& trainable, const TunerOptions& options, Fa
     check_resources(placement_group(trainable), faults);
   }
   check_parameters(trainable, faults);
-  if (trainable.methods.is_class) {
-    check_class(trainable, options, faults);
-  } else {
-    check_function(trainable.name, options.run_config.checkpoint_config, faults);
-  }
+  if (trainable.methods.is_class) check_class(trainable, options, faults);
 }
 
 }  // namespace cadre::tune

@@ -110,8 +110,11 @@ TunerOptions resolve(const Trainable& trainable, TunerOptions options, std::vect
   }
   if (auto* replay = std::get_if<PopulationBasedTrainingReplay>(&tune.scheduler))
     read_schedule(*replay, options.param_space, notes);
-  std::optional<bool>& at_end = options.run_config.checkpoint_config.checkpoint_at_end;
-  if (!at_end && trainable.methods.save_checkpoint) at_end = true;
+  const TrainableMethods& methods = trainable.methods;
+  CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
+  if (!checkpoints.checkpoint_frequency) checkpoints.checkpoint_frequency = methods.is_class ? 0 : 1;
+  if (!checkpoints.checkpoint_at_end && (!methods.is_class || methods.save_checkpoint))
+    checkpoints.checkpoint_at_end = true;
   return options;
 }
 

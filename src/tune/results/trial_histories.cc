@@ -53,7 +53,7 @@ void TrialHistories::add(const store::ResultRow& row) {
   TrialHistory& history = history_of(row.trial);
   const Worker& worker = workers_[static_cast<std::size_t>(row.trial)];
   if (!worker.runs || worker.attempt != row.attempt) return;  // it came too late
-  if (!row.checkpoint.empty()) {
+  if (!row.checkpoint.empty() && row.checkpoint != kOfferedCheckpoint) {
     history.checkpoints.push_back({row.sequence, history.latest_checkpoint});
     history.latest_checkpoint = {static_cast<std::size_t>(row.trial), history.checkpoints.size() - 1};
   }
