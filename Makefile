@@ -19,7 +19,7 @@ cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -n
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test soak bench bench-peers fuzz sanitize coverage install package docs format lint clean
+.PHONY: help setup build demo test soak bench bench-peers fuzz sanitize coverage install uninstall package docs format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
@@ -33,6 +33,7 @@ help:
 	@echo 'make coverage  run all tests and report which lines they reach, in build/coverage/report'
 	@echo 'make build     set up and build everything'
 	@echo 'make install   build and install library, headers and the program cadre into PREFIX'
+	@echo 'make uninstall remove what make install put into PREFIX, and nothing else'
 	@echo 'make package   build Debian packages of them in build/$(PRESET)'
 	@echo 'make docs      build the API reference in build/$(PRESET)/docs/html'
 	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
@@ -74,6 +75,10 @@ soak: $(build_dir)/build.ninja
 install: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package
 	@cmake --install $(build_dir) --prefix $(PREFIX)
+	@PREFIX=$(PREFIX) cmake -DMANIFEST=$(build_dir)/install_manifest.txt -P cmake/InstallManifest.cmake
+
+uninstall:
+	@PREFIX=$(PREFIX) cmake -P cmake/InstallManifest.cmake
 
 package: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package

@@ -1,5 +1,5 @@
 # `cmake --install`: the components `program` (the program cadre), `tune` (what cadre::tune needs), `torch`, `storage`,
-# `data` and `data_torch`.
+# `data`, `data_torch`, and `doc`, the pages.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -48,23 +48,43 @@ endif()
 
 if(CADRE_ARROW)
   install(TARGETS cadre_object_storage LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
+  # With Arrow beside it, where it looks first: it works wherever the package is, without Python and a wheel.
+  get_target_property(arrow_library cadre::arrow IMPORTED_LOCATION)
+  string(REPLACE "libarrow.so" "libarrow_s3.so" arrow_s3_library "${arrow_library}")
+  if(NOT EXISTS "${arrow_s3_library}")
+    set(arrow_s3_library)  # a version that has S3 in libarrow.so
+  endif()
+  install(FILES "${arrow_library}" ${arrow_s3_library} DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
+  cmake_path(GET arrow_library PARENT_PATH arrow_folder)
+  file(GLOB arrow_licences "${arrow_folder}-*.dist-info/licenses/*.txt")
+  install(FILES ${arrow_licences} DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libcadre-storage-dev/arrow" COMPONENT storage)
   cadre_install_archive(cadre_storage cadreStorageTargets storage)
+  cadre_install_licence(storage libcadre-storage-dev)
   install(FILES "${PROJECT_SOURCE_DIR}/cmake/Arrow.cmake" "${PROJECT_BINARY_DIR}/cadreArrowBuild.cmake" DESTINATION "${package_dir}" COMPONENT data)
   install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/data.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT data)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre/data" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT data)
   cadre_install_archive(cadre_data cadreDataTargets data)
+  cadre_install_licence(data libcadre-data-dev)
 endif()
 
 if(CADRE_ARROW AND CADRE_TORCH)
   install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/data_torch.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT data_torch)
   cadre_install_archive(cadre_data_torch cadreDataTorchTargets data_torch)
+  cadre_install_licence(data_torch libcadre-data-torch-dev)
 endif()
 
 if(TARGET cadre)
   install(TARGETS cadre RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
   cadre_install_licence(program cadre)
 endif()
+
+# The pages link to each other as in the checkout.
+set(doc_dir "${CMAKE_INSTALL_DATADIR}/doc/cadre")
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${doc_dir}" COMPONENT doc)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${doc_dir}" COMPONENT doc
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "api" EXCLUDE)
+cadre_install_licence(doc cadre-doc)
 
 # Builds what is installed.
 add_custom_target(cadre_package)

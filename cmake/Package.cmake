@@ -1,5 +1,6 @@
-# `cpack`: Debian packages, one for each component of Install.cmake. libcadre-torch-dev is there where CADRE_TORCH is on:
-# an archive for one version of libtorch, which is no Debian package, so the project that uses it says where that is.
+# `cpack`: Debian packages, one for each component of Install.cmake. Those of libtorch are there where CADRE_TORCH is on, those
+# of Arrow where CADRE_ARROW is. Neither library is a Debian package, so the project that uses them says where they are; only
+# libcadre-storage-dev has its own copy of Arrow.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME cadre)
 set(CPACK_PACKAGE_VENDOR "Cadre maintainers")
@@ -13,7 +14,7 @@ set(CPACK_VERBATIM_VARIABLES ON)
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-set(CPACK_COMPONENTS_ALL program tune)
+set(CPACK_COMPONENTS_ALL program tune doc)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 
@@ -31,6 +32,9 @@ cadre_debian_package(program cadre science ""
   "Lists, shows, plots and exports experiments that were made with the C++
 library Cadre: finished, interrupted, failed, or running in another process.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+if(CADRE_ARROW)
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "libcadre-storage-dev (= ${PROJECT_VERSION})")  # for s3://
+endif()
 
 cadre_debian_package(tune libcadre-dev libdevel
   "libcapnp-dev, libfmt-dev, libsqlite3-dev, libxxhash-dev"
@@ -56,5 +60,47 @@ This package has the header, the static library and the target cadre::torch of
 the CMake package cadre. It is built for libtorch ${CADRE_TORCH_VERSION}, which is not part of
 Debian: the project that uses it says where it is.")
 endif()
+
+if(CADRE_ARROW)
+  include(Arrow)  # its version
+  list(APPEND CPACK_COMPONENTS_ALL storage data)
+  cadre_debian_package(storage libcadre-storage-dev libdevel
+    "libcadre-dev (= ${PROJECT_VERSION})"
+    "experiments in object storages for Cadre (S3, Google, Azure)"
+    "Lets programs that use Cadre, and the program cadre, keep experiments in S3,
+Google Cloud Storage and Azure Blob Storage.
+
+This package has the library that is loaded where such a URI is used, the
+parts of Apache Arrow ${CADRE_ARROW_VERSION} that it needs, and the target
+cadre::storage of the CMake package cadre.")
+  cadre_debian_package(data libcadre-data-dev libdevel
+    "libcadre-dev (= ${PROJECT_VERSION})"
+    "datasets on Apache Arrow for Cadre (development files)"
+    "Streams Parquet, CSV, JSON and other tables through functions in worker
+processes into training, aggregates and files.
+
+This package has the headers, the static library and the target cadre::data of
+the CMake package cadre. It is built for Arrow ${CADRE_ARROW_VERSION} of the Python wheel
+pyarrow, which is not part of Debian: the project that uses it says where it
+is.")
+endif()
+
+if(CADRE_ARROW AND CADRE_TORCH)
+  list(APPEND CPACK_COMPONENTS_ALL data_torch)
+  cadre_debian_package(data_torch libcadre-data-torch-dev libdevel
+    "libcadre-data-dev (= ${PROJECT_VERSION}), libcadre-torch-dev (= ${PROJECT_VERSION})"
+    "datasets as tensors of libtorch for Cadre (development files)"
+    "Gives the batches of Cadre's datasets as tensors, without a copy.
+
+This package has the header, the static library and the target
+cadre::data_torch of the CMake package cadre.")
+endif()
+
+cadre_debian_package(doc cadre-doc doc ""
+  "tutorials and other pages of the C++ library Cadre"
+  "Describes hyper-parameter tuning, data-parallel training and datasets with
+Cadre, from a program of thirty lines on.")
+set(CPACK_DEBIAN_DOC_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_DOC_PACKAGE_SUGGESTS "libcadre-dev")
 
 include(CPack)

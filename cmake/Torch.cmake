@@ -1,6 +1,7 @@
 # libtorch as the imported target cadre::libtorch: for Cadre's own build, and installed beside cadreConfig.cmake. It is
-#   CADRE_TORCH_ROOT    the folder with include/ and lib/: `torch` of a Python wheel, or an unpacked libtorch; else the
-#   CADRE_VENV          wheel in this Python virtual environment; else in that of the environment variable
+#   CADRE_TORCH_ROOT    the folder with include/ and lib/: `torch` of a Python wheel, or an unpacked libtorch; the one that
+#                       the project has found with find_package(Torch) before, if it has; else the wheel in
+#   CADRE_VENV          this Python virtual environment; else in that of the environment variable
 #   VIRTUAL_ENV         which is set where one is active.
 #
 # A CUDA build of libtorch takes the headers of CUDA and NCCL from the wheels beside it, and what these lack from a
@@ -51,10 +52,26 @@ function(cadre_read_torch_version path version kind)
   set(${kind} "${found_kind}" PARENT_SCOPE)
 endfunction()
 
+# cadre_check_found_torch(<fault>): a program has one libtorch.
+function(cadre_check_found_torch fault)
+  if(CADRE_TORCH_ROOT)
+    file(REAL_PATH "${CADRE_TORCH_ROOT}" named)
+    file(REAL_PATH "${TORCH_INSTALL_PREFIX}" found)
+    if(NOT named STREQUAL found)
+      set(${fault} "The project uses two libtorches: find_package(Torch) has found ${found}, and CADRE_TORCH_ROOT names \
+${named}. Leave CADRE_TORCH_ROOT out, or name the same." PARENT_SCOPE)
+    endif()
+  endif()
+endfunction()
+
 # cadre_find_torch(<root> <version> <kind> <fault>): where libtorch is, which one, and what is wrong with it.
 function(cadre_find_torch root version kind fault)
   set(fault_text)
   set(path "${CADRE_TORCH_ROOT}")
+  if(TORCH_FOUND AND TORCH_INSTALL_PREFIX)  # what TorchConfig.cmake sets
+    cadre_check_found_torch(fault_text)
+    set(path "${TORCH_INSTALL_PREFIX}")
+  endif()
   if(NOT path)
     set(venv "${CADRE_VENV}")
     if(NOT venv)
@@ -70,7 +87,9 @@ function(cadre_find_torch root version kind fault)
   if(NOT wanted)
     list(JOIN CADRE_TORCH_MINORS " or " wanted)
   endif()
-  if(NOT path OR NOT EXISTS "${path}/lib/libtorch_cpu.so")
+  if(fault_text)
+    # said already
+  elseif(NOT path OR NOT EXISTS "${path}/lib/libtorch_cpu.so")
     set(where "${CADRE_TORCH_ROOT}${venv}")
     if(NOT where)
       set(where "nowhere: neither CADRE_TORCH_ROOT nor CADRE_VENV is set, and no virtual environment is active")

@@ -15,6 +15,21 @@ namespace {
 
 constexpr std::array kObjectSchemes{"s3", "gs", "gcs", "abfs", "abfss"};
 
+// The loader's reason begins with the name of the file that it does not find.
+std::string cannot_load(const Uri& uri, const char* loader_reason) {
+  const std::string_view reason = loader_reason == nullptr ? "no reason given" : loader_reason;
+  if (reason.starts_with("libarrow"))
+    return fmt::format(
+        "{} needs Arrow, which is installed in the folder of {} and is missing there: install Cadre again, "
+        "or add the folder pyarrow of the Python wheel of that version to LD_LIBRARY_PATH ({})",
+        shown(uri), kModuleFile, reason);
+  return fmt::format(
+      "{} needs Cadre's library for object storages, which this program does not find: link the program "
+      "with cadre::storage (find_package(cadre COMPONENTS storage)), or add the folder of {} to "
+      "LD_LIBRARY_PATH ({})",
+      shown(uri), kModuleFile, reason);
+}
+
 // It stays loaded. The name alone lets the loader look where the program says (its RUNPATH), then at LD_LIBRARY_PATH.
 OpenObjectStorage load_module(const Uri& uri) {
   static std::mutex mutex;
@@ -23,14 +38,7 @@ OpenObjectStorage load_module(const Uri& uri) {
   if (loaded != nullptr) return loaded;
   void* const library = ::dlopen(kModuleFile, RTLD_NOW | RTLD_LOCAL);
   void* const function = library == nullptr ? nullptr : ::dlsym(library, kModuleFunction);
-  if (function == nullptr) {
-    const char* const reason = ::dlerror();
-    throw InvalidArgument(
-        fmt::format("{} needs Cadre's library for object storages, which this program does not find: link the program "
-                    "with cadre::storage (find_package(cadre COMPONENTS storage)), or add the folder of {} to "
-                    "LD_LIBRARY_PATH ({})",
-                    shown(uri), kModuleFile, reason == nullptr ? "no reason given" : reason));
-  }
+  if (function == nullptr) throw InvalidArgument(cannot_load(uri, ::dlerror()));
   return loaded = reinterpret_cast<OpenObjectStorage>(function);
 }
 

@@ -5,6 +5,7 @@ import unittest
 from installation import TORCH_ROOT, WITH_WARNINGS, InstallationTest, readme_lines, run
 
 LINES = readme_lines("cadre::torch")
+TORCH_CONFIG = f"{TORCH_ROOT}/share/cmake/Torch"
 
 
 class ConsumerTorchTest(InstallationTest):
@@ -12,9 +13,39 @@ class ConsumerTorchTest(InstallationTest):
 
     def test_five_lines_and_one_file_train_a_model_of_libtorch(self):
         self.assertEqual(len(LINES.splitlines()), 5)
-        train = self.build(self.project("stranger", LINES, "consumer_torch"), f"-DCADRE_TORCH_ROOT={TORCH_ROOT}",
-                           *WITH_WARNINGS)
-        trials = run(train, self.directory / "results").splitlines()
+        self.check_models(self.build(self.project("stranger", LINES, "consumer_torch"), f"-DCADRE_TORCH_ROOT={TORCH_ROOT}",
+                                     *WITH_WARNINGS))
+
+    def test_the_torch_that_the_project_has_found_is_used(self):
+        lines = LINES.replace("find_package(cadre", "find_package(Torch REQUIRED)\nfind_package(cadre")
+        lines += "get_target_property(found cadre::libtorch_cpu_so IMPORTED_LOCATION)\nmessage(STATUS \"found=${found}.\")\n"
+        project = self.project("found", lines, "consumer_torch")
+        done = self.configure(project, f"-DTorch_DIR={TORCH_CONFIG}", "-DCADRE_VENV=/nowhere", VIRTUAL_ENV="")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"found={TORCH_ROOT}/lib/libtorch_cpu.so.", done.stdout)
+
+        other = self.directory / "another_torch"
+        other.mkdir()
+        done = self.configure(project, f"-DTorch_DIR={TORCH_CONFIG}", f"-DCADRE_TORCH_ROOT={other}")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("The project uses two libtorches", " ".join(done.stderr.split()))
+
+    def test_another_version_that_the_project_has_found_is_refused(self):
+        config = self.directory / "found_older" / "share" / "cmake" / "Torch"
+        config.mkdir(parents=True)
+        root = config.parents[2]
+        (root / "lib").mkdir()
+        (root / "lib" / "libtorch_cpu.so").touch()
+        (root / "build-version").write_text("2.5.1+cpu\n")
+        (config / "TorchConfig.cmake").write_text(f'set(TORCH_FOUND TRUE)\nset(TORCH_INSTALL_PREFIX "{root}")\n')
+        lines = LINES.replace("find_package(cadre", "find_package(Torch REQUIRED)\nfind_package(cadre")
+        done = self.configure(self.project("older_found", lines, "consumer_torch"), f"-DTorch_DIR={config}")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("is torch 2.5.1", " ".join(done.stderr.split()))
+
+    def check_models(self, train):
+        """Runs the program of consumer_torch/ and looks at the lines that it has fitted."""
+        trials = run(train, train.parent / "results").splitlines()
         self.assertEqual(len(trials), 2)
         for line in trials:
             words = line.split()

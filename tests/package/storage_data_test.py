@@ -1,0 +1,78 @@
+"""The installed library for object storages has all that it needs: it does not look into the checkout or a Python wheel.
+
+The name has "data" for the tests that need Arrow.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+from installation import ARROW_ROOT, BUILD, SOURCE, InstallationTest, readme_lines, run
+
+LINES = readme_lines("cadre::tune").replace("REQUIRED)", "REQUIRED COMPONENTS storage)").replace(
+    "PRIVATE cadre::tune", "PRIVATE cadre::tune cadre::storage")
+
+
+@contextlib.contextmanager
+def object_server():
+    """A server of S3 with the bucket `bucket`; gives the environment for programs that use it."""
+    with subprocess.Popen([sys.executable, SOURCE / "tests" / "storage" / "object_server.py"], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        port = server.stdout.readline().strip()
+        print("bucket bucket", file=server.stdin, flush=True)
+        server.stdout.readline()
+        yield os.environ | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_DEFAULT_REGION": "us-east-1",
+                            "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+                            "AWS_EC2_METADATA_DISABLED": "true"}
+        server.stdin.close()
+
+
+class StorageTest(InstallationTest):
+    components = ("program", "tune", "storage")
+
+    @property
+    def folder(self):
+        return next(self.prefix.rglob("libcadre_object_storage.so")).parent
+
+    def test_a_project_trains_into_s3_with_nothing_but_the_package(self):
+        train = self.build(self.project("into_s3", LINES, "consumer"))
+        with object_server() as environment:
+            environment["LD_DEBUG"] = "files"
+            environment["LD_DEBUG_OUTPUT"] = str(self.directory / "loaded")
+            said = run(train, "s3://bucket/experiments", cwd=self.directory, env=environment)
+            self.assertIn("errors 0", said)
+            listed = run(self.prefix / "bin" / "cadre", "ls", "s3://bucket/experiments", cwd=self.directory, env=environment)
+            self.assertIn("climb", listed)
+        loaded = "".join(path.read_text(encoding="utf-8") for path in self.directory.glob("loaded.*"))
+        self.assertIn(f"calling init: {self.folder}/libarrow.so", loaded)
+        self.assertIn(f"calling init: {self.folder}/libarrow_s3.so", loaded)
+        for place in SOURCE, BUILD, ARROW_ROOT:
+            self.assertNotIn(str(place), loaded)
+
+    def test_arrow_that_was_removed_is_named_with_what_to_do(self):
+        broken = self.directory / "broken"
+        shutil.copytree(self.prefix, broken)
+        for library in broken.rglob("libarrow.so.*"):
+            library.unlink()
+        program = [str(broken / "bin" / "cadre"), "ls", "s3://bucket/experiments"]
+        environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+        done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60, env=environment)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("s3://bucket/experiments needs Arrow", done.stderr)
+        self.assertIn("LD_LIBRARY_PATH", done.stderr)
+        with object_server() as environment:
+            environment["LD_LIBRARY_PATH"] = ARROW_ROOT  # as the message says
+            run(*program, env=environment)
+
+    def test_arrows_licence_is_there(self):
+        licences = list((self.prefix / "share" / "doc" / "libcadre-storage-dev" / "arrow").glob("*.txt"))
+        self.assertEqual({path.name for path in licences}, {"LICENSE.txt", "NOTICE.txt"})
+        self.assertTrue(pathlib.Path(ARROW_ROOT).is_dir())
+
+
+if __name__ == "__main__":
+    unittest.main()
