@@ -29,11 +29,11 @@ WITH_PUBLIC_HEADERS = ["tune", "train", "torch", "data"]
 LIBRARIES = [
     ("torch", re.compile(r"^(torch|ATen|c10|caffe2)/|^cadre/(train_|data_)?torch(\.h$|/)"),
      ["src/torch/", "src/data_torch/", "include/cadre/torch.h", "include/cadre/train_torch", "include/cadre/data_torch.h",
-      "examples/", "tests/torch/", "tests/data_torch/", "tests/compat/torch_",
+      "examples/", "tests/torch/", "tests/torch_preload/", "tests/data_torch/", "tests/compat/torch_",
       "tests/fuzz/torch_", "tests/soak/torch_", "tests/package/consumer_torch/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
     ("Arrow", re.compile(r"^(arrow|parquet)/"),
-     ["src/data/", "src/object_storage/", "tests/data/", "benchmarks/torch_batch_inference.cc"]),
+     ["src/data/", "src/object_storage/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),
 ]
 

@@ -20,47 +20,13 @@
 #include "data/arrow_status.h"
 #include "data/owned_buffer.h"
 #include "data/row_values.h"
+#include "data/tensor_columns.h"
 
 namespace cadre::data {
 namespace {
 
 template <class T>
 using ArrayOf = arrow::NumericArray<typename arrow::CTypeTraits<T>::ArrowType>;
-
-// A column whose rows are single numbers, or equally many numbers each: the numbers, and what each row consists of.
-struct FlatColumn {
-  std::shared_ptr<arrow::Array> values;
-  std::vector<std::int64_t> row_shape;
-};
-
-// Empty where rows have different lengths.
-std::optional<FlatColumn> flatten(std::shared_ptr<arrow::Array> array) {
-  FlatColumn flat{std::move(array), {}};
-  while (flat.values->type_id() == arrow::Type::FIXED_SIZE_LIST) {
-    const auto& lists = static_cast<const arrow::FixedSizeListArray&>(*flat.values);
-    const std::int64_t width = lists.list_type()->list_size();
-    flat.row_shape.push_back(width);
-    flat.values = lists.values()->Slice(lists.offset() * width, lists.length() * width);
-  }
-  if (flat.values->type_id() == arrow::Type::FIXED_SIZE_BINARY) {
-    const auto& bytes = static_cast<const arrow::FixedSizeBinaryArray&>(*flat.values);
-    const std::int64_t width = bytes.byte_width();
-    flat.row_shape.push_back(width);
-    if (bytes.null_count() == 0)
-      flat.values = std::make_shared<arrow::UInt8Array>(
-          bytes.length() * width, arrow::SliceBuffer(bytes.values(), bytes.offset() * width, bytes.length() * width));
-  }
-  const bool varies = arrow::is_list_like(flat.values->type_id());
-  return varies ? std::nullopt : std::optional(std::move(flat));
-}
-
-bool has_nulls(const arrow::Array& array) {
-  if (array.null_count() > 0) return true;
-  if (array.type_id() != arrow::Type::FIXED_SIZE_LIST) return false;
-  const auto& lists = static_cast<const arrow::FixedSizeListArray&>(array);
-  const std::int64_t width = lists.list_type()->list_size();
-  return has_nulls(*lists.values()->Slice(lists.offset() * width, lists.length() * width));
-}
 
 [[noreturn]] void nulls_in(std::string_view column) {
   throw InvalidArgument(
@@ -111,6 +77,10 @@ bool visit_numbers(const arrow::Array& array, Use use) {
          std::type_identity<std::int64_t>(), std::type_identity<std::uint8_t>(), std::type_identity<std::uint16_t>(),
          std::type_identity<std::uint32_t>(), std::type_identity<std::uint64_t>(), std::type_identity<float>(),
          std::type_identity<double>());
+}
+
+FlatColumn flat_column(const arrow::RecordBatch& batch, int index) {
+  return flatten(*batch.schema()->field(index), batch.column(index));
 }
 
 std::shared_ptr<arrow::RecordBatch> make_batch(const std::vector<std::pair<std::string, Column>>& columns) {
@@ -178,14 +148,13 @@ Column Column::make_view(std::span<const T> values, std::shared_ptr<const void> 
 
 std::shared_ptr<arrow::Array> Column::reshape(std::shared_ptr<arrow::Array> values,
                                               const std::vector<std::int64_t>& row_shape) {
-  for (auto width = row_shape.rbegin(); width != row_shape.rend(); ++width) {
-    if (*width < 1 || *width > std::numeric_limits<std::int32_t>::max() || values->length() % *width != 0)
-      throw InvalidArgument(
-          fmt::format("{} values cannot be rows of {}", values->length(), fmt::join(row_shape, " x ")));
-    values = checked(arrow::FixedSizeListArray::FromArrays(values, static_cast<std::int32_t>(*width)),
-                     "cannot make a column");
-  }
-  return values;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (row_shape.empty()) return values;
+  std::int64_t count = 1;  // in a row
+  for (const std::int64_t width : row_shape) count = width < 1 || width > kMost / count ? kMost + 1 : count * width;
+  if (count > kMost || values->length() % count != 0)
+    throw InvalidArgument(fmt::format("{} values cannot be rows of {}", values->length(), fmt::join(row_shape, " x ")));
+  return make_tensors(values, row_shape);
 }
 
 // ---- Batch
@@ -218,6 +187,10 @@ int Batch::index_of(std::string_view column) const {
 
 std::string Batch::type(std::string_view column) const { return batch_->column(index_of(column))->type()->ToString(); }
 
+std::string Batch::number_type(std::string_view column) const {
+  return flat_column(*batch_, index_of(column)).values->type()->ToString();
+}
+
 std::int64_t Batch::null_count(std::string_view column) const { return batch_->column(index_of(column))->null_count(); }
 
 bool Batch::is_null(std::string_view column, std::int64_t row) const {
@@ -228,37 +201,32 @@ bool Batch::is_null(std::string_view column, std::int64_t row) const {
 }
 
 std::vector<std::int64_t> Batch::row_shape(std::string_view column) const {
-  const auto array = batch_->column(index_of(column));
-  const auto flat = flatten(array);
-  if (!flat) wrong_type(column, *array, "rows that are all alike");
-  return flat->row_shape;
+  return flat_column(*batch_, index_of(column)).row_shape;
 }
 
 template <class T>
 std::span<const T> Batch::numbers_in_place(std::string_view column) const {
   const auto array = batch_->column(index_of(column));
   if (has_nulls(*array)) nulls_in(column);
-  const auto flat = flatten(array);
-  if (!flat || flat->values->type_id() != arrow::CTypeTraits<T>::ArrowType::type_id)
-    wrong_type(column, *array, type_name<T>());
-  return {static_cast<const ArrayOf<T>&>(*flat->values).raw_values(), static_cast<std::size_t>(flat->values->length())};
+  const FlatColumn flat = flat_column(*batch_, index_of(column));
+  if (flat.values->type_id() != arrow::CTypeTraits<T>::ArrowType::type_id) wrong_type(column, *array, type_name<T>());
+  return {static_cast<const ArrayOf<T>&>(*flat.values).raw_values(), static_cast<std::size_t>(flat.values->length())};
 }
 
 template <class T>
 std::vector<T> Batch::converted_numbers(std::string_view column) const {
   const auto array = batch_->column(index_of(column));
   if (has_nulls(*array)) nulls_in(column);
-  const auto flat = flatten(array);
-  if (!flat) wrong_type(column, *array, "numbers");
+  const FlatColumn flat = flat_column(*batch_, index_of(column));
   std::vector<T> converted;
-  if (flat->values->type_id() == arrow::Type::BOOL) {
-    const auto& bools = static_cast<const arrow::BooleanArray&>(*flat->values);
+  if (flat.values->type_id() == arrow::Type::BOOL) {
+    const auto& bools = static_cast<const arrow::BooleanArray&>(*flat.values);
     for (std::int64_t i = 0; i < bools.length(); ++i) converted.push_back(bools.Value(i) ? T{1} : T{0});
     return converted;
   }
-  const bool are_numbers = visit_numbers(*flat->values, [&](const auto* numbers) {
+  const bool are_numbers = visit_numbers(*flat.values, [&](const auto* numbers) {
     using From = std::remove_cvref_t<decltype(*numbers)>;
-    converted = convert<From, T>(column, numbers, flat->values->length());
+    converted = convert<From, T>(column, numbers, flat.values->length());
   });
   if (!are_numbers) wrong_type(column, *array, "numbers");
   return converted;

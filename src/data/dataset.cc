@@ -400,7 +400,8 @@ Dataset read_parquet(const std::vector<std::string>& paths, const ParquetOptions
                      .paths = paths,
                      .columns = some_columns(options.columns),
                      .filter = options.filter,
-                     .hive_partitioning = options.hive_partitioning});
+                     .hive_partitioning = options.hive_partitioning,
+                     .unify_schemas = options.schema_mismatch == SchemaMismatch::unify});
 }
 Dataset read_parquet(const std::string& path, const ParquetOptions& options) {
   return read_parquet(std::vector{path}, options);
@@ -411,6 +412,7 @@ Dataset read_csv(const std::vector<std::string>& paths, const CsvOptions& option
                      .paths = paths,
                      .columns = some_columns(options.columns),
                      .hive_partitioning = options.hive_partitioning,
+                     .unify_schemas = options.schema_mismatch == SchemaMismatch::unify,
                      .delimiter = options.delimiter,
                      .column_names = options.column_names,
                      .types = options.types});
@@ -422,6 +424,7 @@ Dataset read_json(const std::vector<std::string>& paths, const JsonOptions& opti
                      .paths = paths,
                      .columns = some_columns(options.columns),
                      .hive_partitioning = options.hive_partitioning,
+                     .unify_schemas = options.schema_mismatch == SchemaMismatch::unify,
                      .types = options.types});
 }
 Dataset read_json(const std::string& path, const JsonOptions& options) { return read_json(std::vector{path}, options); }

@@ -1,6 +1,7 @@
 // Parquet files: each row group is a piece.
 #include <arrow/compute/expression.h>
 #include <arrow/dataset/file_parquet.h>
+#include <arrow/extension_type.h>
 #include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
@@ -12,6 +13,7 @@
 #include <parquet/properties.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -21,6 +23,8 @@
 #include "data/partition_columns.h"
 #include "data/side_by_side.h"
 #include "data/source.h"
+#include "data/tensor_columns.h"
+#include "data/unified_schema.h"
 
 namespace cadre::data {
 namespace {
@@ -37,6 +41,8 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leav
 
 // Bytes of one value in memory where its type says that; what is longer or shorter by value counts as 0.
 std::int64_t fixed_bytes(const arrow::DataType& type) {
+  if (type.id() == arrow::Type::EXTENSION)
+    return fixed_bytes(*static_cast<const arrow::ExtensionType&>(type).storage_type());
   if (type.id() == arrow::Type::FIXED_SIZE_LIST) {
     const auto& lists = static_cast<const arrow::FixedSizeListType&>(type);
     return lists.list_size() * fixed_bytes(*lists.value_type());
@@ -46,12 +52,13 @@ std::int64_t fixed_bytes(const arrow::DataType& type) {
 
 class ParquetFile final : public PieceReader {
  public:
-  ParquetFile(InputFile file, const PartitionColumns& partition, const std::optional<Expression>& filter);
+  // Reads its metadata.
+  explicit ParquetFile(InputFile file);
 
-  const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }  // of the file and its folders
-  const PartitionColumns& partition() const { return partition_; }          // of its folders
-  // Before its pieces: which columns come, in which order.
-  void set_columns(const Names& columns);
+  const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }  // of the file itself
+  // Before its pieces: the columns of all files, what its folders say, and what is wanted of it.
+  void prepare(const arrow::Schema& dataset, const PartitionColumns& folders, const Names& columns,
+               const std::optional<Expression>& filter);
   void add_pieces(const std::shared_ptr<const ParquetFile>& self, std::vector<Piece>& pieces) const;
   void read(const Piece& piece, const ReadContext& context, const Emit& emit) const override;
 
@@ -59,81 +66,92 @@ class ParquetFile final : public PieceReader {
   std::unique_ptr<parquet::arrow::FileReader> open(const parquet::ReaderProperties& properties,
                                                    std::int64_t rows_at_a_time, arrow::MemoryPool* pool) const;
   std::int64_t bytes_of_group(int group) const;
-  void find_groups(const Expression& filter, parquet::arrow::FileReader& reader);
+  void find_groups(const Expression& filter);
+  // The rows as the dataset has them, with the columns of read_schema_.
+  Block to_dataset(const Block& stored, arrow::MemoryPool* pool) const;
   std::string name_of(int group) const { return fmt::format("cannot read {}, row group {}", file_.shown, group); }
-
-  struct TopLevelField {
-    std::shared_ptr<arrow::Field> field;
-    std::vector<int> leaves;  // as Parquet numbers its columns
-  };
 
   InputFile file_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
-  std::vector<TopLevelField> fields_;
-  PartitionColumns partition_;
+  std::vector<std::vector<int>> leaves_of_field_;  // as Parquet numbers its columns
   std::shared_ptr<arrow::Schema> schema_;
-  std::shared_ptr<arrow::Schema> read_schema_;  // of what is decoded, and of what folders say
+  PartitionColumns constants_;                  // of the columns that the file has not
+  std::shared_ptr<arrow::Schema> read_schema_;  // of the dataset: the columns that come, then others of the filter
+  int columns_ = 0;                             // that come
+  std::vector<int> leaves_;                     // that are decoded
   std::optional<Expression> filter_;
   std::set<int> empty_groups_;  // in which no row can meet it
-  Names filter_columns_;
-  Names columns_;
-  std::vector<int> leaves_;
 };
 
-ParquetFile::ParquetFile(InputFile file, const PartitionColumns& partition, const std::optional<Expression>& filter)
-    : file_(std::move(file)) {
+ParquetFile::ParquetFile(InputFile file) : file_(std::move(file)) {
   const std::string doing = "cannot read " + file_.shown;
   try {
     parquet::arrow::FileReaderBuilder builder;
     check(builder.Open(file_.open()), doing + ", which is cut short, damaged or no Parquet file: write it again");
     metadata_ = builder.raw_reader()->metadata();
     const auto reader = checked(builder.Build(), doing);
-    check(reader->GetSchema(&schema_), doing);
-    require_different_names(*schema_, file_.shown);
-    for (const auto& field : reader->manifest().schema_fields)
-      add_leaves(field, fields_.emplace_back(TopLevelField{field.field, {}}).leaves);
-    partition_ = partition.without(*schema_);
-    schema_ = partition_.add_to(*schema_);
-    if (filter) find_groups(*filter, *reader);
+    std::shared_ptr<arrow::Schema> stored;
+    check(reader->GetSchema(&stored), doing);
+    require_different_names(*stored, file_.shown);
+    arrow::FieldVector fields;
+    for (const auto& field : stored->fields()) fields.push_back(with_tensor_type(field));
+    schema_ = arrow::schema(std::move(fields));
+    for (const auto& field : reader->manifest().schema_fields) add_leaves(field, leaves_of_field_.emplace_back());
   } catch (const parquet::ParquetException& error) {
     throw StorageError(doing + ": " + error.what());
   }
 }
 
-// The row groups whose statistics leave a chance.
-void ParquetFile::find_groups(const Expression& filter, parquet::arrow::FileReader& reader) {
+void ParquetFile::prepare(const arrow::Schema& dataset, const PartitionColumns& folders, const Names& columns,
+                          const std::optional<Expression>& filter) {
+  constants_ = folders.completed(dataset, *schema_);
   filter_ = filter;
-  filter_columns_ = columns_of(filter);
-  const auto bound = bind_condition(filter, schema_);
-  if (is_met_by_nan(filter, *schema_)) return;
-  const std::string doing = "cannot read the statistics of " + file_.shown;
-  const auto format = std::make_shared<ds::ParquetFileFormat>();
-  const auto fragment =
-      checked(format->MakeFragment({file_.path, file_.file_system}, partition_.guarantee(), nullptr), doing);
-  auto& parquet = static_cast<ds::ParquetFileFragment&>(*fragment);
-  check(parquet.EnsureCompleteMetadata(&reader), doing);
-  const auto kept = parquet.Subset(bound);
-  if (!kept.ok()) return;  // the rows will say what is wrong with the condition
-  const auto& groups = static_cast<const ds::ParquetFileFragment&>(**kept).row_groups();
-  for (int group = 0; group < metadata_->num_row_groups(); ++group) {
-    if (std::ranges::find(groups, group) == groups.end()) empty_groups_.insert(group);
-  }
-}
-
-void ParquetFile::set_columns(const Names& columns) {
-  columns_ = columns;
+  columns_ = static_cast<int>(columns.size());
   Names all = columns;
-  for (const std::string& column : filter_columns_) {
-    if (std::ranges::find(all, column) == all.end()) all.push_back(column);
+  if (filter) {
+    for (const std::string& column : columns_of(*filter)) {
+      if (std::ranges::find(all, column) == all.end()) all.push_back(column);
+    }
   }
   arrow::FieldVector fields;
-  for (const TopLevelField& one : fields_) {
-    if (std::ranges::find(all, one.field->name()) == all.end()) continue;
-    leaves_.insert(leaves_.end(), one.leaves.begin(), one.leaves.end());
-    fields.push_back(one.field);
+  for (const std::string& column : all) fields.push_back(dataset.GetFieldByName(column));
+  read_schema_ = arrow::schema(std::move(fields));
+  for (int i = 0; i < schema_->num_fields(); ++i) {  // Arrow gives the columns in the file's order
+    if (read_schema_->GetFieldIndex(schema_->field(i)->name()) < 0) continue;
+    const std::vector<int>& leaves = leaves_of_field_[static_cast<std::size_t>(i)];
+    leaves_.insert(leaves_.end(), leaves.begin(), leaves.end());
   }
-  partition_ = partition_.selected(all);
-  read_schema_ = partition_.add_to(*arrow::schema(std::move(fields)));
+  if (filter) find_groups(*filter);
+}
+
+// The row groups whose statistics leave a chance.
+void ParquetFile::find_groups(const Expression& filter) {
+  arrow::FieldVector fields;
+  for (const std::string& column : columns_of(filter)) {
+    const auto wanted = read_schema_->GetFieldByName(column);
+    const auto own = schema_->GetFieldByName(column);
+    if (own != nullptr && !have_same_order(*own->type(), *wanted->type())) return;
+    fields.push_back(own != nullptr ? own : wanted);
+  }
+  const auto schema = arrow::schema(std::move(fields));
+  if (is_met_by_nan(filter, *schema)) return;
+  const std::string doing = "cannot read the statistics of " + file_.shown;
+  try {
+    const auto reader = open(parquet::ReaderProperties(), 1, arrow::default_memory_pool());
+    const auto format = std::make_shared<ds::ParquetFileFormat>();
+    const auto fragment =
+        checked(format->MakeFragment({file_.path, file_.file_system}, constants_.guarantee(), nullptr), doing);
+    auto& parquet = static_cast<ds::ParquetFileFragment&>(*fragment);
+    check(parquet.EnsureCompleteMetadata(reader.get()), doing);
+    const auto kept = parquet.Subset(bind_condition(filter, schema));
+    if (!kept.ok()) return;  // the rows will say what is wrong with the condition
+    const auto& groups = static_cast<const ds::ParquetFileFragment&>(**kept).row_groups();
+    for (int group = 0; group < metadata_->num_row_groups(); ++group) {
+      if (std::ranges::find(groups, group) == groups.end()) empty_groups_.insert(group);
+    }
+  } catch (const parquet::ParquetException& error) {
+    throw StorageError(doing + ": " + error.what());
+  }
 }
 
 std::int64_t ParquetFile::bytes_of_group(int group) const {
@@ -188,6 +206,8 @@ void ParquetFile::read(const Piece& piece, const ReadContext& context, const Emi
     const auto batches = checked(reader->GetRecordBatchReader({group}, leaves_), name_of(group));
     std::optional<arrow::compute::Expression> condition;
     if (filter_) condition = bind_condition(*filter_, read_schema_);
+    std::vector<int> wanted_columns(static_cast<std::size_t>(columns_));
+    std::iota(wanted_columns.begin(), wanted_columns.end(), 0);
     std::int64_t at = 0;
     for (;;) {
       Block block;
@@ -195,11 +215,9 @@ void ParquetFile::read(const Piece& piece, const ReadContext& context, const Emi
       if (block == nullptr) break;
       const auto wanted = wanted_rows(piece, block, at);
       if (!wanted) continue;
-      block = partition_.add_to(*wanted, context.pool);
+      block = to_dataset(*wanted, context.pool);
       if (condition) block = keep_matching(block, *condition, context.pool);
-      std::vector<int> order;
-      for (const std::string& column : columns_) order.push_back(block->schema()->GetFieldIndex(column));
-      if (block->num_rows() > 0) emit(checked(block->SelectColumns(order), name_of(group)));
+      if (block->num_rows() > 0) emit(checked(block->SelectColumns(wanted_columns), name_of(group)));
       if (at >= *piece.end) return;
     }
     if (at < *piece.rows)
@@ -209,53 +227,99 @@ void ParquetFile::read(const Piece& piece, const ReadContext& context, const Emi
   }
 }
 
-// The files of a dataset: the first one says which columns there are.
+Block ParquetFile::to_dataset(const Block& stored, arrow::MemoryPool* pool) const {
+  arrow::ArrayVector arrays;
+  for (const auto& field : read_schema_->fields()) {
+    const int index = stored->schema()->GetFieldIndex(field->name());
+    if (index < 0) {
+      arrays.push_back(constants_.column(field->name(), stored->num_rows(), pool));
+      continue;
+    }
+    const auto& column = stored->column(index);
+    if (column->type()->Equals(field->type())) {
+      arrays.push_back(column);
+      continue;
+    }
+    const auto& own = schema_->GetFieldByName(field->name())->type();
+    const std::string doing = fmt::format("cannot read {}, whose column \"{}\" is of {} and becomes {}", file_.shown,
+                                          field->name(), own->ToString(), field->type()->ToString());
+    arrays.push_back(convert(to_tensor_type(column, own, pool, doing), field->type(), pool, doing));
+  }
+  return arrow::RecordBatch::Make(read_schema_, stored->num_rows(), std::move(arrays));
+}
+
+// The files of a dataset, and the columns of all of them.
 class ParquetFiles {
  public:
   explicit ParquetFiles(const ReadFiles& read)
-      : read_(read), found_(find_files(read.paths, endings_of(read.format))), partitions_(found_.size()) {
-    if (read.hive_partitioning) partitions_ = partition_columns(found_);
-    first_ = std::make_shared<ParquetFile>(found_.front(), partitions_.front(), read_.filter);
-    Names own;  // of folders, and not of files
-    for (const auto& field : first_->partition().fields()) own.push_back(field->name());
-    for (PartitionColumns& partition : partitions_) partition = partition.selected(own);
-    if (read_.columns) require_columns(*first_->schema(), *read_.columns, found_.front().shown);
-    columns_ = read_.columns.value_or(first_->schema()->field_names());
-    if (read_.filter) condition_ = bind_condition(*read_.filter, first_->schema());
+      : read_(read),
+        found_(find_files(read.paths, endings_of(read.format))),
+        folders_(found_.size()),
+        files_(found_.size()) {
+    if (read.hive_partitioning) folders_ = partition_columns(found_);
+    files_.front() = std::make_shared<ParquetFile>(found_.front());
+    const auto condition = condition_on_folders();
+    side_by_side(found_.size(), [&](std::size_t number) { open(number, condition); });
+    find_schema();
   }
 
   Source source() {
-    std::vector<std::shared_ptr<ParquetFile>> files(found_.size());  // null: no row can meet the condition
-    side_by_side(found_.size(), [&](std::size_t number) { files[number] = open(number); });
+    const Names columns = read_.columns.value_or(schema_->field_names());
+    side_by_side(found_.size(), [&](std::size_t number) {
+      if (files_[number] != nullptr) files_[number]->prepare(*schema_, folders_[number], columns, read_.filter);
+    });
     Source source{.name = "read_parquet"};
-    for (const auto& file : files) {
+    for (const auto& file : files_) {
       if (file != nullptr) file->add_pieces(file, source.pieces);
     }
     arrow::FieldVector fields;
-    for (const std::string& column : columns_) fields.push_back(first_->schema()->GetFieldByName(column));
+    for (const std::string& column : columns) fields.push_back(schema_->GetFieldByName(column));
     source.schema = arrow::schema(std::move(fields));
     return source;
   }
 
  private:
-  std::shared_ptr<ParquetFile> open(std::size_t number) {
-    if (condition_) {
-      const auto left = checked(arrow::compute::SimplifyWithGuarantee(*condition_, partitions_[number].guarantee()),
-                                "cannot evaluate a filter for " + found_[number].shown);
-      if (!left.IsSatisfiable()) return nullptr;
+  // The filter, where it can be judged by the names of folders before the files are opened.
+  std::optional<arrow::compute::Expression> condition_on_folders() {
+    const PartitionColumns& folders = folders_.front();
+    if (!read_.filter || folders.fields().empty()) return std::nullopt;
+    try {
+      return bind_condition(*read_.filter,
+                            folders.without(*files_.front()->schema()).add_to(*files_.front()->schema()));
+    } catch (const InvalidArgument&) {
+      return std::nullopt;  // it needs a column that only other files have, or is wrong: the schema will show
     }
-    auto file = number == 0 ? first_ : std::make_shared<ParquetFile>(found_[number], partitions_[number], read_.filter);
-    require_same_columns(*first_->schema(), found_.front().shown, *file->schema(), found_[number].shown);
-    file->set_columns(columns_);
-    return file;
+  }
+  void open(std::size_t number, const std::optional<arrow::compute::Expression>& condition) {
+    if (number > 0 && may_match(number, condition)) files_[number] = std::make_shared<ParquetFile>(found_[number]);
+    if (read_.unify_schemas || files_[number] == nullptr) return;
+    require_same_columns(*files_.front()->schema(), found_.front().shown, *files_[number]->schema(),
+                         found_[number].shown);
+  }
+  bool may_match(std::size_t number, const std::optional<arrow::compute::Expression>& condition) const {
+    if (!condition) return true;
+    const auto own = folders_[number].without(*files_.front()->schema());
+    const auto left = checked(arrow::compute::SimplifyWithGuarantee(*condition, own.guarantee()),
+                              "cannot evaluate a filter for " + found_[number].shown);
+    return left.IsSatisfiable();
+  }
+  void find_schema() {
+    UnifiedSchema all;
+    for (std::size_t number = 0; number < files_.size(); ++number) {
+      if (files_[number] != nullptr) all.add(files_[number]->schema(), found_[number].shown);
+    }
+    all.add_folders(folders_.front().fields());
+    schema_ = all.schema();
+    const std::string where = (found_.size() == 1 ? "" : "the dataset whose first file is ") + found_.front().shown;
+    if (read_.columns) require_columns(*schema_, *read_.columns, where);
+    if (read_.filter) bind_condition(*read_.filter, schema_);
   }
 
   const ReadFiles& read_;
   std::vector<InputFile> found_;
-  std::vector<PartitionColumns> partitions_;  // of each file
-  std::shared_ptr<ParquetFile> first_;
-  Names columns_;  // that come
-  std::optional<arrow::compute::Expression> condition_;
+  std::vector<PartitionColumns> folders_;            // of each file
+  std::vector<std::shared_ptr<ParquetFile>> files_;  // null: no row can meet the condition
+  std::shared_ptr<arrow::Schema> schema_;            // of all columns
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "data/partition_columns.h"
 
 #include <arrow/array/util.h>
+#include <arrow/compute/cast.h>
 #include <arrow/dataset/partition.h>
-#include <arrow/record_batch.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
 
@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "data/arrow_status.h"
+#include "data/compute.h"
 
 namespace cadre::data {
 namespace {
@@ -61,6 +62,13 @@ std::shared_ptr<arrow::Scalar> value_of(const arrow::Field& field, const std::ve
   return checked(arrow::Scalar::Parse(field.type(), *key->value), kDoing);
 }
 
+std::shared_ptr<arrow::Scalar> as_type(const std::shared_ptr<arrow::Scalar>& value,
+                                       const std::shared_ptr<arrow::DataType>& type) {
+  if (value->type->Equals(type)) return value;
+  initialise_compute();
+  return checked(cp::Cast(arrow::Datum(value), cp::CastOptions::Safe(type)), kDoing).scalar();
+}
+
 }  // namespace
 
 cp::Expression PartitionColumns::guarantee() const {
@@ -73,21 +81,26 @@ cp::Expression PartitionColumns::guarantee() const {
 }
 
 PartitionColumns PartitionColumns::without(const arrow::Schema& of_file) const {
-  Names names;
-  for (const auto& field : fields_) {
-    if (of_file.GetFieldIndex(field->name()) < 0) names.push_back(field->name());
-  }
-  return selected(names);
-}
-
-PartitionColumns PartitionColumns::selected(const Names& names) const {
   PartitionColumns some;
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    if (std::ranges::find(names, fields_[i]->name()) == names.end()) continue;
+    if (of_file.GetFieldIndex(fields_[i]->name()) >= 0) continue;
     some.fields_.push_back(fields_[i]);
     some.values_.push_back(values_[i]);
   }
   return some;
+}
+
+PartitionColumns PartitionColumns::completed(const arrow::Schema& dataset, const arrow::Schema& of_file) const {
+  PartitionColumns all;
+  for (const auto& field : dataset.fields()) {
+    if (of_file.GetFieldIndex(field->name()) >= 0) continue;
+    const auto own = std::ranges::find(fields_, field->name(), [](const auto& one) { return one->name(); });
+    all.fields_.push_back(field);
+    all.values_.push_back(own == fields_.end()
+                              ? arrow::MakeNullScalar(field->type())
+                              : as_type(values_[static_cast<std::size_t>(own - fields_.begin())], field->type()));
+  }
+  return all;
 }
 
 std::shared_ptr<arrow::Schema> PartitionColumns::add_to(const arrow::Schema& schema) const {
@@ -96,12 +109,11 @@ std::shared_ptr<arrow::Schema> PartitionColumns::add_to(const arrow::Schema& sch
   return arrow::schema(std::move(fields));
 }
 
-Block PartitionColumns::add_to(const Block& block, arrow::MemoryPool* pool) const {
-  if (fields_.empty()) return block;
-  arrow::ArrayVector arrays = block->columns();
-  for (const auto& value : values_)
-    arrays.push_back(checked(arrow::MakeArrayFromScalar(*value, block->num_rows(), pool), kDoing));
-  return arrow::RecordBatch::Make(add_to(*block->schema()), block->num_rows(), std::move(arrays));
+std::shared_ptr<arrow::Array> PartitionColumns::column(const std::string& name, std::int64_t rows,
+                                                       arrow::MemoryPool* pool) const {
+  const auto field = std::ranges::find(fields_, name, [](const auto& one) { return one->name(); });
+  return checked(arrow::MakeArrayFromScalar(*values_[static_cast<std::size_t>(field - fields_.begin())], rows, pool),
+                 kDoing);
 }
 
 std::vector<PartitionColumns> partition_columns(const std::vector<InputFile>& files) {

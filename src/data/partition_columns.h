@@ -12,7 +12,7 @@
 
 namespace cadre::data {
 
-// Those of one file.
+// Those of one file: columns that have the same value in all of its rows.
 class PartitionColumns {
  public:
   PartitionColumns() = default;
@@ -25,12 +25,14 @@ class PartitionColumns {
   arrow::compute::Expression guarantee() const;
   // Those that a file does not have itself.
   PartitionColumns without(const arrow::Schema& of_file) const;
-  // Those with these names.
-  PartitionColumns selected(const Names& names) const;
+  // All columns of a dataset that a file does not have itself, in the dataset's types: null where its folders do not
+  // say them either.
+  PartitionColumns completed(const arrow::Schema& dataset, const arrow::Schema& of_file) const;
 
   // Behind the columns that are there.
   std::shared_ptr<arrow::Schema> add_to(const arrow::Schema& schema) const;
-  Block add_to(const Block& block, arrow::MemoryPool* pool) const;
+  // One of them, for so many rows.
+  std::shared_ptr<arrow::Array> column(const std::string& name, std::int64_t rows, arrow::MemoryPool* pool) const;
 
  private:
   arrow::FieldVector fields_;

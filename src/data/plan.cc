@@ -70,6 +70,7 @@ Dict save(const ReadFiles& read) {
           {"columns", read.columns ? names_value(*read.columns) : Value()},
           {"filter", read.filter ? read.filter->to_value() : Value()},
           {"hive_partitioning", read.hive_partitioning},
+          {"unify_schemas", read.unify_schemas},
           {"delimiter", std::string(1, read.delimiter)},
           {"column_names", names_value(read.column_names)},
           {"types", types}};
@@ -115,6 +116,7 @@ ReadFiles load_read(const Config& entries, ReadFiles::Format format) {
                  .paths = entries.get<Names>("paths"),
                  .columns = optional_at<Names>(entries, "columns"),
                  .hive_partitioning = entries.get<bool>("hive_partitioning", false),
+                 .unify_schemas = entries.get<bool>("unify_schemas", false),
                  .column_names = entries.get<Names>("column_names")};
   if (const Value& filter = entries.at("filter"); !filter.is_null()) read.filter = Expression::from_value(filter);
   const auto delimiter = entries.get<std::string>("delimiter");

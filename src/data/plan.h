@@ -30,7 +30,8 @@ struct ReadFiles {
   std::optional<Names> columns = {};      // empty: all
   std::optional<Expression> filter = {};  // Parquet only
   bool hive_partitioning = true;
-  char delimiter = ',';  // of CSV, as the next one
+  bool unify_schemas = true;  // false: files whose columns differ are refused
+  char delimiter = ',';       // of CSV, as the next one
   Names column_names = {};
   std::vector<std::pair<std::string, std::string>> types = {};  // of text files
 };

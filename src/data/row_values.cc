@@ -3,12 +3,15 @@
 #include <arrow/array/concatenate.h>
 #include <arrow/buffer_builder.h>
 #include <arrow/builder.h>
+#include <arrow/extension/fixed_shape_tensor.h>
 #include <arrow/extension_type.h>
 #include <arrow/util/float16.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +47,26 @@ Value list_at(const ListArray& array, std::int64_t row) {
   const std::int64_t begin = array.value_offset(row);
   for (std::int64_t i = begin; i < begin + array.value_length(row); ++i) items.push_back(value_at(values, i));
   return items;
+}
+
+// A tensor's values from `begin` on, as lists of its dimensions from `dimension` on.
+Value tensor_at(const arrow::Array& values, std::int64_t begin, const std::vector<std::int64_t>& shape,
+                std::size_t dimension) {
+  if (dimension == shape.size()) return value_at(values, begin);
+  const std::int64_t step = std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(dimension) + 1, shape.end(),
+                                            std::int64_t{1}, std::multiplies<>());
+  List items;
+  for (std::int64_t i = 0; i < shape[dimension]; ++i)
+    items.push_back(tensor_at(values, begin + i * step, shape, dimension + 1));
+  return items;
+}
+
+Value extension_at(const arrow::ExtensionArray& array, std::int64_t row) {
+  const auto& type = static_cast<const arrow::ExtensionType&>(*array.type());
+  if (type.extension_name() != "arrow.fixed_shape_tensor") return value_at(*array.storage(), row);
+  const auto& lists = static_cast<const arrow::FixedSizeListArray&>(*array.storage());
+  return tensor_at(*lists.values(), lists.value_offset(row),
+                   static_cast<const arrow::extension::FixedShapeTensorType&>(type).shape(), 0);
 }
 
 // What kind of values a column of rows has.
@@ -239,7 +262,7 @@ Value value_at(const arrow::Array& array, std::int64_t row) {
     case STRUCT:
       return struct_at(as.operator()<arrow::StructArray>(), row);
     case EXTENSION:
-      return value_at(*as.operator()<arrow::ExtensionArray>().storage(), row);
+      return extension_at(as.operator()<arrow::ExtensionArray>(), row);
     case MAP:
     case LIST:
       return list_at(as.operator()<arrow::ListArray>(), row);

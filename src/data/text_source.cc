@@ -16,14 +16,18 @@
 
 #include "data/arrow_status.h"
 #include "data/files.h"
+#include "data/json_depth.h"
 #include "data/partition_columns.h"
+#include "data/side_by_side.h"
 #include "data/source.h"
+#include "data/unified_schema.h"
 
 namespace cadre::data {
 namespace {
 
-constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;  // whose values say the types of the columns
-constexpr std::int64_t kMemoryPerByte = 3;                    // of a text file's, about
+constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;        // of the first file, which say its columns' types
+constexpr std::int64_t kOtherSampleBytes = std::int64_t{64} << 10;  // of each other one
+constexpr std::int64_t kMemoryPerByte = 3;                          // of a text file's, about
 
 const std::map<std::string, std::shared_ptr<arrow::DataType>>& text_types() {
   static const std::map<std::string, std::shared_ptr<arrow::DataType>> types = [] {
@@ -72,32 +76,28 @@ std::shared_ptr<arrow::io::InputStream> text_of(const InputFile& file) {
   return {stream.get(), [codec, stream](const void*) {}};
 }
 
-// What all files of a dataset are read by.
+// How all files of a dataset are read.
 struct TextFormat {
   ReadFiles read;
-  std::string first_file = {};                 // for people; which has said the columns
-  std::shared_ptr<arrow::Schema> schema = {};  // of the files; null: not known yet
 
-  // In blocks of that size, or as large as the first lines need.
-  std::shared_ptr<arrow::RecordBatchReader> open(const InputFile& file, std::int64_t& block_bytes,
-                                                 arrow::MemoryPool* pool) const;
-  // Those that come, of a file with these partition columns.
-  Names columns(const PartitionColumns& partition) const {
-    return read.columns.value_or(partition.add_to(*schema)->field_names());
-  }
+  // In blocks of that size, or as large as the first lines need. `columns`: the file's, in the types that they are to
+  // have; null: not known yet.
+  std::shared_ptr<arrow::RecordBatchReader> open(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns,
+                                                 std::int64_t& block_bytes, arrow::MemoryPool* pool) const;
   // As check(), and says what a file has to be.
   void check(const arrow::Status& status, const std::string& doing) const;
 
  private:
-  arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> open_csv(const InputFile& file, std::int64_t block_bytes,
-                                                                    arrow::MemoryPool* pool) const;
-  arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> open_json(const InputFile& file, std::int64_t block_bytes,
-                                                                     arrow::MemoryPool* pool) const;
+  using Reader = arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>;
+
+  Reader open_csv(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns, std::int64_t block_bytes,
+                  arrow::MemoryPool* pool) const;
+  Reader open_json(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns, std::int64_t block_bytes,
+                   arrow::MemoryPool* pool) const;
 };
 
-arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> TextFormat::open_csv(const InputFile& file,
-                                                                              std::int64_t block_bytes,
-                                                                              arrow::MemoryPool* pool) const {
+TextFormat::Reader TextFormat::open_csv(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns,
+                                        std::int64_t block_bytes, arrow::MemoryPool* pool) const {
   auto options = arrow::csv::ReadOptions::Defaults();
   options.use_threads = false;
   options.block_size = static_cast<std::int32_t>(block_bytes);
@@ -108,29 +108,29 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> TextFormat::open_csv(co
   auto converting = arrow::csv::ConvertOptions::Defaults();
   converting.strings_can_be_null = true;
   converting.quoted_strings_can_be_null = false;  // "" is a text, and nothing at all is a null
-  if (schema != nullptr) {
-    for (const auto& field : schema->fields()) converting.column_types[field->name()] = field->type();
+  if (columns != nullptr) {
+    for (const auto& field : columns->fields()) converting.column_types[field->name()] = field->type();
   }
   for (const auto& [column, type] : read.types) converting.column_types[column] = to_type(column, type);
   return arrow::csv::StreamingReader::Make(arrow::io::IOContext(pool), text_of(file), options, parsing, converting);
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> TextFormat::open_json(const InputFile& file,
-                                                                               std::int64_t block_bytes,
-                                                                               arrow::MemoryPool* pool) const {
+TextFormat::Reader TextFormat::open_json(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns,
+                                         std::int64_t block_bytes, arrow::MemoryPool* pool) const {
   auto options = arrow::json::ReadOptions::Defaults();
   options.use_threads = false;
   options.block_size = static_cast<std::int32_t>(block_bytes);
   auto parsing = arrow::json::ParseOptions::Defaults();
   // Columns that are not expected are found out below, by their names.
   parsing.unexpected_field_behavior = arrow::json::UnexpectedFieldBehavior::InferType;
-  parsing.explicit_schema = schema;
-  if (schema == nullptr && !read.types.empty()) {
+  parsing.explicit_schema = columns;
+  if (columns == nullptr && !read.types.empty()) {
     arrow::FieldVector fields;
     for (const auto& [column, type] : read.types) fields.push_back(arrow::field(column, to_type(column, type)));
     parsing.explicit_schema = arrow::schema(std::move(fields));
   }
-  return arrow::json::StreamingReader::Make(text_of(file), options, parsing, arrow::io::IOContext(pool));
+  return arrow::json::StreamingReader::Make(std::make_shared<LimitedDepthStream>(text_of(file)), options, parsing,
+                                            arrow::io::IOContext(pool));
 }
 
 // Arrow reads lines that lie in two blocks, and none that lies in three.
@@ -139,11 +139,12 @@ bool is_too_long_for(const arrow::Status& status, std::int64_t block_bytes) {
   return block_bytes < kMostBytes && status.IsInvalid() && status.message().find("straddl") != std::string::npos;
 }
 
-std::shared_ptr<arrow::RecordBatchReader> TextFormat::open(const InputFile& file, std::int64_t& block_bytes,
-                                                           arrow::MemoryPool* pool) const {
+std::shared_ptr<arrow::RecordBatchReader> TextFormat::open(const InputFile& file,
+                                                           const std::shared_ptr<arrow::Schema>& columns,
+                                                           std::int64_t& block_bytes, arrow::MemoryPool* pool) const {
   for (;; block_bytes *= 4) {
-    auto reader =
-        read.format == ReadFiles::Format::csv ? open_csv(file, block_bytes, pool) : open_json(file, block_bytes, pool);
+    auto reader = read.format == ReadFiles::Format::csv ? open_csv(file, columns, block_bytes, pool)
+                                                        : open_json(file, columns, block_bytes, pool);
     if (is_too_long_for(reader.status(), block_bytes)) continue;
     check(reader.status(), "cannot read " + file.shown);
     return *std::move(reader);
@@ -153,14 +154,13 @@ std::shared_ptr<arrow::RecordBatchReader> TextFormat::open(const InputFile& file
 void TextFormat::check(const arrow::Status& status, const std::string& doing) const {
   if (!status.IsInvalid()) return data::check(status, doing);
   constexpr const char* kTypes =
-      "; a column has the type that it looks like in the first megabyte of the first file, or that the options' "
-      "`types` "
-      "says";
+      "; a column has the type that it looks like in the first megabyte of the first file and the first 64 KiB of the "
+      "others, or that the options' `types` says";
   constexpr std::pair<const char*, const char*> kAdvice[] = {
       {"conversion error", kTypes},
       {"Failed to convert", kTypes},
       {"changed from", kTypes},
-      {"unexpected field", "; there is an entry that the first megabyte of the first file has not"},
+      {"unexpected field", "; there is an entry that the file's beginning has not"},
       {"JSON parse error", "; each line has to be one JSON object"},
   };
   const char* advice = "";
@@ -170,10 +170,25 @@ void TextFormat::check(const arrow::Status& status, const std::string& doing) co
   data::check(arrow::Status::Invalid(status.message(), advice), doing);
 }
 
+// The columns of a dataset, and of each of its files.
+struct TextColumns {
+  std::shared_ptr<arrow::Schema> schema = {};                // of all columns
+  std::vector<std::shared_ptr<arrow::Schema>> of_file = {};  // their own, in the types of the dataset
+  std::string first_file = {};                               // for people
+};
+
 class TextFile final : public PieceReader {
  public:
-  TextFile(InputFile file, PartitionColumns partition, std::shared_ptr<const TextFormat> format)
-      : file_(std::move(file)), partition_(std::move(partition)), format_(std::move(format)) {}
+  // `own` are the columns of the file, by what `said_by` has; `constants` the others of the dataset, and `schema` those
+  // that come.
+  TextFile(InputFile file, std::shared_ptr<arrow::Schema> own, std::string said_by, PartitionColumns constants,
+           std::shared_ptr<arrow::Schema> schema, std::shared_ptr<const TextFormat> format)
+      : file_(std::move(file)),
+        own_(std::move(own)),
+        said_by_(std::move(said_by)),
+        constants_(std::move(constants)),
+        schema_(std::move(schema)),
+        format_(std::move(format)) {}
 
   void read(const Piece& piece, const ReadContext& context, const Emit& emit) const override {
     std::int64_t block_bytes = std::clamp<std::int64_t>(context.block_bytes / kMemoryPerByte, 1 << 16, kSampleBytes);
@@ -184,11 +199,8 @@ class TextFile final : public PieceReader {
  private:
   // Moves the piece's beginning. False where there is a line that is too long for such blocks.
   bool read_blocks(Piece& left, std::int64_t& block_bytes, const ReadContext& context, const Emit& emit) const {
-    const auto reader = format_->open(file_, block_bytes, context.pool);
-    require_same_columns(*format_->schema, format_->first_file, *reader->schema(), file_.shown);
-    const auto schema = partition_.add_to(*reader->schema());
-    std::vector<int> order;
-    for (const std::string& column : format_->columns(partition_)) order.push_back(schema->GetFieldIndex(column));
+    const auto reader = format_->open(file_, own_, block_bytes, context.pool);
+    require_same_columns(*own_, said_by_, *reader->schema(), file_.shown);
     std::int64_t at = 0;
     while (!left.end || at < *left.end) {
       Block block;
@@ -199,29 +211,40 @@ class TextFile final : public PieceReader {
       const auto wanted = wanted_rows(left, block, at);
       if (!wanted) continue;
       left.begin = at;
-      emit(checked(partition_.add_to(*wanted, context.pool)->SelectColumns(order), "cannot read " + file_.shown));
+      emit(to_dataset(*wanted, context.pool));
     }
     return true;
   }
 
+  Block to_dataset(const Block& stored, arrow::MemoryPool* pool) const {
+    arrow::ArrayVector arrays;
+    for (const auto& field : schema_->fields()) {
+      const int index = stored->schema()->GetFieldIndex(field->name());
+      arrays.push_back(index >= 0 ? stored->column(index) : constants_.column(field->name(), stored->num_rows(), pool));
+    }
+    return arrow::RecordBatch::Make(schema_, stored->num_rows(), std::move(arrays));
+  }
+
   InputFile file_;
-  PartitionColumns partition_;
+  std::shared_ptr<arrow::Schema> own_;
+  std::string said_by_;
+  PartitionColumns constants_;
+  std::shared_ptr<arrow::Schema> schema_;
   std::shared_ptr<const TextFormat> format_;
 };
 
 bool is_null_type(const std::shared_ptr<arrow::Field>& field) { return field->type()->id() == arrow::Type::NA; }
 
-// The columns of the first file. One without any value there has the type that the next files say, or texts.
-void find_columns(const std::vector<InputFile>& files, TextFormat& format) {
+// The columns of the first file. One without any value there has the type that the next files say.
+std::shared_ptr<arrow::Schema> columns_of_first(const std::vector<InputFile>& files, const TextFormat& format) {
   constexpr int kMostFiles = 16;
   arrow::FieldVector fields;
   int looked_at = 0;
   for (const InputFile& file : files) {
     std::int64_t block_bytes = kSampleBytes;
-    const auto schema = format.open(file, block_bytes, arrow::default_memory_pool())->schema();
+    const auto schema = format.open(file, nullptr, block_bytes, arrow::default_memory_pool())->schema();
     if (looked_at++ == 0) {
       require_different_names(*schema, file.shown);
-      format.first_file = file.shown;
       fields = schema->fields();
     }
     for (auto& field : fields) {
@@ -230,10 +253,48 @@ void find_columns(const std::vector<InputFile>& files, TextFormat& format) {
     }
     if (looked_at == kMostFiles || std::ranges::none_of(fields, is_null_type)) break;
   }
-  for (auto& field : fields) {
-    if (is_null_type(field)) field = field->WithType(arrow::utf8());
+  return arrow::schema(std::move(fields));
+}
+
+// The columns of each file, by its beginning.
+std::vector<std::shared_ptr<arrow::Schema>> columns_of_each(const std::vector<InputFile>& files,
+                                                            const TextFormat& format) {
+  std::vector<std::shared_ptr<arrow::Schema>> schemas(files.size());
+  side_by_side(files.size(), [&](std::size_t number) {
+    std::int64_t block_bytes = number == 0 ? kSampleBytes : kOtherSampleBytes;
+    schemas[number] = format.open(files[number], nullptr, block_bytes, arrow::default_memory_pool())->schema();
+    require_different_names(*schemas[number], files[number].shown);
+  });
+  return schemas;
+}
+
+// Columns without any value are of texts.
+std::shared_ptr<arrow::Schema> without_null_types(const arrow::Schema& schema) {
+  arrow::FieldVector fields;
+  for (const auto& field : schema.fields())
+    fields.push_back(is_null_type(field) ? field->WithType(arrow::utf8()) : field);
+  return arrow::schema(std::move(fields));
+}
+
+TextColumns find_columns(const std::vector<InputFile>& files, const TextFormat& format,
+                         const arrow::FieldVector& folders) {
+  TextColumns columns{.first_file = files.front().shown};
+  UnifiedSchema all;
+  if (format.read.unify_schemas) {
+    columns.of_file = columns_of_each(files, format);
+    for (std::size_t i = 0; i < files.size(); ++i) all.add(columns.of_file[i], files[i].shown);
+  } else {
+    columns.of_file.assign(files.size(), columns_of_first(files, format));
+    all.add(columns.of_file.front(), columns.first_file);
   }
-  if (!files.empty()) format.schema = arrow::schema(std::move(fields));
+  all.add_folders(folders);
+  columns.schema = without_null_types(*all.schema());
+  for (auto& own : columns.of_file) {
+    arrow::FieldVector fields;
+    for (const auto& field : own->fields()) fields.push_back(columns.schema->GetFieldByName(field->name()));
+    own = arrow::schema(std::move(fields));
+  }
+  return columns;
 }
 
 }  // namespace
@@ -245,25 +306,26 @@ Source open_text(const ReadFiles& read) {
   std::vector<InputFile> files = find_files(read.paths, endings_of(read.format));
   std::erase_if(files, [](const InputFile& file) { return file.size == 0; });  // Arrow reads nothing from them
   if (files.empty()) return source;
-  find_columns(files, *format);
-  for (const auto& [column, type] : read.types) require_columns(*format->schema, {column}, format->first_file);
-  std::vector<PartitionColumns> partitions(files.size());
-  if (read.hive_partitioning) partitions = partition_columns(files);
-  for (PartitionColumns& partition : partitions) partition = partition.without(*format->schema);
-  const auto schema = partitions.front().add_to(*format->schema);
-  const Names columns = format->columns(partitions.front());
-  require_columns(*schema, columns, format->first_file);
+  std::vector<PartitionColumns> folders(files.size());
+  if (read.hive_partitioning) folders = partition_columns(files);
+  const TextColumns columns = find_columns(files, *format, folders.front().fields());
+  const Names names = read.columns.value_or(columns.schema->field_names());
+  for (const auto& [column, type] : read.types) require_columns(*columns.schema, {column}, columns.first_file);
+  require_columns(*columns.schema, names, columns.first_file);
+  arrow::FieldVector fields;
+  for (const std::string& column : names) fields.push_back(columns.schema->GetFieldByName(column));
+  source.schema = arrow::schema(std::move(fields));
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::int64_t bytes = files[i].size * kMemoryPerByte;
     const std::int64_t buffers = kMemoryPerByte * kSampleBytes;
     const std::int64_t overhead_bytes = is_compressed(files[i]) ? buffers : std::min(bytes, buffers);
-    source.pieces.push_back({.reader = std::make_shared<TextFile>(std::move(files[i]), partitions[i], format),
+    const auto& own = columns.of_file[i];
+    source.pieces.push_back({.reader = std::make_shared<TextFile>(
+                                 std::move(files[i]), own, read.unify_schemas ? "its beginning" : columns.first_file,
+                                 folders[i].completed(*columns.schema, *own), source.schema, format),
                              .bytes = bytes,
                              .overhead_bytes = overhead_bytes});
   }
-  arrow::FieldVector fields;
-  for (const std::string& column : columns) fields.push_back(schema->GetFieldByName(column));
-  source.schema = arrow::schema(std::move(fields));
   return source;
 }
 

@@ -40,14 +40,6 @@ bool with_type_of(torch::ScalarType type, Use use) {
   }
 }
 
-// The type of the numbers of a column: what stands in the innermost brackets of its type's name, behind what the items
-// of a list are called there ("item", from Parquet "element").
-std::string number_type(std::string_view type) {
-  if (type.starts_with("fixed_size_binary")) return "uint8";
-  if (const auto begin = type.rfind(": "); begin != type.npos) type = type.substr(begin + 2);
-  return std::string(type.substr(0, type.find_first_of("> ")));
-}
-
 std::optional<torch::ScalarType> tensor_type(const std::string& numbers) {
   static const std::map<std::string, torch::ScalarType> types{
       {"int8", torch::kInt8},   {"int16", torch::kInt16}, {"int32", torch::kInt32},    {"int64", torch::kInt64},
@@ -78,7 +70,7 @@ IterBatchesOptions to_options(const TorchBatchesOptions& options) {
 torch::Tensor to_tensor(const Batch& batch, std::string_view column) {
   std::vector<std::int64_t> shape = batch.row_shape(column);
   shape.insert(shape.begin(), batch.num_rows());
-  const std::string numbers = number_type(batch.type(column));
+  const std::string numbers = batch.number_type(column);
   if (numbers == "bool") return copied<std::uint8_t>(batch, column, shape, torch::kBool);
   if (numbers == "uint16" || numbers == "uint32" || numbers == "uint64")
     return copied<std::int64_t>(batch, column, shape, torch::kInt64);

@@ -161,8 +161,10 @@ class PyarrowTest(unittest.TestCase):
         source.mkdir()
         names = ["double", "int", *rng.sample(sorted(set(COLUMNS) - {"double", "int"}), rng.randint(1, 12))]
         tables = []
+        all_are_empty = rng.random() < 0.1
         for number in range(rng.randint(1, 5)):
-            table = random_table(rng, names, rng.choice([0, 1, rng.randint(2, 50), rng.randint(50, 1000)]))
+            rows = 0 if all_are_empty else rng.choice([0, 1, rng.randint(2, 50), rng.randint(50, 1000)])
+            table = random_table(rng, names, rows)
             pyarrow.parquet.write_table(table, source / f"{number}.parquet",
                                         row_group_size=rng.choice([1, 7, 64, 5000]),
                                         compression=rng.choice(["snappy", "zstd", "none", "gzip"]),
@@ -293,6 +295,20 @@ class PyarrowTest(unittest.TestCase):
                     continue  # the function is never called, and says no columns
                 if (kept := table.filter(theirs)).num_rows:
                     self.assert_same(self.copy(source, {"filter_behind": ours, **self.limits(rng)}), kept)
+
+    def test_rows_come_without_columns(self):
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                rng = random.Random(8 * 10**6 + seed)
+                source, table = self.write(rng)
+                if rng.random() < 0.5:
+                    pyarrow.parquet.write_table(pyarrow.table({}), source / "without_columns.parquet")
+                options = self.limits(rng)
+                if rng.random() < 0.5:
+                    options["filter"], theirs = random_condition(rng, table.column_names)
+                    table = table.filter(theirs)
+                rows = json.loads(tool("rows", source, json.dumps(options)))
+                self.assertEqual(rows, {name: table.num_rows for name in rows})
 
     def test_folders_are_columns(self):
         for seed in SEEDS:

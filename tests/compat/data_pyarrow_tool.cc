@@ -1,7 +1,9 @@
 // What cadre::data makes of files, for a comparison with pyarrow.
 //
 //   data_pyarrow_tool aggregate <folder> <options as JSON>   the aggregates of every column, as JSON
-//   data_pyarrow_tool copy <folder> <options as JSON> <new folder>   the rows, written as Parquet
+//   data_pyarrow_tool rows <folder> <options as JSON>        how many rows come without columns, through some operators
+//   data_pyarrow_tool tensors <folder> <options as JSON>     the shape, the type and the numbers of every column, as
+//   JSON data_pyarrow_tool copy <folder> <options as JSON> <new folder>   the rows, written as Parquet
 //
 // Options: "columns", a list; "filter", a condition as Expression stores it, and "filter_behind", which is not part of
 // the read; "skip"; "limit"; "shuffle"; "memory_limit_bytes"; "num_threads"; "ignore_nan"; "ignore_nulls"; "row_group".
@@ -62,13 +64,44 @@ Value aggregates(const data::Dataset& dataset, const Config& options) {
   return all;
 }
 
+Value rows(const data::Dataset& dataset) {
+  const data::Dataset bare = dataset.select_columns({});
+  std::int64_t in_batches = 0;
+  for (const data::Batch& batch : bare.iter_batches({.batch_size = 7})) in_batches += batch.num_rows();
+  std::int64_t in_parts = 0;
+  for (const data::Dataset& part : bare.split(3)) in_parts += std::ssize(part.take_all());
+  return Dict{{"count", bare.count()},
+              {"batches", in_batches},
+              {"parts", in_parts},
+              {"shuffled", std::ssize(bare.random_shuffle(1).take_all())},
+              {"mapped", std::ssize(bare.map_batches(data::function<same>()).take_all())},
+              {"materialized", bare.materialize().count()}};
+}
+
+Value tensors(const data::Dataset& dataset) {
+  const data::Batch batch = dataset.take_batch(1000);
+  Dict all;
+  for (const std::string& column : batch.columns()) {
+    cadre::List shape;
+    for (const std::int64_t width : batch.row_shape(column)) shape.emplace_back(width);
+    cadre::List numbers;
+    for (const double number : batch.to_vector<double>(column)) numbers.emplace_back(number);
+    all.emplace_back(column, Dict{{"shape", shape}, {"type", batch.number_type(column)}, {"numbers", numbers}});
+  }
+  return all;
+}
+
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() < 3)
-    throw cadre::InvalidArgument("usage: data_pyarrow_tool aggregate|copy <folder> <options> ...");
+    throw cadre::InvalidArgument("usage: data_pyarrow_tool aggregate|rows|tensors|copy <folder> <options> ...");
   const Config options(cadre::base::parse_json(arguments[2], "the options"));
   const data::Dataset dataset = open(arguments[1], options);
   if (arguments[0] == "aggregate") {
     std::puts(cadre::to_json(aggregates(dataset, options)).c_str());
+  } else if (arguments[0] == "rows") {
+    std::puts(cadre::to_json(rows(dataset)).c_str());
+  } else if (arguments[0] == "tensors") {
+    std::puts(cadre::to_json(tensors(dataset)).c_str());
   } else {
     dataset.write_parquet(
         arguments.at(3), {.max_rows_per_file = 700, .rows_per_row_group = options.get<std::int64_t>("row_group", 101)});

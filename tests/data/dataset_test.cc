@@ -203,14 +203,14 @@ TEST_F(DatasetFiles, ThatAreDamagedNameTheRowGroup) {
               AllOf(HasSubstr("part_000000.parquet"), HasSubstr("row group ")));
 }
 
-TEST_F(DatasetFiles, WithOtherColumnsThanTheFirstAreNamed) {
+TEST_F(DatasetFiles, WithOtherColumnsThanTheFirstAreNamedWhereTheyAreRefused) {
   from_batches(
       {Batch{
           {"id", std::vector<double>{1}}, {"half", std::vector<double>{1}}, {"text", std::vector<std::string>{"x"}}}})
       .write_parquet(directory_ / "other");
   fs::rename(directory_ / "other" / "part_000000.parquet", folder() / "zzz.parquet");
   EXPECT_THAT(
-      message_of<StorageError>([&] { read().count(); }),
+      message_of<StorageError>([&] { read({.schema_mismatch = SchemaMismatch::refuse}).count(); }),
       AllOf(HasSubstr("zzz.parquet: its column \"id\" is of double"), HasSubstr("part_000000.parquet is of int64")));
 }
 
@@ -575,19 +575,22 @@ TEST(TextFiles, WithEntriesThatComeLateSaySo) {
   std::string json;
   for (const std::int64_t n : numbers(0, 200000)) json += "{\"n\": " + std::to_string(n) + "}\n";
   test_support::write_bytes(directory / "a.json", json + "{\"n\": 1, \"m\": 2}\n");
-  EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
-              AllOf(HasSubstr("a.json, behind row "), HasSubstr("there is an entry that the first megabyte")));
+  EXPECT_THAT(
+      message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
+      AllOf(HasSubstr("a.json, behind row "), HasSubstr("there is an entry that the file's beginning has not")));
 }
 
-TEST(TextFiles, WithOtherColumnsAreNamedWithTheFirst) {
+TEST(TextFiles, WithOtherColumnsAreNamedWithTheFirstWhereTheyAreRefused) {
   const TemporaryDirectory directory;
   test_support::write_bytes(directory / "a.csv", "n\n1\n");
   test_support::write_bytes(directory / "b.csv", "m\n1\n");
-  EXPECT_THAT(message_of<StorageError>([&] { threads(read_csv(directory.path().string())).take_all(); }),
+  const CsvOptions strict{.schema_mismatch = SchemaMismatch::refuse};
+  EXPECT_THAT(message_of<StorageError>([&] { threads(read_csv(directory.path().string(), strict)).take_all(); }),
               AllOf(HasSubstr("b.csv: it has no column \"n\""), HasSubstr("a.csv has")));
   test_support::write_bytes(directory / "a.json", "{\"n\": 1}\n");
   test_support::write_bytes(directory / "b.json", "{\"n\": 1, \"more\": 2}\n");
-  EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
+  const JsonOptions strictly{.schema_mismatch = SchemaMismatch::refuse};
+  EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(directory.path().string(), strictly)).take_all(); }),
               HasSubstr("b.json: it has a column \"more\""));
 }
 
@@ -596,7 +599,8 @@ TEST(TextFiles, OfJsonHaveTheTypesThatAreSaid) {
   test_support::write_bytes(directory / "a.json", "{\"x\": 1, \"t\": \"a\"}\n");
   test_support::write_bytes(directory / "b.json", "{\"x\": 1.5, \"t\": \"b\"}\n");
   const std::string path = directory.path();
-  EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(path)).take_all(); }),
+  EXPECT_THAT(message_of<StorageError>(
+                  [&] { threads(read_json(path, {.schema_mismatch = SchemaMismatch::refuse})).take_all(); }),
               AllOf(HasSubstr("b.json"), HasSubstr("or that the options' `types` says")));
   EXPECT_THAT(threads(read_json(path, {.types = {{"x", "double"}}})).take_all(),
               ElementsAre(Row{{"x", 1.0}, {"t", "a"}}, Row{{"x", 1.5}, {"t", "b"}}));

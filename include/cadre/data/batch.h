@@ -8,7 +8,8 @@
 ///     }
 ///
 /// A Batch is an Arrow record batch behind an interface that needs no header of Arrow. Arrow's types are named as Arrow
-/// names them: "int64", "double", "string", "fixed_size_list<item: uint8>[784]".
+/// names them: "int64", "double", "string",
+/// "extension<arrow.fixed_shape_tensor[value_type=uint8, shape=[28,28]]>".
 ///
 /// Threads: any. Nothing changes what a Batch or a Column has.
 #pragma once
@@ -50,7 +51,8 @@ class Column {
   template <ColumnNumber T>
   Column(std::vector<T> values) : array_(make(std::move(values))) {}
   /// Numbers, as many for each row as the product of `row_shape`, whose entries are 1 or more: images of 28 x 28 bytes
-  /// are {28, 28}. Throws InvalidArgument where the number of values is no multiple of that.
+  /// are {28, 28}. A `row_shape` that is not empty makes a column of Arrow's fixed_shape_tensor, which pyarrow and Ray
+  /// Data read as tensors too. Throws InvalidArgument where the number of values is no multiple of that.
   template <ColumnNumber T>
   Column(std::vector<T> values, const std::vector<std::int64_t>& row_shape)
       : array_(reshape(make(std::move(values)), row_shape)) {}
@@ -110,8 +112,13 @@ class Batch {
   const std::shared_ptr<::arrow::RecordBatch>& arrow() const { return batch_; }  ///< never null
 
   /// What each row of a column consists of: empty for single values, {28, 28} for images of that size, and {width} for
-  /// fixed-size binary. Throws InvalidArgument for lists of different lengths.
+  /// fixed-size binary. Tensors are Arrow's fixed_shape_tensor, Ray Data's tensor types, lists of a fixed size, and
+  /// lists that are equally long in all rows of this batch; lists of lists too. Throws InvalidArgument, with two rows
+  /// and their lengths, for others.
   std::vector<std::int64_t> row_shape(std::string_view column) const;
+  /// The type of the values that the rows of a column consist of, as Arrow writes it: "uint8" for images of bytes.
+  /// Throws as row_shape.
+  std::string number_type(std::string_view column) const;
   /// The numbers of a column as they lie in memory, nothing is copied: as many for each row as the product of its
   /// row_shape, one row after the other. Good as long as a copy of this Batch exists. Throws InvalidArgument where the
   /// column's type is not exactly T (fixed-size binary is std::uint8_t), and where it has nulls, which have no number.

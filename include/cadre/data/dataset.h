@@ -75,6 +75,18 @@ struct ExecutionOptions {
   bool operator==(const ExecutionOptions&) const = default;  ///< the same options
 };
 
+/// What is made of files of one dataset whose columns differ.
+enum class SchemaMismatch {
+  /// The dataset has the columns of all files, in the order in which they first come, as Ray Data has it: null where a
+  /// file lacks one, and of the type that the types of all files go into. Nulls become anything; integers and floats
+  /// wider ones, integers beside floats floats; texts, bytes and lists their large forms; dates and times finer units;
+  /// dictionaries beside plain values (which Ray refuses) plain values; structs have the fields of all. Types that do
+  /// not go together are a StorageError with both files, the column and both types; so is a value that its column's
+  /// type does not have, with its file.
+  unify,
+  refuse,  ///< a StorageError with both files and what differs
+};
+
 /// How read_parquet reads.
 struct ParquetOptions {
   std::vector<std::string> columns = {};  ///< only these, in this order; default: all
@@ -82,6 +94,8 @@ struct ParquetOptions {
   /// Whether folders that are named "year=2024" below what is read are columns: of int32 where all their values are
   /// such numbers, else of texts, null where a file lies in no such folder; behind the files' own columns, which win.
   bool hive_partitioning = true;
+  /// Files in folders that a filter leaves out are not looked at, and say nothing of the columns.
+  SchemaMismatch schema_mismatch = SchemaMismatch::unify;
 };
 /// How read_csv reads.
 struct CsvOptions {
@@ -90,12 +104,14 @@ struct CsvOptions {
   std::vector<std::string> columns = {};       ///< only these, in this order; default: all
   std::vector<std::pair<std::string, std::string>> types = {};  ///< by column, as Field::type; default: as they look
   bool hive_partitioning = true;                                ///< see ParquetOptions
+  SchemaMismatch schema_mismatch = SchemaMismatch::unify;       ///< see there; by what the beginnings of all files say
 };
 /// How read_json reads.
 struct JsonOptions {
   std::vector<std::string> columns = {};                        ///< only these, in this order; default: all
   std::vector<std::pair<std::string, std::string>> types = {};  ///< by column, as Field::type; default: as they look
   bool hive_partitioning = true;                                ///< see ParquetOptions
+  SchemaMismatch schema_mismatch = SchemaMismatch::unify;       ///< see CsvOptions
 };
 
 /// How map_batches calls.
@@ -192,8 +208,8 @@ class PlanAccess;
 ///   - InvalidArgument for what does not fit: a column that is not there, a batch size without rows, more workers than
 ///     there can be resources for; before anything has run where that can be known by then;
 ///   - NotFound where a file or folder is not there any more;
-///   - StorageError, with file and row group, where one cannot be read, is cut short, or has other columns than the
-///     first file of the dataset;
+///   - StorageError, with file and row group, where one cannot be read, is cut short, or has columns that do not go
+///     together with those of the dataset's other files (see SchemaMismatch);
 ///   - DatasetError, with the name of the function and its error, where a function or a constructor has thrown or its
 ///     worker has died;
 ///   - EngineError where workers cannot be started.

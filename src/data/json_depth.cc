@@ -1,0 +1,46 @@
+#include "data/json_depth.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cadre::data {
+
+arrow::Status JsonDepth::add(std::string_view text) {
+  for (const char c : text) {
+    if (c == '\n') {  // no text of JSON goes over a line
+      ++line_;
+      in_string_ = false;
+    }
+    if (in_string_) {
+      if (c == '"' && !escaped_) in_string_ = false;
+      escaped_ = c == '\\' && !escaped_;
+      continue;
+    }
+    escaped_ = false;
+    if (c == '"') {
+      in_string_ = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth_ > kMost)
+        return arrow::Status::Invalid(
+            fmt::format("the values of line {} are nested more than {} levels deep", line_, kMost));
+    } else if (c == ']' || c == '}') {
+      depth_ = std::max<std::int64_t>(depth_ - 1, 0);
+    }
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Result<std::int64_t> LimitedDepthStream::Read(std::int64_t bytes, void* out) {
+  ARROW_ASSIGN_OR_RAISE(const std::int64_t count, text_->Read(bytes, out));
+  ARROW_RETURN_NOT_OK(depth_.add({static_cast<const char*>(out), static_cast<std::size_t>(count)}));
+  return count;
+}
+
+arrow::Result<std::shared_ptr<arrow::Buffer>> LimitedDepthStream::Read(std::int64_t bytes) {
+  ARROW_ASSIGN_OR_RAISE(auto buffer, text_->Read(bytes));
+  ARROW_RETURN_NOT_OK(depth_.add(std::string_view(*buffer)));
+  return buffer;
+}
+
+}  // namespace cadre::data
