@@ -70,7 +70,9 @@ struct ReportOptions {
   /// in the run's directory. It is moved where it lies on the run's file system, else copied and removed. Directories
   /// of Cadre's are always moved.
   std::optional<bool> delete_local_checkpoint_after_upload = {};
-  /// The name of the checkpoint's directory, which no other one may have; that of rank 0 counts. Default:
+  /// The name of the checkpoint's directory, which no other one may have; that of rank 0 counts. It is made of letters,
+  /// digits and _.,=@+-, and is neither "checkpoint_" and a number nor the name of a file of the run's own: "best" or
+  /// "checkpoint_best". With no_upload the directory keeps its name, and this is left out or says the same. Default:
   /// "checkpoint_" and a number.
   std::string checkpoint_dir_name = {};
   /// Takes the place of Cadre's own copying and moving. With sync it runs in the thread that reports, with async in a

@@ -86,7 +86,10 @@ bool is_reporting_name(std::string_view name) {
 }
 
 bool is_name_of_checkpoint(std::string_view name) {
-  return name.starts_with(kCommittedPrefix) || name.starts_with(kReportingPrefix);
+  if (name.starts_with(kReportingPrefix)) return true;
+  if (!name.starts_with(kCommittedPrefix)) return false;
+  const std::string_view number = name.substr(kCommittedPrefix.size());
+  return !number.empty() && number.find_first_not_of("0123456789_") == number.npos;
 }
 
 void write_metadata(const fs::path& directory, const CheckpointMetadata& metadata) {

@@ -233,6 +233,16 @@ void Controller::look_at_resources(std::vector<Event>& events) {
   if (std::exchange(capacity_, workers) != workers) events.emplace_back(ResourcesSeen{workers, engine_.resources()});
 }
 
+// Why what all ranks have reported cannot become a checkpoint. Only now, so that it does not depend on who came first.
+std::optional<std::string> Controller::fault_of_group(const GroupCheckpoint& checkpoint) const {
+  try {
+    check_together(checkpoint, directory_, run_.checkpoints());
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 // A rank that reports what cannot be a checkpoint fails, before anything believes it.
 void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
   const engine::WorkerId worker = worker_id(rank, attempt);
@@ -242,7 +252,7 @@ void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, s
   }
   try {
     PartReport said = part_in(report, rank);
-    check_part(said, directory_, run_.checkpoints());
+    if (said.part) check_part(*said.part, directory_);
     auto event = barrier_.reported(rank, {report.step, std::move(report.metrics), std::move(said)}, engine_.now());
     if (!event) return;
     if (auto* joined = std::get_if<GroupReported>(&*event)) {
@@ -250,6 +260,7 @@ void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, s
       GroupCheckpoint& checkpoint = joined->checkpoint;
       checkpoint.waits |= parent_ != nullptr;  // result and checkpoint are one there
       checkpoint.upload = std::ranges::any_of(checkpoint.parts, is_borrowed);
+      if (auto fault = fault_of_group(checkpoint)) event = GroupBroke{attempt, *std::move(fault)};
     }
     events.push_back(*std::move(event));
   } catch (const Error& error) {
@@ -261,9 +272,11 @@ void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, s
 void Controller::take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
   const auto end_promise = [&](PromiseEnd end) {
     try {
-      if (end.error.empty())
-        check_part({.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = end.path}}, directory_,
-                   run_.checkpoints());
+      if (end.error.empty()) {
+        const CheckpointPart part{.kind = CheckpointPart::Kind::in_place, .path = end.path};
+        check_part(part, directory_);
+        check_together({.parts = {part}}, directory_, run_.checkpoints());
+      }
     } catch (const Error& error) {
       end.error = error.what();
     }

@@ -65,6 +65,7 @@ class Controller {
   void take_uploads(std::vector<Event>& events);
   void take_sealed(std::vector<Event>& events);
   void look_at_resources(std::vector<Event>& events);
+  std::optional<std::string> fault_of_group(const GroupCheckpoint& checkpoint) const;
   void remove_leftovers();
   void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;

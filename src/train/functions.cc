@@ -103,7 +103,7 @@ Resources TrainContext::get_resources() const {
 
 fs::path StorageContext::build_checkpoint_path_from_name(const std::string& name) const {
   if (path_.empty()) throw Error("build_checkpoint_path_from_name was called outside a worker: there is no run");
-  check_checkpoint_name(name, path_, /*begun=*/true);
+  check_checkpoint_name(name, path_, NameCheck::may_be_begun);
   fs::path directory = path_ / name;
   base::make_directories(directory);
   return directory;

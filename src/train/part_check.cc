@@ -74,15 +74,19 @@ void check_path(const CheckpointPart& part, const fs::path& run_directory) {
 
 }  // namespace
 
-void check_checkpoint_name(const std::string& name, const fs::path& run_directory, bool begun) {
+void check_checkpoint_name(const std::string& name, const fs::path& run_directory, NameCheck check) {
   std::string fault = base::fault_of_file_name(name);
   if (fault.empty() && base::safe_file_name(name, name.size()) != name)
     fault = "it may have letters, digits and _.,=@+- only";
   if (fault.empty() && (is_name_of_run(name) || run::is_name_of_checkpoint(name)))
-    fault = "Cadre gives such names itself";
+    fault =
+        "Cadre gives such names itself: checkpoint_ and a number, and those of a run's own files; others may begin "
+        "with "
+        "checkpoint_ too";
   const fs::path directory = run_directory / name;
   std::error_code unusable;
-  if (fault.empty() && (begun ? run::is_committed(directory) : fs::exists(fs::symlink_status(directory, unusable))))
+  if (fault.empty() && (check == NameCheck::may_be_begun ? run::is_committed(directory)
+                                                         : fs::exists(fs::symlink_status(directory, unusable))))
     fault = "it exists already in " + run_directory.string() + "; every checkpoint has a name of its own";
   if (!fault.empty()) throw InvalidArgument("checkpoint_dir_name \"" + name + "\" cannot name a checkpoint: " + fault);
 }
@@ -102,13 +106,16 @@ std::string path_inside(const fs::path& run_directory, const fs::path& directory
   return inside;
 }
 
-void check_part(const PartReport& said, const fs::path& run_directory, const Checkpoints& checkpoints) {
-  if (!said.part) return;
-  check_path(*said.part, run_directory);
-  if (said.part->kind == CheckpointPart::Kind::in_place) require_unused(said.part->path, checkpoints);
-  if (!is_merged(*said.part) || said.directory.empty() || said.part->rank != 0) return;
-  check_checkpoint_name(said.directory, run_directory);
-  require_unused(said.directory, checkpoints);
+void check_part(const CheckpointPart& part, const fs::path& run_directory) { check_path(part, run_directory); }
+
+void check_together(const GroupCheckpoint& checkpoint, const fs::path& run_directory, const Checkpoints& checkpoints) {
+  for (const CheckpointPart& part : checkpoint.parts) {
+    if (part.kind == CheckpointPart::Kind::in_place) require_unused(part.path, checkpoints);
+  }
+  const bool is_named = !checkpoint.directory.empty() && std::ranges::any_of(checkpoint.parts, is_merged);
+  if (!is_named) return;
+  check_checkpoint_name(checkpoint.directory, run_directory, NameCheck::must_be_free);
+  require_unused(checkpoint.directory, checkpoints);
 }
 
 }  // namespace cadre::train

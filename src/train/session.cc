@@ -129,9 +129,12 @@ void Session::check_report(const Metrics& metrics, const ReportOptions& options)
   if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload && options.checkpoint_upload_function)
     throw InvalidArgument("train::report got no_upload and a checkpoint_upload_function: leave one of them out");
   check_validation(options);
-  if (!options.checkpoint_dir_name.empty() && assignment_.place.world_rank == 0)
-    check_checkpoint_name(options.checkpoint_dir_name, assignment_.run_directory,
-                          options.checkpoint_upload_function != nullptr);
+  const bool is_in_place = options.checkpoint_upload_mode == CheckpointUploadMode::no_upload;
+  if (options.checkpoint_dir_name.empty() || is_in_place || assignment_.place.world_rank != 0) return;
+  // What another rank may have made already is looked at when all have come.
+  const bool may_be_begun = options.checkpoint_upload_function || assignment_.place.world_size > 1;
+  check_checkpoint_name(options.checkpoint_dir_name, assignment_.run_directory,
+                        may_be_begun ? NameCheck::may_be_begun : NameCheck::must_be_free);
 }
 
 void Session::check_validation(const ReportOptions& options) const {
@@ -232,6 +235,11 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
 
 void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint, const ReportOptions& options) {
   const fs::path inside = path_inside(assignment_.run_directory, checkpoint, "train::report with no_upload got");
+  if (!options.checkpoint_dir_name.empty() && options.checkpoint_dir_name != inside)
+    throw InvalidArgument(fmt::format(
+        "train::report with no_upload got the directory {} and the checkpoint_dir_name \"{}\": with no_upload a "
+        "directory keeps its name, so leave checkpoint_dir_name out",
+        inside.string(), options.checkpoint_dir_name));
   run::list_files(assignment_.run_directory / inside);
   kept_states_.write(assignment_.run_directory / inside);
   send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = inside},

@@ -156,6 +156,7 @@ void is_refused(const Config&) {
   refused(from(good), {.checkpoint_dir_name = "a b"});
   refused(from(good), {.checkpoint_dir_name = "checkpoint_000007"});
   refused(from(good), {.checkpoint_dir_name = "inside"});
+  refused(from(inside), {.checkpoint_upload_mode = Mode::no_upload, .checkpoint_dir_name = "outside"});
   refused(from(inside), {.delete_local_checkpoint_after_upload = true});
   refused(from(run_directory().parent_path()), {.checkpoint_upload_mode = Mode::async});
   refused(from(good),
@@ -183,6 +184,34 @@ void names_different_directories(const Config&) {
   const fs::path mine = filled(run_directory() / ("of_rank_" + std::to_string(rank())), 1);
   train::report({{"step", 1}}, Checkpoint::from_directory(mine),
                 {.checkpoint_upload_mode = CheckpointUploadMode::no_upload});
+}
+
+void names_its_checkpoints(const Config&) {
+  using Mode = CheckpointUploadMode;
+  const auto write = [](std::int64_t step) { return [=](const fs::path& directory) { write_step(directory, step); }; };
+  train::report({{"step", 1}}, write(1), {.checkpoint_dir_name = "checkpoint_best"});
+  train::report({{"step", 2}}, write(2),
+                {.checkpoint_dir_name = "checkpoint_loss=0.5", .checkpoint_upload_function = move_into_run});
+  const fs::path mine = train::get_context().get_storage().build_checkpoint_path_from_name("checkpoint_mine");
+  train::report({{"step", 3}}, Checkpoint::from_directory(filled(mine, 3)),
+                {.checkpoint_upload_mode = Mode::no_upload, .checkpoint_dir_name = "checkpoint_mine"});
+  train::report({{"step", 4}}, write(4));
+}
+
+// Rank 0 wants its files in a directory of that name, and rank 1 has made one there.
+void uploads_and_does_not(const Config& config) {
+  const fs::path made = run_directory() / "best";
+  const bool is_made_before = config.get<bool>("before");
+  if (rank() == 1 && is_made_before) filled(made, 1);
+  train::barrier();
+  if (rank() == 0) {
+    train::report({{"step", 1}}, [](const fs::path& directory) { write_step(directory, 1); },
+                  {.checkpoint_dir_name = "best"});
+  } else {
+    if (!is_made_before) filled(made, 1);
+    train::report({{"step", 1}}, Checkpoint::from_directory(made),
+                  {.checkpoint_upload_mode = CheckpointUploadMode::no_upload});
+  }
 }
 
 void leaves_its_checkpoints_in_place(const Config&) {
@@ -250,11 +279,11 @@ TEST(UploadModes, WhatCannotBeIsRefusedAtTheCallAndNothingIsLost) {
   const TemporaryDirectory storage;
   const train::Result result = train::Trainer(train::loop<is_refused>(), options_in(storage.path(), 1)).fit();
   std::istringstream refused(content_of(storage / "run/refused"));
-  for (const char* part :
-       {"does not lie in the run's directory", "is no directory", "belongs to the run itself",
-        "belongs to the run itself", "leave one of them out", "contains a '/'", "letters, digits",
-        "Cadre gives such names", "exists already", "which lies in the run's directory",
-        "which holds the run's directory", "does not lie in the run's directory", "neither a file"}) {
+  for (const char* part : {"does not lie in the run's directory", "is no directory", "belongs to the run itself",
+                           "belongs to the run itself", "leave one of them out", "contains a '/'", "letters, digits",
+                           "Cadre gives such names itself: checkpoint_ and a number", "exists already",
+                           "keeps its name", "which lies in the run's directory", "which holds the run's directory",
+                           "does not lie in the run's directory", "neither a file"}) {
     std::string line;
     std::getline(refused, line);
     EXPECT_THAT(line, HasSubstr(part));
@@ -269,6 +298,27 @@ TEST(UploadModes, RanksThatNameDifferentDirectoriesAreTold) {
                 train::Trainer(train::loop<names_different_directories>(), options_in(storage.path(), 2)).fit();
               }),
               AllOf(HasSubstr("of_rank_0"), HasSubstr("of_rank_1"), HasSubstr("must name one directory")));
+}
+
+TEST(UploadModes, ModesThatDoNotGoTogetherAreOneErrorWhoeverComesFirst) {
+  for (const bool before : {true, false}) {
+    const TemporaryDirectory storage;
+    const train::TrainerOptions options = options_in(storage.path(), 2, {{"before", before}});
+    EXPECT_THAT(
+        message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<uploads_and_does_not>(), options).fit(); }),
+        HasSubstr("the checkpoint of rank 0 is to be uploaded, and that of rank 1 lies where it is to be"));
+  }
+}
+
+TEST(UploadModes, NamesMayBeginLikeCadresOwn) {
+  const TemporaryDirectory storage;
+  const train::Result result =
+      train::Trainer(train::loop<names_its_checkpoints>(), options_in(storage.path(), 1)).fit();
+  EXPECT_EQ(result.checkpoint->path().filename(), "checkpoint_000003");
+  EXPECT_THAT(garbage_in(result, {"checkpoint_best", "checkpoint_loss=0.5", "checkpoint_mine", "checkpoint_000003"}),
+              ElementsAre());
+  for (const char* name : {"checkpoint_best", "checkpoint_loss=0.5", "checkpoint_mine"})
+    EXPECT_TRUE(fs::exists(result.path / name / ".metadata.json")) << name;
 }
 
 // Rank 1 asks alone, while rank 0 still uploads; rank 0 asks without patience, and then with it.

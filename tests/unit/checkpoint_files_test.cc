@@ -119,7 +119,9 @@ TEST_F(CheckpointFiles, NamesAreToldApart) {
     EXPECT_FALSE(is_reporting_name(name)) << name;
   EXPECT_TRUE(is_name_of_checkpoint("checkpoint_000000"));
   EXPECT_TRUE(is_name_of_checkpoint(".reporting_3_0"));
-  EXPECT_FALSE(is_name_of_checkpoint("result.json"));
+  EXPECT_TRUE(is_name_of_checkpoint("checkpoint_000001_1"));
+  for (const char* name : {"result.json", "checkpoint_", "checkpoint_best", "checkpoint_3.5"})
+    EXPECT_FALSE(is_name_of_checkpoint(name)) << name;
 }
 
 }  // namespace
