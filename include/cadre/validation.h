@@ -89,7 +89,7 @@ struct ValidationConfig {
   Config config = {};        ///< what it gets; a value takes at most 1 MiB, larger ones are put() and referred to
   Resources resources = {};  ///< of each validation; it waits until they are free beside the run's workers
   /// What a train::Trainer in the function gets for its workers. Each validation has all of it, from its start on.
-  /// Default: the function starts no workers.
+  /// Default: the function starts no workers; where it tries to, its validations fail without another try.
   PlacementGroup workers = {};
   /// How long one try may take from its start; above 0. Default: as long as it likes.
   std::optional<Seconds> timeout = {};

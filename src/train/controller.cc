@@ -205,6 +205,18 @@ void Controller::take(engine::Exited exited, std::vector<Event>& events) {
   events.emplace_back(WorkerEnded{rank_of(exited.worker), attempt_of(exited.worker), std::move(exited.exit)});
 }
 
+std::optional<ValidatorLacksWorkers> Controller::lacks_workers(const channel::Message& message) {
+  const auto* notice = std::get_if<channel::Notice>(&message);
+  if (notice == nullptr) return std::nullopt;
+  try {
+    const Notice said = to_notice(notice->content);
+    const auto* lacks = std::get_if<ValidatorLacksWorkers>(&said);
+    return lacks == nullptr ? std::nullopt : std::optional(*lacks);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 void Controller::take_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events) {
   const run::CheckpointId checkpoint = checkpoint_of(worker);
   const std::int64_t attempt = validator_attempt_of(worker);
@@ -216,6 +228,8 @@ void Controller::take_from_validator(engine::WorkerId worker, channel::Message m
     }
   } else if (auto* failed = std::get_if<channel::Failed>(&message)) {
     events.emplace_back(ValidatorThrew{checkpoint, attempt, std::move(failed->message)});
+  } else if (auto lacks = lacks_workers(message)) {
+    events.emplace_back(ValidatorThrew{checkpoint, attempt, std::move(lacks->error), /*is_hopeless=*/true});
   } else {
     engine_.kill(worker);
     events.emplace_back(ValidatorThrew{checkpoint, attempt, "it has sent what no validator sends"});
@@ -286,7 +300,7 @@ void Controller::take(const channel::Notice& notice, Rank rank, std::int64_t att
     const Notice said = to_notice(notice.content);
     if (const auto* end = std::get_if<PromiseEnd>(&said)) {
       end_promise(*end);
-    } else if (std::exchange(begun_attempt_, attempt) != attempt) {
+    } else if (std::holds_alternative<FunctionBegins>(said) && std::exchange(begun_attempt_, attempt) != attempt) {
       events.emplace_back(GroupBegan{attempt});
     }
   } catch (const Error& error) {

@@ -64,6 +64,7 @@ class Controller {
   void take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events);
   void take_uploads(std::vector<Event>& events);
   void take_sealed(std::vector<Event>& events);
+  static std::optional<ValidatorLacksWorkers> lacks_workers(const channel::Message& message);
   void look_at_resources(std::vector<Event>& events);
   std::optional<std::string> fault_of_group(const GroupCheckpoint& checkpoint) const;
   void remove_leftovers();

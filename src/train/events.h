@@ -125,6 +125,7 @@ struct ValidatorThrew {
   run::CheckpointId checkpoint = 0;
   std::int64_t attempt = 0;
   std::string message = {};
+  bool is_hopeless = false;  // what it needs is not there for any validation of the run
 };
 // Its worker has ended.
 struct ValidatorEnded {

@@ -137,7 +137,9 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
                        {{"metrics", returned.metrics.value()}});
           },
           [&](const ValidatorThrew& threw) {
-            return add(event_name::validator_threw, threw.checkpoint, threw.attempt, {{"message", threw.message}});
+            Dict said{{"message", threw.message}};
+            if (threw.is_hopeless) said.emplace_back("is_hopeless", true);
+            return add(event_name::validator_threw, threw.checkpoint, threw.attempt, std::move(said));
           },
           [&](const ValidatorEnded& ended) {
             return add(event_name::validator_ended, ended.checkpoint, ended.attempt, to_dict(ended.exit));
@@ -178,7 +180,8 @@ Event to_event(const store::EventRow& row) {
   if (row.kind == event_name::validator_returned)
     return ValidatorReturned{row.trial, row.attempt, Metrics(data.at("metrics"))};
   if (row.kind == event_name::validator_threw)
-    return ValidatorThrew{row.trial, row.attempt, data.get<std::string>("message")};
+    return ValidatorThrew{row.trial, row.attempt, data.get<std::string>("message"),
+                          data.get<bool>("is_hopeless", false)};
   if (row.kind == event_name::validator_ended) return ValidatorEnded{row.trial, row.attempt, to_exit(data, source)};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }

@@ -4,15 +4,24 @@
 #include "base/overload.h"
 
 namespace cadre::train {
+namespace {
+
+constexpr const char* kLacksWorkers = "validator_lacks_workers";
+
+}  // namespace
 
 Value to_value(const Notice& notice) {
-  return std::visit(base::Overload{[](const FunctionBegins&) { return Value(); },
-                                   [](const PromiseEnd& end) { return base::SaveArchive::to_value(end); }},
-                    notice);
+  return std::visit(
+      base::Overload{[](const FunctionBegins&) { return Value(); },
+                     [](const PromiseEnd& end) { return base::SaveArchive::to_value(end); },
+                     [](const ValidatorLacksWorkers& lacks) { return Value{{kLacksWorkers, lacks.error}}; }},
+      notice);
 }
 
 Notice to_notice(const Value& content) {
   if (content.is_null()) return FunctionBegins{};
+  if (const Value* error = content.is_dict() ? find_entry(content.dict(), kLacksWorkers) : nullptr)
+    return ValidatorLacksWorkers{error->get<std::string>()};
   PromiseEnd end;
   base::LoadArchive::load(content, end);
   return end;

@@ -25,7 +25,12 @@ struct PromiseEnd {
   }
 };
 
-using Notice = std::variant<FunctionBegins, PromiseEnd>;
+// A validator needs workers, and the run has none for it: no other one can do any better.
+struct ValidatorLacksWorkers {
+  std::string error = {};
+};
+
+using Notice = std::variant<FunctionBegins, PromiseEnd, ValidatorLacksWorkers>;
 
 Value to_value(const Notice& notice);
 // Throws InvalidArgument or NotFound for what to_value() did not make.

@@ -184,11 +184,16 @@ Result Trainer::fit() {
         fmt::format("the training run {} was interrupted, and everything that was reported is saved. Continue it with "
                     "Trainer::restore from {}",
                     name, directory.string()));
+  const std::string lack = run.validations().summary();
   if (run.status() == RunStatus::failed)
     throw TrainingFailed(
         fmt::format("the training run {} has failed: {}\nWhat its workers have printed is in {}; "
-                    "Trainer::restore tries it again",
-                    name, run.error(), (directory / "rank_*").string()));
+                    "Trainer::restore tries it again{}{}",
+                    name, run.error(), (directory / "rank_*").string(), lack.empty() ? "" : "\n", lack));
+  if (!lack.empty() && config.verbose > 0) {
+    fmt::print("{}\n", lack);
+    std::fflush(stdout);
+  }
   return Result::from_directory(directory);
 }
 

@@ -51,7 +51,14 @@ void Validations::returned(const ValidatorReturned& event, Checkpoints& checkpoi
 }
 
 void Validations::threw(const ValidatorThrew& event, Checkpoints& checkpoints, Actions& actions) {
-  if (present(event.checkpoint, event.attempt) != nullptr) fail(event.checkpoint, event.message, checkpoints, actions);
+  const Validation* const validation = present(event.checkpoint, event.attempt);
+  if (validation == nullptr) return;
+  if (!event.is_hopeless) return fail(event.checkpoint, event.message, checkpoints, actions);
+  const std::string& function = validation->wanted.function;
+  hopeless_[function] = event.message;
+  actions.push_back(
+      Say{fmt::format("No validation by {} can succeed, so none is begun any more: {}", function, event.message)});
+  give_up(event.checkpoint, event.message, checkpoints, actions);
 }
 
 void Validations::ended(const ValidatorEnded& event, Checkpoints& checkpoints, Actions& actions) {
@@ -91,9 +98,20 @@ void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoi
                                     checkpoints.registry().get(id).directory, validation.failures, when, reason)});
 }
 
+// No try can succeed.
+void Validations::give_up(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
+  validations_.at(id).error = reason;
+  settle(id, State::failed, checkpoints, actions);
+}
+
 void Validations::settle(run::CheckpointId id, State state, Checkpoints& checkpoints, Actions& actions) {
   Validation& validation = validations_.at(id);
   validation.state = state;
+  if (state == State::validated) ++succeeded_;
+  if (state == State::failed || state == State::timed_out) {
+    ++failed_;
+    last_error_ = validation.error;
+  }
   const std::string directory = checkpoints.registry().get(id).directory;
   actions.push_back(RecordDecision{
       DecisionKind::settle_validation,
@@ -143,12 +161,15 @@ void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Acti
   for (const run::CheckpointId id : waiting()) {
     Validation& validation = validations_.at(id);
     if (validation.state != State::waiting) continue;  // was skipped meanwhile
+    if (const auto hopeless = hopeless_.find(validation.wanted.function); hopeless != hopeless_.end()) {
+      give_up(id, hopeless->second, checkpoints, actions);
+      continue;
+    }
     const std::int64_t running =
         std::ranges::count_if(validations_, [](const auto& entry) { return entry.second.has_worker; });
     if (config_.max_in_flight && running >= *config_.max_in_flight) return;
     if (const std::string missing = room.shortage(needs_); !missing.empty()) {  // for ever
-      validation.error = "it needs more than the machine has: " + missing;
-      settle(id, State::failed, checkpoints, actions);
+      give_up(id, "it needs more than the machine has: " + missing, checkpoints, actions);
       continue;
     }
     std::optional<run::Gpus> gpus = room.acquire(needs_);
@@ -219,6 +240,13 @@ bool Validations::is_pending() const {
 bool Validations::is_pending(run::CheckpointId id) const {
   const Validation* const validation = find(id);
   return validation != nullptr && !is_finished(validation->state);
+}
+
+std::string Validations::summary() const {
+  if (succeeded_ > 0 || failed_ == 0) return {};
+  return failed_ == 1 ? "Its only validation has failed: " + last_error_
+                      : fmt::format("None of its {} validations has succeeded. The last one has failed with: {}",
+                                    failed_, last_error_);
 }
 
 bool Validations::is_running(run::CheckpointId id) const {

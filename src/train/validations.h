@@ -88,6 +88,8 @@ class Validations {
   bool is_pending(run::CheckpointId id) const;
   bool is_running(run::CheckpointId id) const;
   bool is_pausing(run::CheckpointId id) const;
+  // Of a run in which some have ended and none has succeeded; else empty.
+  std::string summary() const;
   // What one of them needs.
   const Resources& needs() const { return needs_; }
   // nullptr where nobody has asked for one.
@@ -95,11 +97,16 @@ class Validations {
 
   static void fields(auto& archive, auto& validations) {  // for base/archive.h
     archive("validations", validations.validations_);
+    archive.added("succeeded", validations.succeeded_);
+    archive.added("failed", validations.failed_);
+    archive.added("last_error", validations.last_error_);
+    archive.added("hopeless", validations.hopeless_);
   }
 
  private:
   Validation* present(run::CheckpointId id, std::int64_t attempt);
   void fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
+  void give_up(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
   void settle(run::CheckpointId id, Validation::State state, Checkpoints& checkpoints, Actions& actions);
   void say_that_it_waits(run::CheckpointId id, const run::ResourceLedger& room, const Checkpoints& checkpoints,
                          Actions& actions);
@@ -109,7 +116,11 @@ class Validations {
   ValidationConfig config_;
   Resources needs_;
   std::map<run::CheckpointId, Validation> validations_;  // of checkpoints that exist
-  bool has_said_that_it_waits_ = false;                  // this controller; not part of the state
+  std::int64_t succeeded_ = 0;                           // of all that have ended
+  std::int64_t failed_ = 0;
+  std::string last_error_ = {};                       // of those
+  std::map<std::string, std::string> hopeless_ = {};  // functions that cannot succeed, and why
+  bool has_said_that_it_waits_ = false;               // this controller; not part of the state
 };
 
 // How far a checkpoint has got; `validation` is its own, or nullptr.

@@ -1,12 +1,14 @@
 #include "train/validator.h"
 
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/archive.h"
 #include "base/value_limits.h"
+#include "cadre/error.h"
 #include "cadre/validation.h"
 #include "channel/worker_end.h"
 #include "run/entries.h"
@@ -15,6 +17,7 @@
 #include "run/root_engine.h"
 #include "storage/remote_directory.h"
 #include "store/held_objects.h"
+#include "train/notices.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -37,14 +40,25 @@ class ValidatorRun final : public run::ParentRun {
   const ValidatorAssignment& assignment_;
 };
 
-Value run_validator(const Value& payload, detail::ValidatorPointer function) {
+// Tells the controller where the function needs workers, which no other try will have either.
+Metrics without_workers(channel::WorkerEnd& controller, const std::function<Metrics()>& validate) {
+  try {
+    return validate();
+  } catch (const EngineError& error) {
+    controller.send(channel::Notice{to_value(Notice(ValidatorLacksWorkers{error.what()}))});
+    throw;
+  }
+}
+
+Value run_validator(channel::WorkerEnd& controller, const Value& payload, detail::ValidatorPointer function) {
   const ValidatorAssignment assignment = to_validator_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   storage::fetch(assignment.checkpoint);
   store::set_experiment_of_objects(assignment.run_directory);
   if (assignment.worker_resources) run::set_root_resources(*assignment.worker_resources);
   const ValidatorRun parent(assignment);
-  const Metrics metrics = function(Checkpoint::from_directory(assignment.checkpoint), assignment.config);
+  const auto validate = [&] { return function(Checkpoint::from_directory(assignment.checkpoint), assignment.config); };
+  const Metrics metrics = assignment.worker_resources ? validate() : without_workers(controller, validate);
   base::check_metrics(metrics);
   return metrics.value();
 }
@@ -77,8 +91,9 @@ fs::path directory_of_validator(const fs::path& run_directory, const std::string
 }
 
 bool detail::register_validator(std::string_view name, ValidatorPointer function) {
-  run::register_entry(
-      name, [function](channel::WorkerEnd&, const Value& payload) { return run_validator(payload, function); });
+  run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
+    return run_validator(controller, payload, function);
+  });
   return true;
 }
 

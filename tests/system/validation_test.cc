@@ -400,12 +400,59 @@ INSTANTIATE_TEST_SUITE_P(Validation, GroupOfValidator, ::testing::Bool(), [](con
   return one.param ? "ThatReportsAPlaceholder" : "ThatReportsMetricsOnly";
 });
 
-TEST(Validation, AGroupWithoutResourcesForItSaysSo) {
+// Nothing that a second try, or another checkpoint, could change.
+Metrics says_that_it_begins_a_group(const Checkpoint& checkpoint, const Config& config) {
+  bear_witness("begun", std::to_string(read_step(checkpoint)));
+  return validates_in_a_group(checkpoint, config);
+}
+
+TEST(Validation, AGroupWithoutResourcesForItIsToldOnceAndNoOtherIsBegun) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<validates_in_a_group>(), 1);
+  train::TrainerOptions options = options_with(storage.path(), train::validator<says_that_it_begins_a_group>(), 3);
+  options.validation.max_in_flight = 1;
+  options.validation.max_retries = 5;
+  options.run_config.verbose = 1;
+  ::testing::internal::CaptureStdout();
   const train::Result result = run(options);
-  ASSERT_THAT(statuses(result), ElementsAre(Status::validation_failed));
-  EXPECT_THAT(result.best_checkpoints.at(0).validation_error, HasSubstr("ValidationConfig::workers"));
+  const std::string console = ::testing::internal::GetCapturedStdout();
+  ASSERT_THAT(statuses(result),
+              ElementsAre(Status::validation_failed, Status::validation_failed, Status::validation_failed));
+  for (const auto& checkpoint : result.best_checkpoints)
+    EXPECT_THAT(checkpoint.validation_error, HasSubstr("ValidationConfig::workers"));
+  EXPECT_EQ(content_of(result.path / "begun"), "1\n") << "one try of one validation";
+  EXPECT_THAT(console,
+              HasSubstr("No validation by says_that_it_begins_a_group can succeed, so none is begun any more: "));
+  EXPECT_THAT(console, HasSubstr("\nNone of its 3 validations has succeeded. The last one has failed with: "));
+}
+
+// ---- Runs whose validations have all failed
+
+Metrics is_never_lucky(const Checkpoint&) { throw std::runtime_error("out of luck"); }
+
+void fails_when_validated(const Config& config) {
+  reports_for_validation(config);
+  train::get_all_reported_checkpoints();
+  throw std::runtime_error("enough");
+}
+
+TEST(Validation, ARunThatFailsSaysThatNoneHasSucceeded) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_with(storage.path(), train::validator<is_never_lucky>(), 2);
+  EXPECT_THAT(
+      message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<fails_when_validated>(), options).fit(); }),
+      AllOf(HasSubstr("enough"), HasSubstr("\nNone of its 2 validations has succeeded. The last one has failed with: "),
+            HasSubstr("out of luck")));
+}
+
+TEST(Validation, ARunInWhichOneHasSucceededSaysNothingOfTheOthers) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_with(storage.path(), train::validator<misbehaves>(), 6);
+  options.validation.timeout = std::chrono::seconds(3);
+  options.validation.max_retries = 0;
+  options.run_config.verbose = 1;
+  ::testing::internal::CaptureStdout();
+  run(options);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), Not(HasSubstr("has succeeded")));
 }
 
 // ---- Interruptions
