@@ -23,8 +23,10 @@ struct InitOptions {
   std::optional<std::string> accelerator_type = {};
   /// Labels of this machine, such as {"zone", "eu"}; see Resources::labels. Default: none.
   std::map<std::string, std::string> labels = {};
-  /// Runs once in the fork server before any worker exists, so that all workers share what it loads. It must not start
-  /// a thread. An exception in it ends the server; fit() then says so. Default: nothing runs.
+  /// Runs once in the fork server before any worker exists, so that all workers share what it loads into global
+  /// variables: a data set, or a model. It has one OpenMP thread, so that libtorch computes in it without starting
+  /// others; each worker then has as many as it has CPUs. It must not start a thread itself, and not use a GPU, which
+  /// no forked process could go on with. An exception in it ends the server; fit() then says so. Default: nothing runs.
   void (*preload)() = nullptr;
 };
 

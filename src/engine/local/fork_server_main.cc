@@ -163,7 +163,10 @@ void ForkServerMain::end_with_controller(int signal) {
 void ForkServerMain::preload() {
   std::string failure;
   try {
-    if (parts_.preload != nullptr) parts_.preload();
+    if (parts_.preload != nullptr) {
+      prepare_for_preload();
+      parts_.preload();
+    }
     const std::vector<std::string> threads = other_threads();
     if (!threads.empty()) {
       failure = "the fork server has a thread beside its main one (" + threads.front() +

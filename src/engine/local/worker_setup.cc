@@ -29,14 +29,18 @@ std::string append_output_to(int stream, const std::string& path) {
   return full + "cannot write " + path + ": " + base::last_system_error();
 }
 
+// Of an OpenMP library that is loaded, which has read its variable already.
+void set_openmp_threads(int threads) {
+  using SetThreads = void (*)(int);
+  if (const auto set = reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);
+}
+
 void set_thread_count(int threads) {
   const std::string count = std::to_string(threads);
   for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
     ::setenv(name, count.c_str(), 1);
   }
-  // An OpenMP library that was loaded before the fork has read its variable already.
-  using SetThreads = void (*)(int);
-  if (const auto set = reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);
+  set_openmp_threads(threads);
 }
 
 // Best effort: without /proc the worker is merely not the first to go.
@@ -69,6 +73,13 @@ std::string limit_memory(std::uint64_t bytes) {
 }
 
 }  // namespace
+
+void prepare_for_preload() {
+  // MKL would keep the number that it finds there, also in workers; without one it uses as many as OpenMP does.
+  ::unsetenv("MKL_NUM_THREADS");
+  ::setenv("OMP_NUM_THREADS", "1", 1);
+  set_openmp_threads(1);
+}
 
 std::string set_up_worker(const WorkerSetup& setup) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -27,6 +27,10 @@ inline constexpr std::uint64_t memory_reserve_bytes = std::uint64_t{16} << 20;
 // given it a closed stdin and default signal handlers (see prepare_for_workers).
 std::string set_up_worker(const WorkerSetup& setup);
 
+// In the server, before the user's preload: numerical libraries then start no threads, which a forked worker would not
+// have. Every worker sets a count of its own.
+void prepare_for_preload();
+
 // In the server, once: what every worker inherits.
 void prepare_for_workers();
 

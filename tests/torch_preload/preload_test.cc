@@ -1,0 +1,74 @@
+// InitOptions::preload with libtorch: what it computes is there in all workers, which use threads of their own.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "cadre/init.h"
+#include "cadre/train.h"
+#include "support/temporary_directory.h"
+
+namespace {
+
+using namespace cadre;
+using test_support::TemporaryDirectory;
+
+struct Preloaded {
+  pid_t process = 0;
+  torch::Tensor images = {};
+  torch::nn::Sequential model = nullptr;
+  torch::Tensor output = {};
+};
+Preloaded preloaded;
+
+// Everything that libtorch spreads over threads: large sums, products and convolutions, forward and backward.
+void load() {
+  torch::manual_seed(1);
+  preloaded.process = ::getpid();
+  preloaded.images = torch::rand({64, 1, 28, 28});
+  preloaded.model = torch::nn::Sequential(torch::nn::Conv2d(1, 16, 3), torch::nn::ReLU(), torch::nn::Flatten(),
+                                          torch::nn::Linear(16 * 26 * 26, 256));
+  preloaded.output = preloaded.model->forward(preloaded.images);
+  preloaded.output.square().mean().backward();
+  preloaded.model->zero_grad();
+  const torch::Tensor square = torch::rand({700, 700});
+  torch::mm(square, square).sum();
+}
+
+Value uses_what_is_loaded(const Config&) {
+  const torch::Tensor output = preloaded.model->forward(preloaded.images);
+  output.square().mean().backward();
+  const torch::Tensor square = torch::rand({700, 700});
+  const double sum = torch::mm(square, square).sum().item<double>();
+  return {{"is_of_server", preloaded.process == ::getppid()},
+          {"is_the_same", torch::allclose(output, preloaded.output, 1e-4, 1e-5)},
+          {"sum", sum},
+          {"threads", at::get_num_threads()}};
+}
+
+TEST(Preload, OfTensorsAndAModelIsThereInAllWorkersWithThreadsOfTheirOwn) {
+  const TemporaryDirectory storage;
+  for (const double cpus : {1.0, 2.0}) {
+    const train::Result result = train::Trainer(train::loop<uses_what_is_loaded>(),
+                                                {.scaling_config = {.resources_per_worker = Resources{.cpus = cpus}},
+                                                 .run_config = {.name = "of_" + std::to_string(static_cast<int>(cpus)),
+                                                                .storage_path = storage.path(),
+                                                                .verbose = 0}})
+                                     .fit();
+    const Config returned(result.return_value);
+    EXPECT_TRUE(returned.get<bool>("is_of_server"));
+    EXPECT_TRUE(returned.get<bool>("is_the_same"));
+    EXPECT_GT(returned.get<double>("sum"), 0);
+    EXPECT_EQ(returned.get<std::int64_t>("threads"), static_cast<std::int64_t>(cpus));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ::setenv("MKL_NUM_THREADS", "4", 1);  // as somebody's shell may have it
+  cadre::init(argc, argv, {.num_cpus = 2, .preload = load});
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
