@@ -60,7 +60,7 @@ build: $(build_dir)/build.ninja
 
 demo: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target pbt_mnist cadre
-	@$(build_dir)/bin/pbt_mnist --storage-path results --name "pbt_mnist_$$(date +%Y-%m-%d_%H-%M-%S)" $(DEMO_FLAGS)
+	@$(build_dir)/bin/pbt_mnist --storage-path results --name "pbt_mnist_$$(date +%Y-%m-%d_%H-%M-%S)" --synch --compare $(DEMO_FLAGS)
 
 test: build
 	@ctest --preset $(PRESET) -j $(JOBS)

@@ -50,8 +50,8 @@ Config learning_rate(const Config& config, const std::string& key) { return {{"l
 
 // One trial. Runs in a process of its own, until the scheduler or the stop criterion ends it inside report().
 void train_dcgan(const Config& config) {
-  torch::manual_seed(tune::get_context().get_seed());
   const Mnist train_set(config.get<std::string>("data_dir"), MnistPart::train, from_minus_one_to_one);
+  torch::manual_seed(tune::get_context().get_seed());
   LeNet classifier = load_classifier(config);
 
   Generator generator;
@@ -68,8 +68,8 @@ void train_dcgan(const Config& config) {
     cadre::set_hyperparameters(generator_optimizer, learning_rate(config, "netG_lr"));
     cadre::set_hyperparameters(discriminator_optimizer, learning_rate(config, "netD_lr"));
   }
-  const auto checkpoint_interval = config.get<std::int64_t>("checkpoint_interval");
   for (;; ++step) {
+    torch::manual_seed(tune::get_context().get_seed());  // of this iteration: an interruption changes nothing
     models::GanStep last;
     for (const torch::Tensor& digits : draw_digits(train_set, train_batches * batch_size).split(batch_size)) {
       last = models::train_gan(generator, generator_optimizer, discriminator, discriminator_optimizer, digits);
@@ -79,14 +79,10 @@ void train_dcgan(const Config& config) {
                           {"lossd", last.discriminator_loss},
                           {"netG_lr", config.at("netG_lr")},
                           {"netD_lr", config.at("netD_lr")}};
-    if (step % checkpoint_interval != 0) {
-      tune::report(metrics);
-    } else {
-      tune::report(metrics, [&](const fs::path& directory) {
-        cadre::save_state(directory / "generator.pt", generator, generator_optimizer, step);
-        cadre::save_state(directory / "discriminator.pt", discriminator, discriminator_optimizer, step);
-      });
-    }
+    tune::report(metrics, [&](const fs::path& directory) {
+      cadre::save_state(directory / "generator.pt", generator, generator_optimizer, step);
+      cadre::save_state(directory / "discriminator.pt", discriminator, discriminator_optimizer, step);
+    });
   }
 }
 
@@ -144,7 +140,6 @@ tune::TunerOptions make_options(const ExperimentFlags& flags, const cadre::Objec
   return tune::TunerOptions{
       .param_space = {{"netG_lr", tune::choice({0.0001, 0.0002, 0.0005})},
                       {"netD_lr", tune::choice({0.0001, 0.0002, 0.0005})},
-                      {"checkpoint_interval", 5},
                       {"data_dir", fs::absolute(flags.data_dir).string()},
                       {"classifier", classifier}},
       .tune_config = {.metric = "is_score",
@@ -155,7 +150,8 @@ tune::TunerOptions make_options(const ExperimentFlags& flags, const cadre::Objec
       .run_config = {.name = flags.name,
                      .storage_path = flags.storage_path,
                      .stop = {{"training_iteration", flags.max_iterations}},
-                     .checkpoint_config = {.num_to_keep = 4, .checkpoint_score_attribute = "is_score"}}};
+                     .checkpoint_config = {
+                         .num_to_keep = 4, .checkpoint_score_attribute = "is_score", .checkpoint_frequency = 5}}};
 }
 
 // What is wrong is better told before the classifier is trained.

@@ -1,6 +1,7 @@
-// Population Based Training on MNIST: four trials train the same small network with different learning rates and
-// momenta. Every five iterations the worst trial gives up: it goes on from the best one's checkpoint with that trial's
-// hyper-parameters, slightly changed. The same program as Ray Tune's example pbt_convnet_function_example.py.
+// Population Based Training on MNIST: eight trials train the same small network with different learning rates and
+// momenta. Every four iterations the worst two give up: each goes on from the checkpoint of one of the best two, with
+// that trial's hyper-parameters changed. With --compare as many trials are then trained by random search, and the
+// schedule that led to the best trial is replayed. After Ray Tune's example pbt_convnet_function_example.py.
 #include <cadre/torch.h>
 #include <cadre/tune.h>
 #include <torch/torch.h>
@@ -8,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
+#include <vector>
 
 #include "datasets/mnist.h"
 #include "program/experiment_program.h"
@@ -19,8 +21,8 @@ using datasets::MnistPart;
 namespace tune = cadre::tune;
 
 constexpr std::int64_t batch_size = 64;
-constexpr std::int64_t train_batches = 9;  // of each iteration
-constexpr std::int64_t test_batches = 5;
+constexpr std::int64_t train_batches = 10;  // of each iteration
+constexpr std::int64_t test_batch_size = 250;
 
 struct ConvNetImpl : torch::nn::Module {
   // [N, 1, 28, 28] images to [N, 10] logarithms of the digits' probabilities
@@ -34,40 +36,37 @@ struct ConvNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(ConvNet);
 
-// The indices of `count` batches of different examples, drawn at random.
-std::vector<torch::Tensor> draw_batches(const Mnist& examples, std::int64_t count) {
-  return torch::randperm(examples.size()).slice(0, 0, count * batch_size).split(batch_size);
-}
-
-void train(ConvNet& model, torch::optim::Optimizer& optimizer, const Mnist& examples) {
+// One iteration: batches of different images, drawn at random.
+void train(ConvNet& model, torch::optim::Optimizer& optimizer, const Mnist& images) {
   model->train();
-  for (const torch::Tensor& indices : draw_batches(examples, train_batches)) {
-    const Mnist::Batch batch = examples.at(indices);
+  const torch::Tensor drawn = torch::randperm(images.size()).slice(0, 0, train_batches * batch_size);
+  for (const torch::Tensor& indices : drawn.split(batch_size)) {
+    const Mnist::Batch batch = images.at(indices);
     optimizer.zero_grad();
     torch::nll_loss(model(batch.images), batch.labels).backward();
     optimizer.step();
   }
 }
 
-// The share of right answers.
-double test(ConvNet& model, const Mnist& examples) {
+// The share of right answers, of all images.
+double test(ConvNet& model, const Mnist& images) {
   const torch::NoGradGuard no_grad;
   model->eval();
   std::int64_t right = 0;
-  for (const torch::Tensor& indices : draw_batches(examples, test_batches)) {
-    const Mnist::Batch batch = examples.at(indices);
+  for (const torch::Tensor& indices : torch::arange(images.size()).split(test_batch_size)) {
+    const Mnist::Batch batch = images.at(indices);
     right += model(batch.images).argmax(1).eq(batch.labels).sum().item<std::int64_t>();
   }
-  return static_cast<double>(right) / static_cast<double>(test_batches * batch_size);
+  return static_cast<double>(right) / static_cast<double>(images.size());
 }
 
 // One trial. Runs in a process of its own, until the scheduler or the stop criterion ends it inside report().
 void train_convnet(const Config& config) {
-  torch::manual_seed(tune::get_context().get_seed());
   const std::filesystem::path data_dir = config.get<std::string>("data_dir");
   const Mnist train_set(data_dir, MnistPart::train);
   const Mnist test_set(data_dir, MnistPart::test);
 
+  torch::manual_seed(tune::get_context().get_seed());
   ConvNet model;
   torch::optim::SGD optimizer(
       model->parameters(), torch::optim::SGDOptions(config.get<double>("lr")).momentum(config.get<double>("momentum")));
@@ -78,31 +77,30 @@ void train_convnet(const Config& config) {
     step = cadre::load_state(checkpoint->path() / "checkpoint.pt", model, optimizer) + 1;
     cadre::set_hyperparameters(optimizer, config);  // the explored values instead of the checkpoint's
   }
-  const auto checkpoint_interval = config.get<std::int64_t>("checkpoint_interval");
   for (;; ++step) {
+    torch::manual_seed(tune::get_context().get_seed());  // of this iteration: an interruption changes nothing
     train(model, optimizer, train_set);
     const Metrics metrics{{"mean_accuracy", test(model, test_set)},
                           {"lr", config.get<double>("lr")},
                           {"momentum", config.get<double>("momentum")}};
-    if (step % checkpoint_interval != 0) {
-      tune::report(metrics);
-    } else {
-      tune::report(metrics, [&](const std::filesystem::path& directory) {
-        cadre::save_state(directory / "checkpoint.pt", model, optimizer, step);
-      });
-    }
+    tune::report(metrics, [&](const std::filesystem::path& directory) {
+      cadre::save_state(directory / "checkpoint.pt", model, optimizer, step);
+    });
   }
 }
 
 struct Flags : examples::ExperimentFlags {
   bool synch = false;
+  bool compare = false;
   std::string replay = {};
   double cpus_per_trial = 1;
 };
 
 void add_flags(CLI::App& app, Flags& flags) {
   examples::add_flags(app, flags);
-  app.add_flag("--synch", flags.synch, "trials wait for each other every 5 iterations");
+  app.add_flag("--synch", flags.synch, "trials wait for each other every 4 iterations");
+  app.add_flag("--compare", flags.compare,
+               "then train as many trials by random search, replay the schedule of the best one, and draw all three");
   app.add_option("--replay", flags.replay,
                  "train one trial with the schedule of a policy file, pbt_policy_<trial id>.txt of an experiment");
   app.add_option("--cpus-per-trial", flags.cpus_per_trial, "more trials than CPUs wait for their turn");
@@ -113,13 +111,13 @@ tune::TunerOptions make_options(const Flags& flags) {
       .time_attr = "training_iteration",
       .metric = "mean_accuracy",
       .mode = cadre::Mode::max,
-      .perturbation_interval = 5,
-      .hyperparam_mutations = {{"lr", tune::uniform(0.0001, 1)}, {"momentum", {0.8, 0.9, 0.99}}},
+      .perturbation_interval = 4,
+      .hyperparam_mutations = {{"lr", tune::loguniform(0.0001, 1)}, {"momentum", {0.0, 0.5, 0.8, 0.9}}},
+      .perturbation_factors = {2, 0.5},
       .synch = flags.synch};
   return tune::TunerOptions{
-      .param_space = {{"lr", tune::uniform(0.001, 1)},
-                      {"momentum", tune::uniform(0.001, 1)},
-                      {"checkpoint_interval", 5},
+      .param_space = {{"lr", tune::loguniform(0.0001, 1)},
+                      {"momentum", tune::choice({0.0, 0.5, 0.8, 0.9})},
                       {"data_dir", std::filesystem::absolute(flags.data_dir).string()}},
       .tune_config = {.metric = "mean_accuracy",
                       .mode = cadre::Mode::max,
@@ -128,24 +126,68 @@ tune::TunerOptions make_options(const Flags& flags) {
                       .seed = flags.seed},
       .run_config = {.name = flags.name,
                      .storage_path = flags.storage_path,
-                     .stop = {{"mean_accuracy", 0.96}, {"training_iteration", flags.max_iterations}},
+                     .stop = {{"training_iteration", flags.max_iterations}},
                      .checkpoint_config = {.num_to_keep = 4, .checkpoint_score_attribute = "mean_accuracy"}}};
 }
 
-// The configs that Population Based Training has found for one of its trials, for a trial of its own.
-tune::TunerOptions make_replay_options(const Flags& flags) {
+// As many trials with the same configs, each of which keeps its own.
+tune::TunerOptions make_random_search_options(const Flags& flags) {
+  tune::TunerOptions options = make_options(flags);
+  options.tune_config.scheduler = tune::FIFO{};
+  options.run_config.name += "_random_search";
+  return options;
+}
+
+// One trial with the configs that Population Based Training has found for one of its trials.
+tune::TunerOptions make_replay_options(const Flags& flags, const std::filesystem::path& policy_file) {
   tune::TunerOptions options = make_options(flags);
   options.tune_config.num_samples = 1;
-  options.tune_config.scheduler = tune::PopulationBasedTrainingReplay{.policy_file = flags.replay};
+  options.tune_config.scheduler = tune::PopulationBasedTrainingReplay{.policy_file = policy_file};
   return options;
+}
+
+tune::Tuner make_tuner(const Flags& flags, const tune::TunerOptions& options) {
+  return {tune::with_resources(tune::trainable<train_convnet>(), {.cpus = flags.cpus_per_trial}), options};
 }
 
 tune::Tuner make_tuner(const Flags& flags) {
   if (flags.restore) return tune::Tuner::restore(flags.experiment_path());
   // A missing or damaged file is better told now than by every trial.
   for (const MnistPart part : {MnistPart::train, MnistPart::test}) Mnist(flags.data_dir, part);
-  return {tune::with_resources(tune::trainable<train_convnet>(), {.cpus = flags.cpus_per_trial}),
-          flags.replay.empty() ? make_options(flags) : make_replay_options(flags)};
+  return make_tuner(flags, flags.replay.empty() ? make_options(flags) : make_replay_options(flags, flags.replay));
+}
+
+// Of an experiment for the comparison, which may have been interrupted.
+tune::ResultGrid run_or_continue(const Flags& flags, const tune::TunerOptions& options) {
+  const std::filesystem::path path = std::filesystem::path(flags.storage_path) / options.run_config.name;
+  return (tune::Tuner::can_restore(path) ? tune::Tuner::restore(path) : make_tuner(flags, options)).fit();
+}
+
+// What Population Based Training was good for: its best trial, the best one of a random search with as many steps, and
+// one network that is trained with the schedule that led to the former.
+void compare(const Flags& flags, const tune::ResultGrid& population) {
+  const tune::Result& best = population.get_best_result();
+  std::vector<tune::ComparedTrial> trials{{"Population Based Training", population, best.trial_id}};
+
+  const tune::ResultGrid random_search = run_or_continue(flags, make_random_search_options(flags));
+  trials.push_back({"random search", random_search, random_search.get_best_result().trial_id});
+
+  const std::filesystem::path policy = population.experiment_path() / ("pbt_policy_" + best.trial_id + ".txt");
+  if (std::filesystem::exists(policy)) {  // its config has changed
+    tune::TunerOptions options = make_replay_options(flags, policy);
+    options.run_config.name += "_replay";
+    const tune::ResultGrid replay = run_or_continue(flags, options);
+    trials.push_back({"one network with the schedule of the first", replay, replay[0].trial_id});
+  }
+  const std::filesystem::path picture = population.experiment_path() / "comparison.svg";
+  tune::write_svg(trials, picture, {.metrics = {"mean_accuracy"}, .title = "The best trials"});
+
+  std::cout << "\nOf the 10,000 test images the best of " << population.size() << " networks recognises, after "
+            << flags.max_iterations << " iterations each:\n";
+  for (const auto& [label, results, trial_id] : trials)
+    std::cout << "  " << 100 * results.get_best_result().metrics.get<double>("mean_accuracy") << " %  " << label
+              << "\n";
+  std::cout << "Their learning curves: " << picture.string() << "\n";
 }
 
 int run(const Flags& flags) {
@@ -159,13 +201,14 @@ int run(const Flags& flags) {
             << " at iteration " << best.metrics.get<std::int64_t>("training_iteration")
             << "\n  config:    " << cadre::to_json(best.config.dict()) << "\n  directory: " << best.path.string()
             << "\n  picture:   " << picture.string() << "\n";
+  if (flags.compare) compare(flags, results);
   return results.num_errors() == 0 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);  // first: from here on, the workers of all trials are forked
 
-  Flags flags{{.num_samples = 4, .max_iterations = 50, .name = "pbt_mnist"}};
+  Flags flags{{.num_samples = 8, .max_iterations = 40, .name = "pbt_mnist"}};
   CLI::App app("Population Based Training of a small convolutional network on MNIST");
   add_flags(app, flags);
   CLI11_PARSE(app, argc, argv);

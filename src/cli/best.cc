@@ -1,6 +1,7 @@
 // cadre best: the best trial, for people and scripts.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <map>
 #include <memory>
 
@@ -41,6 +42,20 @@ std::optional<Checkpoint> checkpoint_of(const tune::Result& trial, const std::st
   }
 }
 
+// "iteration 45, mean_accuracy=0.953" of the result that a checkpoint was reported with; empty where it is that of the
+// value that speaks for the trial.
+std::string other_result(const tune::Result& trial, const Checkpoint& checkpoint, const std::string& metric,
+                         double value) {
+  for (const auto& [kept, result] : trial.best_checkpoints) {
+    if (kept.path() != checkpoint.path()) continue;
+    const std::optional<double> own = result.number(metric);
+    if (own == value) return {};
+    return fmt::format("iteration {}{}", value_text(result.at(tune::TRAINING_ITERATION)),
+                       own ? fmt::format(", {}={}", shown(metric), value_text(*own)) : "");
+  }
+  return {};
+}
+
 void run(const Options& options) {
   const tune::ResultGrid grid = open_experiment(options.experiment);
   if (options.metric.empty() && grid.summary().metric.empty())
@@ -55,6 +70,8 @@ void run(const Options& options) {
   if (options.checkpoint) {
     if (!checkpoint)
       throw NotFound("trial " + best.trial_id + ", the best of " + grid.summary().name + ", has no checkpoint");
+    if (const std::string other = other_result(best, *checkpoint, metric, *value); !other.empty())
+      fmt::print(stderr, "cadre: the checkpoint is of {}; the trial's value is {}\n", other, value_text(*value));
     return write_path(place_text(checkpoint->path()));
   }
   std::string scope;
@@ -78,6 +95,7 @@ void run(const Options& options) {
   page.field("config", values_text(best.config.dict()));
   page.field("directory", shown(place_text(best.path)));
   page.field("checkpoint", checkpoint ? shown(place_text(checkpoint->path())) : "none");
+  if (checkpoint) page.field("saved at", other_result(best, *checkpoint, metric, *value));
   page.write();
 }
 

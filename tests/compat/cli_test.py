@@ -113,6 +113,19 @@ class CliTest(unittest.TestCase):
         self.assertEqual(path.count("\n"), 1)
         self.assertTrue((pathlib.Path(path.strip()) / "state").exists())
 
+    def test_a_checkpoint_that_is_not_of_the_best_result_says_so_on_stderr(self):
+        for scope in "last", "max":
+            command = [BIN / "cadre", "best", self.experiment, "--metric", "score", "--scope", scope, "--checkpoint"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+            told = document("best", self.experiment, "--metric", "score", "--scope", scope)
+            kept = {one["path"]: one["metrics"] for one in told["trial"]["best_checkpoints"]}
+            saved = kept[done.stdout.strip()]
+            if saved["score"] == told["value"]:
+                self.assertEqual(done.stderr, "")
+            else:
+                self.assertEqual(done.stderr, f"cadre: the checkpoint is of iteration {saved['training_iteration']}, "
+                                 f"score={saved['score']!r}; the trial's value is {told['value']!r}\n")
+
     def test_sorted_filtered_chosen(self):
         shown = document("show", self.experiment, "--sort", "score", "--desc", "--limit", 3)["trials"]
         scores = sorted((rows[-1]["score"] for rows in self.rows.values()), reverse=True)

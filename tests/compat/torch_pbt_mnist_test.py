@@ -25,28 +25,49 @@ class PbtMnistTest(unittest.TestCase):
         self.addCleanup(self.storage.cleanup)
 
     def test_the_population_learns_and_python_loads_its_checkpoints(self):
-        done = run(self.storage.name)
+        done = run(self.storage.name, "--synch", "--max-iterations", "16")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr, "")
         accuracy = float(re.search(r"Best trial \d+: mean_accuracy ([\d.]+)", done.stdout)[1])
-        self.assertGreaterEqual(accuracy, 0.94, done.stdout)
+        self.assertGreaterEqual(accuracy, 0.91, done.stdout)
 
         experiment = pathlib.Path(self.storage.name) / "pbt_mnist"
         exploits = [json.loads(line) for line in (experiment / "pbt_global.txt").read_text().splitlines()]
         self.assertGreater(len(exploits), 0)
         for exploit in exploits:
             self.assertTrue(0.0001 <= exploit[5]["lr"] <= 1, exploit)
-            self.assertIn(exploit[5]["momentum"], [0.8, 0.9, 0.99])
+            self.assertIn(exploit[5]["momentum"], [0.0, 0.5, 0.8, 0.9])
 
         checkpoints = sorted(experiment.glob("*/checkpoint_*/checkpoint.pt"))
-        self.assertGreaterEqual(len(checkpoints), 4)
+        self.assertGreaterEqual(len(checkpoints), 8)
         model = torch.nn.ModuleDict({"conv1": torch.nn.Conv2d(1, 3, 3), "fc": torch.nn.Linear(192, 10)})
         optimizer = torch.optim.SGD(model.parameters(), lr=1, momentum=0.5)
         for path in checkpoints:
             state = torch.load(path, weights_only=True)
             model.load_state_dict(state["model"])
             optimizer.load_state_dict(state["optimizer"])
-            self.assertEqual(state["step"] % 5, 0)
+
+        # What the best trial came to is saved.
+        best = json.loads(subprocess.run([os.path.join(os.environ["CADRE_BIN"], "cadre"), "best", experiment, "--json"],
+                                         capture_output=True, text=True, check=True, timeout=60).stdout)
+        self.assertEqual(best["value"], accuracy)
+        state = torch.load(pathlib.Path(best["trial"]["checkpoint"]) / "checkpoint.pt", weights_only=True)
+        self.assertEqual(state["step"], 16)
+
+    def test_a_comparison_says_and_draws_what_population_based_training_was_good_for(self):
+        flags = ["--synch", "--compare", "--num-samples", "4", "--max-iterations", "12", "--name", "compared"]
+        done = run(self.storage.name, *flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"the best of 4 networks recognises, after 12 iterations each:\n  [\d.]+ %  Population "
+                         r"Based Training\n  [\d.]+ %  random search\n  [\d.]+ %  one network with the schedule of the first")
+        storage = pathlib.Path(self.storage.name)
+        picture = (storage / "compared" / "comparison.svg").read_text()
+        xml.etree.ElementTree.fromstring(picture)
+        for text in ("Population Based Training", "random search", "one network with the schedule of the first"):
+            self.assertIn(text, picture)
+        first = {name: [json.loads(line)["mean_accuracy"] for file in sorted((storage / name).glob("*/result.json"))
+                        for line in file.read_text().splitlines()[:4]] for name in ("compared", "compared_random_search")}
+        self.assertEqual(first["compared"], first["compared_random_search"])  # until somebody exploits
 
     def test_a_smoke_test_is_two_trials_of_five_iterations_with_a_picture(self):
         done = run(self.storage.name, "--smoke-test", "--name", "smoke")
@@ -60,7 +81,7 @@ class PbtMnistTest(unittest.TestCase):
             self.assertIn(text, picture)
 
     def test_a_policy_is_replayed_with_a_picture_of_its_own(self):
-        self.assertEqual(run(self.storage.name, "--synch", "--max-iterations", "15").returncode, 0)
+        self.assertEqual(run(self.storage.name, "--synch", "--num-samples", "4", "--max-iterations", "12").returncode, 0)
         policy = min((pathlib.Path(self.storage.name) / "pbt_mnist").glob("pbt_policy_*.txt"))
         done = run(self.storage.name, "--smoke-test", "--name", "again", "--replay", str(policy))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -76,7 +97,7 @@ class PbtMnistTest(unittest.TestCase):
         self.assertIn("exists already", again.stderr)
         restored = run(self.storage.name, "--restore")
         self.assertEqual(restored.returncode, 0, restored.stderr)
-        self.assertIn("at iteration 5", restored.stdout)  # as it was begun, not the default 50
+        self.assertIn("at iteration 5", restored.stdout)  # as it was begun, not the default 40
 
     def test_bad_input_is_named_before_anything_ran(self):
         for flags, culprit in [(["--data-dir", "/nowhere"], "/nowhere"), (["--num-samples", "0"], "num_samples"),

@@ -31,4 +31,20 @@ std::string to_svg(const ResultGrid& results, const PlotOptions& options = {});
 /// it cannot be written.
 void write_svg(const ResultGrid& results, const std::filesystem::path& file, const PlotOptions& options = {});
 
+/// One trial of an experiment, for a picture with trials of several.
+struct ComparedTrial {
+  std::string label;     ///< in the legend
+  ResultGrid results;    ///< of the experiment
+  std::string trial_id;  ///< one of its trials
+};
+
+/// The same with a line for each of these trials, in the title and the default of the metrics as the first one's
+/// experiment. All results of all of these experiments are read. Throws InvalidArgument also without a trial, and for
+/// an id that its experiment does not have.
+std::string to_svg(const std::vector<ComparedTrial>& trials, const PlotOptions& options = {});
+
+/// The same into a file, which is replaced in one step. Throws StorageError, too, when it cannot be written.
+void write_svg(const std::vector<ComparedTrial>& trials, const std::filesystem::path& file,
+               const PlotOptions& options = {});
+
 }  // namespace cadre::tune

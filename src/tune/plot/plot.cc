@@ -149,17 +149,44 @@ class CurveMaker {
   std::unordered_map<std::int64_t, Points> points_of_donors_ = {};  // by the number of the result
 };
 
+// A picture that has no trials yet.
+LearningCurves frame_of(const ResultGrid& grid, const PlotOptions& options, const std::vector<std::string>& metrics) {
+  LearningCurves curves{.title = options.title.empty() ? grid.summary().name : options.title,
+                        .x_name = options.x,
+                        .mode = grid.summary().mode};
+  for (const std::string& metric : metrics)
+    curves.metrics.push_back({metric, std::ranges::find(options.logarithmic, metric) != options.logarithmic.end()});
+  return curves;
+}
+
 }  // namespace
 
 std::string to_svg(const ResultGrid& results, const PlotOptions& options) {
   const std::vector<std::string> metrics = metrics_of(results, options);
-  LearningCurves curves{.title = options.title.empty() ? results.summary().name : options.title,
-                        .x_name = options.x,
-                        .mode = results.summary().mode};
-  for (const std::string& metric : metrics)
-    curves.metrics.push_back({metric, std::ranges::find(options.logarithmic, metric) != options.logarithmic.end()});
+  LearningCurves curves = frame_of(results, options, metrics);
   curves.trials = CurveMaker(results, options, metrics).make();
   return to_svg(curves);
+}
+
+std::string to_svg(const std::vector<ComparedTrial>& trials, const PlotOptions& options) {
+  if (trials.empty()) throw InvalidArgument("a picture of compared trials needs at least one");
+  const std::vector<std::string> metrics = metrics_of(trials.front().results, options);
+  LearningCurves curves = frame_of(trials.front().results, options, metrics);
+  for (const auto& [label, results, trial_id] : trials) {
+    const auto trial = std::ranges::find(results, trial_id, &Result::trial_id);
+    if (trial == results.end())
+      throw InvalidArgument(fmt::format("{} has no trial {}", results.summary().name, trial_id));
+    std::vector<TrialCurves> all = CurveMaker(results, options, metrics).make();
+    TrialCurves& chosen = all[static_cast<std::size_t>(trial - results.begin())];
+    chosen.label = label;
+    curves.trials.push_back(std::move(chosen));
+  }
+  return to_svg(curves);
+}
+
+void write_svg(const std::vector<ComparedTrial>& trials, const std::filesystem::path& file,
+               const PlotOptions& options) {
+  base::replace_file(file, to_svg(trials, options));
 }
 
 void write_svg(const ResultGrid& results, const std::filesystem::path& file, const PlotOptions& options) {
