@@ -1,6 +1,7 @@
 # The commands of the project; `make help` lists them. The build itself is CMake's (CMakePresets.json).
 PRESET ?= release
 JOBS ?= $(shell nproc)
+TORCH_BUILD ?=
 TORCH_INDEX_URL ?=
 DEMO_FLAGS ?=
 KILLS ?= 10000
@@ -9,21 +10,34 @@ SOAK_FLAGS ?=
 PREFIX ?= /usr/local
 BENCH_FLAGS ?=
 SECONDS ?= 60
+# What pip finds beside the versions that `make setup` installs.
+TORCH_VERSIONS ?= 2.12.1
+ARROW_VERSIONS ?= 25.0.1
+# What `make setup` installs.
+torch_version := $(shell sed -n 's/^readonly torch_version="\(.*\)"/\1/p' tools/setup.sh)
 FUZZERS ?= $(patsubst tests/fuzz/%_fuzz.cc,%,$(wildcard tests/fuzz/*_fuzz.cc))
-export TORCH_INDEX_URL
+export TORCH_BUILD TORCH_INDEX_URL
 
 build_dir := build/$(PRESET)
+# make's own default of CXX is not what anybody asked for.
+ifneq ($(origin CXX),default)
+export CXX
+compiler := "-DCMAKE_CXX_COMPILER=$(CXX)"
+endif
 # What the goals need beside what a build needs, so that `make demo` installs only that.
-setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test fuzz,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
+setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test test-gpu fuzz,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
 cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
 control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test soak bench bench-peers fuzz sanitize coverage install uninstall package docs format lint clean
+.PHONY: help setup build demo test test-cuda-build test-versions test-gpu soak bench bench-peers fuzz sanitize coverage install uninstall package docs format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
 	@echo 'make test      set up, build everything and run all tests'
+	@echo 'make test-cuda-build  build with the CUDA build of torch that pip finds everywhere, and run what needs no GPU (5 GB)'
+	@echo 'make test-versions    build with other versions of torch and Arrow (TORCH_VERSIONS, ARROW_VERSIONS), and test that'
+	@echo 'make test-gpu         run the tests that need a GPU; fails where there is none'
 	@echo 'make soak      kill experiments KILLS times and training runs RUN_KILLS times at random, then let every single call'
 	@echo '               fail (half an hour)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
@@ -44,15 +58,16 @@ help:
 	@echo 'PRESET=release|debug|asan|tsan   what to build and test (default: release)'
 	@echo 'PREFIX=<folder>                  where to install (default: /usr/local)'
 	@echo 'JOBS=<n>                         compilers and tests at a time (default: number of CPUs)'
-	@echo 'TORCH_INDEX_URL=<url>            where pip gets torch from, for a CPU-only or a CUDA build'
-	@echo '                                 (default: the index that pip uses for everything)'
+	@echo 'TORCH_BUILD=cpu|cuda             which build of torch (default: cuda where there is an NVIDIA driver, else cpu)'
+	@echo 'TORCH_INDEX_URL=<url>            where pip gets torch from, for a build of another CUDA version for example'
+	@echo 'CXX=<compiler>                   the compiler of a new build folder (default: clang++-19; g++ 12 builds too)'
 
 setup:
 	@tools/setup.sh $(setup_groups)
 
 # Ninja configures again by itself when a CMakeLists.txt changes, but not for the presets.
 $(build_dir)/build.ninja: CMakePresets.json | setup
-	@cmake --preset $(PRESET)
+	@cmake --preset $(PRESET) $(compiler)
 	@touch $@
 
 build: $(build_dir)/build.ninja
@@ -64,6 +79,18 @@ demo: $(build_dir)/build.ninja
 
 test: build
 	@ctest --preset $(PRESET) -j $(JOBS)
+
+test-cuda-build: | setup
+	@JOBS=$(JOBS) tools/test_torch.sh $(torch_version) cuda
+
+test-versions: | setup
+	@for version in $(TORCH_VERSIONS); do JOBS=$(JOBS) tools/test_torch.sh "$$version" any || exit 1; done
+	@for version in $(ARROW_VERSIONS); do JOBS=$(JOBS) tools/test_arrow.sh "$$version" || exit 1; done
+
+# A test that finds no GPU skips itself, but not here.
+test-gpu: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_torch_tests
+	@CADRE_REQUIRE_GPU=1 ctest --preset $(PRESET) -R '^torch\..*Gpu'
 
 # With sanitizers, which do not go together with preloaded libraries, no calls fail.
 soak: $(build_dir)/build.ninja

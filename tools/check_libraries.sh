@@ -123,6 +123,6 @@ done <<<"$table"
   echo "setup: apt-get). Install them in any way, say where they are with the variable, and run this again:"
   printf '%s\n' "what|at least||where it is|in Debian" "${lines[@]}" |
     awk -F'|' '{ printf "  %-44s  %-8s  %-10s  %-26s  %s\n", $1, $2, $3, $4, $5 }'
-  echo "setup: CMAKE_PREFIX_PATH=<prefix>:<prefix> is enough for all libraries; clang++-19 is the compiler unless CXX says another."
+  echo "setup: CMAKE_PREFIX_PATH=<prefix>:<prefix> is enough for all libraries; the compiler is clang++-19 unless CXX says another."
 } >&2
 exit 1

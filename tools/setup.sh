@@ -96,7 +96,13 @@ pip_install() {
 }
 
 system_python() {
-  if [[ -n "${PYTHON:-}" ]]; then echo "$PYTHON"; elif [[ -x /usr/bin/python3 ]]; then echo /usr/bin/python3; else echo python3; fi
+  if [[ -n "${PYTHON:-}" ]]; then
+    echo "$PYTHON"
+  elif [[ -x /usr/bin/python3 ]]; then
+    echo /usr/bin/python3
+  else
+    echo python3
+  fi
 }
 
 install_python_packages() {

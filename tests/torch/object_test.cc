@@ -6,6 +6,7 @@
 
 #include "cadre/torch.h"
 #include "small_net.h"
+#include "support/gpus.h"
 #include "support/message_of.h"
 
 namespace cadre {
@@ -130,7 +131,7 @@ TEST(ModuleObject, AModuleOfAnotherTypeGetsTheValuesConverted) {
 }
 
 TEST(ModuleObject, AModuleOnAGpuGetsACopy) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  CADRE_NEEDS_GPUS(1);
   SmallNet original;
   original->to(torch::kCUDA);
   const ObjectRef ref = put(original);

@@ -47,14 +47,18 @@ inline run::GroupBackend& torch_backend() {
 
 // Runs the body in this many processes, which have joined a group, and returns when all of them have ended. Gives their
 // wait statuses, by rank.
-inline std::vector<int> statuses_of_ranks(int world_size, const std::function<void(int rank)>& body,
-                                          const Config& group_options = {}) {
+inline std::vector<int> statuses_of_ranks(
+    int world_size, const std::function<void(int rank)>& body, const Config& group_options = {},
+    const std::function<void(int rank)>& before_joining = [](int) {}) {
   const auto store = std::make_shared<SharedStore>();
   std::fflush(nullptr);
   std::vector<pid_t> processes;
   for (int rank = 0; rank < world_size; ++rank) {
     const pid_t process = ::fork();
-    if (process == 0) be_rank(rank, world_size, store, group_options, body);
+    if (process == 0) {
+      before_joining(rank);
+      be_rank(rank, world_size, store, group_options, body);
+    }
     processes.push_back(process);
   }
   std::vector<int> statuses;

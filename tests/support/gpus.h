@@ -1,0 +1,22 @@
+// Tests that need GPUs.
+#pragma once
+
+#include <cstdlib>
+
+#include "run/gpus.h"
+
+namespace cadre::test_support {
+
+// Set by `make test-gpu`: a test that finds no GPU fails.
+inline bool gpu_is_required() { return std::getenv("CADRE_REQUIRE_GPU") != nullptr; }
+
+}  // namespace cadre::test_support
+
+// Skips the test where there are fewer GPUs, and fails it instead where one is required and there is none. CUDA itself
+// is not asked: ranks could not be forked from this process then.
+#define CADRE_NEEDS_GPUS(count)                                                                    \
+  do {                                                                                             \
+    const int gpus = ::cadre::run::count_gpus();                                                   \
+    if (gpus == 0 && ::cadre::test_support::gpu_is_required()) FAIL() << "there is no NVIDIA GPU"; \
+    if (gpus < (count)) GTEST_SKIP() << "needs " << (count) << " GPUs, and there are " << gpus;    \
+  } while (false)

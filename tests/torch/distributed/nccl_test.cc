@@ -1,0 +1,38 @@
+// What can be seen of NCCL without a GPU, where Cadre is built with it; gpu_test.cc has the rest.
+#include "torch/distributed/nccl_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "cadre/error.h"
+
+#ifdef USE_C10D_NCCL
+#include <nccl.h>
+#include <torch/csrc/cuda/nccl.h>
+#endif
+
+namespace cadre::distributed {
+namespace {
+
+#ifdef USE_C10D_NCCL
+
+// The size of libtorch's process group follows from the header.
+TEST(NcclBackend, IsBuiltWithTheHeaderOfTheLibraryThatIsLoaded) {
+  ASSERT_TRUE(has_nccl());
+  const std::uint64_t loaded = torch::cuda::nccl::version();  // 16 bits each
+  EXPECT_EQ(loaded >> 32, NCCL_MAJOR);
+  EXPECT_EQ(loaded >> 16 & 0xffff, NCCL_MINOR);
+}
+
+#else
+
+TEST(NcclBackend, IsRefusedWhereTheBuildHasNone) {
+  EXPECT_FALSE(has_nccl());
+  EXPECT_THROW(make_nccl_backend(nullptr, 0, 1, std::chrono::seconds(1)), InvalidArgument);
+}
+
+#endif
+
+}  // namespace
+}  // namespace cadre::distributed
