@@ -250,6 +250,7 @@ void Shard::set_position(const Value& stored) {
       refuse(fmt::format("it is of a dataset with {} rows, and this one has {}", of, rows));
     for (const auto& range : entries.get<std::vector<std::vector<std::int64_t>>>("ranges")) {
       if (range.size() != 2 || range[0] < 0 || range[0] > range[1] || range[1] > rows) refuse("its rows are not there");
+      if (!at.ranges.empty() && range[0] < at.ranges.back().end) refuse("it has rows twice");
       at.ranges.push_back({range[0], range[1]});
     }
     if (at.world_size < 1 || at.taken < 0) refuse("it is none");
