@@ -376,11 +376,15 @@ def variants(settings):
     return made
 
 
+def number_text(value):
+    return f"{value:.4f}" if value == 0 or not abs(value) < 0.01 else f"{value:.3g}"
+
+
 def tag_of(index, sampled):
     def clean(text):
         return re.sub("[^a-zA-Z0-9_-]+", "_", text).strip("_")
 
     by_path = sorted(((path.split("/"), value) for path, value in sampled.items()), key=lambda item: item[0])
-    words = [clean(path[-1]) + "=" + (f"{value:.4f}" if isinstance(value, float) else clean(str(value)))
+    words = [clean(path[-1]) + "=" + (number_text(value) if isinstance(value, float) else clean(str(value)))
              for path, value in by_path]
     return f"{index}_{','.join(words)}" if words else str(index)

@@ -159,7 +159,9 @@ TEST(VariantGenerator, AFunctionThatThrowsIsNamed) {
 // The examples are those of the reference's section on tags.
 TEST(FormatVariables, WritesTagsAsRayTuneDoes) {
   EXPECT_EQ(format_variables({{"a", 1}, {"b", "x"}, {"c/d", 0.90712}}), "a=1,b=x,d=0.9071");
-  EXPECT_EQ(format_variables({{"b", 1e-5}, {"a", -1.5}}), "a=-1.5000,b=0.0000");
+  EXPECT_EQ(format_variables({{"b", 0.0}, {"a", -1.5}}), "a=-1.5000,b=0.0000");
+  EXPECT_EQ(format_variables({{"a", 0.012345}, {"b", 0.00123456}, {"c", -1.2345e-5}}),
+            "a=0.0123,b=0.00123,c=-1.23e-05");
   EXPECT_EQ(format_variables({{"flag", true}, {"nothing", {}}}), "flag=True,nothing=None");
   EXPECT_EQ(format_variables({{"text", "/a b//c/"}}), "text=a_b_c");
   EXPECT_EQ(format_variables({{"a-b", 3}, {"a/b", 6}}), "b=6,a-b=3");

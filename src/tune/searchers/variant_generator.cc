@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <utility>
@@ -298,6 +299,12 @@ std::string plain_text(const Value& value) {
   return number;
 }
 
+// Four decimals as long as they keep three significant digits.
+std::string number_text(double value) {
+  constexpr double smallest = 0.01;
+  return value == 0 || !(std::abs(value) < smallest) ? fmt::format("{:.4f}", value) : fmt::format("{:.3g}", value);
+}
+
 // Every run of other characters becomes one '_', and none stays at the ends.
 std::string clean(std::string_view text) {
   std::string cleaned;
@@ -357,7 +364,7 @@ std::string format_variables(const Dict& sampled) {
   for (const auto& [path, value] : sorted) {
     const std::string key = path.substr(path.rfind('/') + 1);
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", clean(key),
-                        value.is_double() ? fmt::format("{:.4f}", value.get<double>()) : clean(plain_text(value)));
+                        value.is_double() ? number_text(value.get<double>()) : clean(plain_text(value)));
   }
   return text;
 }

@@ -52,8 +52,9 @@ class VariantGenerator {
 // How many trials a sample has, at most `limit`.
 std::int64_t count_combinations(const Space& space, const Config& point, std::int64_t limit);
 
-// "lr=0.1000,width=3": sorted by path, only the last part of each path; floats with four digits, other text with
-// everything but letters, digits, '_' and '-' as '_'. Source: Ray Tune's experiment tags.
+// "lr=0.1000,width=3": sorted by path, only the last part of each path; floats with four decimals,
+// below 0.01 with three significant digits ("0.00123", "1e-05"); other text with everything but letters, digits, '_' and
+// '-' as '_'. Source: Ray Tune's experiment tags, which have four decimals always.
 std::string format_variables(const Dict& sampled);
 
 }  // namespace cadre::tune
