@@ -45,10 +45,9 @@ void run(const Options& options) {
 
 void add_plot(CLI::App& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command =
-      program.add_subcommand("plot", "Draw learning curves, or a run over time");
+  CLI::App* command = program.add_subcommand("plot", "Draw learning curves, or a run over time");
   command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
-  command->add_option("--metrics", options->plot.metrics, "A panel each: a,b [the experiment's, or four]")
+  command->add_option("--metrics", options->plot.metrics, "A panel each: a,config/lr [the experiment's]")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--log", options->plot.logarithmic, "Metrics with a logarithmic axis: a,b")

@@ -52,7 +52,7 @@ TEST(Timeline, ANarrowSpanSaysWhatItsNameDoesNotShareWithOthers) {
                                               {Kind::validation, 60, 66, "checkpoint_000000"},
                                               {Kind::training, 70, 76, "attempt 1: 2 workers"}}}}});
   EXPECT_THAT(svg, AllOf(HasSubstr(">123<"), Not(HasSubstr(">124<")), HasSubstr("checkpoint_000124: 50.000 s"),
-                         HasSubstr(">0</text></g>"), HasSubstr(">attem…<")));
+                         HasSubstr(">0</text></g>"), HasSubstr(">att…<")));
 }
 
 TEST(Timeline, TextIsEscapedAndAnEmptyRunIsAPicture) {

@@ -13,18 +13,21 @@ namespace cadre::tune {
 /// What a picture of learning curves shows.
 struct PlotOptions {
   /// Metrics with a panel each. Default: the experiment's metric; if it has none, the first four numbers that trials
-  /// report themselves.
+  /// report themselves. "config/lr" is the parameter lr that each result was reported with: its schedule.
   std::vector<std::string> metrics = {};
-  std::vector<std::string> logarithmic = {};  ///< those of the metrics whose axis is logarithmic
-  std::string x = "training_iteration";       ///< or another number of every result, as "time_total_s"
-  std::string title = {};                     ///< default: the experiment's name
+  /// Those of the metrics whose axis is logarithmic. That of a parameter is in any case when the search space draws it
+  /// logarithmically, or when its largest value is 50 times its smallest one or more.
+  std::vector<std::string> logarithmic = {};
+  std::string x = "training_iteration";  ///< or another number of every result, as "time_total_s"
+  std::string title = {};                ///< default: the experiment's name
 };
 
 /// An SVG document with a panel for each metric and a line for each trial. A line ends at an exploit, and a new one
-/// begins at the donor's checkpoint. Up to 12 trials have a colour; of more the 6 best by the last value of the first
-/// metric have, and the others are grey. Results without x or the metric, NaN and infinities are left out. All results
-/// are read. Throws InvalidArgument for a metric or an x that no result has, with the names that there are;
-/// StorageError.
+/// begins at the donor's checkpoint: of a metric with the donor's value, of a parameter with the explored one. Up to 12
+/// trials have a colour; of more the 6 best by the last value of the first metric have, or of the experiment's metric
+/// where the first one is a parameter, and the others are grey. Results without x or the metric, NaN and infinities are
+/// left out. All results are read. Throws InvalidArgument for a metric or an x that no result has, with the names that
+/// there are; StorageError.
 std::string to_svg(const ResultGrid& results, const PlotOptions& options = {});
 
 /// The same into a file, which is replaced in one step: after an error it is as it was. Throws StorageError, too, when

@@ -10,7 +10,8 @@ namespace cadre::run::svg {
 // becomes U+FFFD, and so do line ends and tabs.
 std::string escaped(std::string_view text);
 
-// About how wide a browser makes text in a font such as Helvetica, in the unit of the font's size.
+// A width that text does not exceed in the usual fonts without serifs and of one width (DejaVu, Liberation, Noto,
+// Helvetica, Verdana), in the unit of the font's size: nobody knows which of them a picture is shown with.
 double width_of(std::string_view text, double font_size);
 
 // The beginning of a text that fits into a width, as UTF-8, with an ellipsis where that is not all of it.

@@ -38,7 +38,8 @@ constexpr double kFontSize = 12;
 constexpr double kTitleSize = 15;
 constexpr double kLegendLine = 19;
 constexpr double kLegendSample = 30;
-constexpr double kLongestLabel = 250;
+constexpr double kLongestLabel = 340;
+constexpr double kWidthOfBold = 1.15;  // beside that of regular text
 constexpr int kTicks = 6;
 
 struct Look {
@@ -228,6 +229,7 @@ struct Roles {
 };
 
 std::optional<double> last_value(const TrialCurves& trial) {
+  if (trial.score) return trial.score;
   for (const CurveSegment& segment : trial.segments | std::views::reverse) {
     for (const CurvePoint& point : segment.series.front() | std::views::reverse) {
       if (std::isfinite(point.y)) return point.y;
@@ -367,11 +369,13 @@ std::string to_svg(const LearningCurves& curves) {
   const double legend_x = kBorder + panel_width * static_cast<double>(columns) + kBorder;
   const double legend_height = kTop + kLegendLine * static_cast<double>(legend.size());
 
+  const double width = legend_x + legend_width(legend) + kBorder;
+
   std::string content;
   if (!curves.title.empty())
     append(content, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" font-weight=\"bold\">{}</text>\n", kBorder + kLeft,
            kBorder + kTitleHeight - 8, kTitleSize,
-           svg::escaped(svg::shortened(curves.title, legend_x - kLeft, kTitleSize)));
+           svg::escaped(svg::shortened(curves.title, (width - kBorder - kLeft) / kWidthOfBold, kTitleSize)));
   for (std::size_t metric = 0; metric < count; ++metric) {
     const std::size_t row = metric / columns;
     append(content, "<g class=\"panel\" transform=\"translate({},{})\">\n",
@@ -383,8 +387,8 @@ std::string to_svg(const LearningCurves& curves) {
   append(content, "<g class=\"legend\" transform=\"translate({},{})\">\n", legend_x, top + kTop);
   append_legend(content, legend);
   content += "</g>\n";
-  return document(legend_x + legend_width(legend) + kBorder,
-                  top + std::max(panel_height * static_cast<double>(rows), legend_height) + kBorder, title, content);
+  return document(width, top + std::max(panel_height * static_cast<double>(rows), legend_height) + kBorder, title,
+                  content);
 }
 
 }  // namespace cadre::tune

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct TrialCurves {
   std::string id = {};                      // "00003"
   std::string label = {};                   // in the legend
   std::vector<CurveSegment> segments = {};  // each is a line of its own
+  std::optional<double> score = {};         // what it is ranked by; default: the last value of the first metric
 };
 
 struct CurveMetric {
@@ -39,11 +41,11 @@ struct LearningCurves {
   std::string title = {};                     // empty: none
   std::string x_name = "training_iteration";  // what x is
   std::vector<CurveMetric> metrics = {};      // a panel each
-  Mode mode = Mode::max;                      // what is good of the first metric
+  Mode mode = Mode::max;                      // what is good of the first metric, or of the scores
   std::vector<TrialCurves> trials = {};
 
   // Up to kMostColoured trials have a colour and a line in the legend. If there are more, the kHighlighted best ones by
-  // the last value of the first metric have, and the others are grey.
+  // their scores have, and the others are grey.
   static constexpr std::size_t kMostColoured = 12;
   static constexpr std::size_t kHighlighted = 6;
 };

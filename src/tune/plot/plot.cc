@@ -19,6 +19,7 @@ namespace cadre::tune {
 namespace {
 
 constexpr std::size_t kDefaultMetrics = 4;
+const std::string kConfigPrefix = "config/";
 
 // What can be drawn: numbers of the last results, parameters left out.
 std::vector<std::string> names_in(const ResultGrid& grid) {
@@ -30,6 +31,55 @@ std::vector<std::string> names_in(const ResultGrid& grid) {
     }
   }
   return names;
+}
+
+// Parameters that are numbers, as they are named here: "config/lr".
+std::vector<std::string> parameters_in(const ResultGrid& grid) {
+  std::vector<std::string> names;
+  std::set<std::string> known;
+  for (const Result& trial : grid) {
+    for (const auto& [path, value] : trial.sampled) {
+      if (value.is_number() && known.insert(path).second) names.push_back(kConfigPrefix + path);
+    }
+  }
+  return names;
+}
+
+bool is_parameter(const std::string& name) { return name.starts_with(kConfigPrefix); }
+
+// A metric, or else a parameter of the config that the result was reported with.
+std::optional<double> number_of(const std::string& name, const Metrics& result, const Config& config) {
+  if (const std::optional<double> metric = result.number(name); metric || !is_parameter(name)) return metric;
+  const Value* value = config.find(std::string_view(name).substr(kConfigPrefix.size()));
+  return value != nullptr && value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
+}
+
+// Whether the search space, or what a scheduler draws from anew, says that a parameter is a matter of magnitude.
+bool is_drawn_logarithmically(const Value& entries, std::string_view path) {
+  const std::size_t slash = path.find('/');
+  const Value* entry = entries.is_dict() ? Config(entries.dict()).find(path.substr(0, slash)) : nullptr;
+  if (entry == nullptr || !entry->is_dict()) return false;
+  const Config fields(entry->dict());
+  const std::string type = fields.get<std::string>("type", "");
+  if (slash == path.npos) return type == "loguniform" || type == "lograndint";
+  const Value* nested = fields.find("entries");
+  return nested != nullptr && is_drawn_logarithmically(*nested, path.substr(slash + 1));
+}
+
+// All values are positive, and some are many times others.
+bool spans_magnitudes(const std::vector<TrialCurves>& trials, std::size_t metric) {
+  constexpr double many = 50;
+  double lowest = std::numeric_limits<double>::infinity();
+  double highest = 0;
+  for (const TrialCurves& trial : trials) {
+    for (const CurveSegment& segment : trial.segments) {
+      for (const CurvePoint& point : segment.series[metric]) {
+        lowest = std::min(lowest, point.y);
+        highest = std::max(highest, point.y);
+      }
+    }
+  }
+  return lowest > 0 && highest >= many * lowest;
 }
 
 std::vector<std::string> metrics_of(const ResultGrid& grid, const PlotOptions& options) {
@@ -66,7 +116,7 @@ class CurveMaker {
   std::vector<TrialCurves> make() {
     for (const Result& trial : grid_) curves_.push_back(empty_curves(trial));
     grid_.for_each_result([&](const Result& trial, std::size_t index, const Metrics& result) {
-      const Points points = points_of(result);
+      const Points points = points_of(trial, index, result);
       if (const auto donor = points_of_donors_.find(trial.rows->own[index]); donor != points_of_donors_.end())
         donor->second = points;
       const auto segment = std::ranges::upper_bound(trial.exploits, index, {}, &ExploitRecord::first_result);
@@ -94,13 +144,13 @@ class CurveMaker {
     return curves;
   }
 
-  Points points_of(const Metrics& result) {
+  Points points_of(const Result& trial, std::size_t index, const Metrics& result) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     const std::optional<double> x = result.number(x_);
     seen_x_ |= x.has_value();
     Points points(metrics_.size(), {x.value_or(none), none});
     for (std::size_t i = 0; i < metrics_.size(); ++i) {
-      if (const std::optional<double> y = result.number(metrics_[i])) {
+      if (const std::optional<double> y = number_of(metrics_[i], result, trial.config_at(index))) {
         points[i].y = *y;
         seen_[i] = true;
       } else {
@@ -123,8 +173,12 @@ class CurveMaker {
       const Points& points = points_of_donors_.at(donors[i]);
       for (std::size_t metric = 0; metric < points.size(); ++metric) {
         if (points[metric].x != points[metric].x) continue;
-        segment.x = points[metric].x;
-        segment.series[metric].insert(segment.series[metric].begin(), points[metric]);
+        CurvePoint begin = points[metric];
+        // What was explored counts from the exploit on.
+        if (is_parameter(metrics_[metric]))
+          begin.y = number_of(metrics_[metric], {}, trial.exploits[i].config).value_or(begin.y);
+        segment.x = begin.x;
+        segment.series[metric].insert(segment.series[metric].begin(), begin);
       }
     }
   }
@@ -135,9 +189,11 @@ class CurveMaker {
     for (std::size_t i = 0; i < metrics_.size(); ++i) {
       if (!seen_[i]) missing.push_back(metrics_[i]);
     }
-    if (!missing.empty())
-      throw InvalidArgument(fmt::format("no result of {} has a number \"{}\"; results have: {}", grid_.summary().name,
-                                        fmt::join(missing, "\" or \""), fmt::join(names_in(grid_), ", ")));
+    if (missing.empty()) return;
+    std::vector<std::string> names = names_in(grid_);
+    std::ranges::copy(parameters_in(grid_), std::back_inserter(names));
+    throw InvalidArgument(fmt::format("no result of {} has a number \"{}\"; results have: {}", grid_.summary().name,
+                                      fmt::join(missing, "\" or \""), fmt::join(names, ", ")));
   }
 
   const ResultGrid& grid_;
@@ -165,6 +221,18 @@ std::string to_svg(const ResultGrid& results, const PlotOptions& options) {
   const std::vector<std::string> metrics = metrics_of(results, options);
   LearningCurves curves = frame_of(results, options, metrics);
   curves.trials = CurveMaker(results, options, metrics).make();
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (!is_parameter(metrics[i])) continue;
+    const std::string path = metrics[i].substr(kConfigPrefix.size());
+    const Value* space = results.summary().options.find("param_space");
+    const bool is_log =
+        (space != nullptr && is_drawn_logarithmically(*space, path)) || spans_magnitudes(curves.trials, i);
+    curves.metrics[i].logarithmic |= is_log;
+  }
+  if (is_parameter(metrics.front()) && !results.summary().metric.empty()) {  // which of them are good says the metric
+    const std::vector<std::optional<double>> scores = results.scores(results.summary().metric, Scope::last);
+    for (std::size_t i = 0; i < scores.size(); ++i) curves.trials[i].score = scores[i];
+  }
   return to_svg(curves);
 }
 
