@@ -336,7 +336,11 @@ struct RunConfig {
   Seconds collective_timeout = std::chrono::minutes(30);
   /// Workers that were told to stop have this long until they are ended by force.
   Seconds stop_grace_period = std::chrono::seconds(30);
-  int verbose = 1;           ///< 0: failures only; 1: the beginning, the end and every report
+  int verbose = 1;  ///< 0: failures only; 1: the beginning, the end and every report
+  /// Whether each rank runs in its folder rank_0, rank_1 and so on of the run's directory, so that files with relative
+  /// paths that it writes lie there. Relative paths that the program has been given, as those of its data, must then be
+  /// made absolute before the ranks get them. Otherwise all run where the program was when it called cadre::init.
+  bool chdir_to_rank_dir = false;
   Callbacks callbacks = {};  ///< what is called as the run goes on; not stored, so a restore is given them again
 };
 

@@ -113,4 +113,8 @@ std::vector<std::string> list_directory(const fs::path& path) {
   return names;
 }
 
+void enter_directory(const fs::path& path) {
+  if (::chdir(path.c_str()) != 0) throw_storage_error("enter", path);
+}
+
 }  // namespace cadre::base

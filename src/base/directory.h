@@ -22,6 +22,8 @@ void sync_directory(const std::filesystem::path& path);
 // Makes one directory; false when it exists. Parents must exist.
 bool make_directory(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);
+// Makes it the working directory of this process. Throws StorageError.
+void enter_directory(const std::filesystem::path& path);
 // Removes a file, or a directory with its content; nothing happens where there is none. Never follows symbolic links.
 void remove_tree(const std::filesystem::path& path);
 // Copies regular files and directories below `from` into `to`, which is made if needed; shares blocks where the file

@@ -31,7 +31,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kEntry = "cadre dataset worker";
-constexpr std::size_t kStderrBytes = 2048;  // of a dead worker's, in the error
 // Of a worker: one that it does, and one that it finds when it is done with that.
 constexpr std::int64_t kTasksInFlight = 2;
 constexpr auto kTimeToLeave = std::chrono::seconds(10);  // of workers whose object is destroyed
@@ -68,17 +67,6 @@ const bool registered = [] {
   run::register_entry(kEntry, run_data_worker);
   return true;
 }();
-
-std::string end_of(const fs::path& file) {
-  try {
-    std::string text = base::read_file(file);
-    if (text.size() > kStderrBytes) text.erase(0, text.size() - kStderrBytes);
-    while (text.ends_with('\n')) text.pop_back();
-    return text;
-  } catch (const Error&) {
-    return {};
-  }
-}
 
 }  // namespace
 
@@ -167,10 +155,7 @@ void WorkerPool::take(engine::Event& event) {
     const std::lock_guard lock(mutex_);
     workers_.at(exited.worker).has_exited = true;
   }
-  std::string description = "its worker " + engine::to_string(exited.exit);
-  const std::string said = end_of(folder_of(exited.worker) / "stderr");
-  if (!said.empty()) description += "; the end of its stderr:\n" + said;
-  take_end(exited.worker, Death{std::move(description)});
+  take_end(exited.worker, Death{"its worker " + engine::to_string(exited.exit) + engine::output_text(exited.exit)});
 }
 
 // The question for another task, with what has come of the last one.

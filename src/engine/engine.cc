@@ -30,4 +30,8 @@ std::string to_string(const Exit& exit) {
   return exit.detail.empty() ? kind_text(exit) : kind_text(exit) + ": " + exit.detail;
 }
 
+std::string output_text(const Exit& exit) {
+  return exit.output.empty() ? "" : "\nThe last lines of its stderr:\n" + exit.output;
+}
+
 }  // namespace cadre::engine

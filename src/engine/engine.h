@@ -37,11 +37,16 @@ struct Exit {
   int value = 0;  // the exit code or the signal's number
   // What the engine knows beside that: why it did not start, why the engine ended it; often empty.
   std::string detail = {};
+  // Of a worker that ended by itself before its last message: what it wrote to stderr last, and its back trace, as
+  // lines that people read; often empty.
+  std::string output = {};
   bool operator==(const Exit&) const = default;
 };
 // "exited with code 3", "was ended by signal 11 (SIGSEGV)", "could not be started", "was lost with the engine that ran
 // it"; with ": " and the detail where there is one.
 std::string to_string(const Exit& exit);
+// "\nThe last lines of its stderr:\n..." with what it wrote last, to follow that; empty where it wrote nothing.
+std::string output_text(const Exit& exit);
 
 // A message arrived.
 struct Received {

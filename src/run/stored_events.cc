@@ -11,12 +11,17 @@ constexpr std::pair<engine::Exit::Kind, const char*> kExitKinds[] = {{engine::Ex
 }  // namespace
 
 Dict to_dict(const engine::Exit& exit) {
-  return {{"kind", name_of(exit.kind, kExitKinds)}, {"value", exit.value}, {"detail", exit.detail}};
+  return {{"kind", name_of(exit.kind, kExitKinds)},
+          {"value", exit.value},
+          {"detail", exit.detail},
+          {"output", exit.output}};
 }
 
 engine::Exit to_exit(const Config& data, const std::string& source) {
-  return {value_of(data.get<std::string>("kind"), kExitKinds, source), data.get<int>("value"),
-          data.get<std::string>("detail")};
+  return {.kind = value_of(data.get<std::string>("kind"), kExitKinds, source),
+          .value = data.get<int>("value"),
+          .detail = data.get<std::string>("detail"),
+          .output = data.get<std::string>("output", "")};
 }
 
 List to_list(const std::vector<CheckpointId>& ids) { return {ids.begin(), ids.end()}; }

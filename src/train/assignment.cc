@@ -34,6 +34,7 @@ void fields(auto& archive, base::Is<RankAssignment> auto& assignment) {
   archive("visible_devices", assignment.visible_devices);
   archive("has_validator", assignment.has_validator);
   archive("datasets", assignment.datasets);
+  archive("runs_in_directory", assignment.runs_in_directory);
 }
 
 Value to_value(const RankAssignment& assignment) { return base::SaveArchive::to_value(assignment); }

@@ -26,6 +26,7 @@ struct RankAssignment {
   std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is
   bool has_validator = false;                       // the run has a function for validations
   Config datasets = {};
+  bool runs_in_directory = false;  // its working directory is that of the rank
 };
 
 Value to_value(const RankAssignment& assignment);

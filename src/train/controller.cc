@@ -545,7 +545,8 @@ void Controller::launch(const LaunchGroup& group) {
         .backend_options = description_.backend_options,
         .visible_devices = engine_.resources().gpus > 0 ? std::optional(run::visible_devices(gpus)) : std::nullopt,
         .has_validator = !options.validation.function.name.empty(),
-        .datasets = Config(options.datasets)};
+        .datasets = Config(options.datasets),
+        .runs_in_directory = options.run_config.chdir_to_rank_dir};
     engine_.start(
         worker_id(rank, group.attempt),
         {.assignment = {description_.loop.name, to_value(assignment)}, .directory = directory, .cpus = resources.cpus});

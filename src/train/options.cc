@@ -108,6 +108,7 @@ struct StoredRunConfig {
   double collective_timeout = 0;
   double stop_grace_period = 0;
   int verbose = 0;
+  bool chdir_to_rank_dir = false;
 
   static void fields(auto& archive, auto& run) {
     archive("max_failures", run.max_failures);
@@ -118,6 +119,7 @@ struct StoredRunConfig {
     archive("collective_timeout", run.collective_timeout);
     archive("stop_grace_period", run.stop_grace_period);
     archive("verbose", run.verbose);
+    archive.added("chdir_to_rank_dir", run.chdir_to_rank_dir);
   }
 };
 
@@ -339,7 +341,8 @@ Dict describe(const Description& description) {
                      .logging_config = run.logging_config,
                      .collective_timeout = run.collective_timeout.count(),
                      .stop_grace_period = run.stop_grace_period.count(),
-                     .verbose = run.verbose},
+                     .verbose = run.verbose,
+                     .chdir_to_rank_dir = run.chdir_to_rank_dir},
       .validation = {.function = validation.function.name,
                      .config = validation.config,
                      .resources = validation.resources,
@@ -381,7 +384,8 @@ Description parse_description(const Value& value, const std::string& source) {
                              .logging_config = stored.run_config.logging_config,
                              .collective_timeout = Seconds(stored.run_config.collective_timeout),
                              .stop_grace_period = Seconds(stored.run_config.stop_grace_period),
-                             .verbose = stored.run_config.verbose},
+                             .verbose = stored.run_config.verbose,
+                             .chdir_to_rank_dir = stored.run_config.chdir_to_rank_dir},
               .validation = {.function = {std::move(stored.validation.function)},
                              .config = std::move(stored.validation.config),
                              .resources = std::move(stored.validation.resources),

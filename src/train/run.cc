@@ -177,7 +177,7 @@ void Run::on(const WorkerEnded& event) {
   if (member == nullptr) return;
   --workers_;
   if (member->state == Member::State::busy) {
-    member->cause = "the worker " + engine::to_string(event.exit);
+    member->cause = "the worker " + engine::to_string(event.exit) + engine::output_text(event.exit);
     member->lost = true;
     if (event.exit.kind == engine::Exit::Kind::not_started) member->kind = FailureKind::start;
     if (event.exit.kind == engine::Exit::Kind::signal && event.exit.value == SIGTERM)

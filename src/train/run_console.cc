@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/native_stack.h"
 #include "train/assignment.h"
 #include "train/validator.h"
 
@@ -30,13 +31,13 @@ std::string to_text(const Metrics& metrics) {
 
 void RunConsole::say(const std::string& text) const {
   if (config_.verbose == 0) return;
-  fmt::print("{}\n", text);
+  fmt::print("{}\n", base::without_native_stacks(text));
   std::fflush(stdout);
 }
 
 void RunConsole::say(const Say& what) const {
   if (!what.failure) return say(what.text);
-  fmt::print(stderr, "{}\n", what.text);
+  fmt::print(stderr, "{}\n", base::without_native_stacks(what.text));
 }
 
 void RunConsole::show(const ShowResult& result, Time now) const {
@@ -60,19 +61,21 @@ std::string RunConsole::seconds_at(Time now) const {
 void RunConsole::watch_workers(std::int64_t ranks, Time now) {
   show_worker_output(true, now);
   if (config_.verbose == 0 || !config_.logging_config.log_to_driver) return;
-  std::vector<std::filesystem::path> directories;
-  for (Rank rank = 0; rank < ranks; ++rank) directories.push_back(directory_ / directory_of_rank(rank));
-  worker_output_.begin(directories);
+  for (Rank rank = 0; rank < ranks; ++rank)
+    worker_output_.watch(fmt::format("rank {}", rank), directory_ / directory_of_rank(rank));
   worker_output_due_ = now + kOutputPeriod;
 }
 
 void RunConsole::show_worker_output(bool last, Time now) {
-  const WorkerOutput::Text text = worker_output_.take(last);
+  print(last ? worker_output_.end_all() : worker_output_.take());
+  worker_output_due_.reset();
+  if (!last) worker_output_due_ = now + kOutputPeriod;
+}
+
+void RunConsole::print(const run::WorkerOutput::Text& text) {
   std::fwrite(text.out.data(), 1, text.out.size(), stdout);
   std::fflush(stdout);
   std::fwrite(text.err.data(), 1, text.err.size(), stderr);
-  worker_output_due_.reset();
-  if (!last) worker_output_due_ = now + kOutputPeriod;
 }
 
 }  // namespace cadre::train

@@ -8,8 +8,8 @@
 
 #include "cadre/train.h"
 #include "engine/engine.h"
+#include "run/worker_output.h"
 #include "train/events.h"
-#include "train/worker_output.h"
 
 namespace cadre::train {
 
@@ -36,11 +36,12 @@ class RunConsole {
 
  private:
   std::string seconds_at(Time now) const;
+  static void print(const run::WorkerOutput::Text& text);
 
   std::filesystem::path directory_;  // of the run
   const RunConfig& config_;
   Time began_;
-  WorkerOutput worker_output_;
+  run::WorkerOutput worker_output_;
   std::optional<Time> worker_output_due_;
 };
 

@@ -76,6 +76,8 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::Loo
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   storage::fetch(assignment.checkpoint);
   store::set_experiment_of_objects(assignment.run_directory);
+  if (assignment.runs_in_directory)
+    base::enter_directory(fs::path(assignment.run_directory) / directory_of_rank(assignment.place.world_rank));
   Session session(controller, std::move(assignment));
   const RankAssignment& mine = session.assignment();
   run::GroupBackend* backend = nullptr;

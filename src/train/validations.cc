@@ -71,8 +71,9 @@ void Validations::ended(const ValidatorEnded& event, Checkpoints& checkpoints, A
     return;
   }
   if (validation.state != State::running) return;
-  const std::string reason = validation.is_late ? fmt::format("it took more than {:g} s", *validation.wanted.timeout_s)
-                                                : "its worker " + engine::to_string(event.exit);
+  const std::string reason = validation.is_late
+                                 ? fmt::format("it took more than {:g} s", *validation.wanted.timeout_s)
+                                 : "its worker " + engine::to_string(event.exit) + engine::output_text(event.exit);
   fail(event.checkpoint, reason, checkpoints, actions);
 }
 

@@ -22,6 +22,7 @@ void fields(auto& archive, base::Is<TrialAssignment> auto& assignment) {
   archive("worker_resources", assignment.worker_resources);
   archive("checkpoint_frequency", assignment.checkpoint_frequency);
   archive("checkpoint_at_end", assignment.checkpoint_at_end);
+  archive("runs_in_directory", assignment.runs_in_directory);
   archive("visible_devices", assignment.visible_devices);
 }
 

@@ -27,6 +27,7 @@ struct TrialAssignment {
   std::optional<Resources> worker_resources = {};  // part of them, for workers of its own; empty: it may have none
   std::int64_t checkpoint_frequency = 0;  // iterations from one checkpoint to the next; 0: only what is asked for
   bool checkpoint_at_end = false;         // also one with a result that says done
+  bool runs_in_directory = false;         // its working directory is that of the trial
   std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is
 };
 

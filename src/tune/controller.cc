@@ -276,7 +276,10 @@ void Controller::take_turn(std::vector<Event> events) {
     callbacks_.see(action);
   }
   for (const Step& step : turn) {
-    if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) discard_half_checkpoints(*ended);
+    if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) {
+      console_.worker_ended(ended->trial);
+      discard_half_checkpoints(*ended);
+    }
   }
   for (const Step& step : turn) snapshots_.see(step.event, step.actions);
   if (snapshots_.due(experiment_)) patiently([&] { take_snapshot(); });
@@ -404,6 +407,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .worker_resources = trial.needs.of_workers,
           .checkpoint_frequency = checkpoints.checkpoint_frequency.value_or(0),
           .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
+          .runs_in_directory = setting_.options.run_config.chdir_to_trial_dir,
           .visible_devices =
               engine_.resources().gpus > 0 ? std::optional(run::visible_devices(launch.gpus)) : std::nullopt};
 }

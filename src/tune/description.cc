@@ -322,7 +322,7 @@ bool comparable(const Value& before, const Value& now) {
 }
 
 void compare(const Value& before, const Value& now, const std::string& path, std::vector<Difference>& found) {
-  if (before == now || path == "run_config/verbose") return;
+  if (before == now || path == "run_config/verbose" || path == "run_config/log_to_driver") return;
   if (!comparable(before, now)) return found.push_back({path, to_json(before), to_json(now)});
   const auto at = [&](const std::string& key) { return path.empty() ? key : path + "/" + key; };
   const Dict& old_entries = before.dict();

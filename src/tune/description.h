@@ -21,7 +21,7 @@ Dict describe(const Trainable& trainable, const TunerOptions& options);
 Description parse_description(const Value& stored, const std::string& source);
 
 // Where two descriptions differ: the path of the key ("tune_config/seed") and both values as JSON, empty where there is
-// none. `verbose` is left out: it decides nothing.
+// none. `verbose` and `log_to_driver` are left out: they decide nothing.
 struct Difference {
   std::string path;
   std::string before;

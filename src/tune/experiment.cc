@@ -251,7 +251,8 @@ void Experiment::on(const WorkerEnded& event) {
   --workers_;
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
-  on_last_word(*trial, Failure{"the worker " + engine::to_string(event.exit) + when(event.exit.kind)});
+  on_last_word(*trial, Failure{"the worker " + engine::to_string(event.exit) + when(event.exit.kind) +
+                               engine::output_text(event.exit)});
 }
 
 void Experiment::on(const TimerFired& event) {

@@ -290,7 +290,7 @@ void fields(auto& archive, Is<Loggers> auto& loggers) {
 // without the callbacks, which are the program's.
 void fields(auto& archive, Is<RunConfig> auto& run) {
   auto& [name, storage_path, publish_config, stop, checkpoint_config, failure_config, limits, stop_grace_period,
-         verbose, loggers, callbacks] = run;
+         verbose, log_to_driver, chdir_to_trial_dir, loggers, callbacks] = run;
   archive("stop", stop.thresholds);
   archive.added("stoppers", stop.stoppers);
   archive("checkpoint_config", checkpoint_config);
@@ -298,6 +298,8 @@ void fields(auto& archive, Is<RunConfig> auto& run) {
   archive("limits", limits);
   archive("stop_grace_period", stop_grace_period);
   archive("verbose", verbose);
+  archive.added("log_to_driver", log_to_driver);
+  archive.added("chdir_to_trial_dir", chdir_to_trial_dir);
   archive.added("loggers", loggers);
 }
 

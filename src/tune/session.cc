@@ -248,6 +248,7 @@ void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   storage::fetch(assignment.checkpoint);
   store::set_experiment_of_objects(fs::path(assignment.trial_directory).parent_path());
+  if (assignment.runs_in_directory) base::enter_directory(assignment.trial_directory);
   if (assignment.worker_resources) run::set_root_resources(*assignment.worker_resources);
   Session session(controller, std::move(assignment));
   body(session);

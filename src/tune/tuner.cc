@@ -170,7 +170,8 @@ ResultGrid Tuner::fit() {
   Experiment experiment(trainable_, options_);
   const auto uses = [&] { return objects_in_use(description, experiment.trials(), experiment.trials_to_come()); };
   RunningTime running_time;
-  Console console(experiment, running_time, directory.string(), options_.tune_config, run.verbose);
+  Console console(experiment, running_time, directory.string(), options_.tune_config, run.verbose,
+                  run.log_to_driver);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
   Controller controller({.experiment_name = name,
                          .directory = directory,

@@ -313,9 +313,10 @@ class ConsoleTest(unittest.TestCase):
     def test_quiet_tells_final_failures_on_standard_error_only(self):
         out, err = self.redirected(iterations=5, fail=1, verbose=0)
         self.assertEqual(out, "")
-        first, second = err.splitlines()
+        first, second, third = err.splitlines()
         self.assertRegex(first, "^Trial 00001 errored after 1 iteration: std::runtime_error: it broke: ")
-        self.assertTrue(pathlib.Path(second.strip()).is_file())
+        self.assertRegex(second, r"^  \\u\{202e\} ")
+        self.assertTrue(pathlib.Path(third.strip()).is_file())
 
     def test_verbose_tells_every_result_and_checkpoint(self):
         out, _ = self.redirected(iterations=5, fifo=1, verbose=2)
@@ -323,6 +324,54 @@ class ConsoleTest(unittest.TestCase):
             for iteration in range(1, 6):
                 self.assertRegex(out, rf"\nTrial 0000{trial} finished iteration {iteration}: score=[\d.]+, loss=")
                 self.assertRegex(out, rf"\nTrial 0000{trial} saved a checkpoint for iteration {iteration} at 0000{trial}_")
+
+    def test_what_trials_and_their_children_print_has_their_names(self):
+        out, err = self.redirected(iterations=3, fifo=1, print=1, driver=1)
+        for trial in range(4):
+            for step in range(1, 4):
+                self.assertEqual(out.count(f"(trial 0000{trial}) step {step}evil\\x1b[2J\\x1b]0;title\\x07\n"), 1)
+                self.assertEqual(err.count(f"(trial 0000{trial}) warning {step}\n"), 1)
+            self.assertEqual(out.count(f"(trial 0000{trial}) from a child\n"), 1)
+            self.assertLess(out.index(f"(trial 0000{trial}) step 3evil"), out.index(f"Trial 0000{trial} completed"))
+        self.assertNotIn("\x1b", out)
+        for quiet in {"driver": 0}, {"driver": 1, "verbose": 0}:
+            self.storage.cleanup()
+            out, err = self.redirected(iterations=3, fifo=1, print=1, **quiet)
+            self.assertNotIn("warning", out + err)
+
+    def test_what_trials_print_stands_above_the_block(self):
+        terminal = self.start(40, 100, iterations=24, print=1, driver=1)
+        self.assertEqual(terminal.finish(), 0)
+        self.check_final(terminal, "4 TERMINATED")
+        log = terminal.scrolled_away() + terminal.lines()
+        self.assertEqual(len([line for line in log if re.match(r"\(trial 00002\) warning 24$", line)]), 1)
+        self.assertEqual(re.findall(rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]", ESCAPE_CODES.sub(b"", terminal.output)), [])
+
+    def test_a_reason_that_all_trials_fail_of_is_said_once(self):
+        out, _ = self.redirected(trials=12, fifo=1, no_data=1)
+        self.assertEqual(out.count("cannot open /nowhere/data"), 2)  # when it happens, and at the end
+        self.assertNotIn("frame #0", out)
+        self.assertEqual(out.count("for the same reason as trial 0000"), 11)
+        summary = out[out.index("Number of errored trials: 12\n"):].splitlines()
+        self.assertEqual(summary[1], "12 trials failed: std::runtime_error: cannot open /nowhere/data")
+        self.assertEqual(len(summary), 3)
+        path = pathlib.Path(summary[2].split(" of trial ")[0].strip())
+        self.assertIn("frame #0", path.read_text())
+
+    def test_a_crash_says_its_last_words_and_where_it_was(self):
+        out, _ = self.redirected(iterations=3, fifo=1, crash=1)
+        at = out.index("Trial 00001 errored after 1 iteration: the worker was ended by signal 11 (SIGSEGV) while its "
+                       "training function ran\n  The last lines of its stderr:\n    last words\n")
+        self.assertIn("write_through", out[at:])
+        (error,) = pathlib.Path(self.storage.name).glob("experiment/00001*/error.txt")
+        self.assertRegex(error.read_text(), r"\n  back trace after SIGSEGV at address 0x0:\n  #0 .*write_through.*\n")
+
+    def test_trials_run_in_their_own_directories_by_choice(self):
+        self.redirected(iterations=1, fifo=1, print=1, chdir=1)
+        trials = [path for path in pathlib.Path(self.storage.name, "experiment").iterdir() if path.is_dir()]
+        self.assertEqual(len(trials), 4)
+        for trial in trials:
+            self.assertEqual((trial / "where").read_text().strip(), str(trial.resolve()))
 
     def test_of_many_trials_the_starts_are_told_by_verbose_only(self):
         out, _ = self.redirected(trials=21, iterations=2, fifo=1)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -26,6 +27,11 @@ struct Setting {
   std::int64_t fifo = 0;     // instead of Population Based Training
   std::int64_t cpus = 4;
   std::int64_t restore = 0;
+  std::int64_t print = 0;    // each trial, and a process that it starts, writes lines to both streams
+  std::int64_t driver = 0;   // RunConfig::log_to_driver
+  std::int64_t chdir = 0;    // RunConfig::chdir_to_trial_dir
+  std::int64_t no_data = 0;  // every trial fails from the same data folder that is not there
+  std::int64_t crash = -1;   // the index of a trial that writes through a null pointer after an iteration
 };
 
 // Clears the screen, sets the window's title, breaks the line, turns the direction of writing; and two wide characters.
@@ -38,12 +44,29 @@ void pass_gate(const std::string& pipe) {
   ::close(fd);
 }
 
+void print(std::int64_t step) {
+  std::cout << "step " << step << kHostile << " printed\n";
+  std::cerr << "warning " << step << '\n';
+  if (step == 1 && std::system("echo from a child; pwd > where") != 0) throw std::runtime_error("no shell");
+}
+
+[[gnu::noinline]] void write_through(volatile int* place) { *place = 1; }
+
 void learn(const Config& config) {
+  if (config.get<std::int64_t>("no_data") != 0)
+    throw std::runtime_error(
+        "cannot open /nowhere/data\nException raised from open at io.cc:1 (most recent call first):\n"
+        "frame #0: open + 0x1 (0x2 in libtorch.so)\n");
   double score = 0;
   std::int64_t step = 0;
   if (const auto checkpoint = tune::get_checkpoint()) std::ifstream(checkpoint->path() / "state") >> step >> score;
   for (;;) {
     ++step;
+    if (config.get<std::int64_t>("print") != 0) print(step);
+    if (tune::get_context().get_trial_id() == config.get<std::string>("crashes") && step == 2) {
+      std::cerr << "last words\n";
+      write_through(nullptr);
+    }
     if (step % 3 == 0 && step / 3 <= config.get<std::int64_t>("gates"))
       pass_gate(config.get<std::string>("gate") + std::to_string(step / 3));
     score += config.get<double>("lr") * (1 - score) / 10;
@@ -63,7 +86,10 @@ Setting parse(int argc, char** argv) {
                                                     {"verbose", &setting.verbose}, {"gates", &setting.gates},
                                                     {"hostile", &setting.hostile}, {"fail", &setting.fail},
                                                     {"speak", &setting.speak},     {"fifo", &setting.fifo},
-                                                    {"cpus", &setting.cpus},       {"restore", &setting.restore}};
+                                                    {"cpus", &setting.cpus},       {"restore", &setting.restore},
+                                                    {"print", &setting.print},     {"driver", &setting.driver},
+                                                    {"chdir", &setting.chdir},     {"no_data", &setting.no_data},
+                                                    {"crash", &setting.crash}};
   for (int i = 2; i < argc; ++i) {
     const std::string argument = argv[i];
     const std::size_t equals = argument.find('=');
@@ -86,13 +112,18 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& storage) {
                       {"gate", (storage / "gate").string()},
                       {"gates", setting.gates},
                       {"hostile", setting.hostile},
-                      {"fails", fails}},
+                      {"fails", fails},
+                      {"print", setting.print},
+                      {"no_data", setting.no_data},
+                      {"crashes", "0000" + std::to_string(setting.crash)}},
       .tune_config = {.metric = "score", .num_samples = setting.trials, .scheduler = pbt, .seed = 2},
       .run_config = {.name = "experiment",
                      .storage_path = storage,
                      .stop = {{"training_iteration", static_cast<double>(setting.iterations)}},
                      .checkpoint_config = {.num_to_keep = 2},
-                     .verbose = static_cast<int>(setting.verbose)}};
+                     .verbose = static_cast<int>(setting.verbose),
+                     .log_to_driver = setting.driver != 0,
+                     .chdir_to_trial_dir = setting.chdir != 0}};
   if (setting.fifo != 0) options.tune_config.scheduler = tune::FIFO{};
   if (setting.hostile != 0) options.param_space.emplace_back(kHostile, tune::choice({Value(kHostile), Value("good")}));
   return options;

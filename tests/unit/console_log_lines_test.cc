@@ -7,6 +7,7 @@ namespace cadre::tune::console {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const engine::Exit kCrash{engine::Exit::Kind::signal, 11, {}};
@@ -90,8 +91,41 @@ TEST_F(LogLines, TheQuietHearOfFinalFailuresOnly) {
   EXPECT_THAT(feed(WorkerEnded{0, 1, kCrash}), IsEmpty());  // it is tried again
   EXPECT_THAT(feed(FunctionReturned{1, 1}), IsEmpty());
   EXPECT_THAT(feed(FunctionThrew{0, 2, "std::runtime_error: a\x1b[2J\nb"}),
-              ElementsAre("Trial 00000 errored after 1 iteration: std::runtime_error: a\\x1b[2J\n"
+              ElementsAre("Trial 00000 errored after 1 iteration: std::runtime_error: a\\x1b[2J\n  b\n"
                           "  /results/mine/00000/error.txt"));
+}
+
+TEST_F(LogLines, ACrashHasItsLastLinesAndALibtorchErrorNoStack) {
+  feed(ControllerStarted{{.cpus = 2}});
+  engine::Exit crash = kCrash;
+  crash.output = "  last words\n  back trace after SIGSEGV:\n  #0 f()";
+  EXPECT_THAT(feed(WorkerEnded{0, 1, crash}).front(),
+              HasSubstr("training function ran\n  The last lines of its stderr:\n    last words\n    back trace after "
+                        "SIGSEGV:\n    #0 f()\n  /results/mine/00000/error.txt"));
+  EXPECT_EQ(
+      experiment_.trials()[0].error,
+      "the worker was ended by signal 11 (SIGSEGV) while its training function ran\nThe last lines of its stderr:\n"
+      "  last words\n  back trace after SIGSEGV:\n  #0 f()");
+  EXPECT_EQ(feed(FunctionThrew{1, 1,
+                               "c10::Error: no file\nException raised from f at g.cc:1 (most recent call first):\n"
+                               "frame #0: f + 0x1 (0x2 in c.so)\n"})
+                .front(),
+            "Trial 00001 errored after 0 iterations: c10::Error: no file\n  /results/mine/00001/error.txt");
+}
+
+TEST_F(LogLines, AReasonIsSaidOnceWhateverTheDirectoryAndTheAddresses) {
+  std::map<std::string, std::string> said;
+  detail_.said_errors = &said;
+  feed(ControllerStarted{{.cpus = 2}});
+  EXPECT_THAT(feed(FunctionThrew{0, 1, "cannot open 00000/data at 0x7f00"}).front(), HasSubstr("cannot open"));
+  EXPECT_EQ(feed(FunctionThrew{1, 1, "cannot open 00001/data at 0x7fff"}).front(),
+            "Trial 00001 errored after 0 iterations, for the same reason as trial 00000");
+  EXPECT_EQ(feed(FunctionThrew{1, 2, "cannot open 00001/data at 0x1"}).front(),
+            "Trial 00001 errored after 0 iterations, for the same reason as trial 00000");
+  EXPECT_THAT(feed(FunctionThrew{0, 2, "another reason"}).front(), HasSubstr("another reason"));
+  const std::vector<Trial>& trials = experiment_.trials();
+  EXPECT_EQ(errors_text({&trials[0], &trials[1]}, "/results/mine", Encoding::utf8),
+            "2 trials failed: another reason\n  /results/mine/00000/error.txt of trial 00000, and of others");
 }
 
 TEST_F(LogLines, TheVerboseHearOfEachResultAndCheckpoint) {

@@ -1,4 +1,4 @@
-#include "train/worker_output.h"
+#include "run/worker_output.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "support/temporary_directory.h"
 
-namespace cadre::train {
+namespace cadre::run {
 namespace {
 
 using test_support::TemporaryDirectory;
@@ -25,48 +25,53 @@ class OfTwoRanks : public ::testing::Test {
     std::ofstream(directories_.at(rank) / stream, std::ios::app) << text;
   }
 
+  void begin() {
+    output_.watch("rank 0", directories_[0]);
+    output_.watch("rank 1", directories_[1]);
+  }
+
   TemporaryDirectory storage_;
   std::vector<std::filesystem::path> directories_{storage_ / "rank_0", storage_ / "rank_1"};
   WorkerOutput output_;
 };
 
 TEST_F(OfTwoRanks, EveryLineComesOnceWithItsRankAndInItsStream) {
-  output_.begin(directories_);
-  EXPECT_EQ(output_.take(false).out, "");
+  begin();
+  EXPECT_EQ(output_.take().out, "");
   print(0, "one\ntwo\n");
   print(1, "\xff\n\n");
   print(1, "warning\n", "stderr");
-  const WorkerOutput::Text text = output_.take(false);
+  const WorkerOutput::Text text = output_.take();
   EXPECT_EQ(text.out, "(rank 0) one\n(rank 0) two\n(rank 1) \xff\n(rank 1) \n");
   EXPECT_EQ(text.err, "(rank 1) warning\n");
-  EXPECT_EQ(output_.take(false).out, "");
+  EXPECT_EQ(output_.take().out, "");
 }
 
 TEST_F(OfTwoRanks, ALineIsShownWhenItIsWholeOrTheLast) {
-  output_.begin(directories_);
+  begin();
   print(0, "hal");
-  EXPECT_EQ(output_.take(false).out, "");
+  EXPECT_EQ(output_.take().out, "");
   print(0, "ves\nrest");
-  EXPECT_EQ(output_.take(false).out, "(rank 0) halves\n");
-  EXPECT_EQ(output_.take(true).out, "(rank 0) rest\n");
-  EXPECT_EQ(output_.take(true).out, "");
+  EXPECT_EQ(output_.take().out, "(rank 0) halves\n");
+  EXPECT_EQ(output_.end_all().out, "(rank 0) rest\n");
+  EXPECT_EQ(output_.end_all().out, "");
 }
 
 TEST_F(OfTwoRanks, WhatAnEarlierGroupHasPrintedIsNotShownAgain) {
   print(0, "old\n");
-  output_.begin(directories_);
+  begin();
   print(0, "new\n");
-  EXPECT_EQ(output_.take(false).out, "(rank 0) new\n");
+  EXPECT_EQ(output_.take().out, "(rank 0) new\n");
 }
 
 TEST_F(OfTwoRanks, OfAFloodTheNewestLinesAreShownAndTheBytesBeforeThemAreCounted) {
-  output_.begin(directories_);
+  begin();
   print(0, "begun");
-  output_.take(false);
+  output_.take();
   const std::string line(99, 'x');
   for (int i = 0; i < 10'000; ++i) print(0, line + "\n");
   print(0, "the last\n");
-  const std::string text = output_.take(false).out;
+  const std::string text = output_.take().out;
   const std::size_t shown = (text.size() - text.find(" x")) / (line.size() + 10);
   EXPECT_THAT(text, AllOf(StartsWith("(rank 0) begun\n(rank 0) [cadre: "),
                           HasSubstr(std::to_string(100 * (10'000 - shown)) + " bytes are only in " +
@@ -76,22 +81,22 @@ TEST_F(OfTwoRanks, OfAFloodTheNewestLinesAreShownAndTheBytesBeforeThemAreCounted
 }
 
 TEST_F(OfTwoRanks, ALineWithoutEndIsShownInParts) {
-  output_.begin(directories_);
+  begin();
   const std::string half(WorkerOutput::kMostBytes / 2 + 1, 'x');
   print(0, half);
-  EXPECT_EQ(output_.take(false).out, "");
+  EXPECT_EQ(output_.take().out, "");
   print(0, half);
-  EXPECT_EQ(output_.take(false).out, "(rank 0) " + half + half + "\n");
+  EXPECT_EQ(output_.take().out, "(rank 0) " + half + half + "\n");
 }
 
 TEST_F(OfTwoRanks, AFileThatWasCutGoesOnAtItsEnd) {
   print(0, std::string(1000, 'x') + "\n");
-  output_.begin(directories_);
+  begin();
   std::filesystem::resize_file(directories_[0] / "stdout", 10);  // as engine/local/output_limit.h does
-  EXPECT_EQ(output_.take(false).out, "");
+  EXPECT_EQ(output_.take().out, "");
   print(0, "new\n");
-  EXPECT_EQ(output_.take(false).out, "(rank 0) new\n");
+  EXPECT_EQ(output_.take().out, "(rank 0) new\n");
 }
 
 }  // namespace
-}  // namespace cadre::train
+}  // namespace cadre::run

@@ -94,6 +94,16 @@ struct RunConfig {
   /// and explore, end or fail; 2 also all starts, and every result and checkpoint. Where standard output is a terminal,
   /// the status is drawn in place below the log; elsewhere it is printed at most every 30 seconds and at the end.
   int verbose = 1;
+  /// Whether fit() repeats what the trials' processes print, each line behind "(trial 00003)", within 100 ms: their
+  /// standard output on standard output, and their standard error on standard error; where the status is drawn in
+  /// place, both above it. What a terminal would act on is made visible, as "\x1b". Of a process that prints more than
+  /// 64 KiB in that time only the newest lines. In any case all of it goes into the files stdout and stderr in the
+  /// trial's directory, each of which keeps 64 MiB; `cadre logs` shows them. With verbose 0 nothing is repeated.
+  bool log_to_driver = false;
+  /// Whether each trial's process runs in the trial's directory, so that files with relative paths that it writes lie
+  /// there. Relative paths that the program has been given, as those of its data, must then be made absolute before the
+  /// trials get them. Otherwise all run where the program was when it called cadre::init.
+  bool chdir_to_trial_dir = false;
   Loggers loggers = {};      ///< which result files there are; default: all
   Callbacks callbacks = {};  ///< called as the experiment goes on; see cadre/tune/callback.h
 };
@@ -135,7 +145,8 @@ class Tuner {
   /// cannot be used.
   static Tuner restore(const std::filesystem::path& directory, const RestoreOptions& restore = {});
   /// The same with trainable and options, for a program that has them anyway: InvalidArgument lists where they differ
-  /// from those of the interrupted run. `verbose` may differ; `name` and `storage_path` do not count.
+  /// from those of the interrupted run. `verbose` and `log_to_driver` may differ; `name` and `storage_path` do not
+  /// count.
   static Tuner restore(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                        const RestoreOptions& restore = {});
   /// Whether `directory`, or the URI that it is, holds an experiment, whole or damaged; restore() says which. For a URI

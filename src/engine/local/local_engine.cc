@@ -14,6 +14,7 @@
 #include "base/file_descriptor.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
+#include "engine/local/last_output.h"
 
 namespace cadre::engine::local {
 namespace {
@@ -70,10 +71,16 @@ void LocalEngine::start(WorkerId worker, const WorkerSpec& spec) {
       loop_.add_connection(std::move(sockets->first),
                            {[this, worker](channel::Message&& message) { on_message(worker, std::move(message)); },
                             [this, worker](const std::string& reason) { on_closed(worker, reason); }});
+  std::error_code none;
+  const std::uintmax_t size = std::filesystem::file_size(spec.directory / "stderr", none);
+  const std::uint64_t earlier_output = none ? 0 : size;
   try {
     loop_.send(connection, spec.assignment);
     const std::uint64_t number = server_.spawn(spec, thread_count(spec.cpus), sockets->second);
-    workers_[worker] = Worker{.number = number, .connection = connection};
+    workers_[worker] = Worker{.number = number,
+                              .connection = connection,
+                              .error_output = spec.directory / "stderr",
+                              .earlier_output = earlier_output};
     by_number_[number] = worker;
     output_limit_.watch(worker, spec.directory);
   } catch (const EngineError& error) {
@@ -107,7 +114,9 @@ void LocalEngine::reply(WorkerId worker, const channel::Reply& reply) {
 
 void LocalEngine::kill(WorkerId worker) {
   const auto found = workers_.find(worker);
-  if (found != workers_.end()) server_.kill(found->second.number);
+  if (found == workers_.end()) return;
+  found->second.killed = true;
+  server_.kill(found->second.number);
 }
 
 std::vector<Event> LocalEngine::wait(std::optional<std::chrono::nanoseconds> timeout) {
@@ -161,6 +170,8 @@ void LocalEngine::on_ended(const ForkServerConnection::Ended& ended) {
   loop_.drain(state.connection);
   Exit exit = ended.exit;
   if (exit.detail.empty()) exit.detail = state.detail;
+  if (!state.last_message && !state.killed && exit.kind != Exit::Kind::not_started)
+    exit.output = last_output(state.error_output, state.earlier_output);
   report_end(worker, std::move(exit));
 }
 

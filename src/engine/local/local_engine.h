@@ -42,6 +42,9 @@ class LocalEngine final : public Engine {
     bool last_message = false;  // Finished or Failed has come
     bool closed = false;        // its end of the connection
     bool ended = false;         // the fork server has said how
+    bool killed = false;        // on the controller's word
+    std::filesystem::path error_output = {};
+    std::uint64_t earlier_output = 0;  // bytes of it that were there before
     std::string detail = {};
   };
 

@@ -19,13 +19,12 @@ constexpr std::chrono::milliseconds interval{250};
 constexpr int most_rounds = 4;
 
 // The first line of a file that was cut. Of one length, so that the number can come last of all.
-constexpr std::size_t header_bytes = 80;
 constexpr const char* header_format = "[cadre: %llu bytes of older output were dropped here]";
 
 std::string header(std::uint64_t dropped) {
-  char text[header_bytes];
+  char text[output_header_bytes];
   std::snprintf(text, sizeof text, header_format, static_cast<unsigned long long>(dropped));
-  return fmt::format("{:<{}}\n", text, header_bytes - 1);
+  return fmt::format("{:<{}}\n", text, output_header_bytes - 1);
 }
 
 std::string read_at(int fd, std::uint64_t offset, std::size_t bytes) {
@@ -56,9 +55,8 @@ bool is_too_large(const struct stat& file) {
 
 // What was dropped before, without the line that said so.
 std::uint64_t dropped_bytes(int fd) {
-  unsigned long long dropped = 0;
-  const bool cut = std::sscanf(read_at(fd, 0, header_bytes).c_str(), header_format, &dropped) == 1;
-  return cut ? dropped - header_bytes : 0;
+  const std::optional<std::uint64_t> dropped = dropped_output(read_at(fd, 0, output_header_bytes));
+  return dropped ? *dropped - output_header_bytes : 0;
 }
 
 // Over the oldest part of the same file, and not into a new one: the writers hold this one.
@@ -66,7 +64,7 @@ void cut(int fd, std::uint64_t size) {
   const std::uint64_t dropped_before = dropped_bytes(fd);
   std::string newest = read_at(fd, size - kept_output_bytes, kept_output_bytes);
   newest.erase(0, newest.find('\n') + 1);
-  std::uint64_t left = header_bytes;
+  std::uint64_t left = output_header_bytes;
   bool written = true;
   // Again for what is appended meanwhile: the last words of a writer matter most. One that does not rest loses some.
   for (int round = 0; round < most_rounds && written && !newest.empty(); ++round) {
@@ -76,13 +74,22 @@ void cut(int fd, std::uint64_t size) {
     size += newest.size();
   }
   struct stat file{};
-  written = written && ::fstat(fd, &file) == 0 &&
-            write_at(fd, 0, header(dropped_before + static_cast<std::uint64_t>(file.st_size) + header_bytes - left));
+  written =
+      written && ::fstat(fd, &file) == 0 &&
+      write_at(fd, 0, header(dropped_before + static_cast<std::uint64_t>(file.st_size) + output_header_bytes - left));
   // A file system that needs space even for this is full, and this is why.
   if (::ftruncate(fd, written ? static_cast<off_t>(left) : 0) != 0) return;
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> dropped_output(std::string_view begin_of_file) {
+  if (begin_of_file.size() < output_header_bytes || begin_of_file[output_header_bytes - 1] != '\n') return std::nullopt;
+  unsigned long long dropped = 0;
+  const std::string line(begin_of_file.substr(0, output_header_bytes));
+  if (std::sscanf(line.c_str(), header_format, &dropped) != 1) return std::nullopt;
+  return dropped;
+}
 
 void limit_output(const std::filesystem::path& path) {
   struct stat file{};

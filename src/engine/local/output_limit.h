@@ -2,12 +2,14 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -17,6 +19,11 @@ namespace cadre::engine::local {
 // the second.
 inline constexpr std::uint64_t max_output_bytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kept_output_bytes = std::uint64_t{4} << 20;
+
+// The length of that line, and how many bytes of output it says were dropped: empty where the beginning of a file is
+// not such a line.
+inline constexpr std::size_t output_header_bytes = 80;
+std::optional<std::uint64_t> dropped_output(std::string_view begin_of_file);
 
 // Cuts the file when it has grown beyond the limit. Its writers may go on (with O_APPEND); what they write at that
 // moment may be lost in part. Does nothing to what is no regular file. Best effort: a file that cannot be cut stays.

@@ -15,6 +15,7 @@
 
 #include "base/file_descriptor.h"
 #include "base/system_error.h"
+#include "engine/local/crash_handler.h"
 
 namespace cadre::engine::local {
 namespace {
@@ -96,13 +97,17 @@ std::string set_up_worker(const WorkerSetup& setup) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  install_crash_handlers();
   return setup.memory_bytes ? limit_memory(*setup.memory_bytes) : "";
 }
 
 void prepare_for_workers() {
   const base::FileDescriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (nothing) ::dup2(nothing.get(), STDIN_FILENO);
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);  // fails for SIGKILL and libc's own
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (!is_crash_signal(signal)) ::signal(signal, SIG_DFL);  // fails for SIGKILL and libc's own
+  }
+  prepare_back_traces();
 }
 
 }  // namespace cadre::engine::local

@@ -22,9 +22,9 @@ struct WorkerSetup {
 inline constexpr std::uint64_t memory_reserve_bytes = std::uint64_t{16} << 20;
 
 // Its own process group, killed with its parent, output appended to files in the directory, thread counts, first in
-// line when memory runs out, the server's descriptors closed, no signal blocked. The limit of its memory is the soft
-// RLIMIT_DATA, the hard one has the reserve on top. Returns why it failed; empty: it did not. The server has already
-// given it a closed stdin and default signal handlers (see prepare_for_workers).
+// line when memory runs out, the server's descriptors closed, no signal blocked, back traces of crashes. The limit of
+// its memory is the soft RLIMIT_DATA, the hard one has the reserve on top. Returns why it failed; empty: it did not.
+// The server has already given it a closed stdin and default signal handlers (see prepare_for_workers).
 std::string set_up_worker(const WorkerSetup& setup);
 
 // In the server, before the user's preload: numerical libraries then start no threads, which a forked worker would not

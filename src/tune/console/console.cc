@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ranges>
 
 #include "base/clock.h"
 #include "tune/console/terminal.h"
@@ -21,6 +22,7 @@ constexpr int kPausePerCost = 50;
 constexpr auto kHeartbeat = std::chrono::seconds(1);
 // Between two blocks elsewhere.
 constexpr auto kPlainPeriod = std::chrono::seconds(30);
+constexpr auto kOutputPeriod = std::chrono::milliseconds(100);
 constexpr auto kMemoryPeriod = std::chrono::seconds(1);
 
 constexpr std::size_t kMostRowsAtTheEnd = 1000;
@@ -34,14 +36,15 @@ constexpr std::size_t kLinesOfALargeWindow = 12;
 }  // namespace
 
 Console::Console(const Experiment& experiment, const RunningTime& running_time, std::string directory,
-                 const TuneConfig& config, int verbose)
+                 const TuneConfig& config, int verbose, bool log_to_driver)
     : experiment_(experiment),
       running_time_(running_time),
       directory_(std::move(directory)),
       focus_(focus_of(config)),
       detail_{verbose, static_cast<std::int64_t>(experiment.trials().size()) + experiment.trials_to_come(),
-              config.metric, encoding_of_environment()},
+              config.metric, encoding_of_environment(), &said_errors_},
       live_(verbose > 0 && is_live_terminal()),
+      shows_output_(verbose > 0 && log_to_driver),
       screen_(styles_are_wanted()) {}
 
 Console::~Console() {
@@ -74,6 +77,7 @@ void Console::say_now(const std::string& text) {
 }
 
 void Console::show(const Action& action) {
+  if (shows_output_) show_output_of(action);
   const std::string text = log_text(action, experiment_, directory_, detail_);
   if (text.empty()) return;
   if (detail_.verbose > 0) return say(text);
@@ -81,7 +85,11 @@ void Console::show(const Action& action) {
 }
 
 void Console::tick(Clock::time_point now) {
-  const std::optional<Clock::time_point> due = next_tick();
+  if (!output_.empty() && now >= output_due_) {
+    show_output(output_.take());
+    output_due_ = now + kOutputPeriod;
+  }
+  const std::optional<Clock::time_point> due = next_block();
   if (due && now >= *due) {
     refresh();
   } else if (live_ && !log_.empty()) {
@@ -90,10 +98,50 @@ void Console::tick(Clock::time_point now) {
 }
 
 std::optional<Console::Clock::time_point> Console::next_tick() const {
+  std::optional<Clock::time_point> due = next_block();
+  if (!output_.empty() && (!due || output_due_ < *due)) due = output_due_;
+  return due;
+}
+
+std::optional<Console::Clock::time_point> Console::next_block() const {
   if (detail_.verbose == 0 || !begun_) return std::nullopt;
   if (changed_) return refreshed_ + pause_;
   if (!live_) return std::nullopt;
   return refreshed_ + std::max<Clock::duration>(pause_, kHeartbeat);
+}
+
+// ---- What workers print
+
+std::string Console::label_of(TrialIndex trial) const { return "trial " + experiment_.trials().at(trial).id; }
+
+void Console::worker_ended(TrialIndex trial) {
+  if (shows_output_) show_output(output_.end(label_of(trial)));
+}
+
+// What a trial has printed stands before what is said of its end.
+void Console::show_output_of(const Action& action) {
+  if (const auto* launch = std::get_if<Launch>(&action)) {
+    output_.watch(label_of(launch->trial),
+                  std::filesystem::path(directory_) / experiment_.trials().at(launch->trial).directory);
+  } else if (const auto* error = std::get_if<LogError>(&action)) {
+    show_output(output_.take(label_of(error->trial)));
+  } else if (const auto* decision = std::get_if<RecordDecision>(&action);
+             decision != nullptr && decision->kind == DecisionKind::end) {
+    show_output(output_.take(label_of(decision->trial)));
+  }
+}
+
+void Console::show_output(const run::WorkerOutput::Text& text) {
+  for (const auto& [lines, stream] : {std::pair{&text.out, stdout}, {&text.err, stderr}}) {
+    if (lines->empty()) continue;
+    const std::string shown = printable_lines(lines->substr(0, lines->size() - 1));
+    if (live_) {
+      log_ += shown;
+    } else {
+      std::fputs(shown.c_str(), stream);
+      std::fflush(stream);
+    }
+  }
 }
 
 void Console::end() {
@@ -175,14 +223,24 @@ Moment Console::moment() {
 }
 
 std::string Console::failures() const {
-  std::string text;
+  std::vector<std::vector<const Trial*>> reasons;
+  std::map<std::string, std::size_t> places;
   std::size_t count = 0;
   for (const Trial& trial : experiment_.trials()) {
-    if (trial.status != TrialStatus::error || ++count > kMostFailuresAtTheEnd) continue;
-    text += "\n" + error_text(trial, trial.error, directory_, detail_.encoding);
+    if (trial.status != TrialStatus::error) continue;
+    ++count;
+    const auto [place, is_new] = places.emplace(reason_of(trial, trial.error), reasons.size());
+    if (is_new) reasons.emplace_back();
+    reasons[place->second].push_back(&trial);
   }
-  if (count > kMostFailuresAtTheEnd) text += fmt::format("\n... {} more", count - kMostFailuresAtTheEnd);
-  return count == 0 ? text : fmt::format("Number of errored trials: {}{}", count, text);
+  if (count == 0) return {};
+  std::string text = fmt::format("Number of errored trials: {}", count);
+  std::size_t left = count;
+  for (const auto& trials : reasons | std::views::take(kMostFailuresAtTheEnd)) {
+    text += "\n" + errors_text(trials, directory_, detail_.encoding);
+    left -= trials.size();
+  }
+  return left == 0 ? text : text + fmt::format("\n... {} more", left);
 }
 
 std::string Console::printable_lines(const std::string& text) const {

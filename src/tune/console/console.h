@@ -4,9 +4,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
+#include "run/worker_output.h"
 #include "tune/console/log_lines.h"
 #include "tune/console/screen.h"
 #include "tune/console/status_block.h"
@@ -20,9 +22,10 @@ class Console {
   using Clock = std::chrono::steady_clock;
 
   // Everything goes to standard output. With `verbose` 0 only failures for good are told, on standard error.
-  // The experiment and its running time must outlive the console.
+  // With `log_to_driver` also what workers print, see RunConfig. The experiment and its running time must outlive the
+  // console.
   Console(const Experiment& experiment, const RunningTime& running_time, std::string directory,
-          const TuneConfig& config, int verbose);
+          const TuneConfig& config, int verbose, bool log_to_driver = false);
   // Leaves the last block where it is, below everything that was said.
   ~Console();
   Console(const Console&) = delete;
@@ -36,6 +39,8 @@ class Console {
   void say_now(const std::string& text);
   // Something that was done; most actions are not worth a line.
   void show(const Action& action);
+  // A trial's worker has ended: what it has printed is all there.
+  void worker_ended(TrialIndex trial);
   // The experiment's state is another one.
   void changed() { changed_ = true; }
   // After each turn: draws what is due. Cheap when nothing is.
@@ -46,7 +51,11 @@ class Console {
   void end();
 
  private:
+  std::optional<Clock::time_point> next_block() const;
   void refresh();
+  void show_output(const run::WorkerOutput::Text& text);
+  void show_output_of(const Action& action);
+  std::string label_of(TrialIndex trial) const;
   void format_live_block();
   void format_block(console::Page page, bool with_tables);
   void draw(bool wait);
@@ -59,8 +68,12 @@ class Console {
   const RunningTime& running_time_;
   std::string directory_;
   console::Focus focus_;
+  std::map<std::string, std::string> said_errors_ = {};
   console::LogDetail detail_;
   bool live_;  // on a terminal
+  bool shows_output_;
+  run::WorkerOutput output_ = {};
+  Clock::time_point output_due_ = {};
   console::Screen screen_;
 
   bool begun_ = false;

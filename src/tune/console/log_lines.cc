@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/native_stack.h"
 #include "run/loggers/result_log.h"
 #include "tune/console/status.h"
 #include "tune/console/trial_table.h"
@@ -37,6 +38,33 @@ std::string numbers_text(const Metrics& metrics, const LogDetail& detail) {
   return shortened(text, detail.encoding);
 }
 
+std::string first_line(const std::string& message) { return message.substr(0, message.find('\n')); }
+
+// The message on as many lines as it has, each of which but the first is indented.
+std::string lines_text(const std::string& message, Encoding encoding) {
+  const std::string brief = base::without_native_stacks(message);
+  std::string text;
+  std::size_t count = 0;
+  for (std::size_t begin = 0; begin <= brief.size();) {
+    const std::size_t end = std::min(brief.find('\n', begin), brief.size());
+    if (++count > kMostErrorLines) return text + "\n  ...";
+    text += (count == 1 ? "" : "\n  ") + shortened(brief.substr(begin, end - begin), encoding);
+    begin = end + 1;
+  }
+  return text;
+}
+
+std::string file_text(const Trial& trial, const std::string& directory, Encoding encoding) {
+  return fmt::format("  {}/{}/{}", printable(directory, encoding), trial.directory, run::kErrorFile);
+}
+
+// How much of the beginning of `text` is different in each trial: its directory, or an address.
+std::size_t varying_length(std::string_view text, const std::string& directory) {
+  if (text.starts_with(directory)) return directory.size();
+  if (!text.starts_with("0x")) return 0;
+  return std::min(text.find_first_not_of("0123456789abcdef", 2), text.size());
+}
+
 class Narrator {
  public:
   Narrator(const Experiment& experiment, const std::string& directory, const LogDetail& detail)
@@ -44,13 +72,12 @@ class Narrator {
 
   std::string operator()(const Say& say) const { return says() ? say.text : ""; }
   std::string operator()(const LogError& error) const {
-    return says() ? error_text(trial(error.trial), error.message, directory_, detail_.encoding) : "";
+    return says() ? failure_text(trial(error.trial), error.message) : "";
   }
   std::string operator()(const RecordDecision& decision) const {
     const Trial& about = trial(decision.trial);
     // A quiet console has said nothing of it as long as it could be tried again.
-    if (decision.kind == DecisionKind::fail && !says())
-      return error_text(about, about.error, directory_, detail_.encoding);
+    if (decision.kind == DecisionKind::fail && !says()) return failure_text(about, about.error);
     if (decision.kind != DecisionKind::end || !says()) return {};
     const std::string numbers = numbers_text(about.last_result, detail_);
     return fmt::format("Trial {} completed after {}{}{}", about.id,
@@ -87,6 +114,18 @@ class Narrator {
 
  private:
   bool says() const { return detail_.verbose > 0; }
+  // A reason that was said of another trial is not said again.
+  std::string failure_text(const Trial& about, const std::string& message) const {
+    if (detail_.said_errors != nullptr) {
+      const auto [said, is_new] = detail_.said_errors->emplace(reason_of(about, message), about.id);
+      if (!is_new && detail_.verbose < 2 && detail_.trials > kFewTrials) return {};
+      if (!is_new)
+        return fmt::format("Trial {} errored after {}, for the same reason as trial {}{}", about.id,
+                           iterations_text(training_iteration(about.last_result)), said->second,
+                           said->second == about.id ? " before" : "");
+    }
+    return error_text(about, message, directory_, detail_.encoding);
+  }
   const Trial& trial(TrialIndex index) const { return experiment_.trials().at(index); }
 
   const Experiment& experiment_;
@@ -103,10 +142,27 @@ std::string log_text(const Action& action, const Experiment& experiment, const s
 
 std::string error_text(const Trial& trial, const std::string& message, const std::string& directory,
                        Encoding encoding) {
-  return fmt::format("Trial {} errored after {}: {}\n  {}/{}/{}", trial.id,
-                     iterations_text(training_iteration(trial.last_result)),
-                     shortened(message.substr(0, message.find('\n')), encoding), printable(directory, encoding),
-                     trial.directory, run::kErrorFile);
+  return fmt::format("Trial {} errored after {}: {}\n{}", trial.id,
+                     iterations_text(training_iteration(trial.last_result)), lines_text(message, encoding),
+                     file_text(trial, directory, encoding));
+}
+
+std::string reason_of(const Trial& trial, const std::string& message) {
+  std::string reason;
+  std::string_view left = message;
+  while (!left.empty()) {
+    const std::size_t length = varying_length(left, trial.directory);
+    reason += length > 0 ? '*' : left.front();
+    left.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return reason;
+}
+
+std::string errors_text(const std::vector<const Trial*>& trials, const std::string& directory, Encoding encoding) {
+  const Trial& first = *trials.front();
+  if (trials.size() == 1) return error_text(first, first_line(first.error), directory, encoding);
+  return fmt::format("{} trials failed: {}\n{} of trial {}, and of others", trials.size(),
+                     shortened(first_line(first.error), encoding), file_text(first, directory, encoding), first.id);
 }
 
 }  // namespace cadre::tune::console

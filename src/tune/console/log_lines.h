@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "tune/console/display_text.h"
 #include "tune/events.h"
@@ -16,6 +18,8 @@ struct LogDetail {
   std::int64_t trials = 1;  // of the experiment. With many of them (above 20) nothing is said of each one's start
   std::string metric = {};  // of the experiment, told first
   Encoding encoding = Encoding::utf8;
+  // Reasons that were said, and of which trial; log_text() adds to them. A reason is said once.
+  std::map<std::string, std::string>* said_errors = nullptr;
 };
 
 // Lines about what has been decided, separated by '\n' and without one at the end; empty: nothing is said. What users
@@ -23,7 +27,17 @@ struct LogDetail {
 std::string log_text(const Action& action, const Experiment& experiment, const std::string& directory,
                      const LogDetail& detail);
 
-// A trial's failure with the file that has all of it: "Trial 00003 errored after 12 iterations: <first line>\n <file>".
+// A trial's failure with the file that has all of it: "Trial 00003 errored after 12 iterations: <message>\n <file>".
+// The message without the stacks of libtorch's errors, and at most so many lines of it.
+inline constexpr std::size_t kMostErrorLines = 36;
 std::string error_text(const Trial& trial, const std::string& message, const std::string& directory, Encoding encoding);
+
+// What trials have in common that fail for the same reason: the message without what differs from trial to trial, its
+// directory and addresses in memory.
+std::string reason_of(const Trial& trial, const std::string& message);
+
+// Trials that have failed for good for the same reason, at least one: their number, the first line of the message and
+// the file of the first one.
+std::string errors_text(const std::vector<const Trial*>& trials, const std::string& directory, Encoding encoding);
 
 }  // namespace cadre::tune::console
