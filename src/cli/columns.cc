@@ -10,12 +10,14 @@
 #include <set>
 
 #include "cadre/error.h"
+#include "cli/near_names.h"
 #include "tune/result_keys.h"
 
 namespace cadre::cli {
 namespace {
 
 constexpr std::string_view kConfigPrefix = "config/";
+constexpr const char* kOwnColumns[] = {"trial_id", "status", "error", "attempts", "failures", "results", "exploits"};
 
 std::string trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
@@ -54,22 +56,20 @@ std::optional<int> compare(const Value& a, const Value& b) {
   return std::nullopt;
 }
 
-void check_column(const tune::ResultGrid& grid, const std::string& column) {
-  if (grid.size() == 0) return;
+std::vector<std::string> columns_of(const tune::ResultGrid& grid) {
+  std::vector<std::string> names = metrics_of(grid);
+  for (const char* name : {"training_iteration", "time_total_s"}) names.emplace_back(name);
+  for (const std::string& path : parameters_of(grid)) names.push_back(std::string(kConfigPrefix) + path);
+  for (const char* name : kOwnColumns) names.emplace_back(name);
+  return names;
+}
+
+void add_missing(const tune::ResultGrid& grid, const std::string& column, std::vector<std::string>& faults) {
+  if (std::ranges::find(kOwnColumns, column) != std::end(kOwnColumns)) return;
   if (std::ranges::any_of(grid, [&](const tune::Result& trial) { return value_of(trial, column).has_value(); })) return;
-  throw InvalidArgument(
-      fmt::format("no trial of {} has a column \"{}\"; there are: trial_id, status, error, attempts, failures, "
-                  "results, exploits, {}",
-                  grid.summary().name, column,
-                  fmt::join(
-                      [&] {
-                        std::vector<std::string> names = metrics_of(grid);
-                        for (const char* name : {"training_iteration", "time_total_s"}) names.emplace_back(name);
-                        for (const std::string& path : parameters_of(grid))
-                          names.push_back(std::string(kConfigPrefix) + path);
-                        return names;
-                      }(),
-                      ", ")));
+  const std::vector<std::string> near = near_names(column, columns_of(grid));
+  faults.push_back(fmt::format("no trial of {} has a column \"{}\"{}", grid.summary().name, column,
+                               near.empty() ? "" : fmt::format(" (did you mean {}?)", fmt::join(near, ", "))));
 }
 
 }  // namespace
@@ -145,15 +145,26 @@ bool Filter::operator()(const tune::Result& trial) const {
   return operation_ == ">" ? *order > 0 : *order >= 0;
 }
 
+void check_columns(const tune::ResultGrid& grid, const std::vector<std::string>& columns) {
+  if (grid.size() == 0) return;
+  std::vector<std::string> faults;
+  for (const std::string& column : columns) add_missing(grid, column, faults);
+  if (faults.empty()) return;
+  throw InvalidArgument(fmt::format("{}; there are: {}", fmt::join(faults, "; "), fmt::join(columns_of(grid), ", ")));
+}
+
 std::vector<const tune::Result*> choose_trials(const tune::ResultGrid& grid, const Order& order) {
   const std::vector<Filter> filters(order.filters.begin(), order.filters.end());
+  std::vector<std::string> columns;
+  for (const Filter& filter : filters) columns.push_back(filter.column());
+  if (!order.sort.empty()) columns.push_back(order.sort);
+  check_columns(grid, columns);
   std::vector<const tune::Result*> chosen;
   for (const tune::Result& trial : grid) {
     if (std::ranges::all_of(filters, [&](const Filter& filter) { return filter(trial); })) chosen.push_back(&trial);
   }
   if (!order.sort.empty()) {
-    check_column(grid, order.sort);
-    // Of each trial once: what has no order, as NaN, counts as not there.
+    // What has no order, as NaN, counts as not there.
     std::vector<std::pair<std::optional<Value>, const tune::Result*>> keyed;
     for (const tune::Result* trial : chosen) {
       std::optional<Value> value = value_of(*trial, order.sort);

@@ -24,12 +24,17 @@ class Filter {
   explicit Filter(const std::string& text);  // throws InvalidArgument
   // A trial without the column does not match.
   bool operator()(const tune::Result& trial) const;
+  const std::string& column() const { return column_; }
 
  private:
   std::string column_;
   std::string operation_;
   Value value_;
 };
+
+// Throws InvalidArgument that names the columns that no trial has, what may have been meant, and those that there are.
+// Experiments without trials have all columns.
+void check_columns(const tune::ResultGrid& grid, const std::vector<std::string>& columns);
 
 struct Order {
   std::vector<std::string> filters = {};

@@ -8,6 +8,7 @@ namespace cadre::cli {
 
 void add_ls(CLI::App& program);
 void add_show(CLI::App& program);
+void add_logs(CLI::App& program);
 void add_best(CLI::App& program);
 void add_plot(CLI::App& program);
 void add_replay(CLI::App& program);

@@ -12,6 +12,7 @@
 #include "cli/documents.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/training_run.h"
 #include "publish/restore.h"
 #include "run/storage_path.h"
@@ -29,6 +30,7 @@ struct Options {
   std::string sort = "last";
   bool descending = false;
   std::size_t limit = 0;
+  bool all = false;
   bool json = false;
 };
 
@@ -36,7 +38,8 @@ struct Listed {
   std::string name = {};  // relative to the directory
   tune::ExperimentSummary summary = {};
   std::string state = {};
-  std::string trials = {};  // "4 TERMINATED, 1 ERROR"
+  std::string trials = {};    // "4 TERMINATED, 1 ERROR"
+  std::string progress = {};  // "37 %"; empty where it is not known
   std::size_t trial_count = 0;
   std::optional<double> best = {};
   std::string best_trial = {};
@@ -91,6 +94,9 @@ Listed look_at(const fs::path& path, std::string name) {
     listed.state = to_string(listed.summary.state);
     listed.trials = tune::console::counts_text(tune::console::status_counts(grid));
     listed.trial_count = grid.size();
+    const Progress progress = progress_of(grid);
+    if (progress.done && listed.summary.state != tune::ExperimentState::finished)
+      listed.progress = fmt::format("{:.0f} %", 100 * *progress.done);
     if (const tune::Result* best = best_of(grid)) {
       listed.best = best->metrics.get<double>(grid.summary().metric);
       listed.best_trial = best->trial_id;
@@ -149,8 +155,8 @@ void sort(std::vector<Listed>& experiments, const Options& options) {
 }
 
 Table table_of(const std::vector<Listed>& experiments) {
-  Table table{.columns = {column("name", 0), column("state", 1), column("trials", 3), column("metric", 4),
-                          column("best", 2, true), column("last event", 2)}};
+  Table table{.columns = {column("name", 0), column("state", 1), column("trials", 3), column("done", 3, true),
+                          column("metric", 4), column("best", 2, true), column("last event", 2)}};
   for (const Listed& one : experiments) {
     const tune::ExperimentSummary& summary = one.summary;
     const bool readable = one.error.empty();
@@ -161,12 +167,24 @@ Table table_of(const std::vector<Listed>& experiments) {
     const std::array cells{text_cell(one.name),
                            text_cell(readable ? one.state : "unreadable", style),
                            text_cell(one.trials),
+                           number_cell(one.progress),
                            text_cell(summary.metric),
                            one.best ? number_cell(fmt::format("{:.6g}", *one.best)) : text_cell(""),
                            number_cell(time_text(summary.last_event))};
     for (std::size_t i = 0; i < cells.size(); ++i) table.columns[i].cells.push_back(cells[i]);
   }
   return table;
+}
+
+// What is said below the table: who runs which, and why one cannot be read.
+std::vector<std::pair<std::string, Style>> notes_of(const std::vector<Listed>& experiments) {
+  std::vector<std::pair<std::string, Style>> notes;
+  for (const Listed& one : experiments) {
+    if (!one.summary.controller.empty() && one.error.empty() && one.summary.state == tune::ExperimentState::running)
+      notes.emplace_back(fmt::format("{} is run by {}", shown(one.name), shown(one.summary.controller)), Style::plain);
+    if (!one.error.empty()) notes.emplace_back(shown(one.name) + ": " + shown(one.error), Style::bad);
+  }
+  return notes;
 }
 
 void run(const Options& options) {
@@ -179,25 +197,27 @@ void run(const Options& options) {
       is_uri ? look_below(storage::parse_uri(directory)) : look_below(fs::path(directory));
   sort(experiments, options);
   const std::size_t found = experiments.size();
-  if (options.limit > 0 && found > options.limit) experiments.resize(options.limit);
+  Page page;
+  const std::size_t most = options.limit > 0 ? options.limit
+                           : options.all || options.json
+                               ? found
+                               : page.rows_that_fit(notes_of(experiments).size() + 1).value_or(found);
+  if (found > most) experiments.resize(most);
   if (options.json) {
     List documents;
     for (Listed& one : experiments) documents.push_back(std::move(one.document));
     return write_json(Dict{{"directory", is_uri ? directory : fs::canonical(directory).string()},
                            {"experiments", std::move(documents)}});
   }
-  Page page;
   if (found == 0) {
     page.line("No experiments below " + shown(directory));
   } else {
     page.table(table_of(experiments));
   }
-  if (experiments.size() < found) page.line(fmt::format("... {} more", found - experiments.size()), Style::dim);
-  for (const Listed& one : experiments) {
-    if (!one.summary.controller.empty() && one.error.empty() && one.summary.state == tune::ExperimentState::running)
-      page.line(fmt::format("{} is run by {}", shown(one.name), shown(one.summary.controller)));
-    if (!one.error.empty()) page.line(shown(one.name) + ": " + shown(one.error), Style::bad);
-  }
+  if (experiments.size() < found)
+    page.line(fmt::format("... {} more{}", found - experiments.size(), options.limit > 0 ? "" : "; --all shows them"),
+              Style::dim);
+  for (const auto& [text, style] : notes_of(experiments)) page.line(text, style);
   page.write();
 }
 
@@ -211,7 +231,8 @@ void add_ls(CLI::App& program) {
       ->check(CLI::IsMember({"last", "name", "state", "started", "trials"}))
       ->capture_default_str();
   command->add_flag("--reverse", options->descending, "The other way round");
-  command->add_option("--limit", options->limit, "Show so many");
+  command->add_option("--limit", options->limit, "Show so many [as many as fit]");
+  command->add_flag("--all", options->all, "Show all");
   command->add_flag("--json", options->json, "One JSON document with everything");
   command->callback([options] { run(*options); });
 }

@@ -27,6 +27,7 @@ int run(int argc, char** argv) {
       "Exit code: 0; 1: something is not found or cannot be read; 2: wrong usage.");
   cadre::cli::add_ls(program);
   cadre::cli::add_show(program);
+  cadre::cli::add_logs(program);
   cadre::cli::add_best(program);
   cadre::cli::add_plot(program);
   cadre::cli::add_replay(program);

@@ -24,6 +24,8 @@ constexpr std::size_t kIndent = 2;
 constexpr std::size_t kWidestKey = 40;
 constexpr std::size_t kNarrowestText = 20;
 constexpr std::size_t kWidthOfFiles = 200;
+constexpr std::size_t kLinesOfTable = 4;  // borders and head
+constexpr std::size_t kFewestRows = 5;
 
 // The text's next piece that fits into `width`, cut at a blank where there is one; it is taken off.
 std::string take_line(std::string_view& text, std::size_t width) {
@@ -90,7 +92,17 @@ std::string time_text(double seconds_since_1970) {
 Page::Page()
     : width_(::isatty(STDOUT_FILENO) == 1 || std::getenv("COLUMNS") != nullptr ? console::window_size().columns
                                                                                : kWidthOfFiles),
+      lines_(::isatty(STDOUT_FILENO) == 1 || std::getenv("LINES") != nullptr
+                 ? std::optional(console::window_size().lines)
+                 : std::nullopt),
       styles_(console::is_live_terminal() && console::styles_are_wanted()) {}
+
+std::optional<std::size_t> Page::rows_that_fit(std::size_t others) const {
+  if (!lines_) return std::nullopt;
+  const auto used =
+      static_cast<std::size_t>(std::ranges::count(text_, '\n')) + kLinesOfTable + others + 1;  // the prompt
+  return std::max(*lines_ - std::min(*lines_, used), kFewestRows);
+}
 
 std::string Page::styled(const std::string& text, Style style) const {
   return styles_ ? console::styled(text, style) : text;

@@ -2,6 +2,7 @@
 // tune/console/display_text.h); only JSON, CSV and paths that are no terminal's stay as they are.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,9 @@ class Page {
   // In as many columns as the terminal has; elsewhere all that there is up to 200 columns.
   void table(const Table& table);
   void line(const std::string& text, Style style = Style::plain);
+  // How many rows of a table fit into the window below what is on the page, where `others` further lines are to follow
+  // the table; at least a few. Empty where what is written is no window.
+  std::optional<std::size_t> rows_that_fit(std::size_t others) const;
   void write() const;
 
  private:
@@ -59,6 +63,7 @@ class Page {
   std::string styled(const std::string& text, Style style) const;
 
   std::size_t width_;
+  std::optional<std::size_t> lines_;  // of the window
   bool styles_;
   std::string text_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/native_stack.h"
 #include "cadre/error.h"
 #include "cli/columns.h"
 #include "cli/commands.h"
@@ -11,6 +12,7 @@
 #include "cli/find.h"
 #include "cli/option_texts.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/training_run.h"
 #include "tune/console/status_block.h"
 #include "tune/console/trial_table.h"
@@ -26,6 +28,7 @@ struct Options {
   std::string trial = {};
   Order order = {};
   std::vector<std::string> columns = {};
+  bool all = false;
   bool json = false;
 };
 
@@ -82,9 +85,41 @@ std::string best_text(const ResultGrid& grid) {
                      parameters_text(best, parameters_of(grid)));
 }
 
+// Tables begin with the best trial of an experiment that has a metric, unless somebody wants another order.
+Order table_order(const ResultGrid& grid, Order order) {
+  const std::string& metric = grid.summary().metric;
+  const bool is_known = !metric.empty() && std::ranges::any_of(grid, [&](const Result& trial) {
+    return value_of(trial, metric).has_value();
+  });
+  if (!order.sort.empty() || !is_known) return order;
+  order.sort = metric;
+  order.descending = (grid.summary().mode == Mode::max) != order.descending;
+  return order;
+}
+
+// The trials that have failed, those with the same first line of their error together.
+std::vector<std::string> failure_lines(const std::vector<const Result*>& trials) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const Result* trial : trials) {
+    if (!trial->error) continue;
+    const std::string reason = shown(std::string_view(*trial->error).substr(0, trial->error->find('\n')));
+    auto found = std::ranges::find(reasons, reason, &decltype(reasons)::value_type::first);
+    if (found == reasons.end()) found = reasons.insert(reasons.end(), {reason, {}});
+    found->second.push_back(trial->trial_id);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [reason, ids] : reasons) {
+    lines.push_back(ids.size() == 1 ? fmt::format("Trial {} failed: {}", ids[0], reason)
+                                    : fmt::format("{} trials failed, as trial {}: {}", ids.size(), ids[0], reason));
+  }
+  return lines;
+}
+
 void show_experiment(const ResultGrid& grid, const Options& options) {
   const tune::ExperimentSummary& summary = grid.summary();
-  const std::vector<const Result*> trials = choose_trials(grid, options.order);
+  check_columns(grid, options.columns);
+  std::vector<const Result*> trials =
+      choose_trials(grid, options.json ? options.order : table_order(grid, options.order));
   if (options.json) {
     List documents;
     for (const Result* trial : trials) documents.push_back(document_of(*trial));
@@ -102,20 +137,24 @@ void show_experiment(const ResultGrid& grid, const Options& options) {
                                        summary.sessions > 1 ? fmt::format(" in {} sessions", summary.sessions) : ""));
   const std::string counts = tune::console::counts_text(tune::console::status_counts(grid));
   page.field("trials", counts.empty() ? "none yet" : counts);
+  page.field("progress", progress_text(progress_of(grid), summary.state));
   page.field("best", best_text(grid));
+  const std::vector<std::string> failures = failure_lines(trials);
+  const std::size_t chosen = trials.size();
+  const auto most = options.all || options.order.limit > 0 ? std::nullopt : page.rows_that_fit(failures.size() + 1);
+  if (most && trials.size() > *most) trials.resize(*most);
   if (!trials.empty()) {
     page.table(options.columns.empty()
                    ? tune::console::trial_table(
                          rows_of(trials), {parameters_of(grid), metrics_of(grid), grid.summary().metric}, encoding())
                    : table_of(trials, options.columns));
   }
-  if (trials.size() < grid.size()) page.line(fmt::format("{} of {} trials", trials.size(), grid.size()), Style::dim);
-  for (const Result* trial : trials) {
-    if (trial->error)
-      page.line(fmt::format("Trial {} failed: {}", trial->trial_id,
-                            shown(std::string_view(*trial->error).substr(0, trial->error->find('\n')))),
-                Style::bad);
+  if (trials.size() < chosen) {
+    page.line(fmt::format("... {} more trials; --all shows them", chosen - trials.size()), Style::dim);
+  } else if (chosen < grid.size()) {
+    page.line(fmt::format("{} of {} trials", chosen, grid.size()), Style::dim);
   }
+  for (const std::string& line : failures) page.line(line, Style::bad);
   page.write();
 }
 
@@ -212,7 +251,7 @@ void show_trial(const ResultGrid& grid, const Result& trial, const Options& opti
   add_exploits(page, trial);
   add_result(page, trial);
   add_checkpoints(page, grid, trial);
-  if (trial.error) page.line("Error:\n" + shown_lines(*trial.error), Style::bad);
+  if (trial.error) page.line("Error:\n" + shown_lines(base::without_native_stacks(*trial.error)), Style::bad);
   page.write();
 }
 
@@ -233,14 +272,15 @@ void add_show(CLI::App& program) {
   CLI::App* command = program.add_subcommand("show", "Show an experiment, a trial or a training run");
   command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
   command->add_option("trial", options->trial, "One trial in detail: its id or number, or \"best\"");
-  command->add_option("--sort", options->order.sort, "Sort the trials by a column, lowest first");
-  command->add_flag("--desc", options->order.descending, "Highest first");
+  command->add_option("--sort", options->order.sort, "Sort by a column [the metric, best first]");
+  command->add_flag("--desc", options->order.descending, "The other way round: highest first");
   command->add_option("--filter", options->order.filters, "Only trials with \"column op value\"; repeatable")
       ->allow_extra_args(false);
   command->add_option("--columns", options->columns, "Show these columns: a,b")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--limit", options->order.limit, "Show so many trials");
+  command->add_option("--limit", options->order.limit, "Show so many trials [as many as fit]");
+  command->add_flag("--all", options->all, "Show all trials");
   command->add_flag("--json", options->json, "One JSON document with everything");
   command->footer(
       "A filter is as \"loss < 0.5\", with one of < <= == != >= >.\n"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/native_stack.h"
 #include "cli/find.h"
 #include "cli/output.h"
 #include "store/experiment_reader.h"
@@ -76,7 +77,7 @@ void show(const TrainingRun& run, bool json) {
                                  (is_committed ? "" : fmt::format("  ({})", train::to_string(one.status))));
   }
   page.pairs("Checkpoints, the best one last:", checkpoints);
-  if (result.error) page.line("Error:\n" + shown_lines(*result.error), Style::bad);
+  if (result.error) page.line("Error:\n" + shown_lines(base::without_native_stacks(*result.error)), Style::bad);
   page.write();
 }
 

@@ -35,7 +35,8 @@ def document(*arguments):
 
 def run_console_tool(storage, *settings):
     pathlib.Path(storage).mkdir(exist_ok=True)
-    return subprocess.Popen([BIN / "console_tool", storage, "verbose=0", *settings], stdout=subprocess.DEVNULL)
+    return subprocess.Popen([BIN / "console_tool", storage, "verbose=0", *settings], stdout=subprocess.DEVNULL,
+                            cwd=storage)
 
 
 def files_of(directory):
@@ -153,6 +154,14 @@ class CliTest(unittest.TestCase):
         text = " ".join(xml.etree.ElementTree.parse(target).getroot().itertext())
         for word in "experiment", "eval/loss", "time_total_s", "00003":
             self.assertIn(word, text)
+        cadre("plot", self.experiment, "--metrics", "config/lr", "-o", target)
+        root = xml.etree.ElementTree.parse(target).getroot()
+        self.assertIn("config/lr", " ".join(root.itertext()))
+        exploits = sum(len(trial["exploits"]) for trial in document("show", self.experiment)["trials"])
+        self.assertEqual(len([path for path in root.iter("{http://www.w3.org/2000/svg}path")
+                              if path.get("class") == "exploit"]), exploits)
+        self.assertIn("results have: score, eval/loss, big, late, config/lr",
+                      cadre("plot", self.experiment, "--metrics", "config/act", code=1))
         self.assertIn("no result of experiment has a number \"nothing\"",
                       cadre("plot", self.experiment, "--metrics", "nothing", code=1))
 
@@ -277,11 +286,119 @@ class CliTest(unittest.TestCase):
             process.stderr.close()
             self.assertIn(process.wait(60), (0, -signal.SIGPIPE))
 
+    # ---- What workers printed
+
+    def printing(self, name, **numbers):
+        storage = self.storage / name
+        process = run_console_tool(storage, "print=1", "fifo=1", "trials=2", *(f"{k}={v}" for k, v in numbers.items()))
+        self.addCleanup(shutil.rmtree, storage)
+        return storage / "experiment", process
+
+    def test_logs_are_what_the_files_hold(self):
+        experiment, process = self.printing("prints", iterations=5)
+        self.assertEqual(process.wait(60), 0)
+        for trial in range(2):
+            (directory,) = experiment.glob(f"0000{trial}*")
+            for stream in "stdout", "stderr":
+                told = subprocess.run([BIN / "cadre", "logs", experiment, str(trial), f"--{stream}"], capture_output=True,
+                                      check=True)
+                self.assertEqual((told.stdout, told.stderr)[stream == "stderr"], (directory / stream).read_bytes())
+                self.assertEqual((told.stdout, told.stderr)[stream == "stdout"], b"")
+        both = subprocess.run([BIN / "cadre", "logs", experiment, "-n", "1"], capture_output=True, check=True)
+        self.assertEqual(both.stdout.count(b"printed\n"), 2)
+        self.assertEqual(both.stderr, b"(trial 00000) warning 5\n(trial 00001) warning 5\n")
+        self.assertIn("there is no trial", cadre("logs", experiment, 7, code=1))
+        self.assertIn("nothing was printed", subprocess.run([BIN / "cadre", "logs", self.experiment], check=True,
+                                                            capture_output=True).stderr.decode())
+
+    def test_logs_of_large_cut_and_binary_files(self):
+        experiment, process = self.printing("large", iterations=1)
+        self.assertEqual(process.wait(60), 0)
+        (directory,) = experiment.glob("00000*")
+        logs = lambda *arguments: subprocess.run([BIN / "cadre", "logs", experiment, "0", "--stdout", *arguments],
+                                                 capture_output=True, check=True).stdout
+        lines = b"".join(b"line %d\xff\0\n" % i for i in range(500000))
+        (directory / "stdout").write_bytes(lines + b"no end")
+        self.assertEqual(logs(), lines + b"no end\n")
+        self.assertEqual(logs("-n", "2"), b"line 499999\xff\0\nno end\n")
+        self.assertEqual(logs("-n", "0"), b"")
+        (directory / "stdout").write_bytes(b"x" * 5000000)  # one line, shown in parts
+        self.assertEqual(logs("-n", "1").replace(b"\n", b""), b"x" * 5000000)
+        cut = b"[cadre: 12345 bytes of older output were dropped here]".ljust(79) + b"\n"
+        (directory / "stdout").write_bytes(cut + b"new\n")
+        self.assertEqual(logs(), b"[cadre: 12345 bytes of older output were dropped here]\nnew\n")
+        self.assertEqual(logs("-n", "5"), b"new\n")
+
+    def test_logs_follow_until_the_experiment_ends(self):
+        storage = self.storage / "followed"
+        storage.mkdir()
+        os.mkfifo(storage / "gate1")
+        experiment, process = self.printing("followed", iterations=4, gates=1)
+        gate = os.open(storage / "gate1", os.O_WRONLY)  # until a trial waits at it, before its third iteration
+        follower = subprocess.Popen([BIN / "cadre", "logs", "-f", experiment, "--stderr"], stderr=subprocess.PIPE)
+        first = [follower.stderr.readline() for _ in range(4)]
+        self.assertIn(b"(trial 00000) warning 1\n", first)
+        os.write(gate, b"....")
+        self.assertEqual(process.wait(60), 0)
+        os.close(gate)
+        rest = follower.stderr.read()
+        self.assertEqual(follower.wait(60), 0)
+        follower.stderr.close()
+        told = first + rest.splitlines(keepends=True)
+        self.assertCountEqual(told, [b"(trial 0000%d) warning %d\n" % (t, s) for t in range(2) for s in range(1, 5)])
+        again = subprocess.run([BIN / "cadre", "logs", "-f", experiment, "--stderr"], capture_output=True, timeout=60)
+        self.assertCountEqual(again.stderr.splitlines(keepends=True), told)
+
+    # ---- Tables
+
+    def test_a_table_begins_with_the_best_and_is_cut_to_the_window(self):
+        ids = lambda text: [line.split()[1] for line in text.splitlines() if line.startswith("│ 0")]
+        scores = {trial: rows[-1]["score"] for trial, rows in self.rows.items()}
+        copy = self.copy("with_metric")
+        best_first = sorted(scores, key=scores.get, reverse=True)
+        self.assertEqual(ids(cadre("show", copy, "--sort", "score", "--desc")), best_first)
+        text = cadre("show", copy, LINES="10")
+        self.assertEqual(len(ids(text)), 5)
+        self.assertIn("... 1 more trials; --all shows them", text)
+        self.assertEqual(len(ids(cadre("show", copy, "--all", LINES="10"))), 6)
+        self.assertEqual(len(ids(cadre("show", copy))), 6)
+        experiment, process = self.printing("metric", iterations=4)
+        self.assertEqual(process.wait(60), 0)
+        last = {trial["trial_id"]: trial["metrics"]["score"] for trial in document("show", experiment)["trials"]}
+        self.assertEqual(ids(cadre("show", experiment)), sorted(last, key=last.get, reverse=True))
+        self.assertEqual(ids(cadre("show", experiment, "--desc")), sorted(last, key=last.get))
+
+    def test_columns_that_nobody_has_are_errors_with_what_is_near(self):
+        for arguments in ["--filter", "scor > 1"], ["--sort", "Score"], ["--columns", "scores,status"]:
+            self.assertIn("did you mean score", cadre("show", self.experiment, *arguments, code=1))
+        self.assertIn("did you mean config/lr", cadre("show", self.experiment, "--filter", "config/l == 1", code=1))
+        text = cadre("show", self.experiment, "--filter", "nothing == 1", "--sort", "neither", code=1)
+        for part in 'a column "nothing"', 'a column "neither"', "there are: score", "config/lr", "exploits":
+            self.assertIn(part, text)
+        self.assertIn("0 of 6 trials", cadre("show", self.experiment, "--filter", "error == x"))
+
+    def test_progress_of_a_running_experiment(self):
+        storage = self.storage / "progress"
+        storage.mkdir()
+        os.mkfifo(storage / "gate1")
+        experiment, process = self.printing("progress", iterations=4, gates=1)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        gate = os.open(storage / "gate1", os.O_WRONLY)
+        while {trial["results"] for trial in document("show", experiment)["trials"]} != {2}:
+            pass
+        self.assertRegex(cadre("show", experiment), r"progress +50 %, 0 of 2 trials have ended; about .*s left")
+        self.assertIn("50 %", cadre("ls", storage))
+        os.write(gate, b"....")
+        os.close(gate)
+        self.assertEqual(process.wait(60), 0)
+        self.assertNotIn("progress ", cadre("show", experiment))
+
     # ---- The command line
 
     def test_lines_fit(self):
         for command in ["show", self.experiment], ["ls", self.storage], ["best", self.experiment, "--metric", "score"], ["--help"], \
-                ["ls", "--help"], ["show", "--help"], ["best", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"]:
+                ["ls", "--help"], ["show", "--help"], ["logs", "--help"], ["best", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"]:
             for line in cadre(*command).splitlines():
                 if "/" not in line:  # a path stays whole
                     self.assertLessEqual(len(line), 80, line)

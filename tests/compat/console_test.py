@@ -36,6 +36,7 @@ class Terminal:
         if self.process == 0:
             self.set_size(0, lines, columns)
             base = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+            os.chdir(arguments[0])
             os.execve(TOOL, [TOOL, *arguments], base | environment)
         self.modes = termios.tcgetattr(self.fd)
 
@@ -298,7 +299,9 @@ class ConsoleTest(unittest.TestCase):
         return terminal
 
     def redirected(self, **numbers):
+        os.makedirs(self.storage.name, exist_ok=True)
         done = subprocess.run([TOOL, *self.arguments(**numbers)], capture_output=True, timeout=60, check=True,
+                              cwd=self.storage.name,
                               env={"LANG": "C.UTF-8", "TERM": "xterm"})
         return done.stdout.decode(), done.stderr.decode()
 

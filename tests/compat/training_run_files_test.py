@@ -42,6 +42,17 @@ class TrainingRunFilesTest(unittest.TestCase):
             reported = json.loads(metrics)
             self.assertEqual(json.dumps({key: row[key] for key in reported}), json.dumps(reported))
 
+    def test_ranks_run_and_print_in_directories_of_their_own(self):
+        for rank in range(2):
+            self.assertEqual((self.run_directory / f"rank_{rank}" / "where").read_text(), "here")
+        cadre = os.path.join(os.environ["CADRE_BIN"], "cadre")
+        logs = lambda *arguments: subprocess.run([cadre, "logs", self.run_directory, *arguments], check=True, text=True,
+                                                 capture_output=True).stdout
+        self.assertEqual(logs(), "".join(f"(rank {rank}) rank {rank} begins after {step}\n" for rank in range(2)
+                                         for step in (0, 6)))
+        self.assertEqual(logs("1", "-n", "1"), "rank 1 begins after 6\n")
+        self.assertEqual(logs("rank_0"), "rank 0 begins after 0\nrank 0 begins after 6\n")
+
     def test_csv_and_json_have_the_same_rows(self):
         table = pandas.read_csv(self.run_directory / "progress.csv", float_precision="round_trip")
         self.assertEqual(len(table), len(self.rows))

@@ -16,6 +16,8 @@ void learn(const Config& config) {
   double loss = 1;
   std::int64_t step = 0;
   if (const auto checkpoint = train::get_checkpoint()) std::ifstream(checkpoint->path() / "state") >> step >> loss;
+  std::cout << "rank " << train::get_context().get_world_rank() << " begins after " << step << '\n';
+  std::ofstream("where") << "here";
   const fs::path failed = train::get_context().get_storage() / "failed";
   while (step < config.get<std::int64_t>("steps")) {
     ++step;
@@ -49,7 +51,8 @@ int main(int argc, char** argv) {
                                                          .storage_path = argv[1],
                                                          .failure_config = {.max_failures = 1},
                                                          .checkpoint_config = {.num_to_keep = 2},
-                                                         .verbose = 0}})
+                                                         .verbose = 0,
+                                                         .chdir_to_rank_dir = true}})
         .fit();
     return 0;
   } catch (const std::exception& error) {

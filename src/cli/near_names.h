@@ -1,0 +1,14 @@
+// Names that somebody may have meant who wrote another one.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cadre::cli {
+
+// Of `names` those that differ from `name` by a few letters, in their case, or by what stands before or behind it; the
+// nearest first, at most three.
+std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& names);
+
+}  // namespace cadre::cli

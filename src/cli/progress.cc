@@ -1,0 +1,114 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "tune/console/status_block.h"
+#include "tune/description.h"
+#include "tune/result_keys.h"
+#include "tune/searchers/variant_generator.h"
+
+namespace cadre::cli {
+namespace {
+
+using tune::TrialStatus;
+
+bool has_ended(const tune::Result& trial) {
+  return trial.status == TrialStatus::terminated || trial.status == TrialStatus::error;
+}
+
+// What ends each trial after a time that is known.
+struct Limits {
+  double iterations = 0;  // 0: none
+  double own_results = 0;
+  double seconds = 0;
+  bool others = false;  // that nobody can foresee
+};
+
+void lower(double& limit, double value) { limit = limit > 0 ? std::min(limit, value) : value; }
+
+Limits limits_of(const tune::Stop& stop) {
+  Limits limits;
+  for (const auto& [metric, threshold] : stop.thresholds) {
+    if (metric == tune::TRAINING_ITERATION) {
+      lower(limits.iterations, threshold.value);
+    } else if (metric == tune::TIME_TOTAL_S) {
+      lower(limits.seconds, threshold.value);
+    } else {
+      limits.others = true;
+    }
+  }
+  for (const tune::Stopper& stopper : stop.stoppers) {
+    if (const auto* most = std::get_if<tune::MaximumIterationStopper>(&stopper)) {
+      lower(limits.own_results, static_cast<double>(most->max_iter));
+    } else if (!std::holds_alternative<tune::TimeoutStopper>(stopper)) {
+      limits.others = true;
+    }
+  }
+  return limits;
+}
+
+double done_of(const tune::Result& trial, const Limits& limits) {
+  if (has_ended(trial)) return 1;
+  double done = 0;
+  const auto see = [&](double value, double limit) {
+    if (limit > 0) done = std::max(done, value / limit);
+  };
+  see(trial.metrics.number(tune::TRAINING_ITERATION).value_or(0), limits.iterations);
+  see(trial.metrics.number(tune::TIME_TOTAL_S).value_or(0), limits.seconds);
+  see(static_cast<double>(trial.num_results()), limits.own_results);
+  return std::clamp(done, 0.0, 1.0);
+}
+
+// Running time after which the whole experiment ends; empty: none.
+std::optional<double> time_budget(const tune::TunerOptions& options) {
+  std::optional<double> budget;
+  const auto see = [&](double seconds) { budget = std::min(budget.value_or(seconds), seconds); };
+  if (options.tune_config.time_budget) see(options.tune_config.time_budget->count());
+  for (const tune::Stopper& stopper : options.run_config.stop.stoppers) {
+    if (const auto* timeout = std::get_if<tune::TimeoutStopper>(&stopper)) see(tune::Seconds(timeout->timeout).count());
+  }
+  return budget;
+}
+
+}  // namespace
+
+Progress progress_of(const tune::ResultGrid& grid) {
+  const tune::ExperimentSummary& summary = grid.summary();
+  const tune::TunerOptions options =
+      tune::parse_description(Value(summary.options.dict()), "the options of " + summary.name).options;
+  Progress progress{.trials = std::max<std::int64_t>(
+                        tune::VariantGenerator(options.param_space, options.tune_config).size(), std::ssize(grid)),
+                    .ended = std::ranges::count_if(grid, has_ended)};
+  const Limits limits = limits_of(options.run_config.stop);
+  progress.may_end_earlier = limits.others;
+  if (limits.iterations > 0 || limits.own_results > 0 || limits.seconds > 0) {
+    double done = 0;
+    for (const tune::Result& trial : grid) done += done_of(trial, limits);
+    progress.done = progress.trials == 0 ? 0 : done / static_cast<double>(progress.trials);
+  }
+  if (summary.state != tune::ExperimentState::running) return progress;
+  if (progress.done && *progress.done > 0)
+    progress.seconds_left = summary.running_seconds * (1 - *progress.done) / *progress.done;
+  if (const std::optional<double> budget = time_budget(options)) {
+    const double left = std::max(*budget - summary.running_seconds, 0.0);
+    progress.may_end_earlier |= !progress.seconds_left;
+    progress.seconds_left = std::min(progress.seconds_left.value_or(left), left);
+  }
+  return progress;
+}
+
+std::string progress_text(const Progress& progress, tune::ExperimentState state) {
+  if (state == tune::ExperimentState::finished) return {};
+  std::string text = fmt::format("{} of {} {} {} ended", progress.ended, progress.trials,
+                                 progress.trials == 1 ? "trial" : "trials", progress.ended == 1 ? "has" : "have");
+  if (progress.done) text = fmt::format("{:.0f} %, {}", 100 * *progress.done, text);
+  if (progress.seconds_left)
+    text += fmt::format("; {}about {} left", progress.may_end_earlier ? "at most " : "",
+                        tune::console::duration_text(std::max(*progress.seconds_left, 1.0)));
+  return text;
+}
+
+}  // namespace cadre::cli

@@ -1,0 +1,28 @@
+// How far an experiment is, and how long it will take.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cadre/tune/result.h"
+
+namespace cadre::cli {
+
+struct Progress {
+  std::int64_t trials = 0;  // in all, those that are not made yet included
+  std::int64_t ended = 0;   // of them
+  // Of what a trial may do until it is stopped by its training_iteration or its running time, as the stop criteria say:
+  // the mean over all trials, from 0 to 1. Empty without such a criterion.
+  std::optional<double> done = {};
+  // Running time of the experiment until all is done, if it goes on as it has so far, or until its time_budget is used
+  // up. Empty where it does not run, and where nothing makes an estimate possible.
+  std::optional<double> seconds_left = {};
+  bool may_end_earlier = false;  // other criteria may end trials, or the function may return
+};
+Progress progress_of(const tune::ResultGrid& grid);
+
+// "37 % of the iterations; about 12 min 5 s left"; empty where there is nothing to say.
+std::string progress_text(const Progress& progress, tune::ExperimentState state);
+
+}  // namespace cadre::cli
