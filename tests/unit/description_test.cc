@@ -419,9 +419,9 @@ Dict fields_at(const std::string& path) {
 
 // Stores of format 3 do not have them.
 const std::set<std::string> added_since_format_3{
-    "time_budget",       "stoppers",         "loggers",      "checkpoint_frequency",
-    "checkpoint_at_end", "parameters",       "more_bundles", "strategy",
-    "resource_function", "accelerator_type", "labels"};
+    "time_budget", "stoppers",      "loggers",           "checkpoint_frequency", "checkpoint_at_end",
+    "parameters",  "more_bundles",  "strategy",          "resource_function",    "accelerator_type",
+    "labels",      "log_to_driver", "chdir_to_trial_dir"};
 
 TEST(Description, AMissingFieldIsNamed) {
   for (const std::string path : structs) {
