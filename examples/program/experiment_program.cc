@@ -1,7 +1,5 @@
 #include "program/experiment_program.h"
 
-#include <iostream>
-
 #include "cadre/error.h"
 
 namespace examples {
@@ -51,12 +49,8 @@ int run_program(const std::string& program, const ExperimentFlags& flags, const 
   try {
     return run();
   } catch (const cadre::Interrupted& interrupted) {
-    std::cerr << program << ": " << interrupted.what() << "\nHere that is: " << program << " --storage-path "
-              << flags.storage_path << " --name " << flags.name << " --restore\n";
-    return 130;  // as shells say of programs that Ctrl-C has ended
-  } catch (const cadre::Error& error) {
-    std::cerr << program << ": " << error.what() << "\n";
-    return 1;
+    throw cadre::Interrupted(std::string(interrupted.what()) + "\nHere that is: " + program + " --storage-path " +
+                             flags.storage_path + " --name " + flags.name + " --restore");
   }
 }
 

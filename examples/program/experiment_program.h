@@ -47,8 +47,8 @@ struct TrainingFlags {
 // --restore and --smoke-test.
 void add_flags(CLI::App& app, TrainingFlags& flags);
 
-// Calls `run` and returns what `main` is to return: what `run` returned; 130 when Ctrl-C interrupted the experiment,
-// and 1 when Cadre threw an error, after saying so on standard error. `program` is how the user called it.
+// Calls `run` and returns what it returned, for `main`. When Ctrl-C interrupts the experiment, the error that
+// cadre::init says at the program's end also has the command that continues it. `program` is how the user called it.
 int run_program(const std::string& program, const ExperimentFlags& flags, const std::function<int()>& run);
 
 }  // namespace examples

@@ -14,6 +14,7 @@
 #include "run/gpus.h"
 #include "run/machine_labels.h"
 #include "run/root_engine.h"
+#include "run/uncaught_errors.h"
 #include "run/worker.h"
 
 namespace cadre {
@@ -107,6 +108,7 @@ void init(int, char** argv, const InitOptions& options) {
   process() = std::make_unique<Process>(
       Process{machine(), engine::local::ForkServer::start(run::run_worker, options.preload, argv)});
   allow_many_open_files();
+  run::report_uncaught_errors(argv);
 }
 
 namespace run {

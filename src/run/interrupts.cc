@@ -38,6 +38,8 @@ Interrupts::~Interrupts() {
 
 int Interrupts::signal() const { return received; }
 
+int Interrupts::last_signal() { return received; }
+
 void Interrupts::sleep(std::chrono::nanoseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
   const timespec span{seconds.count(), (time - seconds).count()};

@@ -22,6 +22,8 @@ class Interrupts {
 
   // The signal that came; 0: none did.
   int signal() const;
+  // The same of the one that was there last.
+  static int last_signal();
   // Waits; a signal that comes ends it early, one that has come already does not.
   static void sleep(std::chrono::nanoseconds time);
 

@@ -1,0 +1,69 @@
+#include "run/uncaught_errors.h"
+
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include "cadre/error.h"
+#include "run/interrupts.h"
+
+namespace cadre::run {
+namespace {
+
+// What the handler can reach: it has no argument.
+const char* program = "";
+::pid_t process = 0;
+std::terminate_handler former = nullptr;
+
+constexpr int kAfterSignal = 128;  // as shells say of programs that a signal has ended
+
+[[noreturn]] void end(const char* what, int code) {
+  std::cout.flush();
+  std::fflush(stdout);
+  std::cerr.flush();
+  std::fprintf(stderr, "%s: %s\n", program, what);
+  ::_exit(code);  // other threads may run: destructors of what they use must not
+}
+
+[[noreturn]] void on_terminate() {
+  const std::exception_ptr error = ::getpid() == process ? std::current_exception() : nullptr;
+  if (error != nullptr) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Interrupted& interrupted) {
+      end(interrupted.what(), kAfterSignal + (Interrupts::last_signal() == SIGTERM ? SIGTERM : SIGINT));
+    } catch (const std::exception& exception) {
+      end(exception.what(), EXIT_FAILURE);
+    } catch (...) {  // nothing that could be said about it
+    }
+  }
+  if (former != nullptr) former();
+  std::abort();
+}
+
+// Whether the program has said itself what is to happen.
+bool has_own_handler() {
+#ifdef __GLIBCXX__
+  const std::terminate_handler handler = std::get_terminate();
+  return handler != nullptr && handler != __gnu_cxx::__verbose_terminate_handler && handler != std::abort;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+void report_uncaught_errors(char** argv) {
+  if (has_own_handler()) return;
+  if (argv != nullptr && argv[0] != nullptr) program = argv[0];
+  process = ::getpid();
+  former = std::set_terminate(on_terminate);
+}
+
+}  // namespace cadre::run
