@@ -70,7 +70,7 @@ void park_trials(const fs::path& storage_path, const std::string& gate, std::int
   tune::TunerOptions options = options_of("parked", storage_path, gate, trials);
   options.tune_config.scheduler =
       tune::PopulationBasedTraining{.time_attr = "training_iteration",
-                                    .metric = "score",
+                                    .metric = tune::maximize("score"),
                                     .perturbation_interval = 1,
                                     .hyperparam_mutations = {{"lr", tune::uniform(0.001, 1)}},
                                     .synch = true};

@@ -61,7 +61,7 @@ void run_plain_processes(const Settings& settings) {
 
 tune::TunerOptions options_of(const Settings& settings) {
   const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
-                                          .metric = "score",
+                                          .metric = tune::maximize("score"),
                                           .perturbation_interval = static_cast<double>(settings.interval),
                                           .hyperparam_mutations = {{"lr", tune::uniform(0.001, 1)}}};
   return {.param_space = {{"lr", tune::uniform(0.001, 1)}, {"step_ms", settings.step_ms}, {"bytes", settings.bytes}},

@@ -52,7 +52,7 @@ void train_plainly(const Settings& settings) {
 
 tune::TunerOptions options_of(const Settings& settings) {
   const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
-                                          .metric = "score",
+                                          .metric = tune::maximize("score"),
                                           .perturbation_interval = static_cast<double>(settings.interval),
                                           .hyperparam_mutations = {{"lr", tune::uniform(0.0001, 0.1)}}};
   return {.param_space = {{"lr", tune::uniform(0.0001, 0.1)},

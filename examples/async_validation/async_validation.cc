@@ -225,7 +225,7 @@ train::Trainer make_trainer(const Flags& flags) {
        .scaling_config = {.num_workers = flags.num_workers},
        .run_config = {.name = flags.name,
                       .storage_path = flags.storage_path,
-                      .checkpoint_config = {.checkpoint_score_attribute = "accuracy"}},
+                      .checkpoint_config = {.checkpoint_score_attribute = cadre::maximize("accuracy")}},
        .validation = validation_of(flags, test),
        .datasets = {{"train", training}}});
 }

@@ -166,12 +166,11 @@ class PreemptionNotice final : public tune::Callback {
 
 tune::TunerOptions make_options(const examples::ExperimentFlags& flags) {
   const tune::PopulationBasedTraining pbt{.time_attr = tune::TRAINING_ITERATION,
-                                          .metric = "mean_accuracy",
                                           .perturbation_interval = 4,
                                           .hyperparam_mutations = {{"lr", tune::loguniform(1e-3, 1)}}};
   return {.param_space = {{"lr", tune::loguniform(1e-3, 1)},
                           {"data_dir", std::filesystem::absolute(flags.data_dir).string()}},
-          .tune_config = {.metric = "mean_accuracy",
+          .tune_config = {.metric = tune::maximize("mean_accuracy"),
                           .num_samples = flags.num_samples,
                           .scheduler = pbt,
                           .seed = flags.seed,

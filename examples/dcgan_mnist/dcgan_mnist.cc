@@ -142,8 +142,7 @@ tune::TunerOptions make_options(const ExperimentFlags& flags, const cadre::Objec
                       {"netD_lr", tune::choice({0.0001, 0.0002, 0.0005})},
                       {"data_dir", fs::absolute(flags.data_dir).string()},
                       {"classifier", classifier}},
-      .tune_config = {.metric = "is_score",
-                      .mode = cadre::Mode::max,
+      .tune_config = {.metric = tune::maximize("is_score"),
                       .num_samples = flags.num_samples,
                       .scheduler = pbt,
                       .seed = flags.seed},
@@ -190,7 +189,7 @@ torch::Tensor generate(const cadre::Checkpoint& checkpoint, std::int64_t count) 
 void show_best(const tune::ResultGrid& results, LeNet& classifier) {
   // The score of 64 images is not the same twice: the mean of five results says more.
   const tune::Result& best = results.get_best_result({}, {}, tune::Scope::last_5_avg);
-  const cadre::Checkpoint checkpoint = best.get_best_checkpoint("is_score", cadre::Mode::max);
+  const cadre::Checkpoint checkpoint = best.get_best_checkpoint(tune::maximize("is_score"));
   const torch::Tensor images = generate(checkpoint, 512);
   const torch::Tensor probabilities = models::classify(classifier, images);
 

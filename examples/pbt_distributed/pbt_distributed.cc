@@ -90,15 +90,12 @@ tune::Trainable make_trainable() {
 tune::TunerOptions make_options(const examples::ExperimentFlags& flags) {
   const tune::PopulationBasedTraining pbt{
       .time_attr = "training_iteration",
-      .metric = "mean_accuracy",
-      .mode = cadre::Mode::max,
       .perturbation_interval = 4,
       .hyperparam_mutations = {{"lr", tune::loguniform(0.0001, 1)}, {"momentum", {0.8, 0.9, 0.99}}}};
   return tune::TunerOptions{.param_space = {{"lr", tune::loguniform(0.0001, 1)},
                                             {"momentum", 0.9},
                                             {"data_dir", std::filesystem::absolute(flags.data_dir).string()}},
-                            .tune_config = {.metric = "mean_accuracy",
-                                            .mode = cadre::Mode::max,
+                            .tune_config = {.metric = tune::maximize("mean_accuracy"),
                                             .num_samples = flags.num_samples,
                                             .scheduler = pbt,
                                             .seed = flags.seed},

@@ -109,8 +109,6 @@ void add_flags(CLI::App& app, Flags& flags) {
 tune::TunerOptions make_options(const Flags& flags) {
   const tune::PopulationBasedTraining pbt{
       .time_attr = "training_iteration",
-      .metric = "mean_accuracy",
-      .mode = cadre::Mode::max,
       .perturbation_interval = 4,
       .hyperparam_mutations = {{"lr", tune::loguniform(0.0001, 1)}, {"momentum", {0.0, 0.5, 0.8, 0.9}}},
       .perturbation_factors = {2, 0.5},
@@ -119,8 +117,7 @@ tune::TunerOptions make_options(const Flags& flags) {
       .param_space = {{"lr", tune::loguniform(0.0001, 1)},
                       {"momentum", tune::choice({0.0, 0.5, 0.8, 0.9})},
                       {"data_dir", std::filesystem::absolute(flags.data_dir).string()}},
-      .tune_config = {.metric = "mean_accuracy",
-                      .mode = cadre::Mode::max,
+      .tune_config = {.metric = tune::maximize("mean_accuracy"),
                       .num_samples = flags.num_samples,
                       .scheduler = pbt,
                       .seed = flags.seed},

@@ -47,6 +47,11 @@
 
 namespace cadre::train {
 
+using cadre::IfExists;
+using cadre::maximize;
+using cadre::minimize;
+using cadre::Objective;
+
 // ---- What a training function calls. Outside a worker it is alone: rank 0 of 1, and reports go nowhere.
 
 /// How a checkpoint that is reported gets to where the run keeps its checkpoints.
@@ -323,6 +328,9 @@ using Callbacks = std::vector<std::shared_ptr<Callback>>;
 /// Where a run lies, and how it goes on.
 struct RunConfig {
   std::string name = {};  ///< of its directory; default: that of the function and the time
+  /// What happens where a run of that name is there already. With IfExists::restore the same program continues when it
+  /// is started again; that needs a name. Of a run of a trial it does not count: its trial begins it anew.
+  IfExists if_exists = IfExists::fail;
   /// Of the directory above it: a path, or the URI of a storage ("s3://bucket/folder", also gs, abfs and file). What is
   /// no local disk gets everything published, see PublishConfig. Default: ~/cadre_results.
   std::filesystem::path storage_path = {};
@@ -375,14 +383,15 @@ struct Result {
   /// StorageError for a store that is damaged or of another version. The URI of a published run may stand for the
   /// directory; throws InvalidArgument then for a storage that cannot be read.
   static Result from_directory(const std::filesystem::path& directory);
-  /// The kept checkpoint with the best value of a metric; of equals the first in best_checkpoints. Throws NotFound
-  /// where none has a finite one.
-  Checkpoint get_best_checkpoint(const std::string& metric, Mode mode) const;
+  /// The kept checkpoint with the best value of a metric, get_best_checkpoint(minimize("loss")) or with a name and a
+  /// mode; of equals the first in best_checkpoints. Throws InvalidArgument where no direction is given, NotFound where
+  /// none has a finite one.
+  Checkpoint get_best_checkpoint(const Objective& metric, std::optional<Mode> mode = {}) const;
 };
 
-/// A run over time as an SVG document: its worker groups, its checkpoints on their way, and its validations, as its store
-/// has them; a group or a validation that has failed has a colour of its own. The run may be going on. Throws NotFound
-/// where there is no training run in the directory, and StorageError for a store that is damaged.
+/// A run over time as an SVG document: its worker groups, its checkpoints on their way, and its validations, as its
+/// store has them; a group or a validation that has failed has a colour of its own. The run may be going on. Throws
+/// NotFound where there is no training run in the directory, and StorageError for a store that is damaged.
 std::string timeline_svg(const std::filesystem::path& directory);
 /// The same into a file, which is replaced in one step. Throws StorageError, too, when it cannot be written.
 void write_timeline_svg(const std::filesystem::path& directory, const std::filesystem::path& file);
@@ -430,9 +439,9 @@ class Trainer {
   /// Runs it to its end, once. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their default, end it in
   /// an orderly way: workers stop at their next report, which is committed, and Interrupted is thrown; the second one
   /// ends the program.
-  /// Throws InvalidArgument where the run exists already, is run by another process, or needs more than the machine
-  /// has; TrainingFailed; EngineError when the fork server is gone; StorageError when the store cannot be written. A
-  /// full disk makes everybody wait.
+  /// Throws InvalidArgument where the run exists already (see IfExists), is run by another process, or needs more than
+  /// the machine has; TrainingFailed; EngineError when the fork server is gone; StorageError when the store cannot be
+  /// written. A full disk makes everybody wait.
   Result fit();
 
  protected:
@@ -442,6 +451,8 @@ class Trainer {
  private:
   struct Restored {};
   Trainer(Restored, Loop loop, TrainerOptions options, std::string backend, Config backend_options);
+  Result continue_in(const std::filesystem::path& existing) const;
+  Result run();
 
   Loop loop_;
   TrainerOptions options_;

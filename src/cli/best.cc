@@ -11,6 +11,7 @@
 #include "cli/documents.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "run/objective.h"
 
 namespace cadre::cli {
 namespace {
@@ -58,11 +59,7 @@ std::string other_result(const tune::Result& trial, const Checkpoint& checkpoint
 
 void run(const Options& options) {
   const tune::ResultGrid grid = open_experiment(options.experiment);
-  if (options.metric.empty() && grid.summary().metric.empty())
-    throw InvalidArgument("the experiment " + grid.summary().name +
-                          " has no metric of its own: name one with --metric");
-  const std::string& metric = options.metric.empty() ? grid.summary().metric : options.metric;
-  const Mode mode = mode_of(options.mode).value_or(grid.summary().mode);
+  const auto [metric, mode] = direction_of(grid.summary(), options.metric, options.mode);
   const tune::Result& best = grid.get_best_result(metric, mode, options.scope);
   const std::optional<double> value =
       grid.scores(metric, options.scope)[static_cast<std::size_t>(&best - &*grid.begin())];
@@ -81,7 +78,7 @@ void run(const Options& options) {
   if (options.json) {
     return write_json(Dict{{"trial_id", best.trial_id},
                            {"metric", metric},
-                           {"mode", mode == Mode::max ? "max" : "min"},
+                           {"mode", run::to_string(mode)},
                            {"scope", scope},
                            {"value", *value},
                            {"checkpoint", checkpoint ? Value(place_text(checkpoint->path())) : Value()},
@@ -89,8 +86,7 @@ void run(const Options& options) {
   }
   Page page;
   page.heading(fmt::format("Trial {} of {}", best.trial_id, shown(grid.summary().name)));
-  page.field("value", fmt::format("{}={} ({}, {})", shown(metric), value_text(*value),
-                                  mode == Mode::max ? "max" : "min", scope));
+  page.field("value", fmt::format("{}={} ({}, {})", shown(metric), value_text(*value), run::to_string(mode), scope));
   page.field("status", to_string(best.status));
   page.field("config", values_text(best.config.dict()));
   page.field("directory", shown(place_text(best.path)));

@@ -22,11 +22,11 @@ struct Options {
 };
 
 void write(const tune::ResultGrid& grid, const Options& options, std::ostream& out) {
-  const tune::TableOptions table{.rows = options.all    ? tune::Rows::all
-                                         : options.best ? tune::Rows::best
-                                                        : tune::Rows::last,
-                                 .metric = options.metric,
-                                 .mode = mode_of(options.mode)};
+  tune::TableOptions table{.rows = options.all ? tune::Rows::all : tune::Rows::last};
+  if (options.best) {
+    const auto [metric, mode] = direction_of(grid.summary(), options.metric, options.mode);
+    table = {.rows = tune::Rows::best, .metric = metric, .mode = mode};
+  }
   options.format == "csv" ? grid.write_csv(out, table) : grid.write_json_lines(out, table);
 }
 

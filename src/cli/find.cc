@@ -61,9 +61,20 @@ const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& 
                                  : fmt::format("it has {} to {}", grid[0].trial_id, grid[grid.size() - 1].trial_id)));
 }
 
-std::optional<Mode> mode_of(const std::string& name) {
-  if (name.empty()) return std::nullopt;
-  return name == "min" ? Mode::min : Mode::max;
+run::Direction direction_of(const tune::ExperimentSummary& summary, const std::string& metric,
+                            const std::string& mode) {
+  if (metric.empty() && summary.metric.empty())
+    throw InvalidArgument("the experiment " + summary.name +
+                          " has no metric of its own: name one with --metric, and its direction with --mode");
+  const std::string& name = metric.empty() ? summary.metric : metric;
+  std::optional<Mode> direction = name == summary.metric ? summary.mode : std::nullopt;
+  if (!mode.empty()) direction = mode == "min" ? Mode::min : Mode::max;
+  if (!direction)
+    throw InvalidArgument(fmt::format(
+        "\"{}\" is not the metric of the experiment {}, so it is not known which of its values are good: give --mode "
+        "min or --mode max too",
+        name, summary.name));
+  return {name, *direction};
 }
 
 }  // namespace cadre::cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cadre/tune/result.h"
+#include "run/objective.h"
 
 namespace cadre::cli {
 
@@ -28,7 +29,8 @@ tune::ResultGrid open_experiment(const std::string& name);
 // The trial with an id, or a number: "00003", "3". Throws NotFound that says which there are.
 const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& name);
 
-// The mode that `max` or `min` names; empty for an empty name, which is for the experiment's own.
-std::optional<Mode> mode_of(const std::string& name);
+// The metric and the mode ("max" or "min") that are asked for; the experiment's where they are empty. Throws
+// InvalidArgument that names the options to give, where the metric or its direction is not known.
+run::Direction direction_of(const tune::ExperimentSummary& summary, const std::string& metric, const std::string& mode);
 
 }  // namespace cadre::cli

@@ -67,9 +67,7 @@ std::optional<Publication> Publication::begin(const Place& place, const fs::path
   const storage::Uri uri = *place.uri / working_directory.filename().string();
   try {
     Publication publication = open(uri);
-    if (!publication.manifest.segments.empty())
-      throw InvalidArgument(
-          fmt::format("{} exists already: continue it with {}, or give this one another name", shown(uri), restore));
+    if (!publication.manifest.segments.empty()) throw InvalidArgument(run::exists_already(shown(uri), restore));
     storage::write_published_to(working_directory, uri);
     return publication;
   } catch (...) {

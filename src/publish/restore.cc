@@ -171,7 +171,8 @@ std::string put_aside(const fs::path& directory) {
   return other.string();
 }
 
-// That a working directory is this experiment's, and nobody runs in it.
+}  // namespace
+
 void require_own(const fs::path& directory, const storage::Uri& uri) {
   const auto where = storage::published_to(directory);
   if (!where || where->scheme != uri.scheme || where->location != uri.location)
@@ -183,8 +184,6 @@ void require_own(const fs::path& directory, const storage::Uri& uri) {
     throw StorageError(fmt::format("the experiment in {} is being run already, by {}; wait for it or stop it first",
                                    directory.string(), *holder));
 }
-
-}  // namespace
 
 WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig& config) {
   const std::unique_ptr<storage::Storage> storage = open(uri);

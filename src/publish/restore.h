@@ -21,6 +21,10 @@ struct WorkingDirectory {
 // missing or damaged, and InvalidArgument for a storage that cannot be used.
 WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig& config);
 
+// That a working directory is that of what is published at a URI, and nobody runs in it. Throws InvalidArgument,
+// StorageError.
+void require_own(const std::filesystem::path& directory, const storage::Uri& uri);
+
 // The same to look at only, in a directory for temporary files that is removed with the last copy of the pointer.
 std::shared_ptr<const std::filesystem::path> reading_copy(const storage::Uri& uri);
 // Whether a path lies in such a directory: then it means nothing to anybody else.

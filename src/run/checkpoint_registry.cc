@@ -120,13 +120,13 @@ bool CheckpointRegistry::worse(CheckpointId a, CheckpointId b) const {
   const auto rank = [this](CheckpointId id) {
     const std::optional<double> value = config_.checkpoint_score_attribute ? score(id) : std::nullopt;
     if (!value || std::isnan(*value)) return std::tuple(false, 0.0, id);
-    return std::tuple(true, config_.checkpoint_score_order == Mode::max ? *value : -*value, id);
+    return std::tuple(true, config_.checkpoint_score_order == Mode::min ? -*value : *value, id);
   };
   return rank(a) < rank(b);
 }
 
 std::optional<double> CheckpointRegistry::score(CheckpointId id) const {
-  return entries_.at(id).record.metrics.number(*config_.checkpoint_score_attribute);
+  return entries_.at(id).record.metrics.number(config_.checkpoint_score_attribute->name);
 }
 
 }  // namespace cadre::run

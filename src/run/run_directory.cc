@@ -26,29 +26,45 @@ bool holds_beginnings_only(const fs::path& directory) {
 
 }  // namespace
 
-std::string free_name(const fs::path& storage, const std::string& function) {
-  const std::string name = function + "_" + base::date_text(base::wall_seconds());
-  for (int i = 1;; ++i) {
-    std::string candidate = i == 1 ? name : fmt::format("{}_{}", name, i);
-    if (!fs::exists(storage / candidate)) return candidate;
-  }
-}
+std::string default_name(const std::string& function) { return function + "_" + base::date_text(base::wall_seconds()); }
 
 bool holds_store(const fs::path& directory) {
   std::error_code unreadable;
   return fs::exists(directory / store::kStoreFileName, unreadable);
 }
 
+std::string exists_already(const std::string& subject, const std::string& restore) {
+  return fmt::format(
+      "{} exists already. RunConfig::if_exists says what a start does then: IfExists::restore continues it, as {} "
+      "does; "
+      "IfExists::new_name makes another one beside it; IfExists::fail, the default, is this error. Or give this one "
+      "another name",
+      subject, restore);
+}
+
+std::string how_to_continue(IfExists if_exists, const std::string& restore, const fs::path& directory) {
+  if (if_exists == IfExists::restore) return "The same program continues it when it is started again";
+  return fmt::format("Continue it with {} from {}, or with RunConfig::if_exists = IfExists::restore", restore,
+                     directory.string());
+}
+
 void make_new_directory(const fs::path& directory, const Tenant& tenant) {
   const std::string subject = "the " + tenant.what + " " + directory.string();
   if (const auto holder = store::ExperimentLock::holder(directory))
     throw InvalidArgument(subject + " is being run already, by " + *holder + ": give this one another name");
-  if (holds_store(directory))
-    throw InvalidArgument(subject + " exists already: continue it with " + tenant.restore +
-                          ", or give this one another name");
+  if (holds_store(directory)) throw InvalidArgument(exists_already(subject, tenant.restore));
   if (fs::exists(directory) && !(fs::is_directory(directory) && holds_beginnings_only(directory)))
     throw InvalidArgument(directory.string() + " exists and is not " + tenant.a + ": give this one another name");
   base::make_directories(directory);
+}
+
+fs::path make_free_directory(const fs::path& folder, const std::string& name,
+                             const std::function<bool(const std::string&)>& is_taken) {
+  base::make_directories(folder);
+  for (int i = 1;; ++i) {
+    const std::string candidate = i == 1 ? name : fmt::format("{}_{}", name, i);
+    if (!is_taken(candidate) && base::make_directory(folder / candidate)) return folder / candidate;
+  }
 }
 
 void remove_with_store(const fs::path& directory) {

@@ -2,16 +2,24 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+
+#include "cadre/checkpoint_config.h"
 
 namespace cadre::run {
 
-// "train_net_2026-11-22_05-43-52": named by its function and the time, as long as nobody else took that name in the
-// same second.
-std::string free_name(const std::filesystem::path& storage, const std::string& function);
+// "train_net_2026-11-22_05-43-52": named by its function and the time.
+std::string default_name(const std::string& function);
 
 // Whether a directory holds a store. False also for one that cannot be looked at.
 bool holds_store(const std::filesystem::path& directory);
+
+// That there is one already, and what to do. `restore` is what continues it: "Tuner::restore".
+std::string exists_already(const std::string& subject, const std::string& restore);
+
+// What continues one that was interrupted: the same program, or `restore`.
+std::string how_to_continue(IfExists if_exists, const std::string& restore, const std::filesystem::path& directory);
 
 // What is to live there, for messages.
 struct Tenant {
@@ -22,6 +30,11 @@ struct Tenant {
 // Makes the directory of a new one, which nothing else uses. Throws InvalidArgument where somebody does, with what to
 // do.
 void make_new_directory(const std::filesystem::path& directory, const Tenant& tenant);
+
+// Makes the directory of a new one in a folder under a name, or with "_2", "_3" and so on behind it where that is there
+// or `is_taken`. It was made by this call, so nobody else who makes one has it.
+std::filesystem::path make_free_directory(const std::filesystem::path& folder, const std::string& name,
+                                          const std::function<bool(const std::string&)>& is_taken);
 
 // Removes a directory that holds a store, which nobody uses, with all that is in it. The store goes last: whoever is
 // interrupted leaves it, or one that make_new_directory takes.

@@ -14,6 +14,7 @@
 #include "run/group_backend.h"
 #include "run/machine_labels.h"
 #include "run/object_uses.h"
+#include "run/objective.h"
 #include "run/parent_run.h"
 #include "run/resource_fields.h"
 #include "store/held_objects.h"
@@ -21,12 +22,6 @@
 #include "train/validation_check.h"
 
 namespace cadre {
-
-void fields(auto& archive, base::Is<CheckpointConfig> auto& config) {
-  archive("num_to_keep", config.num_to_keep);
-  archive("checkpoint_score_attribute", config.checkpoint_score_attribute);
-  archive("checkpoint_score_order", config.checkpoint_score_order);
-}
 
 void fields(auto& archive, base::Is<Loggers> auto& loggers) {
   auto& [csv, json, tensorboard] = loggers;
@@ -98,12 +93,37 @@ namespace {
 
 constexpr const char* kKind = "training_run";
 
+struct StoredCheckpointConfig {
+  std::optional<std::int64_t> num_to_keep = {};
+  std::optional<std::string> score_attribute = {};
+  std::optional<Mode> score_order = {};
+
+  static void fields(auto& archive, auto& checkpoints) {
+    archive("num_to_keep", checkpoints.num_to_keep);
+    archive("checkpoint_score_attribute", checkpoints.score_attribute);
+    archive("checkpoint_score_order", checkpoints.score_order);
+  }
+};
+
+StoredCheckpointConfig to_stored(const CheckpointConfig& checkpoints) {
+  StoredCheckpointConfig stored{.num_to_keep = checkpoints.num_to_keep,
+                                .score_order = checkpoints.checkpoint_score_order};
+  if (checkpoints.checkpoint_score_attribute) stored.score_attribute = checkpoints.checkpoint_score_attribute->name;
+  return stored;
+}
+
+CheckpointConfig to_checkpoint_config(const StoredCheckpointConfig& stored) {
+  CheckpointConfig checkpoints{.num_to_keep = stored.num_to_keep, .checkpoint_score_order = stored.score_order};
+  if (stored.score_attribute) checkpoints.checkpoint_score_attribute = *stored.score_attribute;
+  return checkpoints;
+}
+
 // Times as seconds.
 struct StoredRunConfig {
   std::int64_t max_failures = 0;
   std::int64_t max_start_failures = 0;
   std::int64_t max_preemption_failures = 0;
-  CheckpointConfig checkpoint_config = {};
+  StoredCheckpointConfig checkpoint_config = {};
   LoggingConfig logging_config = {};
   double collective_timeout = 0;
   double stop_grace_period = 0;
@@ -244,6 +264,8 @@ void check_run_config(const RunConfig& run, Faults& faults) {
     const std::string fault = base::fault_of_file_name(run.name);
     faults.unless(fault.empty(), "run_config name", "\"" + run.name + "\" cannot name a directory: " + fault);
   }
+  faults.unless(run.if_exists != IfExists::restore || !run.name.empty(), "run_config name",
+                "there is none, and if_exists is IfExists::restore: the run to continue is found by its name");
   const auto check_budget = [&](const char* name, std::int64_t most) {
     faults.unless(most >= -1, std::string("failure_config ") + name,
                   fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", most));
@@ -268,6 +290,9 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   faults.unless(!checkpoints.num_to_keep || *checkpoints.num_to_keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all",
                             checkpoints.num_to_keep.value_or(0)));
+  const std::string score_fault = run::fault_of(checkpoints.checkpoint_score_attribute.value_or(Objective()),
+                                                checkpoints.checkpoint_score_order, "checkpoint_score_order");
+  faults.unless(score_fault.empty(), "checkpoint_config checkpoint_score_attribute", score_fault);
   faults.unless(!checkpoints.checkpoint_frequency && !checkpoints.checkpoint_at_end, "checkpoint_config",
                 "checkpoint_frequency and checkpoint_at_end are for trainable classes: a training function reports its "
                 "checkpoints itself");
@@ -306,6 +331,12 @@ Resources ScalingConfig::worker_resources() const {
   return resources;
 }
 
+void resolve(TrainerOptions& options) {
+  CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
+  if (checkpoints.checkpoint_score_attribute)
+    run::complete(*checkpoints.checkpoint_score_attribute, checkpoints.checkpoint_score_order);
+}
+
 void check_options(const Description& description, bool new_run) {
   Faults faults;
   faults.unless(run::find_entry(description.loop.name) != nullptr, "loop",
@@ -337,7 +368,7 @@ Dict describe(const Description& description) {
       .run_config = {.max_failures = run.failure_config.max_failures,
                      .max_start_failures = run.failure_config.max_start_failures,
                      .max_preemption_failures = run.failure_config.max_preemption_failures,
-                     .checkpoint_config = run.checkpoint_config,
+                     .checkpoint_config = to_stored(run.checkpoint_config),
                      .logging_config = run.logging_config,
                      .collective_timeout = run.collective_timeout.count(),
                      .stop_grace_period = run.stop_grace_period.count(),
@@ -380,7 +411,7 @@ Description parse_description(const Value& value, const std::string& source) {
               .run_config = {.failure_config = {.max_failures = stored.run_config.max_failures,
                                                 .max_start_failures = stored.run_config.max_start_failures,
                                                 .max_preemption_failures = stored.run_config.max_preemption_failures},
-                             .checkpoint_config = std::move(stored.run_config.checkpoint_config),
+                             .checkpoint_config = to_checkpoint_config(stored.run_config.checkpoint_config),
                              .logging_config = stored.run_config.logging_config,
                              .collective_timeout = Seconds(stored.run_config.collective_timeout),
                              .stop_grace_period = Seconds(stored.run_config.stop_grace_period),

@@ -15,6 +15,9 @@ struct Description {
   TrainerOptions options = {};  // without run_config's name and storage_path
 };
 
+// Fills in what may be said in two places: the direction of the checkpoints' score.
+void resolve(TrainerOptions& options);
+
 // Throws InvalidArgument with all faults in one message, one a line, each with the name of the option. Objects of a
 // `new_run` must be held by this process.
 void check_options(const Description& description, bool new_run);

@@ -7,6 +7,7 @@
 #include "cadre/train.h"
 #include "publish/restore.h"
 #include "run/checkpoint_registry.h"
+#include "run/objective.h"
 #include "store/experiment_reader.h"
 #include "train/journal.h"
 #include "train/options.h"
@@ -56,7 +57,8 @@ Result Result::from_directory(const fs::path& directory) {
   return result;
 }
 
-Checkpoint Result::get_best_checkpoint(const std::string& metric, Mode mode) const {
+Checkpoint Result::get_best_checkpoint(const Objective& objective, std::optional<Mode> direction) const {
+  const auto [metric, mode] = run::direction_of(objective, direction);
   const ReportedCheckpoint* best = nullptr;
   double best_value = 0;
   for (const ReportedCheckpoint& entry : best_checkpoints) {

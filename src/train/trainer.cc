@@ -6,8 +6,10 @@
 #include "base/directory.h"
 #include "base/json.h"
 #include "cadre/train.h"
+#include "publish/home.h"
 #include "publish/publishing.h"
 #include "publish/restore.h"
+#include "run/differences.h"
 #include "run/object_uses.h"
 #include "run/parent_run.h"
 #include "run/resource_ledger.h"
@@ -51,21 +53,15 @@ std::string workers_text(const WorkerRange& workers) {
   return fmt::format("{} {}", workers.max, workers.max == 1 ? "worker" : "workers");
 }
 
-// Where a run is to live. That of a trial is in the trial's directory, where an earlier attempt of the trial may have
-// had one: its reports and checkpoints are the trial's, so it goes.
-struct Home {
-  fs::path directory;
-  publish::Place place = {};
-};
-Home home_of(const RunConfig& config, const Loop& loop, const run::ParentRun* parent) {
-  if (parent != nullptr && config.storage_path.empty()) {
-    fs::path directory = parent->directory() / (config.name.empty() ? loop.name : config.name);
-    if (run::holds_store(directory)) run::remove_with_store(directory);
-    return {directory};
-  }
-  publish::Place place = publish::place_of(config.storage_path, config.publish_config);
-  const std::string name = config.name.empty() ? run::free_name(place.local, loop.name) : config.name;
-  return {place.local / name, std::move(place)};
+const run::Tenant kTenant{"training run", "a training run", "Trainer::restore"};
+
+// A trial's run lives in the trial's directory, where an earlier attempt of the trial may have had one: its reports and
+// checkpoints are the trial's, so it goes.
+publish::Home home_in_trial(const RunConfig& config, const Loop& loop, const run::ParentRun& parent) {
+  const fs::path directory = parent.directory() / (config.name.empty() ? loop.name : config.name);
+  if (run::holds_store(directory)) run::remove_with_store(directory);
+  run::make_new_directory(directory, kTenant);
+  return {directory};
 }
 
 // Its trial begins it anew, from the trial's checkpoint.
@@ -86,6 +82,7 @@ Trainer::Trainer(Loop loop, TrainerOptions options, std::string backend, Config 
       options_(std::move(options)),
       backend_(std::move(backend)),
       backend_options_(std::move(backend_options)) {
+  resolve(options_);
   check_options({loop_, backend_, backend_options_, options_}, true);
 }
 
@@ -137,16 +134,44 @@ Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restor
   return trainer;
 }
 
+// What IfExists::restore does with a run that is there already.
+Result Trainer::continue_in(const fs::path& existing) const {
+  const RunConfig& config = options_.run_config;
+  Trainer restored =
+      Trainer::restore(existing, {.callbacks = config.callbacks, .publish_config = config.publish_config});
+  run::check_same(describe({restored.loop_, restored.backend_, restored.backend_options_, restored.options_}),
+                  describe({loop_, backend_, backend_options_, options_}), "the training run in " + existing.string());
+  restored.options_.run_config.verbose = config.verbose;
+  restored.options_.run_config.if_exists = config.if_exists;
+  return restored.fit();
+}
+
 Result Trainer::fit() {
   if (std::exchange(fitted_, true)) throw InvalidArgument("fit() was called before on this Trainer; make another one");
+  try {
+    return run();
+  } catch (...) {  // so that everything is closed, the lease given back for one, also where nobody catches it
+    throw;
+  }
+}
+
+Result Trainer::run() {
   require_resources(options_.scaling_config);
   require_resources(options_.validation);
 
   const RunConfig& config = options_.run_config;
   run::ParentRun* const parent = run::ParentRun::current();
-  const auto [directory, place] = restored_ ? Home{config.storage_path / config.name} : home_of(config, loop_, parent);
+  const bool in_trial = parent != nullptr && config.storage_path.empty();
+  const publish::Place place =
+      restored_ || in_trial ? publish::Place{} : publish::place_of(config.storage_path, config.publish_config);
+  if (!restored_ && !in_trial && config.if_exists == IfExists::restore) {
+    if (const auto existing = publish::find_existing(place, config.name)) return continue_in(*existing);
+  }
+  const auto [directory, home_notes] =
+      restored_  ? publish::Home{config.storage_path / config.name}
+      : in_trial ? home_in_trial(config, loop_, *parent)
+                 : publish::make_home(place, config.name, loop_.name, config.if_exists, kTenant);
   const std::string name = directory.filename();
-  if (!restored_) run::make_new_directory(directory, {"training run", "a training run", "Trainer::restore"});
   const store::ExperimentLock lock(directory);
   const auto publication = restored_ ? publish::Publication::resume(directory)
                                      : publish::Publication::begin(place, directory, "Trainer::restore");
@@ -172,6 +197,7 @@ Result Trainer::fit() {
   if (config.verbose > 0) {
     fmt::print("Training run {}: {}, in {}\n", name, workers_text(options_.scaling_config.num_workers),
                directory.string());
+    for (const std::string& note : home_notes) fmt::print("{}\n", note);
     for (const std::string& note : notes_) fmt::print("{}\n", note);
     if (publication) fmt::print("{}\n", description_of(*publication, config.publish_config));
     std::fflush(stdout);
@@ -180,10 +206,8 @@ Result Trainer::fit() {
   if (run.status() == RunStatus::finished) run::delete_other_objects(directory, {});
   if (run.ended_by_parent()) throw run::StopWorker{};
   if (run.interrupted())
-    throw Interrupted(
-        fmt::format("the training run {} was interrupted, and everything that was reported is saved. Continue it with "
-                    "Trainer::restore from {}",
-                    name, directory.string()));
+    throw Interrupted(fmt::format("the training run {} was interrupted, and everything that was reported is saved. {}",
+                                  name, run::how_to_continue(config.if_exists, "Trainer::restore", directory)));
   const std::string lack = run.validations().summary();
   if (run.status() == RunStatus::failed)
     throw TrainingFailed(

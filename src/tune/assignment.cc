@@ -14,6 +14,7 @@ void fields(auto& archive, base::Is<TrialAssignment> auto& assignment) {
   archive("attempt", assignment.attempt);
   archive("config", assignment.config);
   archive("parameters", assignment.parameters);
+  archive("metric", assignment.metric);
   archive("checkpoint", assignment.checkpoint);
   archive("checkpoint_metrics", assignment.checkpoint_metrics);
   archive("step", assignment.step);

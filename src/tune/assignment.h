@@ -19,6 +19,7 @@ struct TrialAssignment {
   std::int64_t attempt = 0;
   Config config = {};
   Config parameters = {};           // of the trainable, the same for all trials
+  std::string metric = {};          // of the TuneConfig; may be empty
   std::string checkpoint = {};      // path of the directory to continue from; empty: from the beginning
   Metrics checkpoint_metrics = {};  // the result that it was reported with
   std::int64_t step = 0;            // to continue from

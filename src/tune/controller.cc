@@ -399,6 +399,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .attempt = launch.attempt,
           .config = launch.config,
           .parameters = setting_.trainable.parameters,
+          .metric = setting_.options.tune_config.metric.name,
           .checkpoint = launch.checkpoint.empty() ? "" : (setting_.directory / launch.checkpoint).string(),
           .checkpoint_metrics = launch.checkpoint_metrics,
           .step = launch.step,

@@ -97,10 +97,11 @@ class Writer {
     for (const SpaceEntry& entry : *entries) items.push_back(to_value(entry));
     return items;
   }
+  static Value to_value(const Objective& metric) { return metric.name; }  // its direction is stored beside it
   // The usual direction as a plain number.
   static Value to_value(const Threshold& threshold) {
-    if (threshold.mode == Mode::max) return threshold.value;
-    return Dict{{"at_most", threshold.value}};
+    if (threshold.mode == Mode::min) return Dict{{"at_most", threshold.value}};
+    return threshold.value;
   }
   static Value to_value(const std::vector<Stopper>& stoppers) { return to_list(stoppers); }
   static Value to_value(const std::vector<Resources>& bundles) { return to_list(bundles); }
@@ -263,6 +264,7 @@ class Reader {
                                      [](const auto& domain) { return SpaceEntry(Domain(domain)); }},
                       entry);
   }
+  static void read(Objective& metric, const Stored& stored) { metric.name = stored.get<std::string>(); }
   static void read(Threshold& threshold, const Stored& stored) {
     if (stored.value.is_number()) return void(threshold = at_least(stored.get<double>()));
     Reader reader(stored);
@@ -305,46 +307,6 @@ class Reader {
   std::set<const Value*> read_;
 };
 
-// ---- Comparing
-
-List keys_of(const Dict& entries) {
-  List keys;
-  for (const auto& [key, value] : entries) keys.emplace_back(key);
-  return keys;
-}
-
-// Of one kind, so that what differs is an entry.
-bool comparable(const Value& before, const Value& now) {
-  if (!before.is_dict() || !now.is_dict()) return false;
-  const Value* const old_type = find_entry(before.dict(), "type");
-  const Value* const new_type = find_entry(now.dict(), "type");
-  return old_type == nullptr || new_type == nullptr || *old_type == *new_type;
-}
-
-void compare(const Value& before, const Value& now, const std::string& path, std::vector<Difference>& found) {
-  if (before == now || path == "run_config/verbose" || path == "run_config/log_to_driver") return;
-  if (!comparable(before, now)) return found.push_back({path, to_json(before), to_json(now)});
-  const auto at = [&](const std::string& key) { return path.empty() ? key : path + "/" + key; };
-  const Dict& old_entries = before.dict();
-  const Dict& new_entries = now.dict();
-  if (keys_of(old_entries) == keys_of(new_entries)) {
-    for (std::size_t i = 0; i < old_entries.size(); ++i)
-      compare(old_entries[i].second, new_entries[i].second, at(old_entries[i].first), found);
-    return;
-  }
-  const std::size_t found_before = found.size();
-  for (const auto& [key, value] : old_entries) {
-    if (find_entry(new_entries, key) == nullptr) found.push_back({at(key), to_json(value), ""});
-  }
-  for (const auto& [key, value] : new_entries) {
-    const Value* const old_value = find_entry(old_entries, key);
-    if (old_value == nullptr) found.push_back({at(key), "", to_json(value)});
-    if (old_value != nullptr) compare(*old_value, value, at(key), found);
-  }
-  if (found.size() == found_before)
-    found.push_back({path + ", its order", to_json(keys_of(old_entries)), to_json(keys_of(new_entries))});
-}
-
 }  // namespace
 
 Dict describe(const Trainable& trainable, const TunerOptions& options) {
@@ -357,12 +319,6 @@ Description parse_description(const Value& stored, const std::string& source) {
   Description description;
   Reader::read(description, {stored, "", source});
   return description;
-}
-
-std::vector<Difference> differences(const Dict& before, const Dict& now) {
-  std::vector<Difference> found;
-  compare(before, now, "", found);
-  return found;
 }
 
 }  // namespace cadre::tune

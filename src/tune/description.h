@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cadre/tune/tuner.h"
 
@@ -19,14 +18,5 @@ Dict describe(const Trainable& trainable, const TunerOptions& options);
 // Reads what describe() made, `source` names it in messages. Throws StorageError that names the key for a field that is
 // missing, unknown or of the wrong type.
 Description parse_description(const Value& stored, const std::string& source);
-
-// Where two descriptions differ: the path of the key ("tune_config/seed") and both values as JSON, empty where there is
-// none. `verbose` and `log_to_driver` are left out: they decide nothing.
-struct Difference {
-  std::string path;
-  std::string before;
-  std::string now;
-};
-std::vector<Difference> differences(const Dict& before, const Dict& now);
 
 }  // namespace cadre::tune

@@ -216,6 +216,7 @@ void Experiment::on(const ResultReported& event) {
   trial->futile_attempts = 0;
 
   warn_about_missing_metrics(report.metrics);
+  warn_about_text(*trial, report.metrics);
   const std::string& checkpoint = trial->reported_checkpoint;
   const Decision decision = decide(*trial, report.metrics);
   trial->step = report.step;
@@ -442,8 +443,22 @@ void Experiment::warn_about_missing_metrics(const Metrics& metrics) {
                                         fmt::join(std::views::keys(metrics.dict()), ", "))});
   };
   for (const std::string& name : stoppers_.metrics()) warn(name, "a stop criterion");
-  warn(options_.tune_config.metric, "the metric of the TuneConfig");
-  warn(options_.run_config.checkpoint_config.checkpoint_score_attribute.value_or(""), "the checkpoint score attribute");
+  warn(options_.tune_config.metric.name, "the metric of the TuneConfig");
+  warn(options_.run_config.checkpoint_config.checkpoint_score_attribute.value_or(Objective()).name,
+       "the checkpoint score attribute");
+}
+
+// Text is compared with nothing, even if it says a number.
+void Experiment::warn_about_text(const Trial& trial, const Metrics& metrics) {
+  const auto warn = [&](const std::string& name) {
+    const Value* value = name.empty() ? nullptr : metrics.find(name);
+    if (value == nullptr || !value->is_string() || !warned_of_text_.insert(name).second) return;
+    actions_->push_back(Say{
+        fmt::format("Warning: trial {} has reported \"{}\" as text, {}: it counts for nothing. Report it as a number",
+                    trial.id, name, to_json(Value(value->get<std::string>().substr(0, 40))))});
+  };
+  warn(options_.tune_config.metric.name);
+  for (const std::string& name : stoppers_.metrics()) warn(name);
 }
 
 // The part of a decision that may concern any trial.

@@ -123,6 +123,7 @@ class Experiment final : private Population {
   void follow(const Decision& decision);
   void warn_about_lost_offer(const Trial& trial);
   void warn_about_missing_metrics(const Metrics& metrics);
+  void warn_about_text(const Trial& trial, const Metrics& metrics);
 
   void schedule();
   bool should_make_trial() const;
@@ -153,16 +154,17 @@ class Experiment final : private Population {
 
   std::vector<Trial> trials_;
   std::set<TrialIndex> live_;
-  std::set<TrialIndex> waiting_;  // pending or paused
-  std::int64_t running_ = 0;      // trials that hold resources
-  std::int64_t workers_ = 0;      // processes that have not ended
-  std::int64_t parked_ = 0;       // those of them that wait for their turn
-  std::int64_t pauses_ = 0;       // so far
-  bool interrupted_ = false;      // by somebody, until another controller begins
-  bool failed_fast_ = false;      // one trial's failure has ended all others
-  bool stopping_all_ = false;     // every trial that runs ends with its next report
-  bool warned_ = false;           // about metrics that the options name and the first result does not have
-  Actions* actions_ = nullptr;    // of the event being handled
+  std::set<TrialIndex> waiting_;               // pending or paused
+  std::int64_t running_ = 0;                   // trials that hold resources
+  std::int64_t workers_ = 0;                   // processes that have not ended
+  std::int64_t parked_ = 0;                    // those of them that wait for their turn
+  std::int64_t pauses_ = 0;                    // so far
+  bool interrupted_ = false;                   // by somebody, until another controller begins
+  bool failed_fast_ = false;                   // one trial's failure has ended all others
+  bool stopping_all_ = false;                  // every trial that runs ends with its next report
+  bool warned_ = false;                        // about metrics that the options name and the first result does not have
+  std::set<std::string> warned_of_text_ = {};  // metrics that a trial has reported as text, in this session
+  Actions* actions_ = nullptr;                 // of the event being handled
 };
 
 }  // namespace cadre::tune

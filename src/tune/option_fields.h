@@ -286,11 +286,11 @@ void fields(auto& archive, Is<Loggers> auto& loggers) {
   archive("tensorboard", tensorboard);
 }
 
-// Without name, storage_path and publish_config, which are where the directory lies and change when it is moved, and
-// without the callbacks, which are the program's.
+// Without name, if_exists, storage_path and publish_config, which are where the directory lies and change when it is
+// moved, and without the callbacks, which are the program's.
 void fields(auto& archive, Is<RunConfig> auto& run) {
-  auto& [name, storage_path, publish_config, stop, checkpoint_config, failure_config, limits, stop_grace_period,
-         verbose, log_to_driver, chdir_to_trial_dir, loggers, callbacks] = run;
+  auto& [name, if_exists, storage_path, publish_config, stop, checkpoint_config, failure_config, limits,
+         stop_grace_period, verbose, log_to_driver, chdir_to_trial_dir, loggers, callbacks] = run;
   archive("stop", stop.thresholds);
   archive.added("stoppers", stop.stoppers);
   archive("checkpoint_config", checkpoint_config);

@@ -25,6 +25,11 @@ constexpr std::array kOfEveryResult = {result_key::training_iteration,
                                        result_key::done,
                                        result_key::checkpoint_dir_name};
 
+constexpr std::array kCounters = {result_key::training_iteration, result_key::iterations_since_restore,
+                                  result_key::time_total_s,       result_key::time_since_restore,
+                                  result_key::timestamp,          result_key::timesteps_total,
+                                  result_key::episodes_total};
+
 void add_below(const Dict& entries, const std::string& prefix, std::vector<std::string>& paths) {
   for (const auto& [key, value] : entries) {
     if (paths.size() >= kMostNumberPaths) return;
@@ -47,6 +52,8 @@ std::vector<std::string> number_paths(const Metrics& result) {
 }
 
 void add_number_paths(const Metrics& result, std::vector<std::string>& paths) { add_below(result.dict(), "", paths); }
+
+bool is_counter(std::string_view key) { return std::ranges::find(kCounters, key) != kCounters.end(); }
 
 bool is_true(const Metrics& result, std::string_view key) {
   const Value* value = result.find(key);

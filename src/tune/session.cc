@@ -265,6 +265,13 @@ bool detail::register_trainable(std::string_view name, TrainingPointer function,
 
 const Config& detail::parameters_of_trial() { return Session::current()->assignment().parameters; }
 
+void detail::report_returned(const Metrics& metrics) { report(metrics); }
+
+void detail::report_returned_number(const Value& number) {
+  const std::string& metric = Session::current()->assignment().metric;
+  report({{metric.empty() ? "_metric" : metric, number}});
+}
+
 // ---- The public functions
 
 void report(const Metrics& metrics) {

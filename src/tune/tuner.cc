@@ -7,9 +7,11 @@
 #include <iterator>
 
 #include "base/json.h"
+#include "publish/home.h"
 #include "publish/place.h"
 #include "publish/publishing.h"
 #include "publish/restore.h"
+#include "run/differences.h"
 #include "run/entries.h"
 #include "run/object_uses.h"
 #include "run/root_engine.h"
@@ -61,15 +63,6 @@ void check_registered(const Trainable& trainable, const fs::path& directory) {
                   directory.string(), trainable.name, fmt::join(run::entry_names(), ", ")));
 }
 
-void check_same(const Description& stored, const Dict& description, const fs::path& directory) {
-  std::string text;
-  for (const auto& [path, before, now] : differences(describe(stored.trainable, stored.options), description))
-    text += fmt::format("\n  {}: it was {}, and now is {}", path, before.empty() ? "not there" : before,
-                        now.empty() ? "not there" : now);
-  if (!text.empty())
-    throw InvalidArgument("the experiment in " + directory.string() + " was begun with other options:" + text);
-}
-
 // What a replay's file held when the experiment was begun; it may be gone.
 void take_schedule(const Scheduler& stored, Scheduler& scheduler) {
   const auto* before = std::get_if<PopulationBasedTrainingReplay>(&stored);
@@ -112,8 +105,10 @@ Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOpt
   Callbacks& callbacks = options.run_config.callbacks;
   callbacks.insert(callbacks.end(), restore.callbacks.begin(), restore.callbacks.end());
   options.run_config.name.clear();  // that of a renamed directory need not be one that a new experiment can have
+  const IfExists if_exists = std::exchange(options.run_config.if_exists, IfExists::fail);
   Tuner tuner(std::move(trainable), std::move(options), restore);
   tuner.options_.run_config.name = directory.filename();
+  tuner.options_.run_config.if_exists = if_exists;
   tuner.options_.run_config.storage_path = directory.parent_path();
   tuner.options_.run_config.publish_config = restore.publish_config;
   return tuner;
@@ -138,13 +133,22 @@ Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOption
   const Description stored = stored_description(plain);
   take_schedule(stored.options.tune_config.scheduler, options.tune_config.scheduler);
   Tuner tuner = continuing(plain, std::move(trainable), std::move(options), restore);
-  check_same(stored, describe(tuner.trainable_, tuner.options_), plain);
+  run::check_same(describe(stored.trainable, stored.options), describe(tuner.trainable_, tuner.options_),
+                  "the experiment in " + plain.string());
   tuner.restore_notes_ = std::move(notes);
   return tuner;
 }
 
 ResultGrid Tuner::fit() {
   if (std::exchange(fitted_, true)) throw InvalidArgument("fit() was called before on this Tuner; make another one");
+  try {
+    return run();
+  } catch (...) {  // so that everything is closed, the lease given back for one, also where nobody catches it
+    throw;
+  }
+}
+
+ResultGrid Tuner::run() {
   if (trainable_.resource_function.function.empty()) {
     const Resources needs = placement_group(trainable_).required_resources();
     const std::string shortage = run::ResourceLedger(run::root_resources()).shortage(needs);
@@ -154,9 +158,14 @@ ResultGrid Tuner::fit() {
   const RunConfig& run = options_.run_config;
   const publish::Place place =
       restore_ ? publish::Place{.local = run.storage_path} : publish::place_of(run.storage_path, run.publish_config);
-  const std::string name = run.name.empty() ? run::free_name(place.local, trainable_.name) : run.name;
-  const fs::path directory = place.local / name;
-  if (!restore_) run::make_new_directory(directory, {"experiment", "an experiment", "Tuner::restore"});
+  if (!restore_ && run.if_exists == IfExists::restore) {
+    if (const auto existing = publish::find_existing(place, run.name))
+      return Tuner::restore(*existing, trainable_, options_, {.publish_config = run.publish_config}).fit();
+  }
+  const auto [directory, home_notes] = restore_ ? publish::Home{place.local / run.name}
+                                                : publish::make_home(place, run.name, trainable_.name, run.if_exists,
+                                                                     {"experiment", "an experiment", "Tuner::restore"});
+  const std::string name = directory.filename();
   const store::ExperimentLock lock(directory);
   auto publication = restore_ ? publish::Publication::resume(directory)
                               : publish::Publication::begin(place, directory, "Tuner::restore");
@@ -170,8 +179,7 @@ ResultGrid Tuner::fit() {
   Experiment experiment(trainable_, options_);
   const auto uses = [&] { return objects_in_use(description, experiment.trials(), experiment.trials_to_come()); };
   RunningTime running_time;
-  Console console(experiment, running_time, directory.string(), options_.tune_config, run.verbose,
-                  run.log_to_driver);
+  Console console(experiment, running_time, directory.string(), options_.tune_config, run.verbose, run.log_to_driver);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
   Controller controller({.experiment_name = name,
                          .directory = directory,
@@ -195,6 +203,7 @@ ResultGrid Tuner::fit() {
   };
   delete_unused_objects();
   console.begin(name, restore_.has_value());
+  for (const std::string& note : home_notes) console.say(note);
   for (const std::string& note : notes_) console.say("Warning: " + note);
   for (const std::string& note : restore_notes_) console.say(note);
   if (publication) console.say(description_of(*publication, run.publish_config));
@@ -202,10 +211,8 @@ ResultGrid Tuner::fit() {
   delete_unused_objects();
   console.end();
   if (experiment.interrupted())
-    throw Interrupted(
-        fmt::format("the experiment {} was interrupted, and everything that was reported is saved. "
-                    "Continue it with Tuner::restore from {}",
-                    name, directory.string()));
+    throw Interrupted(fmt::format("the experiment {} was interrupted, and everything that was reported is saved. {}",
+                                  name, run::how_to_continue(run.if_exists, "Tuner::restore", directory)));
   try {
     return read_results(directory, store::ExperimentReader::Check::rows);  // the rest was looked at before
   } catch (const StorageError& error) {

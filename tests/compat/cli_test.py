@@ -413,7 +413,13 @@ class CliTest(unittest.TestCase):
         self.assertIn("it has 00000 to 00005", cadre("show", self.experiment, "00017", code=1))
         self.assertIn("is no filter", cadre("show", self.experiment, "--filter", "score", code=1))
         self.assertIn("a column \"scor\"", cadre("show", self.experiment, "--sort", "scor", code=1))
-        self.assertIn("no trial of", cadre("best", self.experiment, "--metric", "nothing", code=1))
+        self.assertIn("no trial of", cadre("best", self.experiment, "--metric", "nothing", "--mode", "max", code=1))
+
+    def test_another_metric_than_the_experiments_needs_a_direction(self):
+        for command in ["best"], ["export", "--best"]:
+            told = cadre(*command, self.experiment, "--metric", "eval/loss", code=1)
+            self.assertIn('"eval/loss" is not the metric of the experiment', told)
+            self.assertIn("--mode min or --mode max", told)
 
     def test_a_name_means_the_default_storage(self):
         home = self.storage / "home"

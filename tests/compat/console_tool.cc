@@ -101,7 +101,7 @@ Setting parse(int argc, char** argv) {
 tune::TunerOptions options_of(const Setting& setting, const fs::path& storage) {
   const tune::PopulationBasedTraining pbt{
       .time_attr = "training_iteration",
-      .metric = "score",
+      .metric = tune::maximize("score"),
       .perturbation_interval = 4,
       .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}, {"act", {"relu", "tanh"}}},
       .synch = true};
@@ -116,7 +116,7 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& storage) {
                       {"print", setting.print},
                       {"no_data", setting.no_data},
                       {"crashes", "0000" + std::to_string(setting.crash)}},
-      .tune_config = {.metric = "score", .num_samples = setting.trials, .scheduler = pbt, .seed = 2},
+      .tune_config = {.metric = tune::maximize("score"), .num_samples = setting.trials, .scheduler = pbt, .seed = 2},
       .run_config = {.name = "experiment",
                      .storage_path = storage,
                      .stop = {{"training_iteration", static_cast<double>(setting.iterations)}},

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   try {
     const tune::PopulationBasedTraining pbt{
         .time_attr = "training_iteration",
-        .metric = "score",
+        .metric = tune::maximize("score"),
         .perturbation_interval = 4,
         .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}, {"act", {"relu", "tanh"}}}};
     tune::Tuner tuner(tune::trainable<learn>(),

@@ -139,12 +139,12 @@ TunerOptions to_options(const Config& settings) {
     options.tune_config.scheduler = to_replay(Config(settings.get<Dict>("replay")));
   }
   for (const auto& [metric, threshold] : settings.get<Dict>("stop"))
-    options.run_config.stop.thresholds.emplace_back(metric, threshold.get<double>());
+    options.run_config.stop.thresholds.emplace_back(metric, at_least(threshold.get<double>()));
   CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
   if (!settings.at("num_to_keep").is_null()) checkpoints.num_to_keep = settings.get<std::int64_t>("num_to_keep");
   if (!settings.at("score_attribute").is_null())
-    checkpoints.checkpoint_score_attribute = settings.get<std::string>("score_attribute");
-  checkpoints.checkpoint_score_order = to_mode(settings.get<std::string>("score_order"));
+    checkpoints.checkpoint_score_attribute =
+        Objective(settings.get<std::string>("score_attribute"), to_mode(settings.get<std::string>("score_order")));
   return options;
 }
 

@@ -231,6 +231,8 @@ def random_settings(rng):
         "score_attribute": rng.choice([None, metric, "loss"]),
         "score_order": rng.choice(["max", "min"]),
     }
+    if settings["score_attribute"] == metric:  # of one metric there is one direction
+        settings["score_order"] = settings["pbt"]["mode"]
     if rng.random() < 0.15 and len(variants(population | {"num_samples": 1, "points": []})) == 1:
         settings |= {"num_samples": 1, "points": [], "replay": random_replay(rng, population)}
     return settings

@@ -88,7 +88,7 @@ ObjectRef put_table() {
 
 tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment, const ObjectRef& table) {
   const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
-                                          .metric = "score",
+                                          .metric = tune::maximize("score"),
                                           .perturbation_interval = static_cast<double>(setting.interval),
                                           .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}},
                                           .quantile_fraction = 0.4,

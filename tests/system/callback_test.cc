@@ -296,7 +296,9 @@ TEST(Stop, ThresholdsFromAboveFunctionsAndPlateausEndTrials) {
   EXPECT_EQ(
       results_until("either", tune::any_of(tune::Stop{{"loss", tune::at_most(0.5)}}, tune::MaximumIterationStopper{3})),
       2U);
-  EXPECT_EQ(results_until("plateau", tune::ExperimentPlateauStopper{.metric = "loss", .std = 10, .top = 5}), 5U);
+  EXPECT_EQ(
+      results_until("plateau", tune::ExperimentPlateauStopper{.metric = tune::minimize("loss"), .std = 10, .top = 5}),
+      5U);
   EXPECT_LT(results_until("timeout", tune::TimeoutStopper{tune::Seconds(0.1)}), 1000U);
 }
 

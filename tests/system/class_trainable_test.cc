@@ -158,7 +158,7 @@ tune::TunerOptions pbt_options(const fs::path& storage, bool synch) {
           .tune_config = {.num_samples = 6,
                           .scheduler =
                               tune::PopulationBasedTraining{.time_attr = tune::TRAINING_ITERATION,
-                                                            .metric = "score",
+                                                            .metric = tune::maximize("score"),
                                                             .perturbation_interval = 4,
                                                             .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}},
                                                             .synch = synch},

@@ -106,13 +106,13 @@ void reports_too_much(const Config&) {
 }
 
 tune::TunerOptions options_in(const TemporaryDirectory& storage) {
-  return {.tune_config = {.metric = "score"},
+  return {.tune_config = {.metric = tune::maximize("score")},
           .run_config = {.name = "hostile", .storage_path = storage.path(), .verbose = 0}};
 }
 
 tune::PopulationBasedTraining every_second_step() {
   return {.time_attr = "training_iteration",
-          .metric = "score",
+          .metric = tune::maximize("score"),
           .perturbation_interval = 2,
           .hyperparam_mutations = {{"lr", tune::uniform(0, 1)}}};
 }

@@ -41,7 +41,7 @@ tune::TunerOptions population(const TemporaryDirectory& storage, std::int64_t tr
           .tune_config = {.num_samples = trials,
                           .scheduler =
                               tune::PopulationBasedTraining{.time_attr = "training_iteration",
-                                                            .metric = "score",
+                                                            .metric = tune::maximize("score"),
                                                             .perturbation_interval = kInterval,
                                                             .hyperparam_mutations = {{"skill", tune::uniform(0, 1)}}}},
           .run_config = {.name = "population",

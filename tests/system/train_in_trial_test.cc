@@ -193,7 +193,7 @@ TEST(TrainInTrial, AnExploitGoesOnFromTheDonorsCheckpointInAllRanks) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = options_of(storage.path(), {{"lr", tune::grid_search({0.001, 1.0})}, {"steps", 1000}});
   options.tune_config.scheduler = tune::PopulationBasedTraining{.time_attr = "training_iteration",
-                                                                .metric = "score",
+                                                                .metric = tune::maximize("score"),
                                                                 .perturbation_interval = 4,
                                                                 .hyperparam_mutations = {{"lr", {0.001, 1.0}}},
                                                                 .quantile_fraction = 0.5,

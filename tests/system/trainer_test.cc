@@ -165,8 +165,7 @@ TEST(Trainer, CheckpointsOfAllRanksBecomeOne) {
 TEST(Trainer, KeepsTheBestCheckpointsAndTheLatest) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 6}});
-  options.run_config.checkpoint_config = {
-      .num_to_keep = 2, .checkpoint_score_attribute = "step", .checkpoint_score_order = Mode::min};
+  options.run_config.checkpoint_config = {.num_to_keep = 2, .checkpoint_score_attribute = minimize("step")};
   const train::Result result = train::Trainer(train::loop<counts>(), options).fit();
   std::vector<std::int64_t> kept;
   for (const train::ReportedCheckpoint& one : result.best_checkpoints) {
@@ -174,7 +173,7 @@ TEST(Trainer, KeepsTheBestCheckpointsAndTheLatest) {
     kept.push_back(one.metrics.get<std::int64_t>("step"));
   }
   EXPECT_THAT(kept, ElementsAre(6, 2, 1)) << "best last; the latest is kept in any case";
-  EXPECT_EQ(read_step(result.get_best_checkpoint("step", Mode::min)), 1);
+  EXPECT_EQ(read_step(result.get_best_checkpoint(minimize("step"))), 1);
 }
 
 TEST(Trainer, AMetricThatCannotBeStoredIsNamedAtTheCallAndNothingIsLost) {

@@ -186,11 +186,18 @@ void reports_now_and_then(const Config& config) {
   }
 }
 
+double returns_a_number(const Config& config) { return 2 * config.get<double>("x"); }
+
+Metrics returns_metrics(const Config& config) {
+  tune::report({{"score", 0}});
+  return {{"score", config.get<double>("x")}, {"other", "text"}};
+}
+
 // ---- experiments
 
 tune::TunerOptions pbt_options(const fs::path& storage, bool synch = false) {
   const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
-                                          .metric = "score",
+                                          .metric = tune::maximize("score"),
                                           .perturbation_interval = 4,
                                           .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}},
                                           .synch = synch};
@@ -205,7 +212,7 @@ tune::TunerOptions pbt_options(const fs::path& storage, bool synch = false) {
 
 tune::TunerOptions plain_options(const fs::path& storage, std::int64_t trials, tune::Space space = {}) {
   return {.param_space = std::move(space),
-          .tune_config = {.metric = "score", .num_samples = trials},
+          .tune_config = {.metric = tune::maximize("score"), .num_samples = trials},
           .run_config = {.name = "plain", .storage_path = storage, .verbose = 0}};
 }
 
@@ -919,6 +926,29 @@ std::map<fs::path, std::pair<std::string, fs::file_time_type>> snapshot_of(const
   for (const auto& entry : fs::recursive_directory_iterator(directory))
     found[entry.path()] = {entry.is_regular_file() ? content_of(entry.path()) : "", entry.last_write_time()};
   return found;
+}
+
+TEST(Tuner, ANumberThatAFunctionReturnsIsReportedUnderTheNameOfTheMetric) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = plain_options(storage.path(), 1, {{"x", tune::grid_search({1.5, 3.0})}});
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<returns_a_number>(), options).fit();
+  EXPECT_EQ(results.get_best_result().metrics.get<double>("score"), 6);
+  EXPECT_EQ(results[0].num_results(), 1u);
+
+  options.run_config.name = "without_metric";
+  options.tune_config.metric = {};
+  const tune::ResultGrid without = tune::Tuner(tune::trainable<returns_a_number>(), options).fit();
+  EXPECT_EQ(without.get_best_result(tune::minimize("_metric")).metrics.get<double>("_metric"), 3);
+}
+
+TEST(Tuner, MetricsThatAFunctionReturnsAreItsLastReport) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results =
+      tune::Tuner(tune::trainable<returns_metrics>(), plain_options(storage.path(), 1, {{"x", 0.5}})).fit();
+  EXPECT_EQ(results[0].num_results(), 2u);
+  EXPECT_EQ(results[0].metrics.get<double>("score"), 0.5);
+  EXPECT_EQ(results[0].metrics.get<std::string>("other"), "text");
+  EXPECT_EQ(results[0].metrics.get<std::int64_t>("training_iteration"), 2);
 }
 
 TEST(Tuner, AnExistingExperimentIsNeverRunOver) {

@@ -149,7 +149,7 @@ TEST(Validation, ItsMetricsAreTheCheckpointsAndRankIt) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_with(storage.path(), train::validator<measures>(), 4);
   options.validation.config = {{"scale", 3}};
-  options.run_config.checkpoint_config = {.num_to_keep = 1, .checkpoint_score_attribute = "accuracy"};
+  options.run_config.checkpoint_config = {.num_to_keep = 1, .checkpoint_score_attribute = maximize("accuracy")};
   const train::Result result = run(options);
   EXPECT_THAT(kept_steps(result), ElementsAre(4, 2)) << "the latest, and the best one";
   const train::ReportedCheckpoint& best = result.best_checkpoints.back();
@@ -157,7 +157,7 @@ TEST(Validation, ItsMetricsAreTheCheckpointsAndRankIt) {
   EXPECT_EQ(best.metrics, (Metrics{{"step", 2}, {"loss", -1.0}, {"accuracy", 0.9}, {"scale", 3}}));
   EXPECT_EQ(best.reported_metrics, (Metrics{{"step", 2}, {"loss", 0.5}}));
   EXPECT_EQ(best.validation_metrics, (Metrics{{"accuracy", 0.9}, {"loss", -1.0}, {"scale", 3}}));
-  EXPECT_EQ(read_step(result.get_best_checkpoint("accuracy", Mode::max)), 2);
+  EXPECT_EQ(read_step(result.get_best_checkpoint(maximize("accuracy"))), 2);
   EXPECT_EQ(result.metrics.get<double>("loss"), 0.25) << "the history is what was reported";
 }
 

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/json.h"
+#include "run/differences.h"
 #include "support/message_of.h"
 
 namespace cadre::tune {
@@ -75,10 +76,11 @@ Description everything() {
                            .seed = std::numeric_limits<std::uint64_t>::max(),
                            .time_budget = Seconds(12.5)},
            .run_config = {
-               .stop = any_of(Stop{{"loss", -infinity}, {"eval/accuracy", 0.96}, {"loss", at_most(infinity)}},
-                              MaximumIterationStopper{7}, TrialPlateauStopper{"loss", 0.5, 2, 3, -1.5, Mode::min},
-                              ExperimentPlateauStopper{"loss", 0.5, 3, Mode::max, 4}, TimeoutStopper{Seconds(0.5)},
-                              FunctionStopper{"f"}),
+               .stop = any_of(
+                   Stop{{"loss", at_least(-infinity)}, {"eval/accuracy", at_least(0.96)}, {"loss", at_most(infinity)}},
+                   MaximumIterationStopper{7}, TrialPlateauStopper{"loss", 0.5, 2, 3, -1.5, Mode::min},
+                   ExperimentPlateauStopper{"loss", 0.5, 3, Mode::max, 4}, TimeoutStopper{Seconds(0.5)},
+                   FunctionStopper{"f"}),
                .checkpoint_config = {.num_to_keep = 4,
                                      .checkpoint_score_attribute = "",
                                      .checkpoint_score_order = Mode::min,
@@ -171,7 +173,7 @@ TEST(Description, ParametersAreReadBackAndMayBeMissing) {
   const Dict description = describe({.name = "train", .parameters = parameters}, {});
   EXPECT_EQ(read_back(description).trainable.parameters, parameters);
   Dict before = describe({.name = "train"}, {});
-  EXPECT_EQ(differences(description, before).at(0).path, "trainable/parameters/data");
+  EXPECT_EQ(run::differences(description, before).at(0).path, "trainable/parameters/data");
   before.front().second =
       Dict{{"name", "train"}, {"resources", Dict{{"cpus", 1.0}, {"gpus", 0.0}, {"custom", Dict{}}}}};
   EXPECT_TRUE(read_back(before).trainable.parameters.empty());
@@ -344,7 +346,7 @@ class Random {
         {.param_space = space(3),
          .tune_config =
              {text(), mode(), integer(), scheduler(), integer(), bits_(), points(), {{}, number(), coin()}, coin()},
-         .run_config = {.stop = {{text(), number()}, {text(), number()}},
+         .run_config = {.stop = {{text(), {number(), mode()}}, {text(), {number(), mode()}}},
                         .checkpoint_config = {{}, {}, mode()},
                         .failure_config = {integer(), integer(), coin()},
                         .limits = {Seconds(number()), {}, bits_()},
@@ -490,8 +492,8 @@ std::vector<std::string> differences_after(Change change) {
   Description other = everything();
   change(other.options, std::get<PopulationBasedTraining>(other.options.tune_config.scheduler));
   std::vector<std::string> lines;
-  for (const auto& [path, before, now] :
-       differences(describe(everything().trainable, everything().options), describe(other.trainable, other.options)))
+  for (const auto& [path, before, now] : run::differences(describe(everything().trainable, everything().options),
+                                                          describe(other.trainable, other.options)))
     lines.push_back(path + ": " + before + " -> " + now);
   return lines;
 }

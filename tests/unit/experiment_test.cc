@@ -239,6 +239,21 @@ TEST(Experiment, ANameThatTheFirstResultDoesNotHaveIsWarnedAboutOnce) {
   EXPECT_THAT(hand.all<Say>(), IsEmpty());
 }
 
+TEST(Experiment, AMetricThatIsTextIsWarnedAboutOnce) {
+  TunerOptions options = fifo(1);
+  options.tune_config.metric = maximize("accuracy");
+  options.run_config.stop = {{"loss", at_most(0.1)}};
+  Hand hand(options, 1);
+  hand.report(0, {{"accuracy", 0.5}, {"loss", 1}, {"note", "fine"}});
+  EXPECT_THAT(hand.all<Say>(), IsEmpty());
+  hand.report(0, {{"accuracy", "0.93"}, {"loss", "0.05"}});
+  ASSERT_EQ(hand.all<Say>().size(), 2u);
+  EXPECT_THAT(hand.all<Say>()[0]->text, HasSubstr("trial 00000 has reported \"accuracy\" as text, \"0.93\""));
+  EXPECT_THAT(hand.all<Say>()[1]->text, HasSubstr("trial 00000 has reported \"loss\" as text"));
+  hand.report(0, {{"accuracy", "0.94"}, {"loss", "0.04"}});
+  EXPECT_THAT(hand.all<Say>(), IsEmpty());
+}
+
 TEST(Experiment, AStepThatIsReportedAgainAfterAnInterruptionCountsOnce) {
   Hand hand(fifo(1), 1);
   hand.report(0, {{"a", 1}}, ".reporting_1");

@@ -22,7 +22,7 @@ void train_with_parameters(const Config&, const Config&) {}
 
 PopulationBasedTraining good_pbt() {
   return {.time_attr = "training_iteration",
-          .metric = "accuracy",
+          .metric = maximize("accuracy"),
           .perturbation_interval = 5,
           .hyperparam_mutations = {{"lr", uniform(0, 1)}}};
 }
@@ -30,7 +30,7 @@ PopulationBasedTraining good_pbt() {
 TunerOptions good_options() {
   return {.param_space = {{"lr", uniform(0, 1)}, {"model", {{"width", randint(1, 9)}}}},
           .tune_config = {.num_samples = 4, .scheduler = good_pbt()},
-          .run_config = {.name = "good", .stop = {{"accuracy", 0.9}}}};
+          .run_config = {.name = "good", .stop = {{"accuracy", at_least(0.9)}}}};
 }
 
 // What is said about the options after a change.
@@ -181,7 +181,7 @@ TEST(Options, ARealDomainForAnIntegerMustHoldOne) {
 TEST(Options, EveryPbtSettingIsChecked) {
   const auto fault = [](auto change) { return fault_after([&](auto&, auto& pbt) { change(pbt); }); };
   EXPECT_THAT(fault([](auto& pbt) { pbt.time_attr = ""; }), HasSubstr("time_attr"));
-  EXPECT_THAT(fault([](auto& pbt) { pbt.metric = ""; }), HasSubstr("name the metric"));
+  EXPECT_THAT(fault([](auto& pbt) { pbt.metric = ""; }), HasSubstr("say what trials are compared by"));
   EXPECT_THAT(fault([](auto& pbt) { pbt.perturbation_interval = 0; }), HasSubstr("perturbation_interval: it is 0"));
   EXPECT_THAT(fault([](auto& pbt) { pbt.perturbation_interval = std::nan(""); }), HasSubstr("perturbation_interval"));
   EXPECT_THAT(fault([](auto& pbt) { pbt.burn_in_period = -1; }), HasSubstr("burn_in_period: it is -1"));
@@ -192,13 +192,120 @@ TEST(Options, EveryPbtSettingIsChecked) {
 }
 
 TEST(Options, TwoDifferentMetricsAreRefusedAndOneIsEnough) {
-  EXPECT_THAT(fault_after([](auto& options, auto&) { options.tune_config.metric = "loss"; }),
+  EXPECT_THAT(fault_after([](auto& options, auto&) { options.tune_config.metric = minimize("loss"); }),
               HasSubstr("it is \"accuracy\", but the TuneConfig's metric is \"loss\""));
   EXPECT_EQ(fault_after([](auto& options, auto& pbt) {
               pbt.metric = "";
-              options.tune_config.metric = "accuracy";
+              options.tune_config.metric = maximize("accuracy");
             }),
             "");
+}
+
+TunerOptions resolved(TunerOptions options) {
+  std::vector<std::string> notes;
+  return resolve(trainable<train_for_options>(), std::move(options), notes);
+}
+
+TEST(Objective, IsSaidOnceAndCountsForAllThatHasNoneOfItsOwn) {
+  TunerOptions options = good_options();
+  std::get<PopulationBasedTraining>(options.tune_config.scheduler).metric = {};
+  options.tune_config.metric = minimize("loss");
+  options.run_config.stop = any_of(Stop{{"loss", 0.1}, {"training_iteration", 50}, {"loss", at_least(9)}},
+                                   ExperimentPlateauStopper{}, TrialPlateauStopper{.metric_threshold = 1});
+  options.run_config.checkpoint_config.checkpoint_score_attribute = "loss";
+  for (const bool with_mode_beside : {false, true}) {
+    if (with_mode_beside) {
+      options.tune_config.metric = "loss";
+      options.tune_config.mode = Mode::min;
+    }
+    const TunerOptions complete = resolved(options);
+    EXPECT_EQ(complete.tune_config.metric.name, "loss");
+    EXPECT_EQ(complete.tune_config.mode, Mode::min);
+    const auto& pbt = std::get<PopulationBasedTraining>(complete.tune_config.scheduler);
+    EXPECT_EQ(pbt.metric.name, "loss");
+    EXPECT_EQ(pbt.mode, Mode::min);
+    const Stop& stop = complete.run_config.stop;
+    EXPECT_EQ(stop.thresholds,
+              (Thresholds{{"loss", at_most(0.1)}, {"training_iteration", at_least(50)}, {"loss", at_least(9)}}));
+    const auto& of_all = std::get<ExperimentPlateauStopper>(stop.stoppers.at(0));
+    EXPECT_EQ(of_all.metric.name, "loss");
+    EXPECT_EQ(of_all.mode, Mode::min);
+    EXPECT_EQ(std::get<TrialPlateauStopper>(stop.stoppers.at(1)).mode, Mode::min);
+    EXPECT_EQ(complete.run_config.checkpoint_config.checkpoint_score_order, Mode::min);
+    EXPECT_NO_THROW(check_options(trainable<train_for_options>(), complete));
+  }
+}
+
+TEST(Objective, TheSchedulersIsTheTuneConfigsWhereThatHasNone) {
+  TunerOptions options = good_options();
+  auto& pbt = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  const auto expect_max = [&] {
+    const TunerOptions complete = resolved(options);
+    EXPECT_EQ(complete.tune_config.metric.name, "accuracy");
+    EXPECT_EQ(complete.tune_config.mode, Mode::max);
+    EXPECT_EQ(std::get<PopulationBasedTraining>(complete.tune_config.scheduler).mode, Mode::max);
+  };
+  expect_max();
+  pbt.metric = "accuracy";
+  options.tune_config.mode = Mode::max;  // the name here, the direction there
+  expect_max();
+  options.tune_config = {.metric = "accuracy", .num_samples = 4, .scheduler = good_pbt()};  // and the other way round
+  expect_max();
+}
+
+TEST(Objective, AMetricWithoutADirectionIsRefusedWhereverTheDirectionMatters) {
+  const auto fault = [](auto change) {
+    return fault_after([&](auto& options, auto& pbt) {
+      options.run_config.stop = {};
+      pbt.metric = {};
+      options.tune_config.metric = maximize("accuracy");
+      change(options, pbt);
+    });
+  };
+  EXPECT_EQ(fault([](auto&, auto&) {}), "");
+  const auto names = [](const std::string& option, const std::string& metric) {
+    return AllOf(HasSubstr(option), HasSubstr("which values of \"" + metric + "\" are good"),
+                 HasSubstr("minimize(\"" + metric + "\")"), HasSubstr("maximize(\"" + metric + "\")"));
+  };
+  EXPECT_THAT(fault([](auto& options, auto&) { options.tune_config.metric = "loss"; }),
+              names("tune_config metric", "loss"));
+  EXPECT_THAT(fault([](auto& options, auto& pbt) {
+                options.tune_config.metric = {};
+                pbt.metric = "loss";
+              }),
+              names("tune_config metric", "loss"));
+  EXPECT_THAT(
+      fault([](auto& options, auto&) { options.run_config.checkpoint_config.checkpoint_score_attribute = "loss"; }),
+      names("checkpoint_score_attribute", "loss"));
+  EXPECT_THAT(fault([](auto& options, auto&) { options.run_config.stop = ExperimentPlateauStopper{.metric = "loss"}; }),
+              names("stop ExperimentPlateauStopper", "loss"));
+  EXPECT_EQ(fault([](auto& options, auto&) { options.run_config.stop = TrialPlateauStopper{.metric = "loss"}; }), "");
+  EXPECT_THAT(fault([](auto& options, auto&) { options.run_config.stop = {{"loss", 0.25}}; }),
+              AllOf(HasSubstr("stop \"loss\""), HasSubstr("at_least(0.25)"), HasSubstr("at_most(0.25)")));
+  EXPECT_EQ(fault([](auto& options, auto&) {
+              options.run_config.stop = {{"loss", at_most(0.25)}, {"time_total_s", 10}, {"episodes_total", 3}};
+            }),
+            "");
+}
+
+TEST(Objective, TwoDirectionsOfOneMetricAreRefused) {
+  const auto fault = [](auto change) {
+    return fault_after([&](auto& options, auto& pbt) {
+      options.tune_config.metric = maximize("accuracy");
+      change(options, pbt);
+    });
+  };
+  EXPECT_THAT(fault([](auto& options, auto&) { options.tune_config.mode = Mode::min; }),
+              HasSubstr("said to be max with the metric, and min by mode"));
+  EXPECT_THAT(fault([](auto&, auto& pbt) { pbt.metric = minimize("accuracy"); }),
+              HasSubstr("the direction min for \"accuracy\", and the TuneConfig has max"));
+  EXPECT_THAT(fault([](auto& options, auto&) {
+                options.run_config.checkpoint_config.checkpoint_score_attribute = minimize("accuracy");
+              }),
+              HasSubstr("the direction min"));
+  EXPECT_THAT(
+      fault([](auto& options, auto&) { options.run_config.checkpoint_config.checkpoint_score_order = Mode::min; }),
+      HasSubstr("checkpoint_score_order is said, and there is no metric"));
 }
 
 TEST(Options, CountsNamesAndThresholdsAreChecked) {
@@ -231,7 +338,9 @@ TEST(Options, ATrainableThatIsNotRegisteredIsRefused) {
 
 TEST(Options, ParametersMustBeTakenByTheFunctionAndBeSmall) {
   const auto fault = [](const Trainable& trainable) {
-    return test_support::message_of<InvalidArgument>([&] { check_options(trainable, good_options()); });
+    std::vector<std::string> notes;
+    const TunerOptions options = resolve(trainable, good_options(), notes);
+    return test_support::message_of<InvalidArgument>([&] { check_options(trainable, options); });
   };
   const Trainable takes = trainable<train_with_parameters>();
   EXPECT_EQ(fault(with_parameters(takes, {{"a", 1}})), "nothing was thrown");

@@ -1,10 +1,13 @@
 #include "cadre/tune/result.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "cadre/error.h"
+#include "support/message_of.h"
 
 namespace cadre::tune {
 namespace {
@@ -24,14 +27,28 @@ TEST(ResultGrid, TheBestIsFoundAmongFiniteNumbers) {
   const ResultGrid grid("x",
                         {result("0", {{"a", std::nan("")}}), result("1", {{"a", 2}}), result("2", {{"a", 2.0}}),
                          result("3", {}), result("4", {{"a", INFINITY}}), result("5", {{"a", 1}})},
-                        "a", Mode::max);
+                        maximize("a"));
   EXPECT_EQ(grid.get_best_result().trial_id, "1");
-  EXPECT_EQ(grid.get_best_result("a", Mode::min).trial_id, "5");
+  EXPECT_EQ(grid.get_best_result(minimize("a")).trial_id, "5");
+}
+
+TEST(ResultGrid, AnotherMetricThanTheExperimentsNeedsADirection) {
+  const ResultGrid grid("x", {result("0", {{"a", 1}, {"b", 1}}), result("1", {{"a", 2}, {"b", 2}})}, minimize("a"));
+  EXPECT_EQ(grid.get_best_result("a").trial_id, "0");
+  EXPECT_EQ(grid.get_best_result("a", Mode::max).trial_id, "1");
+  EXPECT_EQ(grid.get_best_result("b", Mode::max).trial_id, "1");
+  EXPECT_EQ(grid.get_best_result(minimize("b")).trial_id, "0");
+  EXPECT_THAT(test_support::message_of<InvalidArgument>([&] { grid.get_best_result("b"); }),
+              testing::HasSubstr("which values of \"b\" are good"));
+  EXPECT_THAT(test_support::message_of<InvalidArgument>([&] { grid.get_best_result(minimize("b"), Mode::max); }),
+              testing::HasSubstr("said to be min with the metric, and max by mode"));
+  std::ostringstream table;
+  EXPECT_THROW(grid.write_csv(table, {.rows = Rows::best, .metric = "b"}), InvalidArgument);
 }
 
 TEST(ResultGrid, WithoutAMetricOrAnyNumberItSaysSo) {
-  EXPECT_THROW(ResultGrid("x", {result("0", {{"a", 1}})}, "", Mode::max).get_best_result(), InvalidArgument);
-  EXPECT_THROW(ResultGrid("x", {result("0", {})}, "a", Mode::max).get_best_result(), NotFound);
+  EXPECT_THROW(ResultGrid("x", {result("0", {{"a", 1}})}, "").get_best_result(), InvalidArgument);
+  EXPECT_THROW(ResultGrid("x", {result("0", {})}, maximize("a")).get_best_result(), NotFound);
 }
 
 TEST(Result, TheConfigOfAResultIsThatOfTheLastExploitBeforeIt) {
@@ -46,7 +63,7 @@ TEST(Result, TheConfigOfAResultIsThatOfTheLastExploitBeforeIt) {
 TEST(ResultGrid, ErrorsNameTheirTrial) {
   Result failed = result("00007", {}, TrialStatus::error);
   failed.error = "boom";
-  const ResultGrid grid("x", {result("0", {}), failed}, "", Mode::max);
+  const ResultGrid grid("x", {result("0", {}), failed}, "");
   EXPECT_EQ(grid.errors(), std::vector<std::string>{"trial 00007: boom"});
   EXPECT_EQ(grid.num_errors(), 1u);
   EXPECT_EQ(grid.num_terminated(), 1u);
@@ -58,7 +75,7 @@ TEST(Result, TheBestCheckpointIsTheOneWithTheBestMetric) {
                             {Checkpoint::from_directory("b"), {{"loss", 0.1}}},
                             {Checkpoint::from_directory("c"), {}}};
   EXPECT_EQ(trial.get_best_checkpoint("loss", Mode::min).path(), "b");
-  EXPECT_THROW(static_cast<void>(trial.get_best_checkpoint("nothing", Mode::min)), NotFound);
+  EXPECT_THROW(static_cast<void>(trial.get_best_checkpoint(minimize("nothing"))), NotFound);
 }
 
 }  // namespace

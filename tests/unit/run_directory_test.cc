@@ -73,6 +73,17 @@ TEST(RunDirectory, IsMadeWhereAControllerWasKilledBeforeThereWasAStore) {
   }
 }
 
+TEST(RunDirectory, AFreeOneIsMadeByWhoeverGetsItsName) {
+  const test_support::TemporaryDirectory storage;
+  fs::create_directories(storage / "mine");
+  std::ofstream(storage / "mine_2") << "a file";
+  const auto is_taken = [](const std::string& name) { return name == "mine_3"; };
+  EXPECT_EQ(make_free_directory(storage.path(), "mine", is_taken), storage / "mine_4");
+  EXPECT_EQ(make_free_directory(storage.path(), "mine", is_taken), storage / "mine_5");
+  EXPECT_EQ(make_free_directory(storage / "new", "other", is_taken), storage / "new" / "other");
+  EXPECT_TRUE(fs::is_directory(storage / "new" / "other"));
+}
+
 TEST(RunDirectory, OfSomebodyElseIsRefused) {
   const test_support::TemporaryDirectory storage;
   fs::create_directories(storage / "run");

@@ -25,9 +25,9 @@ struct PlotOptions {
 /// An SVG document with a panel for each metric and a line for each trial. A line ends at an exploit, and a new one
 /// begins at the donor's checkpoint: of a metric with the donor's value, of a parameter with the explored one. Up to 12
 /// trials have a colour; of more the 6 best by the last value of the first metric have, or of the experiment's metric
-/// where the first one is a parameter, and the others are grey. Results without x or the metric, NaN and infinities are
-/// left out. All results are read. Throws InvalidArgument for a metric or an x that no result has, with the names that
-/// there are; StorageError.
+/// where the first one is a parameter, or the first 6 where it is not known what is good, and the others are grey.
+/// Results without x or the metric, NaN and infinities are left out. All results are read. Throws InvalidArgument for a
+/// metric or an x that no result has, with the names that there are; StorageError.
 std::string to_svg(const ResultGrid& results, const PlotOptions& options = {});
 
 /// The same into a file, which is replaced in one step: after an error it is as it was. Throws StorageError, too, when

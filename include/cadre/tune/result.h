@@ -95,9 +95,10 @@ struct Result {
   /// this Result.
   const Config& config_at(std::size_t index) const;
 
-  /// The kept checkpoint with the best value of a metric in its result; of equals the first in best_checkpoints. Throws
+  /// The kept checkpoint with the best value of a metric in its result, get_best_checkpoint(minimize("loss")) or with a
+  /// name and a mode; of equals the first in best_checkpoints. Throws InvalidArgument where no direction is given,
   /// NotFound where none has a finite one.
-  Checkpoint get_best_checkpoint(const std::string& metric, Mode mode) const;
+  Checkpoint get_best_checkpoint(const Objective& metric, std::optional<Mode> mode = {}) const;
 };
 
 /// Which of its results speaks for a trial: the last one; the mean, the lowest or the highest of all; the mean of the
@@ -129,7 +130,7 @@ struct ExperimentSummary {
   std::string controller = {};                        ///< who runs it, "process 4711 on host, for 20 s"; empty: nobody
   Config options = {};                                ///< what it was begun with; docs/formats.md, "The stored options"
   std::string metric = {};                            ///< of its TuneConfig; may be empty
-  Mode mode = Mode::max;                              ///< of its TuneConfig
+  std::optional<Mode> mode = {};                      ///< of its TuneConfig; empty where it has no metric
   double started = 0;                                 ///< seconds since 1970
   double last_event = 0;                              ///< when something happened last, in seconds since 1970
   double running_seconds = 0;                         ///< of all sessions together
@@ -146,8 +147,8 @@ enum class Rows {
 /// What a table of results has.
 struct TableOptions {
   Rows rows = Rows::last;         ///< which results
-  std::string metric = {};        ///< of Rows::best; default: that of the TuneConfig
-  std::optional<Mode> mode = {};  ///< default: that of the TuneConfig
+  Objective metric = {};          ///< of Rows::best; default: that of the TuneConfig
+  std::optional<Mode> mode = {};  ///< must be said for another metric than the TuneConfig's, here or with it
 };
 
 /// The results of all trials, in the order in which the trials were made. A value: it shows the experiment as it was
@@ -155,7 +156,7 @@ struct TableOptions {
 class ResultGrid {
  public:
   /// Of results that somebody has; `metric` may be empty. The summary has the name of the directory, metric and mode.
-  ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, std::string metric, Mode mode);
+  ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, const Objective& metric);
   /// The same with all that is known of the experiment. fit() and from_directory() make it so.
   ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, ExperimentSummary summary);
 
@@ -168,11 +169,12 @@ class ResultGrid {
   /// removed with the last copy of the results; throws InvalidArgument for a storage that cannot be read.
   static ResultGrid from_directory(const std::filesystem::path& directory);
 
-  /// The trial with the best value of a metric in a scope; default: metric and mode of the TuneConfig. Trials without a
+  /// The trial with the best value of a metric in a scope; default: metric and mode of the TuneConfig. Another metric
+  /// needs a direction: get_best_result(minimize("loss")), or a name with a mode. Trials without a
   /// finite number do not take part, failed ones with one do; the first of equals wins. Every scope but Scope::last
-  /// reads all results. Throws InvalidArgument when no metric is known, NotFound when no trial has it or the
-  /// experiment was moved, StorageError. Good as long as the grid.
-  const Result& get_best_result(const std::string& metric = {}, std::optional<Mode> mode = {},
+  /// reads all results. Throws InvalidArgument when no metric or no direction is known, NotFound when no trial has it
+  /// or the experiment was moved, StorageError. Good as long as the grid.
+  const Result& get_best_result(const Objective& metric = {}, std::optional<Mode> mode = {},
                                 Scope scope = Scope::last) const;
   /// The value of each trial in a scope, in the order of the trials; empty where there is no finite number. Every scope
   /// but Scope::last reads all results: throws NotFound or StorageError.
@@ -194,7 +196,7 @@ class ResultGrid {
   /// nested ones as "eval/accuracy" and "config/optimizer/lr"; values as Python's csv module writes them, null is
   /// empty. The config is that with which the result was reported. With Rows::last and Rows::best each trial has one
   /// row, also without results; with Rows::best a trial that lacks the metric has its last one. Throws InvalidArgument
-  /// when no metric is known for Rows::best, StorageError when results cannot be read or the stream fails.
+  /// when no metric or direction is known for Rows::best, StorageError when results cannot be read or the stream fails.
   void write_csv(std::ostream& out, const TableOptions& options = {}) const;
   /// The same rows as a JSON dictionary in each line, nested as they were reported, with the config under "config". As
   /// Python's json.dumps writes them: NaN and Infinity are tokens. Throws the same.
@@ -207,8 +209,6 @@ class ResultGrid {
   const ExperimentSummary& summary() const { return summary_; }                      ///< the experiment as a whole
 
  private:
-  const std::string& metric_or_default(const std::string& metric) const;
-
   std::filesystem::path experiment_path_ = {};
   std::vector<Result> results_ = {};
   ExperimentSummary summary_ = {};

@@ -119,8 +119,8 @@ ExploreFunction explore_function() {
 /// to a neighbour. A key that the donor's config does not have, in a conditional space, is passed over.
 struct PopulationBasedTraining {
   std::string time_attr = {};        ///< must be set: "training_iteration", "time_total_s", or a metric that only grows
-  std::string metric = {};           ///< default: the TuneConfig's
-  Mode mode = Mode::max;             ///< which scores are good
+  Objective metric = {};             ///< default: the TuneConfig's, which it must be the same as
+  std::optional<Mode> mode = {};     ///< which scores are good; default: as `metric` or the TuneConfig says
   double perturbation_interval = 0;  ///< in units of time_attr; must be set, above 0
   double burn_in_period = 0;         ///< no comparison before this time_attr; 0 or more
   Mutations hyperparam_mutations = {};     ///< may be empty where there is a custom_explore_fn

@@ -33,7 +33,9 @@ using Seconds = std::chrono::duration<double>;
 struct Threshold {
   /// 0, from below.
   Threshold() = default;
-  /// A plain number is reached from below: at_least(value).
+  /// A plain number. Its direction is that of the TuneConfig's metric, {"loss", 0.1} with minimize("loss") is
+  /// at_most(0.1); a counter that Cadre adds to results, as "training_iteration" or "time_total_s", is to be at least
+  /// that. For any other metric the Tuner refuses it: say at_least() or at_most().
   template <class Number>
     requires std::is_arithmetic_v<Number>
   Threshold(Number number) : value(static_cast<double>(number)) {}
@@ -41,7 +43,7 @@ struct Threshold {
   Threshold(double number, Mode direction) : value(number), mode(direction) {}
 
   double value = 0;                                   ///< not NaN
-  Mode mode = Mode::max;                              ///< max: reached by what is >= value; min: by what is <= value
+  std::optional<Mode> mode = {};                      ///< max: reached by what is >= value; min: by what is <= value
   bool operator==(const Threshold&) const = default;  ///< the same value and direction
 };
 
@@ -62,12 +64,14 @@ struct MaximumIterationStopper {
 /// A trial is done when its metric does not move any more: the standard deviation (of the population) of its last
 /// `num_results` values is below `std`. Results without a finite number do not count.
 struct TrialPlateauStopper {
-  std::string metric = {};                      ///< by name or path
+  Objective metric = {};                        ///< by name or path; default: the TuneConfig's
   double std = 0.01;                            ///< above 0
   std::int64_t num_results = 4;                 ///< at least 1
   std::int64_t grace_period = 4;                ///< results before it can end, 0 or more
   std::optional<double> metric_threshold = {};  ///< no plateau before the metric has come so far; needs a mode
-  std::optional<Mode> mode = {};                ///< min: so far down; max: so far up
+  /// min: so far down; max: so far up. Default: the direction of `metric`, or of the TuneConfig's if it is the same
+  /// one.
+  std::optional<Mode> mode = {};
   bool operator==(const TrialPlateauStopper&) const = default;  ///< the same settings
 };
 
@@ -75,10 +79,11 @@ struct TrialPlateauStopper {
 /// population) of the `top` best values has been at most `std` for `patience` results (at least one). Results without a
 /// finite number do not count.
 struct ExperimentPlateauStopper {
-  std::string metric = {};                                           ///< by name or path
-  double std = 0.001;                                                ///< 0 or more
-  std::int64_t top = 10;                                             ///< at least 2
-  Mode mode = Mode::min;                                             ///< which values are the best
+  Objective metric = {};  ///< by name or path; default: the TuneConfig's
+  double std = 0.001;     ///< 0 or more
+  std::int64_t top = 10;  ///< at least 2
+  /// Which values are the best. Must be said unless `metric` says it, or is the TuneConfig's.
+  std::optional<Mode> mode = {};
   std::int64_t patience = 0;                                         ///< 0 or more
   bool operator==(const ExperimentPlateauStopper&) const = default;  ///< the same settings
 };
@@ -123,7 +128,7 @@ using Stopper = std::variant<MaximumIterationStopper, TrialPlateauStopper, Exper
 struct Stop {
   /// Never, but for what else ends a trial.
   Stop() = default;
-  /// By thresholds: {{"mean_accuracy", 0.96}, {"loss", at_most(0.01)}}.
+  /// By thresholds: {{"mean_accuracy", at_least(0.96)}, {"training_iteration", 50}}.
   Stop(std::initializer_list<std::pair<std::string, Threshold>> some) : thresholds(some) {}
   /// By one stopper.
   template <class One>

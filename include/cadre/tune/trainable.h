@@ -57,6 +57,8 @@ struct ConfigType {
 
 bool register_trainable(std::string_view name, TrainingPointer function, ConfigType type);
 const Config& parameters_of_trial();  // of the trial that this worker runs
+void report_returned(const Metrics& metrics);
+void report_returned_number(const Value& number);  // under the name of the experiment's metric
 
 template <class F>
 struct ConfigArgument;
@@ -73,13 +75,34 @@ inline constexpr bool kTakesParameters<Result (*)(T, const Config&)> = true;
 template <class F>
 concept TakesConfig = std::invocable<F, const Config&> || std::invocable<F, const Config&, const Config&>;
 
+template <class Returned>
+inline constexpr bool kIsNumber = std::is_arithmetic_v<Returned> && !std::same_as<Returned, bool>;
+template <class Returned>
+inline constexpr bool kIsReport = kIsNumber<Returned> || std::same_as<Returned, Metrics>;
+
+template <class Returned>
+void report_if_any(const auto& call) {
+  static_assert(std::is_void_v<Returned> || kIsReport<Returned>,
+                "a training function returns nothing, a number or cadre::Metrics, which is its last report");
+  if constexpr (kIsNumber<Returned>) {
+    report_returned_number(Value(call()));
+  } else if constexpr (std::same_as<Returned, Metrics>) {
+    report_returned(call());
+  } else {
+    call();
+  }
+}
+
 template <auto F>
 void call_with(const auto& config) {
-  if constexpr (kTakesParameters<decltype(F)>) {
-    F(config, parameters_of_trial());
-  } else {
-    F(config);
-  }
+  const auto call = [&]() -> decltype(auto) {
+    if constexpr (kTakesParameters<decltype(F)>) {
+      return F(config, parameters_of_trial());
+    } else {
+      return F(config);
+    }
+  };
+  report_if_any<std::remove_cvref_t<decltype(call())>>(call);
 }
 
 template <class T>
@@ -114,8 +137,10 @@ concept TrainingFunction =
 /// The function F as a trainable. It is registered under its own name when the program is loaded, so that a worker, and
 /// a later run that restores an experiment, find it by that name. Two functions of one name are refused by cadre::init.
 /// F is called once in each of a trial's workers, with the trial's config or with a struct that is made from it
-/// (cadre/tune/typed_config.h); it reports through tune::report and ends by returning. An exception that leaves it
-/// fails the trial. A lambda has no name that could be found again, and does not compile.
+/// (cadre/tune/typed_config.h); it reports through tune::report and ends by returning. Metrics that it returns are one
+/// more report, the last one; so is a number, under the name of the TuneConfig's metric, or "_metric" where there is
+/// none. An exception that leaves it fails the trial. A lambda has no name that could be found again, and does not
+/// compile.
 template <auto F>
   requires TrainingFunction<decltype(F)>
 Trainable trainable() {

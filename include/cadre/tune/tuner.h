@@ -24,7 +24,11 @@ namespace cadre::tune {
 
 using cadre::CheckpointConfig;
 using cadre::FailureConfig;
+using cadre::IfExists;
 using cadre::Loggers;
+using cadre::maximize;
+using cadre::minimize;
+using cadre::Objective;
 
 /// Trials that wait for their turn keep their processes, blocked in report(), so that going on costs nothing. What that
 /// may take: beyond it the process that has waited longest is ended, one whose last report had a checkpoint first; its
@@ -40,8 +44,12 @@ struct Parking {
 
 /// What is tried, and in which order.
 struct TuneConfig {
-  std::string metric = {};  ///< what get_best_result and the scheduler use when they are given none
-  Mode mode = Mode::max;    ///< which values of the metric are good
+  /// What the trials are about: minimize("loss"), maximize("mean_accuracy"), or a name together with `mode`. It is said
+  /// here once: scheduler, stoppers, get_best_result, pictures and the program cadre use it when they are given none,
+  /// and its direction counts for plain numbers in `stop` and for checkpoint_score_attribute. Default: the scheduler's,
+  /// or none.
+  Objective metric = {};
+  std::optional<Mode> mode = {};  ///< which values are good where `metric` is a plain name; no default
   /// How often the search space is drawn from; each time gives as many trials as its grids have combinations. At
   /// least 1; at most 2^31 trials in all.
   std::int64_t num_samples = 1;
@@ -77,6 +85,9 @@ struct TrialLimits {
 struct RunConfig {
   /// Of the experiment and its directory, so one that a file may have. Default: the trainable, the date and the time.
   std::string name = {};
+  /// What happens where an experiment of that name is there already. With IfExists::restore the same program continues
+  /// when it is started again; that needs a name.
+  IfExists if_exists = IfExists::fail;
   /// The folder that the experiment's directory is made in: a path, or the URI of a storage ("s3://bucket/folder", also
   /// gs, abfs and file; options behind a "?", as Arrow's file systems have them). What is no local disk gets everything
   /// published, see PublishConfig. Default: ~/cadre_results.
@@ -154,7 +165,7 @@ class Tuner {
   static bool can_restore(const std::filesystem::path& directory);
 
   /// Runs the experiment to its end in this thread and returns the results of all trials. A trial that fails does not
-  /// throw: it is in the results. Throws InvalidArgument when the experiment exists already (see restore) or a trial
+  /// throw: it is in the results. Throws InvalidArgument when the experiment exists already (see IfExists) or a trial
   /// needs resources that this machine does not have; nothing ran then. Throws StorageError when the directory cannot
   /// be written and EngineError when workers cannot be started or the fork server is gone; what was reported until then
   /// is in the store, and restore() continues from it. A storage that cannot be reached, or does not accept who asks,
@@ -169,6 +180,7 @@ class Tuner {
   Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOptions> restore);
   static Tuner continuing(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                           const RestoreOptions& restore);
+  ResultGrid run();
 
   std::vector<std::string> restore_notes_ = {};
   std::vector<std::string> notes_ = {};  // about options that were not quite as they should be

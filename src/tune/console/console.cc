@@ -42,7 +42,7 @@ Console::Console(const Experiment& experiment, const RunningTime& running_time, 
       directory_(std::move(directory)),
       focus_(focus_of(config)),
       detail_{verbose, static_cast<std::int64_t>(experiment.trials().size()) + experiment.trials_to_come(),
-              config.metric, encoding_of_environment(), &said_errors_},
+              config.metric.name, encoding_of_environment(), &said_errors_},
       live_(verbose > 0 && is_live_terminal()),
       shows_output_(verbose > 0 && log_to_driver),
       screen_(styles_are_wanted()) {}

@@ -66,7 +66,7 @@ ExperimentView view_of(const Experiment& experiment) {
 }
 
 Focus focus_of(const TuneConfig& config) {
-  Focus focus{.metric = config.metric, .mode = config.mode};
+  Focus focus{.metric = config.metric.name, .mode = config.mode.value_or(Mode::max)};
   if (const auto* pbt = std::get_if<PopulationBasedTraining>(&config.scheduler))
     add_mutated(pbt->hyperparam_mutations, "", focus.mutated);
   return focus;

@@ -5,6 +5,8 @@
 
 #include "base/json.h"
 #include "base/name.h"
+#include "run/differences.h"
+#include "run/objective.h"
 #include "tune/description.h"
 #include "tune/functions.h"
 #include "tune/objects.h"
@@ -41,12 +43,14 @@ void check_limits(const TrialLimits& limits, Faults& faults) {
   faults.unless(limits.memory_bytes != 0, "limits memory_bytes", "it is 0; a worker needs some memory");
 }
 
-void check_run_config(const RunConfig& run, Faults& faults) {
+void check_run_config(const RunConfig& run, const Objective& objective, Faults& faults) {
   if (!run.name.empty()) {
     const std::string fault = base::fault_of_file_name(run.name);
     if (!fault.empty()) faults.add("name", "\"" + run.name + "\" cannot name a directory: " + fault);
   }
-  check_stop(run.stop, faults);
+  faults.unless(run.if_exists != IfExists::restore || !run.name.empty(), "name",
+                "there is none, and if_exists is IfExists::restore: the experiment to continue is found by its name");
+  check_stop(run.stop, objective, faults);
   check_failure_config(run.failure_config, faults);
   check_limits(run.limits, faults);
   faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
@@ -61,6 +65,10 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   const auto& keep = run.checkpoint_config.num_to_keep;
   faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
+  const std::string score_fault =
+      run::fault_of(run.checkpoint_config.checkpoint_score_attribute.value_or(Objective()),
+                    run.checkpoint_config.checkpoint_score_order, "checkpoint_score_order", objective);
+  faults.unless(score_fault.empty(), "checkpoint_config checkpoint_score_attribute", score_fault);
   for (const auto& callback : run.callbacks)
     faults.unless(callback != nullptr, "callbacks", "one of them is a null pointer");
   const std::int64_t frequency = run.checkpoint_config.checkpoint_frequency.value_or(0);
@@ -72,7 +80,7 @@ void check_run_config(const RunConfig& run, Faults& faults) {
 void check_description(const Dict& description, Faults& faults) {
   try {
     const Value stored = base::parse_json(base::to_json(description), "the options as JSON");
-    for (const Difference& difference : differences(description, stored.dict())) {
+    for (const run::Difference& difference : run::differences(description, stored.dict())) {
       faults.add(difference.path,
                  "it would not be read back from the store as it is: text must be UTF-8, and the key \"$reference\" is "
                  "reserved");
@@ -99,11 +107,13 @@ void check_options(const Trainable& trainable, const TunerOptions& options, Obje
                 fmt::format("it is {}; it must be 0 or more", parking.max_workers.value_or(0)));
   faults.unless(parking.min_free_memory >= 0 && parking.min_free_memory <= 1, "parking min_free_memory",
                 fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
+  const std::string metric_fault = run::fault_of(tune.metric, tune.mode, "mode");
+  faults.unless(metric_fault.empty(), "tune_config metric", metric_fault);
   check_scheduler(options, faults);
   const double budget = tune.time_budget.value_or(Seconds(1)).count();
   faults.unless(std::isfinite(budget) && budget > 0, "time_budget",
                 fmt::format("it is {:g} s; it must be above 0", budget));
-  check_run_config(options.run_config, faults);
+  check_run_config(options.run_config, {tune.metric.name, tune.mode}, faults);
   const Dict description = describe(trainable, options);
   check_description(description, faults);
   if (objects == ObjectsAre::held) check_objects(description, faults);

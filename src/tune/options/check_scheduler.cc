@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "run/objective.h"
 #include "tune/domain.h"
 #include "tune/functions.h"
 #include "tune/options/check_search_space.h"
@@ -92,11 +93,15 @@ void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& opt
   const std::string name = "scheduler (PopulationBasedTraining) ";
   faults.unless(!pbt.time_attr.empty(), name + "time_attr",
                 "say what perturbation_interval counts, such as \"training_iteration\" or \"time_total_s\"");
-  faults.unless(!pbt.metric.empty(), name + "metric",
-                "name the metric that trials are compared by, here or in TuneConfig");
-  const std::string& outer = options.tune_config.metric;
-  faults.unless(pbt.metric == outer || outer.empty() || pbt.metric.empty(), name + "metric",
-                fmt::format("it is \"{}\", but the TuneConfig's metric is \"{}\"", pbt.metric, outer));
+  faults.unless(!pbt.metric.name.empty(), name + "metric",
+                "say what trials are compared by, in TuneConfig: .metric = tune::maximize(\"accuracy\"), or minimize");
+  const TuneConfig& tune = options.tune_config;
+  const bool is_same = pbt.metric.name == tune.metric.name;
+  faults.unless(is_same || tune.metric.name.empty() || pbt.metric.name.empty(), name + "metric",
+                fmt::format("it is \"{}\", but the TuneConfig's metric is \"{}\"", pbt.metric.name, tune.metric.name));
+  const std::string fault = run::fault_of(pbt.metric, pbt.mode, "its mode", {tune.metric.name, tune.mode});
+  // Where the TuneConfig lacks a direction, that is said once.
+  faults.unless(fault.empty() || pbt.metric.name.empty() || (is_same && !tune.mode), name + "metric", fault);
   faults.unless(std::isfinite(pbt.perturbation_interval) && pbt.perturbation_interval > 0,
                 name + "perturbation_interval",
                 fmt::format("it is {}; it must be above 0, in units of time_attr", pbt.perturbation_interval));

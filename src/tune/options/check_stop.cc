@@ -4,24 +4,26 @@
 
 #include <cmath>
 
-#include "base/overload.h"
+#include "run/objective.h"
 #include "tune/functions.h"
 
 namespace cadre::tune {
 namespace {
 
-void check_metric(const std::string& metric, const std::string& stopper, Faults& faults) {
-  faults.unless(!metric.empty(), stopper, "it has no metric");
+void check_direction(const auto& stopper, const std::string& name, const Objective& objective, Faults& faults) {
+  const std::string fault = run::fault_of(stopper.metric, stopper.mode, "its mode", objective);
+  faults.unless(fault.empty() || stopper.metric.name.empty(), name, fault);
 }
 
-void check(const MaximumIterationStopper& stopper, Faults& faults) {
+void check(const MaximumIterationStopper& stopper, const Objective&, Faults& faults) {
   faults.unless(stopper.max_iter >= 1, "stop MaximumIterationStopper max_iter",
                 fmt::format("it is {}; a trial has at least 1 result", stopper.max_iter));
 }
 
-void check(const TrialPlateauStopper& stopper, Faults& faults) {
+void check(const TrialPlateauStopper& stopper, const Objective& objective, Faults& faults) {
   const std::string name = "stop TrialPlateauStopper";
-  check_metric(stopper.metric, name, faults);
+  faults.unless(!stopper.metric.name.empty(), name, "it has no metric, and the TuneConfig has none");
+  if (stopper.mode) check_direction(stopper, name, objective, faults);
   faults.unless(std::isfinite(stopper.std) && stopper.std > 0, name + " std",
                 fmt::format("it is {:g}; it must be above 0", stopper.std));
   faults.unless(stopper.num_results >= 1, name + " num_results",
@@ -34,9 +36,10 @@ void check(const TrialPlateauStopper& stopper, Faults& faults) {
                 "it is NaN and is never reached");
 }
 
-void check(const ExperimentPlateauStopper& stopper, Faults& faults) {
+void check(const ExperimentPlateauStopper& stopper, const Objective& objective, Faults& faults) {
   const std::string name = "stop ExperimentPlateauStopper";
-  check_metric(stopper.metric, name, faults);
+  faults.unless(!stopper.metric.name.empty(), name, "it has no metric, and the TuneConfig has none");
+  check_direction(stopper, name, objective, faults);
   faults.unless(std::isfinite(stopper.std) && stopper.std >= 0, name + " std",
                 fmt::format("it is {:g}; it must be 0 or more", stopper.std));
   faults.unless(stopper.top >= 2, name + " top", fmt::format("it is {}; it must be at least 2", stopper.top));
@@ -44,24 +47,30 @@ void check(const ExperimentPlateauStopper& stopper, Faults& faults) {
                 fmt::format("it is {}; it must be 0 or more", stopper.patience));
 }
 
-void check(const TimeoutStopper& stopper, Faults& faults) {
+void check(const TimeoutStopper& stopper, const Objective&, Faults& faults) {
   const double timeout = stopper.timeout.count();
   faults.unless(std::isfinite(timeout) && timeout > 0, "stop TimeoutStopper timeout",
                 fmt::format("it is {:g} s; it must be above 0", timeout));
 }
 
-void check(const FunctionStopper& stopper, Faults& faults) {
+void check(const FunctionStopper& stopper, const Objective&, Faults& faults) {
   check_registered(stop_functions(), stopper.function, "stop_function", "stop FunctionStopper", faults);
 }
 
 }  // namespace
 
-void check_stop(const Stop& stop, Faults& faults) {
+void check_stop(const Stop& stop, const Objective& objective, Faults& faults) {
   for (const auto& [metric, threshold] : stop.thresholds) {
     faults.unless(!metric.empty(), "stop", "a criterion has no metric");
-    faults.unless(!std::isnan(threshold.value), "stop \"" + metric + "\"", "the threshold is NaN and is never reached");
+    const std::string name = "stop \"" + metric + "\"";
+    faults.unless(!std::isnan(threshold.value), name, "the threshold is NaN and is never reached");
+    faults.unless(threshold.mode || metric == objective.name, name,
+                  fmt::format("{0:g} may be meant from below or from above: write tune::at_least({0:g}) or "
+                              "tune::at_most({0:g})",
+                              threshold.value));
   }
-  for (const Stopper& stopper : stop.stoppers) std::visit([&](const auto& one) { check(one, faults); }, stopper);
+  for (const Stopper& stopper : stop.stoppers)
+    std::visit([&](const auto& one) { check(one, objective, faults); }, stopper);
 }
 
 }  // namespace cadre::tune

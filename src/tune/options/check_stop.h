@@ -6,6 +6,7 @@
 
 namespace cadre::tune {
 
-void check_stop(const Stop& stop, Faults& faults);
+// `objective` is the TuneConfig's.
+void check_stop(const Stop& stop, const Objective& objective, Faults& faults);
 
 }  // namespace cadre::tune

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "base/overload.h"
+#include "run/objective.h"
 #include "tune/domain.h"
 #include "tune/options/check_scheduler.h"
 #include "tune/options/options.h"
+#include "tune/result_keys.h"
 #include "tune/schedulers/policy_file.h"
 
 namespace cadre::tune {
@@ -92,6 +94,30 @@ void read_schedule(PopulationBasedTrainingReplay& replay, const Space& space, st
                                 fmt::join(keys, ", ")));
 }
 
+// Metric and direction of the TuneConfig and of the scheduler are the same: what one of them lacks the other one has.
+void share(TuneConfig& tune, PopulationBasedTraining& pbt) {
+  run::complete(tune.metric, tune.mode);
+  run::complete(pbt.metric, pbt.mode);
+  if (tune.metric.name.empty()) tune.metric.name = pbt.metric.name;
+  if (!tune.mode && (pbt.metric.name.empty() || pbt.metric.name == tune.metric.name)) tune.mode = pbt.mode;
+  run::complete(pbt.metric, pbt.mode, {tune.metric.name, tune.mode});
+}
+
+void complete(Stop& stop, const Objective& objective) {
+  for (auto& [metric, threshold] : stop.thresholds) {
+    if (threshold.mode) continue;
+    if (metric == objective.name) {
+      threshold.mode = objective.mode;
+    } else if (is_counter(metric)) {
+      threshold.mode = Mode::max;
+    }
+  }
+  const base::Overload complete{[&](TrialPlateauStopper& one) { run::complete(one.metric, one.mode, objective); },
+                                [&](ExperimentPlateauStopper& one) { run::complete(one.metric, one.mode, objective); },
+                                [](const auto&) {}};
+  for (Stopper& stopper : stop.stoppers) std::visit(complete, stopper);
+}
+
 }  // namespace
 
 TunerOptions resolve(const Trainable& trainable, TunerOptions options, std::vector<std::string>& notes) {
@@ -100,18 +126,17 @@ TunerOptions resolve(const Trainable& trainable, TunerOptions options, std::vect
   options.param_space = sorter.sorted(options.param_space, "param_space ");
   if (auto* pbt = std::get_if<PopulationBasedTraining>(&tune.scheduler)) {
     pbt->hyperparam_mutations = sorter.sorted(pbt->hyperparam_mutations, "hyperparam_mutations ");
-    if (pbt->metric.empty()) {
-      pbt->metric = tune.metric;
-      pbt->mode = tune.mode;
-    } else if (tune.metric.empty()) {
-      tune.metric = pbt->metric;
-      tune.mode = pbt->mode;
-    }
+    share(tune, *pbt);
   }
+  run::complete(tune.metric, tune.mode);
+  const Objective objective(tune.metric.name, tune.mode);
+  complete(options.run_config.stop, objective);
+  CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
+  if (checkpoints.checkpoint_score_attribute)
+    run::complete(*checkpoints.checkpoint_score_attribute, checkpoints.checkpoint_score_order, objective);
   if (auto* replay = std::get_if<PopulationBasedTrainingReplay>(&tune.scheduler))
     read_schedule(*replay, options.param_space, notes);
   const TrainableMethods& methods = trainable.methods;
-  CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
   if (!checkpoints.checkpoint_frequency) checkpoints.checkpoint_frequency = methods.is_class ? 0 : 1;
   if (!checkpoints.checkpoint_at_end && (!methods.is_class || methods.save_checkpoint))
     checkpoints.checkpoint_at_end = true;

@@ -243,9 +243,9 @@ Roles assign_roles(const LearningCurves& curves) {
   std::iota(roles.legend.begin(), roles.legend.end(), std::size_t{0});
   if (curves.trials.size() > LearningCurves::kMostColoured) {
     std::vector<double> scores;
+    const double sign = !curves.mode ? 0 : *curves.mode == Mode::max ? 1 : -1;
     for (const TrialCurves& trial : curves.trials) {
       const std::optional<double> value = last_value(trial);
-      const double sign = curves.mode == Mode::max ? 1 : -1;
       scores.push_back(value ? sign * *value : -std::numeric_limits<double>::infinity());
     }
     std::ranges::stable_sort(roles.legend, std::ranges::greater(), [&](std::size_t trial) { return scores[trial]; });

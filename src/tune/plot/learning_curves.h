@@ -41,11 +41,11 @@ struct LearningCurves {
   std::string title = {};                     // empty: none
   std::string x_name = "training_iteration";  // what x is
   std::vector<CurveMetric> metrics = {};      // a panel each
-  Mode mode = Mode::max;                      // what is good of the first metric, or of the scores
+  std::optional<Mode> mode = {};              // what is good of the first metric, or of the scores; empty: nobody knows
   std::vector<TrialCurves> trials = {};
 
   // Up to kMostColoured trials have a colour and a line in the legend. If there are more, the kHighlighted best ones by
-  // their scores have, and the others are grey.
+  // their scores have, or the first ones without a mode, and the others are grey.
   static constexpr std::size_t kMostColoured = 12;
   static constexpr std::size_t kHighlighted = 6;
 };

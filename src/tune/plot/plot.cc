@@ -207,9 +207,8 @@ class CurveMaker {
 
 // A picture that has no trials yet.
 LearningCurves frame_of(const ResultGrid& grid, const PlotOptions& options, const std::vector<std::string>& metrics) {
-  LearningCurves curves{.title = options.title.empty() ? grid.summary().name : options.title,
-                        .x_name = options.x,
-                        .mode = grid.summary().mode};
+  LearningCurves curves{.title = options.title.empty() ? grid.summary().name : options.title, .x_name = options.x};
+  if (metrics.front() == grid.summary().metric) curves.mode = grid.summary().mode;
   for (const std::string& metric : metrics)
     curves.metrics.push_back({metric, std::ranges::find(options.logarithmic, metric) != options.logarithmic.end()});
   return curves;
@@ -232,6 +231,7 @@ std::string to_svg(const ResultGrid& results, const PlotOptions& options) {
   if (is_parameter(metrics.front()) && !results.summary().metric.empty()) {  // which of them are good says the metric
     const std::vector<std::optional<double>> scores = results.scores(results.summary().metric, Scope::last);
     for (std::size_t i = 0; i < scores.size(); ++i) curves.trials[i].score = scores[i];
+    curves.mode = results.summary().mode;
   }
   return to_svg(curves);
 }

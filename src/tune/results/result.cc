@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cadre/error.h"
+#include "run/objective.h"
 #include "store/experiment_reader.h"
 #include "tune/results/result_rows.h"
 
@@ -95,7 +96,8 @@ const Config& Result::config_at(std::size_t index) const {
   return later == exploits.begin() ? drawn_config : std::prev(later)->config;
 }
 
-Checkpoint Result::get_best_checkpoint(const std::string& metric, Mode mode) const {
+Checkpoint Result::get_best_checkpoint(const Objective& objective, std::optional<Mode> direction) const {
+  const auto [metric, mode] = run::direction_of(objective, direction);
   const std::pair<Checkpoint, Metrics>* best = nullptr;
   std::optional<double> best_value;
   for (const auto& candidate : best_checkpoints) {
@@ -110,29 +112,22 @@ Checkpoint Result::get_best_checkpoint(const std::string& metric, Mode mode) con
   return best->first;
 }
 
-ResultGrid::ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, std::string metric,
-                       Mode mode)
+ResultGrid::ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, const Objective& metric)
     : experiment_path_(std::move(experiment_path)), results_(std::move(results)) {
   summary_.name = experiment_path_.filename();
-  summary_.metric = std::move(metric);
-  summary_.mode = mode;
+  summary_.metric = metric.name;
+  summary_.mode = metric.mode;
 }
 
 ResultGrid::ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, ExperimentSummary summary)
     : experiment_path_(std::move(experiment_path)), results_(std::move(results)), summary_(std::move(summary)) {}
 
-const std::string& ResultGrid::metric_or_default(const std::string& metric) const {
-  const std::string& name = metric.empty() ? summary_.metric : metric;
-  if (name.empty()) throw InvalidArgument("no metric is known: give one, or set it in the TuneConfig");
-  return name;
-}
-
-const Result& ResultGrid::get_best_result(const std::string& metric, std::optional<Mode> mode, Scope scope) const {
-  const std::string& name = metric_or_default(metric);
+const Result& ResultGrid::get_best_result(const Objective& metric, std::optional<Mode> direction, Scope scope) const {
+  const auto [name, mode] = run::direction_of(metric, direction, {summary_.metric, summary_.mode});
   const std::vector<std::optional<double>> values = scores(name, scope);
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] && (!best || is_better(*values[i], *values[*best], mode.value_or(summary_.mode)))) best = i;
+    if (values[i] && (!best || is_better(*values[i], *values[*best], mode))) best = i;
   }
   if (!best)
     throw NotFound("no trial of " + experiment_path_.string() + " has a finite number \"" + name + "\" in its " +

@@ -46,7 +46,7 @@ ExperimentSummary summary_of(const ExperimentReader& reader, const fs::path& dir
                                          : ExperimentState::interrupted,
           .controller = reader.controller().value_or(""),
           .options = Config(options.dict()),
-          .metric = tune.metric,
+          .metric = tune.metric.name,
           .mode = tune.mode};
 }
 

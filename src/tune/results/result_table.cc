@@ -9,6 +9,7 @@
 #include "cadre/error.h"
 #include "cadre/tune/result.h"
 #include "run/flat_row.h"
+#include "run/objective.h"
 
 namespace cadre::tune {
 namespace {
@@ -116,10 +117,9 @@ void visit_rows(const ResultGrid& grid, const TableOptions& options, const std::
     case Rows::last:
       return visit_last(grid, visit);
     case Rows::best: {
-      const std::string& metric = options.metric.empty() ? grid.summary().metric : options.metric;
-      if (metric.empty())
-        throw InvalidArgument("the best results need a metric: give one, or set it in the TuneConfig");
-      return visit_best(grid, Choice(metric, options.mode.value_or(grid.summary().mode)), visit);
+      const auto [metric, mode] =
+          run::direction_of(options.metric, options.mode, {grid.summary().metric, grid.summary().mode});
+      return visit_best(grid, Choice(metric, mode), visit);
     }
     case Rows::all:
       grid.for_each_result([&](const Result& trial, std::size_t index, const Metrics& metrics) {

@@ -65,19 +65,19 @@ void PbtScheduler::on_trial_add(const Trial& trial) {
 Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
   std::optional<double> time = result.number(settings_.time_attr);
   if (time && !std::isfinite(*time)) time.reset();
-  const std::optional<double> metric = result.number(settings_.metric);
+  const std::optional<double> metric = result.number(settings_.metric.name);
   Decision decision;
   if (!time || !metric) {
     if (!settings_.require_attrs) return decision;
     decision.kind = Decision::Kind::fail;
     decision.reason =
-        !time ? missing("time_attr", settings_.time_attr, result) : missing("metric", settings_.metric, result);
+        !time ? missing("time_attr", settings_.time_attr, result) : missing("metric", settings_.metric.name, result);
     return decision;
   }
 
   Member& member = members_.at(trial.index);
   if (!at_interval(member, *time)) return decision;
-  member.last_score = settings_.mode == Mode::max ? *metric : -*metric;
+  member.last_score = settings_.mode == Mode::min ? -*metric : *metric;
   if (population.can_save(trial) && may_become_donor(trial.index, population)) {
     decision.kind = Decision::Kind::save;
     return decision;

@@ -37,7 +37,7 @@ class ThresholdsReached final : public ResultStopper {
   Verdict on_result(const Trial&, const Metrics& result) override {
     for (const auto& [metric, threshold] : thresholds_) {
       const std::optional<double> value = result.number(metric);
-      if (value && (threshold.mode == Mode::max ? *value >= threshold.value : *value <= threshold.value))
+      if (value && (threshold.mode == Mode::min ? *value <= threshold.value : *value >= threshold.value))
         return Verdict::stop_trial;
     }
     return Verdict::go_on;
@@ -68,7 +68,7 @@ class TrialPlateau final : public ResultStopper {
   explicit TrialPlateau(TrialPlateauStopper settings) : settings_(std::move(settings)) {}
 
   Verdict on_result(const Trial& trial, const Metrics& result) override {
-    const std::optional<double> value = finite_number(result, settings_.metric);
+    const std::optional<double> value = finite_number(result, settings_.metric.name);
     if (!value) return Verdict::go_on;
     Seen& seen = seen_[trial.index];
     ++seen.results;
@@ -107,7 +107,7 @@ class ExperimentPlateau final : public ResultStopper {
   explicit ExperimentPlateau(ExperimentPlateauStopper settings) : settings_(std::move(settings)) {}
 
   Verdict on_result(const Trial&, const Metrics& result) override {
-    const std::optional<double> value = finite_number(result, settings_.metric);
+    const std::optional<double> value = finite_number(result, settings_.metric.name);
     if (!value) return Verdict::go_on;
     const auto better = [this](double a, double b) { return settings_.mode == Mode::min ? a < b : a > b; };
     best_.insert(std::ranges::upper_bound(best_, *value, better), *value);
@@ -145,7 +145,7 @@ class FunctionCalled final : public ResultStopper {
 Stoppers::Stoppers(const Stop& stop) {
   stoppers_.push_back(std::make_unique<ThresholdsReached>(stop.thresholds));
   for (const auto& [metric, threshold] : stop.thresholds) metrics_.push_back(metric);
-  const auto watch = [this](const auto& settings) { metrics_.push_back(settings.metric); };
+  const auto watch = [this](const auto& settings) { metrics_.push_back(settings.metric.name); };
   const base::Overload add{
       [&](const MaximumIterationStopper& one) { stoppers_.push_back(std::make_unique<IterationsCounted>(one)); },
       [&](const TrialPlateauStopper& one) {

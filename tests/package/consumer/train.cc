@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
       tune::trainable<climb>(),
       {.param_space = {tune::field<&Hyperparameters::a>(tune::uniform(0, 0.2)),
                        tune::field<&Hyperparameters::b>(tune::uniform(0, 0.2))},
-       .tune_config = {.metric = "Q", .mode = tune::Mode::max, .num_samples = 4, .scheduler = pbt},
+       .tune_config = {.metric = tune::maximize("Q"), .num_samples = 4, .scheduler = pbt},
        .run_config = {.name = "climb", .storage_path = argv[1], .stop = {{"training_iteration", 50}}, .verbose = 0}});
   const tune::ResultGrid results = tuner.fit();
   std::size_t exploits = 0;

@@ -1,0 +1,22 @@
+// Where the options of a program differ from those that a run was begun with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cadre/value.h"
+
+namespace cadre::run {
+
+struct Difference {
+  std::string path;    // of the key: "tune_config/seed"
+  std::string before;  // as JSON; empty: not there
+  std::string now;
+};
+// Of two descriptions of options, in order. `verbose` and `log_to_driver` are left out: they decide nothing.
+std::vector<Difference> differences(const Dict& before, const Dict& now);
+
+// Throws InvalidArgument with all of them, a line each. `subject` is "the experiment in <directory>".
+void check_same(const Dict& before, const Dict& now, const std::string& subject);
+
+}  // namespace cadre::run

@@ -1,0 +1,34 @@
+// A metric and its direction, which are said once and then used wherever neither is given.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cadre/checkpoint_config.h"
+
+namespace cadre::run {
+
+// Moves the direction out of `metric` into `mode`. Where `metric` is empty or the experiment's, what is missing is the
+// experiment's. A direction stays in `metric` only where it contradicts `mode`.
+void complete(Objective& metric, std::optional<Mode>& mode, const Objective& experiments = {});
+
+// What is wrong with a completed metric, of which somebody has to know the direction; empty: nothing. `mode_option` is
+// the option beside it.
+std::string fault_of(const Objective& metric, const std::optional<Mode>& mode, const std::string& mode_option,
+                     const Objective& experiments = {});
+
+// The direction of a completed metric is missing, and what to write instead.
+std::string no_direction(const std::string& metric);
+
+// What `metric` and `mode` ask for, completed by the experiment's. Throws InvalidArgument where there is no metric or
+// no direction.
+struct Direction {
+  std::string metric;
+  Mode mode;
+};
+Direction direction_of(Objective metric, std::optional<Mode> mode, const Objective& experiments = {});
+
+// "min", "max".
+const char* to_string(Mode mode);
+
+}  // namespace cadre::run
