@@ -52,6 +52,7 @@ class Trial:
     last_perturbation_time: float = 0
     last_train_time: float = 0
     compared_iteration: int = 0
+    intervals_without_checkpoint: int = 0
     # Checkpoints.
     latest: Checkpoint | None = None
     made: int = 0
@@ -246,6 +247,9 @@ class Oracle:
             return
         if time - trial.last_perturbation_time < self.pbt["perturbation_interval"]:
             return
+        if self._never_saves(trial):
+            self._stop(trial, "fail")
+            return
         trial.last_score = score if self.pbt["mode"] == "max" else -score
         trial.last_train_time = time
         trial.compared_iteration = number(metrics, "training_iteration") or 0
@@ -260,6 +264,14 @@ class Oracle:
             self._compare(trial, *self._quantiles())
         if pauses and trial.worker == BUSY:  # it does not exploit
             self._pause(trial)
+
+    def _never_saves(self, trial):
+        """At its third interval in a row without a checkpoint, if there is anybody who could exploit it."""
+        if trial.latest:
+            trial.intervals_without_checkpoint = 0
+        elif self.pbt["quantile_fraction"] > 0 and any(other.live and other is not trial for other in self.trials):
+            trial.intervals_without_checkpoint += 1
+        return trial.intervals_without_checkpoint >= 3
 
     def _compare_all(self, time):
         """Everybody is at the barrier."""

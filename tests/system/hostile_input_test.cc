@@ -51,7 +51,7 @@ void reports_odd_numbers(const Config&) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const Value& value : std::initializer_list<Value>{1, std::nan(""), infinity, -infinity, 5e-324, "text", true,
                                                          Value(), list(1, "two"), Dict{{"nested", 3}}, 2.5})
-    tune::report({{"score", value}});
+    tune::report({{"score", value}}, [](const fs::path&) {});
 }
 
 void reports_many_metrics(const Config&) {

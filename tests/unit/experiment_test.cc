@@ -128,6 +128,30 @@ TEST(Experiment, AnExploitStopsTheTargetAndStartsItFromTheDonorsCheckpoint) {
   EXPECT_EQ(hand.trial(0).status, TrialStatus::running);
 }
 
+TEST(Experiment, ATrialThatNeverSavesFailsAtItsThirdInterval) {
+  Hand hand(pbt(3), 3);
+  for (const std::int64_t iteration : {2, 4}) {
+    EXPECT_THAT(hand.report(0, at(iteration, 0.9)), IsEmpty());
+    EXPECT_THAT(hand.report(1, at(iteration, 0.1)), IsEmpty()) << "the exploit is skipped";
+  }
+  EXPECT_THAT(hand.report(0, at(6, 0.9)), ElementsAre("fail 0"));
+  EXPECT_THAT(hand.trial(0).error, HasSubstr("3 times without ever reporting a checkpoint"));
+  EXPECT_THAT(hand.trial(0).error, HasSubstr("tune::report(metrics, writer)"));
+  EXPECT_THAT(hand.report(1, at(6, 0.1), ".reporting"), IsEmpty()) << "its first checkpoint comes late, and in time";
+  EXPECT_THAT(hand.report(1, at(8, 0.1)), IsEmpty());
+}
+
+TEST(Experiment, ATrialThatNobodyCanExploitNeedsNoCheckpoint) {
+  TunerOptions options = pbt(2);
+  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;
+  Hand hand(options, 2);
+  Hand alone(pbt(1), 1);
+  for (const std::int64_t iteration : {2, 4, 6, 8, 10}) {
+    EXPECT_THAT(hand.report(0, at(iteration, 0.9)), IsEmpty());
+    EXPECT_THAT(alone.report(0, at(iteration, 0.9)), IsEmpty());
+  }
+}
+
 std::string said(const Hand& hand) {
   std::string text;
   for (const Say* say : hand.all<Say>()) text += say->text + "\n";

@@ -24,6 +24,17 @@ std::string missing(const std::string& what, const std::string& key, const Metri
       key, what, names);
 }
 
+// A first checkpoint may come later than the first interval; one that is not there by then does not come.
+constexpr std::int64_t kMostIntervalsWithoutCheckpoint = 3;
+
+std::string no_checkpoint(double interval, const std::string& time_attr) {
+  return fmt::format(
+      "it has come to its interval (every {:g} of {}) {} times without ever reporting a checkpoint, and "
+      "PopulationBasedTraining continues trials from checkpoints: report one with tune::report(metrics, writer) and "
+      "continue from tune::get_checkpoint(), or set a longer perturbation_interval or a burn_in_period",
+      interval, time_attr, kMostIntervalsWithoutCheckpoint);
+}
+
 std::string describe(const std::vector<Perturbation>& perturbations) {
   if (perturbations.empty()) return " No hyperparameters mutated.";
   std::string text;
@@ -60,6 +71,7 @@ void PbtScheduler::on_trial_add(const Trial& trial) {
   member.last_score.reset();
   member.last_perturbation_time = member.last_train_time = 0;
   member.last_iteration = 0;
+  member.intervals_without_checkpoint = 0;
 }
 
 Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
@@ -77,6 +89,11 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
 
   Member& member = members_.at(trial.index);
   if (!at_interval(member, *time)) return decision;
+  if (never_saves(trial, population)) {
+    decision.kind = Decision::Kind::fail;
+    decision.reason = no_checkpoint(settings_.perturbation_interval, settings_.time_attr);
+    return decision;
+  }
   member.last_score = settings_.mode == Mode::min ? -*metric : *metric;
   if (population.can_save(trial) && may_become_donor(trial.index, population)) {
     decision.kind = Decision::Kind::save;
@@ -148,6 +165,18 @@ double PbtScheduler::furthest(const std::vector<TrialIndex>& members) const {
   double time = 0;
   for (const TrialIndex member : members) time = std::max(time, members_.at(member).last_train_time);
   return time;
+}
+
+// Whether nobody could ever exploit it: otherwise such a population trains to its end, and every exploit is skipped.
+bool PbtScheduler::never_saves(const Trial& trial, const Population& population) {
+  std::int64_t& intervals = members_.at(trial.index).intervals_without_checkpoint;
+  if (trial.latest_checkpoint) {
+    intervals = 0;
+    return false;
+  }
+  const bool exploits_matter = settings_.quantile_fraction > 0 && population.live_trials().size() > 1;
+  if (!exploits_matter || population.can_save(trial)) return false;
+  return ++intervals >= kMostIntervalsWithoutCheckpoint;
 }
 
 // Whether others may be told to continue from it before its next interval. One in the middle is among the best as soon
