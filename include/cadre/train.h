@@ -122,6 +122,17 @@ void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOp
 /// space. With no_upload it throws InvalidArgument.
 void report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options = {});
 
+/// \cond mistakes, which do not compile
+template <class T>
+  requires std::convertible_to<const T&, std::filesystem::path>
+CADRE_MISTAKE("a directory becomes a checkpoint: write Checkpoint::from_directory(path)")
+void report(const Metrics& metrics, const T& path, const ReportOptions& options = {});
+template <class T>
+  requires(cadre::detail::FunctionLike<T> && !std::convertible_to<const T&, CheckpointWriter>)
+CADRE_MISTAKE("a checkpoint's writer takes a directory: write [&](const std::filesystem::path& directory) { ... }")
+void report(const Metrics& metrics, const T& write, const ReportOptions& options = {});
+/// \endcond
+
 /// The checkpoint to go on from: the newest one that was committed when the last report was answered, or the one this
 /// worker was started with. The same in all ranks. Empty at the very beginning, and outside a worker. Its files stay at
 /// least until the next report.
@@ -233,6 +244,8 @@ Value call_loop(const Config& config) {
     call();
     return {};
   } else {
+    static_assert(std::constructible_from<Value, decltype(call())>,
+                  "a training function returns nothing, or a bool, a number, a text, a list or a dictionary");
     return Value(call());
   }
 }
@@ -251,6 +264,12 @@ template <auto F>
 Loop loop() {
   return {cadre::detail::registered_name<F, detail::LoopRegistration<F>>()};
 }
+/// \cond a mistake, which does not compile
+template <auto F>
+  requires(!std::invocable<decltype(F), const Config&> && !std::invocable<decltype(F)>)
+CADRE_MISTAKE("a training function of a run is f() or f(const Config&)")
+Loop loop();
+/// \endcond
 
 /// A number of workers, or a range of it: a group begins with as many as there are resources for, and changes when they
 /// do.
@@ -420,6 +439,15 @@ class Trainer {
  public:
   /// Throws InvalidArgument with everything that is wrong with the options, before anything runs.
   Trainer(Loop loop, TrainerOptions options);
+  /// \cond mistakes, which do not compile
+  template <class F>
+    requires(!std::convertible_to<F, Loop>)
+  CADRE_MISTAKE("a training function, no lambda, is given by its name: write train::Trainer(train::loop<f>(), ...)")
+  Trainer(F&& function, TrainerOptions options);
+  template <class WRITE_TrainerOptions_BEFORE_THE_BRACES_AND_THE_COMPILER_NAMES_THE_FIELD = void>
+  Trainer(Loop loop, ...) CADRE_DELETED(
+      "these are no TrainerOptions: write train::TrainerOptions before the braces, and the compiler names the field");
+  /// \endcond
   virtual ~Trainer() = default;
   Trainer(Trainer&&) noexcept = default;             ///< the other one may only be destroyed
   Trainer& operator=(Trainer&&) noexcept = default;  ///< see above

@@ -29,6 +29,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "cadre/checkpoint.h"
@@ -52,6 +53,10 @@ namespace detail {
 using ValidatorPointer = Metrics (*)(const Checkpoint&, const Config&);
 bool register_validator(std::string_view name, ValidatorPointer function);
 
+template <class F>
+concept ValidatingFunction = std::is_invocable_r_v<Metrics, F, const Checkpoint&, const Config&> ||
+                             std::is_invocable_r_v<Metrics, F, const Checkpoint&>;
+
 template <auto F>
 Metrics call_validator(const Checkpoint& checkpoint, const Config& config) {
   if constexpr (std::invocable<decltype(F), const Checkpoint&, const Config&>) {
@@ -71,11 +76,17 @@ struct ValidatorRegistration {
 /// The validator F: Metrics f(const Checkpoint&, const Config&) or f(const Checkpoint&). Found by its name, in every
 /// process of the program. It must return metrics that can be stored, as those of train::report.
 template <auto F>
-  requires std::invocable<decltype(F), const Checkpoint&, const Config&> ||
-           std::invocable<decltype(F), const Checkpoint&>
+  requires detail::ValidatingFunction<decltype(F)>
 Validator validator() {
   return {cadre::detail::registered_name<F, detail::ValidatorRegistration<F>>()};
 }
+
+/// \cond a mistake, which does not compile
+template <auto F>
+  requires(!detail::ValidatingFunction<decltype(F)>)
+CADRE_MISTAKE("a validator is Metrics f(const Checkpoint&, const Config&) or Metrics f(const Checkpoint&)")
+Validator validator();
+/// \endcond
 
 /// Which of several checkpoints that wait is validated next.
 enum class ValidationOrder {

@@ -21,6 +21,7 @@
 namespace cadre {
 
 class Value;
+struct DictEntry;
 
 /// The items of a list.
 using List = std::vector<Value>;
@@ -43,11 +44,60 @@ template <class T>
 concept Referable = requires(const T& t) {
   { to_reference(t) } -> std::same_as<Reference>;
 };
+// What Value::get gives.
 template <class T>
-inline constexpr bool is_vector = false;
+inline constexpr bool is_gettable =
+    std::same_as<T, bool> || SignedInteger<T> || UnsignedInteger<T> || std::floating_point<T> ||
+    std::same_as<T, std::string> || std::same_as<T, Value> || std::same_as<T, Reference>;
 template <class T>
-inline constexpr bool is_vector<std::vector<T>> = true;
+inline constexpr bool is_gettable<std::vector<T>> = is_gettable<T>;
+template <>
+inline constexpr bool is_gettable<Dict> = true;
+
+// ---- What is no value. Types are sorted by what to write instead, which compile errors say.
+
+template <class T>
+concept TensorLike = requires(const T& t) {
+  t.item();
+  t.numel();
+};
+template <class T>
+concept OptionalLike = requires(const T& t) {
+  t.has_value();
+  *t;
+};
+template <class T>
+concept RangeLike = requires(const T& t) {
+  t.begin();
+  t.end();
+};
+template <class T>
+concept PointerLike = std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>;
+template <class T>
+concept FunctionLike =
+    std::is_function_v<T> || std::is_function_v<std::remove_pointer_t<T>> || requires { &T::operator(); };
 }  // namespace detail
+
+/// \cond macros of Cadre's own
+// A declaration that is chosen only where a mistake was made, with a sentence that says what to write instead. The
+// compiler shows it at the line with the mistake.
+#if defined(__has_attribute)
+#if __has_attribute(unavailable)  // clang, g++ 12
+#define CADRE_MISTAKE(sentence) __attribute__((unavailable(sentence)))
+#endif
+#endif
+#ifndef CADRE_MISTAKE
+#define CADRE_MISTAKE(sentence)
+#endif
+// The same for a function with an ellipsis, which must be deleted: it would not be allowed to take braces.
+#if defined(__clang__) && defined(__cpp_deleted_function)
+#define CADRE_DELETED(sentence)                                                                 \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc++26-extensions\"") = \
+      delete (sentence)_Pragma("clang diagnostic pop")
+#else
+#define CADRE_DELETED(sentence) = delete
+#endif
+/// \endcond
 
 /// One value: null, bool, 64-bit signed integer, double, text (UTF-8), list, dictionary or reference. Copying is cheap:
 /// lists and dictionaries are shared and never change.
@@ -78,7 +128,7 @@ class Value {
   /// A dictionary. Keys are not checked here: a Record makes them unique.
   Value(Dict entries) : data_(std::make_shared<Dict>(std::move(entries))) {}
   /// A dictionary: braces of pairs are always one; a list is written list(1, 2, 3).
-  Value(std::initializer_list<std::pair<std::string, Value>> entries) : Value(Dict(entries)) {}
+  Value(std::initializer_list<DictEntry> entries);
   /// A reference.
   Value(Reference reference) : data_(std::move(reference)) {}
   /// A dictionary that is shared and must not change.
@@ -126,6 +176,52 @@ class Value {
   Data data_;
 };
 
+namespace detail {
+// What becomes a Value by itself.
+template <class T>
+concept ValueSource = std::convertible_to<const T&, Value>;
+}  // namespace detail
+
+/// An entry of a dictionary as it stands in braces: {"lr", 0.1}.
+struct DictEntry {
+  /// A key and its value.
+  DictEntry(std::string key, Value value) : entry(std::move(key), std::move(value)) {}
+  /// A pair of them.
+  template <class Key, class T>
+    requires std::convertible_to<const Key&, std::string> && std::convertible_to<const T&, Value>
+  DictEntry(const std::pair<Key, T>& pair) : entry(pair.first, pair.second) {}
+
+  /// \cond mistakes, which do not compile
+  template <class T>
+    requires detail::TensorLike<T> && (!detail::ValueSource<T>)
+  CADRE_MISTAKE("a tensor is no value of metrics or a config: write its number, as in loss.item<double>()")
+  DictEntry(std::string key, const T& tensor);
+  template <class T>
+    requires detail::PointerLike<T> && (!detail::ValueSource<T>)
+  CADRE_MISTAKE("a pointer is no value of metrics or a config: write what it points to, *pointer")
+  DictEntry(std::string key, const T& pointer);
+  template <class T>
+    requires detail::OptionalLike<T> && (!detail::ValueSource<T>)
+  CADRE_MISTAKE("an optional is no value of metrics or a config: write *value, or leave the entry out")
+  DictEntry(std::string key, const T& optional);
+  template <class T>
+    requires std::convertible_to<const T&, std::string> && (!detail::ValueSource<T>)
+  CADRE_MISTAKE("a path is no value of metrics or a config: write its text, path.string()")
+  DictEntry(std::string key, const T& path);
+  template <class T>
+    requires detail::RangeLike<T> && (!std::convertible_to<const T&, std::string>) && (!detail::ValueSource<T>)
+  CADRE_MISTAKE("a container is no value of metrics or a config: write cadre::List(items.begin(), items.end())")
+  DictEntry(std::string key, const T& items);
+  template <class T>
+    requires(!detail::ValueSource<T> && !detail::TensorLike<T> && !detail::PointerLike<T> && !detail::OptionalLike<T> &&
+             !detail::RangeLike<T> && !std::convertible_to<const T&, std::string>)
+  CADRE_MISTAKE("a value of metrics or a config is a bool, a number, a text, list(...) or a dictionary in braces")
+  DictEntry(std::string key, const T& value);
+  /// \endcond
+
+  std::pair<std::string, Value> entry;  ///< both
+};
+
 /// The entry of a dictionary itself, without paths; nullptr where there is none. The pointer is good until the
 /// dictionary changes.
 const Value* find_entry(const Dict& entries, std::string_view key);
@@ -149,11 +245,17 @@ class Record {
   /// Without entries.
   Record() = default;
   /// Of several entries with one key the last value counts, at the place of the first.
-  Record(std::initializer_list<std::pair<std::string, Value>> entries) : Record(Dict(entries)) {}
+  Record(std::initializer_list<DictEntry> entries);
   /// The same with entries that are there already.
   explicit Record(Dict entries);
   /// The entries of a dictionary, which are shared. Throws InvalidArgument where the value is none.
   explicit Record(const Value& value);
+
+  /// \cond a mistake, which does not compile
+  template <class T>
+  CADRE_MISTAKE("metrics and configs have braces around each entry and around all: {{\"loss\", loss}}")
+  Record(const char* key, const T& value);
+  /// \endcond
 
   /// The value at a key, or at a path through nested dictionaries ("optimizer/lr"); nullptr where there is none. The
   /// pointer is good until the record changes.
@@ -167,6 +269,9 @@ class Record {
   /// that names the key.
   template <class T>
   T get(std::string_view key) const {
+    static_assert(detail::is_gettable<T>,
+                  "a value is read as a bool, integer, float, double, std::string, std::vector of these, cadre::Dict, "
+                  "cadre::List or cadre::Value");
     return get_as<T>(key, at(key));
   }
   /// The same, or `fallback` where there is no such key. A value of another type is still an error.
@@ -218,6 +323,9 @@ extern template class Record<MetricsTag>;
 
 template <class T>
 T Value::get() const {
+  static_assert(detail::is_gettable<T>,
+                "a value is read as a bool, integer, float, double, std::string, std::vector of these, cadre::Dict, "
+                "cadre::List or cadre::Value");
   if constexpr (std::same_as<T, Value>) {
     return *this;
   } else if constexpr (std::same_as<T, bool>) {
@@ -238,8 +346,7 @@ T Value::get() const {
     return items();
   } else if constexpr (std::same_as<T, Dict>) {
     return dict();
-  } else {
-    static_assert(detail::is_vector<T>, "a value is a bool, an integer, a double, text, a list or a dictionary");
+  } else if constexpr (detail::is_gettable<T>) {
     T result;
     for (const Value& item : items()) result.push_back(item.get<typename T::value_type>());
     return result;

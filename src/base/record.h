@@ -16,8 +16,12 @@ namespace detail {
 // The value at a key or at a path through nested dictionaries; nullptr where there is none.
 const Value* find_path(const Dict& entries, std::string_view path);
 bool keys_are_unique(const Dict& entries);
+Dict to_dict(std::initializer_list<DictEntry> entries);
 
 }  // namespace detail
+
+template <class Tag>
+Record<Tag>::Record(std::initializer_list<DictEntry> entries) : Record(detail::to_dict(entries)) {}
 
 template <class Tag>
 Record<Tag>::Record(Dict entries) : Record(Value(std::move(entries))) {}

@@ -40,6 +40,13 @@ const Value* find_path(const Dict& entries, std::string_view path) {
   return nullptr;
 }
 
+Dict to_dict(std::initializer_list<DictEntry> entries) {
+  Dict dict;
+  dict.reserve(entries.size());
+  for (const DictEntry& entry : entries) dict.push_back(entry.entry);
+  return dict;
+}
+
 bool keys_are_unique(const Dict& entries) {
   constexpr std::size_t few = 32;  // for which it is quicker to compare each with each
   if (entries.size() <= few) {
@@ -56,6 +63,8 @@ bool keys_are_unique(const Dict& entries) {
 }
 
 }  // namespace detail
+
+Value::Value(std::initializer_list<DictEntry> entries) : Value(detail::to_dict(entries)) {}
 
 bool operator==(const Value& a, const Value& b) {
   if (a.data_.index() != b.data_.index()) return false;

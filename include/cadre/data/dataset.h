@@ -8,6 +8,7 @@
 /// Source: Ray Data (ray.data.Dataset), without its distributed blocks.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
@@ -235,6 +236,24 @@ class Dataset {
   Dataset map_batches(const BatchFunction& function, const MapBatchesOptions& options = {}) const;
   /// The same with an object of a class in each worker.
   Dataset map_batches(const Actor& actor, const MapBatchesOptions& options = {}) const;
+  /// \cond mistakes, which do not compile
+  template <class WRITE_MapBatchesOptions_BEFORE_THE_BRACES_AND_THE_COMPILER_NAMES_THE_FIELD = void>
+  Dataset map_batches(const BatchFunction& function, ...) const
+      CADRE_DELETED("write MapBatchesOptions before the braces, and the compiler names the field");
+  template <class F>
+    requires(!std::convertible_to<F, BatchFunction> && !std::convertible_to<F, Actor>)
+  CADRE_MISTAKE("map_batches takes no lambda or function itself but its name: write data::function<f>()")
+  Dataset map_batches(F&& function, const MapBatchesOptions& options = {}) const;
+  template <class F>
+    requires(!std::convertible_to<F, RowFunction>)
+  CADRE_MISTAKE("map takes no lambda or function itself but its name: write data::function<f>(), of Row f(const Row&)")
+  Dataset map(F&& function, const MapOptions& options = {}) const;
+  template <class F>
+    requires(!std::convertible_to<F, RowPredicate> && !std::convertible_to<F, Expression>)
+  CADRE_MISTAKE(
+      "filter takes no lambda or function itself but its name: write data::function<f>(), of bool f(const Row&)")
+  Dataset filter(F&& function, const MapOptions& options = {}) const;
+  /// \endcond
   /// What a function makes of each row. Batches are much faster.
   Dataset map(const RowFunction& function, const MapOptions& options = {}) const;
   /// The rows for which a function says true. Batches, and conditions, are much faster.

@@ -56,6 +56,10 @@ concept TakesBatchAndConfig = std::is_invocable_r_v<Batch, F, const Batch&, cons
 template <class F>
 concept TakesRow = std::is_invocable_v<F, const Row&> && !TakesBatch<F>;
 
+template <class F>
+concept MapsOrFiltersRows = TakesRow<F> && (std::same_as<std::invoke_result_t<F, const Row&>, Row> ||
+                                            std::same_as<std::invoke_result_t<F, const Row&>, bool>);
+
 template <auto F>
 struct FunctionRegistration {
   static BatchCall make(const Config& config) {
@@ -120,6 +124,16 @@ RowPredicate function() {
   return {cadre::detail::registered_name<F, detail::RowPredicateRegistration<F>>()};
 }
 
+/// \cond a mistake, which does not compile
+template <auto F>
+  requires(!detail::TakesBatch<decltype(F)> && !detail::TakesBatchAndConfig<decltype(F)> &&
+           !detail::MapsOrFiltersRows<decltype(F)>)
+CADRE_MISTAKE(
+    "a function of a dataset is Batch f(const Batch&), Batch f(const Batch&, const Config&), Row f(const Row&) or bool "
+    "f(const Row&)")
+BatchFunction function();
+/// \endcond
+
 /// The class T for map_batches: made once in each worker, from MapBatchesOptions::constructor_config where it has a
 /// constructor of a const Config&, and called as Batch operator()(const Batch&), by one thread at a time. It is
 /// destroyed when all is done; a worker process that an execution has no use for any more, because that has failed or
@@ -132,5 +146,12 @@ Actor actor() {
   static_cast<void>(detail::ActorRegistration<T>::done);
   return {std::string(cadre::detail::type_name<T>())};
 }
+/// \cond a mistake, which does not compile
+template <class T>
+  requires(!std::constructible_from<T, const Config&> && !std::default_initializable<T>) ||
+          (!std::is_invocable_r_v<Batch, T&, const Batch&>)
+CADRE_MISTAKE("a class for map_batches has Batch operator()(const Batch&), and is made from nothing or a const Config&")
+Actor actor();
+/// \endcond
 
 }  // namespace cadre::data

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <typeinfo>
 
 namespace cadre::detail {
 
@@ -30,11 +31,23 @@ constexpr std::string_view type_name() {
 // A lambda's name differs between compilers and builds, so it cannot be found again.
 constexpr bool is_identifier(std::string_view name) { return !name.empty() && name.find_first_of("(<{ ") == name.npos; }
 
+// Throws InvalidArgument where F of a Named<F> is an instance of a template. Clang leaves the template's arguments out
+// of function_name, so that nobody could tell two instances from each other.
+void refuse_template(const std::type_info& named);
+template <auto F>
+struct Named {};
+
 // The name of F, which `Registration` registers when the program is loaded.
 template <auto F, class Registration>
 std::string registered_name() {
-  static_assert(is_identifier(function_name<F>()), "a lambda has no name to find it by: name the function");
+  static_assert(is_identifier(function_name<F>()),
+                "a lambda or an instance of a template has no name to find it by: write a plain function");
   static_cast<void>(Registration::done);
+#if defined(__clang__)
+#if __has_feature(cxx_rtti)
+  refuse_template(typeid(Named<F>));
+#endif
+#endif
   return std::string(function_name<F>());
 }
 

@@ -29,9 +29,40 @@ constexpr std::size_t count_members() {
   }
 }
 
-// A struct with public members only, no base, no array among them.
+struct AnyNumber {
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands in for numbers
+};
+
+// Whether an array of numbers begins at one of the members that are counted: it takes one number without braces, and
+// two in braces. Without braces an array counts as many members as it has items.
+template <class T, class... Before>
+constexpr bool has_array() {
+  if constexpr (requires { T{Before{}..., {AnyNumber{}, AnyNumber{}}}; } && requires { T{Before{}..., AnyNumber{}}; }) {
+    return true;
+  } else if constexpr (requires { T{Before{}..., Anything{}}; }) {
+    return has_array<T, Before..., Anything>();
+  } else {
+    return false;
+  }
+}
+
+struct AnythingToReferTo {
+  template <class T>
+  constexpr operator T&() const;  // NOLINT(google-explicit-constructor): stands in for what a reference refers to
+};
+
+// Whether there is a reference behind the members that are counted.
+template <class T, std::size_t... I>
+constexpr bool has_reference(std::index_sequence<I...>) {
+  return requires { T{(static_cast<void>(I), Anything{})..., AnythingToReferTo{}}; };
+}
+
+// A struct with public members only, no base, no array and no reference among them.
 template <class T>
-concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0;
+concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0 && !has_array<T>() &&
+                      !has_reference<T>(std::make_index_sequence<count_members<T>()>());
 
 // References to all members, in order.
 template <class T>
@@ -98,9 +129,12 @@ constexpr std::string_view member_name(std::string_view spelling) {
   return spelling.substr(spelling.find_last_of(".:") + 1);
 }
 
+template <class T, std::size_t I>
+inline constexpr AddressOf kMember{&std::get<I>(tie_members(imagined<T>.object))};
+
 template <class T, std::size_t... I>
 constexpr std::array<std::string_view, sizeof...(I)> names_of(std::index_sequence<I...>) {
-  return {member_name(spelling<AddressOf{&std::get<I>(tie_members(imagined<T>.object))}>())...};
+  return {member_name(spelling<kMember<T, I>>())...};
 }
 #if defined(__clang__)
 #pragma clang diagnostic pop

@@ -43,6 +43,11 @@ struct PrepareModelOptions {
 
 namespace detail {
 
+template <class T>
+inline constexpr bool kIsModulePointer = false;
+template <std::derived_from<torch::nn::Module> T>
+inline constexpr bool kIsModulePointer<std::shared_ptr<T>> = true;
+
 // What keeps the model of one rank like those of the others.
 class DataParallel {
  public:
@@ -148,5 +153,15 @@ PreparedModel<typename Holder::ContainedType> prepare_model(const Holder& model,
   if (model.is_empty()) throw InvalidArgument("prepare_model: there is no model");
   return prepare_model(model.ptr(), options);
 }
+/// \cond mistakes, which do not compile
+template <class T>
+  requires std::derived_from<T, torch::nn::Module>
+CADRE_MISTAKE("a model is given as a shared pointer: write prepare_model(std::make_shared<Net>())")
+PreparedModel<T> prepare_model(const T& model, const PrepareModelOptions& options = {});
+template <class T>
+  requires(!std::derived_from<T, torch::nn::Module> && !cadre::detail::ModuleHolder<T> && !detail::kIsModulePointer<T>)
+CADRE_MISTAKE("a model is a shared pointer to a class that derives from torch::nn::Module, or what TORCH_MODULE makes")
+PreparedModel<torch::nn::Module> prepare_model(const T& model, const PrepareModelOptions& options = {});
+/// \endcond
 
 }  // namespace cadre::train

@@ -95,5 +95,19 @@ Trainable trainable() {
   static_cast<void>(detail::ClassRegistration<T>::done);
   return {.name = std::string(cadre::detail::type_name<T>()), .methods = detail::ClassRegistration<T>::methods};
 }
+/// \cond mistakes, which do not compile
+template <class T>
+  requires(!std::derived_from<T, ClassTrainable>)
+CADRE_MISTAKE("a trainable class derives publicly from tune::ClassTrainable")
+Trainable trainable();
+template <std::derived_from<ClassTrainable> T>
+  requires std::is_abstract_v<T>
+CADRE_MISTAKE("a trainable class has the method Metrics step() override, and is not abstract")
+Trainable trainable();
+template <std::derived_from<ClassTrainable> T>
+  requires(!std::is_abstract_v<T> && !std::default_initializable<T>)
+CADRE_MISTAKE("a trainable class has a public default constructor; setup(config) gets the trial's config")
+Trainable trainable();
+/// \endcond
 
 }  // namespace cadre::tune

@@ -47,6 +47,13 @@ class Mutation {
   Mutation(std::initializer_list<Value> values) : data_(List(values)) {}
   /// Along a list of values, at least one.
   Mutation(List values) : data_(std::move(values)) {}
+  /// \cond a mistake, which does not compile
+  template <class T>
+    requires(!std::convertible_to<const T&, Domain> && !std::convertible_to<const T&, SampleFrom> &&
+             !std::convertible_to<const T&, List> && !std::same_as<T, Mutation> && !std::same_as<T, Mutations>)
+  CADRE_MISTAKE("a mutation is a domain, as tune::uniform(0, 1), values in braces, as {0.1, 0.2}, or sample_from<f>()")
+  Mutation(const T& value);
+  /// \endcond
   /// Keys of a nested space, in braces.
   Mutation(std::initializer_list<std::pair<std::string, Mutation>> nested);
   /// Keys of a nested space.
@@ -103,6 +110,14 @@ template <auto F>
 ExploreFunction explore_function() {
   return {cadre::detail::registered_name<F, detail::ExploreRegistration<F>>()};
 }
+
+/// \cond a mistake, which does not compile
+template <auto F>
+  requires(!std::is_invocable_r_v<Config, decltype(F), Config> &&
+           !std::is_invocable_r_v<Config, decltype(F), Config, Random&>)
+CADRE_MISTAKE("an explore function is Config f(Config) or Config f(Config, Random&)")
+ExploreFunction explore_function();
+/// \endcond
 
 /// Population Based Training (Jaderberg et al., 2017, https://arxiv.org/abs/1711.09846), with the behaviour of Ray
 /// Tune's scheduler of the same name where it is sound; docs/architecture.md lists the differences.

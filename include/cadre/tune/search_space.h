@@ -91,6 +91,15 @@ struct SampleFrom {
   bool operator==(const SampleFrom&) const = default;  ///< the same function
 };
 
+namespace detail {
+// What no entry of a search space is made from.
+template <class T>
+concept NoEntry =
+    !std::constructible_from<Value, const T&> && !std::convertible_to<const T&, Domain> &&
+    !std::convertible_to<const T&, GridSearch> && !std::convertible_to<const T&, SampleFrom> &&
+    !std::convertible_to<const T&, Space> && !std::convertible_to<const T&, Entries> && !std::same_as<T, SpaceEntry>;
+}  // namespace detail
+
 /// A domain, a grid, a function, a constant, a list of entries, or a nested space:
 ///
 ///     {{"lr", uniform(0, 1)}, {"epochs", 5}, {"model", {{"width", choice({1, 2})}}}}
@@ -110,6 +119,16 @@ class SpaceEntry {
   template <class T>
     requires std::constructible_from<Value, T&&>
   SpaceEntry(T&& constant) : data_(Value(std::forward<T>(constant))) {}
+  /// \cond mistakes, which do not compile
+  template <class T>
+    requires(detail::NoEntry<T> && cadre::detail::FunctionLike<T>)
+  CADRE_MISTAKE("a function of a search space is given by its name: write tune::sample_from<f>()")
+  SpaceEntry(const T& function);
+  template <class T>
+    requires(detail::NoEntry<T> && !cadre::detail::FunctionLike<T>)
+  CADRE_MISTAKE("an entry of a search space is a domain, as tune::uniform(0, 1), or a bool, number, text or list(...)")
+  SpaceEntry(const T& constant);
+  /// \endcond
   /// A list whose items are entries; list() writes it.
   explicit SpaceEntry(Entries list);
   /// A nested space, in braces.
@@ -211,5 +230,12 @@ template <auto F>
 SampleFrom sample_from() {
   return {cadre::detail::registered_name<F, detail::SampleRegistration<F>>()};
 }
+/// \cond a mistake, which does not compile
+template <auto F>
+  requires(!std::invocable<decltype(F)> && !std::invocable<decltype(F), const Config&> &&
+           !std::invocable<decltype(F), const Config&, Random&>)
+CADRE_MISTAKE("a function of a search space is f(), f(const Config&) or f(const Config&, Random&), and returns a value")
+SampleFrom sample_from();
+/// \endcond
 
 }  // namespace cadre::tune

@@ -2,6 +2,7 @@
 /// What a training function calls. Everything here belongs to the function's own thread, in a worker.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -46,6 +47,17 @@ void report(const Metrics& metrics, const Checkpoint& checkpoint);
 /// result was committed already, the result is there without a checkpoint. When it throws OutOfSpace, as save_state
 /// does on a full disk, it is called again each second until there is space.
 void report(const Metrics& metrics, const CheckpointWriter& write);
+
+/// \cond mistakes, which do not compile
+template <class T>
+  requires std::convertible_to<const T&, std::filesystem::path>
+CADRE_MISTAKE("a directory becomes a checkpoint: write Checkpoint::from_directory(path)")
+void report(const Metrics& metrics, const T& path);
+template <class T>
+  requires(cadre::detail::FunctionLike<T> && !std::convertible_to<const T&, CheckpointWriter>)
+CADRE_MISTAKE("a checkpoint's writer takes a directory: write [&](const std::filesystem::path& directory) { ... }")
+void report(const Metrics& metrics, const T& write);
+/// \endcond
 
 /// The checkpoint to continue from: the one this worker was started with, or the last one it reported. Empty at the
 /// very beginning, and outside a worker. Its directory is there at least until this worker

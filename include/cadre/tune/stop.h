@@ -39,6 +39,12 @@ struct Threshold {
   template <class Number>
     requires std::is_arithmetic_v<Number>
   Threshold(Number number) : value(static_cast<double>(number)) {}
+  /// \cond a mistake, which does not compile
+  template <class T>
+    requires(!std::is_arithmetic_v<T> && !std::same_as<T, Threshold>)
+  CADRE_MISTAKE("a stop threshold is a number, tune::at_least(number) or tune::at_most(number)")
+  Threshold(const T& text);
+  /// \endcond
   /// With a direction; at_least() and at_most() read better.
   Threshold(double number, Mode direction) : value(number), mode(direction) {}
 
@@ -119,6 +125,13 @@ FunctionStopper stop_function() {
   return {cadre::detail::registered_name<F, detail::StopRegistration<F>>()};
 }
 
+/// \cond a mistake, which does not compile
+template <auto F>
+  requires(!std::convertible_to<decltype(F), detail::StopPointer>)
+CADRE_MISTAKE("a stop function is bool f(const std::string& trial_id, const Metrics& result)")
+FunctionStopper stop_function();
+/// \endcond
+
 /// A stopper of Cadre's, with its settings.
 using Stopper = std::variant<MaximumIterationStopper, TrialPlateauStopper, ExperimentPlateauStopper, TimeoutStopper,
                              FunctionStopper>;
@@ -134,6 +147,12 @@ struct Stop {
   template <class One>
     requires std::constructible_from<Stopper, One>
   Stop(One stopper) : stoppers{Stopper(std::move(stopper))} {}
+  /// \cond mistakes, which do not compile
+  template <class F>
+    requires cadre::detail::FunctionLike<std::remove_cvref_t<F>>
+  CADRE_MISTAKE("a function that stops trials is given by its name: write tune::stop_function<f>()")
+  Stop(F&& function);
+  /// \endcond
 
   Thresholds thresholds = {};                    ///< in any order; a metric may be there twice
   std::vector<Stopper> stoppers = {};            ///< in any order

@@ -147,6 +147,20 @@ Trainable trainable() {
   return {cadre::detail::registered_name<F, detail::Registration<F>>()};
 }
 
+/// \cond mistakes, which do not compile
+template <auto F>
+  requires(!TrainingFunction<decltype(F)> && std::is_member_function_pointer_v<decltype(F)>)
+CADRE_MISTAKE(
+    "a method needs an object: write a class that derives from tune::ClassTrainable, and tune::trainable<C>()")
+Trainable trainable();
+template <auto F>
+  requires(!TrainingFunction<decltype(F)> && !std::is_member_function_pointer_v<decltype(F)>)
+CADRE_MISTAKE(
+    "a training function takes a const Config&, or a struct with public members only: no constructor, no base, no "
+    "array and no reference")
+Trainable trainable();
+/// \endcond
+
 namespace detail {
 using ResourcePointer = PlacementGroup (*)(const Config&);
 bool register_resource_function(std::string_view name, ResourcePointer function);
@@ -175,6 +189,14 @@ ResourceFunction resource_function() {
   return {cadre::detail::registered_name<F, detail::ResourceRegistration<F>>()};
 }
 
+/// \cond a mistake, which does not compile
+template <auto F>
+  requires(!std::is_invocable_r_v<PlacementGroup, decltype(F), const Config&> &&
+           !std::is_invocable_r_v<Resources, decltype(F), const Config&>)
+CADRE_MISTAKE("a resource function is Resources f(const Config&) or PlacementGroup f(const Config&)")
+ResourceFunction resource_function();
+/// \endcond
+
 /// The same trainable with other resources for each trial. Default without it: one CPU. The amounts are checked by the
 /// Tuner, and fit() refuses what this machine does not have.
 Trainable with_resources(Trainable trainable, Resources resources);
@@ -182,6 +204,16 @@ Trainable with_resources(Trainable trainable, Resources resources);
 Trainable with_resources(Trainable trainable, PlacementGroup group);
 /// The same by each trial's config.
 Trainable with_resources(Trainable trainable, ResourceFunction function);
+/// \cond mistakes, which do not compile
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+CADRE_MISTAKE("resources have names: write tune::with_resources(trainable, {.cpus = 2})")
+Trainable with_resources(Trainable trainable, Number cpus);
+template <class F>
+  requires(cadre::detail::FunctionLike<std::remove_cvref_t<F>>)
+CADRE_MISTAKE("a function is given by its name: write tune::with_resources(trainable, tune::resource_function<f>())")
+Trainable with_resources(Trainable trainable, F&& function);
+/// \endcond
 
 /// The same trainable with constants for all of its trials, which the function takes as its second argument and which
 /// are no part of any config: they are not in results or result files, and no scheduler changes them. They are stored

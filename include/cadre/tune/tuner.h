@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -143,6 +144,15 @@ class Tuner {
   /// Checks all options and throws InvalidArgument that names every fault. Writes nothing. The objects that the options
   /// refer to are held from here on.
   Tuner(Trainable trainable, TunerOptions options);
+  /// \cond mistakes, which do not compile
+  template <class F>
+    requires(!std::convertible_to<F, Trainable>)
+  CADRE_MISTAKE("a training function, no lambda, is given by its name: write tune::Tuner(tune::trainable<f>(), ...)")
+  Tuner(F&& function, TunerOptions options);
+  template <class WRITE_TunerOptions_BEFORE_THE_BRACES_AND_THE_COMPILER_NAMES_THE_FIELD = void>
+  Tuner(Trainable trainable, ...) CADRE_DELETED(
+      "these are no TunerOptions: write tune::TunerOptions before the braces, and the compiler names the field");
+  /// \endcond
 
   /// A Tuner that continues the experiment in `directory` where it was interrupted: the same trials with their configs,
   /// results, checkpoints and population. Trials that had not ended run again from their latest checkpoint. Everything

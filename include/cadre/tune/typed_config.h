@@ -52,7 +52,29 @@ void assign(T& member, const Value& value, const std::string& key) {
 }
 
 template <class T>
+inline constexpr bool is_config_member =
+    cadre::detail::is_gettable<T> || (cadre::detail::PlainStruct<T> && !std::same_as<T, Reference>);
+
+// A mistake, which does not compile: the compiler names the member.
+template <class T, cadre::detail::AddressOf Member>
+  requires is_config_member<T>
+constexpr void check_member() {}
+template <class T, cadre::detail::AddressOf Member>
+  requires(!is_config_member<T>)
+CADRE_MISTAKE(
+    "this member of the struct is nothing that a config has: a bool, integer, float, double, std::string, std::vector "
+    "of these, or a struct")
+constexpr void check_member();
+
+template <class T, std::size_t... I>
+constexpr void check_members(std::index_sequence<I...>) {
+  using Members = decltype(cadre::detail::tie_members(std::declval<T&>()));
+  (check_member<std::remove_reference_t<std::tuple_element_t<I, Members>>, cadre::detail::kMember<T, I>>(), ...);
+}
+
+template <class T>
 void assign_members(T& object, const Dict& entries, const std::string& prefix) {
+  check_members<T>(std::make_index_sequence<std::tuple_size_v<decltype(cadre::detail::tie_members(object))>>());
   constexpr auto names = cadre::detail::member_names<T>();
   const Config config(entries);
   std::size_t next = 0;

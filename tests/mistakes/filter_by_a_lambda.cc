@@ -1,0 +1,11 @@
+// filter is given a lambda.
+// says: lambda
+// says: data::function<
+#include <cadre/data.h>
+
+using namespace cadre;
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv);
+  data::read_parquet("trips").filter([](const data::Row& row) { return row.contains("fare"); }).show();
+}

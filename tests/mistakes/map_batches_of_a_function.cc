@@ -1,0 +1,12 @@
+// map_batches is given the function itself.
+// says: data::function<
+#include <cadre/data.h>
+
+using namespace cadre;
+
+data::Batch halve(const data::Batch& batch) { return batch; }
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv);
+  data::read_parquet("trips").map_batches(halve).show();
+}

@@ -1,0 +1,12 @@
+// map_batches is given a function of rows.
+// says: data::function<f>()
+#include <cadre/data.h>
+
+using namespace cadre;
+
+data::Row halve(const data::Row& row) { return row; }
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv);
+  data::read_parquet("trips").map_batches(data::function<halve>()).show();
+}

@@ -1,0 +1,13 @@
+// Metrics have two pairs of braces.
+// says: {{"loss", loss}}
+#include <cadre/tune.h>
+
+using namespace cadre;
+
+void train_model(const Config&) { tune::report({"loss", 1.0}); }
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv);
+  tune::Tuner tuner(tune::trainable<train_model>(), {});
+  tuner.fit();
+}

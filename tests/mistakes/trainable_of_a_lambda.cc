@@ -1,0 +1,11 @@
+// A lambda has no name.
+// says: a lambda or an instance of a template has no name
+#include <cadre/tune.h>
+
+using namespace cadre;
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv);
+  tune::Tuner tuner(tune::trainable<[](const Config&) {}>(), {});
+  tuner.fit();
+}

@@ -1,0 +1,14 @@
+// The Trainer is given a trainable.
+// says: train::loop<
+#include <cadre/train.h>
+#include <cadre/tune.h>
+
+using namespace cadre;
+
+void train_net(const Config& config) { train::report({{"loss", config.get<double>("lr")}}); }
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv);
+  train::Trainer trainer(tune::trainable<train_net>(), {.scaling_config = {.num_workers = 2}});
+  trainer.fit();
+}

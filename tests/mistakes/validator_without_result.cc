@@ -1,0 +1,13 @@
+// The validator returns a number.
+// says: Metrics f(const Checkpoint&
+#include <cadre/train.h>
+
+using namespace cadre;
+
+double validate(const Checkpoint&) { return 1; }
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv);
+  train::ValidationConfig validation{.function = train::validator<validate>()};
+  static_cast<void>(validation);
+}
