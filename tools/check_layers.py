@@ -31,7 +31,7 @@ LIBRARIES = [
      ["src/torch/", "src/data_torch/", "include/cadre/torch.h", "include/cadre/train_torch", "include/cadre/data_torch.h",
       "examples/", "tests/torch/", "tests/torch_preload/", "tests/data_torch/", "tests/compat/torch_",
       "tests/fuzz/torch_", "tests/soak/torch_", "tests/mistakes/torch_",
-      "tests/package/consumer_torch/", "benchmarks/torch_"]),
+      "tests/package/consumer_torch/", "tests/tutorials/frames/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
     ("Arrow", re.compile(r"^(arrow|parquet)/"),
      ["src/data/", "src/object_storage/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
