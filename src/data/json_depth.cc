@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace cadre::data {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+}  // namespace
 
 arrow::Status JsonDepth::add(std::string_view text) {
   for (const char c : text) {
@@ -18,6 +21,8 @@ arrow::Status JsonDepth::add(std::string_view text) {
       continue;
     }
     escaped_ = false;
+    if (depth_ == 0 && c != '{' && !is_space(c))
+      return arrow::Status::Invalid(fmt::format("JSON parse error: line {} is no JSON object", line_));
     if (c == '"') {
       in_string_ = true;
     } else if (c == '[' || c == '{') {
@@ -25,7 +30,7 @@ arrow::Status JsonDepth::add(std::string_view text) {
         return arrow::Status::Invalid(
             fmt::format("the values of line {} are nested more than {} levels deep", line_, kMost));
     } else if (c == ']' || c == '}') {
-      depth_ = std::max<std::int64_t>(depth_ - 1, 0);
+      --depth_;
     }
   }
   return arrow::Status::OK();

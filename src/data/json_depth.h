@@ -1,4 +1,5 @@
-// JSON text that is not nested too deeply for Arrow's parser, which calls itself for every level.
+// Refuses JSON text that Arrow's parser does not survive: it calls itself for every level of nesting, and crashes on some
+// values that are in no object.
 #pragma once
 
 #include <arrow/buffer.h>
@@ -18,7 +19,7 @@ class JsonDepth {
  public:
   static constexpr std::int64_t kMost = 100;  // lists and objects inside each other
 
-  // Invalid, with the line, where values are nested more deeply than kMost.
+  // Invalid, with the line, where values are nested more deeply than kMost, and where one is in no object.
   arrow::Status add(std::string_view text);
 
  private:
@@ -28,7 +29,7 @@ class JsonDepth {
   bool escaped_ = false;
 };
 
-// Another stream whose reads fail where the text is nested too deeply.
+// Another stream whose reads fail where the text is refused.
 class LimitedDepthStream final : public arrow::io::InputStream {
  public:
   explicit LimitedDepthStream(std::shared_ptr<arrow::io::InputStream> text) : text_(std::move(text)) {}

@@ -223,5 +223,18 @@ TEST(JsonText, ThatIsNestedTooDeeplyNamesTheLine) {
   EXPECT_THAT(message(), HasSubstr("line 1 are nested more than 100 levels deep"));
 }
 
+// Arrow's parser crashes on the second of these.
+TEST(JsonText, WithALineThatIsNoObjectNamesTheLine) {
+  const TemporaryDirectory directory;
+  const fs::path file = directory / "values.json";
+  const auto message = [&] { return message_of<StorageError>([&] { read_json(file).take_all(); }); };
+  test_support::write_bytes(file, "{\"a\": 1}\n2\n");
+  EXPECT_THAT(message(), AllOf(HasSubstr("values.json"), HasSubstr("line 2 is no JSON object")));
+  test_support::write_bytes(file, "null\"\",\n{aab,:");
+  EXPECT_THAT(message(), HasSubstr("line 1 is no JSON object; each line has to be one JSON object"));
+  test_support::write_bytes(file, " {\"a\": 1} \r\n\n\t{\"a\": 2}");
+  EXPECT_EQ(read_json(file).count(), 2);
+}
+
 }  // namespace
 }  // namespace cadre::data
