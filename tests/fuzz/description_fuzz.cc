@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "fuzz/require.h"
+#include "run/differences.h"
 
 using namespace cadre;
 using fuzz::require;
@@ -26,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     return 0;
   }
   require(described(first) == first, "what was described is described again as itself");
-  require(tune::differences(first, first).empty(), "a description does not differ from itself");
-  tune::differences(stored.dict(), first);
+  require(run::differences(first, first).empty(), "a description does not differ from itself");
+  run::differences(stored.dict(), first);
   return 0;
 }
