@@ -1,19 +1,37 @@
 #include "cadre/detail/function_name.h"
 
 #include <string>
+#include <string_view>
 #include <typeinfo>
 
 #include "base/type_name.h"
 #include "cadre/error.h"
 
 namespace cadre::detail {
+namespace {
 
-// A plain function is Named<&train>; an instance of a template has its types: Named<&(void train<double>(int))>.
+// "void train<double>(int)" has its template's arguments before the list of its parameters, which is its last one.
+bool is_instance_of_template(std::string_view function) {
+  int depth = 0;
+  for (std::size_t i = function.size(); i-- > 1;) {
+    if (function[i] == ')') ++depth;
+    if (function[i] == '(' && --depth == 0) return function[i - 1] == '>';
+  }
+  return false;
+}
+
+}  // namespace
+
+// The name is Named<&(train(int))> or Named<&train> of a plain function, by its linkage, and
+// Named<&(void train<double>(int))> of an instance of a template.
 void refuse_template(const std::type_info& named) {
   const std::string name = base::type_name(named);
-  if (!name.ends_with(")>")) return;
+  const std::size_t begin = name.find("&(");
+  if (begin == std::string::npos || !name.ends_with(")>")) return;
+  const std::string function = name.substr(begin + 2, name.size() - begin - 4);
+  if (!is_instance_of_template(function)) return;
   throw InvalidArgument("an instance of a template has no name to find it by: write a plain function that calls " +
-                        name.substr(name.find('&') + 1, name.size() - name.find('&') - 2));
+                        function);
 }
 
 }  // namespace cadre::detail

@@ -6,6 +6,11 @@
 #include "cadre/value.h"
 #include "support/message_of.h"
 
+// What the compiler calls a function depends on its linkage.
+void function_name_test_global(const cadre::Config&) {}
+template <class Number>
+void function_name_test_instance(const cadre::Config&) {}
+
 namespace cadre::detail {
 namespace {
 
@@ -25,10 +30,12 @@ TEST(FunctionName, IsRefusedForAnInstanceOfATemplateWhichClangNamesLikeTheTempla
   const std::string message = message_of<InvalidArgument>([] { refuse_template(typeid(Named<&instance<double>>)); });
   EXPECT_THAT(message, testing::HasSubstr("instance<double>"));
   EXPECT_THAT(message, testing::HasSubstr("write a plain function"));
+  EXPECT_THROW(refuse_template(typeid(Named<&function_name_test_instance<Config>>)), InvalidArgument);
 }
 
 TEST(FunctionName, IsGoodForPlainFunctionsAndStaticMethods) {
   EXPECT_NO_THROW(refuse_template(typeid(Named<&plain>)));
+  EXPECT_NO_THROW(refuse_template(typeid(Named<&function_name_test_global>)));
   EXPECT_NO_THROW(refuse_template(typeid(Named<&Holder<int>::method>)));
 }
 
