@@ -107,7 +107,8 @@ std::unique_ptr<parquet::arrow::FileReader> open_images(const Settings& settings
 }
 
 std::int64_t count_right(Classifier& classifier, const arrow::RecordBatch& batch) {
-  const auto& images = dynamic_cast<const arrow::FixedSizeListArray&>(*batch.GetColumnByName("image"));
+  const auto& tensors = dynamic_cast<const arrow::ExtensionArray&>(*batch.GetColumnByName("image"));
+  const auto& images = dynamic_cast<const arrow::FixedSizeListArray&>(*tensors.storage());
   const auto& pixels = dynamic_cast<const arrow::UInt8Array&>(*images.values());
   const auto& labels = dynamic_cast<const arrow::Int64Array&>(*batch.GetColumnByName("label"));
   auto* const first_pixel = const_cast<std::uint8_t*>(pixels.raw_values()) + images.value_offset(0);

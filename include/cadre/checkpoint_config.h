@@ -21,11 +21,11 @@ enum class Mode {
 /// A metric and, where it is said with it, which of its values are good. Made by minimize() and maximize(); a plain
 /// name converts, and then the direction has to be said beside it.
 struct Objective {
-  Objective() = default;                                        ///< no metric
-  Objective(const char* metric) : name(metric) {}               ///< a name, no direction
-  Objective(std::string metric) : name(std::move(metric)) {}    ///< a name, no direction
-  Objective(std::string metric, std::optional<Mode> direction)  ///< a name with its direction
-      : name(std::move(metric)), mode(direction) {}
+  Objective() = default;                                      ///< no metric
+  Objective(const char* metric) : name(metric) {}             ///< a name, no direction
+  Objective(std::string metric) : name(std::move(metric)) {}  ///< a name, no direction
+  Objective(std::string metric, std::optional<Mode> direction)
+      : name(std::move(metric)), mode(direction) {}  ///< a name with its direction
 
   std::string name = {};                              ///< of the metric, or its path ("eval/loss")
   std::optional<Mode> mode = {};                      ///< which values are good; empty: not said here

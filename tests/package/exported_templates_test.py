@@ -34,7 +34,9 @@ def constrained_declarations(text):
                 at = closing(text, at, "(", ")")
         declaration = " ".join(text[begin:part.start()].split())
         constrained = "requires" in declaration or re.search(r"(?:^|,\s*)[A-Z]\w* ", parameters)
-        if part[0] == ";" and constrained and not declaration.startswith("concept"):
+        # Nobody calls what carries a compiler's message only, or stands in for a value at compile time.
+        is_never_called = re.search(r"CADRE_MISTAKE|CADRE_DELETED|\bconstexpr\b", declaration)
+        if part[0] == ";" and constrained and not is_never_called and not declaration.startswith("concept"):
             found.append(declaration)
     return found
 

@@ -41,6 +41,7 @@ class StorageTest(InstallationTest):
     def test_a_project_trains_into_s3_with_nothing_but_the_package(self):
         train = self.build(self.project("into_s3", LINES, "consumer"))
         with object_server() as environment:
+            environment["HOME"] = str(self.directory)  # where the working directory is made
             environment["LD_DEBUG"] = "files"
             environment["LD_DEBUG_OUTPUT"] = str(self.directory / "loaded")
             said = run(train, "s3://bucket/experiments", cwd=self.directory, env=environment)
