@@ -1,6 +1,7 @@
 // cadre_batch_inference: how long it takes to run a trained network over the images of Parquet files, with a dataset's
 // map_batches and with loops written by hand. peers/batch_inference.py runs them, and the same with Ray Data, in turns.
 #include <arrow/array.h>
+#include <arrow/extension_type.h>
 #include <arrow/io/file.h>
 #include <arrow/record_batch.h>
 #include <cadre/data_torch.h>

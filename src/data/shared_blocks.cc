@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory_map.h"
 #include "base/system_error.h"
 #include "data/arrow_status.h"
 
@@ -40,13 +39,17 @@ Value SharedBlocks::ticket() const {
   return {{"path", fmt::format("/proc/{}/fd/{}", ::getpid(), memory_.get())}, {"bytes", bytes_}};
 }
 
-ReadBlocks open_shared(const Value& ticket) {
+std::shared_ptr<const base::MemoryMap> map_shared(const Value& ticket) {
   const Config entries(ticket);
   const auto bytes = entries.get<std::size_t>("bytes");
-  if (bytes == 0) return {};
+  if (bytes == 0) return nullptr;
   const auto path = entries.get<std::string>("path");
   const base::FileDescriptor memory = base::open_file(path, O_RDONLY, "map the rows of another process at");
-  return read_blocks(std::make_shared<const base::MemoryMap>(memory.get(), bytes, path));
+  return std::make_shared<const base::MemoryMap>(memory.get(), bytes, path);
+}
+
+ReadBlocks read_shared(std::shared_ptr<const base::MemoryMap> memory) {
+  return memory == nullptr ? ReadBlocks{} : read_blocks(std::move(memory));
 }
 
 }  // namespace cadre::data

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "base/file_descriptor.h"
+#include "base/memory_map.h"
 #include "cadre/value.h"
 #include "data/ipc.h"
 #include "data/plan.h"
@@ -18,7 +20,7 @@ class SharedBlocks {
   // Throws StorageError where the system does not give the memory.
   explicit SharedBlocks(std::span<const Block> blocks);
 
-  // What open_shared() takes, in any process of this user on this machine, as long as this object exists.
+  // What map_shared() takes, in any process of this user on this machine, as long as this object exists.
   Value ticket() const;
 
  private:
@@ -26,7 +28,10 @@ class SharedBlocks {
   std::int64_t bytes_ = 0;
 };
 
-// Views of them, good for ever. Throws StorageError where they are gone.
-ReadBlocks open_shared(const Value& ticket);
+// Their memory in this process: it stays, whatever becomes of who has written it. nullptr: there are no blocks. Throws
+// StorageError where they are gone.
+std::shared_ptr<const base::MemoryMap> map_shared(const Value& ticket);
+// Views of what map_shared() has mapped, good for ever.
+ReadBlocks read_shared(std::shared_ptr<const base::MemoryMap> memory);
 
 }  // namespace cadre::data

@@ -46,20 +46,19 @@ Value run_data_worker(channel::WorkerEnd& controller, const Value& payload) {
   const detail::BatchCall function =
       find_batch_call(task.get<std::string>("kind"), task.get<std::string>("name"))(Config(task.at("config")));
   channel::Request request;
-  // What the controller may not have opened yet: whoever gives a task has opened what came of an earlier one.
-  std::deque<SharedBlocks> returned;
+  std::optional<SharedBlocks> returned;  // until there is a reply: the controller has mapped it by then
   for (;;) {
     const channel::Reply reply = controller.call(request);
+    returned.reset();
     if (reply.content.is_null()) return {};
-    if (std::ssize(returned) == kTasksInFlight) returned.pop_front();
     const auto began = Clock::now();
     std::vector<Block> results;
-    for (const Block& batch : open_shared(reply.content).blocks) {
+    for (const Block& batch : read_shared(map_shared(reply.content)).blocks) {
       Block result = function(Batch(batch)).arrow();
       if (result->num_rows() > 0) results.push_back(std::move(result));
     }
     const std::chrono::duration<double> taken = Clock::now() - began;
-    request.content = {{"blocks", returned.emplace_back(results).ticket()}, {"taken_s", taken.count()}};
+    request.content = {{"blocks", returned.emplace(results).ticket()}, {"taken_s", taken.count()}};
   }
 }
 
@@ -158,11 +157,21 @@ void WorkerPool::take(engine::Event& event) {
   take_end(exited.worker, Death{"its worker " + engine::to_string(exited.exit) + engine::output_text(exited.exit)});
 }
 
+// Another thread reads the blocks, and that may be after the worker is done with further tasks.
+WorkerPool::Answer WorkerPool::to_answer(Value content) {
+  Answer answer{std::move(content), std::nullopt};
+  try {
+    answer.memory = map_shared(Config(answer.content).at("blocks"));
+  } catch (const StorageError&) {  // it has died since, and its memory with it
+  }
+  return answer;
+}
+
 // The question for another task, with what has come of the last one.
 void WorkerPool::take(engine::WorkerId id, channel::Request& request) {
   const std::lock_guard lock(mutex_);
   Worker& worker = workers_.at(id);
-  if (worker.asked > 0) worker.answers.emplace(worker.asked, std::move(request.content));
+  if (worker.asked > 0) worker.answers.emplace(worker.asked, to_answer(std::move(request.content)));
   ++worker.asked;
   if (!worker.waiting.empty()) {
     engine_->reply(id, channel::Reply{.content = std::move(worker.waiting.front())});
@@ -217,7 +226,7 @@ WorkerPool::Outcome WorkerPool::wait_for(engine::WorkerId id, std::int64_t task)
     return worker.answers.contains(task) || worker.end || worker.cancelled || engine_error_ != nullptr;
   });
   if (worker.cancelled) return Cancellation{};
-  if (auto answer = worker.answers.extract(task)) return Answer{std::move(answer.mapped())};
+  if (auto answer = worker.answers.extract(task)) return std::move(answer.mapped());
   if (!worker.end) std::rethrow_exception(engine_error_);
   return std::visit(
       base::Overload{[&](const Failure& failure) -> Outcome { return Failure{failure.message, worker.asked > 0}; },
@@ -319,7 +328,7 @@ class ProcessCaller final : public Caller {
   Given give(const Lock& lock, const Value& task);
   // Empty where the worker has died: `death` says how, `deaths` counts those that the task may be the cause of.
   std::optional<Result> wait_for(const Given& given, std::string& death, std::int64_t& deaths);
-  static Result to_result(const Value& answer);
+  static Result to_result(WorkerPool::Answer answer);
   void forget(engine::WorkerId worker);
   [[noreturn]] void fail(const std::string& message) const;
 
@@ -415,22 +424,19 @@ void ProcessCaller::forget(engine::WorkerId worker) {
   if (worker_ == worker) worker_.reset();
 }
 
-ProcessCaller::Result ProcessCaller::to_result(const Value& answer) {
-  const Config entries(answer);
+ProcessCaller::Result ProcessCaller::to_result(WorkerPool::Answer answer) {
+  const Config entries(answer.content);
   const std::chrono::duration<double> taken(entries.get<double>("taken_s"));
-  return {open_shared(entries.at("blocks")), std::chrono::duration_cast<Duration>(taken)};
+  return {read_shared(*std::move(answer.memory)), std::chrono::duration_cast<Duration>(taken)};
 }
 
 std::optional<ProcessCaller::Result> ProcessCaller::wait_for(const Given& given, std::string& death,
                                                              std::int64_t& deaths) {
   WorkerPool::Outcome outcome = all_.pool().wait_for(given.worker, given.task);
-  if (const auto* answer = std::get_if<WorkerPool::Answer>(&outcome)) {
-    try {
-      return to_result(answer->content);
-    } catch (const Error&) {  // it has died since, and its memory with it
-      all_.pool().end(given.worker);
-      outcome = all_.pool().wait_for(given.worker, given.task);
-    }
+  if (auto* answer = std::get_if<WorkerPool::Answer>(&outcome)) {
+    if (answer->memory) return to_result(std::move(*answer));
+    all_.pool().end(given.worker);
+    outcome = all_.pool().wait_for(given.worker, given.task);
   }
   if (const auto* failure = std::get_if<WorkerPool::Failure>(&outcome))
     fail((failure->was_ready ? " has thrown " : ": its constructor has thrown ") + failure->message);

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/memory_map.h"
 #include "base/temporary_folder.h"
 #include "data/caller.h"
 #include "data/plan.h"
@@ -38,6 +39,8 @@ class WorkerPool {
   // What comes of a task.
   struct Answer {
     Value content = {};
+    // Of its blocks, as map_shared() gives it. Empty: it is gone with the worker.
+    std::optional<std::shared_ptr<const base::MemoryMap>> memory = {};
   };
   // The worker has ended. Who has not been ready has not made its object; a task that was not begun is not to blame.
   struct Failure {
@@ -73,7 +76,7 @@ class WorkerPool {
     std::int64_t given = 0;          // tasks
     std::int64_t asked = 0;          // how often it has asked for one: each time it is done with the one before
     std::deque<Value> waiting = {};  // tasks that it has not asked for yet
-    std::map<std::int64_t, Value> answers = {};  // by task: those that nobody has taken
+    std::map<std::int64_t, Answer> answers = {};  // by task: those that nobody has taken
     std::optional<std::variant<Failure, Death>> end = {};
     bool cancelled = false;
     bool leaves = false;
@@ -84,6 +87,7 @@ class WorkerPool {
   void work();
   void post(Command command);
   void take(engine::Event& event);
+  static Answer to_answer(Value content);
   void take(engine::WorkerId worker, channel::Request& request);
   void take_end(engine::WorkerId worker, std::variant<Failure, Death> end);
   bool somebody_leaves() const;
