@@ -154,14 +154,14 @@ tune::Tuner make_tuner(const Flags& flags) {
   return make_tuner(flags, flags.replay.empty() ? make_options(flags) : make_replay_options(flags, flags.replay));
 }
 
-// Of an experiment for the comparison, which may have been interrupted.
+// Runs an experiment of the comparison, or continues it where it was interrupted.
 tune::ResultGrid run_or_continue(const Flags& flags, const tune::TunerOptions& options) {
   const std::filesystem::path path = std::filesystem::path(flags.storage_path) / options.run_config.name;
   return (tune::Tuner::can_restore(path) ? tune::Tuner::restore(path) : make_tuner(flags, options)).fit();
 }
 
-// What Population Based Training was good for: its best trial, the best one of a random search with as many steps, and
-// one network that is trained with the schedule that led to the former.
+// Compares the best trial of Population Based Training with the best one of a random search with as many steps, and
+// with one network that is trained with the schedule that led to the former.
 void compare(const Flags& flags, const tune::ResultGrid& population) {
   const tune::Result& best = population.get_best_result();
   std::vector<tune::ComparedTrial> trials{{"Population Based Training", population, best.trial_id}};

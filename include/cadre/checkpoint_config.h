@@ -45,7 +45,7 @@ struct CheckpointConfig {
   std::optional<std::int64_t> num_to_keep = {};  ///< at least 1; default: all
   /// A metric: maximize("accuracy"), or its name with checkpoint_score_order. Default: the newest are the best.
   std::optional<Objective> checkpoint_score_attribute = {};
-  /// Which scores are good. Must be said unless checkpoint_score_attribute says it, or is the TuneConfig's metric.
+  /// Says which scores are good. Must be set unless checkpoint_score_attribute says it, or is the TuneConfig's metric.
   std::optional<Mode> checkpoint_score_order = {};
   /// A checkpoint every so many training_iterations of what can be asked for one: a training function that offers a
   /// CheckpointWriter to tune::report(), or a trainable class. 0: only where something else wants one, which are the
@@ -58,7 +58,7 @@ struct CheckpointConfig {
   std::optional<bool> checkpoint_at_end = {};
 };
 
-/// What fit() does where the directory of its name holds an experiment, or a training run, already.
+/// Says what fit() does where the directory of its name holds an experiment, or a training run, already.
 enum class IfExists {
   /// Throws InvalidArgument.
   fail,

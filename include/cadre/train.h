@@ -347,7 +347,7 @@ using Callbacks = std::vector<std::shared_ptr<Callback>>;
 /// Where a run lies, and how it goes on.
 struct RunConfig {
   std::string name = {};  ///< of its directory; default: that of the function and the time
-  /// What happens where a run of that name is there already. With IfExists::restore the same program continues when it
+  /// Says what happens where a run of that name exists. With IfExists::restore the same program continues when it
   /// is started again; that needs a name. Of a run of a trial it does not count: its trial begins it anew.
   IfExists if_exists = IfExists::fail;
   /// Of the directory above it: a path, or the URI of a storage ("s3://bucket/folder", also gs, abfs and file). What is
@@ -364,7 +364,7 @@ struct RunConfig {
   /// Workers that were told to stop have this long until they are ended by force.
   Seconds stop_grace_period = std::chrono::seconds(30);
   int verbose = 1;  ///< 0: failures only; 1: the beginning, the end and every report
-  /// Whether each rank runs in its folder rank_0, rank_1 and so on of the run's directory, so that files with relative
+  /// Lets each rank run in its folder rank_0, rank_1 and so on of the run's directory, so that files with relative
   /// paths that it writes lie there. Relative paths that the program has been given, as those of its data, must then be
   /// made absolute before the ranks get them. Otherwise all run where the program was when it called cadre::init.
   bool chdir_to_rank_dir = false;

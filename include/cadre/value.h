@@ -44,7 +44,7 @@ template <class T>
 concept Referable = requires(const T& t) {
   { to_reference(t) } -> std::same_as<Reference>;
 };
-// What Value::get gives.
+// Accepts the types that Value::get returns.
 template <class T>
 inline constexpr bool is_gettable =
     std::same_as<T, bool> || SignedInteger<T> || UnsignedInteger<T> || std::floating_point<T> ||
@@ -177,7 +177,7 @@ class Value {
 };
 
 namespace detail {
-// What becomes a Value by itself.
+// Accepts types that convert to a Value.
 template <class T>
 concept ValueSource = std::convertible_to<const T&, Value>;
 }  // namespace detail

@@ -1,4 +1,4 @@
-// What libtorch's errors carry beside their message.
+// Removes the stack that libtorch's errors carry behind their message.
 #pragma once
 
 #include <string>

@@ -164,7 +164,7 @@ std::vector<const tune::Result*> choose_trials(const tune::ResultGrid& grid, con
     if (std::ranges::all_of(filters, [&](const Filter& filter) { return filter(trial); })) chosen.push_back(&trial);
   }
   if (!order.sort.empty()) {
-    // What has no order, as NaN, counts as not there.
+    // A value without an order, as NaN, counts as missing.
     std::vector<std::pair<std::optional<Value>, const tune::Result*>> keyed;
     for (const tune::Result* trial : chosen) {
       std::optional<Value> value = value_of(*trial, order.sort);

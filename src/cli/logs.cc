@@ -86,7 +86,7 @@ std::optional<std::string> trial_of_directory(const std::string& name) {
   return id.size() >= 5 && is_number(id) ? std::optional(id) : std::nullopt;
 }
 
-// Whose output is shown. While an experiment runs there may be more of them each time.
+// The workers whose output is shown. More of them may begin while an experiment runs.
 class Workers {
  public:
   explicit Workers(const Options& options) : found_(find_directory(options.experiment)) {
@@ -162,7 +162,7 @@ class Logs {
  public:
   explicit Logs(const Options& options) : options_(options), workers_(options) {}
 
-  // What there is now; `last`: with lines that have no end.
+  // Prints the output that there is now; `last`: with lines that have no end.
   void show(bool last) {
     for (auto& [name, out, err] : shown_) {
       if (out) out->show_new(last, [&](std::string_view line) { out_.print(name, line); });

@@ -176,7 +176,7 @@ Table table_of(const std::vector<Listed>& experiments) {
   return table;
 }
 
-// What is said below the table: who runs which, and why one cannot be read.
+// Returns the notes below the table: who runs which experiment, and why one cannot be read.
 std::vector<std::pair<std::string, Style>> notes_of(const std::vector<Listed>& experiments) {
   std::vector<std::pair<std::string, Style>> notes;
   for (const Listed& one : experiments) {

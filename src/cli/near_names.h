@@ -7,7 +7,7 @@
 
 namespace cadre::cli {
 
-// Of `names` those that differ from `name` by a few letters, in their case, or by what stands before or behind it; the
+// Returns the names that differ from `name` by a few letters, in their case, or by a prefix or suffix; the
 // nearest first, at most three.
 std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& names);
 

@@ -19,7 +19,7 @@ std::string read_piece(const base::ReadableFile& file, std::uint64_t offset, std
   return text;
 }
 
-// Where the last lines of what lies from `begin` to `end` begin.
+// Returns where the last lines of the bytes from `begin` to `end` begin.
 std::uint64_t begin_of_last_lines(const base::ReadableFile& file, std::uint64_t begin, std::uint64_t end,
                                   std::size_t lines) {
   if (lines == 0) return end;

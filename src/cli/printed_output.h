@@ -1,4 +1,4 @@
-// What a worker has printed into a file, piece by piece, while it may go on printing.
+// Reads the output that a worker has printed into a file, piece by piece, while it may go on printing.
 #pragma once
 
 #include <cstdint>

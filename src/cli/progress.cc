@@ -19,7 +19,7 @@ bool has_ended(const tune::Result& trial) {
   return trial.status == TrialStatus::terminated || trial.status == TrialStatus::error;
 }
 
-// What ends each trial after a time that is known.
+// The limits that end each trial after a known time.
 struct Limits {
   double iterations = 0;  // 0: none
   double own_results = 0;

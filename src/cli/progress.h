@@ -12,7 +12,7 @@ namespace cadre::cli {
 struct Progress {
   std::int64_t trials = 0;  // in all, those that are not made yet included
   std::int64_t ended = 0;   // of them
-  // Of what a trial may do until it is stopped by its training_iteration or its running time, as the stop criteria say:
+  // The share of its training_iterations or running time that a trial has used, as the stop criteria limit them:
   // the mean over all trials, from 0 to 1. Empty without such a criterion.
   std::optional<double> done = {};
   // Running time of the experiment until all is done, if it goes on as it has so far, or until its time_budget is used

@@ -1,5 +1,5 @@
-// Refuses JSON text that Arrow's parser does not survive: it calls itself for every level of nesting, and crashes on some
-// values that are in no object.
+// Refuses JSON text that Arrow's parser does not survive: it calls itself for every level of nesting, and crashes on
+// some values that are in no object.
 #pragma once
 
 #include <arrow/buffer.h>

@@ -12,7 +12,7 @@
 
 namespace cadre::data {
 
-// Those of one file: columns that have the same value in all of its rows.
+// The partition columns of one file: they have the same value in all of its rows.
 class PartitionColumns {
  public:
   PartitionColumns() = default;

@@ -20,7 +20,7 @@ class SharedBlocks {
   // Throws StorageError where the system does not give the memory.
   explicit SharedBlocks(std::span<const Block> blocks);
 
-  // What map_shared() takes, in any process of this user on this machine, as long as this object exists.
+  // Returns the argument of map_shared(), in any process of this user on this machine, as long as this object exists.
   Value ticket() const;
 
  private:

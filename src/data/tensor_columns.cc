@@ -30,7 +30,7 @@ using Shape = std::vector<std::int64_t>;
 
 constexpr const char* kMaking = "cannot make a column of tensors";
 
-// What a file says of a type that Arrow does not know itself: its name, and what belongs to it.
+// The note of a file on a type that Arrow does not know itself: its name and its parameters.
 struct ExtensionNote {
   std::string name;
   std::string content;

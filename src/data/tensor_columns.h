@@ -31,7 +31,7 @@ struct FlatColumn {
 };
 // Throws InvalidArgument, with the column, where rows have different shapes.
 FlatColumn flatten(const arrow::Field& field, const std::shared_ptr<arrow::Array>& column);
-// Whether a row is null, or a value in one.
+// Returns whether a row is null, or a value in one.
 bool has_nulls(const arrow::Array& array);
 
 }  // namespace cadre::data

@@ -46,7 +46,7 @@ std::shared_ptr<arrow::Array> convert(const std::shared_ptr<arrow::Array>& value
                                       const std::shared_ptr<arrow::DataType>& type, arrow::MemoryPool* pool,
                                       const std::string& doing);
 
-// Whether values of both types compare with constants alike, so that what the statistics of one say holds for the
+// Returns whether values of both types compare with constants alike, so that statistics of one hold for the
 // other.
 bool have_same_order(const arrow::DataType& a, const arrow::DataType& b);
 

@@ -39,7 +39,7 @@ class WorkerPool {
   // What comes of a task.
   struct Answer {
     Value content = {};
-    // Of its blocks, as map_shared() gives it. Empty: it is gone with the worker.
+    // The memory of its blocks, as map_shared() returns it. Empty: it is gone with the worker.
     std::optional<std::shared_ptr<const base::MemoryMap>> memory = {};
   };
   // The worker has ended. Who has not been ready has not made its object; a task that was not begun is not to blame.

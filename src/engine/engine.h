@@ -37,7 +37,7 @@ struct Exit {
   int value = 0;  // the exit code or the signal's number
   // What the engine knows beside that: why it did not start, why the engine ended it; often empty.
   std::string detail = {};
-  // Of a worker that ended by itself before its last message: what it wrote to stderr last, and its back trace, as
+  // The last lines of stderr and the back trace of a worker that ended by itself before its last message, as
   // lines that people read; often empty.
   std::string output = {};
   bool operator==(const Exit&) const = default;

@@ -12,7 +12,7 @@
 
 namespace cadre::publish {
 
-// What holds one of that name: its URI where it is published, else its directory. Empty where there is none. Throws
+// Returns where a run of that name is: its URI if it is published, else its directory; empty if there is none. Throws
 // InvalidArgument for a storage that cannot be used.
 std::optional<std::filesystem::path> find_existing(const Place& place, const std::string& name);
 

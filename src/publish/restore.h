@@ -21,7 +21,7 @@ struct WorkingDirectory {
 // missing or damaged, and InvalidArgument for a storage that cannot be used.
 WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig& config);
 
-// That a working directory is that of what is published at a URI, and nobody runs in it. Throws InvalidArgument,
+// Checks that a working directory belongs to the run published at a URI, and is not in use. Throws InvalidArgument,
 // StorageError.
 void require_own(const std::filesystem::path& directory, const storage::Uri& uri);
 

@@ -13,7 +13,7 @@ List keys_of(const Dict& entries) {
   return keys;
 }
 
-// Of one kind, so that what differs is an entry.
+// Returns whether both are of one kind, so that an entry differs.
 bool comparable(const Value& before, const Value& now) {
   if (!before.is_dict() || !now.is_dict()) return false;
   const Value* const old_type = find_entry(before.dict(), "type");

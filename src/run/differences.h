@@ -1,4 +1,4 @@
-// Where the options of a program differ from those that a run was begun with.
+// Differences between the options of a program and those that a run was begun with.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Difference {
   std::string before;  // as JSON; empty: not there
   std::string now;
 };
-// Of two descriptions of options, in order. `verbose` and `log_to_driver` are left out: they decide nothing.
+// Compares two descriptions of options, in order. `verbose` and `log_to_driver` are left out: they decide nothing.
 std::vector<Difference> differences(const Dict& before, const Dict& now);
 
 // Throws InvalidArgument with all of them, a line each. `subject` is "the experiment in <directory>".

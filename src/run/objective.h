@@ -12,7 +12,7 @@ namespace cadre::run {
 // experiment's. A direction stays in `metric` only where it contradicts `mode`.
 void complete(Objective& metric, std::optional<Mode>& mode, const Objective& experiments = {});
 
-// What is wrong with a completed metric, of which somebody has to know the direction; empty: nothing. `mode_option` is
+// Returns the fault of a completed metric whose direction is needed; empty: none. `mode_option` is
 // the option beside it.
 std::string fault_of(const Objective& metric, const std::optional<Mode>& mode, const std::string& mode_option,
                      const Objective& experiments = {});
@@ -20,7 +20,7 @@ std::string fault_of(const Objective& metric, const std::optional<Mode>& mode, c
 // The direction of a completed metric is missing, and what to write instead.
 std::string no_direction(const std::string& metric);
 
-// What `metric` and `mode` ask for, completed by the experiment's. Throws InvalidArgument where there is no metric or
+// `metric` and `mode`, completed by the experiment's. Throws InvalidArgument where there is no metric or
 // no direction.
 struct Direction {
   std::string metric;

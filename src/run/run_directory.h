@@ -15,10 +15,10 @@ std::string default_name(const std::string& function);
 // Whether a directory holds a store. False also for one that cannot be looked at.
 bool holds_store(const std::filesystem::path& directory);
 
-// That there is one already, and what to do. `restore` is what continues it: "Tuner::restore".
+// Returns the message that `subject` exists, with what to do. `restore` names the call that continues it.
 std::string exists_already(const std::string& subject, const std::string& restore);
 
-// What continues one that was interrupted: the same program, or `restore`.
+// Returns how to continue an interrupted run: by the same program, or by `restore`.
 std::string how_to_continue(IfExists if_exists, const std::string& restore, const std::filesystem::path& directory);
 
 // What is to live there, for messages.

@@ -16,7 +16,7 @@
 namespace cadre::run {
 namespace {
 
-// What the handler can reach: it has no argument.
+// State of the handler, which has no argument.
 const char* program = "";
 ::pid_t process = 0;
 std::terminate_handler former = nullptr;
@@ -47,7 +47,7 @@ constexpr int kAfterSignal = 128;  // as shells say of programs that a signal ha
   std::abort();
 }
 
-// Whether the program has said itself what is to happen.
+// Returns whether the program has installed a handler of its own.
 bool has_own_handler() {
 #ifdef __GLIBCXX__
   const std::terminate_handler handler = std::get_terminate();

@@ -18,7 +18,7 @@ std::uint64_t size_of(const fs::path& path) {
   return none ? 0 : size;
 }
 
-// What a terminal would be left with: progress bars go back to the beginning of their line.
+// Keeps the text that a terminal would end up with: progress bars return to the beginning of their line.
 std::string_view after_carriage_return(std::string_view line) {
   line = line.substr(0, line.find_last_not_of('\r') + 1);
   return line.substr(line.rfind('\r') + 1);
@@ -72,7 +72,7 @@ void WorkerOutput::append(const std::string& name, Worker& worker, bool last, Te
   }
 }
 
-// What is new in the file. Where that is too much: its end, behind a line that says what is left out.
+// Reads the new part of the file. If it is too large: its end, behind a line that says how much is left out.
 std::string WorkerOutput::read(Tail& tail) {
   const std::uint64_t size = size_of(tail.path);
   if (size < tail.offset) tail.offset = size;  // it was cut, and what is new in it cannot be told

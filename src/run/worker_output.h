@@ -1,4 +1,4 @@
-// What workers print, for the person who watches: the new lines of their files, each with the name of its worker.
+// Follows the output of workers for the console: the new lines of their files, each with the name of its worker.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace cadre::run {
 
 class WorkerOutput {
  public:
-  // Of one file, so much is shown of what came between two looks at it.
+  // The most that is shown of one file's new output between two reads.
   static constexpr std::size_t kMostBytes = std::size_t{64} << 10;
 
   // Whole lines, each ending with a newline.
@@ -29,8 +29,8 @@ class WorkerOutput {
   Text end_all();
   bool empty() const { return workers_.empty(); }
 
-  // What has come since the last call, of all workers in the order of their names, or of one. A line without an end
-  // waits for it. Files that cannot be read are passed over; none stays open.
+  // Returns the output since the last call, of all workers in the order of their names, or of one. A line without an
+  // end waits for it. Files that cannot be read are passed over; none stays open.
   Text take();
   Text take(const std::string& name);
 

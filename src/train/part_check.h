@@ -10,7 +10,7 @@
 
 namespace cadre::train {
 
-// What may be there of a checkpoint that is to have a name.
+// Says how much of a named checkpoint may exist already.
 enum class NameCheck {
   must_be_free,  // nothing
   may_be_begun,  // a directory that is no checkpoint yet, which ranks make together

@@ -133,7 +133,7 @@ void Session::check_report(const Metrics& metrics, const ReportOptions& options)
   check_validation(options);
   const bool is_in_place = options.checkpoint_upload_mode == CheckpointUploadMode::no_upload;
   if (options.checkpoint_dir_name.empty() || is_in_place || assignment_.place.world_rank != 0) return;
-  // What another rank may have made already is looked at when all have come.
+  // A directory that another rank may have made is checked when all ranks have reported.
   const bool may_be_begun = options.checkpoint_upload_function || assignment_.place.world_size > 1;
   check_checkpoint_name(options.checkpoint_dir_name, assignment_.run_directory,
                         may_be_begun ? NameCheck::may_be_begun : NameCheck::must_be_free);

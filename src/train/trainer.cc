@@ -134,7 +134,7 @@ Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restor
   return trainer;
 }
 
-// What IfExists::restore does with a run that is there already.
+// Continues an existing run, as IfExists::restore asks.
 Result Trainer::continue_in(const fs::path& existing) const {
   const RunConfig& config = options_.run_config;
   Trainer restored =

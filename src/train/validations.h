@@ -88,7 +88,7 @@ class Validations {
   bool is_pending(run::CheckpointId id) const;
   bool is_running(run::CheckpointId id) const;
   bool is_pausing(run::CheckpointId id) const;
-  // Of a run in which some have ended and none has succeeded; else empty.
+  // Returns a text if validations of the run have ended and none has succeeded; else empty.
   std::string summary() const;
   // What one of them needs.
   const Resources& needs() const { return needs_; }

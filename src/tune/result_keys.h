@@ -34,7 +34,7 @@ static_assert(result_key::training_iteration == TRAINING_ITERATION && result_key
 // Whether a result has true, and nothing else, under a key.
 bool is_true(const Metrics& result, std::string_view key);
 
-// Whether Cadre adds it to results, and it only grows: a number to be reached is a number of these.
+// Returns whether Cadre adds the key to results and its values only grow, so that a threshold is reached from below.
 bool is_counter(std::string_view key);
 
 // The most paths that the following look for.

@@ -108,7 +108,7 @@ void Session::report(const Metrics& metrics, const CheckpointWriter& write) {
   send(metrics, &directory);
 }
 
-// What else a checkpoint is wanted for, the controller says.
+// Returns whether the result or checkpoint_frequency wants a checkpoint. The controller asks for all others.
 bool Session::is_to_be_saved(const Metrics& metrics) const {
   if (is_true(metrics, result_key::should_checkpoint)) return true;
   if (assignment_.checkpoint_at_end && is_true(metrics, result_key::done)) return true;

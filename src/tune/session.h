@@ -25,7 +25,7 @@ class Session final : public run::ParentRun {
 
   static Session* current();
 
-  // What goes on as assignment() says now, when the controller asks for that between two results. Default: nothing can.
+  // Sets the function that goes on with a new assignment() when the controller asks for it. Default: none.
   void set_take_over(std::function<void()> take_over) { take_over_ = std::move(take_over); }
 
   void report(const Metrics& metrics);

@@ -98,7 +98,7 @@ std::string value_from(FuzzedDataProvider& input, const arrow::DataType& type) {
   }
 }
 
-// What Ray Data notes of a tensor, or anything else.
+// Makes a note as Ray Data writes it for a tensor, or any other.
 std::shared_ptr<arrow::KeyValueMetadata> note_from(FuzzedDataProvider& input) {
   constexpr std::array kTypes{"ray.data.arrow_tensor", "ray.data.arrow_tensor_v2",
                               "ray.data.arrow_variable_shaped_tensor"};

@@ -1,4 +1,4 @@
-// What a worker has written, whatever it is, is described in few lines of text; and a file, whatever it holds, has a
+// Any output of a worker is described in few lines of text; and any file has a
 // function at an address or none.
 #include <sys/mman.h>
 #include <unistd.h>

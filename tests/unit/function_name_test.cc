@@ -6,7 +6,7 @@
 #include "cadre/value.h"
 #include "support/message_of.h"
 
-// What the compiler calls a function depends on its linkage.
+// A function's symbol depends on its linkage.
 void function_name_test_global(const cadre::Config&) {}
 template <class Number>
 void function_name_test_instance(const cadre::Config&) {}

@@ -89,7 +89,7 @@ TEST_F(SessionTest, ACheckpointThatWasToBeReportedWithARefusedReportIsRemoved) {
   EXPECT_THAT(directories(), IsEmpty());
 }
 
-// What the writers of three reports have written, and what was offered.
+// Three reports: which writers have written, and which ones were offered.
 TEST_F(SessionTest, AWriterIsCalledWhenTheControllerAsksForItAndOtherwiseOnlyOffered) {
   int written = 0;
   const auto write = [&](const fs::path& directory) {

@@ -76,7 +76,7 @@ struct ExecutionOptions {
   bool operator==(const ExecutionOptions&) const = default;  ///< the same options
 };
 
-/// What is made of files of one dataset whose columns differ.
+/// Says how files of one dataset whose columns differ are read.
 enum class SchemaMismatch {
   /// The dataset has the columns of all files, in the order in which they first come, as Ray Data has it: null where a
   /// file lacks one, and of the type that the types of all files go into. Nulls become anything; integers and floats

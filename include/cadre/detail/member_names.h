@@ -35,7 +35,7 @@ struct AnyNumber {
   constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands in for numbers
 };
 
-// Whether an array of numbers begins at one of the members that are counted: it takes one number without braces, and
+// Returns whether an array of numbers begins at one of the counted members: it takes one number without braces, and
 // two in braces. Without braces an array counts as many members as it has items.
 template <class T, class... Before>
 constexpr bool has_array() {
@@ -53,7 +53,7 @@ struct AnythingToReferTo {
   constexpr operator T&() const;  // NOLINT(google-explicit-constructor): stands in for what a reference refers to
 };
 
-// Whether there is a reference behind the members that are counted.
+// Returns whether there is a reference behind the members that are counted.
 template <class T, std::size_t... I>
 constexpr bool has_reference(std::index_sequence<I...>) {
   return requires { T{(static_cast<void>(I), Anything{})..., AnythingToReferTo{}}; };

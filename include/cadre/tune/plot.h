@@ -15,7 +15,7 @@ struct PlotOptions {
   /// Metrics with a panel each. Default: the experiment's metric; if it has none, the first four numbers that trials
   /// report themselves. "config/lr" is the parameter lr that each result was reported with: its schedule.
   std::vector<std::string> metrics = {};
-  /// Those of the metrics whose axis is logarithmic. That of a parameter is in any case when the search space draws it
+  /// Metrics whose axis is logarithmic. The axis of a parameter is so in any case when the search space draws it
   /// logarithmically, or when its largest value is 50 times its smallest one or more.
   std::vector<std::string> logarithmic = {};
   std::string x = "training_iteration";  ///< or another number of every result, as "time_total_s"

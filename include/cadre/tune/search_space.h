@@ -92,7 +92,7 @@ struct SampleFrom {
 };
 
 namespace detail {
-// What no entry of a search space is made from.
+// Accepts types that no entry of a search space is made from.
 template <class T>
 concept NoEntry =
     !std::constructible_from<Value, const T&> && !std::convertible_to<const T&, Domain> &&

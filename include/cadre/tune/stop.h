@@ -88,7 +88,7 @@ struct ExperimentPlateauStopper {
   Objective metric = {};  ///< by name or path; default: the TuneConfig's
   double std = 0.001;     ///< 0 or more
   std::int64_t top = 10;  ///< at least 2
-  /// Which values are the best. Must be said unless `metric` says it, or is the TuneConfig's.
+  /// Says which values are the best. Must be set unless `metric` says it, or is the TuneConfig's.
   std::optional<Mode> mode = {};
   std::int64_t patience = 0;                                         ///< 0 or more
   bool operator==(const ExperimentPlateauStopper&) const = default;  ///< the same settings

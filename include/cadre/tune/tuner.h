@@ -45,7 +45,7 @@ struct Parking {
 
 /// What is tried, and in which order.
 struct TuneConfig {
-  /// What the trials are about: minimize("loss"), maximize("mean_accuracy"), or a name together with `mode`. It is said
+  /// The objective: minimize("loss"), maximize("mean_accuracy"), or a name together with `mode`. It is said
   /// here once: scheduler, stoppers, get_best_result, pictures and the program cadre use it when they are given none,
   /// and its direction counts for plain numbers in `stop` and for checkpoint_score_attribute. Default: the scheduler's,
   /// or none.
@@ -86,7 +86,7 @@ struct TrialLimits {
 struct RunConfig {
   /// Of the experiment and its directory, so one that a file may have. Default: the trainable, the date and the time.
   std::string name = {};
-  /// What happens where an experiment of that name is there already. With IfExists::restore the same program continues
+  /// Says what happens where an experiment of that name exists. With IfExists::restore the same program continues
   /// when it is started again; that needs a name.
   IfExists if_exists = IfExists::fail;
   /// The folder that the experiment's directory is made in: a path, or the URI of a storage ("s3://bucket/folder", also
@@ -106,13 +106,13 @@ struct RunConfig {
   /// and explore, end or fail; 2 also all starts, and every result and checkpoint. Where standard output is a terminal,
   /// the status is drawn in place below the log; elsewhere it is printed at most every 30 seconds and at the end.
   int verbose = 1;
-  /// Whether fit() repeats what the trials' processes print, each line behind "(trial 00003)", within 100 ms: their
+  /// Lets fit() repeat what the trials' processes print, each line behind "(trial 00003)", within 100 ms: their
   /// standard output on standard output, and their standard error on standard error; where the status is drawn in
   /// place, both above it. What a terminal would act on is made visible, as "\x1b". Of a process that prints more than
   /// 64 KiB in that time only the newest lines. In any case all of it goes into the files stdout and stderr in the
   /// trial's directory, each of which keeps 64 MiB; `cadre logs` shows them. With verbose 0 nothing is repeated.
   bool log_to_driver = false;
-  /// Whether each trial's process runs in the trial's directory, so that files with relative paths that it writes lie
+  /// Lets each trial's process run in the trial's directory, so that files with relative paths that it writes lie
   /// there. Relative paths that the program has been given, as those of its data, must then be made absolute before the
   /// trials get them. Otherwise all run where the program was when it called cadre::init.
   bool chdir_to_trial_dir = false;

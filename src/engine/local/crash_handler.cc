@@ -42,7 +42,7 @@ void write_hexadecimal(std::uintptr_t number) {
   write_text({digits + begin, sizeof digits - begin});
 }
 
-// Who has called a function at an address where there is none, as a null pointer's: nobody can unwind from there.
+// Returns the caller of a function at an address without code, as a null pointer: nothing can unwind from there.
 void* caller_of(const ucontext_t& context) {
 #if defined(__x86_64__)
   return *reinterpret_cast<void**>(context.uc_mcontext.gregs[REG_RSP]);

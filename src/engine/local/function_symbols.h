@@ -21,7 +21,7 @@ class FunctionSymbols {
     std::uint64_t offset = 0;   // of the address in the function
   };
 
-  // Of any file; one that cannot be read, or is no ELF file of 64 bits and this machine's byte order, has none.
+  // Takes any file; one that cannot be read, or is no ELF file of 64 bits and this byte order, has no symbols.
   explicit FunctionSymbols(const std::filesystem::path& file);
 
   // The function at an address relative to where the file is loaded; empty where the file does not say.

@@ -1,4 +1,4 @@
-// What a worker that ended without a word wrote last: the cause, more often than not.
+// Reads the last output of a worker that ended without a message: the cause, more often than not.
 #pragma once
 
 #include <cstdint>

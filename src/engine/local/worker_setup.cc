@@ -30,7 +30,7 @@ std::string append_output_to(int stream, const std::string& path) {
   return full + "cannot write " + path + ": " + base::last_system_error();
 }
 
-// Of an OpenMP library that is loaded, which has read its variable already.
+// Sets the threads of an OpenMP library that is loaded and has read its environment variable.
 void set_openmp_threads(int threads) {
   using SetThreads = void (*)(int);
   if (const auto set = reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);

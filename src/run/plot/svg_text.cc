@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr std::string_view kEllipsis = "…";
 
-// Of the characters from the blank on, in hundredths of the font's size: the widest of DejaVu Sans, Sans Mono and
-// Serif, Liberation Sans, FreeSans and Noto Sans.
+// Widths of the characters from the blank on, in hundredths of the font's size: the widest of DejaVu Sans, Sans Mono
+// and Serif, Liberation Sans, FreeSans and Noto Sans.
 constexpr std::array<std::uint8_t, 95> kWidths{61,  61, 61, 84, 64, 96, 90, 61,  61, 61, 61, 84, 61, 61,  61, 61,  //
                                                64,  64, 64, 64, 64, 64, 64, 64,  64, 64, 61, 61, 84, 84,  84, 61,  //
                                                102, 73, 74, 77, 81, 73, 70, 80,  88, 61, 61, 75, 67, 103, 88, 82,  //

@@ -118,7 +118,7 @@ void Console::worker_ended(TrialIndex trial) {
   if (shows_output_) show_output(output_.end(label_of(trial)));
 }
 
-// What a trial has printed stands before what is said of its end.
+// Shows the output of a trial before the line about its end.
 void Console::show_output_of(const Action& action) {
   if (const auto* launch = std::get_if<Launch>(&action)) {
     output_.watch(label_of(launch->trial),

@@ -32,7 +32,7 @@ std::string log_text(const Action& action, const Experiment& experiment, const s
 inline constexpr std::size_t kMostErrorLines = 36;
 std::string error_text(const Trial& trial, const std::string& message, const std::string& directory, Encoding encoding);
 
-// What trials have in common that fail for the same reason: the message without what differs from trial to trial, its
+// Returns the part of a message that trials share which fail for the same reason: without the trial's
 // directory and addresses in memory.
 std::string reason_of(const Trial& trial, const std::string& message);
 

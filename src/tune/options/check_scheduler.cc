@@ -100,7 +100,7 @@ void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& opt
   faults.unless(is_same || tune.metric.name.empty() || pbt.metric.name.empty(), name + "metric",
                 fmt::format("it is \"{}\", but the TuneConfig's metric is \"{}\"", pbt.metric.name, tune.metric.name));
   const std::string fault = run::fault_of(pbt.metric, pbt.mode, "its mode", {tune.metric.name, tune.mode});
-  // Where the TuneConfig lacks a direction, that is said once.
+  // A direction that the TuneConfig lacks is reported once.
   faults.unless(fault.empty() || pbt.metric.name.empty() || (is_same && !tune.mode), name + "metric", fault);
   faults.unless(std::isfinite(pbt.perturbation_interval) && pbt.perturbation_interval > 0,
                 name + "perturbation_interval",

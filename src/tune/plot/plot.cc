@@ -54,7 +54,7 @@ std::optional<double> number_of(const std::string& name, const Metrics& result, 
   return value != nullptr && value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
 }
 
-// Whether the search space, or what a scheduler draws from anew, says that a parameter is a matter of magnitude.
+// Returns whether the search space, or the scheduler's mutations, draw a parameter logarithmically.
 bool is_drawn_logarithmically(const Value& entries, std::string_view path) {
   const std::size_t slash = path.find('/');
   const Value* entry = entries.is_dict() ? Config(entries.dict()).find(path.substr(0, slash)) : nullptr;
@@ -174,7 +174,7 @@ class CurveMaker {
       for (std::size_t metric = 0; metric < points.size(); ++metric) {
         if (points[metric].x != points[metric].x) continue;
         CurvePoint begin = points[metric];
-        // What was explored counts from the exploit on.
+        // The explored value counts from the exploit on.
         if (is_parameter(metrics_[metric]))
           begin.y = number_of(metrics_[metric], {}, trial.exploits[i].config).value_or(begin.y);
         segment.x = begin.x;

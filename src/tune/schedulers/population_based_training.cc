@@ -167,7 +167,7 @@ double PbtScheduler::furthest(const std::vector<TrialIndex>& members) const {
   return time;
 }
 
-// Whether nobody could ever exploit it: otherwise such a population trains to its end, and every exploit is skipped.
+// Returns whether no trial could ever exploit it: such a population would train to its end with every exploit skipped.
 bool PbtScheduler::never_saves(const Trial& trial, const Population& population) {
   std::int64_t& intervals = members_.at(trial.index).intervals_without_checkpoint;
   if (trial.latest_checkpoint) {
@@ -179,7 +179,7 @@ bool PbtScheduler::never_saves(const Trial& trial, const Population& population)
   return ++intervals >= kMostIntervalsWithoutCheckpoint;
 }
 
-// Whether others may be told to continue from it before its next interval. One in the middle is among the best as soon
+// Returns whether others may continue from it before its next interval. One in the middle is among the best as soon
 // as others report worse scores; with synch all are compared when the last one has arrived.
 bool PbtScheduler::may_become_donor(TrialIndex trial, const Population& population) const {
   return settings_.synch || quantiles(population.live_trials()).ranks[trial] != Rank::lower;

@@ -1,4 +1,4 @@
-// What only GPUs can show: `make test-gpu`. Ranks are processes with a GPU each, as workers are.
+// Tests that need GPUs: `make test-gpu`. Ranks are processes with a GPU each, as workers are.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// What can be seen of NCCL without a GPU, where Cadre is built with it; gpu_test.cc has the rest.
+// Tests of NCCL that need no GPU, where Cadre is built with it; gpu_test.cc has the rest.
 #include "torch/distributed/nccl_backend.h"
 
 #include <gtest/gtest.h>
