@@ -1,6 +1,6 @@
 /// \file
-/// Which values of a metric are good; which checkpoints are kept; which result files are written; what a start does
-/// where the directory exists already; how an experiment is published in a storage.
+/// Settings that Tune and Train share: objectives, retention of checkpoints, result files, a directory that exists
+/// already, and publishing in a storage.
 #pragma once
 
 #include <chrono>
