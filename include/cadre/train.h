@@ -37,6 +37,7 @@
 
 #include "cadre/checkpoint.h"
 #include "cadre/checkpoint_config.h"
+#include "cadre/detail/config_struct.h"
 #include "cadre/detail/function_name.h"
 #include "cadre/error.h"
 #include "cadre/init.h"
@@ -229,13 +230,27 @@ struct Loop {
 namespace detail {
 
 using LoopPointer = Value (*)(const Config&);
-bool register_loop(std::string_view name, LoopPointer function);
+bool register_loop(std::string_view name, LoopPointer function, cadre::detail::ConfigStruct config);
+
+// The struct that a function takes instead of a Config; void: none.
+template <class F>
+struct LoopStruct {
+  using type = void;
+};
+template <class Result, class T>
+  requires cadre::detail::PlainStruct<std::remove_cvref_t<T>>
+struct LoopStruct<Result (*)(T)> {
+  using type = std::remove_cvref_t<T>;
+};
 
 template <auto F>
 Value call_loop(const Config& config) {
+  using Struct = typename LoopStruct<decltype(F)>::type;
   const auto call = [&]() -> decltype(auto) {
     if constexpr (std::invocable<decltype(F), const Config&>) {
       return F(config);
+    } else if constexpr (!std::is_void_v<Struct>) {
+      return F(cadre::detail::struct_from<Struct>(config));
     } else {
       return F();
     }
@@ -252,22 +267,37 @@ Value call_loop(const Config& config) {
 
 template <auto F>
 struct LoopRegistration {
-  static inline const bool done = register_loop(cadre::detail::function_name<F>(), &call_loop<F>);
+  static bool add() {
+    using Struct = typename LoopStruct<decltype(F)>::type;
+    if constexpr (std::invocable<decltype(F), const Config&> || std::is_void_v<Struct>) {
+      return register_loop(cadre::detail::function_name<F>(), &call_loop<F>, {});
+    } else {
+      return register_loop(cadre::detail::function_name<F>(), &call_loop<F>, cadre::detail::config_struct<Struct>());
+    }
+  }
+  static inline const bool done = add();
 };
 
 }  // namespace detail
 
-/// The training function F: f(const Config&) or f(), which returns nothing or what a Value is made from; that of rank 0
-/// is the run's return value. Like a trainable it is found by its name, in every process of the program.
+/// What loop() takes: a function of a Config, of a plain struct that is made from one, or of nothing.
+template <class F>
+concept LoopFunction =
+    std::invocable<F, const Config&> || std::invocable<F> || !std::is_void_v<typename detail::LoopStruct<F>::type>;
+
+/// The training function F: f(const Config&), f() or f(const Settings&) with a struct whose members are the keys of the
+/// config, as tune::trainable() takes it too (members that the config does not have keep their defaults; the Trainer
+/// refuses keys that no member has, and values of other types). It returns nothing or what a Value is made from; that
+/// of rank 0 is the run's return value. Like a trainable it is found by its name, in every process of the program.
 template <auto F>
-  requires std::invocable<decltype(F), const Config&> || std::invocable<decltype(F)>
+  requires LoopFunction<decltype(F)>
 Loop loop() {
   return {cadre::detail::registered_name<F, detail::LoopRegistration<F>>()};
 }
 /// \cond a mistake, which does not compile
 template <auto F>
-  requires(!std::invocable<decltype(F), const Config&> && !std::invocable<decltype(F)>)
-CADRE_MISTAKE("a training function of a run is f() or f(const Config&)")
+  requires(!LoopFunction<decltype(F)>)
+CADRE_MISTAKE("a training function of a run is f(), f(const Config&), or f of a struct with public members only")
 Loop loop();
 /// \endcond
 

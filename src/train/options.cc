@@ -10,6 +10,7 @@
 
 #include "base/archive.h"
 #include "base/name.h"
+#include "run/config_struct.h"
 #include "run/entries.h"
 #include "run/group_backend.h"
 #include "run/machine_labels.h"
@@ -19,6 +20,7 @@
 #include "run/resource_fields.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
+#include "train/session.h"
 #include "train/validation_check.h"
 
 namespace cadre {
@@ -323,6 +325,22 @@ void check_objects(const Dict& description, Faults& faults) {
                   "the object " + id + " is gone: no ObjectRef names it. Keep what cadre::put returned until fit()");
 }
 
+// Refuses keys and values that the struct a function takes has no place for.
+void check_loop_config(const Description& description, Faults& faults) {
+  const std::string& function = description.loop.name;
+  const Config& config = description.options.train_loop_config;
+  const auto* type = loop_structs().find(function);
+  if (type == nullptr || type->check == nullptr) return;
+  for (const auto& [key, value] : config)
+    faults.unless(run::has_member(*type, key), "train_loop_config \"" + key + "\"",
+                  run::no_such_member(*type, function));
+  try {
+    type->check(config);
+  } catch (const Error& error) {
+    faults.unless(false, "train_loop_config", fmt::format("{} cannot take it: {}", function, error.what()));
+  }
+}
+
 }  // namespace
 
 Resources ScalingConfig::worker_resources() const {
@@ -342,6 +360,7 @@ void check_options(const Description& description, bool new_run) {
   faults.unless(run::find_entry(description.loop.name) != nullptr, "loop",
                 fmt::format("this program has no function \"{}\"; make it with train::loop<f>(). It has: {}",
                             description.loop.name, fmt::join(run::entry_names(), ", ")));
+  check_loop_config(description, faults);
   check_backend(description, faults);
   check_scaling(description.options.scaling_config, faults);
   check_run_config(description.options.run_config, faults);

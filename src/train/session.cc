@@ -416,7 +416,13 @@ Value Session::broadcast_from_rank_zero(const Value& value) {
 
 // ---- What the program registers
 
-bool detail::register_loop(std::string_view name, LoopPointer function) {
+base::Registry<cadre::detail::ConfigStruct>& loop_structs() {
+  static base::Registry<cadre::detail::ConfigStruct> instance;
+  return instance;
+}
+
+bool detail::register_loop(std::string_view name, LoopPointer function, cadre::detail::ConfigStruct config) {
+  loop_structs().add(name, config);
   run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     return run_rank(controller, payload, function);
   });

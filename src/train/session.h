@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/registry.h"
 #include "cadre/checkpoint.h"
 #include "cadre/train.h"
 #include "channel/worker_end.h"
@@ -20,6 +21,9 @@
 #include "train/kept_states.h"
 
 namespace cadre::train {
+
+// The structs that training functions take, by the name of the function; one that takes a Config has no check.
+base::Registry<cadre::detail::ConfigStruct>& loop_structs();
 
 class Session {
  public:

@@ -35,6 +35,16 @@ namespace fs = std::filesystem;
 
 // ---- What ranks do in these tests
 
+struct Optimizer {
+  std::string type = "sgd";
+};
+struct Settings {
+  double lr = 0.1;
+  std::int64_t steps = 2;
+  Optimizer optimizer = {};
+};
+Value says_its_settings(const Settings& settings) { return list(settings.lr, settings.steps, settings.optimizer.type); }
+
 // Counts, and saves what it has counted to with every report.
 Value counts(const Config& config) {
   const auto steps = config.get<std::int64_t>("steps");
@@ -133,6 +143,26 @@ void reports_what_cannot_be_stored() {
 }
 
 // ---- Reports and checkpoints
+
+TEST(TrainerWithAStruct, ItsMembersAreTheKeysOfTheConfigAndKeepTheirDefaults) {
+  const TemporaryDirectory storage;
+  const Config config{{"steps", 5}, {"optimizer", {{"type", "adam"}}}};
+  const train::Result result =
+      train::Trainer(train::loop<says_its_settings>(), options_in(storage.path(), 2, config)).fit();
+  EXPECT_EQ(result.return_value, list(0.1, 5, "adam"));
+}
+
+TEST(TrainerWithAStruct, KeysAndTypesThatDoNotFitAreRefusedAllAtOnceBeforeAnythingRuns) {
+  const TemporaryDirectory storage;
+  EXPECT_THAT(message_of<InvalidArgument>([&] {
+                train::Trainer(train::loop<says_its_settings>(),
+                               options_in(storage.path(), 1, {{"step", 5}, {"lr", "high"}}));
+              }),
+              AllOf(HasSubstr("train_loop_config \"step\": the struct that says_its_settings takes has no such member; "
+                              "it has: lr, steps, optimizer"),
+                    HasSubstr("says_its_settings cannot take it: key \"lr\": ")));
+  EXPECT_TRUE(fs::is_empty(storage.path()));
+}
 
 TEST(Trainer, RunsTheFunctionInEveryRankAndKeepsWhatRankZeroReports) {
   const TemporaryDirectory storage;

@@ -48,11 +48,8 @@ using TrainingPointer = void (*)(const Config&);
 
 // What a function takes.
 struct ConfigType {
-  // Of one that takes a struct instead of a Config:
-  std::span<const std::string_view> members = {};  // top-level keys
-  void (*check)(const Config&) = nullptr;          // throws InvalidArgument where a value has the wrong type
-
-  bool takes_parameters = false;  // as its second argument
+  cadre::detail::ConfigStruct config = {};  // instead of a Config
+  bool takes_parameters = false;            // as its second argument
 };
 
 bool register_trainable(std::string_view name, TrainingPointer function, ConfigType type);
@@ -105,9 +102,6 @@ void call_with(const auto& config) {
   report_if_any<std::remove_cvref_t<decltype(call())>>(call);
 }
 
-template <class T>
-inline constexpr auto kMemberNames = cadre::detail::member_names<T>();
-
 template <auto F>
 struct Registration {
   static bool add() {
@@ -118,9 +112,8 @@ struct Registration {
                                 {.takes_parameters = takes_parameters});
     } else {
       using T = typename ConfigArgument<decltype(F)>::type;
-      return register_trainable(
-          name, [](const Config& config) { call_with<F>(from_config<T>(config)); },
-          {kMemberNames<T>, [](const Config& config) { from_config<T>(config); }, takes_parameters});
+      return register_trainable(name, [](const Config& config) { call_with<F>(from_config<T>(config)); },
+                                {cadre::detail::config_struct<T>(), takes_parameters});
     }
   }
   static inline const bool done = add();

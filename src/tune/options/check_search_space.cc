@@ -7,6 +7,7 @@
 #include <ranges>
 
 #include "base/overload.h"
+#include "run/config_struct.h"
 #include "tune/domain.h"
 #include "tune/functions.h"
 #include "tune/options/check_scheduler.h"
@@ -121,12 +122,11 @@ void check_trials(const TunerOptions& options, Faults& faults) {
 // Of a function that takes a struct.
 void check_config_type(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
   const TrainableType* known = trainable_types().find(trainable.name);
-  const detail::ConfigType* type = known == nullptr ? nullptr : &known->config;
+  const cadre::detail::ConfigStruct* type = known == nullptr ? nullptr : &known->config.config;
   if (type == nullptr || type->check == nullptr) return;
   for (const auto& [key, entry] : options.param_space) {
-    faults.unless(std::ranges::find(type->members, key) != type->members.end(), "param_space \"" + key + "\"",
-                  fmt::format("the struct that {} takes has no such member; it has: {}", trainable.name,
-                              fmt::join(type->members, ", ")));
+    faults.unless(run::has_member(*type, key), "param_space \"" + key + "\"",
+                  run::no_such_member(*type, trainable.name));
   }
   const Variant first = VariantGenerator(options.param_space, options.tune_config)(0);
   if (!first.fault.empty()) return;  // the trial will say so

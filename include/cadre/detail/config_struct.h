@@ -1,0 +1,93 @@
+// Structs in the place of a Config, for the functions of Tune and of Train.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "cadre/detail/member_names.h"
+#include "cadre/error.h"
+#include "cadre/value.h"
+
+namespace cadre::detail {
+
+template <class T>
+void assign_members(T& object, const Dict& entries, const std::string& prefix);
+
+template <class T>
+void assign_member(T& member, const Value& value, const std::string& key) {
+  const auto checked = [&](auto get) -> decltype(auto) {
+    try {
+      return get();
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument("key \"" + key + "\": " + error.what());
+    }
+  };
+  if constexpr (PlainStruct<T> && !std::same_as<T, Reference>) {
+    assign_members(member, checked([&]() -> const Dict& { return value.dict(); }), key + "/");
+  } else {
+    member = checked([&] { return value.get<T>(); });
+  }
+}
+
+template <class T>
+inline constexpr bool is_config_member = is_gettable<T> || (PlainStruct<T> && !std::same_as<T, Reference>);
+
+// A mistake, which does not compile: the compiler names the member.
+template <class T, AddressOf Member>
+  requires is_config_member<T>
+constexpr void check_member() {}
+template <class T, AddressOf Member>
+  requires(!is_config_member<T>)
+CADRE_MISTAKE(
+    "this member of the struct is nothing that a config has: a bool, integer, float, double, std::string, std::vector "
+    "of these, or a struct")
+constexpr void check_member();
+
+template <class T, std::size_t... I>
+constexpr void check_members(std::index_sequence<I...>) {
+  using Members = decltype(tie_members(std::declval<T&>()));
+  (check_member<std::remove_reference_t<std::tuple_element_t<I, Members>>, kMember<T, I>>(), ...);
+}
+
+template <class T>
+void assign_members(T& object, const Dict& entries, const std::string& prefix) {
+  check_members<T>(std::make_index_sequence<std::tuple_size_v<decltype(tie_members(object))>>());
+  constexpr auto names = member_names<T>();
+  const Config config(entries);
+  std::size_t next = 0;
+  const auto assign_next = [&](auto& member) {
+    const std::string name(names[next++]);
+    if (const Value* value = config.find(name)) assign_member(member, *value, prefix + name);
+  };
+  std::apply([&](auto&... members) { (assign_next(members), ...); }, tie_members(object));
+}
+
+template <PlainStruct T>
+T struct_from(const Config& config) {
+  T object{};
+  assign_members(object, config.dict(), "");
+  return object;
+}
+
+// The struct that a function takes.
+struct ConfigStruct {
+  std::span<const std::string_view> members = {};  // top-level keys
+  void (*check)(const Config&) =
+      nullptr;  // throws InvalidArgument where a value has the wrong type; null: it takes a Config
+};
+
+template <class T>
+inline constexpr auto kMemberNames = member_names<T>();
+
+template <PlainStruct T>
+constexpr ConfigStruct config_struct() {
+  return {kMemberNames<T>, [](const Config& config) { struct_from<T>(config); }};
+}
+
+}  // namespace cadre::detail
