@@ -52,7 +52,6 @@ class Trial:
     last_perturbation_time: float = 0
     last_train_time: float = 0
     compared_iteration: int = 0
-    intervals_without_checkpoint: int = 0
     # Checkpoints.
     latest: Checkpoint | None = None
     made: int = 0
@@ -266,12 +265,9 @@ class Oracle:
             self._pause(trial)
 
     def _never_saves(self, trial):
-        """At its third interval in a row without a checkpoint, if there is anybody who could exploit it."""
-        if trial.latest:
-            trial.intervals_without_checkpoint = 0
-        elif self.pbt["quantile_fraction"] > 0 and any(other.live and other is not trial for other in self.trials):
-            trial.intervals_without_checkpoint += 1
-        return trial.intervals_without_checkpoint >= 3
+        """It is at an interval without a checkpoint, and there is somebody who could exploit it."""
+        return (not trial.latest and self.pbt["quantile_fraction"] > 0
+                and any(other.live and other is not trial for other in self.trials))
 
     def _compare_all(self, time):
         """Everybody is at the barrier."""

@@ -75,6 +75,13 @@ Trainable random_trainable(std::mt19937_64& random, Resources of_a_trial) {
   return learner;
 }
 
+// A learner that saves by itself does so every third step, and Population Based Training fails a trial that comes to
+// its first interval without a checkpoint.
+void save_before_the_first_interval(TunerOptions& options) {
+  auto* pbt = std::get_if<PopulationBasedTraining>(&options.tune_config.scheduler);
+  if (pbt != nullptr) pbt->perturbation_interval = std::max(pbt->perturbation_interval, 3.0);
+}
+
 class Simulation : public ::testing::TestWithParam<Kind> {
  protected:
   // Calls `act` with many worlds, each from a seed.
@@ -98,7 +105,9 @@ class Simulation : public ::testing::TestWithParam<Kind> {
         of_a_trial.gpus = std::array{0.3, 0.5, 1.0}[random() % 3];
       }
       try {
-        World world(seed, options, machine, random_trainable(random, of_a_trial), faults);
+        const Trainable learner = random_trainable(random, of_a_trial);
+        if (!learner.parameters.contains(kOffers)) save_before_the_first_interval(options);
+        World world(seed, options, machine, learner, faults);
         act(world, random);
         events += static_cast<int>(world.recorded().size());
       } catch (const std::exception& error) {

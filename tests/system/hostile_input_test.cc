@@ -63,7 +63,8 @@ void reports_many_metrics(const Config&) {
 }
 
 void reports_a_step_backwards(const Config&) {
-  for (const int iteration : {1, 2, 3, 2, 1, 7, 8}) tune::report({{"training_iteration", iteration}, {"score", 1}});
+  for (const int iteration : {1, 2, 3, 2, 1, 7, 8})
+    tune::report({{"training_iteration", iteration}, {"score", 1}}, [](const fs::path&) {});
 }
 
 void reports_nothing_useful(const Config&) {

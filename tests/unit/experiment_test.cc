@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // An experiment, fed by hand. Each call returns what was decided, as "launch 0", "pause 1", …; that a trial was made
 // goes without saying.
@@ -98,14 +99,14 @@ TEST(Experiment, AnEndWithoutTheFunctionsWordIsAFailure) {
 TEST(Experiment, WhoHasProgressedLeastRunsNext) {
   Hand hand(pbt(3), 1);
   EXPECT_THAT(hand.report(0, at(1, 0.1)), IsEmpty());
-  EXPECT_THAT(hand.report(0, at(2, 0.2)), ElementsAre("pause 0", "launch 1"));
-  EXPECT_THAT(hand.report(1, at(2, 0.3)), ElementsAre("pause 1", "launch 2"));
-  EXPECT_THAT(hand.report(2, at(2, 0.4)), ElementsAre("pause 2", "resume 0"));
+  EXPECT_THAT(hand.report(0, at(2, 0.2), ".reporting"), ElementsAre("pause 0", "launch 1"));
+  EXPECT_THAT(hand.report(1, at(2, 0.3), ".reporting"), ElementsAre("pause 1", "launch 2"));
+  EXPECT_THAT(hand.report(2, at(2, 0.4), ".reporting"), ElementsAre("pause 2", "resume 0"));
 }
 
 TEST(Experiment, APausedTrialKeepsItsWorkerAndGivesUpItsSlot) {
   Hand hand(pbt(2), 1);
-  hand.report(0, at(2, 0.2));
+  hand.report(0, at(2, 0.2), ".reporting");
   EXPECT_EQ(hand.trial(0).status, TrialStatus::paused);
   EXPECT_EQ(hand.trial(0).worker, WorkerState::waiting);
   EXPECT_FALSE(hand.trial(0).holds_resources);
@@ -115,7 +116,7 @@ TEST(Experiment, APausedTrialKeepsItsWorkerAndGivesUpItsSlot) {
 TEST(Experiment, AnExploitStopsTheTargetAndStartsItFromTheDonorsCheckpoint) {
   Hand hand(pbt(2), 2);
   hand.report(0, at(2, 0.9), ".reporting_1");
-  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
+  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
   const Config explored = hand.all<LogExploit>().at(0)->new_config;
   ASSERT_EQ(hand.all<AnswerReport>().size(), 1u);
   EXPECT_EQ(hand.all<AnswerReport>()[0]->verdict, channel::Verdict::stop);
@@ -128,17 +129,14 @@ TEST(Experiment, AnExploitStopsTheTargetAndStartsItFromTheDonorsCheckpoint) {
   EXPECT_EQ(hand.trial(0).status, TrialStatus::running);
 }
 
-TEST(Experiment, ATrialThatNeverSavesFailsAtItsThirdInterval) {
+TEST(Experiment, ATrialThatHasNotSavedFailsAtItsFirstInterval) {
   Hand hand(pbt(3), 3);
-  for (const std::int64_t iteration : {2, 4}) {
-    EXPECT_THAT(hand.report(0, at(iteration, 0.9)), IsEmpty());
-    EXPECT_THAT(hand.report(1, at(iteration, 0.1)), IsEmpty()) << "the exploit is skipped";
-  }
-  EXPECT_THAT(hand.report(0, at(6, 0.9)), ElementsAre("fail 0"));
-  EXPECT_THAT(hand.trial(0).error, HasSubstr("3 times without ever reporting a checkpoint"));
+  EXPECT_THAT(hand.report(0, at(1, 0.9)), IsEmpty());
+  EXPECT_THAT(hand.report(0, at(2, 0.9)), ElementsAre("fail 0"));
+  EXPECT_THAT(hand.trial(0).error, HasSubstr("first interval (every 2 of training_iteration) without"));
   EXPECT_THAT(hand.trial(0).error, HasSubstr("tune::report(metrics, writer)"));
-  EXPECT_THAT(hand.report(1, at(6, 0.1), ".reporting"), IsEmpty()) << "its first checkpoint comes late, and in time";
-  EXPECT_THAT(hand.report(1, at(8, 0.1)), IsEmpty());
+  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting"), IsEmpty()) << "its checkpoint comes in time";
+  EXPECT_THAT(hand.report(1, at(4, 0.1)), IsEmpty()) << "an older checkpoint will do";
 }
 
 TEST(Experiment, ATrialThatNobodyCanExploitNeedsNoCheckpoint) {
@@ -165,7 +163,7 @@ TEST(Experiment, WhoeverIsAmongTheBestNowIsADonorWithItsLatestCheckpoint) {
   options.run_config.checkpoint_config.num_to_keep = 1;
   Hand hand(options, 3);
   hand.report(0, at(2, 0.9), ".reporting");
-  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
+  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
   hand.feed(FunctionReturned{1, 1});
   EXPECT_THAT(hand.report(2, at(2, 0.5), ".reporting"), IsEmpty());
   EXPECT_THAT(hand.report(2, at(3, 0.6), ".reporting"), IsEmpty()) << "between two intervals";
@@ -182,22 +180,27 @@ TEST(Experiment, ACheckpointThatIsBeingClonedIsThereThoughItsTrialHasNewerOnes) 
   options.run_config.checkpoint_config.num_to_keep = 1;
   Hand hand(options, 2);
   hand.report(0, at(2, 0.9), ".reporting");
-  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
+  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
   hand.report(0, at(3, 0.9), ".reporting");
   EXPECT_THAT(hand.all<DeleteCheckpoint>(), IsEmpty());
   EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("launch 1"));
   EXPECT_THAT(hand.all<Launch>().at(0)->checkpoint, HasSubstr("/checkpoint_000000"));
   EXPECT_THAT(hand.report(1, at(3, 0.9), ".reporting"), IsEmpty());
-  EXPECT_THAT(hand.all<DeleteCheckpoint>(), IsEmpty()) << "the worker that was started from it may yet read it";
+  for (const DeleteCheckpoint* deleted : hand.all<DeleteCheckpoint>())
+    EXPECT_THAT(deleted->directory, Not(HasSubstr("00000_lr")))
+        << "the worker that was started from it may yet read it";
   hand.feed(FunctionReturned{1, 2});
   ASSERT_EQ(hand.all<DeleteCheckpoint>().size(), 1u);
   EXPECT_THAT(hand.all<DeleteCheckpoint>()[0]->directory, HasSubstr("/checkpoint_000000"));
 }
 
+// Trial 0 was no donor when it reported, so that nobody asked for the checkpoint that it had offered.
 TEST(Experiment, ADonorThatHasNoCheckpointYetIsNotExploitedAndThatIsSaid) {
   Hand hand(pbt(2), 2);
-  hand.report(0, at(2, 0.9));
-  EXPECT_THAT(hand.report(1, at(2, 0.1)), IsEmpty());
+  hand.report(1, at(2, 0.5), ".reporting");
+  EXPECT_THAT(hand.feed(ResultReported{0, 1, {.step = 1, .metrics = at(2, 0.5), .offers_checkpoint = true}}),
+              IsEmpty());
+  EXPECT_THAT(hand.report(1, at(4, 0.1)), IsEmpty());
   EXPECT_THAT(said(hand), HasSubstr("trial 00000 has no checkpoint yet. Skip exploit for trial 00001"));
 }
 
@@ -206,10 +209,10 @@ TEST(Experiment, ADonorWithoutACheckpointOfItsOwnGivesTheOneThatItContinuedFrom)
   std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0.3;
   Hand hand(options, 3);
   hand.report(0, at(2, 0.9), ".reporting");
-  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
+  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
   hand.feed(FunctionReturned{1, 1});
   EXPECT_THAT(hand.report(1, at(4, 0.95)), IsEmpty());
-  EXPECT_THAT(hand.report(2, at(2, 0.3)), ElementsAre("exploit 2"));
+  EXPECT_THAT(hand.report(2, at(2, 0.3), ".reporting"), ElementsAre("exploit 2"));
   EXPECT_THAT(said(hand), HasSubstr("Cloning trial 00001 (score = 0.950000) into trial 00002 (score = 0.300000), from "
                                     "trial 00000's checkpoint_000000 of iteration 2\n"));
 }
@@ -225,7 +228,7 @@ TEST(Experiment, ADonorThatDoesNoBetterIsNotExploited) {
 TEST(Experiment, AReportOfASupersededWorkerIsRefused) {
   Hand hand(pbt(2), 2);
   hand.report(0, at(2, 0.9), ".reporting_1");
-  EXPECT_THAT(hand.report(1, at(2, 0.1)), ElementsAre("exploit 1"));
+  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
   hand.feed(FunctionReturned{1, 1});
   const Metrics before = hand.trial(1).last_result;
   hand.feed(ResultReported{1, 1, {99, at(99, 1), ".reporting_9"}});
@@ -387,7 +390,7 @@ TEST(Experiment, ATimerOfAWorkerThatHasReportedMeansNothing) {
 
 TEST(Experiment, AnInterruptLetsRunningTrialsReportOnceMoreAndStartsNobody) {
   Hand hand(pbt(3), 2);
-  EXPECT_THAT(hand.report(0, at(2, 0.5)), ElementsAre("pause 0", "launch 2"));
+  EXPECT_THAT(hand.report(0, at(2, 0.5), ".reporting"), ElementsAre("pause 0", "launch 2"));
   EXPECT_THAT(hand.feed(ExperimentInterrupted{}), ElementsAre("set_aside 0"));
   EXPECT_THAT(hand.report(1, at(1, 0.5)), ElementsAre("set_aside 1"));
   EXPECT_EQ(hand.all<LogResult>().size(), 1u) << "it counts";
@@ -556,7 +559,7 @@ TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {
   auto& scheduler = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
   scheduler.custom_explore_fn = explore_function<refuse_to_explore>();
   Hand hand(options, 2);
-  hand.report(1, {{"score", 1}, {"training_iteration", 2}});
+  hand.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
   hand.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
   hand.report(1, {{"score", 1}, {"training_iteration", 4}});
   EXPECT_EQ(hand.trial(1).status, TrialStatus::running);

@@ -126,8 +126,8 @@ ExploreFunction explore_function();
 /// lower quantile exploits: it continues from the checkpoint of a random trial of the upper quantile, with that trial's
 /// config after exploring it, unless that trial's score is no better than its own. A trial in the upper quantile
 /// becomes a donor with its latest committed checkpoint, which is kept as long as anybody may need it, whatever
-/// `num_to_keep` says. All others simply go on. While a donor has no checkpoint yet an exploit is skipped; a trial that
-/// comes to its third interval in a row without ever having reported one fails, because nobody could exploit it.
+/// `num_to_keep` says. All others simply go on. A trial that comes to its first interval without having reported a
+/// checkpoint fails, because nobody could exploit it; a class, and a writer given to report(), are asked for one then.
 ///
 /// Exploring changes each key of `hyperparam_mutations`, in order: with `resample_probability` it is drawn anew;
 /// otherwise a number is multiplied by one of `perturbation_factors` (an integer moves by at least 1, a multiple of a q

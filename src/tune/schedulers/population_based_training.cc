@@ -24,15 +24,13 @@ std::string missing(const std::string& what, const std::string& key, const Metri
       key, what, names);
 }
 
-// A first checkpoint may come later than the first interval; one that is not there by then does not come.
-constexpr std::int64_t kMostIntervalsWithoutCheckpoint = 3;
-
 std::string no_checkpoint(double interval, const std::string& time_attr) {
   return fmt::format(
-      "it has come to its interval (every {:g} of {}) {} times without ever reporting a checkpoint, and "
+      "it has come to its first interval (every {:g} of {}) without having reported a checkpoint, and "
       "PopulationBasedTraining continues trials from checkpoints: report one with tune::report(metrics, writer) and "
-      "continue from tune::get_checkpoint(), or set a longer perturbation_interval or a burn_in_period",
-      interval, time_attr, kMostIntervalsWithoutCheckpoint);
+      "continue from tune::get_checkpoint(); or set a longer perturbation_interval or a burn_in_period, if the first "
+      "checkpoint comes later",
+      interval, time_attr);
 }
 
 std::string describe(const std::vector<Perturbation>& perturbations) {
@@ -71,7 +69,6 @@ void PbtScheduler::on_trial_add(const Trial& trial) {
   member.last_score.reset();
   member.last_perturbation_time = member.last_train_time = 0;
   member.last_iteration = 0;
-  member.intervals_without_checkpoint = 0;
 }
 
 Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
@@ -168,15 +165,9 @@ double PbtScheduler::furthest(const std::vector<TrialIndex>& members) const {
 }
 
 // Returns whether no trial could ever exploit it: such a population would train to its end with every exploit skipped.
-bool PbtScheduler::never_saves(const Trial& trial, const Population& population) {
-  std::int64_t& intervals = members_.at(trial.index).intervals_without_checkpoint;
-  if (trial.latest_checkpoint) {
-    intervals = 0;
-    return false;
-  }
+bool PbtScheduler::never_saves(const Trial& trial, const Population& population) const {
   const bool exploits_matter = settings_.quantile_fraction > 0 && population.live_trials().size() > 1;
-  if (!exploits_matter || population.can_save(trial)) return false;
-  return ++intervals >= kMostIntervalsWithoutCheckpoint;
+  return exploits_matter && !trial.latest_checkpoint && !population.can_save(trial);
 }
 
 // Returns whether others may continue from it before its next interval. One in the middle is among the best as soon

@@ -43,7 +43,6 @@ class PbtScheduler final : public TrialScheduler {
     double last_perturbation_time = 0;
     double last_train_time = 0;
     std::int64_t last_iteration = 0;
-    std::int64_t intervals_without_checkpoint = 0;  // in a row
     base::RandomStream donors;
     base::RandomStream explore;
 
@@ -52,7 +51,6 @@ class PbtScheduler final : public TrialScheduler {
       archive("last_perturbation_time", member.last_perturbation_time);
       archive("last_train_time", member.last_train_time);
       archive("last_iteration", member.last_iteration);
-      archive.added("intervals_without_checkpoint", member.intervals_without_checkpoint);
       archive("donors", member.donors);
       archive("explore", member.explore);
     }
@@ -65,7 +63,7 @@ class PbtScheduler final : public TrialScheduler {
   };
 
   bool at_interval(const Member& member, double time) const;
-  bool never_saves(const Trial& trial, const Population& population);
+  bool never_saves(const Trial& trial, const Population& population) const;
   bool may_become_donor(TrialIndex trial, const Population& population) const;
   // Synchronous: who waits at the barrier.
   std::vector<TrialIndex> arrived(const Population& population) const;
