@@ -88,7 +88,7 @@ struct RecordDecision {
   TrialIndex trial = 0;
   Dict data = {};
 };
-// A trial's status, config or error changed.
+// A trial's status, config or error changed, or the worker of one that had ended is gone.
 struct SaveTrial {
   TrialIndex trial = 0;
 };

@@ -119,7 +119,9 @@ void Experiment::on(const ControllerStarted& event) {
   for (Trial& trial : trials_) {
     trial.holds_resources = false;
     trial.backs_off = false;
-    if (trial.worker != WorkerState::none) worker_is_done(trial);
+    if (trial.worker == WorkerState::none) continue;
+    worker_is_done(trial);
+    if (trial.ended()) actions_->push_back(SaveTrial{trial.index});  // it was stored when its worker was still there
   }
   for (const run::CheckpointId checkpoint : event.lost_checkpoints) lose(checkpoint);
   for (Trial& trial : trials_) {

@@ -10,6 +10,7 @@
 namespace cadre::tune {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -245,6 +246,23 @@ TEST(Experiment, AThresholdEndsTheTrialWithoutAskingTheScheduler) {
   EXPECT_THAT(hand.report(0, {{"eval", {{"accuracy", 0.95}}}}), ElementsAre("end 0"));
   EXPECT_TRUE(hand.all<LogResult>().at(0)->done);
   EXPECT_EQ(hand.trial(0).status, TrialStatus::terminated);
+}
+
+// Snapshots have the state of ended trials as it was when they changed last.
+TEST(Experiment, AnEndedTrialWhoseWorkerIsGoneWithItsControllerIsSavedAgain) {
+  TunerOptions options = fifo(2);
+  options.run_config.stop = {{"training_iteration", 2}};
+  Hand hand(options, 2);
+  EXPECT_THAT(hand.report(0, at(2, 0.5)), ElementsAre("end 0"));
+  hand.feed(ControllerStarted{{.cpus = 2}});
+  EXPECT_EQ(hand.trial(0).worker, WorkerState::none);
+  std::vector<TrialIndex> saved;
+  for (const SaveTrial* save : hand.all<SaveTrial>()) saved.push_back(save->trial);
+  EXPECT_THAT(saved, Contains(0u));
+  hand.feed(ControllerStarted{{.cpus = 2}});
+  saved.clear();
+  for (const SaveTrial* save : hand.all<SaveTrial>()) saved.push_back(save->trial);
+  EXPECT_THAT(saved, Not(Contains(0u))) << "nothing has changed";
 }
 
 TEST(Experiment, AMissingMetricFailsItsTrialAndSaysWhatThereIs) {
