@@ -31,11 +31,11 @@ struct InitOptions {
 };
 
 /// Starts the fork server from which all workers are forked, and returns at once; in a worker it never returns. Call it
-/// as the first line of main, from the main thread, before any thread or library state exists that a forked process
-/// could not use (when threads are running already, the program is executed anew for the server). What the program
-/// makes between init() and fit() is not visible in workers: it reaches them through the config. `argv` is that of
-/// main; the program's own arguments are not looked at. The process's limit of open files is raised as far as it may
-/// be, because each live trial takes a few.
+/// at the beginning of main, from the main thread, before any thread or library state exists that a forked process
+/// could not use (when threads are running already, the program is executed anew for the server). Workers and `preload`
+/// see what the program has set before, from its command line for example. What it makes between init() and fit() they
+/// do not see: it reaches them through the config. `argv` is that of main; its arguments are not looked at. The
+/// process's limit of open files is raised as far as it may be, because each live trial takes a few.
 ///
 /// From here on an exception that nobody catches ends the program with a message and an exit code instead of a core
 /// dump: "<program>: <what>" on standard error, and 130 where it is an Interrupted by Ctrl-C, 143 by SIGTERM, and 1 for

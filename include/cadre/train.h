@@ -37,12 +37,12 @@
 
 #include "cadre/checkpoint.h"
 #include "cadre/checkpoint_config.h"
-#include "cadre/detail/config_struct.h"
 #include "cadre/detail/function_name.h"
 #include "cadre/error.h"
 #include "cadre/init.h"
 #include "cadre/object.h"
 #include "cadre/resources.h"
+#include "cadre/typed_config.h"
 #include "cadre/validation.h"
 #include "cadre/value.h"
 
@@ -250,7 +250,7 @@ Value call_loop(const Config& config) {
     if constexpr (std::invocable<decltype(F), const Config&>) {
       return F(config);
     } else if constexpr (!std::is_void_v<Struct>) {
-      return F(cadre::detail::struct_from<Struct>(config));
+      return F(from_config<Struct>(config));
     } else {
       return F();
     }
@@ -280,7 +280,7 @@ struct LoopRegistration {
 
 }  // namespace detail
 
-/// What loop() takes: a function of a Config, of a plain struct that is made from one, or of nothing.
+/// A function that loop() takes: of a Config, of a plain struct that is made from one, or of nothing.
 template <class F>
 concept LoopFunction =
     std::invocable<F, const Config&> || std::invocable<F> || !std::is_void_v<typename detail::LoopStruct<F>::type>;

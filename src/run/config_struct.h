@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cadre/detail/config_struct.h"
+#include "cadre/typed_config.h"
 
 namespace cadre::run {
 

@@ -1,8 +1,9 @@
-#include "cadre/tune/typed_config.h"
+#include "cadre/typed_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cadre/tune/search_space.h"
 #include "support/message_of.h"
 
 namespace cadre::tune {

@@ -8,11 +8,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "cadre/detail/function_name.h"
+#include "cadre/detail/member_names.h"
 #include "cadre/random.h"
 #include "cadre/value.h"
 
@@ -237,5 +239,13 @@ template <auto F>
 CADRE_MISTAKE("a function of a search space is f(), f(const Config&) or f(const Config&, Random&), and returns a value")
 SampleFrom sample_from();
 /// \endcond
+
+/// An entry of a search space whose key is a member's name: field<&Hyperparameters::lr>(uniform(0, 1)), for a function
+/// that takes such a struct (cadre/typed_config.h).
+template <auto Member>
+  requires std::is_member_object_pointer_v<decltype(Member)>
+std::pair<std::string, SpaceEntry> field(SpaceEntry entry) {
+  return {std::string(cadre::detail::member_pointer_name<Member>()), std::move(entry)};
+}
 
 }  // namespace cadre::tune

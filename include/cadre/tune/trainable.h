@@ -11,7 +11,7 @@
 
 #include "cadre/detail/function_name.h"
 #include "cadre/resources.h"
-#include "cadre/tune/typed_config.h"
+#include "cadre/typed_config.h"
 #include "cadre/value.h"
 
 namespace cadre::tune {
@@ -130,7 +130,7 @@ concept TrainingFunction =
 /// The function F as a trainable. It is registered under its own name when the program is loaded, so that a worker, and
 /// a later run that restores an experiment, find it by that name. Two functions of one name are refused by cadre::init.
 /// F is called once in each of a trial's workers, with the trial's config or with a struct that is made from it
-/// (cadre/tune/typed_config.h); it reports through tune::report and ends by returning. Metrics that it returns are one
+/// (cadre/typed_config.h); it reports through tune::report and ends by returning. Metrics that it returns are one
 /// more report, the last one; so is a number, under the name of the TuneConfig's metric, or "_metric" where there is
 /// none. An exception that leaves it fails the trial. A lambda has no name that could be found again, and does not
 /// compile.

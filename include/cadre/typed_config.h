@@ -1,4 +1,14 @@
-// Structs in the place of a Config, for the functions of Tune and of Train.
+/// \file
+/// Configs as structs: the names of a config's keys are those of a struct's members.
+///
+///     struct Hyperparameters {
+///       double lr = 0.1;
+///       std::int64_t layers = 2;
+///     };
+///     void train(const Hyperparameters& config);   // for tune::trainable() and train::loop(), as one of a Config
+///     .param_space = {tune::field<&Hyperparameters::lr>(tune::loguniform(1e-4, 1))}
+///
+/// Source of the technique: Boost.PFR (Polukhin); include/cadre/detail/member_names.h.
 #pragma once
 
 #include <concepts>
@@ -68,12 +78,24 @@ void assign_members(T& object, const Dict& entries, const std::string& prefix) {
   std::apply([&](auto&... members) { (assign_next(members), ...); }, tie_members(object));
 }
 
-template <PlainStruct T>
-T struct_from(const Config& config) {
+}  // namespace cadre::detail
+
+namespace cadre {
+
+/// A config as a struct with public members and no constructor. Members take what Value::get gives, and may be such
+/// structs again, for nested configs; there are at most 24 of them, and none is an array. A member that the config does
+/// not have keeps its default; keys that no member has are left out. Throws InvalidArgument that names the key where a
+/// value is of another type than its member.
+template <detail::PlainStruct T>
+T from_config(const Config& config) {
   T object{};
-  assign_members(object, config.dict(), "");
+  detail::assign_members(object, config.dict(), "");
   return object;
 }
+
+}  // namespace cadre
+
+namespace cadre::detail {
 
 // The struct that a function takes.
 struct ConfigStruct {
@@ -87,7 +109,7 @@ inline constexpr auto kMemberNames = member_names<T>();
 
 template <PlainStruct T>
 constexpr ConfigStruct config_struct() {
-  return {kMemberNames<T>, [](const Config& config) { struct_from<T>(config); }};
+  return {kMemberNames<T>, [](const Config& config) { from_config<T>(config); }};
 }
 
 }  // namespace cadre::detail
