@@ -89,18 +89,19 @@ void allow_many_open_files() {
 
 Process& initialised_process() {
   if (process() != nullptr) return *process();
+  if (!init_was_called) run::report_uncaught_errors();  // init() would have seen to it
   throw EngineError(init_was_called
                         ? "this worker cannot start workers of its own. A trial can, when its trainable has a "
                           "PlacementGroup with a bundle for each of them (tune::with_resources), and a validator when "
                           "ValidationConfig::workers has"
-                        : "cadre::init was not called; it must be the first line of main");
+                        : "cadre::init was not called; it must be at the beginning of main");
 }
 
 }  // namespace
 
 void init(int, char** argv, const InitOptions& options) {
   if (std::exchange(init_was_called, true)) {
-    throw InvalidArgument("cadre::init was called twice; it is for the first line of main only");
+    throw InvalidArgument("cadre::init was called twice; it is for the beginning of main only");
   }
   check(options);
   machine() = resources_of(options);  // before the fork server exists
@@ -108,7 +109,7 @@ void init(int, char** argv, const InitOptions& options) {
   process() = std::make_unique<Process>(
       Process{machine(), engine::local::ForkServer::start(run::run_worker, options.preload, argv)});
   allow_many_open_files();
-  run::report_uncaught_errors(argv);
+  run::report_uncaught_errors();
 }
 
 namespace run {

@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +18,6 @@ namespace cadre::run {
 namespace {
 
 // State of the handler, which has no argument.
-const char* program = "";
 ::pid_t process = 0;
 std::terminate_handler former = nullptr;
 
@@ -27,7 +27,7 @@ constexpr int kAfterSignal = 128;  // as shells say of programs that a signal ha
   std::cout.flush();
   std::fflush(stdout);
   std::cerr.flush();
-  std::fprintf(stderr, "%s: %s\n", program, what);
+  std::fprintf(stderr, "%s: %s\n", ::program_invocation_name, what);
   ::_exit(code);  // other threads may run: destructors of what they use must not
 }
 
@@ -59,9 +59,8 @@ bool has_own_handler() {
 
 }  // namespace
 
-void report_uncaught_errors(char** argv) {
+void report_uncaught_errors() {
   if (has_own_handler()) return;
-  if (argv != nullptr && argv[0] != nullptr) program = argv[0];
   process = ::getpid();
   former = std::set_terminate(on_terminate);
 }

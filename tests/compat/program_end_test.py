@@ -29,6 +29,13 @@ class UncaughtErrors(unittest.TestCase):
                 done = run(way)
                 self.assertEqual((done.returncode, done.stderr), (1, f"{TOOL}: {what}\n"))
 
+    def test_that_init_was_forgotten_is_said_in_the_same_way(self):
+        with tempfile.TemporaryDirectory() as storage:
+            done = run("without_init", storage)
+            self.assertEqual((done.returncode, done.stderr),
+                             (1, f"{TOOL}: cadre::init was not called; it must be at the beginning of main\n"))
+            self.assertEqual(os.listdir(storage), [])
+
     def test_what_is_no_exception_ends_it_as_without_cadre(self):
         for way in "number", "abort":
             with self.subTest(way):

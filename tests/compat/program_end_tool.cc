@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   const std::string storage = argc > 2 ? argv[2] : "";
   const std::string if_exists = argc > 3 ? argv[3] : "fail";
   if (way == "handler_before") std::set_terminate(own_handler);
-  init(argc, argv, {.num_cpus = 1});
+  if (way != "without_init") init(argc, argv, {.num_cpus = 1});
   if (way == "handler_after") std::set_terminate(own_handler);
   std::cout << "before the end";  // without a line end: it waits in the buffer
   if (way == "error" || way.starts_with("handler")) throw InvalidArgument("this does not work");
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
     } catch (const Error&) {
     }
   }
-  if (way == "trials") run_trials(storage, if_exists, 5);
+  if (way == "trials" || way == "without_init") run_trials(storage, if_exists, 5);
   if (way == "other_trials") run_trials(storage, if_exists, 6);
   if (way == "endless_trials") run_trials(storage, if_exists, kEndless);
   if (way == "training") run_training(storage, if_exists, 5);

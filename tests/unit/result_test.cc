@@ -49,6 +49,10 @@ TEST(ResultGrid, AnotherMetricThanTheExperimentsNeedsADirection) {
 TEST(ResultGrid, WithoutAMetricOrAnyNumberItSaysSo) {
   EXPECT_THROW(ResultGrid("x", {result("0", {{"a", 1}})}, "").get_best_result(), InvalidArgument);
   EXPECT_THROW(ResultGrid("x", {result("0", {})}, maximize("a")).get_best_result(), NotFound);
+  const ResultGrid misspelt("x", {result("0", {}), result("1", {{"training_iteration", 1}, {"accuracy", 0.5}})},
+                            maximize("acuracy"));
+  EXPECT_THAT(test_support::message_of<NotFound>([&] { misspelt.get_best_result(); }),
+              testing::HasSubstr("number \"acuracy\" in its last result; the last result of trial 1 has: accuracy"));
 }
 
 TEST(Result, TheConfigOfAResultIsThatOfTheLastExploitBeforeIt) {

@@ -1,5 +1,8 @@
 #include "cadre/tune/result.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -8,6 +11,7 @@
 #include "cadre/error.h"
 #include "run/objective.h"
 #include "store/experiment_reader.h"
+#include "tune/result_keys.h"
 #include "tune/results/result_rows.h"
 
 namespace cadre::tune {
@@ -49,6 +53,16 @@ double in_scope(std::span<const double> values, Scope scope) {
       return mean(last(10));
   }
   return values.back();
+}
+
+// The numbers that some trial has reported, for an error about one that none has.
+std::string reported_instead(const std::vector<Result>& results) {
+  for (const Result& result : results) {
+    const std::vector<std::string> numbers = number_paths(result.metrics);
+    if (!numbers.empty())
+      return fmt::format("; the last result of trial {} has: {}", result.trial_id, fmt::join(numbers, ", "));
+  }
+  return "";
 }
 
 }  // namespace
@@ -131,7 +145,7 @@ const Result& ResultGrid::get_best_result(const Objective& metric, std::optional
   }
   if (!best)
     throw NotFound("no trial of " + experiment_path_.string() + " has a finite number \"" + name + "\" in its " +
-                   (scope == Scope::last ? "last result" : "results") +
+                   (scope == Scope::last ? "last result" : "results") + reported_instead(results_) +
                    (num_errors() > 0 ? "; see errors() for the trials that failed" : ""));
   return results_[*best];
 }
