@@ -49,8 +49,9 @@ int run_program(const std::string& program, const ExperimentFlags& flags, const 
   try {
     return run();
   } catch (const cadre::Interrupted& interrupted) {
-    throw cadre::Interrupted(std::string(interrupted.what()) + "\nHere that is: " + program + " --storage-path " +
-                             flags.storage_path + " --name " + flags.name + " --restore");
+    std::string command = program + " --storage-path " + flags.storage_path + " --name " + flags.name + " --restore";
+    if (flags.data_dir != ExperimentFlags{}.data_dir) command += " --data-dir " + flags.data_dir;
+    throw cadre::Interrupted(std::string(interrupted.what()) + "\nHere that is: " + command);
   }
 }
 
