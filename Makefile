@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 BENCH_FLAGS ?=
 SECONDS ?= 60
 # What pip finds beside the versions that `make setup` installs.
-TORCH_VERSIONS ?= 2.12.1
+TORCH_VERSIONS ?= 2.12.1 2.14.1 2.15.0
 ARROW_VERSIONS ?= 25.0.1
 # What `make setup` installs.
 torch_version := $(shell sed -n 's/^readonly torch_version="\(.*\)"/\1/p' tools/setup.sh)

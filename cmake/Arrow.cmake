@@ -9,16 +9,13 @@
 #   CADRE_ARROW_VERSION   such as 26.0.1
 #
 # An installed libcadre_data.a has a record of its version beside this file, cadreArrowBuild.cmake: no other will do. Where
-# Cadre is built from sources, any version of CADRE_ARROW_MAJORS will do; a project that builds it from installed sources
-# sets cadre_arrow_from_sources first.
+# Cadre is built from sources, any version of CADRE_ARROW_MAJORS will do.
 
 # The versions of Arrow that the sources build with; `make test-versions` tries them.
 set(CADRE_ARROW_MAJORS 26 25)
 
 set(cadre_arrow_built_version)
-if(NOT cadre_arrow_from_sources)
-  include("${CMAKE_CURRENT_LIST_DIR}/cadreArrowBuild.cmake" OPTIONAL)
-endif()
+include("${CMAKE_CURRENT_LIST_DIR}/cadreArrowBuild.cmake" OPTIONAL)
 
 # cadre_find_arrow(<root> <version> <fault>): where the wheel is, which one, and what is wrong with it.
 function(cadre_find_arrow root version fault)

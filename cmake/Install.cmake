@@ -4,6 +4,18 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cadre")
+# Sources of what depends on the version of libtorch, and the private headers that they include.
+set(cadre_source_dir "${CMAKE_INSTALL_DATADIR}/cadre/src")
+
+# cadre_install_sources(<folder of src/> <component> <pattern>...): files of these names.
+function(cadre_install_sources folder component)
+  set(patterns)
+  foreach(pattern IN LISTS ARGN)
+    list(APPEND patterns PATTERN "${pattern}")
+  endforeach()
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}" DESTINATION "${cadre_source_dir}" COMPONENT ${component}
+    FILES_MATCHING ${patterns})
+endfunction()
 
 # cadre_install_licence(<component> <Debian package>): where Debian wants it.
 function(cadre_install_licence component package)
@@ -21,7 +33,7 @@ endfunction()
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/cadreConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/cadreConfig.cmake" INSTALL_DESTINATION "${package_dir}"
-  NO_SET_AND_CHECK_MACRO)
+  PATH_VARS cadre_source_dir NO_SET_AND_CHECK_MACRO)
 # While the major version is 0, another minor version is another interface.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cadreConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES
@@ -42,7 +54,12 @@ if(CADRE_TORCH)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre/train_torch"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT torch)
   cadre_install_archive(cadre_torch cadreTorchTargets torch)
-  install(FILES "${PROJECT_BINARY_DIR}/cadreTorchBuild.cmake" DESTINATION "${package_dir}" COMPONENT torch)
+  install(FILES "${PROJECT_BINARY_DIR}/cadreTorchBuild.cmake" "${PROJECT_SOURCE_DIR}/cmake/Precompile.cmake"
+    DESTINATION "${package_dir}" COMPONENT torch)
+  cadre_install_sources(torch torch *.cc *.h CMakeLists.txt)
+  foreach(folder base run)
+    cadre_install_sources(${folder} torch *.h)
+  endforeach()
   cadre_install_licence(torch libcadre-torch-dev)
 endif()
 
@@ -71,6 +88,7 @@ if(CADRE_ARROW AND CADRE_TORCH)
   install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/data_torch.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT data_torch)
   cadre_install_archive(cadre_data_torch cadreDataTorchTargets data_torch)
+  cadre_install_sources(data_torch data_torch *.cc *.h CMakeLists.txt)
   cadre_install_licence(data_torch libcadre-data-torch-dev)
 endif()
 
@@ -84,6 +102,11 @@ set(doc_dir "${CMAKE_INSTALL_DATADIR}/doc/cadre")
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${doc_dir}" COMPONENT doc)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${doc_dir}" COMPONENT doc
   FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "api" EXCLUDE)
+# The examples are a project there, and MNIST is fetched as here.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${doc_dir}" COMPONENT doc
+  FILES_MATCHING PATTERN "*.cc" PATTERN "*.h" PATTERN "*.md" PATTERN "CMakeLists.txt")
+install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/fetch_mnist.py" DESTINATION "${doc_dir}/tools" COMPONENT doc)
+install(FILES "${PROJECT_SOURCE_DIR}/tools/mnist-requirements.txt" DESTINATION "${doc_dir}/tools" COMPONENT doc)
 cadre_install_licence(doc cadre-doc)
 
 # Builds what is installed.

@@ -15,18 +15,21 @@
 #   cadre_torch_kind      cpu, or a build for CUDA such as cu130
 #   cadre_torch_nccl      the version of NCCL that cadre::libtorch has the headers of; empty: it goes without NCCL
 #
-# An installed libcadre_torch.a has a record of these three beside this file, cadreTorchBuild.cmake: that version of torch
-# is the only one that will do, and another kind is warned about. Where the archive is built from sources, any version of
-# CADRE_TORCH_MINORS will do; a project that builds it from installed sources sets cadre_torch_from_sources first.
+#   cadre_torch_from_sources  true where cadre::torch is to be compiled with this libtorch
+#
+# An installed libcadre_torch.a has a record of the first three beside this file, cadreTorchBuild.cmake. With that version
+# of torch the archive is used, and another kind is warned about. With another version of CADRE_TORCH_MINORS the project
+# compiles the installed sources; with any version where it sets
+#   CADRE_TORCH_FROM_SOURCES  to ON.
 #
 # libtorch's own TorchConfig.cmake is not used: it asks for the CUDA toolkit when the wheel is a CUDA build, warns
 # about a library that nobody needs, and adds search paths of the machine that the wheel was built on.
 
-# The versions of torch that the sources build with; `make test-versions` tries them. The first is the one to install.
-set(CADRE_TORCH_MINORS 2.13 2.12)
+# The versions of torch that the sources build with; `make test-versions` tries them.
+set(CADRE_TORCH_MINORS 2.12 2.13 2.14 2.15)
 
 set(cadre_torch_built_version)
-if(NOT cadre_torch_from_sources)
+if(NOT CADRE_TORCH_FROM_SOURCES)
   include("${CMAKE_CURRENT_LIST_DIR}/cadreTorchBuild.cmake" OPTIONAL)
 endif()
 
@@ -95,11 +98,9 @@ function(cadre_find_torch root version kind fault)
       set(where "nowhere: neither CADRE_TORCH_ROOT nor CADRE_VENV is set, and no virtual environment is active")
     endif()
     set(fault_text "No torch ${wanted} found (looked in ${where}). ${how}")
-  elseif(cadre_torch_built_version AND NOT found_version VERSION_EQUAL cadre_torch_built_version)
-    set(fault_text "${path} is torch ${found_version}; this cadre::torch was built for ${wanted}, whose binary interface \
-is another one. ${how}")
-  elseif(NOT cadre_torch_built_version AND NOT minor IN_LIST CADRE_TORCH_MINORS)
-    set(fault_text "${path} is torch ${found_version}; cadre::torch needs ${wanted}. ${how}")
+  elseif(NOT minor IN_LIST CADRE_TORCH_MINORS)
+    list(JOIN CADRE_TORCH_MINORS " or " minors)
+    set(fault_text "${path} is torch ${found_version}; cadre::torch needs ${minors}. ${how}")
   endif()
   set(${root} "${path}" PARENT_SCOPE)
   set(${version} "${found_version}" PARENT_SCOPE)
@@ -289,7 +290,8 @@ endfunction()
 function(cadre_compare_torch root)
   set(here "${root} is a ${cadre_torch_kind} build of torch ${CADRE_TORCH_VERSION}; this cadre::torch was built with a \
 ${cadre_torch_built_kind} build")
-  set(how "Name that build with -DCADRE_VENV or -DCADRE_TORCH_ROOT, or build Cadre with this one.")
+  set(how "Name that build with -DCADRE_VENV or -DCADRE_TORCH_ROOT, or compile cadre::torch with this one in your project: \
+-DCADRE_TORCH_FROM_SOURCES=ON")
   if(cadre_torch_kind STREQUAL cadre_torch_built_kind)
     return()
   elseif(cadre_torch_kind STREQUAL "cpu" AND cadre_torch_built_nccl)
@@ -305,6 +307,17 @@ which is slower. ${how}")
 endfunction()
 
 cadre_find_torch(cadre_torch_root CADRE_TORCH_VERSION cadre_torch_kind cadre_torch_fault)
+if(cadre_torch_built_version AND NOT cadre_torch_built_version VERSION_EQUAL CADRE_TORCH_VERSION)
+  if(NOT cadre_torch_fault)
+    message(STATUS "cadre::torch is compiled in this project, for torch ${CADRE_TORCH_VERSION}: the one that is installed is \
+for ${cadre_torch_built_version}")
+  endif()
+  set(cadre_torch_built_version)
+endif()
+set(cadre_torch_from_sources TRUE)
+if(cadre_torch_built_version)
+  set(cadre_torch_from_sources FALSE)
+endif()
 if(NOT cadre_torch_fault AND NOT TARGET cadre::libtorch)
   if(cadre_torch_built_version)
     cadre_compare_torch("${cadre_torch_root}")

@@ -19,7 +19,7 @@ std::filesystem::path find_file(const std::filesystem::path& folder, const std::
   if (std::filesystem::exists(plain)) return plain;
   if (std::filesystem::exists(gzipped)) return gzipped;
   throw cadre::NotFound("no data file " + plain.string() +
-                        " (nor with .gz); `make setup` fetches MNIST into data/mnist");
+                        " (nor with .gz); `make setup`, or tools/fetch_mnist.py, fetches MNIST into data/mnist");
 }
 
 // A tensor in the memory of an IDX array. It is never written to.

@@ -78,11 +78,21 @@ class TorchBuildsTest(InstallationTest):
         (root / "build-version").write_text(f"{self.recorded('version')}+cpu\n", encoding="utf-8")
         self.assertIn("is a cpu build", self.configured_with("unpacked", root))
 
-    def test_another_version_of_torch_is_refused_though_sources_would_build_with_it(self):
+    def test_for_another_version_that_the_sources_build_with_the_project_compiles_them(self):
         other = self.torch("other", "cpu", "2.12.9" if self.recorded("version").startswith("2.13") else "2.13.9")
-        done = self.configure(self.project("other", LINES, "consumer_torch"), f"-DCADRE_TORCH_ROOT={other}")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn(f"built for {self.recorded('version')}", " ".join(done.stderr.split()))
+        project = self.project("other", LINES, "consumer_torch")
+        done = self.configure(project, f"-DCADRE_TORCH_ROOT={other}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"cadre::torch is compiled in this project, for torch 2.1", done.stdout)
+        self.assertIn(f"installed is for {self.recorded('version')}", done.stdout)
+        self.assertIn("cadre_torch.dir/state.cc.o", (project / "build" / "build.ninja").read_text(encoding="utf-8"))
+
+    def test_the_project_may_compile_it_for_another_build_of_the_same_version(self):
+        self.pretend_built_with("cu130", "2.29.7")
+        other = self.torch("own", "cpu")
+        done = self.configure(self.project("own", LINES, "consumer_torch"), f"-DCADRE_TORCH_ROOT={other}",
+                              "-DCADRE_TORCH_FROM_SOURCES=ON")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_another_build_in_the_same_place_is_seen_by_the_next_configuration(self):
         root = self.torch("switched", "cpu")

@@ -1,0 +1,50 @@
+"""The installed examples are a project of their own, which builds with g++ and clang, in C++20 and C++23.
+
+The pages about them show parts of these programs. One compiler's C++20 is left out: it is what Cadre itself was built with,
+examples included. A program with libtorch takes its time, so not every program is built in the other three ways.
+"""
+
+import os
+import shutil
+import unittest
+
+from installation import ARROW_ROOT, CMAKE, COMPILERS, SOURCE, TORCH_ROOT, InstallationTest, run
+
+PROGRAMS = ["checkpoint_mechanisms", "dcgan_mnist", "fashion_mnist_train", "pbt_distributed", "pbt_mnist"]
+if ARROW_ROOT:
+    PROGRAMS.append("async_validation")
+
+
+class TorchExamplesTest(InstallationTest):
+    components = ("tune", "torch", "doc") + (("storage", "data", "data_torch") if ARROW_ROOT else ())
+
+    def build_examples(self, compiler, standard, programs):
+        """Builds them in a copy of the installed folder; returns the folder with the programs."""
+        name = f"{os.path.basename(compiler)}-{standard}"
+        project = self.directory / name
+        shutil.copytree(self.prefix / "share" / "doc" / "cadre" / "examples", project)
+        done = self.configure(project, f"-DCMAKE_CXX_STANDARD={standard}", f"-DCADRE_TORCH_ROOT={TORCH_ROOT}",
+                              f"-DCADRE_ARROW_ROOT={ARROW_ROOT}", "-DCMAKE_BUILD_TYPE=Debug", compiler=compiler)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        run(CMAKE, "--build", project / "build", "-j", "2", "--target", *programs)
+        return project / "build"
+
+    def test_all_build_in_cpp_23(self):
+        build = self.build_examples(COMPILERS[0], "23", PROGRAMS)
+        for program in PROGRAMS:
+            self.assertIn("--smoke-test", run(build / program, "--help"))
+
+    @unittest.skipIf(len(COMPILERS) < 2, "there is no other compiler")
+    def test_all_build_with_another_compiler_and_train(self):
+        build = self.build_examples(COMPILERS[1], "20", PROGRAMS)
+        said = run(build / "pbt_mnist", "--smoke-test", "--data-dir", SOURCE / "data" / "mnist", cwd=self.directory,
+                   env=os.environ | {"OMP_NUM_THREADS": "1"})
+        self.assertIn("Best trial", said)
+
+    @unittest.skipIf(len(COMPILERS) < 2, "there is no other compiler")
+    def test_one_builds_with_another_compiler_in_cpp_23(self):
+        self.build_examples(COMPILERS[1], "23", ["fashion_mnist_train"])
+
+
+if __name__ == "__main__":
+    unittest.main()
