@@ -61,7 +61,7 @@ TEST_F(LogLines, OfManyTrialsTheStartsAreForTheVerbose) {
 TEST_F(LogLines, AnExploitAndTheCheckpointThatItContinuesFrom) {
   feed(ControllerStarted{{.cpus = 2}});
   report(0, 2, 0.75, ".reporting_1");
-  EXPECT_THAT(report(1, 2, 0.25),
+  EXPECT_THAT(report(1, 2, 0.25, ".reporting_2"),
               ElementsAre("[PopulationBasedTraining] [Exploit] Cloning trial 00000 (score = 0.750000) into trial 00001 "
                           "(score = 0.250000), from checkpoint_000000 of iteration 2",
                           "[PopulationBasedTraining] [Explore] Perturbed the hyperparameter config of trial 00001:\n"
