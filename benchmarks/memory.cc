@@ -73,6 +73,7 @@ void park_trials(const fs::path& storage_path, const std::string& gate, std::int
                                     .metric = tune::maximize("score"),
                                     .perturbation_interval = 1,
                                     .hyperparam_mutations = {{"lr", tune::uniform(0.001, 1)}},
+                                    .quantile_fraction = 0,  // nobody exploits, so that nobody has to save
                                     .synch = true};
   options.tune_config.parking.min_free_memory = 0;  // whatever else this machine does
   options.run_config.stop = {{"training_iteration", 2}};
