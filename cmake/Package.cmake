@@ -58,7 +58,8 @@ that Python's torch reads.
 
 This package has the header, the static library and the target cadre::torch of
 the CMake package cadre. It is built for libtorch ${CADRE_TORCH_VERSION}, which is not part of
-Debian: the project that uses it says where it is.")
+Debian: the project that uses it says where it is, and compiles the sources in
+this package where that is another version.")
 endif()
 
 if(CADRE_ARROW)

@@ -83,7 +83,7 @@ class TorchBuildsTest(InstallationTest):
         project = self.project("other", LINES, "consumer_torch")
         done = self.configure(project, f"-DCADRE_TORCH_ROOT={other}")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"cadre::torch is compiled in this project, for torch 2.1", done.stdout)
+        self.assertIn("cadre::torch is compiled in this project, for torch 2.1", done.stdout)
         self.assertIn(f"installed is for {self.recorded('version')}", done.stdout)
         self.assertIn("cadre_torch.dir/state.cc.o", (project / "build" / "build.ninja").read_text(encoding="utf-8"))
 

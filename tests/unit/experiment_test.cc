@@ -10,6 +10,7 @@
 namespace cadre::tune {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -192,7 +193,8 @@ TEST(Experiment, ACheckpointThatIsBeingClonedIsThereThoughItsTrialHasNewerOnes) 
         << "the worker that was started from it may yet read it";
   hand.feed(FunctionReturned{1, 2});
   ASSERT_EQ(hand.all<DeleteCheckpoint>().size(), 1u);
-  EXPECT_THAT(hand.all<DeleteCheckpoint>()[0]->directory, HasSubstr("/checkpoint_000000"));
+  EXPECT_THAT(hand.all<DeleteCheckpoint>()[0]->directory,
+              AllOf(HasSubstr("00000_lr"), HasSubstr("/checkpoint_000000")));
 }
 
 // Trial 0 was no donor when it reported, so that nobody asked for the checkpoint that it had offered.
