@@ -31,7 +31,8 @@ enum class ReduceOp {
 
 /// Combines the ranks' tensors, value by value, and leaves the result in all of them, the same bits on every rank.
 /// Collective: shapes and types are the same everywhere. No gradient flows through it. Throws InvalidArgument for a
-/// tensor that is undefined or does not suit the operation, EngineError when another rank is gone.
+/// tensor that is undefined or does not suit the operation, EngineError when another rank is gone; after that error
+/// every further operation of the group throws it again, at once.
 void all_reduce(torch::Tensor& tensor, ReduceOp op = ReduceOp::sum);
 
 /// Copies the tensor of one rank into those of all others. Collective: shapes and types are the same everywhere. Throws

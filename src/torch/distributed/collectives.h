@@ -10,17 +10,28 @@
 
 namespace cadre::distributed {
 
+// Throws EngineError when an operation of this group has failed before.
+inline void check_intact(const Group& group, const std::string& name) {
+  const std::string failure = group.failure->text();
+  if (failure.empty()) return;
+  throw EngineError(name + " of rank " + std::to_string(group.rank) +
+                    ": the group is of no more use after its first error: " + failure);
+}
+
 // What a backend throws when another rank is gone has no type of its own.
 template <class Operation>
 auto together(const Group& group, const std::string& name, Operation operation) {
+  check_intact(group, name);
   try {
     return operation();
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw EngineError(name + " of rank " + std::to_string(group.rank) + " with the other ranks of " +
-                      std::to_string(group.world_size) +
-                      " failed; the error of the rank that ended first says why: " + error.what());
+    const std::string text = name + " of rank " + std::to_string(group.rank) + " with the other ranks of " +
+                             std::to_string(group.world_size) +
+                             " failed; the error of the rank that ended first says why: " + error.what();
+    group.failure->set(text);
+    throw EngineError(text);
   }
 }
 

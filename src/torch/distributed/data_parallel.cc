@@ -135,6 +135,7 @@ class DistributedDataParallel final : public detail::DataParallel {
     const bool has_gradients = torch::GradMode::is_enabled();
     is_synchronized_ = has_gradients && synchronize;
     if (is_synchronized_) {
+      distributed::check_intact(group_, "The forward pass of a model");
       if (reducer_ == nullptr) make_reducer();
       reducer_->prepare_for_forward();
     }

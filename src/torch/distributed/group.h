@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "run/group_backend.h"
@@ -14,13 +15,32 @@
 
 namespace cadre::distributed {
 
+// What the first operation of a group that failed said. Nothing that Gloo does after one can be relied on: a connection
+// whose buffer went away with the failed operation never reads on, and so does not hear that its peer has died.
+class FirstFailure {
+ public:
+  void set(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (text_.empty()) text_ = text;
+  }
+  [[nodiscard]] std::string text() const {  // empty as long as none failed
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+};
+
 // A process that never joined is a world of one.
 struct Group {
   int rank = 0;
   int world_size = 1;
   int local_rank = 0;
   torch::Device device = torch::kCPU;
-  c10::intrusive_ptr<c10d::ProcessGroup> process_group = {};  // null in a world of one
+  c10::intrusive_ptr<c10d::ProcessGroup> process_group = {};                 // null in a world of one
+  std::shared_ptr<FirstFailure> failure = std::make_shared<FirstFailure>();  // shared by the copies
 };
 
 struct JoinOptions {
