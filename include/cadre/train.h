@@ -232,25 +232,23 @@ namespace detail {
 using LoopPointer = Value (*)(const Config&);
 bool register_loop(std::string_view name, LoopPointer function, cadre::detail::ConfigStruct config);
 
-// The struct that a function takes instead of a Config; void: none.
+using cadre::detail::ConfigArgument;
+
 template <class F>
-struct LoopStruct {
-  using type = void;
-};
-template <class Result, class T>
-  requires cadre::detail::PlainStruct<std::remove_cvref_t<T>>
-struct LoopStruct<Result (*)(T)> {
-  using type = std::remove_cvref_t<T>;
-};
+concept TakesStruct = cadre::detail::PlainStruct<ConfigArgument<F>> && std::invocable<F, const ConfigArgument<F>&>;
+template <class F>
+concept TakesTypedConfig = TakesStruct<F> && cadre::detail::TypedConfig<ConfigArgument<F>>;
+template <class F>
+concept ReturnsValue = std::is_void_v<typename cadre::detail::Signature<F>::result> ||
+                       std::constructible_from<Value, typename cadre::detail::Signature<F>::result>;
 
 template <auto F>
 Value call_loop(const Config& config) {
-  using Struct = typename LoopStruct<decltype(F)>::type;
   const auto call = [&]() -> decltype(auto) {
     if constexpr (std::invocable<decltype(F), const Config&>) {
       return F(config);
-    } else if constexpr (!std::is_void_v<Struct>) {
-      return F(from_config<Struct>(config));
+    } else if constexpr (TakesTypedConfig<decltype(F)>) {
+      return F(from_config<ConfigArgument<decltype(F)>>(config));
     } else {
       return F();
     }
@@ -259,8 +257,6 @@ Value call_loop(const Config& config) {
     call();
     return {};
   } else {
-    static_assert(std::constructible_from<Value, decltype(call())>,
-                  "a training function returns nothing, or a bool, a number, a text, a list or a dictionary");
     return Value(call());
   }
 }
@@ -268,11 +264,11 @@ Value call_loop(const Config& config) {
 template <auto F>
 struct LoopRegistration {
   static bool add() {
-    using Struct = typename LoopStruct<decltype(F)>::type;
-    if constexpr (std::invocable<decltype(F), const Config&> || std::is_void_v<Struct>) {
-      return register_loop(cadre::detail::function_name<F>(), &call_loop<F>, {});
+    constexpr std::string_view name = cadre::detail::function_name<F>();
+    if constexpr (TakesTypedConfig<decltype(F)>) {
+      return register_loop(name, &call_loop<F>, cadre::detail::config_struct<ConfigArgument<decltype(F)>>());
     } else {
-      return register_loop(cadre::detail::function_name<F>(), &call_loop<F>, cadre::detail::config_struct<Struct>());
+      return register_loop(name, &call_loop<F>, {});
     }
   }
   static inline const bool done = add();
@@ -282,22 +278,30 @@ struct LoopRegistration {
 
 /// A function that loop() takes: of a Config, of a plain struct that is made from one, or of nothing.
 template <class F>
-concept LoopFunction =
-    std::invocable<F, const Config&> || std::invocable<F> || !std::is_void_v<typename detail::LoopStruct<F>::type>;
+concept LoopFunction = std::invocable<F, const Config&> || std::invocable<F> || detail::TakesTypedConfig<F>;
 
 /// The training function F: f(const Config&), f() or f(const Settings&) with a struct whose members are the keys of the
 /// config, as tune::trainable() takes it too (members that the config does not have keep their defaults; the Trainer
 /// refuses keys that no member has, and values of other types). It returns nothing or what a Value is made from; that
 /// of rank 0 is the run's return value. Like a trainable it is found by its name, in every process of the program.
 template <auto F>
-  requires LoopFunction<decltype(F)>
+  requires LoopFunction<decltype(F)> && detail::ReturnsValue<decltype(F)>
 Loop loop() {
   return {cadre::detail::registered_name<F, detail::LoopRegistration<F>>()};
 }
 /// \cond a mistake, which does not compile
 template <auto F>
-  requires(!LoopFunction<decltype(F)>)
-CADRE_MISTAKE("a training function of a run is f(), f(const Config&), or f of a struct with public members only")
+  requires(!LoopFunction<decltype(F)> && !detail::TakesStruct<decltype(F)>)
+CADRE_MISTAKE(
+    "a training function of a run is f(), f(const Config&), or f of a struct with public members only: 1 to 24 of "
+    "them, no constructor, no base, no array and no reference")
+Loop loop();
+template <auto F, auto Member = cadre::detail::unsupported_member<detail::ConfigArgument<decltype(F)>>()>
+  requires(!LoopFunction<decltype(F)> && detail::TakesStruct<decltype(F)>)
+CADRE_UNSUPPORTED_MEMBER Loop loop();
+template <auto F>
+  requires LoopFunction<decltype(F)> && (!detail::ReturnsValue<decltype(F)>)
+CADRE_MISTAKE("a training function returns nothing, or a bool, a number, a text, a list or a dictionary")
 Loop loop();
 /// \endcond
 

@@ -27,6 +27,66 @@
 namespace cadre::detail {
 
 template <class T>
+inline constexpr bool is_nested_config = PlainStruct<T> && !std::same_as<T, Reference>;
+
+struct NoMember {};
+
+// The first member that no config can have, of T or of a struct inside it; NoMember where there is none.
+template <PlainStruct T, std::size_t I = 0>
+constexpr auto unsupported_member() {
+  using Members = decltype(tie_members(std::declval<T&>()));
+  if constexpr (I == std::tuple_size_v<Members>) {
+    return NoMember();
+  } else {
+    using Member = std::remove_reference_t<std::tuple_element_t<I, Members>>;
+    if constexpr (is_nested_config<Member>) {
+      if constexpr (!std::same_as<decltype(unsupported_member<Member>()), NoMember>) {
+        return unsupported_member<Member>();
+      } else {
+        return unsupported_member<T, I + 1>();
+      }
+    } else if constexpr (!is_gettable<Member>) {
+      return kMember<T, I>;
+    } else {
+      return unsupported_member<T, I + 1>();
+    }
+  }
+}
+
+// A struct that a config can be.
+template <class T>
+concept TypedConfig = PlainStruct<T> && std::same_as<decltype(unsupported_member<T>()), NoMember>;
+
+// Nearly one: a mistake, and the compiler names the member.
+template <class T>
+concept ConfigWithUnsupportedMember = PlainStruct<T> && !TypedConfig<T>;
+#define CADRE_UNSUPPORTED_MEMBER                                                                              \
+  CADRE_MISTAKE(                                                                                              \
+      "this member of the struct is nothing that a config has: a bool, integer, float, double, std::string, " \
+      "std::vector of these, or a struct")
+
+// What a function returns, and takes as its first argument; void: nothing.
+template <class F>
+struct Signature {
+  using result = void;
+  using argument = void;
+};
+template <class Result>
+struct Signature<Result (*)()> {
+  using result = std::remove_cvref_t<Result>;
+  using argument = void;
+};
+template <class Result, class T, class... More>
+struct Signature<Result (*)(T, More...)> {
+  using result = std::remove_cvref_t<Result>;
+  using argument = std::remove_cvref_t<T>;
+};
+template <class Result, class... Arguments>
+struct Signature<Result (*)(Arguments...) noexcept> : Signature<Result (*)(Arguments...)> {};
+template <class F>
+using ConfigArgument = typename Signature<F>::argument;
+
+template <class T>
 void assign_members(T& object, const Dict& entries, const std::string& prefix);
 
 template <class T>
@@ -38,7 +98,7 @@ void assign_member(T& member, const Value& value, const std::string& key) {
       throw InvalidArgument("key \"" + key + "\": " + error.what());
     }
   };
-  if constexpr (PlainStruct<T> && !std::same_as<T, Reference>) {
+  if constexpr (is_nested_config<T>) {
     assign_members(member, checked([&]() -> const Dict& { return value.dict(); }), key + "/");
   } else {
     member = checked([&] { return value.get<T>(); });
@@ -46,28 +106,7 @@ void assign_member(T& member, const Value& value, const std::string& key) {
 }
 
 template <class T>
-inline constexpr bool is_config_member = is_gettable<T> || (PlainStruct<T> && !std::same_as<T, Reference>);
-
-// A mistake, which does not compile: the compiler names the member.
-template <class T, AddressOf Member>
-  requires is_config_member<T>
-constexpr void check_member() {}
-template <class T, AddressOf Member>
-  requires(!is_config_member<T>)
-CADRE_MISTAKE(
-    "this member of the struct is nothing that a config has: a bool, integer, float, double, std::string, std::vector "
-    "of these, or a struct")
-constexpr void check_member();
-
-template <class T, std::size_t... I>
-constexpr void check_members(std::index_sequence<I...>) {
-  using Members = decltype(tie_members(std::declval<T&>()));
-  (check_member<std::remove_reference_t<std::tuple_element_t<I, Members>>, kMember<T, I>>(), ...);
-}
-
-template <class T>
 void assign_members(T& object, const Dict& entries, const std::string& prefix) {
-  check_members<T>(std::make_index_sequence<std::tuple_size_v<decltype(tie_members(object))>>());
   constexpr auto names = member_names<T>();
   const Config config(entries);
   std::size_t next = 0;
@@ -86,12 +125,16 @@ namespace cadre {
 /// structs again, for nested configs; there are at most 24 of them, and none is an array. A member that the config does
 /// not have keeps its default; keys that no member has are left out. Throws InvalidArgument that names the key where a
 /// value is of another type than its member.
-template <detail::PlainStruct T>
+template <detail::TypedConfig T>
 T from_config(const Config& config) {
   T object{};
   detail::assign_members(object, config.dict(), "");
   return object;
 }
+/// \cond a mistake, which does not compile
+template <detail::ConfigWithUnsupportedMember T, auto Member = detail::unsupported_member<T>()>
+CADRE_UNSUPPORTED_MEMBER T from_config(const Config& config);
+/// \endcond
 
 }  // namespace cadre
 
@@ -107,7 +150,7 @@ struct ConfigStruct {
 template <class T>
 inline constexpr auto kMemberNames = member_names<T>();
 
-template <PlainStruct T>
+template <TypedConfig T>
 constexpr ConfigStruct config_struct() {
   return {kMemberNames<T>, [](const Config& config) { from_config<T>(config); }};
 }

@@ -1,5 +1,5 @@
 // The struct has a base.
-// says: its base class 'Common'
+// says: no base
 #include <cadre/tune.h>
 
 using namespace cadre;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <typeinfo>
 
+#include "cadre/value.h"
+
 namespace cadre::detail {
 
 // The name of a function as it stands in the source, without its namespaces; "(lambda" and the like for a lambda.
@@ -37,11 +39,13 @@ void refuse_template(const std::type_info& named);
 template <auto F>
 struct Named {};
 
+template <auto F>
+concept HasName = is_identifier(function_name<F>());
+
 // The name of F, which `Registration` registers when the program is loaded.
 template <auto F, class Registration>
+  requires HasName<F>
 std::string registered_name() {
-  static_assert(is_identifier(function_name<F>()),
-                "a lambda or an instance of a template has no name to find it by: write a plain function");
   static_cast<void>(Registration::done);
 #if defined(__clang__)
 #if __has_feature(cxx_rtti)
@@ -50,5 +54,9 @@ std::string registered_name() {
 #endif
   return std::string(function_name<F>());
 }
+template <auto F, class Registration>
+  requires(!HasName<F>)
+CADRE_MISTAKE("a lambda or an instance of a template has no name to find it by: write a plain function")
+std::string registered_name();
 
 }  // namespace cadre::detail

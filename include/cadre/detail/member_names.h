@@ -59,16 +59,29 @@ constexpr bool has_reference(std::index_sequence<I...>) {
   return requires { T{(static_cast<void>(I), Anything{})..., AnythingToReferTo{}}; };
 }
 
+template <class Derived>
+struct AnyBaseOf {
+  template <class T>
+    requires(std::is_base_of_v<T, Derived> && !std::is_same_v<T, Derived>)
+  constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands in for a base
+};
+
+// Returns whether T's first part is a base of it.
+template <class T>
+constexpr bool has_base() {
+  return requires { T{AnyBaseOf<T>{}}; };
+}
+
 // A struct with public members only, no base, no array and no reference among them.
 template <class T>
-concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0 && !has_array<T>() &&
+concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0 &&
+                      count_members<T>() <= kMostMembers && !has_array<T>() && !has_base<T>() &&
                       !has_reference<T>(std::make_index_sequence<count_members<T>()>());
 
 // References to all members, in order.
 template <class T>
 constexpr auto tie_members(T& object) {
   constexpr std::size_t members = count_members<std::remove_const_t<T>>();
-  static_assert(members <= kMostMembers, "a struct that a config is made from has at most 24 members");
   // clang-format off
 #define CADRE_TIE(n, ...) else if constexpr (members == n) { auto& [__VA_ARGS__] = object; return std::tie(__VA_ARGS__); }
   if constexpr (members == 0) { return std::tuple(); }

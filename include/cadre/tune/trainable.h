@@ -57,30 +57,37 @@ const Config& parameters_of_trial();  // of the trial that this worker runs
 void report_returned(const Metrics& metrics);
 void report_returned_number(const Value& number);  // under the name of the experiment's metric
 
+using cadre::detail::ConfigArgument;
+
+// With and without parameters behind it.
+template <class F, class First>
+concept TakesFirst = std::invocable<F, First> || std::invocable<F, First, const Config&>;
+
 template <class F>
-struct ConfigArgument;
-template <class Result, class T>
-struct ConfigArgument<Result (*)(T)> : std::remove_cvref<T> {};
-template <class Result, class T>
-struct ConfigArgument<Result (*)(T, const Config&)> : std::remove_cvref<T> {};
+concept TakesConfig = TakesFirst<F, const Config&>;
+template <class F>
+concept TakesStruct = cadre::detail::PlainStruct<ConfigArgument<F>> && TakesFirst<F, const ConfigArgument<F>&>;
+template <class F>
+concept TakesTypedConfig = TakesStruct<F> && cadre::detail::TypedConfig<ConfigArgument<F>>;
 
 template <class F>
 inline constexpr bool kTakesParameters = false;
 template <class Result, class T>
 inline constexpr bool kTakesParameters<Result (*)(T, const Config&)> = true;
-
-template <class F>
-concept TakesConfig = std::invocable<F, const Config&> || std::invocable<F, const Config&, const Config&>;
+template <class Result, class T>
+inline constexpr bool kTakesParameters<Result (*)(T, const Config&) noexcept> = true;
 
 template <class Returned>
 inline constexpr bool kIsNumber = std::is_arithmetic_v<Returned> && !std::same_as<Returned, bool>;
 template <class Returned>
 inline constexpr bool kIsReport = kIsNumber<Returned> || std::same_as<Returned, Metrics>;
 
+template <class F>
+concept ReturnsReport = std::is_void_v<typename cadre::detail::Signature<F>::result> ||
+                        kIsReport<typename cadre::detail::Signature<F>::result>;
+
 template <class Returned>
 void report_if_any(const auto& call) {
-  static_assert(std::is_void_v<Returned> || kIsReport<Returned>,
-                "a training function returns nothing, a number or cadre::Metrics, which is its last report");
   if constexpr (kIsNumber<Returned>) {
     report_returned_number(Value(call()));
   } else if constexpr (std::same_as<Returned, Metrics>) {
@@ -111,7 +118,7 @@ struct Registration {
       return register_trainable(name, [](const Config& config) { call_with<F>(config); },
                                 {.takes_parameters = takes_parameters});
     } else {
-      using T = typename ConfigArgument<decltype(F)>::type;
+      using T = ConfigArgument<decltype(F)>;
       return register_trainable(name, [](const Config& config) { call_with<F>(from_config<T>(config)); },
                                 {cadre::detail::config_struct<T>(), takes_parameters});
     }
@@ -124,8 +131,7 @@ struct Registration {
 /// What trainable() takes: a function of a Config, or of a plain struct that is made from one; a second argument,
 /// `const Config& parameters`, is what with_parameters gives.
 template <class F>
-concept TrainingFunction =
-    detail::TakesConfig<F> || cadre::detail::PlainStruct<typename detail::ConfigArgument<F>::type>;
+concept TrainingFunction = detail::TakesConfig<F> || detail::TakesTypedConfig<F>;
 
 /// The function F as a trainable. It is registered under its own name when the program is loaded, so that a worker, and
 /// a later run that restores an experiment, find it by that name. Two functions of one name are refused by cadre::init.
@@ -135,7 +141,7 @@ concept TrainingFunction =
 /// none. An exception that leaves it fails the trial. A lambda has no name that could be found again, and does not
 /// compile.
 template <auto F>
-  requires TrainingFunction<decltype(F)>
+  requires TrainingFunction<decltype(F)> && detail::ReturnsReport<decltype(F)>
 Trainable trainable() {
   return {cadre::detail::registered_name<F, detail::Registration<F>>()};
 }
@@ -147,10 +153,18 @@ CADRE_MISTAKE(
     "a method needs an object: write a class that derives from tune::ClassTrainable, and tune::trainable<C>()")
 Trainable trainable();
 template <auto F>
-  requires(!TrainingFunction<decltype(F)> && !std::is_member_function_pointer_v<decltype(F)>)
+  requires(!TrainingFunction<decltype(F)> && !detail::TakesStruct<decltype(F)> &&
+           !std::is_member_function_pointer_v<decltype(F)>)
 CADRE_MISTAKE(
-    "a training function takes a const Config&, or a struct with public members only: no constructor, no base, no "
-    "array and no reference")
+    "a training function takes a const Config&, or a struct with public members only: 1 to 24 of them, no constructor, "
+    "no base, no array and no reference")
+Trainable trainable();
+template <auto F, auto Member = cadre::detail::unsupported_member<detail::ConfigArgument<decltype(F)>>()>
+  requires(!TrainingFunction<decltype(F)> && detail::TakesStruct<decltype(F)>)
+CADRE_UNSUPPORTED_MEMBER Trainable trainable();
+template <auto F>
+  requires TrainingFunction<decltype(F)> && (!detail::ReturnsReport<decltype(F)>)
+CADRE_MISTAKE("a training function returns nothing, a number or cadre::Metrics, which is its last report")
 Trainable trainable();
 /// \endcond
 
