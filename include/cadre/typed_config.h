@@ -60,10 +60,12 @@ concept TypedConfig = PlainStruct<T> && std::same_as<decltype(unsupported_member
 // Nearly one: a mistake, and the compiler names the member.
 template <class T>
 concept ConfigWithUnsupportedMember = PlainStruct<T> && !TypedConfig<T>;
+/// \cond
 #define CADRE_UNSUPPORTED_MEMBER                                                                              \
   CADRE_MISTAKE(                                                                                              \
       "this member of the struct is nothing that a config has: a bool, integer, float, double, std::string, " \
       "std::vector of these, or a struct")
+/// \endcond
 
 // What a function returns, and takes as its first argument; void: nothing.
 template <class F>

@@ -10,7 +10,7 @@
 
 namespace cadre::storage {
 
-class ObjectStorage final : public Storage {
+class ObjectStorage : public Storage {
  public:
   // The root is a path of the file system.
   ObjectStorage(Uri uri, std::shared_ptr<arrow::fs::FileSystem> file_system, std::string root);

@@ -9,6 +9,7 @@
 #include "object_storage/faults.h"
 #include "object_storage/object_storage.h"
 #include "object_storage/s3.h"
+#include "object_storage/s3_storage.h"
 #include "storage/module.h"
 
 namespace cadre::storage {
@@ -51,6 +52,8 @@ std::unique_ptr<Storage> open(const Uri& uri) {
       throw StorageFault(diagnosis.kind, fmt::format("cannot use {}: {}; {}", shown(uri), reason, diagnosis.advice));
     throw InvalidArgument(fmt::format("cannot use {}: {}", shown(uri), reason));
   }
+  if (is_s3)
+    return std::make_unique<S3Storage>(uri, std::static_pointer_cast<arrow::fs::S3FileSystem>(*file_system), root);
   return std::make_unique<ObjectStorage>(uri, *file_system, root);
 }
 

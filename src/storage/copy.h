@@ -21,6 +21,7 @@ class LocalFile {
   // The next piece, good until the next call; an empty one at the end. Throws StorageError, also for a file that has
   // become shorter.
   std::string_view operator()();
+  std::uint64_t size() const { return size_; }  // bytes
 
  private:
   base::ReadableFile file_;

@@ -2,14 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <memory>
+#include <random>
 #include <span>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/file_descriptor.h"
@@ -44,27 +49,84 @@ auto in_storage(Act act) {
   }
 }
 
-// A name beside the file's own; two writers of one file do not meet in it.
+// Beside the files of a root: who writes one of them on a condition holds a lock on it.
+constexpr const char* kLockFile = ".cadre_unfinished_lock";
+
+// As long as a writer may need for a look and a rename. One that was stopped in between must look again.
+constexpr double kLongestLook = 2;  // seconds
+constexpr auto kLockPatience = std::chrono::seconds(20);
+
+// Of writers on all machines, as far as the file system carries locks over. Ends with its process.
+class RootLock {
+ public:
+  explicit RootLock(const fs::path& root) : file_(base::open_file(root / kLockFile, O_RDWR | O_CREAT, "lock")) {
+    const auto until = std::chrono::steady_clock::now() + kLockPatience;
+    while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) {
+        has_locks_ = false;
+        return;
+      }
+      if (std::chrono::steady_clock::now() > until)
+        throw StorageFault(StorageFault::Kind::passing,
+                           fmt::format("{} has been locked by another process for {} s", root.string(),
+                                       std::chrono::seconds(kLockPatience).count()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    since_ = base::boot_seconds();
+  }
+  bool has_locks() const { return has_locks_; }
+  // Whether this process may have been stopped, or its machine asleep, for so long that others took the lock away.
+  bool is_old() const { return base::boot_seconds() - since_ > kLongestLook; }
+
+ private:
+  base::FileDescriptor file_;
+  bool has_locks_ = true;
+  double since_ = 0;
+};
+
+// Each write makes another file. Opening it has a network file system ask its server.
+std::optional<Version> version_at(const fs::path& path) {
+  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    base::throw_storage_error("read", path);
+  }
+  return fmt::format("{}.{}.{}.{}", status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size);
+}
+
+// A name beside the file's own; two writers of one file do not meet in it, whatever machines they are on.
 fs::path unfinished(const fs::path& path) {
   static std::atomic<std::uint64_t> count = 0;
-  return path.parent_path() / fmt::format("{}{}_{}", kUnfinished, ::getpid(), ++count);
+  static const unsigned int own = std::random_device()();
+  return path.parent_path() / fmt::format("{}{:08x}_{}_{}", kUnfinished, own, ::getpid(), ++count);
 }
+
+// Is removed where it was not renamed.
+class Unfinished {
+ public:
+  explicit Unfinished(const fs::path& path) : path_(unfinished(path)) {}
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished() {
+    const int reason = errno;  // of an exception on its way
+    ::unlink(path_.c_str());
+    errno = reason;
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
 
 template <class Write>
 auto replace(const fs::path& path, const Write& write) {
   return in_storage([&] {
     base::make_directories(path.parent_path());
-    const fs::path beside = unfinished(path);
-    try {
-      auto written = write(beside);
-      base::rename(beside, path);
-      return written;
-    } catch (...) {
-      const int reason = errno;
-      ::unlink(beside.c_str());
-      errno = reason;
-      throw;
-    }
+    const Unfinished beside(path);
+    auto written = write(beside.path());
+    base::rename(beside.path(), path);
+    return written;
   });
 }
 
@@ -135,6 +197,64 @@ void FileStorage::remove(const std::string& name) {
 
 void FileStorage::remove_folder(const std::string& folder) {
   in_storage([&] { base::remove_tree(root_ / folder); });
+}
+
+// ---- On a condition
+
+bool FileStorage::has_conditional_writes() {
+  return in_storage([&] {
+    base::make_directories(root_);
+    return RootLock(root_).has_locks();
+  });
+}
+
+std::optional<VersionedBytes> FileStorage::read_versioned(const std::string& name) {
+  constexpr int kAttempts = 20;
+  for (int attempt = 1;; ++attempt) {  // another file may come in its place meanwhile
+    const auto before = version_of(name);
+    if (!before) return std::nullopt;
+    auto bytes = read(name);
+    if (bytes && version_of(name) == before) return VersionedBytes{*std::move(bytes), *before};
+    if (attempt == kAttempts)
+      throw StorageFault(StorageFault::Kind::passing, (root_ / name).string() + " changes all the time");
+  }
+}
+
+std::optional<Version> FileStorage::version_of(const std::string& name) {
+  return in_storage([&] { return version_at(root_ / name); });
+}
+
+std::optional<Version> FileStorage::write_if(const std::string& name, std::string_view bytes,
+                                             const std::optional<Version>& expected) {
+  return in_storage([&] {
+    base::make_directories((root_ / name).parent_path());
+    const Unfinished file(root_ / name);
+    base::write_file(file.path(), bytes);
+    return replace_if(file.path(), name, expected);
+  });
+}
+
+std::optional<Version> FileStorage::upload_if(const fs::path& local, const std::string& name,
+                                              const std::optional<Version>& expected) {
+  LocalFile source(local);
+  return in_storage([&] {
+    base::make_directories((root_ / name).parent_path());
+    const Unfinished file(root_ / name);
+    write_pieces(file.path(), std::ref(source));
+    return replace_if(file.path(), name, expected);
+  });
+}
+
+std::optional<Version> FileStorage::replace_if(const fs::path& unfinished, const std::string& name,
+                                               const std::optional<Version>& expected) {
+  for (;;) {
+    const RootLock lock(root_);
+    if (version_at(root_ / name) != expected) return std::nullopt;
+    const auto version = version_at(unfinished);
+    if (lock.is_old()) continue;
+    base::rename(unfinished, root_ / name);
+    return version;
+  }
 }
 
 }  // namespace cadre::storage

@@ -18,8 +18,19 @@ class FileStorage final : public Storage {
   std::vector<StoredFile> list(const std::string& folder) override;
   void remove(const std::string& name) override;
   void remove_folder(const std::string& folder) override;
+  // As long as the file system has locks.
+  bool has_conditional_writes() override;
+  std::optional<VersionedBytes> read_versioned(const std::string& name) override;
+  std::optional<Version> version_of(const std::string& name) override;
+  std::optional<Version> write_if(const std::string& name, std::string_view bytes,
+                                  const std::optional<Version>& expected) override;
+  std::optional<Version> upload_if(const std::filesystem::path& file, const std::string& name,
+                                   const std::optional<Version>& expected) override;
 
  private:
+  std::optional<Version> replace_if(const std::filesystem::path& unfinished, const std::string& name,
+                                    const std::optional<Version>& expected);
+
   std::filesystem::path root_;
 };
 

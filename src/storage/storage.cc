@@ -7,10 +7,13 @@
 #include <array>
 #include <mutex>
 
+#include "base/checksum.h"
+#include "base/file.h"
 #include "storage/file_storage.h"
 #include "storage/module.h"
 
 namespace cadre::storage {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array kObjectSchemes{"s3", "gs", "gcs", "abfs", "abfss"};
@@ -45,6 +48,33 @@ OpenObjectStorage load_module(const Uri& uri) {
 }  // namespace
 
 std::string checksum_text(const Contents& contents) { return fmt::format("{:016x}", contents.checksum); }
+
+// Where the storage has no such writes itself: a look, and then a write.
+
+std::optional<VersionedBytes> Storage::read_versioned(const std::string& name) {
+  auto bytes = read(name);
+  if (!bytes) return std::nullopt;
+  Version version = fmt::format("{:016x}", base::checksum_of(*bytes));
+  return VersionedBytes{*std::move(bytes), std::move(version)};
+}
+
+std::optional<Version> Storage::version_of(const std::string& name) {
+  const auto found = read_versioned(name);
+  return found ? std::optional(found->version) : std::nullopt;
+}
+
+std::optional<Version> Storage::write_if(const std::string& name, std::string_view bytes,
+                                         const std::optional<Version>& expected) {
+  if (version_of(name) != expected) return std::nullopt;
+  write(name, bytes);
+  return fmt::format("{:016x}", base::checksum_of(bytes));
+}
+
+std::optional<Version> Storage::upload_if(const fs::path& file, const std::string& name,
+                                          const std::optional<Version>& expected) {
+  if (version_of(name) != expected) return std::nullopt;
+  return checksum_text(upload(file, name));
+}
 
 std::unique_ptr<Storage> open_storage(const Uri& uri) {
   if (uri.scheme == "file") return std::make_unique<FileStorage>(uri.location);

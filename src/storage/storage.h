@@ -47,6 +47,15 @@ struct StoredFile {
   double modified = 0;    // seconds since 1970 by the storage's clock
 };
 
+// Tells a file's contents from those that it had before, and from those that it will have. Each storage has its own.
+using Version = std::string;
+
+struct VersionedBytes {
+  std::string bytes;
+  Version version;
+  bool operator==(const VersionedBytes&) const = default;
+};
+
 class Storage {
  public:
   virtual ~Storage() = default;
@@ -70,6 +79,22 @@ class Storage {
   virtual void remove(const std::string& name) = 0;
   // A folder with all files below it.
   virtual void remove_folder(const std::string& folder) = 0;
+
+  // ---- Several writers of one file. Each file is written by these functions, or by those above, and not by both.
+
+  // Whether looking and writing are one step in write_if() and upload_if(). Else somebody may write in between.
+  virtual bool has_conditional_writes() { return false; }
+  // What is there now, of one moment; empty where there is none.
+  virtual std::optional<VersionedBytes> read_versioned(const std::string& name);
+  virtual std::optional<Version> version_of(const std::string& name);
+  // Writes where the file still has the version `expected`, empty: where there is none. Returns its new version, or
+  // nothing where it has another one: then nothing was written now. A fault, and an attempt that is repeated on the
+  // way, leave open whether something was written: what is there then tells.
+  virtual std::optional<Version> write_if(const std::string& name, std::string_view bytes,
+                                          const std::optional<Version>& expected);
+  // The same with a local file, as long as it is when it is opened.
+  virtual std::optional<Version> upload_if(const std::filesystem::path& file, const std::string& name,
+                                           const std::optional<Version>& expected);
 };
 
 // The storage whose root is at a URI. Nothing is written, and whether it can be reached is not known yet. Throws

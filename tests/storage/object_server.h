@@ -23,6 +23,7 @@ class ObjectServer {
   // See object_server.py.
   void fail(const std::string& fault, int count = -1) { tell("fail " + fault + " " + std::to_string(count)); }
   void mix(double share, int seed) { tell("mix " + std::to_string(share) + " " + std::to_string(seed)); }
+  void ignore_conditions() { tell("unconditional"); }
   void well() { tell("well"); }
   std::int64_t requests() { return std::stoll(tell("requests")); }
 

@@ -9,6 +9,7 @@ standard input.
     bucket <name>            makes a bucket
     fail <fault> <count>     the next requests fail so, -1: all of them until another word
     mix <share> <seed>       a share of all requests fails, each in one of the ways that pass
+    unconditional            conditions of writes are ignored, as some servers do
     well                     no faults any more
     requests                 how many there have been
 
@@ -26,6 +27,9 @@ import threading
 import time
 
 import boto3
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 from moto.server import ThreadedMotoServer
 
 PASSING = ["500", "503", "cut", "refuse"]
@@ -44,7 +48,7 @@ class Faults:
         self.well()
 
     def well(self):
-        self.fault, self.count, self.share = None, 0, 0.0
+        self.fault, self.count, self.share, self.ignores_conditions = None, 0, 0.0, False
 
     def take(self):
         with self.lock:
@@ -64,12 +68,32 @@ class Faults:
             elif words[0] == "mix":
                 self.well()
                 self.share, self.random = float(words[1]), random.Random(int(words[2]))
+            elif words[0] == "unconditional":
+                self.ignores_conditions = True
             elif words[0] == "well":
                 self.well()
             return str(self.requests)
 
 
 FAULTS = Faults()
+
+
+# What is looked at and written in one step: moto looks first, and another thread may write then.
+CONDITIONS = threading.Lock()
+
+
+def is_well_signed(method, path, headers):
+    """Whether the signature is that which Amazon's own library makes of the same request."""
+    sent = headers.get("Authorization", "")
+    if "SignedHeaders=" not in sent or "Credential=test/" not in sent:
+        return False
+    names = sent.split("SignedHeaders=")[1].split(",")[0].split(";")
+    request = AWSRequest(method=method, url=f"http://{headers['Host']}{path}",
+                         headers={name: headers[name] for name in names})
+    request.context["timestamp"] = headers["X-Amz-Date"]
+    auth = S3SigV4Auth(Credentials("test", "test"), "s3", "us-east-1")
+    signature = auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
+    return sent.endswith("Signature=" + signature)
 
 
 class Proxy(http.server.BaseHTTPRequestHandler):
@@ -120,7 +144,15 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             return self.cut_off()
         if fault in ANSWERS:
             return self.answer(*ANSWERS[fault])
-        response, content = self.forward(body)
+        if not is_well_signed(self.command, self.path, self.headers):
+            return self.answer(403, "SignatureDoesNotMatch", "The signature is not that of this request.")
+        if "If-Match" in self.headers or "If-None-Match" in self.headers:
+            if FAULTS.ignores_conditions:
+                del self.headers["If-Match"], self.headers["If-None-Match"]
+            with CONDITIONS:
+                response, content = self.forward(body)
+        else:
+            response, content = self.forward(body)
         if fault == "cut" and (self.command == "HEAD" or not content):
             return self.cut_off()
         self.send_response(response.status)

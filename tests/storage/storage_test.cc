@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <thread>
 
 #include "base/checksum.h"
@@ -99,6 +101,59 @@ TEST_P(AnyStorage, RemovesFilesAndFolders) {
   storage().remove_folder("trial/checkpoint_000000");
   storage().remove("top");
   storage().remove("never/there");
+}
+
+TEST_P(AnyStorage, WritesOnACondition) {
+  EXPECT_TRUE(storage().has_conditional_writes());
+  EXPECT_THAT(names(""), ElementsAre()) << "trying it leaves nothing";
+  const std::string name = "a b/(c)=+d~ü";
+  EXPECT_EQ(storage().read_versioned(name), std::nullopt);
+  EXPECT_EQ(storage().version_of(name), std::nullopt);
+  EXPECT_EQ(storage().write_if(name, "0", "\"another\""), std::nullopt) << "there is none";
+  const auto first = storage().write_if(name, "1", std::nullopt);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(storage().write_if(name, "2", std::nullopt), std::nullopt) << "there is one";
+  EXPECT_EQ(storage().version_of(name), first);
+  const auto second = storage().write_if(name, "22", first);
+  ASSERT_TRUE(second);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(storage().write_if(name, "3", first), std::nullopt);
+  EXPECT_EQ(storage().read_versioned(name), (storage::VersionedBytes{"22", *second}));
+  EXPECT_EQ(storage().read(name), "22");
+  const std::string large(std::size_t{9} << 20, 'x');
+  write_bytes(directory_ / "file", large);
+  const auto third = storage().upload_if(directory_ / "file", name, second);
+  ASSERT_TRUE(third);
+  EXPECT_EQ(storage().upload_if(directory_ / "file", name, second), std::nullopt);
+  EXPECT_EQ(storage().read(name), large);
+  EXPECT_EQ(storage().version_of(name), third);
+}
+
+// Of all that want to write on from one version, one does.
+TEST_P(AnyStorage, LetsOneOfManyWriteOnACondition) {
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 20;
+  auto version = storage().write_if("file", "begin", std::nullopt);
+  for (int round = 0; round < kRounds; ++round) {
+    std::array<std::optional<storage::Version>, kThreads> written;
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < kThreads; ++i)
+        threads.emplace_back(
+            [&, i] { written[i] = storage().write_if("file", std::to_string(100 * round + i), version); });
+    }
+    EXPECT_EQ(std::ranges::count_if(written, [](const auto& one) { return one.has_value(); }), 1);
+    version = **std::ranges::find_if(written, [](const auto& one) { return one.has_value(); });
+    EXPECT_EQ(storage().version_of("file"), version);
+  }
+}
+
+TEST(S3, ThatIgnoresConditionsIsFoundOut) {
+  ObjectServer server;
+  const auto storage = storage::open_storage(storage::parse_uri(server.uri("root")));
+  EXPECT_TRUE(storage->has_conditional_writes());
+  server.ignore_conditions();
+  EXPECT_FALSE(storage->has_conditional_writes());
 }
 
 TEST_P(AnyStorage, SaysWhatIsNotThere) {
