@@ -74,7 +74,7 @@ class Request {
       set(CURLOPT_USERPWD, (credentials.access_key + ":" + credentials.secret_key).c_str());
     }
     if (!credentials.session_token.empty()) add_header("x-amz-security-token: " + credentials.session_token);
-    // What TLS does not protect would need a signature of the contents, which libcurl makes of none that it streams.
+    // libcurl signs no contents that it streams; TLS protects them.
     add_header("x-amz-content-sha256: UNSIGNED-PAYLOAD");
   }
   Request(const Request&) = delete;

@@ -10,7 +10,7 @@
 
 namespace cadre::storage {
 
-// Where a bucket is, and how to ask for it.
+// A bucket: its server, and how to ask that for it.
 struct S3Bucket {
   std::string endpoint = {};  // with its scheme: "https://s3.eu-central-1.amazonaws.com"
   std::string name = {};

@@ -14,7 +14,7 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Where Arrow asks.
+// Returns the server that Arrow asks.
 std::string endpoint_of(const arrow::fs::S3Options& options, const std::string& region) {
   std::string endpoint = options.endpoint_override;
   if (endpoint.empty()) endpoint = environment("AWS_ENDPOINT_URL_S3");

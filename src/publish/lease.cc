@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -44,16 +46,18 @@ std::string start_of(std::int64_t process) {
   return at == text.npos ? std::string() : text.substr(at + 1, text.find(' ', at + 1) - at - 1);
 }
 
-struct Holder {
-  std::string token = {};
-  std::string host = {};
-  std::string machine = {};
-  std::string start = {};
-  std::int64_t pid = 0;
-  std::int64_t since = 0;
+Holder this_process() {
+  return {.token = random_text(),
+          .host = base::host_name(),
+          .machine = machine(),
+          .start = start_of(::getpid()),
+          .pid = ::getpid(),
+          .since = static_cast<std::int64_t>(base::wall_seconds())};
+}
 
-  bool is_known_to_be_dead() const { return machine == publish::machine() && start_of(pid) != start; }
-};
+bool is_known_to_be_dead(const Holder& holder) {
+  return holder.machine == machine() && start_of(holder.pid) != holder.start;
+}
 
 std::string to_text(const Holder& holder) {
   return base::to_json({{"format", kFormat},
@@ -62,7 +66,8 @@ std::string to_text(const Holder& holder) {
                         {"machine", holder.machine},
                         {"pid", holder.pid},
                         {"start", holder.start},
-                        {"since", holder.since}}) +
+                        {"since", holder.since},
+                        {"released", holder.is_released}}) +
          "\n";
 }
 
@@ -75,7 +80,8 @@ Holder parse_holder(const std::string& text) {
             .machine = lease.get<std::string>("machine"),
             .start = lease.get<std::string>("start"),
             .pid = lease.get<std::int64_t>("pid"),
-            .since = lease.get<std::int64_t>("since")};
+            .since = lease.get<std::int64_t>("since"),
+            .is_released = lease.contains("released") && lease.get<bool>("released")};
   } catch (const Error&) {
     return {.host = "a machine that is not known"};
   }
@@ -95,60 +101,158 @@ double try_out(storage::Storage& storage) {
   return found->modified;
 }
 
+double seconds_of(std::chrono::milliseconds duration) { return std::chrono::duration<double>(duration).count(); }
+
 }  // namespace
 
-Lease::Lease(std::shared_ptr<storage::Storage> storage, const storage::Uri& uri)
-    : storage_(std::move(storage)),
-      where_(shown(uri)),
-      token_(random_text()),
-      since_(static_cast<std::int64_t>(base::wall_seconds())) {
+LeaseSystem LeaseSystem::of_this_process() {
+  return {.seconds = base::boot_seconds, .self = this_process, .is_dead = is_known_to_be_dead};
+}
+
+std::chrono::milliseconds Lease::period() {
+  static const std::chrono::milliseconds period = [] {
+    const char* const seconds = std::getenv("CADRE_LEASE_PERIOD");
+    return std::chrono::milliseconds(seconds == nullptr ? 10'000
+                                                        : static_cast<int>(1000 * std::strtod(seconds, nullptr)));
+  }();
+  return period;
+}
+
+Lease::Lease(Setting setting)
+    : setting_(std::move(setting)), self_(setting_.system.self()), where_(shown(setting_.uri)) {
   try {
-    const double now = try_out(*storage_);
-    const auto file = storage_->find(kLeaseFile);
-    const auto text = file ? storage_->read(kLeaseFile) : std::nullopt;
-    if (text) {
-      const Holder holder = parse_holder(*text);
-      const double age = now - file->modified;
-      constexpr double most = std::chrono::duration<double>(stale_after).count();
-      if (age < most && !holder.is_known_to_be_dead())
-        throw StorageError(
-            fmt::format("{} is being run already, by {}, who was there {:.0f} s ago: wait for it or stop it first. "
-                        "When it is gone, "
-                        "this is possible {:.0f} s from now",
-                        where_, describe(holder), std::max(age, 0.0), most - std::max(age, 0.0)));
-      predecessor_ = describe(holder);
-      predecessor_token_ = holder.token;
-    }
-    renew();
+    take_over();
   } catch (const StorageFault& fault) {
     throw InvalidArgument(fmt::format("the storage path {} cannot be used: {}", where_, fault.what()));
   }
 }
 
-void Lease::renew() {
-  if (const auto text = storage_->read(kLeaseFile)) {
+void Lease::take_over() {
+  storage::Storage& storage = *setting_.storage;
+  const double now = try_out(storage);
+  is_fenced_ = storage.has_conditional_writes();
+  const auto file = storage.find(kLeaseFile);
+  if (const auto text = file ? storage.read(kLeaseFile) : std::nullopt) {
     const Holder holder = parse_holder(*text);
-    if (holder.token != token_ && holder.token != predecessor_token_)
-      throw StorageError(fmt::format("{} was taken over by {}, because nothing was heard of this process for {} s",
-                                     where_, describe(holder), stale_after.count()));
+    const double age = now - file->modified;
+    const double most = seconds_of(stale_after());
+    if (!holder.is_released && age < most && !setting_.system.is_dead(holder))
+      throw StorageError(fmt::format(
+          "{} is being run already, by {}, who was there {:.0f} s ago: wait for it or stop it first. When it "
+          "is gone, this is possible {:.0f} s from now",
+          where_, describe(holder), std::max(age, 0.0), most - std::max(age, 0.0)));
+    if (!holder.is_released) predecessor_ = describe(holder);
   }
-  storage_->write(kLeaseFile, to_text({.token = token_,
-                                       .host = base::host_name(),
-                                       .machine = machine(),
-                                       .start = start_of(::getpid()),
-                                       .pid = ::getpid(),
-                                       .since = since_}));
-  predecessor_token_.clear();
+  const auto found = storage.read_versioned(kManifestFile);
+  if (found) {
+    manifest_ = parse_manifest(found->bytes, shown(setting_.uri / kManifestFile));
+    version_ = found->version;
+  }
+  setting_.accept(manifest_);
+  generation_ = manifest_.generation + 1;
+  manifest_.generations.push_back({.first_checkpoint = manifest_.next_checkpoint, .number = generation_});
+  renewed_ = setting_.system.seconds();
+  try {
+    publish(manifest_);
+  } catch (const LeaseLost&) {
+    throw StorageError(where_ + " was taken over by another controller in this moment: wait for it or stop it first");
+  }
   held_ = true;
+  renew();
+}
+
+Manifest Lease::manifest() const {
+  const std::lock_guard lock(writing_);
+  return manifest_;
+}
+
+bool Lease::is_own(const Manifest& manifest) const {
+  return manifest.generation == generation_ && manifest.writer == self_.token;
+}
+
+void Lease::publish(Manifest next) {
+  const std::lock_guard lock(writing_);
+  next.generation = generation_;
+  next.writer = self_.token;
+  const std::string text = to_text(next);
+  constexpr int kAttempts = 10;  // each but the last finds what an earlier one of this holder's has left
+  for (int attempt = 1;; ++attempt) {
+    auto version = setting_.storage->write_if(kManifestFile, text, version_);
+    if (!version) {
+      // Another one's, or that of a write of ours whose answer was lost.
+      const auto found = setting_.storage->read_versioned(kManifestFile);
+      if (!found || !is_own(parse_manifest(found->bytes, shown(setting_.uri / kManifestFile)))) lose();
+      version_ = found->version;
+      if (found->bytes != text && attempt < kAttempts) continue;
+      if (found->bytes != text)
+        throw StorageFault(StorageFault::Kind::passing, where_ + " changes all the time, though nobody else is at it");
+      version = found->version;
+    }
+    version_ = *std::move(version);
+    manifest_ = std::move(next);
+    return;
+  }
+}
+
+void Lease::verify() {
+  const std::lock_guard lock(writing_);
+  const auto text = setting_.storage->read(kManifestFile);
+  if (!text || !is_own(parse_manifest(*text, shown(setting_.uri / kManifestFile)))) lose();
+}
+
+void Lease::lose() {
+  std::string by = "another controller";
+  try {
+    const auto text = setting_.storage->read(kLeaseFile);
+    if (const Holder holder = text ? parse_holder(*text) : Holder(); text && holder.token != self_.token)
+      by = describe(holder);
+  } catch (const StorageFault&) {  // then nobody knows who
+  }
+  throw LeaseLost(fmt::format("{} was taken over by {}, because nothing was heard of this process for {:g} s", where_,
+                              by, seconds_of(stale_after())));
+}
+
+// A holder that was away for longer, or does not find the lease as it was, may have a successor: the manifest says so.
+// The lease itself is written on a condition, so that one who is stopped in between does not write over a successor's.
+void Lease::renew() {
+  const double now = setting_.system.seconds();
+  const auto found = setting_.storage->read_versioned(kLeaseFile);
+  const bool is_there = found && parse_holder(found->bytes).token == self_.token;
+  double since = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    since = now - renewed_;
+  }
+  if (!is_there || since > seconds_of(stale_after()) / 2) verify();
+  if (!write_lease(self_, found)) return;  // the next time
+  const std::lock_guard lock(mutex_);
+  renewed_ = now;
+}
+
+bool Lease::write_lease(const Holder& holder, const std::optional<storage::VersionedBytes>& found) {
+  const auto expected = found ? std::optional(found->version) : std::nullopt;
+  return setting_.storage->write_if(kLeaseFile, to_text(holder), expected).has_value();
+}
+
+void Lease::require() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (setting_.system.seconds() - renewed_ < 2 * seconds_of(period())) return;
+  }
+  renew();
 }
 
 Lease::~Lease() { release(); }
 
+// Leaves the lease behind as a released one, which says that nobody need wait.
 void Lease::release() noexcept {
   if (!std::exchange(held_, false)) return;
   try {
-    const auto text = storage_->read(kLeaseFile);
-    if (text && parse_holder(*text).token == token_) storage_->remove(kLeaseFile);
+    const auto found = setting_.storage->read_versioned(kLeaseFile);
+    if (!found || parse_holder(found->bytes).token != self_.token) return;
+    Holder released = self_;
+    released.is_released = true;
+    write_lease(released, found);
   } catch (const std::exception&) {  // it grows old
   }
 }

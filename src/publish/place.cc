@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <functional>
+#include <utility>
+
 #include "cadre/error.h"
 #include "run/run_directory.h"
 #include "run/storage_path.h"
@@ -23,16 +26,16 @@ storage::Uri uri_of_directory(const fs::path& directory) {
   return {.scheme = "file", .location = fs::absolute(directory).lexically_normal().string()};
 }
 
-Publication open(const storage::Uri& uri) {
+// See Lease::Setting for `accept`.
+Publication take_over(const storage::Uri& uri, std::function<void(const Manifest&)> accept) {
   Publication publication{.uri = uri};
   try {
     publication.storage = storage::open_storage(uri);
-    publication.lease = std::make_shared<Lease>(publication.storage, uri);
-    if (const auto text = publication.storage->read(kManifestFile))
-      publication.manifest = parse_manifest(*text, shown(uri / kManifestFile));
   } catch (const storage::StorageFault& fault) {
     throw InvalidArgument(fmt::format("the storage path {} cannot be used: {}", shown(uri), fault.what()));
   }
+  publication.lease =
+      std::make_shared<Lease>(Lease::Setting{.storage = publication.storage, .uri = uri, .accept = std::move(accept)});
   return publication;
 }
 
@@ -66,8 +69,9 @@ std::optional<Publication> Publication::begin(const Place& place, const fs::path
   if (!place.uri) return std::nullopt;
   const storage::Uri uri = *place.uri / working_directory.filename().string();
   try {
-    Publication publication = open(uri);
-    if (!publication.manifest.segments.empty()) throw InvalidArgument(run::exists_already(shown(uri), restore));
+    Publication publication = take_over(uri, [&](const Manifest& manifest) {
+      if (!manifest.segments.empty()) throw InvalidArgument(run::exists_already(shown(uri), restore));
+    });
     storage::write_published_to(working_directory, uri);
     return publication;
   } catch (...) {
@@ -80,14 +84,13 @@ std::optional<Publication> Publication::begin(const Place& place, const fs::path
 std::optional<Publication> Publication::resume(const fs::path& working_directory) {
   const auto uri = storage::published_to(working_directory);
   if (!uri) return std::nullopt;
-  Publication publication = open(*uri);
-  if (!store::has_passed(working_directory, publication.manifest.position()))
-    throw StorageError(
-        fmt::format("{} was continued elsewhere: what is published there is not what {} holds. Restore from the URI, "
-                    "which continues "
-                    "from what is published",
-                    shown(*uri), working_directory.string()));
-  return publication;
+  return take_over(*uri, [&](const Manifest& manifest) {
+    if (!store::has_passed(working_directory, manifest.position()))
+      throw StorageError(
+          fmt::format("{} was continued elsewhere: what is published there is not what {} holds. Restore from the URI, "
+                      "which continues from what is published",
+                      shown(*uri), working_directory.string()));
+  });
 }
 
 }  // namespace cadre::publish

@@ -32,7 +32,6 @@ struct Publication {
   storage::Uri uri = {};
   std::shared_ptr<storage::Storage> storage = {};
   std::shared_ptr<Lease> lease = {};
-  Manifest manifest = {};  // of what is there already
 
   // For a new one in a working directory that was just made; empty where the place has no URI. `restore` is what
   // continues one, for messages. Throws InvalidArgument, with what to do, where something is published already and

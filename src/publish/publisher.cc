@@ -23,8 +23,6 @@ namespace {
 using storage::StorageFault;
 
 constexpr auto kResultFilesInterval = std::chrono::seconds(60);
-// A lease that was renewed no longer ago is taken for ours without a look.
-constexpr auto kLeaseIsSure = std::chrono::seconds(20);
 constexpr const char* kSegmentFile = ".segment";  // in the working directory, while it is being made
 
 // Beside a store, and no result: of the experiment, or of a training run of a trial.
@@ -54,10 +52,11 @@ std::set<std::string> directories_of(const std::vector<store::CheckpointRow>& ro
 }
 
 // "trial/checkpoint_000003" of "trial/checkpoint_000003/.metadata.json", which every checkpoint has, whatever its name,
-// and of what else lies in a directory of such a name; empty for what belongs to no checkpoint.
+// and of what else lies in a directory of such a name, of whatever generation; empty for what belongs to no checkpoint.
 std::string checkpoint_of(const std::string& file) {
   for (std::size_t at = 0, slash = file.find('/'); slash != file.npos; at = slash + 1, slash = file.find('/', at)) {
-    if (run::is_name_of_checkpoint(file.substr(at, slash - at))) return file.substr(0, slash);
+    const std::string name = file.substr(at, slash - at);
+    if (run::is_name_of_checkpoint(std::string(part_place(name).directory))) return file.substr(0, slash);
   }
   const fs::path path = file;
   return path.filename() == run::kMetadataName ? path.parent_path().string() : std::string();
@@ -69,9 +68,9 @@ Publisher::Publisher(Setting setting)
     : setting_(std::move(setting)),
       writer_(setting_.directory),
       removal_lane_(setting_.storage),
-      manifest_(setting_.manifest),
+      manifest_(setting_.lease->manifest()),
       next_number_(manifest_.segments.empty() ? 1 : manifest_.segments.back().number + 1),
-      lease_renewed_(Clock::now()),
+      first_checkpoint_(setting_.begins_anew ? 0 : manifest_.next_checkpoint),
       publishing_([this] { publish_again_and_again(); }),
       renewing_([this] { renew_lease(); }),
       thinning_([this] { thin_out(); }) {}
@@ -94,9 +93,13 @@ void Publisher::publish_again_and_again() {
   std::unique_lock lock(mutex_);
   const auto interval = std::chrono::duration_cast<Clock::duration>(setting_.interval);
   for (auto due = Clock::now();;) {
-    changed_.wait_until(lock, due, [this] { return quit_ || hurry_; });
+    changed_.wait_until(lock, due, [this] { return quit_ || hurry_ || !lost_.empty(); });
     hurry_ = false;
-    if (quit_ || !lost_.empty()) return;
+    if (!lost_.empty()) {
+      lock.unlock();
+      return clear_away();
+    }
+    if (quit_) return;
     const bool last = finish_;
     lock.unlock();
     const bool done = attempt(last);
@@ -113,11 +116,14 @@ void Publisher::publish_again_and_again() {
 // One state of the store, and result files that have changed.
 bool Publisher::attempt(bool last) {
   try {
-    cycle();
-    if (last || Clock::now() >= result_files_due_) {
-      upload_result_files();
-      result_files_due_ = Clock::now() + kResultFilesInterval;
-    }
+    with_lease([&] {
+      cycle();
+      if (last || Clock::now() >= result_files_due_) {
+        upload_result_files();
+        result_files_due_ = Clock::now() + kResultFilesInterval;
+      }
+      if (last) setting_.lease->verify();
+    });
     back_off_.reset();
     const std::lock_guard lock(mutex_);
     if (!std::exchange(fault_, {}).empty())
@@ -172,7 +178,7 @@ void Publisher::cycle() {
   upload_checkpoints(segment->checkpoints);
   std::map<std::int64_t, std::string> manifests;
   for (const store::CheckpointRow& row : segment->checkpoints) {
-    if (!row.synced) manifests.emplace(row.id, base::to_json(uploaded_.at(row.id).files));
+    if (!row.synced) manifests.emplace(row.id, base::to_json(published_.at(row.id).files));
   }
   store::set_manifests(file, manifests);
   upload_objects();
@@ -188,21 +194,30 @@ void Publisher::cycle() {
 }
 
 void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows) {
+  setting_.lease->require();
+  const std::int64_t own = setting_.lease->generation();
   for (const store::CheckpointRow& row : rows) {
-    if (const auto found = uploaded_.find(row.id); found != uploaded_.end()) {
+    if (const auto found = published_.find(row.id); found != published_.end() && found->second.is_whole) {
       found->second.is_sealed = row.synced;
       continue;
     }
     const fs::path directory = setting_.directory / row.directory;
-    removal_lane_.claim(row.directory);
-    Uploaded uploaded{.directory = row.directory, .is_sealed = row.synced};
-    if (auto files = storage::remote_files(directory)) {  // of an earlier session
-      uploaded.files = *std::move(files);
-      uploaded.is_remote = true;
+    PublishedCheckpoint one{.directory = row.directory, .generation = own, .is_sealed = row.synced};
+    if (auto remote = storage::remote_files(directory)) {
+      one.generation = part_place(remote->place).generation;
+      one.files = std::move(remote->files);
+      one.is_remote = true;
+    } else if (row.id < first_checkpoint_) {
+      one.generation = manifest_.generation_of(row.id);
+      one.files = row.synced ? base::parse_json(row.manifest, row.directory).dict()
+                             : run::seal_files(setting_.directory, row.directory);
     } else {
-      uploaded.files = upload_directory(*setting_.storage, directory, row.directory, stop_);
+      removal_lane_.claim(one.place());
+      published_[row.id] = one;  // also when it goes over in part only
+      one.files = upload_directory(*setting_.storage, directory, one.place(), stop_);
     }
-    uploaded_.emplace(row.id, std::move(uploaded));
+    one.is_whole = true;
+    published_[row.id] = std::move(one);
   }
 }
 
@@ -223,104 +238,164 @@ void Publisher::upload_objects() {
 
 void Publisher::publish_segment(const fs::path& file, const store::SegmentWriter::Segment& segment,
                                 const Merge& merge) {
-  SegmentEntry entry{.number = next_number_ - 1, .level = merge.level, .position = segment.position};
-  const std::string name = segment_name(entry.number);
+  SegmentEntry entry{.number = next_number_ - 1,
+                     .generation = setting_.lease->generation(),
+                     .level = merge.level,
+                     .position = segment.position};
+  const std::string name = segment_name(entry);
   removal_lane_.claim(name);
   const storage::Contents contents = setting_.storage->upload(file, name);
   fs::remove(file);
   entry.bytes = contents.size;
   entry.xxh3 = storage::checksum_text(contents);
 
-  Manifest next{.segments = manifest_.segments, .time = base::wall_seconds()};
+  Manifest next = manifest_;
+  next.time = base::wall_seconds();
   std::vector<std::string> replaced;
-  for (std::size_t i = merge.kept; i < next.segments.size(); ++i)
-    replaced.push_back(segment_name(next.segments[i].number));
+  for (std::size_t i = merge.kept; i < next.segments.size(); ++i) replaced.push_back(segment_name(next.segments[i]));
   next.segments.resize(merge.kept);
   next.segments.push_back(std::move(entry));
-  require_lease();
-  setting_.storage->write(kManifestFile, to_text(next));
+  note_checkpoints(next, segment.checkpoints);
+  setting_.lease->publish(next);
   manifest_ = std::move(next);
   writer_.keep();
+  // No manifest to come names them, whoever writes it: none begins but from this one, or a later one.
   for (std::string& old : replaced) removal_lane_.remove(std::move(old), RemovalLane::What::file);
 }
 
-// Before something is written that another controller could have written as well.
-void Publisher::require_lease() {
+// Gives this generation all checkpoints that no earlier controller has published.
+void Publisher::note_checkpoints(Manifest& manifest, const std::vector<store::CheckpointRow>& rows) const {
+  const std::int64_t own = setting_.lease->generation();
+  manifest.generations.clear();
+  const auto note = [&](std::int64_t id, std::int64_t generation) {
+    if (manifest.generations.empty() || manifest.generations.back().number != generation)
+      manifest.generations.push_back({.first_checkpoint = id, .number = generation});
+  };
+  for (const auto& [id, one] : published_) {  // with some that are dropped after this
+    if (id >= first_checkpoint_) note(first_checkpoint_, own);
+    note(id, one.generation);
+  }
+  note(first_checkpoint_, own);
+  for (const store::CheckpointRow& row : rows)
+    manifest.next_checkpoint = std::max(manifest.next_checkpoint, row.id + 1);
+}
+
+// Removes what this controller has uploaded and its successor does not know of. A successor begins with what was
+// published, and with nothing else.
+void Publisher::clear_away() noexcept {
+  try {
+    const std::int64_t own = setting_.lease->generation();
+    const auto text = setting_.storage->read(kManifestFile);
+    const Manifest theirs = text ? parse_manifest(*text, kManifestFile) : Manifest();
+    if (theirs.generation <= own) return;
+    for (const auto& [id, one] : published_) {
+      if (one.generation == own && theirs.generation_of(id) != own) setting_.storage->remove_folder(one.place());
+    }
+    const SegmentEntry last{.number = next_number_ - 1, .generation = own};
+    const auto is_last = [&](const SegmentEntry& entry) { return segment_name(entry) == segment_name(last); };
+    if (std::ranges::none_of(theirs.segments, is_last)) setting_.storage->remove(segment_name(last));
+  } catch (const std::exception&) {  // it stays, and harms nobody
+  }
+}
+
+// Notes when the lease is lost.
+template <class Act>
+void Publisher::with_lease(const Act& act) {
   {
     const std::lock_guard lock(mutex_);
-    if (!lost_.empty()) throw StorageError(lost_);
-    if (!is_first_ && Clock::now() < lease_renewed_ + kLeaseIsSure) return;
+    if (!lost_.empty()) throw LeaseLost(lost_);
   }
   try {
-    setting_.lease->renew();
-  } catch (const StorageFault&) {
-    throw;
-  } catch (const StorageError& error) {
-    const std::lock_guard lock(mutex_);
-    lost_ = error.what();
+    act();
+  } catch (const LeaseLost& error) {
+    {
+      const std::lock_guard lock(mutex_);
+      lost_ = error.what();
+    }
+    changed_.notify_all();
+    setting_.wake();
     throw;
   }
-  const std::lock_guard lock(mutex_);
-  lease_renewed_ = Clock::now();
 }
 
 // The state that was published lists no others.
 void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
   std::set<run::CheckpointId> listed;
   for (const store::CheckpointRow& row : rows) listed.insert(row.id);
-  std::map<std::string, Dict> evictable;
-  for (auto entry = uploaded_.begin(); entry != uploaded_.end();) {
+  std::map<std::string, storage::Remote> evictable;
+  for (auto entry = published_.begin(); entry != published_.end();) {
+    const PublishedCheckpoint& one = entry->second;
     if (!listed.contains(entry->first)) {
-      removal_lane_.remove(entry->second.directory, RemovalLane::What::folder);
-      entry = uploaded_.erase(entry);
+      removal_lane_.remove(one.place(), RemovalLane::What::folder);
+      entry = published_.erase(entry);
       continue;
     }
-    if (entry->second.is_sealed && !entry->second.is_remote)
-      evictable.emplace(entry->second.directory, entry->second.files);
+    if (one.is_sealed && !one.is_remote)
+      evictable.emplace(one.directory, remote_of(one.directory, one.files, one.generation));
     ++entry;
   }
   const std::lock_guard lock(mutex_);
   evictable_ = std::move(evictable);
 }
 
-// By a controller that was killed: what it had uploaded and not published yet, and what it was about to remove.
+// By a controller that was killed: what it had uploaded and not published yet, and what it was about to remove. Objects
+// stay: their names are those of their contents, so a later controller may write one of them anew.
 void Publisher::remove_what_is_left_over() {
   std::set<std::string> known;
-  for (const auto& [id, uploaded] : uploaded_) known.insert(uploaded.directory);
-  for (const SegmentEntry& entry : manifest_.segments) known.insert(segment_name(entry.number));
-  known.insert(objects_.begin(), objects_.end());
+  for (const auto& [id, one] : published_) known.insert(one.place());
+  for (const SegmentEntry& entry : manifest_.segments) known.insert(segment_name(entry));
   std::set<std::string> folders;
   for (const storage::StoredFile& file : setting_.storage->list("")) {
     if (const std::string checkpoint = checkpoint_of(file.name); !checkpoint.empty()) {
       if (!known.contains(checkpoint)) folders.insert(checkpoint);
-    } else if ((file.name.starts_with(std::string(kSegmentFolder) + "/") ||
-                file.name.starts_with(std::string(store::kObjectsDirectory) + "/")) &&
-               !known.contains(file.name)) {
+    } else if (file.name.starts_with(std::string(kSegmentFolder) + "/") && !known.contains(file.name)) {
       removal_lane_.remove(file.name, RemovalLane::What::file);
     }
   }
   for (const std::string& folder : folders) removal_lane_.remove(folder, RemovalLane::What::folder);
 }
 
+// On the condition that each is as this controller has left or found it: a successor's are not written over.
 void Publisher::upload_result_files() {
+  setting_.lease->require();
   std::vector<std::string> names;
   list_result_files(setting_.directory, {}, names);
   std::vector<Upload> uploads;
-  std::map<std::string, FileStamp> stamps;
+  std::map<std::string, ResultFile> files;
   for (const std::string& name : names) {
-    const fs::path file = setting_.directory / name;
+    const fs::path path = setting_.directory / name;
     std::error_code gone;
-    const FileStamp stamp{fs::file_size(file, gone), fs::last_write_time(file, gone)};
+    ResultFile file{.stamp = {fs::file_size(path, gone), fs::last_write_time(path, gone)}};
     if (gone) continue;
-    stamps[name] = stamp;
-    if (const auto before = result_files_.find(name); before == result_files_.end() || before->second != stamp)
-      uploads.push_back({file, name});
+    Upload upload{path, name};
+    if (const auto before = result_files_.find(name); before != result_files_.end()) {
+      file.version = before->second.version;
+      if (before->second.stamp == file.stamp) {
+        files.emplace(name, std::move(file));
+        continue;
+      }
+    } else if (setting_.lease->is_fenced()) {
+      file.version = setting_.storage->version_of(name);
+    }
+    if (setting_.lease->is_fenced()) upload.expected = file.version;
+    files.emplace(name, std::move(file));
+    uploads.push_back(std::move(upload));
   }
-  const auto contents = upload_all(*setting_.storage, uploads, stop_, Unreadable::skip);
+  const auto uploaded = upload_all(*setting_.storage, uploads, stop_, Unreadable::skip);
+  bool has_met_others = false;
   for (std::size_t i = 0; i < uploads.size(); ++i) {
-    if (!contents[i]) stamps.erase(uploads[i].name);  // it was replaced meanwhile: the next time
+    const bool is_refused = uploaded[i] && uploads[i].expected && uploaded[i]->version.empty();
+    has_met_others |= is_refused;
+    if (!uploaded[i] || is_refused) {
+      files.erase(uploads[i].name);  // it was replaced meanwhile, here or there: the next time
+    } else {
+      files[uploads[i].name].version = uploaded[i]->version;
+    }
   }
-  result_files_ = std::move(stamps);
+  result_files_ = std::move(files);
+  if (!has_met_others) return;
+  setting_.lease->verify();
+  throw StorageFault(StorageFault::Kind::passing, "some result files were written meanwhile by nobody who is known");
 }
 
 // ---- What lies on the local disk
@@ -391,17 +466,17 @@ void Publisher::thin_out() {
     if (quit_) return;
     const std::set<std::string> keep = *std::exchange(to_keep_, std::nullopt);
     thins_out_ = true;
-    while (!quit_ && !to_keep_) {
+    while (!quit_ && !to_keep_ && lost_.empty()) {  // what a successor drops may be here only
       const auto next =
           std::ranges::find_if(evictable_, [&](const auto& entry) { return !keep.contains(entry.first); });
       if (next == evictable_.end()) break;
-      const auto [directory, files] = *next;
+      const auto [directory, remote] = *next;
       evictable_.erase(next);
       being_evicted_ = directory;
       const fs::path path = setting_.directory / directory;
       lock.unlock();
       try {
-        if (!storage::remote_files(path)) storage::replace_by_remote(path, files);
+        if (!storage::remote_files(path)) storage::replace_by_remote(path, remote);
       } catch (const std::exception& error) {
         say(fmt::format("Warning: a checkpoint that is published stays on the local disk: {}", error.what()));
       }
@@ -427,29 +502,17 @@ std::string Publisher::lost() const {
 
 void Publisher::renew_lease() {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait_until(lock, lease_renewed_ + Lease::period, [this] { return quit_ || finished_; });
+  for (auto pause = Lease::period();;) {
+    changed_.wait_for(lock, pause, [this] { return quit_ || finished_ || !lost_.empty(); });
     if (quit_ || finished_ || !lost_.empty()) return;
-    if (Clock::now() < lease_renewed_ + Lease::period) continue;
     lock.unlock();
-    std::string lost;
-    bool renewed = false;
+    pause = Lease::period();
     try {
-      setting_.lease->renew();
-      renewed = true;
-    } catch (const StorageFault&) {  // who uploads says it
-    } catch (const std::exception& error) {
-      lost = error.what();
+      with_lease([&] { setting_.lease->renew(); });
+    } catch (const std::exception&) {  // who uploads says it
+      pause = Lease::period() / 10;
     }
     lock.lock();
-    if (renewed) lease_renewed_ = Clock::now();
-    if (!lost.empty()) {
-      lost_ = lost;
-      changed_.notify_all();
-      setting_.wake();
-    } else if (!renewed) {
-      changed_.wait_for(lock, std::chrono::seconds(1), [this] { return quit_ || finished_; });
-    }
   }
 }
 

@@ -37,7 +37,6 @@ class Publisher {
     storage::Uri uri;                 // where it is published
     std::shared_ptr<storage::Storage> storage;
     std::shared_ptr<Lease> lease;
-    Manifest manifest = {};    // of what is published already, and the store continues
     bool begins_anew = false;  // what is published counts no more: everything is published again
     std::chrono::duration<double> interval = std::chrono::seconds(5);  // of segments
     std::function<void()> wake = [] {};  // called in its threads when something is there to be taken
@@ -72,13 +71,20 @@ class Publisher {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Uploaded {
+  struct PublishedCheckpoint {
     std::string directory;
+    std::int64_t generation = 1;
     Dict files = {};
+    bool is_whole = false;   // there, and not only a part of it
     bool is_sealed = false;  // as the store knows it
     bool is_remote = false;  // its files are not on the local disk
+
+    std::string place() const { return checkpoint_place(directory, generation); }
   };
-  using FileStamp = std::pair<std::uintmax_t, std::filesystem::file_time_type>;
+  struct ResultFile {
+    std::pair<std::uintmax_t, std::filesystem::file_time_type> stamp = {};  // of the local one that was uploaded
+    std::optional<storage::Version> version = {};  // of the published one; empty: there is none
+  };
 
   void publish_again_and_again();
   bool attempt(bool last);
@@ -87,7 +93,10 @@ class Publisher {
   void upload_objects();
   void publish_segment(const std::filesystem::path& file, const store::SegmentWriter::Segment& segment,
                        const Merge& merge);
-  void require_lease();
+  void clear_away() noexcept;
+  template <class Act>
+  void with_lease(const Act& act);
+  void note_checkpoints(Manifest& manifest, const std::vector<store::CheckpointRow>& rows) const;
   void forget_all_but(const std::vector<store::CheckpointRow>& rows);
   void remove_what_is_left_over();
   void upload_result_files();
@@ -105,10 +114,11 @@ class Publisher {
   // Of the publishing thread.
   Manifest manifest_;
   std::int64_t next_number_;
-  bool is_first_ = true;  // of this session
-  std::map<run::CheckpointId, Uploaded> uploaded_;
+  std::int64_t first_checkpoint_;  // id; those before it were published by earlier controllers
+  bool is_first_ = true;           // of this session
+  std::map<run::CheckpointId, PublishedCheckpoint> published_;
   std::set<std::string> objects_;
-  std::map<std::string, FileStamp> result_files_;
+  std::map<std::string, ResultFile> result_files_;
   Clock::time_point result_files_due_ = {};
   storage::BackOff back_off_;
 
@@ -118,8 +128,8 @@ class Publisher {
   bool holds_removals_ = false;  // which state is being published is not settled yet
   std::set<std::string> in_flight_;
   std::set<std::string> held_removals_;
-  std::map<std::string, Dict> evictable_;  // published and on the local disk: directory, its files
-  std::string being_evicted_;              // one of them; empty: none
+  std::map<std::string, storage::Remote> evictable_;  // published and on the local disk: directory, what it becomes
+  std::string being_evicted_;                         // one of them; empty: none
   std::optional<std::set<std::string>> to_keep_;
   bool thins_out_ = false;
   bool has_published_ = false;
@@ -129,7 +139,6 @@ class Publisher {
   bool finish_ = false;
   bool hurry_ = false;  // the next attempt is to be made at once
   bool finished_ = false;
-  Clock::time_point lease_renewed_;
   bool quit_ = false;
   std::atomic<bool> stop_ = false;  // uploads are given up
 

@@ -12,7 +12,6 @@ void Publishing::begin(bool anew) {
                                                               .uri = setting_.publication->uri,
                                                               .storage = setting_.publication->storage,
                                                               .lease = setting_.publication->lease,
-                                                              .manifest = setting_.publication->manifest,
                                                               .begins_anew = anew,
                                                               .interval = setting_.config.interval,
                                                               .wake = setting_.wake});
@@ -21,7 +20,7 @@ void Publishing::begin(bool anew) {
 void Publishing::tick(const std::function<std::set<std::string>()>& needed) {
   if (!publisher_) return;
   for (const std::string& message : publisher_->take_messages()) setting_.say(message);
-  if (const std::string why = publisher_->lost(); !why.empty()) throw StorageError(why);
+  require_lease();
   if (publisher_->has_published()) publisher_->keep_only(needed());
 }
 
@@ -30,6 +29,7 @@ void Publishing::finish(const std::function<bool()>& give_up, std::set<std::stri
   const std::string where = shown(setting_.publication->uri);
   setting_.say(fmt::format("Publishing what is left at {}; Ctrl-C leaves it at that", where));
   const std::string left = publisher_->finish(setting_.config.patience, give_up);
+  require_lease();
   publisher_->keep_only(std::move(needed));
   publisher_->finish_removals();
   for (const std::string& message : publisher_->take_messages()) setting_.say(message);
@@ -39,12 +39,24 @@ void Publishing::finish(const std::function<bool()>& give_up, std::set<std::stri
                                           left, setting_.directory.string()));
 }
 
+void Publishing::require_lease() const {
+  if (const std::string why = publisher_->lost(); !why.empty())
+    throw StorageError(
+        fmt::format("{}. What this process has done and not published is in {} only; look at it there, or "
+                    "restore from {}, which continues what its successor has published",
+                    why, setting_.directory.string(), shown(setting_.publication->uri)));
+}
+
 bool Publishing::takes_over_removal(const std::filesystem::path& directory) {
   return publisher_ && publisher_->takes_over_removal(directory.lexically_relative(setting_.directory).string());
 }
 
 std::string description_of(const Publication& publication, const PublishConfig& config) {
   std::string text = fmt::format("Published at {} every {:g} s", shown(publication.uri), config.interval.count());
+  if (!publication.lease->is_fenced())
+    text +=
+        "; its writes know no conditions, so a controller that is cut off for longer than a minute, and then comes "
+        "back, may damage what its successor has published";
   if (const std::string& gone = publication.lease->predecessor(); !gone.empty())
     text += fmt::format("; takes over from {}, which is gone", gone);
   return text;

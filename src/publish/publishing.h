@@ -32,7 +32,7 @@ class Publishing {
   void tick(const std::function<std::set<std::string>()>& needed);
   // At the end, when the store and the files are as they are to be. Waits until everything is published, as long as the
   // PublishConfig says and `give_up` does not hold, and says what came of it. Of what is published then only these
-  // checkpoints stay on the local disk.
+  // checkpoints stay on the local disk. Throws StorageError when another controller has taken over.
   void finish(const std::function<bool()>& give_up, std::set<std::string> needed);
 
   // See Publisher.
@@ -40,6 +40,8 @@ class Publishing {
   std::vector<std::string> removals() const { return publisher_ ? publisher_->removals() : std::vector<std::string>(); }
 
  private:
+  void require_lease() const;
+
   Setting setting_;
   std::unique_ptr<Publisher> publisher_ = {};
 };

@@ -50,7 +50,10 @@ std::optional<std::string> read_manifest_text(storage::Storage& storage, const s
 Manifest require_manifest(storage::Storage& storage, const storage::Uri& uri) {
   const auto text = read_manifest_text(storage, uri);
   if (!text) throw NotFound(fmt::format("nothing is published at {}: it has no {}", shown(uri), kManifestFile));
-  return parse_manifest(*text, shown(uri / kManifestFile));
+  Manifest manifest = parse_manifest(*text, shown(uri / kManifestFile));
+  if (manifest.segments.empty())
+    throw NotFound(fmt::format("nothing is published at {} yet: who began there has not come that far", shown(uri)));
+  return manifest;
 }
 
 // A directory that is being made, removed unless it is kept.
@@ -84,7 +87,9 @@ class Download {
     storage::write_published_to(directory_, uri_);
     store::ExperimentReader reader(directory_, store::ExperimentReader::Check::rows);
     for (const store::CheckpointRow& row : reader.checkpoints())
-      storage::make_remote(directory_ / row.directory, base::parse_json(row.manifest, row.directory).dict());
+      storage::make_remote(directory_ / row.directory,
+                           remote_of(row.directory, base::parse_json(row.manifest, row.directory).dict(),
+                                     manifest.generation_of(row.id)));
     trials_ = reader.trials();
   }
 
@@ -101,7 +106,7 @@ class Download {
 
  private:
   fs::path take_segment(const SegmentEntry& entry) {
-    const std::string name = segment_name(entry.number);
+    const std::string name = segment_name(entry);
     fs::path file = directory_ / fs::path(name).filename();
     const auto contents = reading(uri_, [&]() -> std::optional<storage::Contents> {
       if (!storage_.find(name)) return std::nullopt;
@@ -249,7 +254,13 @@ void fetch_file(const fs::path& directory, const std::string& name) {
 
 bool is_published(const storage::Uri& uri) {
   const std::unique_ptr<storage::Storage> storage = open(uri);
-  return read_manifest_text(*storage, uri).has_value();
+  const auto text = read_manifest_text(*storage, uri);
+  if (!text) return false;
+  try {
+    return !parse_manifest(*text, shown(uri / kManifestFile)).segments.empty();
+  } catch (const StorageError&) {  // whoever uses it is told
+    return true;
+  }
 }
 
 }  // namespace cadre::publish

@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::size_t kThreads = 4;
 
-std::optional<storage::Contents> upload(storage::Storage& storage, const Upload& what, Unreadable unreadable) {
+std::optional<Uploaded> upload(storage::Storage& storage, const Upload& what, Unreadable unreadable) {
   try {
-    return storage.upload(what.file, what.name);
+    if (!what.expected) return Uploaded{.contents = storage.upload(what.file, what.name)};
+    return Uploaded{.version = storage.upload_if(what.file, what.name, *what.expected).value_or(storage::Version())};
   } catch (const storage::StorageFault&) {
     throw;
   } catch (const StorageError&) {
@@ -27,9 +28,9 @@ std::optional<storage::Contents> upload(storage::Storage& storage, const Upload&
 
 }  // namespace
 
-std::vector<std::optional<storage::Contents>> upload_all(storage::Storage& storage, const std::vector<Upload>& uploads,
-                                                         const std::atomic<bool>& stop, Unreadable unreadable) {
-  std::vector<std::optional<storage::Contents>> contents(uploads.size());
+std::vector<std::optional<Uploaded>> upload_all(storage::Storage& storage, const std::vector<Upload>& uploads,
+                                                const std::atomic<bool>& stop, Unreadable unreadable) {
+  std::vector<std::optional<Uploaded>> uploaded(uploads.size());
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
   std::mutex mutex;
@@ -37,7 +38,7 @@ std::vector<std::optional<storage::Contents>> upload_all(storage::Storage& stora
   const auto work = [&] {
     for (std::size_t i = next++; i < uploads.size() && !failed && !stop; i = next++) {
       try {
-        contents[i] = upload(storage, uploads[i], unreadable);
+        uploaded[i] = upload(storage, uploads[i], unreadable);
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (!failed.exchange(true)) failure = std::current_exception();
@@ -51,7 +52,7 @@ std::vector<std::optional<storage::Contents>> upload_all(storage::Storage& stora
   }
   if (failure) std::rethrow_exception(failure);
   if (stop) throw Interrupted("an upload was given up");
-  return contents;
+  return uploaded;
 }
 
 Dict upload_directory(storage::Storage& storage, const fs::path& directory, const std::string& name,
@@ -62,10 +63,12 @@ Dict upload_directory(storage::Storage& storage, const fs::path& directory, cons
     uploads.push_back({directory / file, name + "/" + file});
     names.push_back(file);
   }
-  const auto contents = upload_all(storage, uploads, stop, Unreadable::fail);
+  const auto uploaded = upload_all(storage, uploads, stop, Unreadable::fail);
   Dict files;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    files.emplace_back(names[i], Dict{{"size", contents[i]->size}, {"xxh3", storage::checksum_text(*contents[i])}});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const storage::Contents& contents = uploaded[i]->contents;
+    files.emplace_back(names[i], Dict{{"size", contents.size}, {"xxh3", storage::checksum_text(contents)}});
+  }
   return files;
 }
 

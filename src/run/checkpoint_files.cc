@@ -134,7 +134,7 @@ Dict list_files(const fs::path& directory) {
 }
 
 Dict seal_files(const fs::path& root, const fs::path& directory) {
-  if (auto published = storage::remote_files(root / directory)) return *std::move(published);
+  if (auto published = storage::remote_files(root / directory)) return std::move(published->files);
   Dict files;
   list_into(files, root / directory, "", true);
   for (fs::path above = directory; !above.empty();) {

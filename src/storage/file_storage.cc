@@ -56,7 +56,7 @@ constexpr const char* kLockFile = ".cadre_unfinished_lock";
 constexpr double kLongestLook = 2;  // seconds
 constexpr auto kLockPatience = std::chrono::seconds(20);
 
-// Of writers on all machines, as far as the file system carries locks over. Ends with its process.
+// Keeps writers on all machines apart, as far as the file system carries locks over. Ends with its process.
 class RootLock {
  public:
   explicit RootLock(const fs::path& root) : file_(base::open_file(root / kLockFile, O_RDWR | O_CREAT, "lock")) {
@@ -75,7 +75,7 @@ class RootLock {
     since_ = base::boot_seconds();
   }
   bool has_locks() const { return has_locks_; }
-  // Whether this process may have been stopped, or its machine asleep, for so long that others took the lock away.
+  // Returns whether this process may have been stopped, or its machine asleep, for so long that others took the lock.
   bool is_old() const { return base::boot_seconds() - since_ > kLongestLook; }
 
  private:

@@ -20,12 +20,14 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kFormat = 1;
+constexpr int kFormatWithPlace = 2;
 constexpr auto kPatience = std::chrono::minutes(5);
 
-Config read_document(const fs::path& path) {
+Config read_document(const fs::path& path, int newest_format) {
   const Config document(base::parse_json(base::read_file(path), path.string()).dict());
-  if (const auto format = document.get<std::int64_t>("format"); format != kFormat)
-    throw StorageError(fmt::format("{} has format {}; this program reads format {}", path.string(), format, kFormat));
+  if (const auto format = document.get<std::int64_t>("format"); format < kFormat || format > newest_format)
+    throw StorageError(
+        fmt::format("{} has format {}; this program reads formats up to {}", path.string(), format, newest_format));
   return document;
 }
 
@@ -69,45 +71,51 @@ std::optional<Uri> published_to(const fs::path& working_directory) {
   const fs::path path = working_directory / kPublishedToFile;
   std::error_code unreadable;
   if (!fs::exists(path, unreadable)) return std::nullopt;
-  return parse_uri(read_document(path).get<std::string>("uri"));
+  return parse_uri(read_document(path, kFormat).get<std::string>("uri"));
 }
 
 std::optional<Uri> published_place(const fs::path& path) {
   const auto place = place_of(path);
   if (!place) return std::nullopt;
+  if (const auto remote = remote_files(path); remote && !remote->place.empty()) return place->uri / remote->place;
   return place->name == "." ? place->uri : place->uri / place->name;
 }
 
-std::optional<Dict> remote_files(const fs::path& directory) {
+std::optional<Remote> remote_files(const fs::path& directory) {
   const fs::path path = directory / kRemoteFile;
   std::error_code unreadable;
   if (!fs::exists(path, unreadable)) return std::nullopt;
-  return read_document(path).get<Dict>("files");
+  const Config document = read_document(path, kFormatWithPlace);
+  return Remote{.files = document.get<Dict>("files"),
+                .place = document.contains("place") ? document.get<std::string>("place") : std::string()};
 }
 
-void make_remote(const fs::path& directory, const Dict& files) {
+void make_remote(const fs::path& directory, const Remote& remote) {
   base::make_directories(directory);
-  base::replace_file(directory / kRemoteFile, base::to_json({{"format", kFormat}, {"files", files}}));
+  Dict document{{"format", remote.place.empty() ? kFormat : kFormatWithPlace}, {"files", remote.files}};
+  if (!remote.place.empty()) document.emplace_back("place", remote.place);
+  base::replace_file(directory / kRemoteFile, base::to_json(document));
 }
 
-void replace_by_remote(const fs::path& directory, const Dict& files) {
+void replace_by_remote(const fs::path& directory, const Remote& remote) {
   const fs::path list = beside(directory, "remote");
   base::remove_tree(list);
-  make_remote(list, files);
+  make_remote(list, remote);
   exchange(list, directory);
   base::remove_tree(list);
 }
 
 void download_remote(const fs::path& directory, const fs::path& target) {
-  const auto files = remote_files(directory);
-  if (!files) throw StorageError(directory.string() + " is not listed as one whose files are in a storage");
+  const auto remote = remote_files(directory);
+  if (!remote) throw StorageError(directory.string() + " is not listed as one whose files are in a storage");
   const auto place = place_of(directory);
   if (!place)
     throw StorageError(fmt::format("the files of {} are in a storage, and no {} above it says in which",
                                    directory.string(), kPublishedToFile));
-  const auto& [uri, name] = *place;
+  const Uri& uri = place->uri;
+  const std::string& name = remote->place.empty() ? place->name : remote->place;
   const std::unique_ptr<Storage> storage = open_storage(uri);
-  for (const auto& [file, listed] : *files) {
+  for (const auto& [file, listed] : remote->files) {
     const Config expected(listed.dict());
     base::make_directories((target / file).parent_path());
     const Contents contents = with_patience(

@@ -21,15 +21,19 @@ std::optional<Uri> published_to(const std::filesystem::path& working_directory);
 
 // What is listed of a directory's files: {"<path inside it>": {"size": bytes, "xxh3": "16 digits"}}.
 
-// The files that a directory lacks; empty for one that has them, and where there is none. Throws StorageError.
-std::optional<Dict> remote_files(const std::filesystem::path& directory);
+struct Remote {
+  Dict files = {};
+  std::string place = {};  // of the directory in the storage; empty: its path below the working directory
+};
+// Returns what a directory lacks; empty for one that has its files, and where there is none. Throws StorageError.
+std::optional<Remote> remote_files(const std::filesystem::path& directory);
 // Where a directory or file of a working directory is published; empty where it is not. The working directory itself
 // has a place too.
 std::optional<Uri> published_place(const std::filesystem::path& path);
 // A directory without its files.
-void make_remote(const std::filesystem::path& directory, const Dict& files);
+void make_remote(const std::filesystem::path& directory, const Remote& remote);
 // Puts such a one in the place of a directory, in one step for whoever looks, and removes that.
-void replace_by_remote(const std::filesystem::path& directory, const Dict& files);
+void replace_by_remote(const std::filesystem::path& directory, const Remote& remote);
 
 // Copies the files into an empty directory, and compares them with the list. Tries again, for minutes, where the
 // storage does not answer. Throws StorageError.

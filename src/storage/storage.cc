@@ -49,7 +49,7 @@ OpenObjectStorage load_module(const Uri& uri) {
 
 std::string checksum_text(const Contents& contents) { return fmt::format("{:016x}", contents.checksum); }
 
-// Where the storage has no such writes itself: a look, and then a write.
+// These are for a storage that has no such writes itself: a look, and then a write.
 
 std::optional<VersionedBytes> Storage::read_versioned(const std::string& name) {
   auto bytes = read(name);

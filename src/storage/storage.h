@@ -82,9 +82,9 @@ class Storage {
 
   // ---- Several writers of one file. Each file is written by these functions, or by those above, and not by both.
 
-  // Whether looking and writing are one step in write_if() and upload_if(). Else somebody may write in between.
+  // Returns whether looking and writing are one step in write_if() and upload_if(). Else somebody may write in between.
   virtual bool has_conditional_writes() { return false; }
-  // What is there now, of one moment; empty where there is none.
+  // Returns what is there now, of one moment; empty where there is none.
   virtual std::optional<VersionedBytes> read_versioned(const std::string& name);
   virtual std::optional<Version> version_of(const std::string& name);
   // Writes where the file still has the version `expected`, empty: where there is none. Returns its new version, or

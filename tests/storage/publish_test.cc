@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <functional>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -34,6 +36,7 @@ using test_support::write_bytes;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr auto kPatience = 120s;
 
@@ -49,11 +52,15 @@ class Experiment {
   const survival::Setting& setting() const { return setting_; }
   std::string said() const { return content_of(directory_ / "said"); }
 
+  // Its lease is renewed every so many seconds, and stale after six times as long.
+  void renew_every(double seconds) { period_ = seconds; }
+
   // As a path on a file system of a network, which it is not.
   void call_by_path() { called_ = parsed_uri().location; }
 
   std::unique_ptr<ControllerProcess> start() const {
     std::vector<std::string> environment{"HOME=" + (directory_ / "home").string()};
+    if (period_ > 0) environment.push_back("CADRE_LEASE_PERIOD=" + std::to_string(period_));
     if (!called_.empty())
       environment.push_back("CADRE_NETWORK_FILE_SYSTEM=" + called_.parent_path().parent_path().string());
     return std::make_unique<ControllerProcess>(
@@ -90,6 +97,7 @@ class Experiment {
   std::string uri_;
   survival::Setting setting_;
   fs::path called_;  // empty: by its URI
+  double period_ = 0;
 };
 
 template <class Condition>
@@ -147,7 +155,7 @@ TEST_P(Published, HasEverythingAtItsEnd) {
   expect_whole(experiment.parsed_uri());
   const auto storage = storage::open_storage(experiment.parsed_uri());
   EXPECT_EQ(storage->read("pbt_global.txt"), content_of(experiment.local() / "pbt_global.txt"));
-  EXPECT_FALSE(storage->find(publish::kLeaseFile));
+  EXPECT_THAT(*storage->read(publish::kLeaseFile), HasSubstr("\"released\": true"));
   const tune::ResultGrid there = tune::ResultGrid::from_directory(experiment.uri());
   const tune::ResultGrid here = tune::ResultGrid::from_directory(experiment.local());
   ASSERT_EQ(there.size(), here.size());
@@ -206,6 +214,69 @@ TEST_P(Published, GoesOnInItsWorkingDirectoryWhereThatHasMore) {
   expect_whole(experiment.parsed_uri());
 }
 
+// ---- A controller that was cut off, and comes back
+
+// All that is published.
+std::map<std::string, std::string> contents_of(const storage::Uri& uri) {
+  const auto storage = storage::open_storage(uri);
+  std::map<std::string, std::string> contents;
+  for (const storage::StoredFile& file : storage->list("")) contents[file.name] = *storage->read(file.name);
+  return contents;
+}
+
+// Names of files that are in one of them only, or have other contents.
+std::set<std::string> changed(const std::map<std::string, std::string>& before,
+                              const std::map<std::string, std::string>& after) {
+  std::set<std::string> names;
+  for (const auto& [name, text] : before) {
+    const auto found = after.find(name);
+    if (found == after.end() || found->second != text) names.insert(name);
+  }
+  for (const auto& [name, text] : after) {
+    if (!before.contains(name)) names.insert(name + " (new)");
+  }
+  return names;
+}
+
+// CADRE_TAKE_OVERS is how many there are.
+TEST_P(Published, IsNotChangedByAControllerThatComesBack) {
+  const char* const wanted = std::getenv("CADRE_TAKE_OVERS");
+  const int take_overs = wanted == nullptr ? 2 : std::atoi(wanted);
+  const survival::Setting setting{.steps = 200, .interval = 20};
+  for (int i = 0; i < take_overs; ++i) {
+    std::mt19937 random(static_cast<unsigned>(i));
+    const std::string place = folder() + std::to_string(i);
+    Experiment first(place, setting);
+    first.renew_every(0.2);
+    auto frozen = first.start();
+    const auto rows = static_cast<std::int64_t>(1 + random() % 100);
+    ASSERT_TRUE(eventually([&] { return frozen->has_ended() || first.published_rows() >= rows; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 100));
+    frozen->kill(SIGSTOP);
+
+    Experiment second(place, setting);
+    second.renew_every(0.2);
+    Ended ended;
+    ASSERT_TRUE(eventually([&] {
+      ended = second.run_to_the_end();
+      return ended.message.find("run already") == std::string::npos;
+    }));
+    ASSERT_EQ(ended.code, Ended::finished) << ended.message;
+    EXPECT_EQ(second.published()->position(), store::position_of(second.local()));
+    const auto published = contents_of(second.parsed_uri());
+
+    frozen->kill(SIGCONT);
+    const auto returned = frozen->wait(kPatience);
+    ASSERT_TRUE(returned) << "take-over " << i;
+    if (returned->code == Ended::finished) continue;  // it had ended when it was stopped
+    EXPECT_EQ(returned->code, Ended::storage_error) << returned->message;
+    EXPECT_THAT(returned->message, HasSubstr("was taken over by")) << "take-over " << i;
+    EXPECT_THAT(first.said(), Not(HasSubstr("Everything is published")));
+    EXPECT_THAT(changed(published, contents_of(second.parsed_uri())), IsEmpty()) << "take-over " << i;
+    expect_whole(second.parsed_uri());
+  }
+}
+
 // ---- Without a server
 
 class Directory : public testing::Test {
@@ -219,7 +290,7 @@ TEST_F(Directory, ADamagedOrMissingSegmentIsRefusedByItsName) {
   const Experiment experiment(folder());
   ASSERT_EQ(experiment.run_to_the_end().code, Ended::finished);
   experiment.lose_the_local_disk();
-  const std::string name = publish::segment_name(experiment.published()->segments.back().number);
+  const std::string name = publish::segment_name(experiment.published()->segments.back());
   const std::string whole = content_of(published(name));
   const auto said = [&] {
     return test_support::message_of<StorageError>([&] { publish::reading_copy(experiment.parsed_uri()); });
@@ -315,13 +386,16 @@ TEST_F(Directory, NothingThatNobodyListsStaysPublished) {
   controller.reset();
   const auto storage = storage::open_storage(experiment.parsed_uri());
   storage->write("00000_x/checkpoint_900000/state", "left over");
-  storage->write(publish::segment_name(900'000), "left over");
+  storage->write("00000_x/checkpoint_900000.generation_7/state", "left over");
+  storage->write(publish::segment_name({.number = 900'000}), "left over");
+  storage->write(publish::segment_name({.number = 900'000, .generation = 7}), "left over");
   ASSERT_EQ(experiment.run_to_the_end().code, Ended::finished);
   std::set<std::string> listed;
   const publish::Manifest manifest = *experiment.published();
-  for (const publish::SegmentEntry& entry : manifest.segments) listed.insert(publish::segment_name(entry.number));
+  for (const publish::SegmentEntry& entry : manifest.segments) listed.insert(publish::segment_name(entry));
   const store::ExperimentReader reader(experiment.local(), store::ExperimentReader::Check::whole);
-  for (const store::CheckpointRow& row : reader.checkpoints()) listed.insert(row.directory);
+  for (const store::CheckpointRow& row : reader.checkpoints())
+    listed.insert(publish::checkpoint_place(row.directory, manifest.generation_of(row.id)));
   for (const storage::StoredFile& file : storage->list("")) {
     const bool is_checkpoint = file.name.find("/checkpoint_") != std::string::npos;
     const bool is_segment = file.name.starts_with("store/");

@@ -129,7 +129,7 @@ TEST_P(AnyStorage, WritesOnACondition) {
   EXPECT_EQ(storage().version_of(name), third);
 }
 
-// Of all that want to write on from one version, one does.
+// One of all that want to write on from one version does so.
 TEST_P(AnyStorage, LetsOneOfManyWriteOnACondition) {
   constexpr int kThreads = 8;
   constexpr int kRounds = 20;

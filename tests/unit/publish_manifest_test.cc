@@ -1,18 +1,22 @@
 #include "publish/manifest.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "base/checksum.h"
 #include "cadre/error.h"
 
 namespace cadre::publish {
 namespace {
 
 Manifest some_manifest() {
-  Manifest manifest{.time = 1.5};
+  Manifest manifest{.generation = 3, .writer = "0011", .next_checkpoint = 12, .time = 1.5};
+  manifest.generations = {{.first_checkpoint = 0, .number = 1}, {.first_checkpoint = 7, .number = 3}};
   manifest.segments.push_back({.number = 8,
+                               .generation = 2,
                                .level = 1,
                                .position = {164, std::numeric_limits<std::int64_t>::min(), 26},
                                .bytes = 100,
@@ -26,6 +30,33 @@ TEST(Manifest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(to_text(read), to_text(manifest));
   EXPECT_EQ(read.position(), manifest.position());
   EXPECT_EQ(Manifest().position(), store::Position());
+}
+
+TEST(Manifest, OfTheFirstFormatIsReadAsOfTheFirstGeneration) {
+  const std::string content =
+      R"({"segments": [{"number": 8, "level": 1, "sequence": 164, "row": -5, "decision": 26, "bytes": 100, )"
+      R"("xxh3": "00000000000000ff"}], "time": 1.5})";
+  const Manifest read = parse_manifest(
+      fmt::format(R"({{"format": 1, "published": {}, "xxh3": "{:016x}"}})", content, base::checksum_of(content)), "x");
+  EXPECT_EQ(read.generation, 1);
+  EXPECT_EQ(segment_name(read.segments.at(0)), "store/00000008.segment");
+  EXPECT_EQ(read.generation_of(5), 1);
+}
+
+TEST(Manifest, KnowsWhereEachGenerationsFilesAre) {
+  const Manifest manifest = some_manifest();
+  EXPECT_EQ(segment_name(manifest.segments[0]), "store/00000008.generation_2.segment");
+  EXPECT_EQ(manifest.generation_of(6), 1);
+  EXPECT_EQ(manifest.generation_of(7), 3);
+  EXPECT_EQ(Manifest().generation_of(7), 1);
+  EXPECT_EQ(checkpoint_place("trial/checkpoint_000004", 1), "trial/checkpoint_000004");
+  EXPECT_EQ(checkpoint_place("trial/checkpoint_000004", 12), "trial/checkpoint_000004.generation_12");
+  for (const std::string place : {"a/b", "a/b.generation_2", "a/b.generation_123"}) {
+    const PlaceName name = part_place(place);
+    EXPECT_EQ(checkpoint_place(std::string(name.directory), name.generation), place);
+  }
+  for (const std::string directory : {"a.generation_", "a.generation_2x", "a.generation_99999999999999999999"})
+    EXPECT_EQ(part_place(directory).directory, directory);
 }
 
 TEST(Manifest, WithAFlippedBitOrAPartOnlyIsRefused) {
