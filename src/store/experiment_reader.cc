@@ -10,7 +10,9 @@
 namespace cadre::store {
 
 ExperimentReader::ExperimentReader(const std::filesystem::path& directory, Check check)
-    : controller_(ExperimentLock::holder(directory)), database_(open_database(directory)) {
+    : controller_(ExperimentLock::holder(directory)),
+      store_(open_to_read(directory, controller_.has_value())),
+      database_(store_.database.get()) {
   if (check == Check::whole) check_whole(directory);
   database_->execute("BEGIN");  // one state of a store that is being written
   if (check == Check::whole) check_structure(*database_);

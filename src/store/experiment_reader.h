@@ -1,6 +1,7 @@
 // The store of an experiment for whoever only looks, while another process may be writing it: nothing is run, changed
 // or repaired, and no writer is held up. A log that a killed controller has left stays as it is; SQLite may make its
-// index (experiment.db-shm) anew.
+// index (experiment.db-shm) anew. Where nothing can be written nothing is; a log without an index is then read in a
+// copy, in the folder for temporary files.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,8 @@ class ExperimentReader {
   void check_whole(const std::filesystem::path& directory) const;
 
   std::optional<std::string> controller_;
-  std::unique_ptr<Database> database_;
+  OpenedStore store_;
+  Database* database_;  // in it
   std::optional<RowReader<ResultRow>> result_;
 };
 

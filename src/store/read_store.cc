@@ -1,5 +1,7 @@
 #include "store/read_store.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "cadre/error.h"
@@ -7,6 +9,7 @@
 #include "store/integrity.h"
 
 namespace cadre::store {
+namespace fs = std::filesystem;
 namespace {
 
 template <class Row>
@@ -17,18 +20,44 @@ std::vector<Row> read_all(const Database& database, const char* order) {
   return all;
 }
 
-}  // namespace
-
-std::unique_ptr<Database> open_database(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / kStoreFileName;
-  if (!std::filesystem::exists(path))
+fs::path existing_store(const fs::path& directory) {
+  fs::path path = directory / kStoreFileName;
+  if (!fs::exists(path))
     throw NotFound("there is no experiment in " + directory.string() + ": it has no file " + kStoreFileName);
-  auto database = std::make_unique<Database>(path, Database::Access::read_write);
+  return path;
+}
+
+std::uintmax_t size_of(const fs::path& file) {
   std::error_code missing;
-  const auto log_bytes = std::filesystem::file_size(database->log_path(), missing);
-  database->keep_log(!missing && log_bytes > 0);
+  const std::uintmax_t bytes = fs::file_size(file, missing);
+  return missing ? 0 : bytes;
+}
+
+std::unique_ptr<Database> open_checked(const fs::path& path, Database::Access access) {
+  auto database = std::make_unique<Database>(path, access);
+  database->keep_log(size_of(database->log_path()) > 0);
   check_header(*database);
   return database;
+}
+
+}  // namespace
+
+std::unique_ptr<Database> open_database(const fs::path& directory) {
+  return open_checked(existing_store(directory), Database::Access::read_write);
+}
+
+OpenedStore open_to_read(const fs::path& directory, bool is_being_written) {
+  const fs::path path = existing_store(directory);
+  const bool is_writable = ::access(directory.c_str(), W_OK | X_OK) == 0 && ::access(path.c_str(), W_OK) == 0;
+  if (is_writable || is_being_written) return {.database = open_checked(path, Database::Access::read_write)};
+  const fs::path log = path.native() + "-wal";
+  if (size_of(log) == 0) return {.database = open_checked(path, Database::Access::immutable)};
+  // SQLite reads a log by an index in a file that it would have to make.
+  if (fs::exists(path.native() + "-shm")) return {.database = open_checked(path, Database::Access::read_write)};
+  OpenedStore opened{.copy = std::make_unique<base::TemporaryFolder>("cadre_store")};
+  for (const fs::path& file : {path, log}) fs::copy_file(file, opened.copy->path() / file.filename());
+  opened.database = open_checked(opened.copy->path() / path.filename(), Database::Access::read_write);
+  return opened;
 }
 
 int check_format(const Database& database) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "store/sqlite.h"
 #include "store/tables.h"
 
@@ -34,6 +35,12 @@ struct RowVisitor {
 // An existing store that no statement was run on yet. When it is closed before somebody says otherwise a log that has
 // something stays as it is. Throws NotFound, or StorageError for what is no store.
 std::unique_ptr<Database> open_database(const std::filesystem::path& directory);
+// The same to look at only, also where nothing can be written: of another user, on a read-only medium, in a snapshot.
+struct OpenedStore {
+  std::unique_ptr<base::TemporaryFolder> copy = {};  // of a store with a log that SQLite could not read in its place
+  std::unique_ptr<Database> database = {};
+};
+OpenedStore open_to_read(const std::filesystem::path& directory, bool is_being_written);
 // Its format, one that this program reads. Throws StorageError for others. Before any row is read: rows of other
 // formats have other columns.
 int check_format(const Database& database);

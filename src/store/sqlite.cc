@@ -29,12 +29,32 @@ bool out_of_space(sqlite3* handle) {
   return false;
 }
 
+// SQLite's way to say so.
+std::string immutable_uri(const std::filesystem::path& path) {
+  const std::string plain = std::filesystem::absolute(path);
+  std::string uri = "file://";
+  for (const char c : plain) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += c == '%' ? "%25" : c == '?' ? "%3f" : "%23";
+    } else {
+      uri += c;
+    }
+  }
+  return uri + "?immutable=1";
+}
+
 }  // namespace
 
 Database::Database(std::filesystem::path path, Access access) : path_(std::move(path)) {
-  const int flags = SQLITE_OPEN_READWRITE | (access == Access::create ? SQLITE_OPEN_CREATE : 0);
   sqlite3* handle = nullptr;
-  const int result = sqlite3_open_v2(path_.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  int result = SQLITE_OK;
+  if (access == Access::immutable) {
+    result = sqlite3_open_v2(immutable_uri(path_).c_str(), &handle,
+                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+  } else {
+    const int flags = SQLITE_OPEN_READWRITE | (access == Access::create ? SQLITE_OPEN_CREATE : 0);
+    result = sqlite3_open_v2(path_.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  }
   handle_.reset(handle);
   if (result != SQLITE_OK) fail("open");
   constexpr int patience_ms = 10'000;  // with a WAL checkpoint that runs in another connection

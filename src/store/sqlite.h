@@ -14,7 +14,11 @@ namespace cadre::store {
 
 class Database {
  public:
-  enum class Access { create, read_write };
+  enum class Access {
+    create,
+    read_write,  // or reading only, where the system permits no more
+    immutable,   // nobody writes it, and no file is made beside it
+  };
 
   // Reads the header of the file only; neither the log nor the schema is looked at before the first statement.
   Database(std::filesystem::path path, Access access);
