@@ -1,9 +1,12 @@
 #include "store/experiment_store.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <limits>
+#include <random>
 #include <utility>
 
 #include "base/directory.h"
@@ -45,6 +48,13 @@ std::int64_t number_after(const Database& database, const char* what, std::int64
   return last + 1;
 }
 
+// Tells a file from every other one that exists; {0, 0} of none.
+std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
 }  // namespace
 
 struct ExperimentStore::Statements {
@@ -65,6 +75,8 @@ struct ExperimentStore::Statements {
   Statement remove_snapshots{database, "DELETE FROM snapshots WHERE sequence <> ?"};
   RowWriter<EndedTrialRow> ended_trial{database, WriteMode::replace};
   Statement remove_ended_trial{database, "DELETE FROM ended_trials WHERE trial = ?"};
+  Statement data_version{database, "PRAGMA data_version"};  // another one after a commit of another connection
+  RowReader<MetaRow> writer{database, "WHERE key = 'writer'"};
 };
 
 void ExperimentStore::CloseStatements::operator()(Statements* statements) const { delete statements; }
@@ -158,10 +170,13 @@ void ExperimentStore::prepare() {
   next_.decision =
       number_after(*database_, "decision", read_number(*database_, "SELECT ifnull(max(id), 0) FROM decisions"));
   committed_ = next_;
+  writer_ = fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()());
+  write_fact("writer", writer_);
   statements_.reset(new Statements(*database_));
   const std::filesystem::path log = database_->log_path();
   log_ = base::FileDescriptor(::open(log.c_str(), O_RDONLY | O_CLOEXEC));
   if (!log_) base::throw_storage_error("open", log);
+  files_ = {identity_of(database_->path()), identity_of(log)};
   checkpointer_ = std::make_unique<WalCheckpointer>(*database_);
 }
 
@@ -179,7 +194,33 @@ std::optional<Snapshot> ExperimentStore::last_snapshot() const {
 }
 
 void ExperimentStore::begin() {
-  if (!database_->in_transaction()) statements_->begin.run();
+  if (database_->in_transaction()) return;
+  statements_->begin.run();
+  require_only_writer();
+}
+
+// Two controllers are there where somebody has removed the lock's file. The one that opened the store last goes on.
+void ExperimentStore::require_only_writer() {
+  statements_->data_version.step();
+  const std::int64_t version = statements_->data_version.integer(0);
+  statements_->data_version.reset();
+  if (version == data_version_) return;
+  const auto writer = statements_->writer.first();
+  if (!writer || writer->value != writer_)
+    throw StorageError(
+        "another controller has opened the store " + database_->path().string() +
+        ": this one ends, so that they do not write over each other. Leave the file .lock beside it alone "
+        "while an experiment runs");
+  data_version_ = version;
+}
+
+// What is written to a file that has no name any more is lost with this process.
+void ExperimentStore::require_same_files() const {
+  if (identity_of(database_->path()) == files_.first && identity_of(database_->log_path()) == files_.second) return;
+  throw StorageError(
+      "the store " + database_->path().string() +
+      " was removed, moved or replaced while its experiment ran: what was reported since is lost. Put its "
+      "directory back as it was, then continue");
 }
 
 void ExperimentStore::roll_back() {
@@ -303,6 +344,7 @@ void ExperimentStore::commit() {
 
 void ExperimentStore::sync() {
   if (!unsynced_since_) return;
+  require_same_files();
   if (is_new_) {
     if (database_is_doubtful_) database_->execute("VACUUM");  // every page goes through the log once more
     log_is_doubtful_ |= std::exchange(database_is_doubtful_, true);

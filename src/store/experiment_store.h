@@ -86,12 +86,13 @@ class ExperimentStore {
   void remove_ended_trial(std::int64_t trial);
   void put_callback_states(std::string_view states);  // replaces what was there
 
-  // Ends the transaction, if there is one.
+  // Ends the transaction, if there is one. The first row of a transaction throws StorageError where another writer has
+  // opened the store.
   void commit();
   // Gives it up, as an exception of these functions does.
   void roll_back();
   // Makes everything that was committed survive a loss of power; waits for the disk. After an exception it is still
-  // due.
+  // due. Throws StorageError where the store's files have lost their names.
   void sync();
   // When sync() is due for what was committed last; empty when all is synced.
   std::optional<std::chrono::steady_clock::time_point> sync_due() const;
@@ -101,6 +102,8 @@ class ExperimentStore {
  private:
   explicit ExperimentStore(std::unique_ptr<Database> database);
   void begin();
+  void require_only_writer();
+  void require_same_files() const;
   template <typename Write>
   auto in_transaction(const Write& write);
   void prepare();
@@ -124,6 +127,10 @@ class ExperimentStore {
   std::unique_ptr<WalCheckpointer> checkpointer_;
   base::FileDescriptor log_;  // the write-ahead log, to sync it
   std::string boot_;
+  std::string writer_;             // token of whoever writes this store, as it has it
+  std::int64_t data_version_ = 0;  // of SQLite; when nobody else had written
+  std::pair<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>> files_ =
+      {};  // which the database and its log are
   std::string recovered_;
   bool after_reboot_ = false;
   Numbers next_;

@@ -6,18 +6,22 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <thread>
 
 #include "base/machine.h"
 #include "cadre/error.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
+#include "support/message_of.h"
 #include "support/stored_results.h"
 #include "support/temporary_directory.h"
 
 namespace cadre::store {
 namespace {
 
+using cadre::test_support::message_of;
 using cadre::test_support::results_of;
 using cadre::test_support::TemporaryDirectory;
 
@@ -297,6 +301,44 @@ TEST(ExperimentStore, WhatIsNoStoreIsRefused) {
   EXPECT_THROW(ExperimentStore::open(directory.path()), NotFound);
   base::replace_file(directory / "experiment.db", std::string(10'000, 'x'));
   EXPECT_THROW(ExperimentStore::open(directory.path()), StorageError);
+}
+
+void add_and_commit(ExperimentStore& store) {
+  store.add(EventRow{.kind = "one"});
+  store.commit();
+}
+
+TEST(ExperimentStore, ThatWasRemovedOrReplacedIsNoticedAtTheNextSync) {
+  const auto remove = [](const std::filesystem::path& path) { std::filesystem::remove(path); };
+  const auto replace = [](const std::filesystem::path& path) {
+    std::filesystem::copy_file(path, path.string() + ".copy");
+    std::filesystem::rename(path.string() + ".copy", path);
+  };
+  for (const char* name : {"experiment.db", "experiment.db-wal"}) {
+    for (const std::function<void(const std::filesystem::path&)>& act :
+         {std::function(remove), std::function(replace)}) {
+      const TemporaryDirectory directory;
+      ExperimentStore store = ExperimentStore::create(directory.path(), {});
+      add_and_commit(store);
+      store.sync();
+      act(directory / name);
+      add_and_commit(store);
+      EXPECT_THAT(message_of<StorageError>([&] { store.sync(); }), HasSubstr("removed, moved or replaced"));
+      EXPECT_TRUE(store.sync_due()) << "nothing is called saved";
+    }
+  }
+}
+
+TEST(ExperimentStore, OfTwoWritersTheFirstEnds) {
+  const TemporaryDirectory directory;
+  ExperimentStore first = ExperimentStore::create(directory.path(), {});
+  add_and_commit(first);
+  ExperimentStore second = ExperimentStore::open(directory.path());  // somebody has removed the lock's file
+  add_and_commit(second);
+  EXPECT_THAT(message_of<StorageError>([&] { add_and_commit(first); }), HasSubstr("another controller"));
+  add_and_commit(second);
+  EXPECT_THAT(message_of<StorageError>([&] { add_and_commit(first); }), HasSubstr("another controller"));
+  EXPECT_EQ(rows_of(second).size(), 3u);
 }
 
 TEST(ExperimentLock, TheSecondHolderIsToldWhoIsFirst) {

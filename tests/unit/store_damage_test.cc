@@ -66,10 +66,13 @@ struct Files {
   }
 };
 
-// As a kill leaves them: everything since the creation is in the log.
-Files files_after_kill() {
+// As a kill leaves them: everything since the creation is in the log, where the machine's present start may be one
+// before.
+Files files_after_kill(const std::string& boot = base::boot_id()) {
   const TemporaryDirectory directory;
   ExperimentStore store = ExperimentStore::create(directory.path(), {"name", "trainable", R"({"seed": 1})"});
+  RowWriter<MetaRow>(Database(directory / "experiment.db", Database::Access::read_write), WriteMode::replace)
+      .write({"boot", boot});
   Files files{.states = {content_of_store(store)}};
   for (int i = 0; i < kTransactions; ++i) {
     add_transaction(store, i);
@@ -230,7 +233,7 @@ TEST(StoreDamage, DamageInTheMiddleOfTheLogIsNamedWithItsOffset) {
 }
 
 TEST(StoreDamage, AfterAnotherBootAGapInTheLogIsWhatALossOfPowerLeft) {
-  const Files whole = in_another_boot(files_after_kill());
+  const Files whole = in_another_boot(files_after_kill("another"));
   std::mt19937 random(3);
   for (int i = 0; i < 200; ++i) {
     Files flipped = whole;
