@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/inner_path.h"
 #include "base/random.h"
 #include "cadre/value.h"
 
@@ -43,6 +44,8 @@ class SaveArchive {
 
   // A field that what was written earlier lacks: reading that leaves it as it is.
   void added(const char* key, const auto& field) { (*this)(key, field); }
+  // A path inside a directory. Reading another one throws StorageError.
+  void inner_path(const char* key, const std::string& path) { (*this)(key, path); }
 
   template <class T>
   static Value to_value(const T& object) {
@@ -88,6 +91,11 @@ class LoadArchive {
 
   void added(const char* key, auto& field) {
     if (entries_.contains(key)) load(entries_.at(key), field);
+  }
+
+  void inner_path(const char* key, std::string& path) {
+    (*this)(key, path);
+    path = InnerPath(path, key).text();
   }
 
   template <class T>

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/directory.h"
+#include "base/inner_path.h"
 #include "base/json.h"
 #include "publish/uploads.h"
 #include "run/checkpoint_files.h"
@@ -418,7 +419,7 @@ void Publisher::settle_removals(std::set<std::string> needed) {
   }
   for (const std::string& directory : free) {
     try {
-      base::remove_tree(setting_.directory / directory);
+      base::remove_inside(setting_.directory, {directory, "the list of what is to be removed"});
       const std::lock_guard lock(mutex_);
       held_removals_.erase(directory);
     } catch (const StorageError& error) {

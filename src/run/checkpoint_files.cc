@@ -9,6 +9,7 @@
 #include "base/checksum.h"
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/inner_path.h"
 #include "base/json.h"
 #include "cadre/error.h"
 #include "storage/remote_directory.h"
@@ -149,6 +150,7 @@ std::string fault_of_files(const fs::path& directory, const Dict& files, bool co
     std::error_code unreadable;
     if (!fs::is_directory(directory, unreadable)) return directory.string() + " is not there";
     for (const auto& [name, listed] : files) {
+      base::InnerPath(name, "the list of " + directory.string());
       std::string fault = fault_of_file(directory / name, Config(listed.dict()), contents);
       if (!fault.empty()) return fault;
     }

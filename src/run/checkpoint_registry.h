@@ -82,7 +82,7 @@ class CheckpointRegistry {
     static void fields(auto& archive, auto& entry) {
       archive("owner", entry.record.owner);
       archive("step", entry.record.step);
-      archive("directory", entry.record.directory);
+      archive.inner_path("directory", entry.record.directory);
       archive("metrics", entry.record.metrics);
       archive("ancestors", entry.record.ancestors);
       archive("id", entry.record.id);

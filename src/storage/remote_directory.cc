@@ -11,6 +11,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/file_descriptor.h"
+#include "base/inner_path.h"
 #include "base/json.h"
 #include "base/system_error.h"
 #include "storage/retry.h"
@@ -29,6 +30,11 @@ Config read_document(const fs::path& path, int newest_format) {
     throw StorageError(
         fmt::format("{} has format {}; this program reads formats up to {}", path.string(), format, newest_format));
   return document;
+}
+
+void check(const Remote& remote, const std::string& source) {
+  for (const auto& [name, file] : remote.files) base::InnerPath(name, source);
+  if (!remote.place.empty()) base::InnerPath(remote.place, source);
 }
 
 // Beside the directory, under a name that a restore clears away.
@@ -86,11 +92,14 @@ std::optional<Remote> remote_files(const fs::path& directory) {
   std::error_code unreadable;
   if (!fs::exists(path, unreadable)) return std::nullopt;
   const Config document = read_document(path, kFormatWithPlace);
-  return Remote{.files = document.get<Dict>("files"),
+  Remote remote{.files = document.get<Dict>("files"),
                 .place = document.contains("place") ? document.get<std::string>("place") : std::string()};
+  check(remote, path.string());
+  return remote;
 }
 
 void make_remote(const fs::path& directory, const Remote& remote) {
+  check(remote, directory.string());  // the list may be that of a segment
   base::make_directories(directory);
   Dict document{{"format", remote.place.empty() ? kFormat : kFormatWithPlace}, {"files", remote.files}};
   if (!remote.place.empty()) document.emplace_back("place", remote.place);

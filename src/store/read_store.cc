@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/inner_path.h"
 #include "cadre/error.h"
 #include "store/damage.h"
 #include "store/integrity.h"
@@ -147,10 +148,19 @@ std::int64_t first_decision_after(const Database& database, std::int64_t sequenc
   return first;
 }
 
-std::vector<TrialRow> read_trials(const Database& database) { return read_all<TrialRow>(database, "ORDER BY trial"); }
+// A training run is the one trial of its store, and has no directory of its own.
+std::vector<TrialRow> read_trials(const Database& database) {
+  std::vector<TrialRow> rows = read_all<TrialRow>(database, "ORDER BY trial");
+  for (const TrialRow& row : rows) {
+    if (!row.directory.empty()) base::InnerPath(row.directory, database.path().native());
+  }
+  return rows;
+}
 
 std::vector<CheckpointRow> read_checkpoints(const Database& database) {
-  return read_all<CheckpointRow>(database, "ORDER BY id");
+  std::vector<CheckpointRow> rows = read_all<CheckpointRow>(database, "ORDER BY id");
+  for (const CheckpointRow& row : rows) base::InnerPath(row.directory, database.path().native());
+  return rows;
 }
 
 }  // namespace cadre::store

@@ -52,6 +52,7 @@ ExperimentInfo info_of(const std::map<std::string, std::string>& meta);
 void visit_rows(const Database& database, const RowVisitor& visitor, std::int64_t after_sequence);
 // The id of the first decision that follows from something later; one more than the last id when there is none.
 std::int64_t first_decision_after(const Database& database, std::int64_t sequence);
+// Throw StorageError also for a directory that is none inside the experiment's.
 std::vector<TrialRow> read_trials(const Database& database);            // ordered by trial
 std::vector<CheckpointRow> read_checkpoints(const Database& database);  // ordered by id
 

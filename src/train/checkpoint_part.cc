@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/inner_path.h"
 #include "base/json.h"
 #include "cadre/error.h"
 
@@ -51,12 +52,18 @@ GroupCheckpoint to_group_checkpoint(const std::string& text, const std::string& 
     } catch (const Error& error) {
       throw StorageError(fmt::format("the checkpoint of {} cannot be read: {}", source, error.what()));
     }
-    return checkpoint;
+  } else {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      checkpoint.parts.push_back({.path = text.substr(begin, end - begin)});
+      begin = end + 1;
+    }
   }
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    checkpoint.parts.push_back({.path = text.substr(begin, end - begin)});
-    begin = end + 1;
+  if (!checkpoint.directory.empty()) base::InnerPath(checkpoint.directory, source);
+  for (CheckpointPart& part : checkpoint.parts) {
+    const bool lies_anywhere = part.kind == CheckpointPart::Kind::borrowed;
+    if (!lies_anywhere && !part.path.empty()) base::InnerPath(part.path, source);
+    part.remove_source = false;  // whoever wrote the store may have named any directory of the user's
   }
   return checkpoint;
 }

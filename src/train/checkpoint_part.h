@@ -73,7 +73,8 @@ struct GroupCheckpoint {
 
 // As the store has it: names of directories with commas between where that says everything, else JSON.
 std::string to_text(const GroupCheckpoint& checkpoint);
-// Throws StorageError for what to_text() did not write; `source` names it.
+// Throws StorageError for what to_text() did not write; `source` names it. Directories of the user's are not removed
+// any more when they are copied.
 GroupCheckpoint to_group_checkpoint(const std::string& text, const std::string& source);
 
 // What one rank says with a report.

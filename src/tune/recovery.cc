@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/directory.h"
+#include "base/inner_path.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "cadre/error.h"
@@ -228,7 +229,7 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
   for (const run::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
   // Now and not in the pool: a name may come again as soon as trials run.
   const auto remove = [&](const std::string& directory) {
-    if (!listed.contains(directory)) base::remove_tree(directory_ / directory);
+    if (!listed.contains(directory)) base::remove_inside(directory_, {directory, "the experiment's store"});
   };
   std::ranges::for_each(deletions, remove);
   for (const TrialIndex index : std::exchange(untidy_, {})) {

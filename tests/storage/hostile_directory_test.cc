@@ -1,0 +1,192 @@
+// Directories of experiments that somebody has crafted: reading and continuing them changes nothing outside of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/checksum.h"
+#include "base/inner_path.h"
+#include "base/json.h"
+#include "cadre/tune.h"
+#include "publish/manifest.h"
+#include "publish/restore.h"
+#include "storage/remote_directory.h"
+#include "store/checked_rows.h"
+#include "store/experiment_reader.h"
+#include "store/experiment_store.h"
+#include "store/segment.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
+#include "survival/controller_process.h"
+#include "survival/subject.h"
+
+namespace cadre::storage_tests {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using survival::ControllerProcess;
+using survival::Ended;
+using test_support::content_of;
+using test_support::message_of;
+using test_support::TemporaryDirectory;
+using test_support::write_bytes;
+using testing::HasSubstr;
+
+// A folder with an experiment, and beside it what is somebody's.
+class HostileDirectory : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(victim() / "checkpoint_000000");
+    write_bytes(victim() / "file", "precious");
+    write_bytes(victim() / "checkpoint_000000" / "file", "precious too");
+    before_ = contents(victim());
+  }
+  void TearDown() override { EXPECT_TRUE(contents(victim()) == before_) << "something outside has changed"; }
+
+  fs::path experiment() const { return directory_ / "results" / "experiment"; }
+  fs::path victim() const { return directory_ / "victim"; }
+  // Ways to the victim from the experiment's directory.
+  std::vector<std::string> ways() const {
+    return {victim().string(), "../../victim", "a/../../../victim", "./../../victim"};
+  }
+
+  template <class Row>
+  void put(const Row& row) const {
+    store::Database database(experiment() / "experiment.db", store::Database::Access::read_write);
+    store::RowWriter<Row>(database, store::WriteMode::replace).write(row);
+  }
+  void make_store() const {
+    fs::remove_all(experiment());
+    fs::create_directories(experiment());
+    store::ExperimentStore store = store::ExperimentStore::create(experiment(), {"experiment", "train", "{}"});
+    store.add(store::EventRow{.kind = "controller_started", .data = "{}"});
+    store.commit();
+  }
+  static std::map<std::string, std::string> contents(const fs::path& root) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(root))
+      files[entry.path()] = entry.is_regular_file() ? content_of(entry.path()) : "";
+    return files;
+  }
+
+  TemporaryDirectory directory_;
+
+ private:
+  std::map<std::string, std::string> before_;
+};
+
+TEST_F(HostileDirectory, ItsRowsNameNoDirectoryElsewhere) {
+  for (const std::string& way : ways()) {
+    make_store();
+    put(store::TrialRow{.trial = 0, .trial_id = "00000", .status = "TERMINATED", .config = "{}", .directory = way});
+    EXPECT_THAT(message_of<StorageError>(
+                    [&] { store::ExperimentReader(experiment(), store::ExperimentReader::Check::whole).trials(); }),
+                HasSubstr("none inside its directory"));
+    make_store();
+    put(store::CheckpointRow{.id = 0, .directory = way, .synced = true, .manifest = R"({"file": {"size": 8}})"});
+    EXPECT_THAT(message_of<StorageError>([&] {
+                  store::ExperimentReader(experiment(), store::ExperimentReader::Check::whole).checkpoints();
+                }),
+                HasSubstr("none inside its directory"));
+    EXPECT_THROW(tune::ResultGrid::from_directory(experiment()), Error);
+  }
+}
+
+TEST_F(HostileDirectory, AListOfFilesThatAreElsewhereWritesNothingOutside) {
+  const fs::path bucket = directory_ / "bucket";
+  const fs::path checkpoint = experiment() / "trial" / "checkpoint_000000";
+  for (const std::string& way : ways()) {
+    fs::create_directories(checkpoint);
+    fs::create_directories(bucket / "experiment" / "trial" / "checkpoint_000000");
+    storage::write_published_to(experiment(), storage::parse_uri("file://" + bucket.string() + "/experiment"));
+    for (const bool is_place : {false, true}) {
+      const Dict files{{is_place ? "file" : way + "/file", Dict{{"size", 4}}}};
+      Dict list{{"format", 2}, {"files", files}};
+      if (is_place) list.emplace_back("place", way);
+      write_bytes(checkpoint / ".remote.json", base::to_json(list));
+      EXPECT_THAT(message_of<StorageError>([&] { Checkpoint::from_directory(checkpoint).as_directory(); }),
+                  HasSubstr("none inside its directory"));
+      EXPECT_THAT(message_of<StorageError>([&] { storage::fetch(checkpoint); }),
+                  HasSubstr("none inside its directory"));
+    }
+  }
+}
+
+TEST_F(HostileDirectory, APublishedOneIsReadWithoutMakingFilesElsewhere) {
+  const fs::path bucket = directory_ / "bucket" / "experiment";
+  for (const std::string& way : ways()) {
+    make_store();
+    fs::remove_all(bucket);
+    fs::create_directories(bucket / "store");
+    const fs::path segment = bucket / "store" / "00000001.segment";
+    store::SegmentWriter writer(experiment());
+    // As the store has it while the segment is written.
+    put(store::CheckpointRow{.id = 0, .directory = way, .synced = true, .manifest = R"({"new": {"size": 8}})"});
+    try {
+      const auto written = writer.write(segment, {.number = 1, .whole_tables = true});
+      ASSERT_TRUE(written);
+      const std::string bytes = content_of(segment);
+      const publish::Manifest manifest{.generation = 1,
+                                       .writer = "0",
+                                       .segments = {{.number = 1,
+                                                     .position = written->position,
+                                                     .bytes = static_cast<std::int64_t>(bytes.size()),
+                                                     .xxh3 = fmt::format("{:016x}", base::checksum_of(bytes))}}};
+      write_bytes(bucket / "published.json", publish::to_text(manifest));
+      EXPECT_THROW(publish::reading_copy(storage::parse_uri("file://" + bucket.string())), StorageError) << way;
+    } catch (const StorageError& error) {  // it is not even published
+      EXPECT_THAT(error.what(), HasSubstr("none inside its directory"));
+    }
+  }
+}
+
+// The store of an experiment that was interrupted, changed by `craft`, and continued.
+TEST_F(HostileDirectory, ContinuingItRemovesNothingElsewhere) {
+  for (const std::string& way : ways()) {
+    fs::remove_all(experiment());
+    fs::create_directories(experiment().parent_path());
+    const survival::ControllerOptions options{
+        .experiment = experiment(), .setting = {.steps = 100'000, .interval = 20}, .said = directory_ / "said"};
+    {
+      ControllerProcess controller(options);
+      while (!controller.has_ended() && !fs::exists(experiment() / "experiment.db")) std::this_thread::sleep_for(10ms);
+      std::this_thread::sleep_for(300ms);
+      controller.kill(SIGINT);
+      ASSERT_TRUE(controller.wait(60s));
+    }
+    {
+      store::Database database(experiment() / "experiment.db", store::Database::Access::read_write);
+      auto snapshot = store::RowReader<store::Snapshot>(database, "").first();
+      ASSERT_TRUE(snapshot);
+      Dict state = base::parse_json(snapshot->state, "state").dict();
+      for (auto& [key, value] : state) {
+        if (key == "deletions") value = cadre::list(way);
+      }
+      snapshot->state = base::to_json(state);
+      store::RowWriter<store::Snapshot>(database, store::WriteMode::replace).write(*snapshot);
+    }
+    ControllerProcess controller(options);
+    const auto ended = controller.wait(60s);
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->code, Ended::storage_error) << ended->message;
+    EXPECT_THAT(ended->message, HasSubstr("none inside its directory"));
+  }
+}
+
+// A link in the place of a trial's directory.
+TEST_F(HostileDirectory, ContinuingItFollowsNoLinksToRemoveWhatIsBehind) {
+  fs::create_directories(experiment());
+  fs::create_directory_symlink(victim(), experiment() / "trial");
+  EXPECT_THAT(message_of<StorageError>(
+                  [&] { base::remove_inside(experiment(), {"trial/checkpoint_000000", "the experiment's store"}); }),
+              HasSubstr("a link"));
+}
+
+}  // namespace
+}  // namespace cadre::storage_tests
