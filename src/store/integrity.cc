@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "cadre/error.h"
+#include "cadre/value.h"
 #include "store/damage.h"
 
 namespace cadre::store {
@@ -69,11 +70,29 @@ void check_length(const Database& database, const WalScan& log) {
   }
 }
 
+void check_schema(const Database& database, const std::string& attached) {
+  Statement schema(database, "SELECT type, name, sql FROM " + attached + ".sqlite_schema");
+  while (schema.step()) {
+    const std::string type(schema.text(0));
+    const std::string name(schema.text(1));
+    const std::string_view sql = schema.text(2);
+    if (type == "index" && sql.empty()) continue;  // SQLite's own, of a primary key
+    const std::size_t columns = sql.find('(');
+    const bool is_plain = type == "table" && sql.starts_with("CREATE TABLE ") && columns != sql.npos &&
+                          sql.find('(', columns + 1) == sql.npos &&
+                          (sql.ends_with(")") || sql.ends_with(") WITHOUT ROWID"));
+    if (!is_plain)
+      throw_damaged(database.path(), std::nullopt,
+                    "it has the " + type + " " + to_json(Value(name)) + ", which Cadre does not make");
+  }
+}
+
 void check_structure(const Database& database) {
   const DatabaseFile file(database, DatabaseFile::Kind::database);
   const std::uint64_t size = page_bytes(read_header(file));
   std::string finding;
   try {
+    check_schema(database);
     Statement check(database, "PRAGMA quick_check(1)");
     check.step();
     finding = check.text(0);

@@ -62,6 +62,7 @@ OpenedStore open_to_read(const fs::path& directory, bool is_being_written) {
 }
 
 int check_format(const Database& database) {
+  check_schema(database);
   Statement statement(database, "SELECT value FROM meta WHERE key = 'format'");
   if (!statement.step()) throw_damaged(database.path(), std::nullopt, "it has no \"format\"");
   const std::string stored(statement.text(0));

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cadre/error.h"
 #include "store/experiment_store.h"
+#include "store/integrity.h"
 #include "store/read_store.h"
 #include "store/schema.h"
 
@@ -24,6 +25,7 @@ constexpr const char* kCreateSegmentTables =
 
 void attach(Database& database, const fs::path& file, const char* name) {
   Statement(database, fmt::format("ATTACH ? AS {}", name)).bind(1, file.native()).run();
+  check_schema(database, name);
 }
 
 Position read_position(const Database& database, const std::string& of) {

@@ -57,6 +57,15 @@ Database::Database(std::filesystem::path path, Access access) : path_(std::move(
   }
   handle_.reset(handle);
   if (result != SQLITE_OK) fail("open");
+  // Somebody else may have written the file: nothing in it is run, and damage in a page is looked for before it is
+  // used.
+  for (const auto& [option, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1),
+                                      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0}}) {
+    if (sqlite3_db_config(handle, option, value, nullptr) != SQLITE_OK) fail("open");
+  }
   constexpr int patience_ms = 10'000;  // with a WAL checkpoint that runs in another connection
   sqlite3_busy_timeout(handle, patience_ms);
 }

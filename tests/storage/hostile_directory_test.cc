@@ -98,6 +98,30 @@ TEST_F(HostileDirectory, ItsRowsNameNoDirectoryElsewhere) {
   }
 }
 
+// What SQLite would run: queries and expressions that somebody else has written.
+TEST_F(HostileDirectory, ItsStoreHasPlainTablesOnly) {
+  for (const char* const sql :
+       {"DROP TABLE results; CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+        "SELECT i AS sequence FROM n",
+        "CREATE TRIGGER one AFTER INSERT ON events BEGIN DELETE FROM events; END",
+        "CREATE VIRTUAL TABLE texts USING fts5(text)", "CREATE TABLE computed(a, b AS (a || a))",
+        "CREATE TABLE checked(a CHECK (a > 1))", "CREATE INDEX by_kind ON events(kind)"}) {
+    make_store();
+    {
+      sqlite3* handle = nullptr;
+      ASSERT_EQ(sqlite3_open((experiment() / "experiment.db").c_str(), &handle), SQLITE_OK);
+      ASSERT_EQ(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
+      sqlite3_close(handle);
+    }
+    using Reader = store::ExperimentReader;
+    for (const std::function<void()>& open :
+         {std::function<void()>([&] { const Reader reader(experiment(), Reader::Check::whole); }),
+          std::function<void()>([&] { const Reader reader(experiment(), Reader::Check::rows); }),
+          std::function<void()>([&] { store::ExperimentStore::open(experiment()); })})
+      EXPECT_THAT(message_of<StorageError>(open), HasSubstr("which Cadre does not make")) << sql;
+  }
+}
+
 TEST_F(HostileDirectory, AListOfFilesThatAreElsewhereWritesNothingOutside) {
   const fs::path bucket = directory_ / "bucket";
   const fs::path checkpoint = experiment() / "trial" / "checkpoint_000000";

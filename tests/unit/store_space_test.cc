@@ -24,7 +24,7 @@ void add_transaction(ExperimentStore& store) {
   store.add(DecisionRow{.cause = cause, .kind = "end", .trial = 1, .data = std::string(9'000, 'd')});
   store.add(ResultRow{.trial = 1, .metrics = std::string(9'000, 'm')});
   store.put(TrialRow{.trial = 1, .status = "RUNNING"});
-  store.add(CheckpointRow{.id = cause, .trial = 1});
+  store.add(CheckpointRow{.id = cause, .trial = 1, .directory = "trial/checkpoint"});
   store.put_snapshot(cause, std::string(30'000, 's'));
   store.commit();
 }
@@ -97,8 +97,9 @@ TEST_F(StoreSpace, ATransactionThatFailsAtItsLastRowIsGoneAsAWhole) {
   ExperimentStore store = ExperimentStore::create(directory.path(), {});
   const std::string before = content_of_store(store);
   store.add(EventRow{.kind = "first"});
-  store.add(CheckpointRow{.id = 7});
-  EXPECT_THROW(store.add(CheckpointRow{.id = 7}), StorageError);  // there can be only one
+  store.add(CheckpointRow{.id = 7, .directory = "trial/checkpoint"});
+  EXPECT_THROW(store.add(CheckpointRow{.id = 7, .directory = "trial/checkpoint"}),
+               StorageError);  // there can be only one
   EXPECT_EQ(content_of_store(store), before);
   store.commit();
   EXPECT_EQ(content_of_store(store), before);
