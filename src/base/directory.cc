@@ -19,7 +19,7 @@ namespace {
 
 void copy_regular_file(const fs::path& from, const fs::path& to) {
   const FileDescriptor source = open_file(from, O_RDONLY | O_NOFOLLOW, "read");
-  FileDescriptor target = open_file(to, O_WRONLY | O_CREAT | O_TRUNC, "write");
+  FileDescriptor target = open_own_file(to, O_WRONLY | O_CREAT | O_TRUNC);
   if (::ioctl(target.get(), FICLONE, source.get()) == 0) return close_written(target, to);
   constexpr std::size_t chunk = std::size_t{64} << 20;
   bool kernel_copies = true;

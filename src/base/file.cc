@@ -35,7 +35,8 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {
-  FileDescriptor file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC, "write");
+  FileDescriptor file = open_own_file(path, O_WRONLY | O_CREAT);
+  if (::ftruncate(file.get(), 0) != 0) throw_storage_error("write", path);
   write_all(file.get(), bytes, path);
   close_written(file, path);
 }
@@ -88,7 +89,8 @@ bool AppendFile::resume(const Stamp& stamp) {
   const std::string whole = read_file(path_);
   const std::string_view content = std::string_view(whole).substr(0, static_cast<std::size_t>(stamp.size));
   if (checksum_of(content) != stamp.checksum) return false;
-  if (whole.size() > content.size() && ::truncate(path_.c_str(), stamp.size) != 0) throw_storage_error("cut", path_);
+  if (whole.size() > content.size() && ::ftruncate(open_own_file(path_, O_WRONLY).get(), stamp.size) != 0)
+    throw_storage_error("cut", path_);
   checksum_.reset();
   checksum_.add(content);
   size_ = stamp.size;
@@ -103,7 +105,7 @@ void AppendFile::resume() {
 }
 
 void AppendFile::append(std::string_view bytes) {
-  if (!fd_) fd_ = open_file(path_, O_WRONLY | O_CREAT | O_APPEND, "write");
+  if (!fd_) fd_ = open_own_file(path_, O_WRONLY | O_CREAT | O_APPEND);
   try {
     write_all(fd_.get(), bytes, path_);
   } catch (const StorageError&) {

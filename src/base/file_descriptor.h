@@ -29,6 +29,9 @@ class FileDescriptor {
 
 // open(2) with O_CLOEXEC. Throws StorageError "cannot <doing> <path>: <reason>".
 FileDescriptor open_file(const std::filesystem::path& path, int flags, std::string_view doing);
+// The same for writing a file of Cadre's own, in a directory where somebody else may have put something under its name:
+// a link is not followed, and what is no regular file is refused.
+FileDescriptor open_own_file(const std::filesystem::path& path, int flags);
 // After writing: some file systems say only here that there was no space. Throws OutOfSpace or StorageError.
 void close_written(FileDescriptor& file, const std::filesystem::path& path);
 

@@ -59,7 +59,7 @@ Contents read_pieces(LocalFile& file, const std::function<void(std::string_view)
 }
 
 Contents write_pieces(const fs::path& file, const std::function<std::string_view()>& next) {
-  base::FileDescriptor target = base::open_file(file, O_WRONLY | O_CREAT | O_TRUNC, "write");
+  base::FileDescriptor target = base::open_own_file(file, O_WRONLY | O_CREAT | O_TRUNC);
   Counter counter;
   for (std::string_view piece = next(); !piece.empty(); piece = next()) {
     base::write_all(target.get(), piece, file);

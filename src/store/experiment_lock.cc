@@ -42,8 +42,7 @@ void describe_this_holder(int file) {
 
 ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kFileName;
-  file_ = base::FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!file_) base::throw_storage_error("open", path);
+  file_ = base::open_own_file(path, O_RDWR | O_CREAT);
   // Whoever only asks has the lock for an instant.
   bool locked = false;
   for (int attempt = 0; !locked && attempt < kAttempts; ++attempt) {

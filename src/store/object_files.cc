@@ -36,7 +36,7 @@ std::string not_there(const fs::path& path, std::string_view id) {
 }
 
 void write_synced(const fs::path& path, std::span<const std::byte> bytes) {
-  base::FileDescriptor file = base::open_file(path, O_WRONLY | O_CREAT | O_TRUNC, "write");
+  base::FileDescriptor file = base::open_own_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   base::write_all(file.get(), as_text(bytes), path);
   if (::fchmod(file.get(), 0444) != 0) base::throw_storage_error("protect", path);
   if (::fsync(file.get()) != 0) base::throw_storage_error("sync", path);

@@ -1,6 +1,7 @@
 // Directories of experiments that somebody has crafted: reading and continuing them changes nothing outside of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/checksum.h"
+#include "base/file.h"
 #include "base/inner_path.h"
 #include "base/json.h"
 #include "cadre/tune.h"
@@ -17,6 +19,7 @@
 #include "publish/restore.h"
 #include "storage/remote_directory.h"
 #include "store/checked_rows.h"
+#include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
 #include "store/segment.h"
@@ -201,6 +204,28 @@ TEST_F(HostileDirectory, ContinuingItRemovesNothingElsewhere) {
     EXPECT_EQ(ended->code, Ended::storage_error) << ended->message;
     EXPECT_THAT(ended->message, HasSubstr("none inside its directory"));
   }
+}
+
+// Links in the places of files that Cadre writes.
+TEST_F(HostileDirectory, NothingIsWrittenThroughLinks) {
+  for (const char* const name : {".lock", "experiment.db.new", "progress.csv", "params.json.tmp"}) {
+    SCOPED_TRACE(name);
+    make_store();
+    fs::remove(experiment() / name);
+    fs::create_symlink(victim() / "file", experiment() / name);
+    const std::string file = name;
+    if (file == ".lock") EXPECT_THROW(store::ExperimentLock lock(experiment()), StorageError);
+    if (file == "progress.csv") EXPECT_THROW(base::AppendFile(experiment() / file).append("x"), StorageError);
+    if (file == "params.json.tmp") EXPECT_THROW(base::replace_file(experiment() / "params.json", "x"), StorageError);
+    if (file == "experiment.db.new") {
+      fs::remove(experiment() / "experiment.db");
+      fs::remove(experiment() / "experiment.db-wal");
+      store::ExperimentStore::create(experiment(), {});  // the link is removed, and not what it leads to
+    }
+  }
+  ASSERT_EQ(::mkfifo((experiment() / "pipe").c_str(), 0666), 0);
+  EXPECT_THAT(message_of<StorageError>([&] { base::AppendFile(experiment() / "pipe").append("x"); }),
+              HasSubstr("a pipe"));
 }
 
 // A link in the place of a trial's directory.

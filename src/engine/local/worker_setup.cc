@@ -24,7 +24,7 @@ namespace {
 constexpr int added_oom_score = 500;
 
 std::string append_output_to(int stream, const std::string& path) {
-  const base::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  const base::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (file && ::dup2(file.get(), stream) >= 0) return {};
   const std::string full = errno == ENOSPC || errno == EDQUOT ? "the disk is full: " : "";
   return full + "cannot write " + path + ": " + base::last_system_error();
