@@ -136,7 +136,9 @@ void Controller::take_turns() {
 
 std::vector<Event> Controller::next_events() {
   std::vector<Event> events = std::exchange(forwarded_, {});
-  for (engine::Event& event : engine_.wait(events.empty() ? time_to_wait() : std::chrono::nanoseconds(0)))
+  std::vector<engine::Event> arrived = engine_.wait(events.empty() ? time_to_wait() : std::chrono::nanoseconds(0));
+  take_interrupt(events);  // first: what happens around it is nobody's fault
+  for (engine::Event& event : signalled_ends_.pass(std::move(arrived), told_of_interrupt_, engine_.now()))
     std::visit([&](auto& content) { take(std::move(content), events); }, event);
   take_sealed(events);
   take_uploads(events);
@@ -153,14 +155,16 @@ std::vector<Event> Controller::next_events() {
     if (run_.awaits(timer)) events.emplace_back(TimerFired{timer});
     it = timers_.erase(it);
   }
-  if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
-    console_.say(
-        fmt::format("Interrupted by SIG{}: workers stop at their next report. Once more ends them at once; what was "
-                    "reported is saved either way.",
-                    ::sigabbrev_np(interrupts_.signal())));
-    events.emplace_back(RunInterrupted{});
-  }
   return events;
+}
+
+void Controller::take_interrupt(std::vector<Event>& events) {
+  if (interrupts_.signal() == 0 || std::exchange(told_of_interrupt_, true)) return;
+  console_.say(
+      fmt::format("Interrupted by SIG{}: workers stop at their next report. Once more ends them at once; what was "
+                  "reported is saved either way.",
+                  ::sigabbrev_np(interrupts_.signal())));
+  events.emplace_back(RunInterrupted{});
 }
 
 void Controller::take(engine::Received received, std::vector<Event>& events) {
@@ -339,6 +343,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   see(next_look_);
   see(files_.due());
   see(console_.worker_output_due());
+  see(signalled_ends_.due());
   for (const auto& [kind, timer] : timers_) see(timer.first);
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));

@@ -19,6 +19,7 @@
 #include "run/interrupts.h"
 #include "run/key_values.h"
 #include "run/parent_run.h"
+#include "run/signalled_ends.h"
 #include "run/uploader.h"
 #include "store/experiment_store.h"
 #include "train/callback_list.h"
@@ -57,6 +58,7 @@ class Controller {
 
   void take_turns();
   std::vector<Event> next_events();
+  void take_interrupt(std::vector<Event>& events);
   void take(engine::Received received, std::vector<Event>& events);
   void take(engine::Exited exited, std::vector<Event>& events);
   void take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events);
@@ -101,6 +103,7 @@ class Controller {
   engine::Engine& engine_;
   run::ParentRun* parent_;
   run::Interrupts interrupts_;
+  run::SignalledEnds signalled_ends_;
 
   ReportBarrier barrier_;
   run::KeyValues key_values_;

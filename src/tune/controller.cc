@@ -182,8 +182,10 @@ void Controller::take_turns() {
 }
 
 std::vector<Event> Controller::next_events() {
+  std::vector<engine::Event> arrived = engine_.wait(time_to_wait());
   std::vector<Event> events;
-  for (engine::Event& event : engine_.wait(time_to_wait())) {
+  take_interrupt(events);  // first: what happens around it is nobody's fault
+  for (engine::Event& event : signalled_ends_.pass(std::move(arrived), told_of_interrupt_, engine_.now())) {
     if (turn_away(engine_, event)) continue;
     const auto* exited = std::get_if<engine::Exited>(&event);
     if (exited != nullptr && exited->exit.kind == engine::Exit::Kind::lost) {
@@ -198,14 +200,16 @@ std::vector<Event> Controller::next_events() {
     if (experiment_.awaits(timer)) events.emplace_back(TimerFired{timer});
   }
   if (watches_memory()) watch_memory(events);
-  if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
-    console_.say(
-        fmt::format("Interrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
-                    "what they have reported is saved either way.",
-                    ::sigabbrev_np(interrupts_.signal())));
-    events.emplace_back(ExperimentInterrupted{});
-  }
   return events;
+}
+
+void Controller::take_interrupt(std::vector<Event>& events) {
+  if (interrupts_.signal() == 0 || std::exchange(told_of_interrupt_, true)) return;
+  console_.say(
+      fmt::format("Interrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
+                  "what they have reported is saved either way.",
+                  ::sigabbrev_np(interrupts_.signal())));
+  events.emplace_back(ExperimentInterrupted{});
 }
 
 // Only parked workers can give memory back.
@@ -309,6 +313,7 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   if (files_due_ && (!until || *files_due_ < *until)) until = files_due_;
   if (const auto due = timers_.next(); due && (!until || *due < *until)) until = due;
   if (watches_memory() && (!until || next_look_at_memory_ < *until)) until = next_look_at_memory_;
+  if (const auto due = signalled_ends_.due(); due && (!until || *due < *until)) until = due;
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
 }

@@ -18,6 +18,7 @@
 #include "publish/publishing.h"
 #include "run/file_worker.h"
 #include "run/interrupts.h"
+#include "run/signalled_ends.h"
 #include "store/experiment_store.h"
 #include "tune/assignment.h"
 #include "tune/callback_list.h"
@@ -65,6 +66,7 @@ class Controller {
 
   void take_turns();
   std::vector<Event> next_events();
+  void take_interrupt(std::vector<Event>& events);
   void take_sealed(std::vector<Event>& events);
   void watch_memory(std::vector<Event>& events);
   bool watches_memory() const;
@@ -101,6 +103,7 @@ class Controller {
   engine::Engine& engine_;
   Console& console_;
   run::Interrupts interrupts_;
+  run::SignalledEnds signalled_ends_;
 
   Timers timers_;
   bool told_of_interrupt_ = false;

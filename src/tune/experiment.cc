@@ -328,6 +328,7 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
   if (was == WorkerState::stopping) failure.reset();  // thrown while it unwound: it is over either way
   if (!failure && !expected) warn_about_lost_offer(trial);
   worker_is_done(trial);
+  if (failure && interrupted_ && !expected) return put_off(trial, *failure);
   if (failure) return fail(trial, std::move(*failure));
   if (!expected) end(trial, TrialStatus::terminated);
 }
@@ -621,6 +622,17 @@ void Experiment::make_pending(Trial& trial) {
 void Experiment::set_aside(Trial& trial) {
   record(DecisionKind::set_aside, trial);
   tell_to_stop(trial);
+  make_pending(trial);
+}
+
+// The same for a trial whose worker failed while all were stopping: nobody is to blame for that. Whoever interrupts a
+// job may have ended what the worker needs.
+void Experiment::put_off(Trial& trial, const Failure& failure) {
+  record(DecisionKind::set_aside, trial);
+  actions_->push_back(
+      Say{fmt::format("Trial {} failed while the experiment was being interrupted, which does not count: "
+                      "{}\nIt goes on when the experiment is continued",
+                      trial.id, failure.cause)});
   make_pending(trial);
 }
 

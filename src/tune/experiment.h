@@ -113,6 +113,7 @@ class Experiment final : private Population {
   void try_again(Trial& trial);
   void make_pending(Trial& trial);
   void set_aside(Trial& trial);
+  void put_off(Trial& trial, const Failure& failure);
   void tell_to_stop(Trial& trial);
   void kill(Trial& trial, std::optional<Failure> failure);
   std::optional<double> time_left(const Trial& trial) const;

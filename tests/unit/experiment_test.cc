@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <stdexcept>
 
@@ -422,6 +423,34 @@ TEST(Experiment, AnInterruptLetsRunningTrialsReportOnceMoreAndStartsNobody) {
   }
   EXPECT_TRUE(hand.finished());
   EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 2}}), ElementsAre("launch 1", "launch 2"));
+}
+
+TEST(Experiment, WhoFailsWhileItIsInterruptedIsSetAside) {
+  Hand hand(fifo(3), 3);
+  hand.report(0, {{"a", 1}});
+  hand.feed(ExperimentInterrupted{});
+  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGTERM, {}}}), ElementsAre("set_aside 0"));
+  EXPECT_THAT(hand.feed(FunctionThrew{1, 1, "its program was ended"}), ElementsAre("set_aside 1"));
+  EXPECT_THAT(hand.all<Say>().at(0)->text, AllOf(HasSubstr("00001"), HasSubstr("its program was ended")));
+  EXPECT_THAT(hand.all<LogError>(), IsEmpty());
+  EXPECT_THAT(hand.feed(WorkerEnded{1, 1, kClean}), IsEmpty());
+  EXPECT_THAT(hand.feed(TimerFired{{Timer::Kind::stopping, 2, 1}}), ElementsAre("kill 2"));
+  EXPECT_THAT(hand.feed(WorkerEnded{2, 1, {engine::Exit::Kind::signal, SIGKILL, {}}}), IsEmpty());
+  EXPECT_TRUE(hand.finished());
+  for (const TrialIndex trial : {0u, 1u, 2u}) {
+    EXPECT_EQ(hand.trial(trial).status, TrialStatus::pending);
+    EXPECT_EQ(hand.trial(trial).failures, 0);
+  }
+  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 3}}), ElementsAre("launch 0", "launch 1", "launch 2"));
+}
+
+TEST(Experiment, ALimitThatATrialBreaksCountsAlsoWhileItIsInterrupted) {
+  TunerOptions options = fifo(1);
+  options.run_config.limits.time_between_reports = Seconds(10);
+  Hand hand(options, 1);
+  hand.feed(TimerFired{{Timer::Kind::running, 0, 1}});
+  hand.feed(ExperimentInterrupted{});
+  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGKILL, {}}}), ElementsAre("fail 0"));
 }
 
 TEST(Experiment, FailFastEndsTheOthersAsTerminated) {
