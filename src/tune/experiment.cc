@@ -110,6 +110,7 @@ void Experiment::record(DecisionKind kind, const Trial& trial, Dict data) {
 // ---- Events
 
 void Experiment::on(const ControllerStarted& event) {
+  const bool is_restored = !trials_.empty();
   total_ = event.resources;
   resources_ = run::ResourceLedger(total_);
   running_ = 0;
@@ -144,6 +145,18 @@ void Experiment::on(const ControllerStarted& event) {
   } else if (budget) {
     actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, left});
   }
+  if (is_restored) say_if_only_failures_are_left();
+}
+
+// A restore that returns at once without a word looks as if it had done what it was asked for.
+void Experiment::say_if_only_failures_are_left() {
+  const auto failed = std::ranges::count(trials_, TrialStatus::error, &Trial::status);
+  if (failed == 0 || !live_.empty() || trials_to_come() > 0) return;
+  actions_->push_back(
+      Say{fmt::format("Nothing is left to run: {} of {} trials have failed. Tuner::restore with "
+                      "RestoreOptions::resume_errored continues them from their latest checkpoints, with "
+                      "restart_errored from the beginning",
+                      failed, trials_.size())});
 }
 
 // Whoever would have continued from it continues from what its lineage was saved in before.

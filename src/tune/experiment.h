@@ -85,6 +85,7 @@ class Experiment final : private Population {
   void on(const CheckpointsSynced& event);
   void on(const MemoryRunsShort& event);
   void on_last_word(Trial& trial, std::optional<Failure> failure);
+  void say_if_only_failures_are_left();
   void lose(run::CheckpointId checkpoint);
   void take_up(Trial& trial, bool anew);
 

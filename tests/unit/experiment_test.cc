@@ -453,6 +453,27 @@ TEST(Experiment, ALimitThatATrialBreaksCountsAlsoWhileItIsInterrupted) {
   EXPECT_THAT(hand.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGKILL, {}}}), ElementsAre("fail 0"));
 }
 
+std::vector<std::string> words_of(const Hand& hand) {
+  std::vector<std::string> texts;
+  for (const Say* say : hand.all<Say>()) texts.push_back(say->text);
+  return texts;
+}
+
+TEST(Experiment, ARestoreThatHasOnlyFailuresSaysWhatWouldTakeThemUp) {
+  const auto hint = AllOf(HasSubstr("2 of 3 trials have failed"), HasSubstr("RestoreOptions::resume_errored"),
+                          HasSubstr("restart_errored"));
+  Hand hand(fifo(3), 3);
+  hand.feed(FunctionThrew{0, 1, "bad luck"});
+  hand.feed(FunctionReturned{1, 1});
+  hand.feed(ControllerStarted{{.cpus = 3}});
+  EXPECT_THAT(words_of(hand), Not(Contains(hint))) << "one goes on";
+  hand.feed(FunctionThrew{2, 2, "bad luck"});
+  hand.feed(ControllerStarted{{.cpus = 3}});
+  EXPECT_THAT(words_of(hand), Contains(hint));
+  hand.feed(ControllerStarted{{.cpus = 3}, ControllerStarted::Errored::resume});
+  EXPECT_THAT(words_of(hand), Not(Contains(hint)));
+}
+
 TEST(Experiment, FailFastEndsTheOthersAsTerminated) {
   TunerOptions options = fifo(3);
   options.run_config.failure_config.fail_fast = true;
@@ -601,6 +622,15 @@ TEST(Experiment, ATrialWhoseConfigCannotBeMadeFailsAndTheOthersRun) {
   }
   EXPECT_TRUE(hand.finished());
   EXPECT_EQ(hand.trial(6).status, TrialStatus::error);
+}
+
+TEST(Experiment, ABeginningInWhichEverythingFailsSaysNothingOfARestore) {
+  TunerOptions options = fifo(1);
+  options.param_space = {{"width", grid_search({1, 3})}, {"height", sample_from<even_widths_only>()}};
+  const Hand hand(options, 1);
+  EXPECT_TRUE(hand.finished());
+  EXPECT_EQ(hand.trial(1).status, TrialStatus::error);
+  EXPECT_THAT(words_of(hand), Not(Contains(HasSubstr("resume_errored"))));
 }
 
 TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {

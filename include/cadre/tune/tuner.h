@@ -127,7 +127,8 @@ struct TunerOptions {
   RunConfig run_config = {};    ///< where it is kept, and when it ends
 };
 
-/// How an experiment is continued.
+/// How an experiment is continued. One in which every trial has ended or failed runs nothing: fit() then says which of
+/// these would take up those that failed.
 struct RestoreOptions {
   bool resume_errored = false;   ///< trials that failed continue from their latest checkpoint
   bool restart_errored = false;  ///< trials that failed begin anew; not together with resume_errored
