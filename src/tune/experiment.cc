@@ -128,7 +128,8 @@ void Experiment::on(const ControllerStarted& event) {
   for (Trial& trial : trials_) {
     if (trial.status == TrialStatus::error && event.errored != ControllerStarted::Errored::leave)
       take_up(trial, event.errored == ControllerStarted::Errored::restart);
-    if (trial.ended() || trial.status == TrialStatus::pending) continue;
+    const bool is_pending = trial.status == TrialStatus::pending && trial.attempt > 0;
+    if (trial.ended() || is_pending) continue;  // earlier versions stored a trial only when it first ran
     trial.status = TrialStatus::pending;
     waiting_.insert(trial.index);
     actions_->push_back(SaveTrial{trial.index});
@@ -759,6 +760,7 @@ void Experiment::make_trial() {
   std::string fault = add_trial();
   Trial& trial = trials_.back();
   record(DecisionKind::make, trial, {{"config", trial.config.dict()}});
+  actions_->push_back(SaveTrial{trial.index});  // whoever looks finds each trial that a decision names
   if (fault.empty()) fault = shortage_of(trial);
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
 }
