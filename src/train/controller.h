@@ -14,6 +14,7 @@
 
 #include "engine/engine.h"
 #include "publish/publishing.h"
+#include "run/awake_clock.h"
 #include "run/file_worker.h"
 #include "run/gpus.h"
 #include "run/interrupts.h"
@@ -58,6 +59,7 @@ class Controller {
 
   void take_turns();
   std::vector<Event> next_events();
+  std::vector<Event> due_timers();
   void take_interrupt(std::vector<Event>& events);
   void take(engine::Received received, std::vector<Event>& events);
   void take(engine::Exited exited, std::vector<Event>& events);
@@ -101,6 +103,7 @@ class Controller {
   Run& run_;
   store::ExperimentStore& store_;
   engine::Engine& engine_;
+  run::AwakeClock clock_;  // for what workers have to do in time
   run::ParentRun* parent_;
   run::Interrupts interrupts_;
   run::SignalledEnds signalled_ends_;

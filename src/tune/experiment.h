@@ -84,6 +84,7 @@ class Experiment final : private Population {
   void on(const ExperimentInterrupted& event);
   void on(const CheckpointsSynced& event);
   void on(const MemoryRunsShort& event);
+  void on(const TimeLost&) {}  // timers run without it
   void on_last_word(Trial& trial, std::optional<Failure> failure);
   void say_if_only_failures_are_left();
   void lose(run::CheckpointId checkpoint);

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -219,6 +220,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 // ---- Training runs
 
+void expect_no_validation_failed(const fs::path& run) {
+  std::ifstream validations(run / "validations.json");
+  for (std::string line; std::getline(validations, line);) EXPECT_THAT(line, HasSubstr(R"("error": "")"));
+}
+
 const bool training_gets_signals = register_scenario("training gets signals", [] {
   const bool unprotected = std::string(std::getenv("CADRE_TEST_TRAINABLE")) == "unprotected";
   train::Trainer trainer(
@@ -230,7 +236,8 @@ const bool training_gets_signals = register_scenario("training gets signals", []
                       .failure_config = {.max_failures = 0, .max_preemption_failures = 0},
                       .checkpoint_config = {.num_to_keep = 2},
                       .verbose = 0},
-       .validation = {.function = train::validator<validates_slowly>(), .resources = {.cpus = 0.01}}});
+       .validation = {
+           .function = train::validator<validates_slowly>(), .resources = {.cpus = 0.01}, .max_retries = 0}});
   say("begins");
   say(message_of<Interrupted>([&] { trainer.fit(); }));
   return 0;
@@ -251,9 +258,7 @@ TEST_P(SignalToAllOfARun, InterruptsItAndNothingFails) {
   const train::Result result = train::Result::from_directory(storage / "run");
   EXPECT_EQ(result.attempts, 1);
   EXPECT_THAT(result.error.value_or(""), ::testing::Not(HasSubstr("failed")));
-  const std::string validations =
-      fs::exists(storage / "run/validations.json") ? content_of(storage / "run/validations.json") : "";
-  EXPECT_THAT(validations, ::testing::Not(HasSubstr("SIG")));
+  expect_no_validation_failed(storage / "run");
 }
 INSTANTIATE_TEST_SUITE_P(Signals, SignalToAllOfARun,
                          ::testing::Values(Case{SIGTERM, Order::controller_first, "plain"},
@@ -336,6 +341,124 @@ const bool experiment_on_a_terminal = register_scenario("experiment on a termina
   tune::Tuner(tune::trainable<counts_steps>(), on_terminal()).fit();
   return 0;
 });
+
+// ---- Stopped and continued
+
+tune::TunerOptions with_little_patience() {
+  tune::TunerOptions options = on_terminal();
+  options.run_config.verbose = 0;
+  options.run_config.limits.time_between_reports = tune::Seconds(1);
+  return options;
+}
+const bool experiment_is_stopped = register_scenario("experiment is stopped", [] {
+  say("begins");
+  say(message_of<Interrupted>([&] { tune::Tuner(tune::trainable<counts_steps>(), with_little_patience()).fit(); }));
+  return 0;
+});
+
+enum class Stopped { controller, everybody };
+class StopAndContinue : public ::testing::TestWithParam<Stopped> {};
+
+// Longer than anything may take in these tests.
+void stop_for_long(pid_t controller, Stopped who) {
+  const std::vector<pid_t> family = family_of(controller);
+  const std::size_t stopped = who == Stopped::controller ? 1 : family.size();
+  for (std::size_t i = 0; i < stopped; ++i) ::kill(family[i], SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3'000));
+  for (std::size_t i = 0; i < stopped; ++i) {
+    ::kill(family[i], SIGCONT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // the controller is the first to go on
+  }
+}
+
+TEST_P(StopAndContinue, NoTrialFails) {
+  const TemporaryDirectory storage;
+  ScenarioProcess process("experiment is stopped", {}, {"CADRE_TEST_STORAGE=" + storage.path().string()});
+  process.line();
+  ASSERT_TRUE(comes_true([&] { return fs::exists(storage / "signals/experiment.db"); }));
+  ASSERT_TRUE(comes_true([&] { return results_of(storage / "signals") > 2; }));
+  stop_for_long(process.process(), GetParam());
+  const std::size_t before = results_of(storage / "signals");
+  EXPECT_TRUE(comes_true([&] { return results_of(storage / "signals") > before + 5; }));
+  ::kill(process.process(), SIGTERM);
+  process.line();
+  EXPECT_EQ(process.wait(), 0);
+  const tune::ResultGrid results = tune::ResultGrid::from_directory(storage / "signals");
+  for (const tune::Result& result : results) EXPECT_EQ(result.attempts, 1);
+  const double all = results.summary().last_event - results.summary().started;
+  EXPECT_LT(results.summary().running_seconds, all - 1.5) << "the time in which it was stopped does not count";
+  EXPECT_GT(results.summary().running_seconds, 0.1);
+}
+INSTANTIATE_TEST_SUITE_P(Signals, StopAndContinue, ::testing::Values(Stopped::controller, Stopped::everybody),
+                         [](const auto& info) {
+                           return info.param == Stopped::controller ? "TheController" : "Everybody";
+                         });
+
+// Takes longer than trials have for a report, once.
+class TakesLong final : public tune::Callback {
+ public:
+  void on_trial_result(std::int64_t, const tune::TrialList&, const tune::TrialInfo&, Metrics&) override {
+    if (++results_ == 10) std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
+  }
+
+ private:
+  int results_ = 0;
+};
+
+TEST(Signals, AReportThatWaitsUnreadIsInTime) {
+  const TemporaryDirectory storage;
+  ::setenv("CADRE_TEST_STORAGE", storage.path().c_str(), 1);
+  tune::TunerOptions options = with_little_patience();
+  options.param_space = {{"steps", 20}};
+  options.run_config.callbacks = {std::make_shared<TakesLong>()};
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_steps>(), options).fit();
+  EXPECT_EQ(results.num_terminated(), 2u) << ::testing::PrintToString(results.errors());
+}
+
+Metrics validates_very_slowly(const Checkpoint& checkpoint) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  return {{"validated", read_number(checkpoint.path() / "step")}};
+}
+
+const bool training_is_stopped = register_scenario("training is stopped", [] {
+  train::Trainer trainer(train::loop<trains_steps>(),
+                         {.train_loop_config = {{"steps", 100'000}, {"validates", true}},
+                          .scaling_config = {.num_workers = 2, .resources_per_worker = Resources{.cpus = 0.01}},
+                          .run_config = {.name = "run",
+                                         .storage_path = std::getenv("CADRE_TEST_STORAGE"),
+                                         .checkpoint_config = {.num_to_keep = 2},
+                                         .collective_timeout = train::Seconds(1),
+                                         .verbose = 0},
+                          .validation = {.function = train::validator<validates_very_slowly>(),
+                                         .resources = {.cpus = 0.01},
+                                         .timeout = train::Seconds(1),
+                                         .max_retries = 0}});
+  say("begins");
+  say(message_of<Interrupted>([&] { trainer.fit(); }));
+  return 0;
+});
+
+class StopAndContinueTraining : public ::testing::TestWithParam<Stopped> {};
+
+TEST_P(StopAndContinueTraining, NeitherAGroupNorAValidationFails) {
+  const TemporaryDirectory storage;
+  ScenarioProcess process("training is stopped", {}, {"CADRE_TEST_STORAGE=" + storage.path().string()});
+  process.line();
+  const auto size = [&] { return content_of(storage / "run/result.json").size(); };
+  ASSERT_TRUE(comes_true([&] { return size() > 1000; }));
+  stop_for_long(process.process(), GetParam());
+  const std::size_t before = size();
+  EXPECT_TRUE(comes_true([&] { return size() > before + 5000; }));
+  ::kill(process.process(), SIGTERM);
+  process.line();
+  EXPECT_EQ(process.wait(), 0);
+  EXPECT_EQ(train::Result::from_directory(storage / "run").attempts, 1);
+  expect_no_validation_failed(storage / "run");
+}
+INSTANTIATE_TEST_SUITE_P(Signals, StopAndContinueTraining, ::testing::Values(Stopped::controller, Stopped::everybody),
+                         [](const auto& info) {
+                           return info.param == Stopped::controller ? "TheController" : "Everybody";
+                         });
 
 // ---- One worker alone
 
