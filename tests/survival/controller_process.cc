@@ -152,7 +152,13 @@ std::vector<pid_t> ControllerProcess::server() const {
 
 std::vector<pid_t> ControllerProcess::workers() const {
   const std::vector<pid_t> parent = server();
-  return parent.empty() ? parent : children_of(parent.front());
+  if (parent.empty()) return parent;
+  std::vector<pid_t> workers = children_of(parent.front());
+  std::erase_if(workers, [](pid_t process) {
+    const auto status = status_of(fs::path("/proc") / std::to_string(process));
+    return !status || status->name == "cadre-watcher";
+  });
+  return workers;
 }
 
 bool ControllerProcess::has_ended() const {

@@ -137,21 +137,32 @@ Metrics validates_slowly(const Checkpoint& checkpoint) {
   return {{"validated", read_number(checkpoint.path() / "step")}};
 }
 
-void trains_in_trial(const Config& config) {
-  train::Trainer(train::loop<trains_steps>(),
-                 {.train_loop_config = config,
-                  .scaling_config = {.num_workers = 2},
-                  .run_config = {.name = "inner", .checkpoint_config = {.num_to_keep = 1}}})
+std::int64_t trains_steps_with_a_program(const Config& config) {
+  if (::fork() == 0) {
+    ::execlp("sleep", "sleep", "1000", nullptr);
+    ::_exit(127);
+  }
+  return trains_steps(config);
+}
+
+void train_in_trial(const train::Loop& loop, const Config& config) {
+  train::Trainer(loop, {.train_loop_config = config,
+                        .scaling_config = {.num_workers = 2},
+                        .run_config = {.name = "inner", .checkpoint_config = {.num_to_keep = 1}}})
       .fit();
+}
+void trains_in_trial(const Config& config) { train_in_trial(train::loop<trains_steps>(), config); }
+void trains_in_trial_with_programs(const Config& config) {
+  train_in_trial(train::loop<trains_steps_with_a_program>(), config);
 }
 
 // ---- Experiments
 
 tune::Trainable trainable_named(const std::string& name) {
-  if (name == "nested") {
-    return tune::with_resources(tune::trainable<trains_in_trial>(),
-                                PlacementGroup{{{.cpus = 0}, {.cpus = 1}, {.cpus = 1}}});
-  }
+  const PlacementGroup two_workers{{{.cpus = 0}, {.cpus = 1}, {.cpus = 1}}};
+  if (name == "nested") return tune::with_resources(tune::trainable<trains_in_trial>(), two_workers);
+  if (name == "nested with programs")
+    return tune::with_resources(tune::trainable<trains_in_trial_with_programs>(), two_workers);
   if (name == "unprotected") return tune::trainable<counts_steps_unprotected>();
   return name == "program" ? tune::trainable<counts_steps_with_a_program>() : tune::trainable<counts_steps>();
 }
@@ -341,6 +352,38 @@ const bool experiment_on_a_terminal = register_scenario("experiment on a termina
   tune::Tuner(tune::trainable<counts_steps>(), on_terminal()).fit();
   return 0;
 });
+
+// ---- Killed
+
+std::string name_of_process(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+TEST(Signals, AControllerAndAServerThatAreKilledInOneInstantLeaveNothing) {
+  for (const bool nested : {false, true}) {
+    const TemporaryDirectory storage;
+    ScenarioProcess process("experiment is interrupted", {},
+                            {"CADRE_TEST_STORAGE=" + storage.path().string(),
+                             std::string("CADRE_TEST_TRAINABLE=") + (nested ? "nested with programs" : "program")});
+    process.line();
+    const auto family = [&] { return family_of(process.process()); };
+    const auto programs = [&] { return std::ranges::count(family(), std::string("sleep"), name_of_process); };
+    ASSERT_TRUE(comes_true([&] { return programs() == (nested ? 4 : 2); }));
+    const std::vector<pid_t> all = family();
+    std::vector<std::pair<std::string, Watched>> watched;
+    for (const pid_t one : all) watched.emplace_back(name_of_process(one), one);
+    // Both are stopped first, so that neither outlives the other by a moment.
+    const std::vector<pid_t> both(all.begin(), all.begin() + 2);
+    for (const int signal : {SIGSTOP, SIGKILL}) {
+      for (const pid_t one : both) ::kill(one, signal);
+    }
+    EXPECT_EQ(process.wait(), -SIGKILL);
+    for (const auto& [name, one] : watched) EXPECT_TRUE(one.ends_within(20'000)) << name;
+  }
+}
 
 // ---- Stopped and continued
 

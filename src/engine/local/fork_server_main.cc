@@ -23,6 +23,7 @@
 
 #include "base/system_error.h"
 #include "engine/local/fork_protocol.h"
+#include "engine/local/group_watcher.h"
 #include "engine/local/oom_kills.h"
 #include "engine/local/outside_signals.h"
 #include "engine/local/process_stat.h"
@@ -165,7 +166,9 @@ void ForkServerMain::become_server() {
   ::setpgid(0, 0);
   ::prctl(PR_SET_NAME, "cadre-server");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  end_with_controller(SIGKILL);  // as long as nothing of ours runs
+  end_with_controller(SIGKILL);  // as long as no worker runs
+  if (const std::string error = start_group_watcher(*parts_.table); !error.empty())
+    give_up("the fork server cannot fork: " + error);
 }
 
 void ForkServerMain::end_with_controller(int signal) {
@@ -383,6 +386,7 @@ std::optional<std::uint64_t> ForkServerMain::count_oom_kills(Clock::duration max
 }
 
 void ForkServerMain::work(const Request& request, std::size_t slot, WorkerParts parts) {
+  parts_.table->set_process(slot, ::getpid());  // the server does the same, if it lives that long
   std::vector<int> foreign{signals_.get(), parts_.table->fd()};
   for (const Client& client : clients_) {
     if (client.socket) foreign.push_back(client.socket.get());

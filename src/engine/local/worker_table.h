@@ -41,7 +41,7 @@ class WorkerTable {
   // In the worker's signal handler.
   void set_signal(std::size_t slot, int signal) noexcept;
 
-  // In the controller: the leaders of all process groups, once the server is gone.
+  // In the controller and in the watcher: the leaders of all process groups, once the server is gone.
   std::vector<pid_t> processes() const;
 
  private:
