@@ -353,6 +353,28 @@ const bool experiment_on_a_terminal = register_scenario("experiment on a termina
   return 0;
 });
 
+TEST(Signals, AServerThatStillPreloadsGoesOnToo) {
+  const TemporaryDirectory storage;
+  ScenarioProcess process("experiment after a signal", {preload_takes_long},
+                          {"CADRE_TEST_STORAGE=" + storage.path().string()});
+  process.line();
+  const std::vector<pid_t> family = family_of(process.process());
+  ASSERT_GT(family.size(), 1u);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::kill(family[1], signal);
+  process.go_on();
+  EXPECT_EQ(process.wait(), 0);
+  EXPECT_EQ(tune::ResultGrid::from_directory(storage / "signals").num_terminated(), 2u);
+}
+const bool experiment_after_a_signal = register_scenario("experiment after a signal", [] {
+  say("begins");
+  wait_for_test();
+  tune::TunerOptions options = on_terminal();
+  options.param_space = {{"steps", 2}};
+  options.run_config.verbose = 0;
+  tune::Tuner(tune::trainable<counts_steps>(), options).fit();
+  return 0;
+});
+
 // ---- Killed
 
 std::string name_of_process(pid_t process) {

@@ -32,6 +32,15 @@ void on_outside_signal(int signal, siginfo_t* info, void*) {
 
 bool is_outside_signal(int signal) { return std::ranges::find(outside_signals, signal) != outside_signals.end(); }
 
+sigset_t block_outside_signals() {
+  sigset_t outside;
+  sigset_t before;
+  ::sigemptyset(&outside);
+  for (const int signal : outside_signals) ::sigaddset(&outside, signal);
+  ::pthread_sigmask(SIG_BLOCK, &outside, &before);
+  return before;
+}
+
 void leave_outside_signals_to_server(WorkerTable& table, std::size_t slot) {
   table_of_worker = &table;
   slot_of_worker = slot;

@@ -19,6 +19,9 @@ inline constexpr int attention_signal = SIGUSR1;
 
 bool is_outside_signal(int signal);
 
+// In the calling thread. Returns the mask before.
+sigset_t block_outside_signals();
+
 // In a worker, whose server is its parent: one of these signals from another process is noted in the table, and the
 // server is told. One that the worker sends to itself, and one in a child that it has forked, does what it does by
 // default; programs that it executes have the default too. Signals that the program ignored before cadre::init stay
