@@ -38,7 +38,7 @@ class OutOfSpace : public StorageError {
   using StorageError::StorageError;  ///< see Error
 };
 
-/// A person or the system asked the program to end (Ctrl-C, SIGTERM). Everything that was reported is saved.
+/// A person or the system asked the program to end (Ctrl-C, SIGTERM, SIGHUP). Everything that was reported is saved.
 class Interrupted : public Error {
  public:
   using Error::Error;  ///< see Error

@@ -357,8 +357,9 @@ struct FailureConfig {
   /// In a row: a worker that cannot be started, or a group that fails before the function has begun in any rank, as
   /// when its process group cannot be formed. The run waits 1 s after the first one, then as above.
   std::int64_t max_start_failures = 3;
-  /// Of the whole run: a worker that is ended by a SIGTERM that Cadre has not sent, as it is when its machine is taken
-  /// away or a job's time is over. Whatever other ranks say then follows from that. Waits as for max_failures.
+  /// Of the whole run: a worker that is ended by a SIGTERM that Cadre has not sent and that only this worker gets, as
+  /// it is when its machine is taken away. Whatever other ranks say then follows from that. Waits as for max_failures. A
+  /// signal to all processes of the run interrupts it (see Trainer::fit) and is no failure.
   std::int64_t max_preemption_failures = -1;
 };
 
@@ -498,9 +499,10 @@ class Trainer {
   /// else in a new one that is made from what is published. Throws InvalidArgument too when the storage cannot be used.
   static Trainer restore(const std::filesystem::path& directory, const RestoreOptions& restore = {});
 
-  /// Runs it to its end, once. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their default, end it in
-  /// an orderly way: workers stop at their next report, which is committed, and Interrupted is thrown; the second one
-  /// ends the program.
+  /// Runs it to its end, once. SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal is gone), where the program has left
+  /// them at their default, end it in an orderly way: workers stop at their next report, which is committed, and
+  /// Interrupted is thrown. They may be sent to all processes at once. The second one, a quarter of a second later or
+  /// more, ends the program.
   /// Throws InvalidArgument where the run exists already (see IfExists), is run by another process, or needs more than
   /// the machine has; TrainingFailed; EngineError when the fork server is gone; StorageError when the store cannot be
   /// written. A full disk makes everybody wait.

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <cstdint>
 #include <utility>
 
 namespace cadre::run {
@@ -12,6 +13,16 @@ namespace {
 std::atomic<Interrupts*> current = nullptr;
 std::atomic<engine::Engine*> to_wake = nullptr;
 std::atomic<int> received = 0;
+std::atomic<std::int64_t> received_ms = 0;
+
+constexpr std::int64_t kSameRequestMs = 250;
+
+// May be called in a signal handler.
+std::int64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
 
 }  // namespace
 
@@ -48,8 +59,14 @@ void Interrupts::sleep(std::chrono::nanoseconds time) {
 
 // Everything here may be done in a signal handler.
 void Interrupts::on_signal(int number) {
+  if (received != 0) {
+    if (now_ms() - received_ms < kSameRequestMs) return;
+    if (Interrupts* const self = current) self->give_back();
+    ::raise(number);  // comes when the handler returns
+    return;
+  }
+  received_ms = now_ms();
   received = number;
-  if (Interrupts* const self = current) self->give_back();
   if (engine::Engine* const engine = to_wake) engine->wake();
 }
 

@@ -37,7 +37,8 @@ constexpr int kAfterSignal = 128;  // as shells say of programs that a signal ha
     try {
       std::rethrow_exception(error);
     } catch (const Interrupted& interrupted) {
-      end(interrupted.what(), kAfterSignal + (Interrupts::last_signal() == SIGTERM ? SIGTERM : SIGINT));
+      const int signal = Interrupts::last_signal();
+      end(interrupted.what(), kAfterSignal + (signal != 0 ? signal : SIGINT));
     } catch (const std::exception& exception) {
       end(exception.what(), EXIT_FAILURE);
     } catch (...) {  // nothing that could be said about it

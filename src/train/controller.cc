@@ -55,6 +55,7 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       run_(run),
       store_(store),
       engine_(engine),
+      clock_(engine),
       parent_(parent),
       interrupts_(engine),
       files_(directory_, description.options),
@@ -109,6 +110,7 @@ void Controller::take_turns() {
   publishing_.begin(false);
   while (!run_.finished()) {
     take_turn(next_events());
+    take_turn(due_timers());
     reply_about_checkpoints();
     if (const auto due = store_.sync_due(); due && engine_.now() >= *due) sync();
     const auto now = engine_.now();
@@ -136,31 +138,42 @@ void Controller::take_turns() {
 
 std::vector<Event> Controller::next_events() {
   std::vector<Event> events = std::exchange(forwarded_, {});
-  for (engine::Event& event : engine_.wait(events.empty() ? time_to_wait() : std::chrono::nanoseconds(0)))
+  std::vector<engine::Event> arrived = clock_.wait(events.empty() ? time_to_wait() : std::chrono::nanoseconds(0));
+  take_interrupt(events);  // first: what happens around it is nobody's fault
+  for (engine::Event& event : signalled_ends_.pass(std::move(arrived), told_of_interrupt_, engine_.now()))
     std::visit([&](auto& content) { take(std::move(content), events); }, event);
   take_sealed(events);
   take_uploads(events);
   look_at_resources(events);
-  const auto now = engine_.now();
-  if (auto broke = barrier_.expire(now)) events.push_back(*std::move(broke));
-  reply(key_values_.expire(now));
+  reply(key_values_.expire(clock_.looked()));
+  return events;
+}
+
+// Asked when what had come by then was handled: who was in time has stopped the timer, or started it anew.
+std::vector<Event> Controller::due_timers() {
+  std::vector<Event> events;
+  if (signalled_ends_.due()) return events;
+  const auto looked = clock_.looked();
+  if (auto broke = barrier_.expire(looked)) events.push_back(*std::move(broke));
   for (auto it = timers_.begin(); it != timers_.end();) {
     const auto [due, timer] = it->second;
-    if (due > now && run_.awaits(timer)) {
+    if (due > looked && run_.awaits(timer)) {
       ++it;
       continue;
     }
     if (run_.awaits(timer)) events.emplace_back(TimerFired{timer});
     it = timers_.erase(it);
   }
-  if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
-    console_.say(
-        fmt::format("Interrupted by SIG{}: workers stop at their next report. Once more ends them at once; what was "
-                    "reported is saved either way.",
-                    ::sigabbrev_np(interrupts_.signal())));
-    events.emplace_back(RunInterrupted{});
-  }
   return events;
+}
+
+void Controller::take_interrupt(std::vector<Event>& events) {
+  if (interrupts_.signal() == 0 || std::exchange(told_of_interrupt_, true)) return;
+  console_.say(
+      fmt::format("Interrupted by SIG{}: workers stop at their next report. Once more ends them at once; what was "
+                  "reported is saved either way.",
+                  ::sigabbrev_np(interrupts_.signal())));
+  events.emplace_back(RunInterrupted{});
 }
 
 void Controller::take(engine::Received received, std::vector<Event>& events) {
@@ -179,10 +192,10 @@ void Controller::take(engine::Received received, std::vector<Event>& events) {
           },
           [&](channel::Failed& failed) { add(FunctionThrew{rank, attempt, std::move(failed.message)}); },
           [&](channel::Declined&) { add(FunctionThrew{rank, attempt, "the worker has declined"}); },
-          [&](channel::StoreRequest& request) { reply(key_values_.handle(received.worker, request, engine_.now())); },
+          [&](channel::StoreRequest& request) { reply(key_values_.handle(received.worker, request, clock_.now())); },
           [&](channel::Request& request) {
             try {
-              questions_.ask(received.worker, to_checkpoint_question(request.content), engine_.now());
+              questions_.ask(received.worker, to_checkpoint_question(request.content), clock_.now());
             } catch (const Error& error) {
               engine_.reply(received.worker, channel::Reply{.error = error.what()});
             }
@@ -267,7 +280,7 @@ void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, s
   try {
     PartReport said = part_in(report, rank);
     if (said.part) check_part(*said.part, directory_);
-    auto event = barrier_.reported(rank, {report.step, std::move(report.metrics), std::move(said)}, engine_.now());
+    auto event = barrier_.reported(rank, {report.step, std::move(report.metrics), std::move(said)}, clock_.now());
     if (!event) return;
     if (auto* joined = std::get_if<GroupReported>(&*event)) {
       const auto is_borrowed = [](const CheckpointPart& part) { return part.kind == CheckpointPart::Kind::borrowed; };
@@ -333,13 +346,17 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   const auto see = [&](std::optional<engine::Engine::Clock::time_point> due) {
     if (due && (!until || *due < *until)) until = due;
   };
-  see(barrier_.deadline());
-  see(key_values_.next_deadline());
-  see(questions_.next_deadline());
+  const auto see_awake = [&](std::optional<run::AwakeClock::TimePoint> due) {
+    if (due) see(clock_.on_engine(*due));
+  };
+  see_awake(barrier_.deadline());
+  see_awake(key_values_.next_deadline());
+  see_awake(questions_.next_deadline());
   see(next_look_);
   see(files_.due());
   see(console_.worker_output_due());
-  for (const auto& [kind, timer] : timers_) see(timer.first);
+  see(signalled_ends_.due());
+  for (const auto& [kind, timer] : timers_) see_awake(timer.first);
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
 }
@@ -479,7 +496,7 @@ void Controller::perform(const Action& action) {
                  [&](const StartTimer& start) {
                    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
                    timers_[{start.timer.kind, start.timer.is_of_checkpoint() ? start.timer.attempt : 0}] = {
-                       engine_.now() + time, start.timer};
+                       clock_.now() + time, start.timer};
                  },
                  [](const auto&) {}},
              action);
@@ -589,7 +606,7 @@ void Controller::reply(const std::vector<run::KeyValues::Reply>& replies) {
 void Controller::reply_about_checkpoints() {
   if (questions_.empty()) return;
   for (const auto& [worker, message] :
-       questions_.take_replies(run_.checkpoints(), run_.validations(), run_.lack_of_validations(), engine_.now())) {
+       questions_.take_replies(run_.checkpoints(), run_.validations(), run_.lack_of_validations(), clock_.looked())) {
     try {
       engine_.reply(worker, message);
     } catch (const InvalidArgument& error) {  // the metrics of all of them are too much for one message

@@ -14,11 +14,13 @@
 
 #include "engine/engine.h"
 #include "publish/publishing.h"
+#include "run/awake_clock.h"
 #include "run/file_worker.h"
 #include "run/gpus.h"
 #include "run/interrupts.h"
 #include "run/key_values.h"
 #include "run/parent_run.h"
+#include "run/signalled_ends.h"
 #include "run/uploader.h"
 #include "store/experiment_store.h"
 #include "train/callback_list.h"
@@ -57,6 +59,8 @@ class Controller {
 
   void take_turns();
   std::vector<Event> next_events();
+  std::vector<Event> due_timers();
+  void take_interrupt(std::vector<Event>& events);
   void take(engine::Received received, std::vector<Event>& events);
   void take(engine::Exited exited, std::vector<Event>& events);
   void take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events);
@@ -99,8 +103,10 @@ class Controller {
   Run& run_;
   store::ExperimentStore& store_;
   engine::Engine& engine_;
+  run::AwakeClock clock_;  // for what workers have to do in time
   run::ParentRun* parent_;
   run::Interrupts interrupts_;
+  run::SignalledEnds signalled_ends_;
 
   ReportBarrier barrier_;
   run::KeyValues key_values_;

@@ -105,6 +105,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       running_time_(running_time),
       store_(store),
       engine_(engine),
+      clock_(engine),
       console_(console),
       interrupts_(engine),
       files_(setting_.directory, experiment, logs_exploits(setting_.options.tune_config.scheduler),
@@ -160,6 +161,7 @@ void Controller::take_turns() {
   publishing_.begin(diverged_);  // a trial that has ended by now stays as it is
   while (!experiment_.finished()) {
     take_turn(next_events());
+    take_turn(due_timers());
     const auto now = engine_.now();
     if (const auto due = store_.sync_due(); due && now >= *due) sync();
     if (files_due_ && now >= *files_due_) write_result_files();
@@ -182,8 +184,11 @@ void Controller::take_turns() {
 }
 
 std::vector<Event> Controller::next_events() {
+  std::vector<engine::Event> arrived = clock_.wait(time_to_wait());
   std::vector<Event> events;
-  for (engine::Event& event : engine_.wait(time_to_wait())) {
+  if (const double seconds = clock_.take_lost_seconds(); seconds > 0) events.emplace_back(TimeLost{seconds});
+  take_interrupt(events);  // first: what happens around it is nobody's fault
+  for (engine::Event& event : signalled_ends_.pass(std::move(arrived), told_of_interrupt_, engine_.now())) {
     if (turn_away(engine_, event)) continue;
     const auto* exited = std::get_if<engine::Exited>(&event);
     if (exited != nullptr && exited->exit.kind == engine::Exit::Kind::lost) {
@@ -194,18 +199,27 @@ std::vector<Event> Controller::next_events() {
     events.push_back(checked(to_event(std::move(event))));
   }
   take_sealed(events);
-  for (const Timer& timer : timers_.take_due(engine_.now())) {
+  if (watches_memory()) watch_memory(events);
+  return events;
+}
+
+// Asked when what had come by then was handled: a report that was there in time has started its trial's timer anew.
+std::vector<Event> Controller::due_timers() {
+  std::vector<Event> events;
+  if (signalled_ends_.due()) return events;
+  for (const Timer& timer : timers_.take_due(clock_.looked())) {
     if (experiment_.awaits(timer)) events.emplace_back(TimerFired{timer});
   }
-  if (watches_memory()) watch_memory(events);
-  if (interrupts_.signal() != 0 && !std::exchange(told_of_interrupt_, true)) {
-    console_.say(
-        fmt::format("Interrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
-                    "what they have reported is saved either way.",
-                    ::sigabbrev_np(interrupts_.signal())));
-    events.emplace_back(ExperimentInterrupted{});
-  }
   return events;
+}
+
+void Controller::take_interrupt(std::vector<Event>& events) {
+  if (interrupts_.signal() == 0 || std::exchange(told_of_interrupt_, true)) return;
+  console_.say(
+      fmt::format("Interrupted by SIG{}: trials stop at their next report. Once more ends them at once; "
+                  "what they have reported is saved either way.",
+                  ::sigabbrev_np(interrupts_.signal())));
+  events.emplace_back(ExperimentInterrupted{});
 }
 
 // Only parked workers can give memory back.
@@ -255,6 +269,7 @@ void Controller::take_turn(std::vector<Event> events) {
     Step& step = turn.emplace_back(Step{std::move(event), engine_.wall_seconds(), repeated});
     experiment_.handle(step.event, step.actions);
     running_time_.see(step.time);
+    if (const auto* lost = std::get_if<TimeLost>(&step.event)) running_time_.leave_out(lost->seconds);
   }
   console_.changed();
   const std::optional<std::string> callback_states = callbacks_.changed_state();
@@ -307,8 +322,10 @@ std::optional<std::chrono::nanoseconds> Controller::time_to_wait() const {
   std::optional<engine::Engine::Clock::time_point> until = console_.next_tick();
   if (const auto due = store_.sync_due(); due && (!until || *due < *until)) until = due;
   if (files_due_ && (!until || *files_due_ < *until)) until = files_due_;
-  if (const auto due = timers_.next(); due && (!until || *due < *until)) until = due;
+  if (const auto due = timers_.next(); due && (!until || clock_.on_engine(*due) < *until))
+    until = clock_.on_engine(*due);
   if (watches_memory() && (!until || next_look_at_memory_ < *until)) until = next_look_at_memory_;
+  if (const auto due = signalled_ends_.due(); due && (!until || *due < *until)) until = due;
   if (!until) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*until - engine_.now()), std::chrono::nanoseconds(0));
 }
@@ -376,7 +393,7 @@ void Controller::perform(const Action& action) {
                  [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
                  [&](const StartTimer& start) {
                    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
-                   timers_.start(start.timer, engine_.now() + time);
+                   timers_.start(start.timer, clock_.now() + time);
                  },
                  [](const auto&) {}},
              action);

@@ -16,8 +16,10 @@
 
 #include "engine/engine.h"
 #include "publish/publishing.h"
+#include "run/awake_clock.h"
 #include "run/file_worker.h"
 #include "run/interrupts.h"
+#include "run/signalled_ends.h"
 #include "store/experiment_store.h"
 #include "tune/assignment.h"
 #include "tune/callback_list.h"
@@ -65,6 +67,8 @@ class Controller {
 
   void take_turns();
   std::vector<Event> next_events();
+  std::vector<Event> due_timers();
+  void take_interrupt(std::vector<Event>& events);
   void take_sealed(std::vector<Event>& events);
   void watch_memory(std::vector<Event>& events);
   bool watches_memory() const;
@@ -99,8 +103,10 @@ class Controller {
   RunningTime& running_time_;
   store::ExperimentStore& store_;
   engine::Engine& engine_;
+  run::AwakeClock clock_;  // for timers
   Console& console_;
   run::Interrupts interrupts_;
+  run::SignalledEnds signalled_ends_;
 
   Timers timers_;
   bool told_of_interrupt_ = false;

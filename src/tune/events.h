@@ -66,6 +66,10 @@ struct WorkerEnded {
   std::int64_t attempt = 0;
   engine::Exit exit = {};
 };
+// So many seconds went by in which the controller did not run: it was stopped, or the machine slept.
+struct TimeLost {
+  double seconds = 0;
+};
 // The machine is about to run out of memory: a worker that only waits is to give its own back.
 struct MemoryRunsShort {};
 struct TimerFired {
@@ -77,8 +81,9 @@ struct ExperimentInterrupted {};
 struct CheckpointsSynced {
   std::vector<run::CheckpointId> checkpoints = {};
 };
-using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined,
-                           WorkerEnded, TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort>;
+using Event =
+    std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined, WorkerEnded,
+                 TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort, TimeLost>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 

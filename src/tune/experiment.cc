@@ -110,6 +110,7 @@ void Experiment::record(DecisionKind kind, const Trial& trial, Dict data) {
 // ---- Events
 
 void Experiment::on(const ControllerStarted& event) {
+  const bool is_restored = !trials_.empty();
   total_ = event.resources;
   resources_ = run::ResourceLedger(total_);
   running_ = 0;
@@ -127,7 +128,8 @@ void Experiment::on(const ControllerStarted& event) {
   for (Trial& trial : trials_) {
     if (trial.status == TrialStatus::error && event.errored != ControllerStarted::Errored::leave)
       take_up(trial, event.errored == ControllerStarted::Errored::restart);
-    if (trial.ended() || trial.status == TrialStatus::pending) continue;
+    const bool is_pending = trial.status == TrialStatus::pending && trial.attempt > 0;
+    if (trial.ended() || is_pending) continue;  // earlier versions stored a trial only when it first ran
     trial.status = TrialStatus::pending;
     waiting_.insert(trial.index);
     actions_->push_back(SaveTrial{trial.index});
@@ -144,6 +146,18 @@ void Experiment::on(const ControllerStarted& event) {
   } else if (budget) {
     actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, left});
   }
+  if (is_restored) say_if_only_failures_are_left();
+}
+
+// A restore that returns at once without a word looks as if it had done what it was asked for.
+void Experiment::say_if_only_failures_are_left() {
+  const auto failed = std::ranges::count(trials_, TrialStatus::error, &Trial::status);
+  if (failed == 0 || !live_.empty() || trials_to_come() > 0) return;
+  actions_->push_back(
+      Say{fmt::format("Nothing is left to run: {} of {} trials have failed. Tuner::restore with "
+                      "RestoreOptions::resume_errored continues them from their latest checkpoints, with "
+                      "restart_errored from the beginning",
+                      failed, trials_.size())});
 }
 
 // Whoever would have continued from it continues from what its lineage was saved in before.
@@ -328,6 +342,7 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
   if (was == WorkerState::stopping) failure.reset();  // thrown while it unwound: it is over either way
   if (!failure && !expected) warn_about_lost_offer(trial);
   worker_is_done(trial);
+  if (failure && interrupted_ && !expected) return put_off(trial, *failure);
   if (failure) return fail(trial, std::move(*failure));
   if (!expected) end(trial, TrialStatus::terminated);
 }
@@ -624,6 +639,17 @@ void Experiment::set_aside(Trial& trial) {
   make_pending(trial);
 }
 
+// The same for a trial whose worker failed while all were stopping: nobody is to blame for that. Whoever interrupts a
+// job may have ended what the worker needs.
+void Experiment::put_off(Trial& trial, const Failure& failure) {
+  record(DecisionKind::set_aside, trial);
+  actions_->push_back(
+      Say{fmt::format("Trial {} failed while the experiment was being interrupted, which does not count: "
+                      "{}\nIt goes on when the experiment is continued",
+                      trial.id, failure.cause)});
+  make_pending(trial);
+}
+
 // A worker that is busy is told with its next report, which comes too late to count.
 void Experiment::tell_to_stop(Trial& trial) {
   if (trial.worker != WorkerState::busy && trial.worker != WorkerState::waiting) return;
@@ -734,6 +760,7 @@ void Experiment::make_trial() {
   std::string fault = add_trial();
   Trial& trial = trials_.back();
   record(DecisionKind::make, trial, {{"config", trial.config.dict()}});
+  actions_->push_back(SaveTrial{trial.index});  // whoever looks finds each trial that a decision names
   if (fault.empty()) fault = shortage_of(trial);
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
 }

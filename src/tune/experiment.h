@@ -84,7 +84,9 @@ class Experiment final : private Population {
   void on(const ExperimentInterrupted& event);
   void on(const CheckpointsSynced& event);
   void on(const MemoryRunsShort& event);
+  void on(const TimeLost&) {}  // timers run without it
   void on_last_word(Trial& trial, std::optional<Failure> failure);
+  void say_if_only_failures_are_left();
   void lose(run::CheckpointId checkpoint);
   void take_up(Trial& trial, bool anew);
 
@@ -113,6 +115,7 @@ class Experiment final : private Population {
   void try_again(Trial& trial);
   void make_pending(Trial& trial);
   void set_aside(Trial& trial);
+  void put_off(Trial& trial, const Failure& failure);
   void tell_to_stop(Trial& trial);
   void kill(Trial& trial, std::optional<Failure> failure);
   std::optional<double> time_left(const Trial& trial) const;

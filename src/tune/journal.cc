@@ -101,6 +101,9 @@ struct Record {
     return add(event_name::checkpoints_synced, -1, 0, {{"checkpoints", to_list(event.checkpoints)}});
   }
   std::int64_t operator()(const MemoryRunsShort&) const { return add(event_name::memory_runs_short, -1, 0, {}); }
+  std::int64_t operator()(const TimeLost& event) const {
+    return add(event_name::time_lost, -1, 0, {{"seconds", event.seconds}});
+  }
 
  private:
   std::int64_t add(std::string_view kind, std::int64_t trial, std::int64_t attempt, const Dict& data) const {
@@ -140,6 +143,7 @@ Event to_event(const store::EventRow& row) {
   if (row.kind == event_name::interrupted) return ExperimentInterrupted{};
   if (row.kind == event_name::checkpoints_synced) return CheckpointsSynced{to_ids(data.get<List>("checkpoints"))};
   if (row.kind == event_name::memory_runs_short) return MemoryRunsShort{};
+  if (row.kind == event_name::time_lost) return TimeLost{data.get<double>("seconds")};
   throw StorageError(source + " has the unknown kind \"" + row.kind + "\": the store is damaged or of a newer Cadre");
 }
 

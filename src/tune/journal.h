@@ -24,6 +24,7 @@ inline constexpr std::string_view timer_fired = "timer_fired";
 inline constexpr std::string_view interrupted = "interrupted";
 inline constexpr std::string_view checkpoints_synced = "checkpoints_synced";
 inline constexpr std::string_view memory_runs_short = "memory_runs_short";
+inline constexpr std::string_view time_lost = "time_lost";
 }  // namespace event_name
 
 // Adds the event's row; returns its sequence number. `repeated` concerns results only.

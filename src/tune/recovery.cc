@@ -96,6 +96,7 @@ void EventFeeder::take(std::int64_t sequence, double time, const Event& event) {
   last_event_ = sequence;
   if (std::holds_alternative<ControllerStarted>(event)) subject_.running_time.begin_session(time);
   subject_.running_time.see(time);
+  if (const auto* lost = std::get_if<TimeLost>(&event)) subject_.running_time.leave_out(lost->seconds);
   if (concerns_nobody(event, subject_.experiment.trials().size())) return;
   actions_.clear();
   subject_.experiment.handle(event, actions_);

@@ -1,4 +1,5 @@
-// How long an experiment has been running in all, without the times at which nobody ran it.
+// How long an experiment has been running in all, without the times at which nobody ran it, or its controller was
+// stopped or its machine slept.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,9 @@ class RunningTime {
   }
   // Something happened in the present session. A clock that was set back does not count.
   void see(double time) { last_ = std::max(last_, time); }
+
+  // So many seconds of the present session, up to what was seen last, do not count.
+  void leave_out(double seconds) { began_ = std::min(began_ + seconds, last_); }
 
   // Of all that happened, in seconds.
   double seconds() const { return before_ + last_ - began_; }

@@ -211,6 +211,25 @@ class CliTest(unittest.TestCase):
             self.assertTrue(pathlib.Path(trial["checkpoint"]).is_dir())
             self.assertTrue(trial["checkpoint"].startswith(str(moved)))
 
+    def test_a_population_that_is_larger_than_the_machine_is_shown_from_the_beginning(self):
+        storage = self.storage / "large"
+        storage.mkdir()
+        self.addCleanup(shutil.rmtree, storage)
+        os.mkfifo(storage / "gate1")
+        process = run_console_tool(storage, "gates=1", "trials=4", "cpus=1")
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        gate = os.open(storage / "gate1", os.O_WRONLY)  # until a trial waits at it, before its third iteration
+        self.addCleanup(os.close, gate)
+        experiment = storage / "experiment"
+        self.assertEqual([trial["status"] for trial in document("show", experiment)["trials"]],
+                         ["RUNNING", "PENDING", "PENDING", "PENDING"])
+        self.assertIn("PENDING", cadre("show", experiment, 2))
+        self.assertIn("running", cadre("ls", storage))
+        self.assertIn("00000", cadre("best", experiment))
+        self.assertEqual(len(cadre("export", experiment, "--all").splitlines()), 3)  # with the names of the columns
+        cadre("plot", experiment, "-o", storage / "curves.svg")
+
     def test_running_then_killed(self):
         storage = self.storage / "live"
         storage.mkdir()

@@ -70,8 +70,8 @@ class Interrupts(InStorage):
         _, said = process.communicate(timeout=120)
         return process.returncode, said
 
-    def test_ctrl_c_returns_130_sigterm_143_and_both_say_how_to_continue(self):
-        for number, code in (signal.SIGINT, 130), (signal.SIGTERM, 143):
+    def test_ctrl_c_returns_130_sigterm_143_sighup_129_and_all_say_how_to_continue(self):
+        for number, code in (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129):
             for way, sign in ("endless_trials", "00000"), ("endless_training", "report"):
                 with self.subTest(way, signal=number):
                     returned, said = self.interrupted_by(number, way, sign)

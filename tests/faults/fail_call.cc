@@ -32,7 +32,7 @@
 
 namespace {
 
-enum class Role { controller, server, worker };
+enum class Role { controller, server, worker, other };
 enum class How { error, kill_before, kill_half, kill_after };
 
 struct Plan {
@@ -46,9 +46,10 @@ struct Plan {
 };
 
 Role role_called(const char* name) {
-  return std::strcmp(name, "worker") == 0   ? Role::worker
-         : std::strcmp(name, "server") == 0 ? Role::server
-                                            : Role::controller;
+  return std::strcmp(name, "worker") == 0       ? Role::worker
+         : std::strcmp(name, "server") == 0     ? Role::server
+         : std::strcmp(name, "controller") == 0 ? Role::controller
+                                                : Role::other;
 }
 
 Plan read_plan() {

@@ -1,5 +1,5 @@
-// Kills controllers, fork servers and workers of small experiments at random moments, continues them, and looks at what
-// is left. `cadre_soak --help` says how to run it.
+// Kills controllers, fork servers and workers of small experiments at random moments, signals and stops all of their
+// processes, continues them, and looks at what is left, with every reader. `cadre_soak --help` says how to run it.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <numeric>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -31,8 +32,10 @@ constexpr auto kPollInterval = std::chrono::microseconds(300);
 constexpr int kSettings = 24;
 
 constexpr const char* kHelp =
-    "cadre_soak: kills experiments at random moments, and checks that nothing acknowledged is lost\n"
-    "  --kills <n>       how many kills (default 1000)\n"
+    "cadre_soak: kills experiments, and signals and stops them, at random moments, and checks that nothing "
+    "acknowledged\n"
+    "is lost and nothing is left\n"
+    "  --kills <n>       how many kills, signals and stops (default 1000)\n"
     "  --seed <n>        of everything that is random here (default: drawn); the moments also depend on the machine\n"
     "  --first <n>       the experiment to begin with (default 0), to repeat one that failed\n"
     "  --directory <d>   where experiments live (default: a new one below the system's temporary directory)\n"
@@ -46,8 +49,16 @@ struct Options {
   bool go_on = false;
 };
 
-enum class Victim { controller, server, worker };
-constexpr std::array<const char*, 3> kVictimNames{"controller", "server", "worker"};
+enum class Victim {
+  controller,
+  server,
+  worker,
+  both,      // controller and server in one instant
+  everyone,  // gets a signal that asks it to end
+  stopped,   // all are, for a time
+};
+constexpr std::array<const char*, 6> kVictimNames{"controller kills", "server kills",   "worker kills",
+                                                  "kills of both",    "signals to all", "stops of all"};
 
 class Random {
  public:
@@ -70,7 +81,8 @@ Setting setting_of(int number) {
   setting.checkpoint_interval = number % 3 == 0 ? 2 : 1;
   setting.is_class = number % 4 == 3;
   setting.copied = number % 5 == 0 && !setting.is_class;
-  setting.max_failures = number % 3 - 1;         // without limit, none, one
+  setting.max_failures = number % 3 - 1;  // without limit, none, one
+  setting.has_programs = number % 4 == 1;
   if (number == 0 || number == kSettings - 1) {  // long enough for a snapshot
     setting.population = 8;
     setting.steps = 720;
@@ -82,14 +94,14 @@ Setting setting_of(int number) {
 
 // What was done and seen in all experiments.
 struct Tally {
-  std::array<std::int64_t, 3> kills = {};
+  std::array<std::int64_t, kVictimNames.size()> kills = {};
   std::int64_t experiments = 0;
   std::int64_t restores = 0;
   std::int64_t failed_experiments = 0;
   Milliseconds time_to_restore{0};  // from the program's start to its first worker, in all
   std::int64_t restores_timed = 0;
 
-  std::int64_t all_kills() const { return kills[0] + kills[1] + kills[2]; }
+  std::int64_t all_kills() const { return std::reduce(kills.begin(), kills.end()); }
 };
 
 // When to kill, and whom.
@@ -113,6 +125,7 @@ class Experiment {
     bool restores = false;
     bool timed = false;   // or need not be
     bool mortal = false;  // its controller or server was killed
+    int signal = 0;       // that all of its processes got
   };
 
   void live();
@@ -120,6 +133,9 @@ class Experiment {
   void kill(Life& life, Victim victim);
   void take_end(const Life& life, const Ended& ended);
   void check(bool finished);
+  void look();
+  void signal_all(Life& life);
+  void stop_all(const Life& life);
   void restore_once_more();
   Plan draw_plan();
   double progress() const;
@@ -169,7 +185,7 @@ void Experiment::live() {
             .restores = restores,
             .timed = random_.chance(0.8)};  // to look for workers costs more than all the rest
   if (restores) ++tally_.restores;
-  while (!life.mortal && tally_.all_kills() < options_.kills) {
+  while (!life.mortal && life.signal == 0 && tally_.all_kills() < options_.kills) {
     const Plan plan = draw_plan();
     follow(life, plan);
     if (const auto ended = life.controller.wait(std::chrono::nanoseconds(0))) return take_end(life, *ended);
@@ -185,7 +201,12 @@ Plan Experiment::draw_plan() {
   Plan plan;
   const bool spare_workers = setting_.synch && setting_.max_failures >= 0;
   const double whom = random_.uniform(0, 1);
-  plan.victim = whom < 0.4 ? Victim::controller : whom < 0.6 || spare_workers ? Victim::server : Victim::worker;
+  plan.victim = whom < 0.3                     ? Victim::controller
+                : whom < 0.4                   ? Victim::both
+                : whom < 0.55                  ? Victim::everyone
+                : whom < 0.6                   ? Victim::stopped
+                : whom < 0.75 || spare_workers ? Victim::server
+                                               : Victim::worker;
   const double when = random_.uniform(0, 1);
   if (when < 0.35) {
     plan.after = Milliseconds(std::exp(random_.uniform(std::log(0.1), std::log(40))));
@@ -217,6 +238,21 @@ void Experiment::follow(Life& life, const Plan& plan) {
 }
 
 void Experiment::kill(Life& life, Victim victim) {
+  if (victim == Victim::everyone || victim == Victim::stopped) {
+    ++tally_.kills[static_cast<std::size_t>(victim)];
+    return victim == Victim::everyone ? signal_all(life) : stop_all(life);
+  }
+  if (victim == Victim::both) {
+    const std::vector<pid_t> server = life.controller.server();
+    if (server.empty()) return;
+    for (const int signal : {SIGSTOP, SIGKILL}) {
+      life.controller.kill(signal);
+      ::kill(server.front(), signal);
+    }
+    ++tally_.kills[static_cast<std::size_t>(victim)];
+    life.mortal = true;
+    return;
+  }
   const std::vector<pid_t> candidates = victim == Victim::controller ? std::vector{life.controller.process()}
                                         : victim == Victim::server   ? life.controller.server()
                                                                      : life.controller.workers();
@@ -230,17 +266,40 @@ void Experiment::kill(Life& life, Victim victim) {
   }
 }
 
+// As service managers and batch systems do, in any order.
+void Experiment::signal_all(Life& life) {
+  constexpr std::array signals{SIGTERM, SIGTERM, SIGHUP, SIGINT};
+  life.signal = signals[random_.below(signals.size())];
+  std::vector<pid_t> family = life.controller.family();
+  if (random_.chance(0.5)) std::ranges::reverse(family);
+  for (const pid_t process : family) ::kill(process, life.signal);
+}
+
+void Experiment::stop_all(const Life& life) {
+  const std::vector<pid_t> family = life.controller.family();
+  for (const pid_t process : family) ::kill(process, SIGSTOP);
+  std::this_thread::sleep_for(Milliseconds(random_.uniform(0, 200)));
+  for (const pid_t process : family) ::kill(process, SIGCONT);
+}
+
 void Experiment::take_end(const Life& life, const Ended& ended) {
   finished_ = ended.code == Ended::finished;
-  const bool expected = finished_ || (life.mortal && (ended.code == -SIGKILL || ended.code == Ended::engine_error));
+  const bool interrupted = life.signal != 0 && (ended.code == Ended::interrupted || ended.code == -life.signal);
+  const bool expected =
+      finished_ || interrupted || (life.mortal && (ended.code == -SIGKILL || ended.code == Ended::engine_error));
   if (!expected)
     faults_.push_back(fmt::format("the controller {} ended with code {}: {}",
                                   life.restores ? "that restores" : "that begins", ended.code, ended.message));
   if (finished_ || !faults_.empty()) return;
   // A person who starts the program again at once is as good as one who waits.
   if (random_.chance(0.5)) wait_for_the_dead();
-  if (tune::Tuner::can_restore(directory_) && random_.chance(0.5)) check(false);
+  if (!tune::Tuner::can_restore(directory_)) return;
+  look();
+  if (faults_.empty() && random_.chance(0.5)) check(false);
 }
+
+// With every reader; the program takes longer than all the rest.
+void Experiment::look() { faults_ = faults_of_readers(directory_, setting_, random_.chance(0.1) ? CADRE_PROGRAM : ""); }
 
 void Experiment::wait_for_the_dead() {
   for (const std::string& process : still_running(std::chrono::seconds(20))) faults_.push_back(process + " runs on");
@@ -283,9 +342,9 @@ const Outcome& Experiment::undisturbed() {
 }
 
 void say_summary(const Tally& tally) {
-  fmt::print("{} kills", tally.all_kills());
+  fmt::print("{} kills and signals", tally.all_kills());
   for (std::size_t i = 0; i < kVictimNames.size(); ++i)
-    fmt::print("{} {} {}s", i == 0 ? ":" : ",", tally.kills[i], kVictimNames[i]);
+    fmt::print("{} {} {}", i == 0 ? ":" : ",", tally.kills[i], kVictimNames[i]);
   fmt::print("; {} restores in {} experiments, {:.1f} ms to the first worker of a restore; {} failed\n", tally.restores,
              tally.experiments,
              tally.time_to_restore.count() / static_cast<double>(std::max<std::int64_t>(1, tally.restores_timed)),

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,7 +36,7 @@ std::vector<std::string> to_arguments(const ControllerOptions& options) {
   for (const std::int64_t number :
        {std::int64_t{options.slots}, std::int64_t{setting.synch}, setting.population, setting.steps, setting.interval,
         setting.checkpoint_interval, std::int64_t{setting.copied}, setting.num_to_keep, setting.max_failures,
-        std::int64_t{setting.verbose}, std::int64_t{setting.is_class}})
+        std::int64_t{setting.verbose}, std::int64_t{setting.is_class}, std::int64_t{setting.has_programs}})
     arguments.push_back(std::to_string(number));
   return arguments;
 }
@@ -52,7 +53,8 @@ ControllerOptions from_arguments(char** argv) {
                       .num_to_keep = number(10),
                       .max_failures = number(11),
                       .verbose = number(12) != 0,
-                      .is_class = number(13) != 0},
+                      .is_class = number(13) != 0,
+                      .has_programs = number(14) != 0},
           .slots = static_cast<int>(number(3))};
 }
 
@@ -152,7 +154,21 @@ std::vector<pid_t> ControllerProcess::server() const {
 
 std::vector<pid_t> ControllerProcess::workers() const {
   const std::vector<pid_t> parent = server();
-  return parent.empty() ? parent : children_of(parent.front());
+  if (parent.empty()) return parent;
+  std::vector<pid_t> workers = children_of(parent.front());
+  std::erase_if(workers, [](pid_t process) {
+    const auto status = status_of(fs::path("/proc") / std::to_string(process));
+    return !status || status->name == "cadre-watcher";
+  });
+  return workers;
+}
+
+std::vector<pid_t> ControllerProcess::family() const {
+  std::vector<pid_t> family;
+  if (process_ >= 0) family.push_back(process_);
+  for (std::size_t next = 0; next < family.size(); ++next)
+    std::ranges::copy(children_of(family[next]), std::back_inserter(family));
+  return family;
 }
 
 bool ControllerProcess::has_ended() const {

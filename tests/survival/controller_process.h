@@ -41,6 +41,7 @@ class ControllerProcess {
   pid_t process() const { return process_; }
   std::vector<pid_t> server() const;   // none or one
   std::vector<pid_t> workers() const;  // those of the server
+  std::vector<pid_t> family() const;   // the controller and everything below it, parents first
   bool has_ended() const;              // wait() then says how, at once
   // How it ended; empty when it runs on after this time.
   std::optional<Ended> wait(std::chrono::nanoseconds timeout);

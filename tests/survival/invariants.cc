@@ -1,8 +1,10 @@
 #include "survival/invariants.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -307,6 +309,39 @@ std::vector<std::string> faults_of(const fs::path& experiment, const Setting& se
   } catch (const std::exception& error) {
     return {std::string("the experiment cannot be read: ") + error.what()};
   }
+}
+
+std::vector<std::string> faults_of_readers(const fs::path& experiment, const Setting& setting,
+                                           const fs::path& program) {
+  const TemporaryDirectory copy;
+  fs::create_directory(copy / "experiment");
+  for (const char* name : {"experiment.db", "experiment.db-wal"})
+    if (fs::exists(experiment / name)) fs::copy_file(experiment / name, copy / "experiment" / name);
+  std::vector<std::string> faults;
+  bool has_results = false;
+  try {
+    const tune::ResultGrid grid = tune::ResultGrid::from_directory(copy / "experiment");
+    const auto population = static_cast<std::size_t>(setting.population);
+    if (grid.size() != 0 && grid.size() != population)
+      faults.push_back(fmt::format("a reader finds {} trials of {}", grid.size(), population));
+    for (const tune::Result& result : grid) has_results |= !result.metrics_history().empty();
+  } catch (const std::exception& error) {
+    faults.push_back(std::string("ResultGrid::from_directory throws: ") + error.what());
+  }
+  if (program.empty()) return faults;
+  for (const char* arguments : {"ls .", "show experiment", "best experiment", "export experiment --all"}) {
+    if (!has_results && std::string_view(arguments).starts_with("best")) continue;  // there is none
+    const fs::path said = copy / "said";
+    const std::string command =
+        fmt::format("cd '{}' && '{}' {} > '{}' 2>&1", copy.path().string(), program.string(), arguments, said.string());
+    std::ifstream output;
+    if (const int code = std::system(command.c_str()); code != 0) {
+      output.open(said);
+      faults.push_back(fmt::format("cadre {} ends with {}: {}", arguments, WEXITSTATUS(code),
+                                   std::string(std::istreambuf_iterator<char>(output), {})));
+    }
+  }
+  return faults;
 }
 
 Outcome outcome_of(const fs::path& experiment) { return to_outcome(read_record(experiment), experiment); }

@@ -24,9 +24,9 @@ struct Outcome {
 };
 
 struct Expectation {
-  bool finished = false;           // the experiment has come to its end
-  bool leftovers = false;          // something could not be deleted: the next restore does it
-  std::int64_t worker_deaths = 0;  // at most; each may have failed a trial once
+  bool finished = false;                // the experiment has come to its end
+  bool leftovers = false;               // something could not be deleted: the next restore does it
+  std::int64_t worker_deaths = 0;       // at most; each may have failed a trial once
   std::optional<Outcome> outcome = {};  // of the same experiment when nothing disturbs it
 };
 
@@ -34,6 +34,11 @@ struct Expectation {
 // a copy of the store is looked at, so that the next controller finds the files as the kill left them.
 std::vector<std::string> faults_of(const std::filesystem::path& experiment, const Setting& setting,
                                    const Expectation& expectation);
+
+// What those who only look make of it: ResultGrid::from_directory, and `program`, which is cadre, where one is given.
+// Each fault in a line. A copy of the store is looked at here as well.
+std::vector<std::string> faults_of_readers(const std::filesystem::path& experiment, const Setting& setting,
+                                           const std::filesystem::path& program);
 
 Outcome outcome_of(const std::filesystem::path& experiment);
 

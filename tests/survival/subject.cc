@@ -71,13 +71,21 @@ void report(const State& state, const Config& config) {
   tune::report(metrics, Checkpoint::from_directory(own));
 }
 
+// Ended by whoever ends the worker's process group.
+void start_program(const Config& config) {
+  if (!config.get<bool>("has_programs") || ::fork() != 0) return;
+  ::execlp("sleep", "sleep", "100000", nullptr);
+  ::_exit(127);
+}
+
 }  // namespace
 
 std::string Setting::text() const {
   return fmt::format(
       "synch {}, population {}, steps {}, interval {}, checkpoint_interval {}, copied {}, is_class {}, num_to_keep {}, "
-      "max_failures {}",
-      synch, population, steps, interval, checkpoint_interval, copied, is_class, num_to_keep, max_failures);
+      "max_failures {}, has_programs {}",
+      synch, population, steps, interval, checkpoint_interval, copied, is_class, num_to_keep, max_failures,
+      has_programs);
 }
 
 ObjectRef put_table() {
@@ -97,6 +105,7 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
       .param_space = {{"lr", tune::uniform(0.01, 1)},
                       {"checkpoint_interval", setting.checkpoint_interval},
                       {"copied", setting.copied},
+                      {"has_programs", setting.has_programs},
                       {"table", table}},
       .tune_config = {.num_samples = setting.population, .scheduler = pbt, .seed = 7},
       .run_config = {.name = experiment.filename(),
@@ -120,6 +129,7 @@ PublishConfig publish_config() { return {.interval = std::chrono::milliseconds(5
 tune::Callbacks callbacks() { return {std::make_shared<CountsResults>()}; }
 
 void survivor(const Config& config) {
+  start_program(config);
   State state;
   if (const auto checkpoint = tune::get_checkpoint()) {
     const auto found = read_state(checkpoint->path());
@@ -137,7 +147,10 @@ void survivor(const Config& config) {
   }
 }
 
-void SurvivorClass::setup(const Config& config) { slowness_ = read_slowness(config); }
+void SurvivorClass::setup(const Config& config) {
+  start_program(config);
+  slowness_ = read_slowness(config);
+}
 
 // Called after report() has returned: a witness of the step before.
 Metrics SurvivorClass::step() {

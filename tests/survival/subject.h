@@ -21,7 +21,8 @@ struct Setting {
   std::int64_t num_to_keep = 1;
   std::int64_t max_failures = -1;
   bool verbose = false;
-  bool is_class = false;  // it saves when it is told to, and takes over configs
+  bool is_class = false;      // it saves when it is told to, and takes over configs
+  bool has_programs = false;  // each worker starts a program that goes on for ever
 
   std::string text() const;  // for messages
 };

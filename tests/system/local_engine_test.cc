@@ -85,14 +85,14 @@ std::string first_line(const std::string& path) {
 [[maybe_unused]] const bool surroundings = entry("surroundings", [](channel::WorkerEnd& controller, const Value&) {
   sigset_t mask;
   ::sigprocmask(SIG_SETMASK, nullptr, &mask);
-  struct sigaction interrupt;
-  ::sigaction(SIGINT, nullptr, &interrupt);
+  struct sigaction user;
+  ::sigaction(SIGUSR2, nullptr, &user);
   char byte = 0;
   report_metrics(controller, {{"threads", environment("OMP_NUM_THREADS")},
                               {"mark", environment("CADRE_FORK_SERVER")},
                               {"own_group", ::getpgrp() == ::getpid()},
                               {"signals_blocked", ::sigismember(&mask, SIGCHLD) + ::sigismember(&mask, SIGTERM)},
-                              {"default_handler", interrupt.sa_handler == SIG_DFL},
+                              {"default_handler", user.sa_handler == SIG_DFL},
                               {"standard_input", static_cast<int>(::read(STDIN_FILENO, &byte, 1))},
                               {"oom_score", std::atoi(first_line("/proc/self/oom_score_adj").c_str())},
                               {"connections", sockets_among_descriptors(SOCK_STREAM)},
@@ -126,6 +126,53 @@ std::string first_line(const std::string& path) {
   report_metrics(controller, {});
   for (;;) ::pause();
 });
+
+// Which of the signals that a job gets a program would find ignored, or with a handler.
+std::string signals_of_executed_program() {
+  int ends[2];
+  if (::pipe(ends) != 0) ::abort();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::execlp("grep", "grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status", nullptr);
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  std::string text(1000, 0);
+  ssize_t size = 0;
+  for (ssize_t got = 1; got > 0; size += std::max<ssize_t>(got, 0))
+    got = ::read(ends[0], text.data() + size, text.size() - static_cast<std::size_t>(size));
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
+int end_of_child(int signal) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  ::kill(child, signal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+volatile sig_atomic_t own_handler_calls = 0;
+
+// Says when it is ready to get signals, and what it has got when the controller answers.
+[[maybe_unused]] const bool gets_signals = entry("gets signals", [](channel::WorkerEnd& controller, const Value& own) {
+  if (own.is_bool()) ::signal(SIGTERM, [](int) { own_handler_calls = own_handler_calls + 1; });
+  report_metrics(controller, {{"worker", ::getpid()},
+                              {"server", ::getppid()},
+                              {"programs", signals_of_executed_program()},
+                              {"child", own.is_bool() ? 0 : end_of_child(SIGTERM)}});
+  report_metrics(controller, {{"calls", static_cast<std::int64_t>(own_handler_calls)}});
+});
+
+[[maybe_unused]] const bool raises = entry(
+    "raises", [](channel::WorkerEnd&, const Value& signal) { ::raise(static_cast<int>(signal.get<std::int64_t>())); });
 
 [[noreturn]] void sleep_for_ever() {
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_IGN);
@@ -329,6 +376,68 @@ TEST_F(LocalEngine, AWorkerThatIgnoresSignalsIsKilled) {
   engine->kill(worker);
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard.exit(worker), (Exit{Exit::Kind::signal, SIGKILL, ""}));
+}
+
+// ---- signals that ask a program to end
+
+TEST_F(LocalEngine, AWorkerThatAloneGetsSuchASignalEndsByIt) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const WorkerId worker = start("gets signals");
+    ASSERT_TRUE(heard.until([&] { return !heard[worker].reports.empty(); }, std::nullopt));
+    ::kill(metrics(worker).get<pid_t>("worker"), signal);
+    ASSERT_TRUE(heard.until_all_exited());
+    EXPECT_EQ(heard.exit(worker), (Exit{Exit::Kind::signal, signal, ""}));
+  }
+}
+
+TEST_F(LocalEngine, AWorkerGoesOnWhenItsServerGetsTheSignalToo) {
+  for (const bool server_first : {false, true}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      const WorkerId worker = start("gets signals");
+      ASSERT_TRUE(heard.until([&] { return !heard[worker].reports.empty(); }, std::nullopt));
+      const auto process = metrics(worker).get<pid_t>("worker");
+      const auto server = metrics(worker).get<pid_t>("server");
+      for (const pid_t one : {server_first ? server : process, server_first ? process : server}) ::kill(one, signal);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1'200));  // longer than the server waits for its own
+      EXPECT_TRUE(exists(process)) << signal;
+      engine->answer(worker, {});
+      ASSERT_TRUE(heard.until([&] { return heard[worker].reports.size() == 2; }));
+      ASSERT_TRUE(heard.until_all_exited());
+      EXPECT_EQ(heard.exit(worker), (Exit{Exit::Kind::code, 0, ""}));
+    }
+  }
+}
+
+TEST_F(LocalEngine, AHandlerOfTheFunctionsOwnIsCalled) {
+  const WorkerId worker = start("gets signals", true);
+  ASSERT_TRUE(heard.until([&] { return !heard[worker].reports.empty(); }, std::nullopt));
+  ::kill(metrics(worker).get<pid_t>("worker"), SIGTERM);
+  engine->answer(worker, {});
+  ASSERT_TRUE(heard.until([&] { return heard[worker].reports.size() == 2; }));
+  EXPECT_EQ(heard[worker].reports[1].metrics.get<int>("calls"), 1);
+  ASSERT_TRUE(heard.until_all_exited());
+}
+
+TEST_F(LocalEngine, WhatAWorkerForksAndExecutesEndsBySuchSignals) {
+  const WorkerId worker = start("gets signals");
+  ASSERT_TRUE(heard.until([&] { return !heard[worker].reports.empty(); }, std::nullopt));
+  EXPECT_EQ(metrics(worker).get<int>("child"), SIGTERM);
+  std::istringstream lines(metrics(worker).get<std::string>("programs"));
+  int masks = 0;
+  std::uint64_t mask = 0;
+  for (std::string name; lines >> name >> std::hex >> mask; ++masks) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) EXPECT_EQ(mask >> (signal - 1) & 1, 0U) << name << signal;
+  }
+  EXPECT_EQ(masks, 3);
+  engine->kill(worker);
+  ASSERT_TRUE(heard.until_all_exited());
+}
+
+TEST_F(LocalEngine, AWorkerThatSendsItselfSuchASignalEndsByItAtOnce) {
+  const WorkerId worker = start("raises", SIGTERM);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(worker).kind, Exit::Kind::signal);
+  EXPECT_EQ(heard.exit(worker).value, SIGTERM);
 }
 
 // ---- nothing stays

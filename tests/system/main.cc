@@ -52,6 +52,7 @@ void before_init(int argc, char** argv) {
 }
 
 void throw_in_preload() { throw std::runtime_error("no such data set"); }
+void take_long_in_preload() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
 
 }  // namespace
 
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
                              .accelerator_type = "H100",
                              .labels = {{"zone", "eu"}}};
   if (has_argument(argc, argv, preload_throws)) options.preload = throw_in_preload;
+  if (has_argument(argc, argv, preload_takes_long)) options.preload = take_long_in_preload;
   cadre::init(argc, argv, options);
   if (const auto scenario = find_scenario(argc, argv)) return (*scenario)();
   ::testing::InitGoogleTest(&argc, argv);

@@ -70,6 +70,31 @@ Course course_of(const fs::path& experiment) {
   return course;
 }
 
+// Looks at the experiment when the first trial starts, as another program could.
+class Onlooker final : public tune::Callback {
+ public:
+  explicit Onlooker(fs::path experiment) : experiment_(std::move(experiment)) {}
+  void on_trial_start(std::int64_t, const tune::TrialList&, const tune::TrialInfo&) override {
+    if (!statuses.empty()) return;
+    for (const tune::Result& result : tune::ResultGrid::from_directory(experiment_)) statuses.push_back(result.status);
+  }
+
+  std::vector<tune::TrialStatus> statuses;
+
+ private:
+  fs::path experiment_;
+};
+
+TEST(Population, TrialsThatHaveNotRunYetAreAmongTheResults) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = population(storage, 6);
+  const auto onlooker = std::make_shared<Onlooker>(storage / "population");
+  options.run_config.callbacks.push_back(onlooker);
+  tune::Tuner(tune::trainable<counts_up>(), options).fit();
+  using enum tune::TrialStatus;
+  EXPECT_THAT(onlooker->statuses, ::testing::ElementsAre(running, running, running, running, pending, pending));
+}
+
 TEST(Population, SixteenTrialsOnFourSlotsAdvanceEvenlyAndNobodyIsRestarted) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = population(storage, 16);

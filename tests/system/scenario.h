@@ -22,6 +22,7 @@ std::optional<Scenario> find_scenario(int argc, char** argv);
 inline constexpr const char* thread_before_init = "--thread-before-init";  // in the first process only
 inline constexpr const char* thread_always = "--thread-always";            // in an executed fork server as well
 inline constexpr const char* preload_throws = "--preload-throws";
+inline constexpr const char* preload_takes_long = "--preload-takes-long";
 inline constexpr const char* without_root = "--without-root";
 inline constexpr const char* own_oom_counter = "--own-oom-counter";  // see surroundings.h
 inline constexpr const char* own_small_disk = "--own-small-disk";

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <stdexcept>
 
@@ -424,6 +425,55 @@ TEST(Experiment, AnInterruptLetsRunningTrialsReportOnceMoreAndStartsNobody) {
   EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 2}}), ElementsAre("launch 1", "launch 2"));
 }
 
+TEST(Experiment, WhoFailsWhileItIsInterruptedIsSetAside) {
+  Hand hand(fifo(3), 3);
+  hand.report(0, {{"a", 1}});
+  hand.feed(ExperimentInterrupted{});
+  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGTERM, {}}}), ElementsAre("set_aside 0"));
+  EXPECT_THAT(hand.feed(FunctionThrew{1, 1, "its program was ended"}), ElementsAre("set_aside 1"));
+  EXPECT_THAT(hand.all<Say>().at(0)->text, AllOf(HasSubstr("00001"), HasSubstr("its program was ended")));
+  EXPECT_THAT(hand.all<LogError>(), IsEmpty());
+  EXPECT_THAT(hand.feed(WorkerEnded{1, 1, kClean}), IsEmpty());
+  EXPECT_THAT(hand.feed(TimerFired{{Timer::Kind::stopping, 2, 1}}), ElementsAre("kill 2"));
+  EXPECT_THAT(hand.feed(WorkerEnded{2, 1, {engine::Exit::Kind::signal, SIGKILL, {}}}), IsEmpty());
+  EXPECT_TRUE(hand.finished());
+  for (const TrialIndex trial : {0u, 1u, 2u}) {
+    EXPECT_EQ(hand.trial(trial).status, TrialStatus::pending);
+    EXPECT_EQ(hand.trial(trial).failures, 0);
+  }
+  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 3}}), ElementsAre("launch 0", "launch 1", "launch 2"));
+}
+
+TEST(Experiment, ALimitThatATrialBreaksCountsAlsoWhileItIsInterrupted) {
+  TunerOptions options = fifo(1);
+  options.run_config.limits.time_between_reports = Seconds(10);
+  Hand hand(options, 1);
+  hand.feed(TimerFired{{Timer::Kind::running, 0, 1}});
+  hand.feed(ExperimentInterrupted{});
+  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGKILL, {}}}), ElementsAre("fail 0"));
+}
+
+std::vector<std::string> words_of(const Hand& hand) {
+  std::vector<std::string> texts;
+  for (const Say* say : hand.all<Say>()) texts.push_back(say->text);
+  return texts;
+}
+
+TEST(Experiment, ARestoreThatHasOnlyFailuresSaysWhatWouldTakeThemUp) {
+  const auto hint = AllOf(HasSubstr("2 of 3 trials have failed"), HasSubstr("RestoreOptions::resume_errored"),
+                          HasSubstr("restart_errored"));
+  Hand hand(fifo(3), 3);
+  hand.feed(FunctionThrew{0, 1, "bad luck"});
+  hand.feed(FunctionReturned{1, 1});
+  hand.feed(ControllerStarted{{.cpus = 3}});
+  EXPECT_THAT(words_of(hand), Not(Contains(hint))) << "one goes on";
+  hand.feed(FunctionThrew{2, 2, "bad luck"});
+  hand.feed(ControllerStarted{{.cpus = 3}});
+  EXPECT_THAT(words_of(hand), Contains(hint));
+  hand.feed(ControllerStarted{{.cpus = 3}, ControllerStarted::Errored::resume});
+  EXPECT_THAT(words_of(hand), Not(Contains(hint)));
+}
+
 TEST(Experiment, FailFastEndsTheOthersAsTerminated) {
   TunerOptions options = fifo(3);
   options.run_config.failure_config.fail_fast = true;
@@ -572,6 +622,15 @@ TEST(Experiment, ATrialWhoseConfigCannotBeMadeFailsAndTheOthersRun) {
   }
   EXPECT_TRUE(hand.finished());
   EXPECT_EQ(hand.trial(6).status, TrialStatus::error);
+}
+
+TEST(Experiment, ABeginningInWhichEverythingFailsSaysNothingOfARestore) {
+  TunerOptions options = fifo(1);
+  options.param_space = {{"width", grid_search({1, 3})}, {"height", sample_from<even_widths_only>()}};
+  const Hand hand(options, 1);
+  EXPECT_TRUE(hand.finished());
+  EXPECT_EQ(hand.trial(1).status, TrialStatus::error);
+  EXPECT_THAT(words_of(hand), Not(Contains(HasSubstr("resume_errored"))));
 }
 
 TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {

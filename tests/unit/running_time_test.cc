@@ -25,6 +25,19 @@ TEST(RunningTime, AClockThatIsSetBackTakesNothingAway) {
   EXPECT_EQ(time.seconds_at(60), 30);
 }
 
+TEST(RunningTime, WhatIsLeftOutDoesNotCount) {
+  RunningTime time;
+  time.begin_session(100);
+  time.see(130);
+  time.leave_out(20);
+  EXPECT_EQ(time.seconds_at(140), 20);
+  time.leave_out(1000);
+  EXPECT_EQ(time.seconds(), 0) << "no session is shorter than nothing";
+  time.begin_session(500);
+  time.see(505);
+  EXPECT_EQ(time.seconds(), 5);
+}
+
 TEST(RunningTime, ItGoesOnFromWhereItWasSaved) {
   RunningTime time;
   time.begin_session(100);

@@ -133,7 +133,7 @@ struct ExperimentSummary {
   std::optional<Mode> mode = {};                      ///< of its TuneConfig; empty where it has no metric
   double started = 0;                                 ///< seconds since 1970
   double last_event = 0;                              ///< when something happened last, in seconds since 1970
-  double running_seconds = 0;                         ///< of all sessions together
+  double running_seconds = 0;                         ///< of all sessions together, while it was not stopped
   std::int64_t sessions = 0;                          ///< times that it was begun or continued
 };
 

@@ -127,7 +127,8 @@ struct TunerOptions {
   RunConfig run_config = {};    ///< where it is kept, and when it ends
 };
 
-/// How an experiment is continued.
+/// How an experiment is continued. One in which every trial has ended or failed runs nothing: fit() then says which of
+/// these would take up those that failed.
 struct RestoreOptions {
   bool resume_errored = false;   ///< trials that failed continue from their latest checkpoint
   bool restart_errored = false;  ///< trials that failed begin anew; not together with resume_errored
@@ -181,9 +182,10 @@ class Tuner {
   /// is in the store, and restore() continues from it. A storage that cannot be reached, or does not accept who asks,
   /// is InvalidArgument at the beginning and a message later. May be called once.
   ///
-  /// While the disk is full, everybody waits. SIGINT (Ctrl-C) and SIGTERM, where the program has left them at their
-  /// defaults, end the experiment: trials stop at their next report or after the stop_grace_period, and fit() throws
-  /// Interrupted. A second signal ends the program.
+  /// While the disk is full, everybody waits. SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal is gone), where the
+  /// program has left them at their defaults, end the experiment: trials stop at their next report or after the
+  /// stop_grace_period, and fit() throws Interrupted. They may be sent to all processes at once, as service managers and
+  /// batch systems do: no trial fails by that. A second signal, a quarter of a second later or more, ends the program.
   ResultGrid fit();
 
  private:

@@ -19,6 +19,7 @@
 #include "cadre/error.h"
 #include "engine/local/collapse_memory.h"
 #include "engine/local/fork_protocol.h"
+#include "engine/local/outside_signals.h"
 
 namespace cadre::engine::local {
 namespace {
@@ -76,7 +77,9 @@ std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, void (*preload)()
   const pid_t controller = ::getpid();
   std::fflush(nullptr);  // or the server would write it again
   std::cout.flush();
+  const sigset_t before = block_outside_signals();  // in the server from its first moment on
   const pid_t server = ::fork();
+  if (server != 0) ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (server < 0) throw EngineError("cannot fork the fork server: " + base::last_system_error());
   if (server == 0 && execute) {
     keep_when_executed(theirs.get());

@@ -23,7 +23,9 @@
 
 #include "base/system_error.h"
 #include "engine/local/fork_protocol.h"
+#include "engine/local/group_watcher.h"
 #include "engine/local/oom_kills.h"
+#include "engine/local/outside_signals.h"
 #include "engine/local/process_stat.h"
 #include "engine/local/worker_setup.h"
 
@@ -37,6 +39,8 @@ constexpr auto group_patience = std::chrono::seconds(1);
 // At the end, for processes that are stuck in the kernel.
 constexpr auto end_patience = std::chrono::seconds(10);
 constexpr int group_interval_ms = 10;
+// Whoever sends a signal to every process of a job has reached all of them within this time.
+constexpr auto broadcast_time = std::chrono::seconds(1);
 // To read /proc/vmstat takes a third of the time of a fork.
 constexpr auto oom_kills_age = std::chrono::seconds(1);
 
@@ -101,8 +105,14 @@ class ForkServerMain {
     std::optional<std::uint64_t> oom_kills = {};  // up to its start, or a little before
     bool killed = false;                          // by its starter's order
     bool disconnected = false;                    // without ending: that is why it was killed
+    int signal = 0;                               // that only it has got: what it was killed for
     Client* starter = nullptr;
     Client* own = nullptr;  // where it may start workers itself
+  };
+  struct Signalled {  // has got a signal that asks it to end
+    pid_t process = 0;
+    int signal = 0;
+    Clock::time_point deadline;  // for the server to get it too
   };
   struct Ended {  // reaped; members of its process group, and workers of its own, may be left
     Worker worker;
@@ -118,6 +128,8 @@ class ForkServerMain {
   void turn();
   int poll_timeout() const;
   void take_signals();
+  void look_at_signalled_workers();
+  void end_signalled_workers();
   void take_requests(Client& client);
   bool receive(Client& client, Request& request, base::FileDescriptor& connection);
   void spawn(Client& client, const Request& request, base::FileDescriptor connection);
@@ -141,6 +153,8 @@ class ForkServerMain {
   std::list<Client> clients_;
   std::unordered_map<pid_t, Worker> workers_;
   std::list<Ended> ended_;
+  std::vector<Signalled> signalled_;
+  std::unordered_map<int, Clock::time_point> heard_;  // signals that ask to end, when the server got one last
   std::filesystem::path oom_counter_file_ = oom_counter_file();
   std::optional<std::uint64_t> oom_kills_;
   Clock::time_point oom_kills_read_ = {};  // long ago
@@ -152,7 +166,9 @@ void ForkServerMain::become_server() {
   ::setpgid(0, 0);
   ::prctl(PR_SET_NAME, "cadre-server");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  end_with_controller(SIGKILL);  // as long as nothing of ours runs
+  end_with_controller(SIGKILL);  // as long as no worker runs
+  if (const std::string error = start_group_watcher(*parts_.table); !error.empty())
+    give_up("the fork server cannot fork: " + error);
 }
 
 void ForkServerMain::end_with_controller(int signal) {
@@ -200,7 +216,8 @@ void ForkServerMain::block_signals() {
   sigset_t taken;
   ::sigemptyset(&taken);
   ::sigaddset(&taken, SIGCHLD);
-  ::sigaddset(&taken, SIGTERM);
+  ::sigaddset(&taken, attention_signal);
+  for (const int signal : outside_signals) ::sigaddset(&taken, signal);
   signals_ = base::FileDescriptor(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) give_up("the fork server cannot hear of its workers' ends: " + base::last_system_error());
   end_with_controller(SIGTERM);
@@ -220,19 +237,44 @@ void ForkServerMain::turn() {
     if (polled->revents & (POLLIN | POLLHUP | POLLERR)) take_requests(*client);
   }
   if (!ended_.empty()) finish_groups();
+  end_signalled_workers();
   for (Client& client : clients_) send_notices(client);
   forget_clients();
 }
 
-int ForkServerMain::poll_timeout() const { return ended_.empty() ? -1 : group_interval_ms; }
+int ForkServerMain::poll_timeout() const { return ended_.empty() && signalled_.empty() ? -1 : group_interval_ms; }
 
 void ForkServerMain::take_signals() {
   signalfd_siginfo signal;
   while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
     // Anybody may send SIGTERM, a batch system to all processes of a job. It is the controller's to decide on.
     if (signal.ssi_signo == SIGTERM && ::getppid() != parts_.controller) ending_ = true;
+    if (is_outside_signal(static_cast<int>(signal.ssi_signo)))
+      heard_[static_cast<int>(signal.ssi_signo)] = Clock::now();
+    if (signal.ssi_signo == attention_signal) look_at_signalled_workers();
   }
   reap();
+}
+
+void ForkServerMain::look_at_signalled_workers() {
+  for (const auto& [process, worker] : workers_) {
+    if (const int signal = parts_.table->take_signal(worker.slot); signal != 0)
+      signalled_.push_back({process, signal, Clock::now() + broadcast_time});
+  }
+}
+
+// A signal that the server has got as well, a little before or after, was meant for the controller.
+void ForkServerMain::end_signalled_workers() {
+  std::erase_if(signalled_, [this](const Signalled& one) {
+    const auto worker = workers_.find(one.process);
+    if (worker == workers_.end()) return true;
+    const auto heard = heard_.find(one.signal);
+    if (heard != heard_.end() && heard->second >= one.deadline - 2 * broadcast_time) return true;
+    if (Clock::now() < one.deadline) return false;
+    worker->second.signal = one.signal;
+    ::kill(-one.process, SIGKILL);
+    return true;
+  });
 }
 
 void ForkServerMain::take_requests(Client& client) {
@@ -344,6 +386,7 @@ std::optional<std::uint64_t> ForkServerMain::count_oom_kills(Clock::duration max
 }
 
 void ForkServerMain::work(const Request& request, std::size_t slot, WorkerParts parts) {
+  parts_.table->set_process(slot, ::getpid());  // the server does the same, if it lives that long
   std::vector<int> foreign{signals_.get(), parts_.table->fd()};
   for (const Client& client : clients_) {
     if (client.socket) foreign.push_back(client.socket.get());
@@ -352,7 +395,9 @@ void ForkServerMain::work(const Request& request, std::size_t slot, WorkerParts 
                                              .threads = request.threads,
                                              .memory_bytes = request.memory_bytes,
                                              .server = self_,
-                                             .foreign = std::move(foreign)});
+                                             .foreign = std::move(foreign),
+                                             .table = parts_.table,
+                                             .slot = slot});
   if (failure.empty()) parts_.body(std::move(parts));
   parts_.table->set_setup_failure(slot, failure.empty() ? "its body returned" : failure);
   ::_exit(1);
@@ -388,6 +433,8 @@ void ForkServerMain::take_end(const Worker& worker, int status) {
   if (const std::string failure = parts_.table->setup_failure(worker.slot); !failure.empty()) {
     notice.kind = Notice::Kind::not_started;
     set_detail(notice, failure);
+  } else if (notice.kind == Notice::Kind::signal && notice.value == SIGKILL && worker.signal != 0) {
+    notice.value = worker.signal;
   } else if (notice.kind == Notice::Kind::signal && notice.value == SIGKILL) {
     set_detail(notice, why_killed(worker));
   }

@@ -16,6 +16,7 @@
 #include "base/file_descriptor.h"
 #include "base/system_error.h"
 #include "engine/local/crash_handler.h"
+#include "engine/local/outside_signals.h"
 
 namespace cadre::engine::local {
 namespace {
@@ -94,6 +95,7 @@ std::string set_up_worker(const WorkerSetup& setup) {
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not take the lines before it along
   set_thread_count(setup.threads);
   raise_oom_score();
+  leave_outside_signals_to_server(*setup.table, setup.slot);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -105,7 +107,11 @@ void prepare_for_workers() {
   const base::FileDescriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (nothing) ::dup2(nothing.get(), STDIN_FILENO);
   for (int signal = 1; signal < NSIG; ++signal) {
-    if (!is_crash_signal(signal)) ::signal(signal, SIG_DFL);  // fails for SIGKILL and libc's own
+    if (is_crash_signal(signal)) continue;
+    struct sigaction action{};
+    const bool is_ignored = ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+    if (is_outside_signal(signal) && is_ignored) continue;
+    ::signal(signal, SIG_DFL);  // fails for SIGKILL and libc's own
   }
   prepare_back_traces();
 }

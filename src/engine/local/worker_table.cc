@@ -46,6 +46,7 @@ std::string WorkerTable::setup_failure(std::size_t slot) const {
 
 void WorkerTable::free_slot(std::size_t slot) {
   slots_[slot].process.store(0);
+  slots_[slot].signal.store(0);
   slots_[slot].setup_failure[0] = 0;
   free_.push_back(slot);
 }
@@ -54,6 +55,10 @@ void WorkerTable::set_setup_failure(std::size_t slot, const std::string& reason)
   char* const text = slots_[slot].setup_failure;
   text[reason.copy(text, sizeof slots_[slot].setup_failure - 1)] = 0;
 }
+
+void WorkerTable::set_signal(std::size_t slot, int signal) noexcept { slots_[slot].signal.store(signal); }
+
+int WorkerTable::take_signal(std::size_t slot) { return slots_[slot].signal.exchange(0); }
 
 std::vector<pid_t> WorkerTable::processes() const {
   std::vector<pid_t> found;

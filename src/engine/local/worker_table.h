@@ -1,5 +1,5 @@
 // Memory that the controller, the fork server and its workers share: who runs, so that the controller can end process
-// groups when the server is gone, and why a worker could not be set up.
+// groups when the server is gone, why a worker could not be set up, and which signals have reached one from outside.
 #pragma once
 
 #include <sys/types.h>
@@ -32,18 +32,23 @@ class WorkerTable {
   std::optional<std::size_t> take_slot();
   void set_process(std::size_t slot, pid_t process);
   std::string setup_failure(std::size_t slot) const;
+  // The signal that was noted last, and is forgotten with this; 0: none.
+  int take_signal(std::size_t slot);
   void free_slot(std::size_t slot);
 
   // In the worker, before it ends because of it. Cut to what fits.
   void set_setup_failure(std::size_t slot, const std::string& reason);
+  // In the worker's signal handler.
+  void set_signal(std::size_t slot, int signal) noexcept;
 
-  // In the controller: the leaders of all process groups, once the server is gone.
+  // In the controller and in the watcher: the leaders of all process groups, once the server is gone.
   std::vector<pid_t> processes() const;
 
  private:
   struct Slot {
     std::atomic<pid_t> process;
-    char setup_failure[252];
+    std::atomic<int> signal;
+    char setup_failure[248];
   };
   void map();
 

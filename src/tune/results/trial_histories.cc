@@ -68,6 +68,9 @@ void TrialHistories::add(const store::EventRow& row) {
     for (Worker& worker : workers_) worker.runs = false;
   }
   see(row.time);
+  if (row.kind == event_name::time_lost)
+    running_time_.leave_out(
+        Config(base::parse_json(row.data, "an event of kind " + row.kind).dict()).get<double>("seconds"));
   if (std::ranges::find(kLastWords, row.kind) == kLastWords.end()) return;
   history_of(row.trial);
   Worker& worker = workers_[static_cast<std::size_t>(row.trial)];

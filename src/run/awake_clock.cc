@@ -1,0 +1,45 @@
+#include "run/awake_clock.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace cadre::run {
+namespace {
+
+// One look finds some of what has come, but new reports may come as fast as they are read.
+constexpr int kMostLooks = 64;
+
+}  // namespace
+
+AwakeClock::AwakeClock(engine::Engine& engine)
+    : engine_(engine), looked_(engine.now()), compared_(looked_), wall_(engine.wall_seconds()) {}
+
+std::vector<engine::Event> AwakeClock::wait(std::optional<std::chrono::nanoseconds> timeout) {
+  const std::chrono::nanoseconds longest =
+      std::min<std::chrono::nanoseconds>(timeout.value_or(longest_wait), longest_wait);
+  looked_ = now();
+  std::vector<engine::Event> events = engine_.wait(longest);
+  const std::chrono::nanoseconds waited = now() - looked_;
+  if (waited > longest + slack) lost_ += waited - longest;
+  if (waited >= longest) {
+    for (int looks = 0; looks < kMostLooks; ++looks) {
+      looked_ = now();
+      std::vector<engine::Event> more = engine_.wait(std::chrono::nanoseconds(0));
+      if (more.empty()) break;
+      std::ranges::move(more, std::back_inserter(events));
+    }
+  }
+  compare_clocks();
+  return events;
+}
+
+void AwakeClock::compare_clocks() {
+  const TimePoint now = this->now();
+  const double wall = engine_.wall_seconds();
+  const double lost = wall - wall_ - std::chrono::duration<double>(now - compared_).count();
+  if (lost > std::chrono::duration<double>(slack).count()) lost_seconds_ += lost;
+  compared_ = now;
+  wall_ = wall;
+}
+
+}  // namespace cadre::run
