@@ -17,7 +17,7 @@ class InnerPath {
   InnerPath(std::string_view path, std::string_view source);
 
   const std::string& text() const { return text_; }
-  // Where it is below a directory; for messages, and where nobody else writes to that.
+  // Returns where it is below a directory; for messages, and where nobody else writes to that.
   friend std::filesystem::path operator/(const std::filesystem::path& root, const InnerPath& path) {
     return root / path.text_;
   }

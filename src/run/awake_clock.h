@@ -27,7 +27,8 @@ class AwakeClock {
 
   // The engine's time without that in which this process was stopped.
   TimePoint now() const { return engine_.now() - lost_; }
-  // What had come by then was returned by wait(): who is not heard of until a deadline that is not later has missed it.
+  // wait() returned all that had come by then: whoever is not heard of until a deadline that is not later has missed
+  // it.
   TimePoint looked() const { return looked_; }
   // The same moment as the engine's clock says it.
   TimePoint on_engine(TimePoint time) const { return time + lost_; }

@@ -214,7 +214,7 @@ void ExperimentStore::require_only_writer() {
   data_version_ = version;
 }
 
-// What is written to a file that has no name any more is lost with this process.
+// Nothing is safe in a file that has no name any more: it is lost with this process.
 void ExperimentStore::require_same_files() const {
   if (identity_of(database_->path()) == files_.first && identity_of(database_->log_path()) == files_.second) return;
   throw StorageError(

@@ -101,7 +101,7 @@ class Turns {
   std::binary_semaphore back_{0};
 };
 
-// What is published at last, and what must hold of it after every change.
+// The files of the storage, and what must hold of them after every change.
 class Files {
  public:
   struct File {
@@ -124,7 +124,7 @@ class Files {
     files_.erase(name);
   }
   const std::map<std::string, File>& all() const { return files_; }
-  // What the manifest leads to: the rows of its segments, one after the other.
+  // Returns what the manifest leads to: the rows of its segments, one after the other.
   const std::string& history() const { return history_; }
 
  private:
@@ -227,7 +227,7 @@ class Connection final : public storage::Storage {
     return *version;
   }
 
-  // What no controller does to these files.
+  // No controller does this to these files.
   storage::Contents upload(const std::filesystem::path&, const std::string&) override { return {}; }
   storage::Contents download(const std::string&, const std::filesystem::path&) override { return {}; }
   void remove_folder(const std::string&) override {}
@@ -268,7 +268,7 @@ class Connection final : public storage::Storage {
   double cut_until_ = 0;
 };
 
-// What a controller does, from its start to its end: it takes over, and publishes rows that only it has.
+// A controller, from its start to its end: it takes over, and publishes rows that only it has.
 class Controller {
  public:
   Controller(World& world, std::string token) : world_(world), token_(std::move(token)) {}

@@ -101,7 +101,7 @@ TEST_F(HostileDirectory, ItsRowsNameNoDirectoryElsewhere) {
   }
 }
 
-// What SQLite would run: queries and expressions that somebody else has written.
+// Anything else is a query or an expression that SQLite would run for whoever wrote it.
 TEST_F(HostileDirectory, ItsStoreHasPlainTablesOnly) {
   for (const char* const sql :
        {"DROP TABLE results; CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "

@@ -35,8 +35,8 @@ struct Expectation {
 std::vector<std::string> faults_of(const std::filesystem::path& experiment, const Setting& setting,
                                    const Expectation& expectation);
 
-// What those who only look make of it: ResultGrid::from_directory, and `program`, which is cadre, where one is given.
-// Each fault in a line. A copy of the store is looked at here as well.
+// Returns what those who only look make of it: ResultGrid::from_directory, and `program`, which is cadre, where one is
+// given. Each fault in a line. A copy of the store is looked at here as well.
 std::vector<std::string> faults_of_readers(const std::filesystem::path& experiment, const Setting& setting,
                                            const std::filesystem::path& program);
 

@@ -127,7 +127,7 @@ std::string first_line(const std::string& path) {
   for (;;) ::pause();
 });
 
-// Which of the signals that a job gets a program would find ignored, or with a handler.
+// Returns which of the signals that a job gets a program would find ignored, or with a handler.
 std::string signals_of_executed_program() {
   int ends[2];
   if (::pipe(ends) != 0) ::abort();

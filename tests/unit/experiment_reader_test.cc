@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using test_support::content_of;
 using test_support::TemporaryDirectory;
 
-// What a process is that ends without its destructors.
+// Acts in a process that ends without its destructors.
 void in_a_process(const std::function<void()>& act) {
   const pid_t process = ::fork();
   if (process == 0) {

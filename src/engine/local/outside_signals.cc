@@ -8,7 +8,7 @@
 namespace cadre::engine::local {
 namespace {
 
-// What the handler can reach: it has no argument of its own.
+// The handler reaches this: it has no argument of its own.
 WorkerTable* table_of_worker = nullptr;
 std::size_t slot_of_worker = 0;
 pid_t worker = 0;
