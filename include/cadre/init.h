@@ -37,15 +37,15 @@ struct InitOptions {
 /// do not see: it reaches them through the config. `argv` is that of main; its arguments are not looked at. The
 /// process's limit of open files is raised as far as it may be, because each live trial takes a few. In workers SIGINT,
 /// SIGTERM and SIGHUP from other processes have a handler: they go on when all processes of the program get the signal,
-/// and end by it, a second later, when only they do. A handler that the training function sets takes its place; programs
-/// that it executes have the default.
+/// and end by it, a second later, when only they do. A handler that the training function sets takes its place;
+/// programs that it executes have the default.
 ///
 /// From here on an exception that nobody catches ends the program with a message and an exit code instead of a core
 /// dump: "<program>: <what>" on standard error, and 130 where it is an Interrupted by Ctrl-C, 143 by SIGTERM, 129 by
-/// SIGHUP, and 1 for every other std::exception. Standard output is flushed; the stack is not unwound, so destructors of main do not run.
-/// Crashes, failed assertions and exceptions that are no std::exception end it as before. It is a handler set with
-/// std::set_terminate: one that the program sets before init() stays, and one that it sets later takes its place.
-/// Workers keep their own ways.
+/// SIGHUP, and 1 for every other std::exception. Standard output is flushed; the stack is not unwound, so destructors
+/// of main do not run. Crashes, failed assertions and exceptions that are no std::exception end it as before. It is a
+/// handler set with std::set_terminate: one that the program sets before init() stays, and one that it sets later takes
+/// its place. Workers keep their own ways.
 ///
 /// Throws InvalidArgument when it is called twice, when two trainables have one name, or for a bad amount; EngineError
 /// when the process cannot fork. Nothing is running then.

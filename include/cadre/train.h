@@ -358,8 +358,8 @@ struct FailureConfig {
   /// when its process group cannot be formed. The run waits 1 s after the first one, then as above.
   std::int64_t max_start_failures = 3;
   /// Of the whole run: a worker that is ended by a SIGTERM that Cadre has not sent and that only this worker gets, as
-  /// it is when its machine is taken away. Whatever other ranks say then follows from that. Waits as for max_failures. A
-  /// signal to all processes of the run interrupts it (see Trainer::fit) and is no failure.
+  /// it is when its machine is taken away. Whatever other ranks say then follows from that. Waits as for max_failures.
+  /// A signal to all processes of the run interrupts it (see Trainer::fit) and is no failure.
   std::int64_t max_preemption_failures = -1;
 };
 

@@ -184,8 +184,9 @@ class Tuner {
   ///
   /// While the disk is full, everybody waits. SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal is gone), where the
   /// program has left them at their defaults, end the experiment: trials stop at their next report or after the
-  /// stop_grace_period, and fit() throws Interrupted. They may be sent to all processes at once, as service managers and
-  /// batch systems do: no trial fails by that. A second signal, a quarter of a second later or more, ends the program.
+  /// stop_grace_period, and fit() throws Interrupted. They may be sent to all processes at once, as service managers
+  /// and batch systems do: no trial fails by that. A second signal, a quarter of a second later or more, ends the
+  /// program.
   ResultGrid fit();
 
  private:
