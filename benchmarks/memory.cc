@@ -1,6 +1,8 @@
 // What the controller, the fork server and trials have in memory: idle, with trials that run, and with parked ones.
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cadre/tune.h"
 #include "experiment.h"
 #include "figures.h"
@@ -85,14 +87,15 @@ void park_trials(const fs::path& storage_path, const std::string& gate, std::int
 struct Program {
   MemoryUse controller;
   MemoryUse fork_server;
-  std::vector<MemoryUse> workers;
+  MemoryUse watcher = {};  // the server's child that is no worker
+  std::vector<MemoryUse> workers = {};
   std::int64_t paused = 0;  // trials
   double wall_s = 0;
   double cpu_s = 0;
 
   // Of all processes together.
   std::int64_t anonymous() const {
-    std::int64_t sum = controller.anonymous + fork_server.anonymous;
+    std::int64_t sum = controller.anonymous + fork_server.anonymous + watcher.anonymous;
     for (const MemoryUse& worker : workers) sum += worker.anonymous;
     return sum;
   }
@@ -110,6 +113,8 @@ std::vector<MemoryUse> memory_of_children(pid_t parent) {
   return children;
 }
 
+bool is_watcher(pid_t process) { return base::read_file(fmt::format("/proc/{}/comm", process)) == "cadre-watcher\n"; }
+
 // Runs a part, and looks at its processes when `arrivals` of them have come to the gate.
 Program look_at(const Settings& settings, const std::string& what, std::int64_t arrivals) {
   const Gate gate(settings.storage_path / (what + "_gate"));
@@ -118,9 +123,9 @@ Program look_at(const Settings& settings, const std::string& what, std::int64_t 
   gate.await(arrivals, process);
   const std::vector<pid_t> children = children_of(process.id());
   if (children.size() != 1) throw Error("a controller has one child, its fork server");
-  Program program{.controller = memory_of(process.id()),
-                  .fork_server = memory_of(children.front()),
-                  .workers = memory_of_children(children.front())};
+  Program program{.controller = memory_of(process.id()), .fork_server = memory_of(children.front())};
+  for (const pid_t child : children_of(children.front()))
+    is_watcher(child) ? void(program.watcher = memory_of(child)) : program.workers.push_back(memory_of(child));
   for (const tune::Result& trial : tune::ResultGrid::from_directory(settings.storage_path / what))
     program.paused += trial.status == tune::TrialStatus::paused ? 1 : 0;
   gate.open(arrivals);

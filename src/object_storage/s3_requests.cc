@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kAttempts = 3;
 constexpr auto kFirstPause = std::chrono::milliseconds(100);  // four times as long after each attempt
-constexpr long kConnectSeconds = 10;
-constexpr long kStalledSeconds = 30;  // without a byte
+constexpr long kConnectSeconds = 3;
+constexpr long kStalledSeconds = 5;  // without a byte; not tried again: whoever asks has more patience, or none
 constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
 
 constexpr long kOk = 200;
@@ -35,8 +35,9 @@ struct Answer {
   std::string body = {};
   std::string etag = {};
   std::string fault = {};  // of the transport; empty: none
+  bool has_timed_out = false;
 
-  bool may_pass() const { return status == 0 || status == 429 || status >= 500 || status == 409; }
+  bool may_pass() const { return (status == 0 && !has_timed_out) || status == 429 || status >= 500 || status == 409; }
 };
 
 // As S3 wants a key in a URL: all but letters, digits and -._~ and the slashes between names.
@@ -111,6 +112,7 @@ class Request {
       answer_.fault = fmt::format("curlCode {}: {}", static_cast<int>(code),
                                   error_[0] != '\0' ? error_ : ::curl_easy_strerror(code));
       answer_.status = 0;
+      answer_.has_timed_out = code == CURLE_OPERATION_TIMEDOUT;
     }
     return std::move(answer_);
   }

@@ -204,14 +204,10 @@ void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows
     }
     const fs::path directory = setting_.directory / row.directory;
     PublishedCheckpoint one{.directory = row.directory, .generation = own, .is_sealed = row.synced};
-    if (auto remote = storage::remote_files(directory)) {
+    if (auto remote = storage::remote_files(directory)) {  // of an earlier session
       one.generation = part_place(remote->place).generation;
       one.files = std::move(remote->files);
       one.is_remote = true;
-    } else if (row.id < first_checkpoint_) {
-      one.generation = manifest_.generation_of(row.id);
-      one.files = row.synced ? base::parse_json(row.manifest, row.directory).dict()
-                             : run::seal_files(setting_.directory, row.directory);
     } else {
       removal_lane_.claim(one.place());
       published_[row.id] = one;  // also when it goes over in part only

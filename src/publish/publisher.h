@@ -114,7 +114,7 @@ class Publisher {
   // Of the publishing thread.
   Manifest manifest_;
   std::int64_t next_number_;
-  std::int64_t first_checkpoint_;  // id; those before it were published by earlier controllers
+  std::int64_t first_checkpoint_;  // id; those from it on are nobody else's
   bool is_first_ = true;           // of this session
   std::map<run::CheckpointId, PublishedCheckpoint> published_;
   std::set<std::string> objects_;

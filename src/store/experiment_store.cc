@@ -171,7 +171,6 @@ void ExperimentStore::prepare() {
       number_after(*database_, "decision", read_number(*database_, "SELECT ifnull(max(id), 0) FROM decisions"));
   committed_ = next_;
   writer_ = fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()());
-  write_fact("writer", writer_);
   statements_.reset(new Statements(*database_));
   const std::filesystem::path log = database_->log_path();
   log_ = base::FileDescriptor(::open(log.c_str(), O_RDONLY | O_CLOEXEC));
@@ -196,7 +195,8 @@ std::optional<Snapshot> ExperimentStore::last_snapshot() const {
 void ExperimentStore::begin() {
   if (database_->in_transaction()) return;
   statements_->begin.run();
-  require_only_writer();
+  if (is_writer_) return require_only_writer();
+  write_fact("writer", writer_);  // with the first rows
 }
 
 // Two controllers are there where somebody has removed the lock's file. The one that opened the store last goes on.
@@ -339,6 +339,7 @@ void ExperimentStore::commit() {
     throw;
   }
   committed_ = next_;
+  is_writer_ = true;
   if (!unsynced_since_) unsynced_since_ = std::chrono::steady_clock::now();
 }
 

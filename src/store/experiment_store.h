@@ -127,7 +127,8 @@ class ExperimentStore {
   std::unique_ptr<WalCheckpointer> checkpointer_;
   base::FileDescriptor log_;  // the write-ahead log, to sync it
   std::string boot_;
-  std::string writer_;             // token of whoever writes this store, as it has it
+  std::string writer_;             // token of this writer; the store has that of the last one that has begun to write
+  bool is_writer_ = false;         // it has begun
   std::int64_t data_version_ = 0;  // of SQLite; when nobody else had written
   std::pair<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>> files_ =
       {};  // which the database and its log are

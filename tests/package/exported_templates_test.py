@@ -35,7 +35,7 @@ def constrained_declarations(text):
         declaration = " ".join(text[begin:part.start()].split())
         constrained = "requires" in declaration or re.search(r"(?:^|,\s*)[A-Z]\w* ", parameters)
         # Nobody calls what carries a compiler's message only, or stands in for a value at compile time.
-        is_never_called = re.search(r"CADRE_MISTAKE|CADRE_DELETED|\bconstexpr\b", declaration)
+        is_never_called = re.search(r"CADRE_MISTAKE|CADRE_DELETED|CADRE_UNSUPPORTED_MEMBER|\bconstexpr\b", declaration)
         if part[0] == ";" and constrained and not is_never_called and not declaration.startswith("concept"):
             found.append(declaration)
     return found

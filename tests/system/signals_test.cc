@@ -496,7 +496,7 @@ const bool training_is_stopped = register_scenario("training is stopped", [] {
                                          .verbose = 0},
                           .validation = {.function = train::validator<validates_very_slowly>(),
                                          .resources = {.cpus = 0.01},
-                                         .timeout = train::Seconds(1),
+                                         .timeout = train::Seconds(2),
                                          .max_retries = 0}});
   say("begins");
   say(message_of<Interrupted>([&] { trainer.fit(); }));

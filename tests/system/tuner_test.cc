@@ -815,8 +815,9 @@ TEST(Tuner, ACheckpointThatWasNotSealedWhenThePowerWentIsNotTrusted) {
   const fs::path experiment = kill_with_checkpoints(storage.path());
   std::set<std::int64_t> damaged;
   {
+    const auto newest = newest_checkpoints(experiment);
     store::ExperimentStore store = store::ExperimentStore::open(experiment);
-    for (const auto& [trial, row] : newest_checkpoints(experiment)) {
+    for (const auto& [trial, row] : newest) {
       store::CheckpointRow changed = row;
       changed.boot = "another one";
       changed.synced = trial % 2 == 0;
