@@ -230,6 +230,8 @@ std::set<std::string> changed(const std::map<std::string, std::string>& before,
   std::set<std::string> names;
   for (const auto& [name, text] : before) {
     const auto found = after.find(name);
+    // What the trials of the first machine wrote beside their results nobody else has published.
+    if (name.ends_with("/witness")) continue;
     if (found == after.end() || found->second != text) names.insert(name);
   }
   for (const auto& [name, text] : after) {
@@ -475,6 +477,7 @@ TEST(BadStorage, CtrlCDoesNotWaitForAStorageThatIsGone) {
   controller->kill(SIGINT);
   ASSERT_TRUE(eventually([&] { return experiment.said().find("Publishing what is left") != std::string::npos; }));
   EXPECT_FALSE(controller->has_ended());
+  std::this_thread::sleep_for(500ms);  // one that comes at once is taken for the first one again
   controller->kill(SIGINT);
   const auto ended = controller->wait(kPatience);
   ASSERT_TRUE(ended);
