@@ -187,6 +187,7 @@ void Publisher::cycle() {
   forget_all_but(segment->checkpoints);
   if (std::exchange(is_first_, false)) remove_what_is_left_over();
   settle_removals({});
+  back_off_.reset();
   {
     const std::lock_guard lock(mutex_);
     has_published_ = true;
@@ -352,47 +353,52 @@ void Publisher::remove_what_is_left_over() {
   for (const std::string& folder : folders) removal_lane_.remove(folder, RemovalLane::What::folder);
 }
 
-// On the condition that each is as this controller has left or found it: a successor's are not written over.
+// On the condition that each is as this controller has left or found it: a successor's are not written over. A few at a
+// time, so that a fault of the storage does not undo what went over before.
 void Publisher::upload_result_files() {
+  constexpr std::size_t kAtATime = 4;
   setting_.lease->require();
   std::vector<std::string> names;
   list_result_files(setting_.directory, {}, names);
+  std::ranges::sort(names);
+  std::erase_if(result_files_, [&](const auto& entry) { return !std::ranges::binary_search(names, entry.first); });
   std::vector<Upload> uploads;
-  std::map<std::string, ResultFile> files;
+  std::vector<ResultFile> files;
+  const auto upload = [&] {
+    const auto uploaded = upload_all(*setting_.storage, uploads, stop_, Unreadable::skip);
+    bool has_met_others = false;
+    for (std::size_t i = 0; i < uploads.size(); ++i) {
+      if (!uploaded[i]) continue;  // it was replaced meanwhile: the next time
+      files[i].version = uploaded[i]->version;
+      const bool is_refused = uploads[i].expected && uploaded[i]->version.empty();
+      has_met_others |= is_refused;
+      is_refused ? void(result_files_.erase(uploads[i].name)) : void(result_files_[uploads[i].name] = files[i]);
+    }
+    uploads.clear();
+    files.clear();
+    back_off_.reset();  // a fault that comes after something went over is a new one
+    if (!has_met_others) return;
+    setting_.lease->verify();
+    throw StorageFault(StorageFault::Kind::passing, "a result file was written meanwhile by nobody who is known");
+  };
   for (const std::string& name : names) {
     const fs::path path = setting_.directory / name;
     std::error_code gone;
     ResultFile file{.stamp = {fs::file_size(path, gone), fs::last_write_time(path, gone)}};
     if (gone) continue;
-    Upload upload{path, name};
+    Upload next{path, name};
     if (const auto before = result_files_.find(name); before != result_files_.end()) {
-      file.version = before->second.version;
-      if (before->second.stamp == file.stamp) {
-        files.emplace(name, std::move(file));
-        continue;
-      }
+      if (before->second.stamp == file.stamp) continue;
+      next.expected = before->second.version;
     } else if (setting_.lease->is_fenced()) {
-      file.version = setting_.storage->version_of(name);
+      next.expected = setting_.storage->version_of(name);
     }
-    if (setting_.lease->is_fenced()) upload.expected = file.version;
-    files.emplace(name, std::move(file));
-    uploads.push_back(std::move(upload));
+    if (!setting_.lease->is_fenced()) next.expected.reset();
+    uploads.push_back(std::move(next));
+    files.push_back(std::move(file));
+    if (uploads.size() == kAtATime) upload();
   }
-  const auto uploaded = upload_all(*setting_.storage, uploads, stop_, Unreadable::skip);
-  bool has_met_others = false;
-  for (std::size_t i = 0; i < uploads.size(); ++i) {
-    const bool is_refused = uploaded[i] && uploads[i].expected && uploaded[i]->version.empty();
-    has_met_others |= is_refused;
-    if (!uploaded[i] || is_refused) {
-      files.erase(uploads[i].name);  // it was replaced meanwhile, here or there: the next time
-    } else {
-      files[uploads[i].name].version = uploaded[i]->version;
-    }
-  }
-  result_files_ = std::move(files);
-  if (!has_met_others) return;
-  setting_.lease->verify();
-  throw StorageFault(StorageFault::Kind::passing, "some result files were written meanwhile by nobody who is known");
+  upload();
 }
 
 // ---- What lies on the local disk
