@@ -357,8 +357,8 @@ struct FailureConfig {
   /// In a row: a worker that cannot be started, or a group that fails before the function has begun in any rank, as
   /// when its process group cannot be formed. The run waits 1 s after the first one, then as above.
   std::int64_t max_start_failures = 3;
-  /// Of the whole run: a worker that is ended by a SIGTERM that Cadre has not sent and that only this worker gets, as
-  /// it is when its machine is taken away. Whatever other ranks say then follows from that. Waits as for max_failures.
+  /// Counts over the whole run: a worker is ended by a SIGTERM that Cadre has not sent and that only this worker gets,
+  /// as when its machine is taken away. Whatever other ranks say then follows from that. Waits as for max_failures.
   /// A signal to all processes of the run interrupts it (see Trainer::fit) and is no failure.
   std::int64_t max_preemption_failures = -1;
 };

@@ -67,7 +67,7 @@ concept ConfigWithUnsupportedMember = PlainStruct<T> && !TypedConfig<T>;
       "std::vector of these, or a struct")
 /// \endcond
 
-// What a function returns, and takes as its first argument; void: nothing.
+// Names the types that a function returns, and takes as its first argument; void: nothing.
 template <class F>
 struct Signature {
   using result = void;

@@ -230,7 +230,7 @@ std::set<std::string> changed(const std::map<std::string, std::string>& before,
   std::set<std::string> names;
   for (const auto& [name, text] : before) {
     const auto found = after.find(name);
-    // What the trials of the first machine wrote beside their results nobody else has published.
+    // Only the first machine's trials have written it: its successor has not published it.
     if (name.ends_with("/witness")) continue;
     if (found == after.end() || found->second != text) names.insert(name);
   }

@@ -15,8 +15,9 @@
 
 namespace cadre::distributed {
 
-// What the first operation of a group that failed said. Nothing that Gloo does after one can be relied on: a connection
-// whose buffer went away with the failed operation never reads on, and so does not hear that its peer has died.
+// Keeps the message of a group's first operation that failed. Nothing that Gloo does after one is reliable: a
+// connection whose buffer went away with the failed operation never reads on, and so does not hear that its peer has
+// died.
 class FirstFailure {
  public:
   void set(const std::string& text) {
