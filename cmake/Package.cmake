@@ -66,7 +66,7 @@ if(CADRE_ARROW)
   include(Arrow)  # its version
   list(APPEND CPACK_COMPONENTS_ALL storage data)
   cadre_debian_package(storage libcadre-storage-dev libdevel
-    "libcadre-dev (= ${PROJECT_VERSION}), libcurl4 (>= 7.88)"
+    "libcadre-dev (= ${PROJECT_VERSION}), libcurl4 (>= 7.88), libssl3"
     "experiments in object storages for Cadre (S3, Google, Azure)"
     "Lets programs that use Cadre, and the program cadre, keep experiments in S3,
 Google Cloud Storage and Azure Blob Storage.

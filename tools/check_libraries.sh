@@ -26,6 +26,7 @@ zlib1g-dev|zlib|1.2.13|header zlib.h|ZLIB_VERSION|ZLIB_ROOT=<prefix>
 libcli11-dev|CLI11|2.1.2|package CLI11||CLI11_ROOT=<prefix>
 libxxhash-dev|xxHash|0.8.1|header xxhash.h|XXH_VERSION_MAJOR XXH_VERSION_MINOR XXH_VERSION_RELEASE|CMAKE_PREFIX_PATH=<prefix>
 libcurl4-openssl-dev|libcurl|7.88|header curl/curlver.h|LIBCURL_VERSION|CURL_ROOT=<prefix>
+libssl-dev|OpenSSL|3.0|header openssl/opensslv.h|OPENSSL_VERSION_MAJOR OPENSSL_VERSION_MINOR OPENSSL_VERSION_PATCH|OPENSSL_ROOT_DIR=<prefix>
 libgtest-dev|GoogleTest|1.12.1|package GTest||GTest_ROOT=<prefix>
 libgmock-dev|GoogleMock||header gmock/gmock.h||GTest_ROOT=<prefix>
 doxygen|Doxygen|1.9.4|program doxygen||PATH

@@ -17,13 +17,14 @@ readonly torch_version="2.13.0"
 readonly arrow_requirement="pyarrow==26.0.1"
 readonly numpy_requirement="numpy==2.4.6"  # tools/fetch_mnist.py
 readonly tests_requirements="tools/tests-requirements.txt"
+readonly azurite_version="3.37.0"
 readonly logs=".setup"
 readonly python=".venv/bin/python"
 
 packages=(
   clang-19 ccache cmake ninja-build make ca-certificates python3 python3-venv
   capnproto libcapnp-dev libsqlite3-dev libfmt-dev rapidjson-dev zlib1g-dev libcli11-dev libxxhash-dev
-  libcurl4-openssl-dev
+  libcurl4-openssl-dev libssl-dev
   libgtest-dev libgmock-dev
 )
 with_tests=""
@@ -119,6 +120,18 @@ install_python_packages() {
     pip_install tests "$(grep -v '^#' "$tests_requirements")" "$numpy_requirement" -r "$tests_requirements"
 }
 
+# Microsoft's emulator of Azure's storage, in .venv/azurite: it comes from npm, which tests-requirements.txt brings.
+install_azurite() {
+  [[ -n "$with_tests" ]] || return 0
+  local installed
+  installed=$(sed -n 's/^  "version": "\(.*\)",/\1/p' .venv/azurite/node_modules/azurite/package.json 2>/dev/null || true)
+  [[ "$installed" != "$azurite_version" ]] || return 0
+  say "installing azurite $azurite_version into .venv/azurite"
+  mkdir -p .venv/azurite
+  run_logged azurite "install azurite $azurite_version" \
+    .venv/bin/npm install --no-audit --no-fund --prefix .venv/azurite "azurite@$azurite_version"
+}
+
 fetch_data() {
   [[ -d data/mnist ]] && return
   say "fetching MNIST into data/mnist"
@@ -127,4 +140,5 @@ fetch_data() {
 
 install_packages
 install_python_packages
+install_azurite
 fetch_data

@@ -40,6 +40,7 @@ constexpr std::array kSymptoms{
     Symptom{"could not create a oauth2", Kind::denied, kRenew},
     Symptom{"unauthenticated", Kind::denied, kRenew},
     Symptom{"authenticationfailed", Kind::denied, kRenew},
+    Symptom{"authenticationexception", Kind::denied, kRenew},
     Symptom{"access_denied", Kind::denied, kPermit},
     Symptom{"accessdenied", Kind::denied, kPermit},
     Symptom{"permission_denied", Kind::denied, kPermit},
@@ -77,6 +78,21 @@ Diagnosis diagnose(std::string_view error) {
       std::ranges::find_if(kSymptoms, [&](const Symptom& one) { return text.find(one.text) != text.npos; });
   if (found == kSymptoms.end()) return {};
   return {found->kind, std::string(found->advice)};
+}
+
+std::string without_secrets(std::string_view error) {
+  // Azure's, Amazon's and Google's.
+  constexpr std::array secrets{std::string_view("sig="), std::string_view("X-Amz-Signature="),
+                               std::string_view("X-Amz-Security-Token="), std::string_view("X-Goog-Signature=")};
+  std::string text(error);
+  for (const std::string_view secret : secrets) {
+    for (std::size_t at = text.find(secret); at != text.npos; at = text.find(secret, at)) {
+      at += secret.size();
+      const std::size_t end = std::min(text.find_first_of("& \t\r\n\"'<>,;)", at), text.size());
+      text.replace(at, end - at, "…");
+    }
+  }
+  return text;
 }
 
 }  // namespace cadre::storage

@@ -15,4 +15,7 @@ struct Diagnosis {
 // By the text of an error, which is all that Arrow hands on.
 Diagnosis diagnose(std::string_view error);
 
+// Returns an error as it may be shown: URLs in it may carry signatures that let everybody in.
+std::string without_secrets(std::string_view error);
+
 }  // namespace cadre::storage

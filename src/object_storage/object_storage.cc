@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <functional>
 
 #include "object_storage/faults.h"
@@ -28,7 +29,10 @@ class Upload {
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
   ~Upload() {
-    if (!stream_->closed()) (void)stream_->Abort();
+    try {
+      if (!stream_->closed()) (void)stream_->Abort();
+    } catch (const std::exception&) {  // of Azure's library
+    }
   }
 
   arrow::Status write(std::string_view piece) {
@@ -50,41 +54,50 @@ ObjectStorage::ObjectStorage(Uri uri, std::shared_ptr<arrow::fs::FileSystem> fil
 std::string ObjectStorage::path(const std::string& name) const { return name.empty() ? root_ : root_ + "/" + name; }
 
 void ObjectStorage::fail(const arrow::Status& status, const char* doing, const std::string& name) const {
-  const Diagnosis diagnosis = diagnose(status.message());
-  throw StorageFault(diagnosis.kind,
-                     fmt::format("cannot {} {}: {}{}{}", doing, shown(name.empty() ? uri_ : uri_ / name),
-                                 status.message(), diagnosis.advice.empty() ? "" : "; ", diagnosis.advice));
+  const std::string reason = without_secrets(status.message());
+  const Diagnosis diagnosis = diagnose(reason);
+  throw StorageFault(diagnosis.kind, fmt::format("cannot {} {}: {}{}{}", doing, shown_name(name), reason,
+                                                 diagnosis.advice.empty() ? "" : "; ", diagnosis.advice));
 }
 
-void ObjectStorage::check(const arrow::Status& status, const char* doing, const std::string& name) const {
-  if (!status.ok()) fail(status, doing, name);
-}
-
-template <class T>
-T ObjectStorage::checked(arrow::Result<T> result, const char* doing, const std::string& name) const {
-  if (!result.ok()) fail(result.status(), doing, name);
-  return std::move(result).ValueUnsafe();
+// Azure's library throws what Arrow does not catch.
+template <class Act>
+auto ObjectStorage::attempt(const char* doing, const std::string& name, const Act& act) const {
+  auto result = [&]() -> decltype(act()) {
+    try {
+      return act();
+    } catch (const std::exception& error) {
+      return arrow::Status::IOError(error.what());
+    }
+  }();
+  if constexpr (std::same_as<decltype(result), arrow::Status>) {
+    if (!result.ok()) fail(result, doing, name);
+  } else {
+    if (!result.ok()) fail(result.status(), doing, name);
+    return std::move(result).ValueUnsafe();
+  }
 }
 
 void ObjectStorage::write(const std::string& name, std::string_view bytes) {
-  Upload upload(checked(file_system_->OpenOutputStream(path(name)), "write", name));
-  check(upload.write(bytes), "write", name);
-  check(upload.close(), "write", name);
+  Upload upload(attempt("write", name, [&] { return file_system_->OpenOutputStream(path(name)); }));
+  attempt("write", name, [&] { return upload.write(bytes); });
+  attempt("write", name, [&] { return upload.close(); });
 }
 
 Contents ObjectStorage::upload(const fs::path& file, const std::string& name) {
   LocalFile source(file);
-  Upload upload(checked(file_system_->OpenOutputStream(path(name)), "write", name));
+  Upload upload(attempt("write", name, [&] { return file_system_->OpenOutputStream(path(name)); }));
   const Contents contents =
-      read_pieces(source, [&](std::string_view piece) { check(upload.write(piece), "write", name); });
-  check(upload.close(), "write", name);
+      read_pieces(source, [&](std::string_view piece) { attempt("write", name, [&] { return upload.write(piece); }); });
+  attempt("write", name, [&] { return upload.close(); });
   return contents;
 }
 
 arrow::fs::FileInfo ObjectStorage::look_at(const std::string& name) const {
-  arrow::fs::FileInfo info = checked(file_system_->GetFileInfo(path(name)), "look at", name);
+  arrow::fs::FileInfo info = attempt("look at", name, [&] { return file_system_->GetFileInfo(path(name)); });
   // An answer that was cut in its header looks like that of an empty file.
-  if (info.IsFile() && info.size() <= 0) info = checked(file_system_->GetFileInfo(path(name)), "look at", name);
+  if (info.IsFile() && info.size() <= 0)
+    info = attempt("look at", name, [&] { return file_system_->GetFileInfo(path(name)); });
   return info;
 }
 
@@ -110,10 +123,10 @@ std::optional<std::string> ObjectStorage::read(const std::string& name) {
 }
 
 std::string ObjectStorage::read_all(const arrow::fs::FileInfo& info, const std::string& name) const {
-  const auto stream = checked(file_system_->OpenInputStream(info), "read", name);
+  const auto stream = attempt("read", name, [&] { return file_system_->OpenInputStream(info); });
   std::string bytes;
   for (;;) {
-    const auto piece = checked(stream->Read(kPieceBytes), "read", name);
+    const auto piece = attempt("read", name, [&] { return stream->Read(kPieceBytes); });
     if (piece->size() == 0) return bytes;
     bytes += std::string_view(*piece);
   }
@@ -122,10 +135,10 @@ std::string ObjectStorage::read_all(const arrow::fs::FileInfo& info, const std::
 Contents ObjectStorage::download(const std::string& name, const fs::path& file) {
   const auto info = look_at(name);
   if (!info.IsFile()) throw StorageFault(StorageFault::Kind::lasting, shown(uri_ / name) + " is not there");
-  const auto stream = checked(file_system_->OpenInputStream(info), "read", name);
+  const auto stream = attempt("read", name, [&] { return file_system_->OpenInputStream(info); });
   std::shared_ptr<arrow::Buffer> piece;
   const Contents contents = write_pieces(file, [&] {
-    piece = checked(stream->Read(kPieceBytes), "read", name);
+    piece = attempt("read", name, [&] { return stream->Read(kPieceBytes); });
     return std::string_view(*piece);
   });
   require_size(contents.size, info, name);
@@ -143,7 +156,7 @@ std::vector<StoredFile> ObjectStorage::list(const std::string& folder) {
   selector.allow_not_found = true;
   selector.recursive = true;
   std::vector<StoredFile> files;
-  for (const auto& info : checked(file_system_->GetFileInfo(selector), "list", folder)) {
+  for (const auto& info : attempt("list", folder, [&] { return file_system_->GetFileInfo(selector); })) {
     if (info.IsFile()) files.push_back(to_stored_file(info, info.path().substr(root_.size() + 1)));
   }
   std::ranges::sort(files, {}, &StoredFile::name);
@@ -151,12 +164,23 @@ std::vector<StoredFile> ObjectStorage::list(const std::string& folder) {
 }
 
 void ObjectStorage::remove(const std::string& name) {
-  if (find(name)) check(file_system_->DeleteFile(path(name)), "remove", name);
+  if (find(name)) attempt("remove", name, [&] { return file_system_->DeleteFile(path(name)); });
 }
 
 void ObjectStorage::remove_folder(const std::string& folder) {
-  const auto info = checked(file_system_->GetFileInfo(path(folder)), "look at", folder);
-  if (info.type() == arrow::fs::FileType::Directory) check(file_system_->DeleteDir(path(folder)), "remove", folder);
+  const auto is_there = [&] {
+    const auto info = attempt("look at", folder, [&] { return file_system_->GetFileInfo(path(folder)); });
+    return info.type() == arrow::fs::FileType::Directory;
+  };
+  if (!is_there()) return;
+  if (file_system_->type_name() != "s3") {
+    // Google's folders are no more than names of files: Arrow fails to remove one that nobody has made.
+    for (const StoredFile& file : list(folder)) remove(file.name);
+    if (file_system_->type_name() == "gcs" || !is_there()) return;
+    (void)file_system_->DeleteDir(path(folder));  // an empty one that stays is seen by nobody
+    return;
+  }
+  attempt("remove", folder, [&] { return file_system_->DeleteDir(path(folder)); });
 }
 
 }  // namespace cadre::storage

@@ -24,15 +24,19 @@ class ObjectStorage : public Storage {
   void remove(const std::string& name) override;
   void remove_folder(const std::string& folder) override;
 
+ protected:
+  // For people.
+  std::string shown_name(const std::string& name) const { return shown(name.empty() ? uri_ : uri_ / name); }
+
  private:
   std::string path(const std::string& name) const;
   [[noreturn]] void fail(const arrow::Status& status, const char* doing, const std::string& name) const;
-  void check(const arrow::Status& status, const char* doing, const std::string& name) const;
+  // Does what Arrow is asked for, and returns what its result holds.
+  template <class Act>
+  auto attempt(const char* doing, const std::string& name, const Act& act) const;
   arrow::fs::FileInfo look_at(const std::string& name) const;
   std::string read_all(const arrow::fs::FileInfo& info, const std::string& name) const;
   void require_size(std::int64_t size, const arrow::fs::FileInfo& info, const std::string& name) const;
-  template <class T>
-  T checked(arrow::Result<T> result, const char* doing, const std::string& name) const;
 
   Uri uri_;
   std::shared_ptr<arrow::fs::FileSystem> file_system_;

@@ -6,10 +6,15 @@
 #include <memory>
 #include <utility>
 
+#include "object_storage/azure_credentials.h"
+#include "object_storage/azure_file_system.h"
+#include "object_storage/azure_protocol.h"
+#include "object_storage/conditional_storage.h"
 #include "object_storage/faults.h"
+#include "object_storage/google_protocol.h"
 #include "object_storage/object_storage.h"
 #include "object_storage/s3.h"
-#include "object_storage/s3_storage.h"
+#include "object_storage/s3_protocol.h"
 #include "storage/module.h"
 
 namespace cadre::storage {
@@ -26,35 +31,59 @@ class QuickRetries final : public arrow::fs::S3RetryStrategy {
   }
 };
 
-// What the user has not said otherwise.
-std::string with_defaults(Uri uri) {
-  const auto add = [&](const std::string& option, const char* value) {
-    if (uri.query.find(option + "=") == uri.query.npos)
-      uri.query += (uri.query.empty() ? "" : "&") + option + "=" + value;
-  };
-  if (uri.scheme == "s3") return to_s3_uri(std::move(uri));
-  if (uri.scheme == "gs" || uri.scheme == "gcs") add("retry_limit_seconds", "10");  // instead of 15 minutes
-  return to_string(uri);
+[[noreturn]] void refuse(const Uri& uri, const std::string& error) {
+  const std::string reason = without_secrets(error);
+  const Diagnosis diagnosis = diagnose(reason);
+  if (diagnosis.kind != StorageFault::Kind::lasting)
+    throw StorageFault(diagnosis.kind, fmt::format("cannot use {}: {}; {}", shown(uri), reason, diagnosis.advice));
+  throw InvalidArgument(fmt::format("cannot use {}: {}", shown(uri), reason));
 }
 
-std::unique_ptr<Storage> open(const Uri& uri) {
-  const bool is_s3 = uri.scheme == "s3";
-  if (is_s3) load_s3();
+template <class T>
+T accepted(arrow::Result<T> result, const Uri& uri) {
+  if (!result.ok()) refuse(uri, result.status().message());
+  return *std::move(result);
+}
+
+std::unique_ptr<Storage> open_s3(const Uri& uri) {
+  load_s3();
   arrow::fs::FileSystemFactoryOptions options;
-  if (is_s3) options.emplace_back("retry_strategy", std::shared_ptr<arrow::fs::S3RetryStrategy>(new QuickRetries));
+  options.emplace_back("retry_strategy", std::shared_ptr<arrow::fs::S3RetryStrategy>(new QuickRetries));
   std::string root;
-  const auto file_system = arrow::fs::FileSystemFromUriAndOptions(with_defaults(uri), options, &root);
-  if (is_s3) finish_s3_at_exit();  // it has begun also where it refuses the URI
-  if (!file_system.ok()) {
-    const std::string& reason = file_system.status().message();
-    const Diagnosis diagnosis = diagnose(reason);
-    if (diagnosis.kind != StorageFault::Kind::lasting)
-      throw StorageFault(diagnosis.kind, fmt::format("cannot use {}: {}; {}", shown(uri), reason, diagnosis.advice));
-    throw InvalidArgument(fmt::format("cannot use {}: {}", shown(uri), reason));
-  }
-  if (is_s3)
-    return std::make_unique<S3Storage>(uri, std::static_pointer_cast<arrow::fs::S3FileSystem>(*file_system), root);
-  return std::make_unique<ObjectStorage>(uri, *file_system, root);
+  const auto made = arrow::fs::FileSystemFromUriAndOptions(to_s3_uri(uri), options, &root);
+  finish_s3_at_exit(made.ok());  // it has begun also where it refuses the URI
+  const auto file_system = std::static_pointer_cast<arrow::fs::S3FileSystem>(accepted(made, uri));
+  return std::make_unique<ConditionalStorage>(uri, file_system, root, s3_protocol(*file_system, root));
+}
+
+std::unique_ptr<Storage> open_google(Uri uri) {
+  if (option(uri, "retry_limit_seconds").empty())
+    uri.query += (uri.query.empty() ? "" : "&") + std::string("retry_limit_seconds=10");  // instead of 15 minutes
+  std::string root;
+  const auto file_system = accepted(arrow::fs::FileSystemFromUri(to_string(uri), &root), uri);
+  return std::make_unique<ConditionalStorage>(uri, file_system, root, google_protocol(uri, root));
+}
+
+#ifdef ARROW_AZURE
+std::unique_ptr<Storage> open_azure(const Uri& uri) {
+  std::string root;
+  const auto file_system = accepted(azure_file_system(uri, &root), uri);
+  const std::string account = file_system->options().account_name;
+  return std::make_unique<ConditionalStorage>(
+      uri, file_system, root,
+      azure_protocol(account, file_system->options().AccountBlobUrl(account), root, azure_credentials(uri, account)));
+}
+#endif
+
+std::unique_ptr<Storage> open(const Uri& uri) {
+  if (uri.scheme == "s3") return open_s3(uri);
+  if (uri.scheme == "gs" || uri.scheme == "gcs") return open_google(uri);
+#ifdef ARROW_AZURE
+  if (uri.scheme == "abfs" || uri.scheme == "abfss") return open_azure(uri);
+#endif
+  std::string root;
+  const auto file_system = accepted(arrow::fs::FileSystemFromUri(to_string(uri), &root), uri);
+  return std::make_unique<ObjectStorage>(uri, file_system, root);
 }
 
 }  // namespace
@@ -63,5 +92,11 @@ std::unique_ptr<Storage> open(const Uri& uri) {
 // Found by its name, see storage/module.h.
 extern "C" __attribute__((visibility("default"))) cadre::storage::Storage* cadre_open_object_storage(
     const cadre::storage::Uri& uri) {
-  return cadre::storage::open(uri).release();
+  try {
+    return cadre::storage::open(uri).release();
+  } catch (const cadre::Error&) {
+    throw;
+  } catch (const std::exception& error) {  // of Azure's library
+    cadre::storage::refuse(uri, error.what());
+  }
 }

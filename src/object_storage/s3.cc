@@ -32,9 +32,10 @@ std::string to_s3_uri(Uri uri) {
   return to_string(uri);
 }
 
-void finish_s3_at_exit() {
-  static std::once_flag once;
-  std::call_once(once, [] { std::atexit(arrow::fs::EnsureFinalized); });
+void finish_s3_at_exit(bool is_made) {
+  static std::once_flag begun;
+  static std::once_flag made;  // who comes last at exit is first; the other one finds it done
+  std::call_once(is_made ? made : begun, [] { std::atexit(arrow::fs::EnsureFinalized); });
 }
 
 }  // namespace cadre::storage

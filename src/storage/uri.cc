@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 
+#include "base/percent_encoding.h"
 #include "cadre/error.h"
 
 namespace cadre::storage {
@@ -24,38 +24,15 @@ bool is_scheme(std::string_view text) {
   throw InvalidArgument(fmt::format("the storage path {} cannot be used: {}", shown, why));
 }
 
-std::string decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    unsigned byte = 0;
-    const char* digits = text.data() + at + 1;
-    const bool is_code =
-        text[at] == '%' && at + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
-    out += is_code ? static_cast<char>(byte) : text[at];
-    if (is_code) at += 2;
-  }
-  return out;
-}
-
-// What could be taken for something else in a URI; '@' and ':' have their meaning where the location begins.
-std::string encoded(std::string_view text) {
-  constexpr std::string_view as_they_are = "-._~!$&'()*+,;=:@/";
-  std::string out;
-  for (const unsigned char c : text) {
-    if (std::isalnum(c) != 0 || as_they_are.find(static_cast<char>(c)) != as_they_are.npos) {
-      out += static_cast<char>(c);
-    } else {
-      out += fmt::format("%{:02X}", c);
-    }
-  }
-  return out;
-}
+// '@' and ':' have their meaning where the location begins.
+constexpr std::string_view kPlainInLocations = "!$&'()*+,;=:@/";
 
 // Where somebody would put a secret: a password before the host, and options that carry one.
 void refuse_secrets(const Uri& uri, std::string_view authority) {
   constexpr std::string_view how =
       "it carries a secret, and URIs are shown and stored: give credentials as the storage's own tools take them, in "
-      "environment variables (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://) or in their files";
+      "environment variables (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://, AZURE_STORAGE_KEY for abfs://, "
+      "GOOGLE_APPLICATION_CREDENTIALS for gs://) or in their files";
   const std::size_t at = authority.find('@');
   if (at != authority.npos && authority.substr(0, at).find(':') != authority.npos)
     refuse(uri.scheme + "://…" + std::string(authority.substr(at)), how);
@@ -84,7 +61,7 @@ Uri parse_uri(std::string_view text) {
     rest = rest.substr(0, query);
   }
   const std::string_view authority = rest.substr(0, rest.find('/'));
-  uri.location = decoded(rest);
+  uri.location = base::percent_decoded(rest);
   while (uri.location.size() > 1 && uri.location.ends_with('/')) uri.location.pop_back();
   refuse_secrets(uri, authority);
   if (uri.scheme == "file" && !uri.location.starts_with('/'))
@@ -95,10 +72,22 @@ Uri parse_uri(std::string_view text) {
 }
 
 std::string to_string(const Uri& uri) {
-  return uri.scheme + std::string(kSeparator) + encoded(uri.location) + (uri.query.empty() ? "" : "?" + uri.query);
+  return uri.scheme + std::string(kSeparator) + base::percent_encoded(uri.location, kPlainInLocations) +
+         (uri.query.empty() ? "" : "?" + uri.query);
 }
 
 std::string shown(const Uri& uri) { return uri.scheme + std::string(kSeparator) + uri.location; }
+
+std::string option(const Uri& uri, std::string_view name) {
+  std::string_view rest = uri.query;
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    if (one.size() > name.size() && one.starts_with(name) && one[name.size()] == '=')
+      return base::percent_decoded(one.substr(name.size() + 1));
+  }
+  return {};
+}
 
 Uri operator/(const Uri& uri, std::string_view name) {
   Uri child = uri;

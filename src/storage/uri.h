@@ -25,6 +25,9 @@ std::string to_string(const Uri& uri);
 // For people: without the options.
 std::string shown(const Uri& uri);
 
+// One of its options; empty where there is none.
+std::string option(const Uri& uri, std::string_view name);
+
 // What lies under a name there, and back.
 Uri operator/(const Uri& uri, std::string_view name);
 Uri parent_of(const Uri& uri);

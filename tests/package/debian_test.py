@@ -22,7 +22,7 @@ if TORCH_ROOT and ARROW_ROOT:
 DEPENDS = {
     "libcadre-dev": {"libcapnp-dev", "libfmt-dev", "libsqlite3-dev", "libxxhash-dev"},
     "libcadre-torch-dev": {"libcadre-dev", "zlib1g-dev"},
-    "libcadre-storage-dev": {"libcadre-dev", "libcurl4"},
+    "libcadre-storage-dev": {"libcadre-dev", "libcurl4", "libssl3"},
     "libcadre-data-dev": {"libcadre-dev"},
     "libcadre-data-torch-dev": {"libcadre-data-dev", "libcadre-torch-dev"},
     "cadre-doc": {""},

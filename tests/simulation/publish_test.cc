@@ -4,12 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
-#include <semaphore>
 #include <set>
 #include <string>
 #include <thread>
@@ -30,6 +31,27 @@ using storage::Version;
 class Killed : public std::exception {};
 
 constexpr double kLongestPause = 300;  // seconds: five times as long as a lease counts
+
+// A thread that waits for it sleeps: std::binary_semaphore yields for a while first, which takes a time slice for each
+// turn where other processes keep the machine busy.
+class Baton {
+ public:
+  void release() {
+    const std::lock_guard lock(mutex_);
+    is_free_ = true;
+    changed_.notify_one();
+  }
+  void acquire() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_free_; });
+    is_free_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_free_ = false;
+};
 
 // Threads that take turns: one runs at a time, from one request to the next, and a random one goes on.
 class Turns {
@@ -75,7 +97,7 @@ class Turns {
 
  private:
   struct Thread {
-    std::binary_semaphore turn{0};
+    Baton turn;
     double due = 0;
     bool has_ended = false;
     std::jthread thread;
@@ -98,7 +120,7 @@ class Turns {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::multimap<double, std::function<void()>> late_;
   Thread* present_ = nullptr;
-  std::binary_semaphore back_{0};
+  Baton back_;
 };
 
 // The files of the storage, and what must hold of them after every change.

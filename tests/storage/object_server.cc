@@ -1,63 +1,62 @@
 #include "object_server.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace cadre::storage_tests {
 
-ObjectServer::ObjectServer() {
-  std::array<int, 2> to{};
-  std::array<int, 2> from{};
-  if (::pipe2(to.data(), O_CLOEXEC) != 0 || ::pipe2(from.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
-  std::string program = CADRE_PYTHON;
-  std::string script = CADRE_OBJECT_SERVER;
-  const std::array<char*, 3> arguments{program.data(), script.data(), nullptr};
-  const int error = ::posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments.data(), ::environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::close(to[0]);
-  ::close(from[1]);
-  input_ = to[1];
-  output_ = from[0];
-  if (error != 0) throw std::runtime_error("cannot start " + script);
-  const std::string endpoint = "http://127.0.0.1:" + read_line();
-  for (const auto& [name, value] :
-       std::vector<std::pair<const char*, std::string>>{{"AWS_ENDPOINT_URL", endpoint},
-                                                        {"AWS_DEFAULT_REGION", "us-east-1"},
-                                                        {"AWS_ACCESS_KEY_ID", "test"},
-                                                        {"AWS_SECRET_ACCESS_KEY", "test"},
-                                                        {"AWS_EC2_METADATA_DISABLED", "true"}})
-    ::setenv(name, value.c_str(), 1);
+namespace {
+
+// Everybody's: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+constexpr const char* kAzuriteKey =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+const char* script_of(Service service) {
+  switch (service) {
+    case Service::s3:
+      return "object_server.py";
+    case Service::google:
+      return "google_server.py";
+    case Service::azure:
+      return "azure_server.py";
+  }
+  throw std::runtime_error("no such service");
+}
+
+}  // namespace
+
+ObjectServer::ObjectServer(Service service) : server_(script_of(service)) {
+  const std::string server = server_.address();
+  std::vector<std::pair<const char*, std::string>> environment;
+  switch (service) {
+    case Service::s3:
+      bucket_ = "s3://bucket";
+      environment = {{"AWS_ENDPOINT_URL", "http://" + server},
+                     {"AWS_DEFAULT_REGION", "us-east-1"},
+                     {"AWS_ACCESS_KEY_ID", "test"},
+                     {"AWS_SECRET_ACCESS_KEY", "test"},
+                     {"AWS_EC2_METADATA_DISABLED", "true"}};
+      break;
+    case Service::google:
+      bucket_ = "gs://anonymous@bucket";
+      query_ = "?scheme=http&endpoint_override=" + server;
+      break;
+    case Service::azure:
+      bucket_ = "abfs://devstoreaccount1@" + server + "/bucket";
+      query_ = "?enable_tls=false";
+      environment = {{"AZURE_STORAGE_KEY", kAzuriteKey}};
+      break;
+  }
+  for (const auto& [name, value] : environment) ::setenv(name, value.c_str(), 1);
   tell("bucket bucket");
 }
 
-ObjectServer::~ObjectServer() {
-  ::close(input_);
-  ::close(output_);
-  ::waitpid(process_, nullptr, 0);
-}
-
-std::string ObjectServer::tell(const std::string& command) {
-  const std::string line = command + "\n";
-  if (::write(input_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-    throw std::runtime_error("the object server is gone");
-  return read_line();
-}
-
-std::string ObjectServer::read_line() {
-  std::string line;
-  for (char c = 0; ::read(output_, &c, 1) == 1 && c != '\n';) line += c;
-  if (line.empty()) throw std::runtime_error("the object server says nothing");
-  return line;
+void ObjectServer::use_signature() {
+  ::unsetenv("AZURE_STORAGE_KEY");
+  ::setenv("AZURE_STORAGE_SAS_TOKEN", tell("signature").c_str(), 1);
 }
 
 }  // namespace cadre::storage_tests

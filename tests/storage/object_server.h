@@ -1,39 +1,42 @@
-// S3 on the loopback, with faults: object_server.py.
+// Object storages on the loopback: S3, with faults, Google's and Azure's. Each has a program in Python, which says how
+// it is spoken to.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <string>
-#include <vector>
+
+#include "python_server.h"
 
 namespace cadre::storage_tests {
+
+enum class Service { s3, google, azure };
 
 class ObjectServer {
  public:
   // Starts it and makes a bucket named "bucket". Sets the environment of this process, and so of those that it starts,
   // to reach it. At most one in a process.
-  ObjectServer();
-  ObjectServer(const ObjectServer&) = delete;
-  ObjectServer& operator=(const ObjectServer&) = delete;
-  ~ObjectServer();
+  explicit ObjectServer(Service service = Service::s3);
 
-  std::string uri(const std::string& name) const { return "s3://bucket/" + name; }
+  std::string uri(const std::string& name) const { return bucket_ + "/" + name + query_; }
+  pid_t process() const { return server_.process(); }
 
-  // See object_server.py.
+  // For S3 only, see object_server.py.
   void fail(const std::string& fault, int count = -1) { tell("fail " + fault + " " + std::to_string(count)); }
   void mix(double share, int seed) { tell("mix " + std::to_string(share) + " " + std::to_string(seed)); }
-  void ignore_conditions() { tell("unconditional"); }
+  void ignore_conditions() { tell("unconditional"); }  // also of Google's
   void well() { tell("well"); }
+  // For Azure only: a shared access signature takes the place of the account's key in the environment.
+  void use_signature();
   std::int64_t requests() { return std::stoll(tell("requests")); }
 
  private:
-  std::string tell(const std::string& command);
-  std::string read_line();
+  std::string tell(const std::string& command) { return server_.tell(command); }
 
-  pid_t process_ = -1;
-  int input_ = -1;
-  int output_ = -1;
+  PythonServer server_;
+  std::string bucket_ = {};  // its URI
+  std::string query_ = {};   // of all URIs
 };
 
 }  // namespace cadre::storage_tests

@@ -17,11 +17,8 @@ Faults: 500, 503 (SlowDown), cut (the request is carried out, its answer is cut)
 once), hang (no answer), expired (the credentials have), denied.
 """
 
-import http.client
-import http.server
 import logging
 import random
-import socketserver
 import sys
 import threading
 import time
@@ -31,6 +28,8 @@ from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from moto.server import ThreadedMotoServer
+
+import proxy
 
 PASSING = ["500", "503", "cut", "refuse"]
 ANSWERS = {
@@ -96,23 +95,7 @@ def is_well_signed(method, path, headers):
     return sent.endswith("Signature=" + signature)
 
 
-class Proxy(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    moto_port = 0
-
-    def log_message(self, *_):
-        pass
-
-    def body(self):
-        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
-            data = b""
-            while size := int(self.rfile.readline().split(b";")[0], 16):
-                data += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-            return data
-        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-
+class S3(proxy.Proxy):
     def cut_off(self):
         self.close_connection = True
         self.connection.close()
@@ -125,14 +108,6 @@ class Proxy(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(text)
-
-    def forward(self, body):
-        connection = http.client.HTTPConnection("127.0.0.1", self.moto_port, timeout=60)
-        headers = {name: value for name, value in self.headers.items()
-                   if name.lower() not in ("transfer-encoding", "content-length", "connection", "expect")}
-        connection.request(self.command, self.path, body=body, headers=headers)
-        response = connection.getresponse()
-        return response, response.read()
 
     def serve(self):
         fault = FAULTS.take()
@@ -155,13 +130,8 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             response, content = self.forward(body)
         if fault == "cut" and (self.command == "HEAD" or not content):
             return self.cut_off()
-        self.send_response(response.status)
-        for name, value in response.getheaders():
-            if name.lower() not in ("connection", "transfer-encoding", "content-length", "server", "date"):
-                self.send_header(name, value)
         length = response.getheader("Content-Length") if self.command == "HEAD" else None
-        self.send_header("Content-Length", length or str(len(content)))
-        self.end_headers()
+        self.send_head(response.status, response.getheaders(), length or len(content))
         if fault == "cut":
             self.wfile.write(content[: len(content) // 2])
             return self.cut_off()
@@ -171,28 +141,16 @@ class Proxy(http.server.BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = serve
 
-    def handle(self):
-        try:
-            super().handle()
-        except (OSError, ValueError):  # who asked is gone
-            pass
-
-
-class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
 
 def main():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     moto.start()
-    host, Proxy.moto_port = moto.get_host_and_port()
-    proxy = Server(("127.0.0.1", 0), Proxy)
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
-    client = boto3.client("s3", endpoint_url=f"http://{host}:{Proxy.moto_port}", region_name="us-east-1",
+    host, S3.port = moto.get_host_and_port()
+    port = proxy.start(S3)
+    client = boto3.client("s3", endpoint_url=f"http://{host}:{S3.port}", region_name="us-east-1",
                           aws_access_key_id="test", aws_secret_access_key="test")
-    print(proxy.server_address[1], flush=True)
+    print(port, flush=True)
     for line in sys.stdin:
         words = line.split()
         if words[0] == "bucket":

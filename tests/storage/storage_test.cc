@@ -1,10 +1,12 @@
-// What every storage must do: a directory, and S3.
+// Tests of every storage: a directory, S3, Google's and Azure's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "base/checksum.h"
 #include "object_server.h"
@@ -26,9 +28,12 @@ using testing::HasSubstr;
 class AnyStorage : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    const bool is_s3 = std::string_view(GetParam()) == "s3";
-    if (is_s3) server_.emplace();
-    const std::string uri = is_s3 ? server_->uri("root") : "file://" + (directory_ / "root").string();
+    const std::string_view kind = GetParam();
+    if (kind == "s3") server_.emplace(Service::s3);
+    if (kind == "google") server_.emplace(Service::google);
+    if (kind.starts_with("azure")) server_.emplace(Service::azure);
+    if (kind == "azure_signature") server_->use_signature();
+    const std::string uri = server_ ? server_->uri("root") : "file://" + (directory_ / "root").string();
     storage_ = storage::open_storage(storage::parse_uri(uri));
   }
   storage::Storage& storage() { return *storage_; }
@@ -45,7 +50,7 @@ class AnyStorage : public testing::TestWithParam<const char*> {
   std::unique_ptr<storage::Storage> storage_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Storages, AnyStorage, testing::Values("file", "s3"),
+INSTANTIATE_TEST_SUITE_P(Storages, AnyStorage, testing::Values("file", "s3", "google", "azure", "azure_signature"),
                          [](const auto& one) { return std::string(one.param); });
 
 TEST_P(AnyStorage, ReadsWhatWasWritten) {
@@ -109,7 +114,9 @@ TEST_P(AnyStorage, WritesOnACondition) {
   const std::string name = "a b/(c)=+d~ü";
   EXPECT_EQ(storage().read_versioned(name), std::nullopt);
   EXPECT_EQ(storage().version_of(name), std::nullopt);
-  EXPECT_EQ(storage().write_if(name, "0", "\"another\""), std::nullopt) << "there is none";
+  const auto another = storage().write_if("another", "0", std::nullopt);
+  ASSERT_TRUE(another);
+  EXPECT_EQ(storage().write_if(name, "0", another), std::nullopt) << "there is none";
   const auto first = storage().write_if(name, "1", std::nullopt);
   ASSERT_TRUE(first);
   EXPECT_EQ(storage().write_if(name, "2", std::nullopt), std::nullopt) << "there is one";
@@ -156,6 +163,14 @@ TEST(S3, ThatIgnoresConditionsIsFoundOut) {
   EXPECT_FALSE(storage->has_conditional_writes());
 }
 
+TEST(Google, ThatIgnoresConditionsIsFoundOut) {
+  ObjectServer server(Service::google);
+  const auto storage = storage::open_storage(storage::parse_uri(server.uri("root")));
+  EXPECT_TRUE(storage->has_conditional_writes());
+  server.ignore_conditions();
+  EXPECT_FALSE(storage->has_conditional_writes());
+}
+
 TEST_P(AnyStorage, SaysWhatIsNotThere) {
   EXPECT_THAT(test_support::message_of<StorageFault>([&] { storage().download("a/b", directory_ / "x"); }),
               AllOf(HasSubstr("root/a/b"), HasSubstr("not there")));
@@ -176,6 +191,24 @@ TEST_P(AnyStorage, IsUsedByManyThreadsAtATime) {
       });
   }
   EXPECT_EQ(storage().list("").size(), 64u);
+}
+
+// Nobody waits for it, as for a file system that is away.
+TEST(FileStorage, SaysAtOnceThatANameIsTooLong) {
+  const TemporaryDirectory directory;
+  const auto storage = storage::open_storage(storage::parse_uri("file://" + directory.path().string()));
+  const std::string name(1000, 'x');
+  for (const std::function<void()>& act : std::vector<std::function<void()>>{
+           [&] { storage->find(name); }, [&] { storage->read(name); }, [&] { storage->write(name, "x"); },
+           [&] { storage->remove(name); }, [&] { storage->download(name, directory / "to"); }}) {
+    try {
+      act();
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const StorageFault& fault) {
+      EXPECT_EQ(fault.kind(), StorageFault::Kind::lasting) << fault.what();
+      EXPECT_THAT(fault.what(), HasSubstr("File name too long"));
+    }
+  }
 }
 
 // ---- Faults of S3

@@ -1,0 +1,100 @@
+#include "object_storage/conditional_storage.h"
+
+#include <fmt/format.h>
+
+#include <random>
+#include <utility>
+
+#include "storage/copy.h"
+
+namespace cadre::storage {
+namespace fs = std::filesystem;
+
+ObjectPlace place_of(const std::string& root) {
+  const std::size_t slash = root.find('/');
+  ObjectPlace place{.bucket = root.substr(0, slash), .prefix = slash == root.npos ? "" : root.substr(slash + 1)};
+  while (place.prefix.ends_with('/')) place.prefix.pop_back();
+  if (!place.prefix.empty()) place.prefix += '/';
+  return place;
+}
+
+ConditionalStorage::ConditionalStorage(Uri uri, std::shared_ptr<arrow::fs::FileSystem> file_system,
+                                       const std::string& root, std::unique_ptr<ObjectProtocol> protocol)
+    : ObjectStorage(std::move(uri), std::move(file_system), root),
+      place_(place_of(root)),
+      protocol_(std::move(protocol)) {}
+
+std::optional<HttpAnswer> ConditionalStorage::ask(const char* doing, const std::string& name,
+                                                  const std::function<HttpRequest()>& make,
+                                                  const std::function<HttpBody()>& body) {
+  const auto attempt = [&] { return send(make(), body ? body() : HttpBody{}); };
+  const auto passes = [&](const HttpAnswer& answer) { return protocol_->meaning_of(answer) == ObjectAnswer::passing; };
+  HttpAnswer answer = send_with_attempts(attempt, passes);
+  if (protocol_->meaning_of(answer) == ObjectAnswer::outdated && protocol_->renew_credentials())
+    answer = send_with_attempts(attempt, passes);
+  switch (protocol_->meaning_of(answer)) {
+    case ObjectAnswer::done:
+      return answer;
+    case ObjectAnswer::missing:
+    case ObjectAnswer::other:
+      return std::nullopt;
+    case ObjectAnswer::passing:
+    case ObjectAnswer::outdated:
+    case ObjectAnswer::fault:
+      break;
+  }
+  throw_fault(answer, doing, shown_name(name));
+}
+
+bool ConditionalStorage::has_conditional_writes() {
+  const std::string name = fmt::format(".cadre_trial_{:08x}", std::random_device()());
+  bool is_refused = false;
+  try {
+    const auto first = write_if(name, "1", std::nullopt);
+    const auto second = first && !write_if(name, "another", std::nullopt) ? write_if(name, "2", first) : std::nullopt;
+    is_refused = second && second != first && !write_if(name, "another", first) && read(name) == "2";
+  } catch (const StorageFault& fault) {
+    if (fault.kind() != StorageFault::Kind::lasting) throw;  // 501: not implemented
+  }
+  remove(name);
+  return is_refused;
+}
+
+std::optional<VersionedBytes> ConditionalStorage::read_versioned(const std::string& name) {
+  auto answer = ask("read", name, [&] { return protocol_->read(key(name)); });
+  if (!answer) return std::nullopt;
+  Version version = protocol_->version_in(*answer);
+  return VersionedBytes{std::move(answer->body), std::move(version)};
+}
+
+std::optional<Version> ConditionalStorage::version_of(const std::string& name) {
+  const auto answer = ask("look at", name, [&] { return protocol_->look_at(key(name)); });
+  return answer ? std::optional(protocol_->version_in(*answer)) : std::nullopt;
+}
+
+std::optional<Version> ConditionalStorage::write_if(const std::string& name, std::string_view bytes,
+                                                    const std::optional<Version>& expected) {
+  const auto answer = ask(
+      "write", name, [&] { return protocol_->write(key(name), std::ssize(bytes), expected); },
+      [&] { return HttpBody{std::ssize(bytes), [rest = bytes]() mutable { return std::exchange(rest, {}); }}; });
+  return answer ? std::optional(protocol_->version_in(*answer)) : std::nullopt;
+}
+
+std::optional<Version> ConditionalStorage::upload_if(const fs::path& file, const std::string& name,
+                                                     const std::optional<Version>& expected) {
+  std::optional<LocalFile> source;  // anew with each attempt
+  const auto answer = ask(
+      "write", name,
+      [&] {
+        source.emplace(file);
+        return protocol_->write(key(name), static_cast<std::int64_t>(source->size()), expected);
+      },
+      [&] { return HttpBody{static_cast<std::int64_t>(source->size()), [&] { return (*source)(); }}; });
+  return answer ? std::optional(protocol_->version_in(*answer)) : std::nullopt;
+}
+
+void ConditionalStorage::remove(const std::string& name) {
+  ask("remove", name, [&] { return protocol_->remove(key(name)); });
+}
+
+}  // namespace cadre::storage
