@@ -57,6 +57,18 @@ int open_beneath(int root, const std::string& path, int flags) {
   throw_storage_error(doing, path);
 }
 
+// Opens the directory that a path's last name is in. Empty, with ENOENT, where there is none.
+FileDescriptor open_parent(const fs::path& root, const InnerPath& path, const char* doing) {
+  FileDescriptor directory = open_file(root, O_PATH | O_DIRECTORY, "open");
+  const fs::path parent = fs::path(path.text()).parent_path();
+  if (parent.empty()) return directory;
+  FileDescriptor below(open_beneath(directory.get(), parent, O_RDONLY | O_DIRECTORY));
+  if (!below && errno != ENOENT) fail(doing, root / path);
+  return below;
+}
+
+std::string last_name(const InnerPath& path) { return fs::path(path.text()).filename(); }
+
 void remove_at(int directory, const std::string& name, const fs::path& shown) {
   if (::unlinkat(directory, name.c_str(), 0) == 0 || errno == ENOENT) return;
   if (errno != EISDIR && errno != EPERM) throw_storage_error("remove", shown);
@@ -104,15 +116,18 @@ FileDescriptor open_inside(const fs::path& root, const InnerPath& path, int flag
 }
 
 void remove_inside(const fs::path& root, const InnerPath& path) {
-  FileDescriptor parent = open_file(root, O_PATH | O_DIRECTORY, "open");
-  const fs::path inner = path.text();
-  if (inner.has_parent_path()) {
-    FileDescriptor below(open_beneath(parent.get(), inner.parent_path(), O_RDONLY | O_DIRECTORY));
-    if (!below && errno == ENOENT) return;
-    if (!below) fail("remove", root / path);
-    parent = std::move(below);
-  }
-  remove_at(parent.get(), inner.filename(), root / path);
+  if (const FileDescriptor parent = open_parent(root, path, "remove"))
+    remove_at(parent.get(), last_name(path), root / path);
+}
+
+bool rename_inside(const fs::path& root, const InnerPath& from, const InnerPath& to) {
+  const FileDescriptor old_parent = open_parent(root, from, "rename");
+  if (!old_parent) return false;
+  const FileDescriptor new_parent = open_parent(root, to, "rename to");
+  if (new_parent && ::renameat(old_parent.get(), last_name(from).c_str(), new_parent.get(), last_name(to).c_str()) == 0)
+    return true;
+  if (new_parent && errno == ENOENT) return false;
+  throw_storage_error("rename " + (root / from).string() + " to", root / to);
 }
 
 }  // namespace cadre::base

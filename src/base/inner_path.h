@@ -36,4 +36,8 @@ FileDescriptor open_inside(const std::filesystem::path& root, const InnerPath& p
 // below. Throws StorageError.
 void remove_inside(const std::filesystem::path& root, const InnerPath& path);
 
+// Renames a file or a directory below a directory. False where there is none. Follows no link on either way. Throws
+// StorageError.
+bool rename_inside(const std::filesystem::path& root, const InnerPath& from, const InnerPath& to);
+
 }  // namespace cadre::base

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/display_text.h"
 #include "cadre/error.h"
-#include "tune/console/display_text.h"
 #include "tune/console/screen.h"
 #include "tune/console/terminal.h"
 #include "tune/console/trial_table.h"
@@ -29,9 +29,9 @@ constexpr std::size_t kFewestRows = 5;
 
 // The text's next piece that fits into `width`, cut at a blank where there is one; it is taken off.
 std::string take_line(std::string_view& text, std::size_t width) {
-  const std::string fitting = console::display_width(text) <= width
+  const std::string fitting = base::display_width(text) <= width
                                   ? std::string(text)
-                                  : console::first_columns(text, width + 1, console::Encoding::utf8);
+                                  : base::first_columns(text, width + 1, base::Encoding::utf8);
   if (fitting.size() == text.size()) {
     text = {};
     return fitting;
@@ -50,23 +50,14 @@ std::string take_line(std::string_view& text, std::size_t width) {
 
 }  // namespace
 
-console::Encoding encoding() {
-  static const console::Encoding encoding = console::encoding_of_environment();
+base::Encoding encoding() {
+  static const base::Encoding encoding = base::encoding_of_environment();
   return encoding;
 }
 
-std::string shown(std::string_view text) { return console::printable(text, encoding()); }
+std::string shown(std::string_view text) { return base::printable(text, encoding()); }
 
-std::string shown_lines(std::string_view text) {
-  std::string lines;
-  while (true) {
-    const std::size_t end = text.find('\n');
-    lines += shown(text.substr(0, end));
-    if (end == std::string_view::npos) return lines;
-    lines += '\n';
-    text.remove_prefix(end + 1);
-  }
-}
+std::string shown_lines(std::string_view text) { return base::printable_lines(text, encoding()); }
 
 std::string value_text(const Value& value) {
   return shown(value.is_string() ? value.get<std::string>() : std::string_view(to_json(value)));
@@ -117,7 +108,7 @@ void Page::field(const std::string& label, const std::string& text) { add_field(
 void Page::pairs(const std::string& title, const std::vector<std::pair<std::string, std::string>>& pairs) {
   if (pairs.empty()) return;
   std::size_t widest = 0;
-  for (const auto& [key, text] : pairs) widest = std::max(widest, console::display_width(key));
+  for (const auto& [key, text] : pairs) widest = std::max(widest, base::display_width(key));
   heading(title);
   for (const auto& [key, text] : pairs)
     add_field(key, std::min(widest, kWidestKey) + kIndent, text.empty() ? "\"\"" : text);
@@ -125,7 +116,7 @@ void Page::pairs(const std::string& title, const std::vector<std::pair<std::stri
 
 void Page::add_field(const std::string& label, std::size_t label_width, std::string_view text) {
   const std::size_t before = kIndent + label_width;
-  std::string head = label + std::string(label_width - std::min(label_width - 1, console::display_width(label)), ' ');
+  std::string head = label + std::string(label_width - std::min(label_width - 1, base::display_width(label)), ' ');
   while (!text.empty()) {
     const std::string part = take_line(text, std::max(width_, before + kNarrowestText) - before);
     text_ += std::string(kIndent, ' ') + head + part + '\n';

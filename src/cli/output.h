@@ -1,5 +1,5 @@
 // What the commands write. Names and texts of users and trials become printable here (see
-// tune/console/display_text.h); only JSON, CSV and paths that are no terminal's stay as they are.
+// base/display_text.h); only JSON, CSV and paths that are no terminal's stay as they are.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ using tune::console::Style;
 using tune::console::Table;
 
 // What the terminal's characters are.
-tune::console::Encoding encoding();
+base::Encoding encoding();
 
 // Text of others on one line, and text with its line ends.
 std::string shown(std::string_view text);

@@ -12,6 +12,7 @@
 
 #include "cadre/error.h"
 #include "data/arrow_status.h"
+#include "object_storage/azure_file_system.h"
 #include "object_storage/s3.h"
 #include "storage/uri.h"
 
@@ -70,15 +71,29 @@ void add_matches(const Place& place, std::vector<InputFile>& files) {
 
 bool is_hidden(std::string_view name) { return name.starts_with('.') || name.starts_with('_'); }
 
+namespace {
+
+arrow::Result<std::shared_ptr<arrow::fs::FileSystem>> file_system_of(const storage::Uri& uri, std::string* location) {
+  if (uri.scheme == "s3") {
+    storage::load_s3();
+    auto file_system = arrow::fs::FileSystemFromUri(storage::to_s3_uri(uri), location);
+    storage::finish_s3_at_exit(file_system.ok());
+    return file_system;
+  }
+#ifdef ARROW_AZURE
+  if (uri.scheme == "abfs" || uri.scheme == "abfss") return storage::azure_file_system(uri, location);
+#endif
+  return arrow::fs::FileSystemFromUri(storage::to_string(uri), location);
+}
+
+}  // namespace
+
 Place place_of(const std::string& path) {
   if (!storage::is_uri(path)) return {std::make_shared<arrow::fs::LocalFileSystem>(), path, "", false};
   const storage::Uri uri = storage::parse_uri(path);
   if (uri.scheme == "file") return {std::make_shared<arrow::fs::LocalFileSystem>(), uri.location, "", false};
-  const bool is_s3 = uri.scheme == "s3";
-  if (is_s3) storage::load_s3();
   std::string location;
-  auto file_system = arrow::fs::FileSystemFromUri(is_s3 ? storage::to_s3_uri(uri) : storage::to_string(uri), &location);
-  if (is_s3) storage::finish_s3_at_exit();
+  auto file_system = file_system_of(uri, &location);
   if (!file_system.ok())
     throw InvalidArgument(fmt::format("cannot use {}: {}", storage::shown(uri), file_system.status().message()));
   return {*std::move(file_system), std::move(location), uri.scheme + "://", true};

@@ -11,10 +11,8 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 
 arrow::Status JsonDepth::add(std::string_view text) {
   for (const char c : text) {
-    if (c == '\n') {  // no text of JSON goes over a line
-      ++line_;
-      in_string_ = false;
-    }
+    if (c == '\n') ++line_;
+    if (c == '\n' || c == '\r') in_string_ = false;  // no text of JSON has one, and Arrow takes both for ends of lines
     if (in_string_) {
       if (c == '"' && !escaped_) in_string_ = false;
       escaped_ = c == '\\' && !escaped_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/system_error.h"
 #include "cadre/error.h"
@@ -45,7 +46,32 @@ std::string immutable_uri(const std::filesystem::path& path) {
 
 }  // namespace
 
-Database::Database(std::filesystem::path path, Access access) : path_(std::move(path)) {
+bool Database::Work::is_too_much() {
+  constexpr std::uint64_t always_allowed = 1'000'000;
+  constexpr std::uint64_t allowed_per_byte = 64;  // rows of Cadre's take about one step a byte
+  if (done <= allowed) return false;
+  allowed = always_allowed;
+  for (const std::filesystem::path& file : files) {
+    for (const char* ending : {"", "-wal"}) {
+      std::error_code missing;
+      const auto bytes = std::filesystem::file_size(file.string() + ending, missing);
+      if (!missing) allowed += allowed_per_byte * bytes;
+    }
+  }
+  return done > allowed;
+}
+
+void Database::add_work(std::size_t amount) const {
+  work_->done += amount;
+  if (work_->is_too_much()) fail_of_too_much_work();
+}
+
+void Database::fail_of_too_much_work() const {
+  throw StorageError("cannot read the store " + path_.string() +
+                     ": it is damaged (it has more rows than its size allows): restore the file from a backup");
+}
+
+Database::Database(std::filesystem::path path, Access access) : path_(std::move(path)), work_(new Work{{path_}}) {
   sqlite3* handle = nullptr;
   int result = SQLITE_OK;
   if (access == Access::immutable) {
@@ -66,6 +92,13 @@ Database::Database(std::filesystem::path path, Access access) : path_(std::move(
                                       {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0}}) {
     if (sqlite3_db_config(handle, option, value, nullptr) != SQLITE_OK) fail("open");
   }
+  constexpr int steps = 100'000;
+  const auto look = [](void* data) {
+    Work& work = *static_cast<Work*>(data);
+    work.done += steps;
+    return work.is_too_much() ? 1 : 0;
+  };
+  sqlite3_progress_handler(handle, steps, look, work_.get());
   constexpr int patience_ms = 10'000;  // with a WAL checkpoint that runs in another connection
   sqlite3_busy_timeout(handle, patience_ms);
 }
@@ -76,6 +109,11 @@ void Database::execute(const char* sql) {
 
 void Database::roll_back() noexcept {
   if (in_transaction()) sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void Database::attach(const std::filesystem::path& file, const std::string& name) {
+  work_->files.push_back(file);
+  Statement(*this, "ATTACH ? AS " + name).bind(1, file.native()).run();
 }
 
 void Database::keep_log(bool keep) {
@@ -95,6 +133,7 @@ void Database::fail(std::string_view doing) const {
   const std::string reason = sqlite3_errmsg(handle_.get());
   if (out_of_space(handle_.get())) throw OutOfSpace(what + reason + "; make space on the disk, then continue");
   const int result = sqlite3_errcode(handle_.get());
+  if (result == SQLITE_INTERRUPT) fail_of_too_much_work();
   if (result == SQLITE_CORRUPT || result == SQLITE_NOTADB)
     throw StorageError(what + "it is damaged (" + reason + "): restore the file from a backup");
   throw StorageError(what + reason);
@@ -131,6 +170,7 @@ void Statement::run() {
 }
 
 bool Statement::step() {
+  if (sqlite3_stmt_busy(handle_.get()) == 0) database_.begin_work();
   const int result = sqlite3_step(handle_.get());
   if (result == SQLITE_ROW) return true;
   sqlite3_reset(handle_.get());
@@ -142,8 +182,9 @@ void Statement::reset() { sqlite3_reset(handle_.get()); }
 
 std::string_view Statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
-  return bytes ? std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column)))
-               : std::string_view();
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column));
+  database_.add_work(size);
+  return bytes ? std::string_view(bytes, size) : std::string_view();
 }
 
 DatabaseFile::DatabaseFile(const Database& database, Kind kind)
@@ -169,12 +210,6 @@ std::string DatabaseFile::read(std::uint64_t offset, std::size_t size) const {
       file_->pMethods->xRead(file_, bytes.data(), static_cast<int>(bytes.size()), static_cast<sqlite3_int64>(offset));
   if (result != SQLITE_OK) throw StorageError("cannot read " + path_.string() + ": " + sqlite3_errstr(result));
   return bytes;
-}
-
-void DatabaseFile::sync() {
-  if (file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL) == SQLITE_OK) return;
-  errno = last_error(file_);
-  base::throw_storage_error("sync", path_);
 }
 
 }  // namespace cadre::store

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cadre::store {
 
@@ -28,11 +29,20 @@ class Database {
   // Ends the transaction, if SQLite has not done so itself. Never fails.
   void roll_back() noexcept;
 
+  // Opens another database in this connection, whose tables are called `name`.table.
+  void attach(const std::filesystem::path& file, const std::string& name);
+
   // The last connection that closes copies the log into the database and removes it, unless it keeps the log: so that
   // reading a damaged store changes nothing.
   void keep_log(bool keep);
   // Copies the whole log into the database, waits for the disk and empties the log. False when a reader is in the way.
   bool copy_log();
+
+  // Counts work of one statement, in steps of SQLite's virtual machine or bytes that were read. Somebody else may have
+  // written a file whose pages refer to each other again and again, so that there is no end of rows: throws
+  // StorageError where there is more work than the files' sizes can explain. SQLite's own steps are counted too.
+  void begin_work() const { work_->done = 0; }
+  void add_work(std::size_t amount) const;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path log_path() const { return path_.string() + "-wal"; }
@@ -40,10 +50,19 @@ class Database {
   [[noreturn]] void fail(std::string_view doing) const;
 
  private:
+  [[noreturn]] void fail_of_too_much_work() const;
   struct Close {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
+  struct Work {
+    std::vector<std::filesystem::path> files;
+    std::uint64_t done = 0;     // by the statement
+    std::uint64_t allowed = 0;  // by the sizes that the files had when as much was done
+
+    bool is_too_much();
+  };
   std::filesystem::path path_;
+  std::unique_ptr<Work> work_;
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
@@ -65,7 +84,7 @@ class Statement {
   int type(int column) const { return sqlite3_column_type(handle_.get(), column); }  // SQLITE_INTEGER and so on
   std::int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
   double real(int column) const { return sqlite3_column_double(handle_.get(), column); }
-  std::string_view text(int column) const;
+  std::string_view text(int column) const;  // throws as Database::add_work
 
  private:
   struct Finalize {
@@ -88,7 +107,6 @@ class DatabaseFile {
   std::uint64_t size() const;  // bytes; 0 when there is no such file
   // Bytes from `offset`, fewer than asked for at the end of the file.
   std::string read(std::uint64_t offset, std::size_t size) const;
-  void sync();  // waits for the disk
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -47,6 +47,12 @@ const Value* Value::find(std::string_view key) const {
   return nullptr;
 }
 
+std::uint64_t Value::weight() const {
+  if (const std::string* text = get_if<std::string>()) return 1 + text->size();
+  const Container* const container = any_container();
+  return container == nullptr ? 1 : container->weight;
+}
+
 const char* Value::kind_name() const {
   if (const Container* found = any_container()) {
     constexpr std::array names = {"a list", "a tuple", "a dictionary"};

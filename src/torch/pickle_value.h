@@ -34,24 +34,34 @@ struct Container {
   enum class Kind { list, tuple, dict };
   Kind kind = Kind::list;
   std::vector<Value> items;
-  int depth = 1;        // levels of containers, this one included
+  int depth = 1;  // levels of containers, this one included
+  // How many values and bytes of text somebody meets who walks through it; what is in it twice counts twice.
+  std::uint64_t weight = 1;
   bool sealed = false;  // set once it lies in another container: it never changes again, so there are no cycles
 };
 
-// Copying is cheap: containers and tensors are shared.
+// Copying is cheap: text, containers and tensors are shared.
 class Value {
  public:
-  using Data = std::variant<std::monostate, bool, std::int64_t, double, std::string, torch::Tensor, Global,
-                            TypedStorage, std::shared_ptr<Container>>;
+  using Text = std::shared_ptr<const std::string>;
+  using Data = std::variant<std::monostate, bool, std::int64_t, double, Text, torch::Tensor, Global, TypedStorage,
+                            std::shared_ptr<Container>>;
 
   Value() = default;  // None
+  Value(std::string text) : data_(std::make_shared<const std::string>(std::move(text))) {}
+  Value(const char* text) : Value(std::string(text)) {}
   template <class T>
     requires(!std::same_as<std::remove_cvref_t<T>, Value> && std::constructible_from<Data, T &&>)
   Value(T&& data) : data_(std::forward<T>(data)) {}
 
   template <class T>
   const T* get_if() const {
-    return std::get_if<T>(&data_);
+    if constexpr (std::same_as<T, std::string>) {
+      const Text* const text = std::get_if<Text>(&data_);
+      return text == nullptr ? nullptr : text->get();
+    } else {
+      return std::get_if<T>(&data_);
+    }
   }
   bool is_none() const { return std::holds_alternative<std::monostate>(data_); }
 
@@ -66,6 +76,8 @@ class Value {
   const Value* find(std::string_view key) const;
 
   const Data& data() const { return data_; }
+  // As Container::weight.
+  std::uint64_t weight() const;
   // "a dictionary", "an integer": for messages.
   const char* kind_name() const;
 

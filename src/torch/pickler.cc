@@ -45,6 +45,7 @@ class Pickler {
     const auto bits = std::bit_cast<std::uint64_t>(value);
     for (int shift = 56; shift >= 0; shift -= 8) byte(static_cast<std::uint8_t>(bits >> shift));
   }
+  void push_data(const Value::Text& text) { push_data(*text); }
   void push_data(const std::string& text) {
     op(Opcode::bin_unicode);
     little_endian(static_cast<std::uint32_t>(text.size()));

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,6 +19,11 @@ using Kind = Container::Kind;
 
 constexpr int max_depth = 64;
 constexpr std::size_t max_dimensions = 64;
+constexpr std::size_t max_name_bytes = 1000;  // of types and storages, which messages quote
+// What is remembered costs two bytes whenever it is used again, and whoever walks through the result meets it each
+// time.
+constexpr std::uint64_t free_weight = std::uint64_t{1} << 20;
+constexpr std::uint64_t max_weight_of_a_byte = 64;
 
 // Multiplies and adds without wrapping around; false when it would.
 bool multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t& sum) {
@@ -28,7 +34,10 @@ bool multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t& sum) {
 class Unpickler {
  public:
   Unpickler(std::string_view bytes, const std::string& file, const StorageLoader& load_storage)
-      : bytes_(bytes), file_(file), load_storage_(load_storage) {}
+      : bytes_(bytes),
+        file_(file),
+        load_storage_(load_storage),
+        max_weight_(free_weight + max_weight_of_a_byte * bytes.size()) {}
 
   Value run() {
     for (;;) {
@@ -115,7 +124,7 @@ class Unpickler {
       case Opcode::stack_global: {
         const Value name = pop();
         const Value module = pop();
-        push_global(text_of(module) + "." + text_of(name));
+        push_global(name_of(module) + "." + name_of(name));
         return true;
       }
       default:
@@ -205,6 +214,7 @@ class Unpickler {
   std::string read_line() {
     const auto end = bytes_.find('\n', position_);
     if (end == std::string_view::npos) fail("the pickle is cut");
+    if (end - position_ > max_name_bytes) fail("a Python name of more than 1000 bytes");
     std::string line(take(end - position_));
     take(1);
     return line;
@@ -241,7 +251,9 @@ class Unpickler {
 
   void push_tuple(std::vector<Value> items) {
     check_depth(items);
-    push(make_container(Kind::tuple, std::move(items)));
+    Value tuple = make_container(Kind::tuple);
+    add_items(*tuple.tuple(), std::move(items));
+    push(std::move(tuple));
   }
 
   std::size_t reachable() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
@@ -295,14 +307,24 @@ class Unpickler {
     if (kind == Kind::dict && items.size() % 2 != 0) fail("a key without a value");
     check_depth(items);
     for (const Value& item : items) {
-      if (Container* inner = item.any_container()) {
-        inner->sealed = true;
-        target->depth = std::max(target->depth, inner->depth + 1);
-      }
+      if (Container* inner = item.any_container()) inner->sealed = true;
     }
     // Before anything is added: a container that contains itself would never be freed.
     if (target->sealed) fail("a container changes after it became part of another one");
-    std::ranges::move(items, std::back_inserter(target->items));
+    add_items(*target, std::move(items));
+  }
+
+  void add_items(Container& target, std::vector<Value> items) const {
+    for (Value& item : items) {
+      if (Container* inner = item.any_container()) {
+        inner->sealed = true;
+        target.depth = std::max(target.depth, inner->depth + 1);
+      }
+      target.weight += item.weight();  // no wrap: both are at most the limit, and the size of a text
+      if (target.weight > max_weight_)
+        fail("the pickle uses what it has remembered too often: there is no end of values");
+      target.items.push_back(std::move(item));
+    }
   }
 
   const std::vector<Value>& tuple_of(const Value& value, std::size_t smallest) const {
@@ -319,6 +341,12 @@ class Unpickler {
     return *text;
   }
 
+  const std::string& name_of(const Value& value) const {
+    const std::string& name = text_of(value);
+    if (name.size() > max_name_bytes) fail("a name of more than 1000 bytes");
+    return name;
+  }
+
   std::uint64_t size_of(const Value& value) const {
     const auto* number = value.get_if<std::int64_t>();
     if (number == nullptr || *number < 0) fail("a size is expected that is an integer and not negative");
@@ -328,7 +356,7 @@ class Unpickler {
   // Tensors.
 
   // ("storage", type, key, location, number of elements)
-  Value storage_of(const Value& id) const {
+  Value storage_of(const Value& id) {
     const auto& parts = tuple_of(id, 5);
     if (text_of(parts[0]) != "storage") fail("a reference to something else than a storage");
     const auto* name = parts[1].get_if<Global>();
@@ -336,8 +364,11 @@ class Unpickler {
     if (!type) fail("a storage of unknown type");
     std::uint64_t size_bytes = 0;
     if (!multiply_add(size_of(parts[4]), c10::elementSize(*type), size_bytes)) fail("a storage of impossible size");
-    TypedStorage typed{load_storage_(text_of(parts[2]), size_bytes), *type};
-    if (typed.type == at::kBool) check_bools(typed.storage);
+    TypedStorage typed{load_storage_(name_of(parts[2]), size_bytes), *type};
+    // A pickle may refer to one storage in every third byte.
+    if (typed.type == at::kBool &&
+        checked_bools_.try_emplace(typed.storage.unsafeGetStorageImpl(), typed.storage).second)
+      check_bools(typed.storage);
     return typed;
   }
 
@@ -399,7 +430,9 @@ class Unpickler {
       if (size > 1 && !multiply_add(size - 1, static_cast<std::uint64_t>(strides[i]), last))
         fail("a tensor of impossible strides");
     }
-    return count == 0 ? offset : last + 1;
+    if (count == 0) return offset;
+    if (last == std::numeric_limits<std::uint64_t>::max()) fail("a tensor of impossible strides");
+    return last + 1;
   }
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -409,11 +442,13 @@ class Unpickler {
   std::string_view bytes_;
   const std::string& file_;
   const StorageLoader& load_storage_;
+  std::uint64_t max_weight_;
   std::size_t position_ = 0;
   std::size_t operation_ = 0;  // where the present one begins
   std::vector<Value> stack_;
   std::vector<std::size_t> marks_;  // sizes of the stack
   std::unordered_map<std::uint32_t, Value> memo_;
+  std::unordered_map<const c10::StorageImpl*, c10::Storage> checked_bools_;  // kept, so that no other gets its address
 };
 
 }  // namespace

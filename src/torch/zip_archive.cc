@@ -2,7 +2,10 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cadre/error.h"
@@ -114,6 +117,8 @@ void ZipArchive::read(std::string_view name, std::span<std::byte> target) const 
   }
   const std::uint64_t offset =
       found.header_offset + local_size + number_at<std::uint16_t>(header, 26) + number_at<std::uint16_t>(header, 28);
+  if (offset > found.end || target.size() > found.end - offset)
+    fail(found.header_offset, "record \"" + std::string(name) + "\" reaches into what comes behind it");
   read_bytes(offset, target);
   const auto crc32 = crc32_z(0, reinterpret_cast<const Bytef*>(target.data()), target.size());
   if (crc32 != found.crc32) fail(offset, "the checksum of record \"" + std::string(name) + "\" is wrong");
@@ -152,31 +157,35 @@ ZipArchive::Directory ZipArchive::find_directory() const {
   }
   Directory directory{.offset = number_at<std::uint32_t>(end, 16),
                       .size = number_at<std::uint32_t>(end, 12),
-                      .record_count = number_at<std::uint16_t>(end, 10)};
+                      .record_count = number_at<std::uint16_t>(end, 10),
+                      .end = end_offset};
   const bool is_zip64 =
       directory.offset == in_zip64_32 || directory.size == in_zip64_32 || directory.record_count == in_zip64_16;
   if (!is_zip64) return directory;
 
-  if (end_offset < locator64_size) fail(end_offset, "no zip64 locator");
+  if (end_offset < locator64_size + end64_size) fail(end_offset, "no zip64 locator");
+  const std::uint64_t locator_offset = end_offset - locator64_size;
   std::byte locator[locator64_size];
-  read_bytes(end_offset - locator64_size, locator);
-  if (number_at<std::uint32_t>(locator, 0) != locator64_signature)
-    fail(end_offset - locator64_size, "no zip64 locator");
+  read_bytes(locator_offset, locator);
+  if (number_at<std::uint32_t>(locator, 0) != locator64_signature) fail(locator_offset, "no zip64 locator");
   const auto end64_offset = number_at<std::uint64_t>(locator, 8);
+  if (end64_offset != locator_offset - end64_size)
+    fail(end64_offset, "the zip64 end of the archive lies elsewhere than before its locator");
   std::byte end64[end64_size];
   read_bytes(end64_offset, end64);
   if (number_at<std::uint32_t>(end64, 0) != end64_signature) fail(end64_offset, "no zip64 end of the archive");
   return {.offset = number_at<std::uint64_t>(end64, 48),
           .size = number_at<std::uint64_t>(end64, 40),
-          .record_count = number_at<std::uint64_t>(end64, 32)};
+          .record_count = number_at<std::uint64_t>(end64, 32),
+          .end = end64_offset};
 }
 
 void ZipArchive::read_directory(const Directory& directory) {
   if (directory.size > max_directory_bytes || directory.record_count > max_records) {
     fail(directory.offset, "a directory of " + std::to_string(directory.record_count) + " records is not read");
   }
-  if (directory.offset > size_ || directory.size > size_ - directory.offset) {
-    fail(directory.offset, "the archive's directory reaches beyond the end of the file");
+  if (directory.offset > directory.end || directory.size > directory.end - directory.offset) {
+    fail(directory.offset, "the archive's directory reaches beyond where its end begins");
   }
   std::vector<std::byte> bytes(directory.size);
   read_bytes(directory.offset, bytes);
@@ -198,6 +207,23 @@ void ZipArchive::read_directory(const Directory& directory) {
     }
   }
   if (!rest.empty()) fail(directory.offset, "the archive's directory has more records than it says");
+  find_ends(directory.offset);
+}
+
+// Records that share bytes would make a small file of any size.
+void ZipArchive::find_ends(std::uint64_t directory_offset) {
+  std::vector<std::pair<const std::string, Record>*> in_order;
+  for (auto& entry : records_) in_order.push_back(&entry);
+  std::ranges::sort(in_order, std::greater(), [](const auto* entry) { return entry->second.header_offset; });
+  std::uint64_t end = directory_offset;
+  for (auto* entry : in_order) {
+    auto& [name, one] = *entry;
+    if (one.header_offset > end || end - one.header_offset < local_size ||
+        (one.is_plain && end - one.header_offset - local_size < one.size))
+      fail(one.header_offset, "record \"" + name + "\" reaches into what comes behind it");
+    one.end = end;
+    end = one.header_offset;
+  }
 }
 
 void ZipArchive::read_bytes(std::uint64_t offset, std::span<std::byte> target) const {

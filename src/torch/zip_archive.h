@@ -35,6 +35,7 @@ class ZipArchive {
   struct Record {
     std::uint64_t header_offset = 0;
     std::uint64_t size = 0;
+    std::uint64_t end = 0;  // where the next record or the directory begins
     std::uint32_t crc32 = 0;
     bool is_plain = true;  // neither compressed nor encrypted
   };
@@ -42,11 +43,13 @@ class ZipArchive {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
     std::uint64_t record_count = 0;
+    std::uint64_t end = 0;  // where the archive's end begins, which says the others
   };
 
   const Record& record(std::string_view name) const;
   Directory find_directory() const;
   void read_directory(const Directory& directory);
+  void find_ends(std::uint64_t directory_offset);
   void read_bytes(std::uint64_t offset, std::span<std::byte> target) const;
   [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const;
 

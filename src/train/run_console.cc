@@ -31,13 +31,17 @@ std::string to_text(const Metrics& metrics) {
 
 void RunConsole::say(const std::string& text) const {
   if (config_.verbose == 0) return;
-  fmt::print("{}\n", base::without_native_stacks(text));
+  fmt::print("{}\n", shown(text));
   std::fflush(stdout);
 }
 
 void RunConsole::say(const Say& what) const {
   if (!what.failure) return say(what.text);
-  fmt::print(stderr, "{}\n", base::without_native_stacks(what.text));
+  fmt::print(stderr, "{}\n", shown(what.text));
+}
+
+std::string RunConsole::shown(const std::string& text) const {
+  return base::printable_lines(base::without_native_stacks(text), encoding_);
 }
 
 void RunConsole::show(const ShowResult& result, Time now) const {
@@ -72,10 +76,10 @@ void RunConsole::show_worker_output(bool last, Time now) {
   if (!last) worker_output_due_ = now + kOutputPeriod;
 }
 
-void RunConsole::print(const run::WorkerOutput::Text& text) {
-  std::fwrite(text.out.data(), 1, text.out.size(), stdout);
+void RunConsole::print(const run::WorkerOutput::Text& text) const {
+  std::fputs(base::printable_lines(text.out, encoding_).c_str(), stdout);
   std::fflush(stdout);
-  std::fwrite(text.err.data(), 1, text.err.size(), stderr);
+  std::fputs(base::printable_lines(text.err, encoding_).c_str(), stderr);
 }
 
 }  // namespace cadre::train

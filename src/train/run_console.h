@@ -1,11 +1,12 @@
 // What a run says to the person who watches: reports, validations, messages, and on request what its workers print.
-// RunConfig::verbose 0 silences all of it but failures.
+// RunConfig::verbose 0 silences all of it but failures. What a terminal would act on is spelled out.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
 
+#include "base/display_text.h"
 #include "cadre/train.h"
 #include "engine/engine.h"
 #include "run/worker_output.h"
@@ -36,11 +37,13 @@ class RunConsole {
 
  private:
   std::string seconds_at(Time now) const;
-  static void print(const run::WorkerOutput::Text& text);
+  void print(const run::WorkerOutput::Text& text) const;
+  std::string shown(const std::string& text) const;
 
   std::filesystem::path directory_;  // of the run
   const RunConfig& config_;
   Time began_;
+  base::Encoding encoding_ = base::encoding_of_environment();
   run::WorkerOutput worker_output_;
   std::optional<Time> worker_output_due_;
 };

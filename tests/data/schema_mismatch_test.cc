@@ -3,6 +3,7 @@
 #include <arrow/json/from_string.h>
 #include <arrow/table.h>
 #include <arrow/type.h>
+#include <arrow/util/compression.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <parquet/arrow/writer.h>
@@ -15,6 +16,7 @@ namespace cadre::data {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_view_literals;
 using test_support::message_of;
 using test_support::TemporaryDirectory;
 using ::testing::AllOf;
@@ -221,6 +223,86 @@ TEST(JsonText, ThatIsNestedTooDeeplyNamesTheLine) {
   EXPECT_THAT(message(), AllOf(HasSubstr("deep.json"), HasSubstr("line 2 are nested more than 100 levels deep")));
   test_support::write_bytes(file, "{\"a\": " + std::string(10'000'000, '['));
   EXPECT_THAT(message(), HasSubstr("line 1 are nested more than 100 levels deep"));
+}
+
+TEST(JsonText, OfBracketsIsRefusedWhereverTheyStand) {
+  constexpr std::size_t kBytes = 400'000;
+  const auto repeated = [](std::string_view text) {
+    std::string all;
+    while (all.size() < kBytes) all += text;
+    return all;
+  };
+  const TemporaryDirectory directory;
+  const fs::path file = directory / "deep.json";
+  const std::string lines = repeated("{\"a\": \"[{[{\\\"\\\\\", \"b\": [{\"c\": [[]]}]}\n");
+  for (const std::string& deep : {
+           "{\"a\": " + std::string(kBytes, '['),
+           "{\"a\": " + std::string(kBytes, '[') + std::string(kBytes, ']') + "}",
+           repeated("{\"a\":"),
+           repeated("{\"a\":[") + "\n",
+           "{\"a\": \"]]}\", \"b\": " + repeated("[{\"b\": \"]}\", \"a\":"),
+           "{\"a\": \"\\\\\", \"b\":" + repeated("["),
+           "{\"a\": \"\\\"" + repeated("]") + "\", \"b\":" + repeated("["),
+           // The first line does not end its text; a line of Arrow's ends at either character.
+           "{\"a\": \"\n{\"a\":" + repeated("["),
+           "{\"a\": \"\r{\"a\":" + repeated("["),
+       }) {
+    for (const std::string& before : {std::string(), lines, lines + lines + lines + lines}) {
+      test_support::write_bytes(file, before + deep);
+      EXPECT_THAT(message_of<StorageError>([&] { read_json(file).take_all(); }),
+                  HasSubstr("nested more than 100 levels deep"))
+          << deep.substr(0, 40) << " behind " << before.size() << " bytes";
+    }
+  }
+  test_support::write_bytes(file, lines + "{\"a\": \"" + repeated("[{") + "\", \"b\": null}\n");
+  EXPECT_GT(read_json(file).count(), 1000);
+  // A hundred objects in each other, with lists between them, in a compressed file.
+  const auto codec = arrow::util::Codec::Create(arrow::Compression::GZIP).ValueOrDie();
+  const std::string text = "{\"a\": 1}\n" + repeated("{\"a\":[");
+  std::string compressed(static_cast<std::size_t>(codec->MaxCompressedLen(std::ssize(text), nullptr)), '\0');
+  compressed.resize(static_cast<std::size_t>(
+      codec
+          ->Compress(std::ssize(text), reinterpret_cast<const std::uint8_t*>(text.data()), std::ssize(compressed),
+                     reinterpret_cast<std::uint8_t*>(compressed.data()))
+          .ValueOrDie()));
+  test_support::write_bytes(directory / "deep.json.gz", compressed);
+  EXPECT_THAT(message_of<StorageError>([&] { read_json(directory / "deep.json.gz").take_all(); }),
+              HasSubstr("line 2 are nested more than 100 levels deep"));
+}
+
+// The schema of a Parquet file is a list of fields that says of each how many follow below it.
+class DeepParquet : public ::testing::Test {
+ protected:
+  // Its name is "a", and one field follows below it.
+  static constexpr std::string_view kGroupOfOneColumn = "\x18\x01\x61\x15\x02\0"sv;
+  // A file without rows, whose one column lies in so many groups.
+  static std::string file_of(int levels, char repetition) {
+    std::string metadata = "\x15\x02\x19\xfc";  // version 1, a list of structs
+    put(metadata, levels + 2);
+    metadata += std::string("\x48\x01s\x15\x02\0", 6);
+    for (int i = 0; i < levels; ++i) metadata += std::string("\x35", 1) + repetition + std::string(kGroupOfOneColumn);
+    metadata += std::string("\x15\x02\x25\x02\x18\x01x\0", 8) + std::string("\x16\0\x19\x0c\0", 5);
+    std::string file = "PAR1" + metadata;
+    for (int shift = 0; shift < 32; shift += 8) file += static_cast<char>(metadata.size() >> shift);
+    return file + "PAR1";
+  }
+  static void put(std::string& bytes, int number) {
+    for (; number > 127; number >>= 7) bytes += static_cast<char>(number | 128);
+    bytes += static_cast<char>(number);
+  }
+};
+
+TEST_F(DeepParquet, IsRefusedAndNamed) {
+  const TemporaryDirectory directory;
+  const fs::path file = directory / "deep.parquet";
+  for (const char repetition : {'\x02', '\x04'}) {  // optional, repeated
+    test_support::write_bytes(file, file_of(20, repetition));
+    EXPECT_EQ(read_parquet(file).count(), 0);
+    for (const int levels : {1'000, 100'000, 1'000'000}) {
+      test_support::write_bytes(file, file_of(levels, repetition));
+      EXPECT_THAT(message_of<StorageError>([&] { read_parquet(file).count(); }), HasSubstr("deep.parquet"));
+    }
+  }
 }
 
 // Arrow's parser crashes on the second of these.

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <string>
 
+#include "base/display_text.h"
 #include "base/name.h"
 #include "base/utf8.h"
 #include "fuzz/require.h"
-#include "tune/console/display_text.h"
 
 using namespace cadre;
 using fuzz::require;
-using tune::console::Encoding;
 
 namespace {
 
@@ -23,15 +22,15 @@ void check_utf8(const std::string& text) {
   if (base::is_utf8(text)) require(utf8 == text, "UTF-8 stays as it is");
 }
 
-void check_display(const std::string& text, std::size_t columns, Encoding encoding) {
-  const std::string shown = tune::console::printable(text, encoding);
+void check_display(const std::string& text, std::size_t columns, base::Encoding encoding) {
+  const std::string shown = base::printable(text, encoding);
   require(std::ranges::none_of(shown, is_control), "no control character reaches a terminal");
   require(base::is_utf8(shown), "what is shown is UTF-8");
-  require(tune::console::printable(shown, encoding) == shown, "what is printable stays as it is");
-  if (encoding == Encoding::ascii) require(tune::console::display_width(shown) == shown.size(), "ASCII is ASCII");
-  for (const auto cut : {tune::console::first_columns, tune::console::last_columns}) {
+  require(base::printable(shown, encoding) == shown, "what is printable stays as it is");
+  if (encoding == base::Encoding::ascii) require(base::display_width(shown) == shown.size(), "ASCII is ASCII");
+  for (const auto cut : {base::first_columns, base::last_columns}) {
     const std::string fitted = cut(shown, columns, encoding);
-    require(tune::console::display_width(fitted) <= columns, "a text that was cut fits its columns");
+    require(base::display_width(fitted) <= columns, "a text that was cut fits its columns");
     require(base::is_utf8(fitted), "no character is cut in two");
   }
 }
@@ -47,7 +46,7 @@ void check_name(const std::string& text, std::size_t most) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzedDataProvider input(data, size);
   const auto columns = input.ConsumeIntegralInRange<std::size_t>(0, 20);
-  const auto encoding = input.ConsumeBool() ? Encoding::utf8 : Encoding::ascii;
+  const auto encoding = input.ConsumeBool() ? base::Encoding::utf8 : base::Encoding::ascii;
   const std::string text = input.ConsumeRemainingBytesAsString();
   check_utf8(text);
   check_display(text, columns, encoding);

@@ -125,6 +125,53 @@ TEST_F(HostileDirectory, ItsStoreHasPlainTablesOnly) {
   }
 }
 
+std::string big_endian(std::uint64_t value, std::size_t bytes) {
+  std::string text;
+  for (std::size_t i = bytes; i-- > 0;) text += static_cast<char>(value >> (8 * i) & 0xff);
+  return text;
+}
+
+// Returns a page of a table's tree, all of whose hundred children are the same page.
+std::string page_of_one_child(std::size_t size, std::uint32_t child) {
+  constexpr std::size_t children = 100;
+  constexpr std::size_t cell = 5;  // the child's number, and a key of one byte
+  std::string page = "\x05" + big_endian(0, 2) + big_endian(children, 2) + big_endian(size - children * cell, 2) +
+                     big_endian(0, 1) + big_endian(child, 4);
+  for (std::size_t i = 0; i < children; ++i) page += big_endian(size - (i + 1) * cell, 2);
+  page.resize(size - children * cell, '\0');
+  for (std::size_t i = 0; i < children; ++i) page += big_endian(child, 4) + "\x01";
+  return page;
+}
+
+// Its pages refer to the same ones again and again: there are more rows than anybody can read.
+TEST_F(HostileDirectory, AStoreWithRowsWithoutEndIsRefused) {
+  make_store();
+  put(store::TrialRow{.trial = 0, .trial_id = "00000", .status = "TERMINATED", .config = "{}", .directory = "trial"});
+  const fs::path file = experiment() / "experiment.db";
+  std::uint32_t root = 0;
+  {
+    const store::Database database(file, store::Database::Access::read_write);
+    store::Statement statement(database, "SELECT rootpage FROM sqlite_schema WHERE name = 'trials'");
+    ASSERT_TRUE(statement.step());
+    root = static_cast<std::uint32_t>(statement.integer(0));
+  }
+  std::string bytes = content_of(file);
+  const std::size_t size = 256 * static_cast<unsigned char>(bytes[16]) + static_cast<unsigned char>(bytes[17]);
+  const std::string leaf = bytes.substr((root - 1) * size, size);
+  auto next = static_cast<std::uint32_t>(bytes.size() / size) + 1;
+  bytes.replace((root - 1) * size, size, page_of_one_child(size, next));
+  for (int level = 0; level < 6; ++level) bytes += page_of_one_child(size, ++next);
+  bytes += leaf;
+  bytes.replace(28, 4, big_endian(next, 4));
+  write_bytes(file, bytes);
+  using Reader = store::ExperimentReader;
+  EXPECT_THAT(message_of<StorageError>([&] { Reader(experiment(), Reader::Check::rows).trials(); }),
+              HasSubstr("more rows than its size allows"));
+  EXPECT_THROW(Reader(experiment(), Reader::Check::whole), StorageError);
+  EXPECT_THROW(store::ExperimentStore::open(experiment()), StorageError);
+  EXPECT_THROW(tune::ResultGrid::from_directory(experiment()), StorageError);
+}
+
 TEST_F(HostileDirectory, AListOfFilesThatAreElsewhereWritesNothingOutside) {
   const fs::path bucket = directory_ / "bucket";
   const fs::path checkpoint = experiment() / "trial" / "checkpoint_000000";

@@ -26,7 +26,9 @@ using cadre::test_support::content_of;
 using cadre::test_support::TemporaryDirectory;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -63,6 +65,11 @@ void prints(const Config& config) {
   std::fprintf(stderr, "a warning\n");
   train::report({{"step", 1}});
   if (config.get<bool>("fails", false)) throw std::runtime_error("out of luck");
+  if (config.get<bool>("commands", false)) {
+    std::printf("\x1b[2Jprinted\n");
+    train::report({{"\x1b[31mred", "\x1b[2J"}});
+    throw std::runtime_error("\x1b]0;title\x07");
+  }
   std::printf("no end");
 }
 
@@ -214,6 +221,14 @@ const bool repeats_before_failure = register_scenario("repeats what workers prin
   say("end");
   return 0;
 });
+const bool commands = register_scenario("repeats what would command a terminal", [] {
+  try {
+    train::Trainer(train::loop<prints>(), printing_options(true, {{"commands", true}})).fit();
+  } catch (const train::TrainingFailed&) {
+  }
+  say("end");
+  return 0;
+});
 const bool is_silent = register_scenario("does not repeat what workers print", [] {
   train::Trainer(train::loop<prints>(), printing_options(false)).fit();
   say("end");
@@ -246,6 +261,14 @@ TEST(WorkerOutput, OfAGroupThatFailsComesBeforeTheFailure) {
   }
   EXPECT_THAT(in_order,
               ElementsAre("(rank 0) hello from 0", StartsWith("Attempt 1 has failed"), "(rank 0) hello from 0", "end"));
+}
+
+TEST(WorkerOutput, CommandsNoTerminal) {
+  const TemporaryDirectory storage;
+  const std::vector<std::string> lines = output_of("repeats what would command a terminal", storage.path());
+  EXPECT_THAT(lines, Contains("(rank 0) \\x1b[2Jprinted"));
+  EXPECT_THAT(lines, Contains(EndsWith(": \\x1b[31mred=\\x1b[2J")));
+  EXPECT_THAT(lines, Each(Not(HasSubstr("\x1b"))));
 }
 
 TEST(WorkerOutput, IsInItsFilesOnlyWhereNobodyAsksForMore) {

@@ -108,6 +108,53 @@ TEST_F(PtFileTest, overwritten_blocks_are_refused_or_without_effect) {
   }
 }
 
+// The directory of a zip archive says where each record is: one that lies over another's bytes reads them twice.
+TEST_F(PtFileTest, records_that_overlap_are_refused) {
+  constexpr std::string_view entry_signature = "PK\1\2";
+  constexpr std::size_t offset_field = 42;
+  std::vector<std::size_t> entries;
+  for (std::size_t at = bytes_.find(entry_signature); at != bytes_.npos; at = bytes_.find(entry_signature, at + 1))
+    entries.push_back(at);
+  ASSERT_GT(entries.size(), 3u);
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    std::string bytes = bytes_;
+    bytes.replace(entries[i] + offset_field, 4, bytes_.substr(entries[i - 1] + offset_field, 4));
+    write_bytes(damaged_, bytes);
+    EXPECT_THAT(read_error(damaged_), HasSubstr("reaches into what comes behind it")) << "record " << i;
+  }
+}
+
+// An archive that is larger than 4 GiB, or says that it is, has its end twice; the longer one lies before the other.
+TEST_F(PtFileTest, end_of_a_large_archive_lies_before_what_says_where) {
+  const auto number = [](std::uint64_t value, int size) {
+    std::string bytes;
+    for (int i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i));
+    return bytes;
+  };
+  const auto number_at = [&](std::size_t at, int size) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < size; ++i) value |= std::uint64_t{static_cast<unsigned char>(bytes_[at + i])} << (8 * i);
+    return value;
+  };
+  const std::size_t end = bytes_.rfind("PK\5\6");
+  ASSERT_NE(end, bytes_.npos);
+  std::size_t records_end = bytes_.rfind("PK\6\6");
+  if (records_end == bytes_.npos) records_end = end;
+  const std::uint64_t count = number_at(end + 10, 2), size = number_at(end + 12, 4), offset = number_at(end + 16, 4);
+  const std::string end64 = "PK\6\6" + number(44, 8) + number(45, 2) + number(45, 2) + number(0, 8) + number(count, 8) +
+                            number(count, 8) + number(size, 8) + number(offset, 8);
+  const auto archive = [&](const std::string& between, std::uint64_t end64_offset) {
+    return bytes_.substr(0, records_end) + end64 + between + "PK\6\7" + number(0, 4) + number(end64_offset, 8) +
+           number(1, 4) + "PK\5\6" + number(0, 4) + number(0xffff, 2) + number(0xffff, 2) + number(0xffffffff, 4) +
+           number(0xffffffff, 4) + number(0, 2);
+  };
+  EXPECT_FALSE(is_refused(archive("", records_end)));
+  for (const std::string& bytes : {archive("12345678", records_end), archive("", 0), archive("", ~std::uint64_t{0})}) {
+    write_bytes(damaged_, bytes);
+    EXPECT_THAT(read_error(damaged_), HasSubstr("lies elsewhere than before its locator"));
+  }
+}
+
 TEST_F(PtFileTest, other_files_are_told_apart_from_damage) {
   write_bytes(damaged_, "this is no checkpoint, only a text of some length");
   EXPECT_THAT(read_error(damaged_), HasSubstr("no end of a zip archive"));
@@ -252,6 +299,61 @@ TEST_F(UnpicklerTest, deep_nesting_is_refused) {
   EXPECT_THAT(error_of(")" + std::string(100000, '\x85') + "."), HasSubstr("64 levels"));
 }
 
+TEST_F(UnpicklerTest, what_is_remembered_cannot_be_multiplied) {
+  const std::string text = "X\0\0\1\0"s + std::string(65536, 'x');  // 64 KiB
+  const auto often = [&](int times) {
+    std::string bytes = text + "q\0]("s;
+    for (int i = 0; i < times; ++i) bytes += "h\0"s;
+    return bytes + "e\x86.";
+  };
+  EXPECT_EQ(error_of(often(60)), "no error");
+  EXPECT_THAT(error_of(often(2000)), HasSubstr("no end of values"));
+  std::string laughs = "]q\0K\1a"s;  // then lists of ten times the one before
+  for (char level = 1; level < 20; ++level) {
+    laughs += "](";
+    for (int i = 0; i < 10; ++i) laughs += "h"s + static_cast<char>(level - 1);
+    laughs += "eq"s + level;
+  }
+  EXPECT_THAT(error_of(laughs + std::string(19, '\x86') + "."), HasSubstr("no end of values"));
+}
+
+TEST_F(UnpicklerTest, long_names_are_refused) {
+  const std::string name(2000, 'x');
+  EXPECT_THAT(error_of("\x80\x02"
+                       "c" +
+                       name + "\nname\n."),
+              HasSubstr("more than 1000 bytes"));
+  EXPECT_THAT(error_of("\x80\x02"
+                       "ctorch\n" +
+                       name + "\n."),
+              HasSubstr("more than 1000 bytes"));
+  EXPECT_THAT(error_of("\x80\x04X\xd0\7\0\0"s + name + "X\1\0\0\0a\x93."s), HasSubstr("more than 1000 bytes"));
+  EXPECT_THAT(error_of("\x80\x02(X\7\0\0\0storagectorch\nFloatStorage\nX\xd0\7\0\0"s + name + "X\3\0\0\0cpuK\1tQ."s),
+              HasSubstr("more than 1000 bytes"));
+}
+
+// Each of them is checked to be 0 or 1: looking at 8 MiB a hundred thousand times would take minutes.
+TEST_F(UnpicklerTest, bools_of_a_storage_are_looked_at_once) {
+  constexpr int references = 100'000;
+  const torch::Tensor bools = torch::zeros({std::int64_t{8} << 20}, torch::kUInt8);
+  std::string bytes = "\x80\x02(X\7\0\0\0storagectorch\nBoolStorage\nX\1\0\0\0kX\3\0\0\0cpuJ\0\0\x80\0tq\0]("s;
+  for (int i = 0; i < references; ++i) bytes += "h\0Q"s;
+  int loaded = 0;
+  cadre::pt::unpickle(bytes + "e\x86.", "test.pt", [&](const std::string&, std::size_t size_bytes) {
+    EXPECT_EQ(size_bytes, std::size_t{8} << 20);
+    ++loaded;
+    return bools.storage();
+  });
+  EXPECT_EQ(loaded, references);
+  bools[5] = 2;
+  try {
+    cadre::pt::unpickle(bytes + "e\x86.", "test.pt", [&](const std::string&, std::size_t) { return bools.storage(); });
+    ADD_FAILURE() << "a bool is 2";
+  } catch (const cadre::StorageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("bool"));
+  }
+}
+
 TEST_F(UnpicklerTest, tensors_must_lie_within_their_storage) {
   const std::string eight = "K\x08", zero = "K\x00"s, two_by_four = "K\x02K\x04\x86", four_one = "K\x04K\x01\x86";
   EXPECT_EQ(error_of(tensor(eight, zero, two_by_four, four_one)), "no error");
@@ -266,6 +368,8 @@ TEST_F(UnpicklerTest, tensors_must_lie_within_their_storage) {
   EXPECT_THAT(error_of(tensor(eight, zero, huge + huge + "\x86", four_one)), HasSubstr("impossible size"));
   EXPECT_THAT(error_of(tensor(eight, zero, two_by_four, huge + huge + "\x86")), HasSubstr("impossible strides"));
   EXPECT_THAT(error_of(tensor(eight, huge, two_by_four, four_one)), HasSubstr("beyond its storage"));
+  const std::string quarter = "\x8a\x08\0\0\0\0\0\0\0\x40"s;  // of 2^64: the last of three elements is 2^64 - 1
+  EXPECT_THAT(error_of(tensor(eight, huge, "K\x03\x85", quarter + "\x85")), HasSubstr("impossible strides"));
   EXPECT_THAT(error_of(tensor(huge, zero, two_by_four, four_one)), HasSubstr("impossible size"));
 }
 

@@ -124,7 +124,7 @@ TEST_F(LogLines, AReasonIsSaidOnceWhateverTheDirectoryAndTheAddresses) {
             "Trial 00001 errored after 0 iterations, for the same reason as trial 00000");
   EXPECT_THAT(feed(FunctionThrew{0, 2, "another reason"}).front(), HasSubstr("another reason"));
   const std::vector<Trial>& trials = experiment_.trials();
-  EXPECT_EQ(errors_text({&trials[0], &trials[1]}, "/results/mine", Encoding::utf8),
+  EXPECT_EQ(errors_text({&trials[0], &trials[1]}, "/results/mine", base::Encoding::utf8),
             "2 trials failed: another reason\n  /results/mine/00000/error.txt of trial 00000, and of others");
 }
 

@@ -73,9 +73,9 @@ class StatusBlock : public ::testing::Test {
     ::tzset();
   }
 
-  static Page ascii(std::size_t width) { return {.width = width, .encoding = Encoding::ascii}; }
+  static Page ascii(std::size_t width) { return {.width = width, .encoding = base::Encoding::ascii}; }
   static Page window(std::size_t width, std::size_t lines) {
-    return {.width = width, .lines = lines, .encoding = Encoding::ascii};
+    return {.width = width, .lines = lines, .encoding = base::Encoding::ascii};
   }
   static std::string tables(const std::vector<Trial>& trials, const Page& page, std::int64_t to_come = 0) {
     const ExperimentView view = view_of(trials, to_come);
@@ -196,7 +196,7 @@ TEST_F(StatusBlock, InANarrowWindowColumnsAreLeftOutAndTheMetricStays) {
 
 TEST_F(StatusBlock, NoLineIsWiderThanTheWindow) {
   for (std::size_t width = 1; width < 130; ++width) {
-    for (const Encoding encoding : {Encoding::ascii, Encoding::utf8}) {
+    for (const base::Encoding encoding : {base::Encoding::ascii, base::Encoding::utf8}) {
       const Page page{.width = width, .lines = 40, .encoding = encoding};
       const ExperimentView view = view_of(population_);
       const Overview overview = overview_of(view, kFocus);

@@ -63,5 +63,19 @@ TEST_F(Inside, WhatIsRemovedIsRemovedThereOnly) {
   EXPECT_TRUE(fs::exists(outside() / "b" / "file")) << "what links lead to stays";
 }
 
+TEST_F(Inside, WhatIsRenamedStaysThere) {
+  EXPECT_THAT(message_of<StorageError>([&] { rename_inside(root(), {"link/b", "x"}, {"b", "x"}); }),
+              HasSubstr("a link"));
+  EXPECT_THAT(message_of<StorageError>([&] { rename_inside(root(), {"a/b", "x"}, {"link/c", "x"}); }),
+              HasSubstr("a link"));
+  EXPECT_FALSE(rename_inside(root(), {"a/gone", "x"}, {"b", "x"}));
+  EXPECT_FALSE(rename_inside(root(), {"gone/b", "x"}, {"b", "x"}));
+  EXPECT_THAT(message_of<StorageError>([&] { rename_inside(root(), {"a/b", "x"}, {"gone/c", "x"}); }),
+              HasSubstr("gone"));
+  EXPECT_TRUE(rename_inside(root(), {"a/b", "x"}, {"b", "x"}));
+  EXPECT_TRUE(fs::exists(root() / "b"));
+  EXPECT_FALSE(fs::exists(root() / "a" / "b"));
+}
+
 }  // namespace
 }  // namespace cadre::base

@@ -42,7 +42,7 @@ Console::Console(const Experiment& experiment, const RunningTime& running_time, 
       directory_(std::move(directory)),
       focus_(focus_of(config)),
       detail_{verbose, static_cast<std::int64_t>(experiment.trials().size()) + experiment.trials_to_come(),
-              config.metric.name, encoding_of_environment(), &said_errors_},
+              config.metric.name, base::encoding_of_environment(), &said_errors_},
       live_(verbose > 0 && is_live_terminal()),
       shows_output_(verbose > 0 && log_to_driver),
       screen_(styles_are_wanted()) {}
@@ -53,8 +53,8 @@ Console::~Console() {
 
 void Console::begin(const std::string& experiment_name, bool restored) {
   say(fmt::format("{} experiment {}: {} {}\nResults in {}\n", restored ? "Continuing" : "Running",
-                  printable(experiment_name, detail_.encoding), detail_.trials,
-                  detail_.trials == 1 ? "trial" : "trials", printable(directory_, detail_.encoding)));
+                  base::printable(experiment_name, detail_.encoding), detail_.trials,
+                  detail_.trials == 1 ? "trial" : "trials", base::printable(directory_, detail_.encoding)));
   begun_ = true;
   refreshed_ = Clock::now();
   if (!live_) pause_ = kPlainPeriod;
@@ -62,7 +62,7 @@ void Console::begin(const std::string& experiment_name, bool restored) {
 
 void Console::say(const std::string& text) {
   if (detail_.verbose == 0) return;
-  const std::string lines = printable_lines(text);
+  const std::string lines = base::printable_lines(text, detail_.encoding) + '\n';
   if (live_) {
     log_ += lines;
   } else {
@@ -81,7 +81,7 @@ void Console::show(const Action& action) {
   const std::string text = log_text(action, experiment_, directory_, detail_);
   if (text.empty()) return;
   if (detail_.verbose > 0) return say(text);
-  std::fputs(printable_lines(text).c_str(), stderr);
+  std::fputs((base::printable_lines(text, detail_.encoding) + '\n').c_str(), stderr);
 }
 
 void Console::tick(Clock::time_point now) {
@@ -134,7 +134,7 @@ void Console::show_output_of(const Action& action) {
 void Console::show_output(const run::WorkerOutput::Text& text) {
   for (const auto& [lines, stream] : {std::pair{&text.out, stdout}, {&text.err, stderr}}) {
     if (lines->empty()) continue;
-    const std::string shown = printable_lines(lines->substr(0, lines->size() - 1));
+    const std::string shown = base::printable_lines(*lines, detail_.encoding);
     if (live_) {
       log_ += shown;
     } else {
@@ -241,16 +241,6 @@ std::string Console::failures() const {
     left -= trials.size();
   }
   return left == 0 ? text : text + fmt::format("\n... {} more", left);
-}
-
-std::string Console::printable_lines(const std::string& text) const {
-  std::string lines;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines += printable(std::string_view(text).substr(begin, end - begin), detail_.encoding) + "\n";
-    begin = end + 1;
-  }
-  return lines;
 }
 
 }  // namespace cadre::tune

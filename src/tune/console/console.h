@@ -62,7 +62,6 @@ class Console {
   void print_block() const;
   console::Moment moment();
   std::string failures() const;
-  std::string printable_lines(const std::string& text) const;
 
   const Experiment& experiment_;
   const RunningTime& running_time_;

@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t kFewTrials = 20;
 constexpr std::size_t kLongestText = 1000;  // columns of a config, of results and of an error
 
-std::string shortened(const std::string& text, Encoding encoding) {
-  return first_columns(printable(text, encoding), kLongestText, encoding);
+std::string shortened(const std::string& text, base::Encoding encoding) {
+  return base::first_columns(base::printable(text, encoding), kLongestText, encoding);
 }
 
 std::string iterations_text(std::int64_t count) {
@@ -32,7 +32,7 @@ std::string numbers_text(const Metrics& metrics, const LogDetail& detail) {
   if (main != names.end()) std::rotate(names.begin(), main, main + 1);
   std::string text;
   for (const std::string& name : names) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", printable(name, detail.encoding),
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", base::printable(name, detail.encoding),
                         value_cell(metrics.find(name), detail.encoding).text);
   }
   return shortened(text, detail.encoding);
@@ -41,7 +41,7 @@ std::string numbers_text(const Metrics& metrics, const LogDetail& detail) {
 std::string first_line(const std::string& message) { return message.substr(0, message.find('\n')); }
 
 // The message on as many lines as it has, each of which but the first is indented.
-std::string lines_text(const std::string& message, Encoding encoding) {
+std::string lines_text(const std::string& message, base::Encoding encoding) {
   const std::string brief = base::without_native_stacks(message);
   std::string text;
   std::size_t count = 0;
@@ -54,8 +54,8 @@ std::string lines_text(const std::string& message, Encoding encoding) {
   return text;
 }
 
-std::string file_text(const Trial& trial, const std::string& directory, Encoding encoding) {
-  return fmt::format("  {}/{}/{}", printable(directory, encoding), trial.directory, run::kErrorFile);
+std::string file_text(const Trial& trial, const std::string& directory, base::Encoding encoding) {
+  return fmt::format("  {}/{}/{}", base::printable(directory, encoding), trial.directory, run::kErrorFile);
 }
 
 // How much of the beginning of `text` is different in each trial: its directory, or an address.
@@ -88,7 +88,8 @@ class Narrator {
     const std::string& id = trial(launch.trial).id;
     if (!launch.checkpoint.empty()) {
       return fmt::format("Trial {} restored from {} at training_iteration {}", id,
-                         printable(launch.checkpoint, detail_.encoding), training_iteration(launch.checkpoint_metrics));
+                         base::printable(launch.checkpoint, detail_.encoding),
+                         training_iteration(launch.checkpoint_metrics));
     }
     if (detail_.verbose < 2 && detail_.trials > kFewTrials) return {};
     return fmt::format("Trial {} started with configuration {}", id,
@@ -141,7 +142,7 @@ std::string log_text(const Action& action, const Experiment& experiment, const s
 }
 
 std::string error_text(const Trial& trial, const std::string& message, const std::string& directory,
-                       Encoding encoding) {
+                       base::Encoding encoding) {
   return fmt::format("Trial {} errored after {}: {}\n{}", trial.id,
                      iterations_text(training_iteration(trial.last_result)), lines_text(message, encoding),
                      file_text(trial, directory, encoding));
@@ -158,7 +159,8 @@ std::string reason_of(const Trial& trial, const std::string& message) {
   return reason;
 }
 
-std::string errors_text(const std::vector<const Trial*>& trials, const std::string& directory, Encoding encoding) {
+std::string errors_text(const std::vector<const Trial*>& trials, const std::string& directory,
+                        base::Encoding encoding) {
   const Trial& first = *trials.front();
   if (trials.size() == 1) return error_text(first, first_line(first.error), directory, encoding);
   return fmt::format("{} trials failed: {}\n{} of trial {}, and of others", trials.size(),

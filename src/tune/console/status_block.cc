@@ -16,14 +16,14 @@ constexpr std::size_t kLongestParams = 2000;  // columns of the best trial's
 constexpr std::size_t kFewestRows = 4;        // a second table with fewer, and fewer than the first, is left out
 
 std::string best_text(const Trial& best, const std::vector<std::string>& parameters, const Focus& focus,
-                      Encoding encoding) {
+                      base::Encoding encoding) {
   Dict params;
   for (const std::string& path : parameters) {
     if (const Value* value = best.config.find(path)) params.emplace_back(path, *value);
   }
-  return fmt::format("Current best trial: {} with {}={:.6g} and params={}", best.id, printable(focus.metric, encoding),
-                     best.last_result.get<double>(focus.metric),
-                     first_columns(printable(to_json(params), encoding), kLongestParams, encoding));
+  return fmt::format("Current best trial: {} with {}={:.6g} and params={}", best.id,
+                     base::printable(focus.metric, encoding), best.last_result.get<double>(focus.metric),
+                     base::first_columns(base::printable(to_json(params), encoding), kLongestParams, encoding));
 }
 
 // In the larger unit of two that tell enough.
@@ -45,7 +45,7 @@ std::string time_of_report(const Trial& trial, double now) {
 // Tables of the same trials, column by column.
 class TrialTables {
  public:
-  TrialTables(const ExperimentView& view, const Overview& overview, const Focus& focus, Encoding encoding)
+  TrialTables(const ExperimentView& view, const Overview& overview, const Focus& focus, base::Encoding encoding)
       : view_(view), overview_(overview), focus_(focus), encoding_(encoding) {}
 
   Table main_table(const Selection& selection) const {
@@ -98,7 +98,7 @@ class TrialTables {
   const ExperimentView& view_;
   const Overview& overview_;
   const Focus& focus_;
-  Encoding encoding_;
+  base::Encoding encoding_;
 };
 
 // So many rows of `trials` fit into a table of so many lines, when `hidden` more would need a line for themselves.
@@ -127,13 +127,13 @@ Lines format_summary(const ExperimentView& view, const Overview& overview, const
                   fmt::localtime(static_cast<std::time_t>(moment.wall_seconds)), duration_text(moment.running_seconds));
   if (moment.sessions > 1) times += fmt::format(" in {} sessions", moment.sessions);
   texts.push_back(std::move(times));
-  std::string resources = "Logical resources: " + printable(view.resource_usage, page.encoding);
+  std::string resources = "Logical resources: " + base::printable(view.resource_usage, page.encoding);
   if (moment.memory) {
     const auto& [used, total, own] = *moment.memory;
     resources += fmt::format(". Memory: {} of {} ({} ours)", bytes_text(used), bytes_text(total), bytes_text(own));
   }
   texts.push_back(std::move(resources));
-  texts.push_back(printable(view.scheduler_state, page.encoding));
+  texts.push_back(base::printable(view.scheduler_state, page.encoding));
   if (overview.best) {
     const auto parameters = parameters_of(view, {.rows = {*overview.best}}, focus);
     texts.push_back(best_text(view.trials[*overview.best], parameters, focus, page.encoding));
@@ -141,7 +141,7 @@ Lines format_summary(const ExperimentView& view, const Overview& overview, const
   if (page.lines && texts.size() > *page.lines) texts.resize(*page.lines);
   Lines lines;
   for (const std::string& text : texts)
-    lines.push_back({{page.lines ? first_columns(text, page.width, page.encoding) : text}});
+    lines.push_back({{page.lines ? base::first_columns(text, page.width, page.encoding) : text}});
   return lines;
 }
 
@@ -157,7 +157,8 @@ Lines format_tables(const ExperimentView& view, const Overview& overview, const 
   const auto add = [&](const Table& table, const Selection& selection) {
     std::ranges::move(format_table(table, page.width, page.encoding), std::back_inserter(lines));
     const std::string hidden = counts_text(selection.hidden, ", ", " more");
-    if (!hidden.empty()) lines.push_back({{first_columns("... " + hidden, page.width, page.encoding), Style::dim}});
+    if (!hidden.empty())
+      lines.push_back({{base::first_columns("... " + hidden, page.width, page.encoding), Style::dim}});
   };
   const std::size_t first = rows_in(0);
   if (first == 0) return lines;

@@ -25,7 +25,7 @@ struct Page {
   std::size_t width = 120;
   std::optional<std::size_t> lines = {};  // that there are; empty: no limit, and lines of the summary are not cut
   std::size_t rows = 20;                  // of a table at most
-  Encoding encoding = Encoding::utf8;
+  base::Encoding encoding = base::Encoding::utf8;
 };
 
 // Counts, times, resources, the scheduler's state and the best trial: at most five lines.

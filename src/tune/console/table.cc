@@ -14,14 +14,14 @@ struct BoxCharacters {
   std::string_view upper_left, upper_right, lower_left, lower_right, left_tee, right_tee, across, down;
 };
 
-const BoxCharacters& box_characters(Encoding encoding) {
+const BoxCharacters& box_characters(base::Encoding encoding) {
   static constexpr BoxCharacters utf8{"╭", "╮", "╰", "╯", "├", "┤", "─", "│"};
   static constexpr BoxCharacters ascii{"+", "+", "+", "+", "+", "+", "-", "|"};
-  return encoding == Encoding::utf8 ? utf8 : ascii;
+  return encoding == base::Encoding::utf8 ? utf8 : ascii;
 }
 
 std::size_t width_of(const Cell& cell, std::size_t widest_text) {
-  const std::size_t width = display_width(cell.text);
+  const std::size_t width = base::display_width(cell.text);
   return cell.number ? width : std::min(width, widest_text);
 }
 
@@ -57,7 +57,7 @@ std::vector<const Column*> fitting(const Table& table, std::size_t width) {
 
 class BoxedTable {
  public:
-  BoxedTable(std::vector<const Column*> columns, std::size_t widest_text, Encoding encoding)
+  BoxedTable(std::vector<const Column*> columns, std::size_t widest_text, base::Encoding encoding)
       : columns_(std::move(columns)), widest_text_(widest_text), encoding_(encoding), box_(box_characters(encoding)) {
     for (const Column* column : columns_) {
       widths_.push_back(width_of(*column, widest_text_));
@@ -68,10 +68,10 @@ class BoxedTable {
 
   Line upper_border(const std::string& title) const {
     if (title.empty()) return {{border(box_.upper_left, box_.upper_right, inner_width_)}};
-    const std::string shown = " " + first_columns(title, inner_width_ - 3, encoding_) + " ";
+    const std::string shown = " " + base::first_columns(title, inner_width_ - 3, encoding_) + " ";
     return {{std::string(box_.upper_left).append(box_.across)},
             {shown, Style::bold},
-            {border("", box_.upper_right, inner_width_ - 1 - display_width(shown))}};
+            {border("", box_.upper_right, inner_width_ - 1 - base::display_width(shown))}};
   }
   Line rule() const { return {{border(box_.left_tee, box_.right_tee, inner_width_)}}; }
   Line lower_border() const { return {{border(box_.lower_left, box_.lower_right, inner_width_)}}; }
@@ -95,8 +95,8 @@ class BoxedTable {
       const Cell& cell = cell_of(i);
       const bool right = cell.number || (numbers_[i] && &cell == &columns_[i]->head);
       if (i > 0) line.push_back({std::string(kGap, ' ')});
-      const std::string text = cell.number ? cell.text : last_columns(cell.text, widest_text_, encoding_);
-      const std::string blanks(widths_[i] - display_width(text), ' ');
+      const std::string text = cell.number ? cell.text : base::last_columns(cell.text, widest_text_, encoding_);
+      const std::string blanks(widths_[i] - base::display_width(text), ' ');
       if (right) line.push_back({blanks});
       line.push_back({text, cell.style});
       if (!right) line.push_back({blanks});
@@ -107,7 +107,7 @@ class BoxedTable {
 
   std::vector<const Column*> columns_;
   std::size_t widest_text_;
-  Encoding encoding_;
+  base::Encoding encoding_;
   const BoxCharacters& box_;
   std::vector<std::size_t> widths_;
   std::vector<bool> numbers_;    // the column has some
@@ -118,7 +118,7 @@ class BoxedTable {
 
 std::size_t display_width(const Line& line) {
   std::size_t width = 0;
-  for (const Span& span : line) width += display_width(span.text);
+  for (const Span& span : line) width += base::display_width(span.text);
   return width;
 }
 
@@ -128,13 +128,13 @@ std::string plain_text(const Line& line) {
   return text;
 }
 
-Line first_columns(const Line& line, std::size_t columns, Encoding encoding) {
+Line first_columns(const Line& line, std::size_t columns, base::Encoding encoding) {
   if (display_width(line) <= columns) return line;
   Line cut;
   for (const Span& span : line) {
-    const std::size_t width = display_width(span.text);
+    const std::size_t width = base::display_width(span.text);
     if (width >= columns) {
-      cut.push_back({first_columns(span.text + " ", columns, encoding), span.style});
+      cut.push_back({base::first_columns(span.text + " ", columns, encoding), span.style});
       break;
     }
     cut.push_back(span);
@@ -143,7 +143,7 @@ Line first_columns(const Line& line, std::size_t columns, Encoding encoding) {
   return cut;
 }
 
-Lines format_table(const Table& table, std::size_t width, Encoding encoding) {
+Lines format_table(const Table& table, std::size_t width, base::Encoding encoding) {
   const std::vector<const Column*> columns = fitting(table, width);
   std::size_t widest_text = kWidestText;
   while (widest_text > kNarrowestText && width_of(columns, widest_text) > width) --widest_text;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tune/console/display_text.h"
+#include "base/display_text.h"
 
 namespace cadre::tune::console {
 
@@ -24,7 +24,7 @@ std::size_t display_width(const Line& line);
 // The line without any style.
 std::string plain_text(const Line& line);
 // The line in at most so many columns (see display_text.h).
-Line first_columns(const Line& line, std::size_t columns, Encoding encoding);
+Line first_columns(const Line& line, std::size_t columns, base::Encoding encoding);
 
 struct Cell {
   std::string text = {};  // printable
@@ -50,6 +50,6 @@ constexpr std::size_t kTableFrameLines = 4;
 // The table in at most `width` columns of the terminal: texts of more than 20 columns are shortened from their
 // beginning, to as few as 10 where that lets all columns fit, and then columns are left out. If even those of rank 0 do
 // not fit, the lines are cut.
-Lines format_table(const Table& table, std::size_t width, Encoding encoding);
+Lines format_table(const Table& table, std::size_t width, base::Encoding encoding);
 
 }  // namespace cadre::tune::console

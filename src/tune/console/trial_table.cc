@@ -37,18 +37,19 @@ Column column_of(const std::vector<TrialRow>& trials, Column column, CellOf cell
 Style emphasis(const TrialRow& trial) { return trial.best ? Style::bold : Style::plain; }
 
 // What the user has named.
-Column named_column(const std::string& name, int rank, Encoding encoding) {
-  return {{printable(name, encoding), Style::bold, false}, rank, {}};
+Column named_column(const std::string& name, int rank, base::Encoding encoding) {
+  return {{base::printable(name, encoding), Style::bold, false}, rank, {}};
 }
 
-Column parameter_column(const std::vector<TrialRow>& trials, const std::string& path, int rank, Encoding encoding) {
+Column parameter_column(const std::vector<TrialRow>& trials, const std::string& path, int rank,
+                        base::Encoding encoding) {
   return column_of(trials, named_column(path, rank, encoding),
                    [&](const TrialRow& trial) { return value_cell(trial.config->find(path), encoding); });
 }
 
 }  // namespace
 
-Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, Encoding encoding) {
+Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, base::Encoding encoding) {
   Table table{.title = "Trials", .columns = {id_column(trials), status_column(trials)}};
   for (const std::string& path : columns.parameters)
     table.columns.push_back(parameter_column(trials, path, 3, encoding));
@@ -72,7 +73,7 @@ Column status_column(const std::vector<TrialRow>& trials) {
 }
 
 Column metric_column(const std::vector<TrialRow>& trials, const std::string& path, const std::string& metric, int rank,
-                     Encoding encoding) {
+                     base::Encoding encoding) {
   return column_of(trials, named_column(path, rank, encoding), [&](const TrialRow& trial) {
     Cell cell = value_cell(trial.last_result->find(path), encoding);
     if (path == metric) cell.style = emphasis(trial);
@@ -81,7 +82,7 @@ Column metric_column(const std::vector<TrialRow>& trials, const std::string& pat
 }
 
 Column result_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank,
-                     Encoding encoding) {
+                     base::Encoding encoding) {
   return column_of(trials, number_column(head, rank),
                    [&](const TrialRow& trial) { return value_cell(trial.last_result->find(key), encoding); });
 }
@@ -111,7 +112,7 @@ StatusCounts status_counts(const ResultGrid& grid) {
 
 Cell number_cell(std::string text) { return {std::move(text), Style::plain, true}; }
 
-Cell value_cell(const Value* value, Encoding encoding) {
+Cell value_cell(const Value* value, base::Encoding encoding) {
   if (value == nullptr || value->is_null()) return {};
   if (value->is_integer()) return number_cell(to_json(*value));
   if (value->is_double()) return number_cell(fmt::format("{:.6g}", value->get<double>()));
@@ -121,7 +122,7 @@ Cell value_cell(const Value* value, Encoding encoding) {
     while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) ++begin;
     text.erase(0, begin);
   }
-  return text_cell(printable(text, encoding));
+  return text_cell(base::printable(text, encoding));
 }
 
 Column number_column(std::string head, int rank) { return {{std::move(head), Style::bold, true}, rank, {}}; }

@@ -32,16 +32,16 @@ struct TrialColumns {
 };
 
 // Id, status, parameters, iteration, time and main metrics.
-Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, Encoding encoding);
+Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, base::Encoding encoding);
 
 Column id_column(const std::vector<TrialRow>& trials);
 Column status_column(const std::vector<TrialRow>& trials);
 // A metric, by its path.
 Column metric_column(const std::vector<TrialRow>& trials, const std::string& path, const std::string& metric, int rank,
-                     Encoding encoding);
+                     base::Encoding encoding);
 // Under a head of our own: what every result has, as it is, or a time in seconds.
 Column result_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank,
-                     Encoding encoding);
+                     base::Encoding encoding);
 Column seconds_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank);
 
 // "2 RUNNING, 3 TERMINATED" in the order of kStatusOrder; `word` stands between number and status. Empty where all
@@ -52,7 +52,7 @@ StatusCounts status_counts(const ResultGrid& grid);
 Cell number_cell(std::string text);
 // A value as the cell of a table: numbers with six digits, texts printable and without their beginning if it is far
 // away.
-Cell value_cell(const Value* value, Encoding encoding);
+Cell value_cell(const Value* value, base::Encoding encoding);
 // A head of our own, which is short enough to stay as it is.
 Column number_column(std::string head, int rank);
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "base/display_text.h"
 #include "base/registry.h"
 #include "cadre/error.h"
-#include "tune/console/display_text.h"
 
 namespace cadre::tune {
 
@@ -15,7 +15,7 @@ class Faults {
  public:
   // Names come from anywhere: what a terminal would act on is spelled out.
   void add(const std::string& option, const std::string& what) {
-    text_ += "\n  " + console::printable(option + ": " + what, console::Encoding::utf8);
+    text_ += "\n  " + base::printable(option + ": " + what, base::Encoding::utf8);
   }
   void unless(bool good, const std::string& option, const std::string& what) {
     if (!good) add(option, what);

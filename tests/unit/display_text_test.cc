@@ -1,4 +1,4 @@
-#include "tune/console/display_text.h"
+#include "base/display_text.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-namespace cadre::tune::console {
+namespace cadre::base {
 namespace {
 
 constexpr auto kUtf8 = Encoding::utf8;
@@ -19,6 +19,12 @@ TEST(DisplayText, ControlCharactersAreMadeVisible) {
                       "31m",
                       kUtf8),
             "\\u{9b}31m");  // the one-character form of ESC [
+}
+
+TEST(DisplayText, NewLinesStayBetweenLines) {
+  EXPECT_EQ(printable_lines("", kUtf8), "");
+  EXPECT_EQ(printable_lines("a\x1b\n\nb", kUtf8), "a\\x1b\n\nb");
+  EXPECT_EQ(printable_lines("a\n", kUtf8), "a\n");
 }
 
 TEST(DisplayText, WhatIsNoUtf8IsShownByteForByte) {
@@ -87,4 +93,4 @@ TEST_F(Locale, TheFirstVariableThatIsSetNamesTheEncoding) {
 }
 
 }  // namespace
-}  // namespace cadre::tune::console
+}  // namespace cadre::base

@@ -1,4 +1,4 @@
-#include "tune/console/display_text.h"
+#include "base/display_text.h"
 
 #include <fmt/format.h>
 #include <locale.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
-namespace cadre::tune::console {
+namespace cadre::base {
 namespace {
 
 // UTF-8 for the C library's functions in this thread, whatever locale the program has chosen.
@@ -107,6 +107,17 @@ std::string printable(std::string_view text, Encoding encoding) {
   return shown;
 }
 
+std::string printable_lines(std::string_view text, Encoding encoding) {
+  std::string lines;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    lines += printable(text.substr(0, end), encoding);
+    if (end == std::string_view::npos) return lines;
+    lines += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::size_t display_width(std::string_view text) {
   const Utf8Locale utf8;
   std::size_t width = 0;
@@ -148,4 +159,4 @@ std::string last_columns(std::string_view text, std::size_t columns, Encoding en
   return std::string(ellipsis(encoding)).append(text);
 }
 
-}  // namespace cadre::tune::console
+}  // namespace cadre::base

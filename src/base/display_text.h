@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace cadre::tune::console {
+namespace cadre::base {
 
 // What may be written: ASCII only, or UTF-8.
 enum class Encoding { ascii, utf8 };
@@ -19,6 +19,9 @@ Encoding encoding_of_environment();
 // beyond ASCII is "?". Accents that combine with the character before them stay.
 std::string printable(std::string_view text, Encoding encoding);
 
+// The same of each line; the new lines between them stay.
+std::string printable_lines(std::string_view text, Encoding encoding);
+
 // In how many columns a terminal shows `text`, which must be printable.
 std::size_t display_width(std::string_view text);
 
@@ -27,4 +30,4 @@ std::size_t display_width(std::string_view text);
 std::string first_columns(std::string_view text, std::size_t columns, Encoding encoding);
 std::string last_columns(std::string_view text, std::size_t columns, Encoding encoding);
 
-}  // namespace cadre::tune::console
+}  // namespace cadre::base
