@@ -127,7 +127,7 @@ ControllerProcess::ControllerProcess(const ControllerOptions& options)
                         options.said.empty() ? fs::path(options.experiment.string() + ".said") : options.said) {}
 
 ControllerProcess::ControllerProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
-                                     fs::path said)
+                                     fs::path said, const fs::path& program)
     : said_(std::move(said)) {
   arguments.emplace(arguments.begin(), "controller");
   for (char** entry = ::environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
@@ -136,7 +136,7 @@ ControllerProcess::ControllerProcess(std::vector<std::string> arguments, std::ve
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, said_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND,
                                      0666);
   ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  const int error = ::posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, pointers(arguments).data(),
+  const int error = ::posix_spawn(&process_, program.c_str(), &actions, nullptr, pointers(arguments).data(),
                                   pointers(environment).data());
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::runtime_error(std::string("cannot start a controller: ") + std::strerror(error));
@@ -218,16 +218,22 @@ fs::path output_of(pid_t process) {
 
 void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-std::vector<std::string> still_running(std::chrono::nanoseconds patience) {
+std::vector<std::string> still_running(std::chrono::nanoseconds patience, pid_t helper) {
+  const auto others = [&] {
+    std::vector<pid_t> children = children_of(::getpid());
+    std::erase(children, helper);
+    return children;
+  };
   for (const auto deadline = Clock::now() + patience;;) {
     const pid_t ended = ::waitpid(-1, nullptr, WNOHANG);
     if (ended < 0) return {};
     if (ended > 0) continue;
+    if (helper >= 0 && others().empty()) return {};
     if (Clock::now() >= deadline) break;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   std::vector<std::string> left;
-  for (const pid_t process : children_of(::getpid())) left.push_back(describe(process));
+  for (const pid_t process : others()) left.push_back(describe(process));
   return left;
 }
 

@@ -32,9 +32,9 @@ struct ControllerOptions {
 class ControllerProcess {
  public:
   explicit ControllerProcess(const ControllerOptions& options);
-  // Of anything else: what main gets, beside its name, and the file for what it says.
+  // Starts any program, by default this one: with these arguments behind its name, and a file for what it says.
   ControllerProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
-                    std::filesystem::path said);
+                    std::filesystem::path said, const std::filesystem::path& program = "/proc/self/exe");
   // Kills it.
   ~ControllerProcess();
 
@@ -63,6 +63,7 @@ std::filesystem::path output_of(pid_t process);
 // Makes orphans of controllers children of this process, so that it hears of every process's end.
 void adopt_orphans();
 // Empty when every child of this process, adopted ones included, has ended within this time; the others otherwise.
-std::vector<std::string> still_running(std::chrono::nanoseconds patience);
+// `helper` does not count: a process that is to run on.
+std::vector<std::string> still_running(std::chrono::nanoseconds patience, pid_t helper = -1);
 
 }  // namespace cadre::survival

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "storage/remote_directory.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_store.h"
 #include "support/event_file.h"
@@ -37,6 +38,7 @@ struct Record {
   std::vector<store::TrialRow> trials;
   std::vector<store::CheckpointRow> checkpoints;
   std::string callback_states;
+  bool lost_checkpoints = false;  // a controller found some missing or damaged
 };
 
 Record read_record(const fs::path& experiment) {
@@ -50,7 +52,12 @@ Record read_record(const fs::path& experiment) {
                 .checkpoints = store.checkpoints(),
                 .callback_states = store.callback_states()};
   store.visit({.result = [&](const store::ResultRow& row) { record.results.push_back(row); },
-               .event = [](const store::EventRow&) {},
+               .event =
+                   [&](const store::EventRow& row) {
+                     if (row.kind != "controller_started") return;
+                     const Config data(base::parse_json(row.data, "the start of a controller").dict());
+                     record.lost_checkpoints |= !data.at("lost_checkpoints").items().empty();
+                   },
                .decision =
                    [&](const store::DecisionRow& row) {
                      if (row.kind != "exploit") return;
@@ -158,6 +165,8 @@ void Inspection::check_lineages() {
 
 void Inspection::check_listed_checkpoints() {
   for (const store::CheckpointRow& row : record_.checkpoints) {
+    std::error_code none;
+    if (fs::exists(experiment_ / row.directory / storage::kRemoteFile, none)) continue;  // it is published
     const auto state = read_state(experiment_ / row.directory);
     if (!state) {
       fault("the store lists {}, which {}", row.directory,
@@ -290,11 +299,12 @@ Outcome to_outcome(const Record& record, const fs::path& experiment) {
 void Inspection::check_outcome() {
   if (!expectation_.outcome) return;
   const Outcome outcome = to_outcome(record_, experiment_);
+  const char* const when = record_.lost_checkpoints ? kAfterALoss : "";
   if (outcome.pbt_global != expectation_.outcome->pbt_global)
-    fault("pbt_global.txt is not that of an undisturbed run:\n{}and not\n{}", outcome.pbt_global,
+    fault("pbt_global.txt is not that of an undisturbed run{}:\n{}and not\n{}", when, outcome.pbt_global,
           expectation_.outcome->pbt_global);
   if (outcome.trials != expectation_.outcome->trials)
-    fault("configs or last scores are not those of an undisturbed run");
+    fault("configs or last scores are not those of an undisturbed run{}", when);
 }
 
 void Inspection::check_lock() {

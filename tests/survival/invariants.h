@@ -30,6 +30,9 @@ struct Expectation {
   std::optional<Outcome> outcome = {};  // of the same experiment when nothing disturbs it
 };
 
+// Part of the faults of an outcome that is another one because checkpoints were lost with the machine's power.
+inline constexpr char kAfterALoss[] = ", after checkpoints were lost";
+
 // Each fault in a line; none where all is well. The directory may be that of a controller that was killed this moment:
 // a copy of the store is looked at, so that the next controller finds the files as the kill left them.
 std::vector<std::string> faults_of(const std::filesystem::path& experiment, const Setting& setting,

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "base/system_error.h"
+#include "storage/uri.h"
 #include "tune/session.h"
 
 namespace cadre::survival {
@@ -94,6 +95,16 @@ ObjectRef put_table() {
   return put(items);
 }
 
+// A path, or a URI whose options stand behind its name.
+std::string name_in_storage(const fs::path& experiment) {
+  if (!storage::is_uri(experiment.native())) return experiment.filename();
+  return name_of(storage::parse_uri(experiment.native()));
+}
+std::string storage_of(const fs::path& experiment) {
+  if (!storage::is_uri(experiment.native())) return experiment.parent_path();
+  return to_string(parent_of(storage::parse_uri(experiment.native())));
+}
+
 tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment, const ObjectRef& table) {
   const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
                                           .metric = tune::maximize("score"),
@@ -108,8 +119,8 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
                       {"has_programs", setting.has_programs},
                       {"table", table}},
       .tune_config = {.num_samples = setting.population, .scheduler = pbt, .seed = 7},
-      .run_config = {.name = experiment.filename(),
-                     .storage_path = experiment.parent_path(),
+      .run_config = {.name = name_in_storage(experiment),
+                     .storage_path = storage_of(experiment),
                      .publish_config = publish_config(),
                      .stop = {{"training_iteration", static_cast<double>(setting.steps)}},
                      .checkpoint_config = {.num_to_keep = setting.num_to_keep,

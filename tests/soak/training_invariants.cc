@@ -1,4 +1,4 @@
-#include "train_invariants.h"
+#include "training_invariants.h"
 
 #include <cadre/train.h>
 
@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "storage/remote_directory.h"
 #include "store/experiment_reader.h"
 
 namespace cadre::survival {
@@ -74,7 +75,7 @@ class Inspection {
   fs::path run_;
   const TrainingSetting& setting_;
   const TrainingOutcome& undisturbed_;
-  TrainingOutcome outcome_ = outcome_of(run_);
+  TrainingOutcome outcome_ = outcome_of_training(run_);
   std::vector<std::string> faults_;
 };
 
@@ -144,6 +145,7 @@ void Inspection::check_directories() {
     require(!name.starts_with(".reporting_"), name + " was left");
     if (!name.starts_with("checkpoint_")) continue;
     ++found;
+    if (fs::exists(entry.path() / storage::kRemoteFile)) continue;  // it is published
     for (std::int64_t rank = 0; rank < setting_.workers; ++rank)
       require(fs::exists(entry.path() / file_of_rank(rank)), name + " lacks " + file_of_rank(rank));
   }
@@ -152,11 +154,11 @@ void Inspection::check_directories() {
 
 }  // namespace
 
-TrainingOutcome outcome_of(const fs::path& run) {
+TrainingOutcome outcome_of_training(const fs::path& run) {
   const train::Result result = train::Result::from_directory(run);
   if (!result.checkpoint) throw std::runtime_error("there is no checkpoint");
   TrainingOutcome outcome{.history = result.metrics_history,
-                          .state = content_of(result.checkpoint->path() / kStateFile),
+                          .state = content_of(result.checkpoint->as_directory().path() / kStateFile),
                           .kept = {},
                           .verdicts = {},
                           .validator_files = names_below(run / "validations")};
@@ -170,8 +172,8 @@ TrainingOutcome outcome_of(const fs::path& run) {
   return outcome;
 }
 
-std::vector<std::string> faults_of(const fs::path& run, const TrainingSetting& setting,
-                                   const TrainingOutcome& undisturbed) {
+std::vector<std::string> faults_of_training(const fs::path& run, const TrainingSetting& setting,
+                                            const TrainingOutcome& undisturbed) {
   return Inspection(run, setting, undisturbed).faults();
 }
 

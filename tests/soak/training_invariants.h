@@ -1,5 +1,4 @@
-// What must be true of a training run of torch_train_subject.h that has come to its end, however often it was
-// interrupted.
+// Invariants of a training run that has come to its end, however often it was interrupted.
 #pragma once
 
 #include <cadre/value.h>
@@ -10,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "torch_train_subject.h"
+#include "training_setting.h"
 
 namespace cadre::survival {
 
@@ -22,10 +21,10 @@ struct TrainingOutcome {
   std::map<std::int64_t, Metrics> verdicts;  // what they say of each checkpoint, by the step of its report
   std::vector<std::string> validator_files;  // what is left of them, below the run's directory
 };
-TrainingOutcome outcome_of(const std::filesystem::path& run);
+TrainingOutcome outcome_of_training(const std::filesystem::path& run);
 
 // Each fault in a line; none where all is well.
-std::vector<std::string> faults_of(const std::filesystem::path& run, const TrainingSetting& setting,
-                                   const TrainingOutcome& undisturbed);
+std::vector<std::string> faults_of_training(const std::filesystem::path& run, const TrainingSetting& setting,
+                                            const TrainingOutcome& undisturbed);
 
 }  // namespace cadre::survival

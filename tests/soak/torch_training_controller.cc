@@ -1,4 +1,4 @@
-#include "torch_train_subject.h"
+// The controller of a training run that cadre_soak disturbs.
 
 #include <cadre/data_torch.h>
 #include <cadre/torch.h>
@@ -7,17 +7,18 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <string_view>
 #include <thread>
+
+#include "survival/controller_process.h"
+#include "training_setting.h"
 
 namespace cadre::survival {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kOption = "--training-controller";
-// What takes longer in practice, so that all of them are found at work.
+// Steps and batches take longer in practice: with these pauses all kinds of workers are found at work.
 constexpr auto kStepTime = std::chrono::milliseconds(20);
 constexpr auto kBatchTime = std::chrono::milliseconds(10);  // of a validator
 constexpr std::int64_t kInputs = 8;
@@ -36,7 +37,7 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-// Of a number the same whenever they are asked for.
+// Returns the same inputs whenever they are asked for by the same number.
 torch::Tensor inputs_of(std::int64_t number, std::int64_t rows) {
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(number));
   return torch::randn({rows, kInputs}, generator);
@@ -153,54 +154,40 @@ train::ValidationConfig validation_of(Form form, const fs::path& rows) {
   return validation;
 }
 
-}  // namespace
-
-std::string TrainingSetting::text() const {
-  return std::string("validator ") + kForms.at(static_cast<std::size_t>(form)) + ", workers " +
-         std::to_string(workers) + ", steps " + std::to_string(steps) + ", checkpoint_interval " +
-         std::to_string(checkpoint_interval) + ", num_to_keep " + std::to_string(num_to_keep);
-}
-
-std::string file_of_rank(std::int64_t rank) { return "rank_" + std::to_string(rank); }
-
 void write_rows(const fs::path& folder) {
   const torch::Tensor inputs = inputs_of(0, kRows);
   data::from_tensors({{"inputs", inputs}, {"above", inputs.sum(1).gt(0)}})
       .write_parquet(folder, {.max_rows_per_file = 200, .rows_per_row_group = 50});
 }
 
-// ---- Its controller, in a process of its own
+PublishConfig publish_config() { return {.interval = std::chrono::milliseconds(50)}; }
 
-ControllerProcess start_training(const fs::path& run, const TrainingSetting& setting, const fs::path& rows,
-                                 const fs::path& temporary) {
-  std::vector<std::string> arguments{kOption, run.string(), rows.string()};
-  for (const std::int64_t number : {static_cast<std::int64_t>(setting.form), setting.workers, setting.steps,
-                                    setting.checkpoint_interval, setting.num_to_keep})
-    arguments.push_back(std::to_string(number));
-  return {std::move(arguments), {"TMPDIR=" + temporary.string()}, run.string() + ".said"};
+train::Trainer make_trainer(const TrainingOrder& order) {
+  const fs::path run = order.run;
+  if (train::Trainer::can_restore(run)) return train::TorchTrainer::restore(run, {.publish_config = publish_config()});
+  const TrainingSetting& setting = order.setting;
+  return train::TorchTrainer(
+      train::loop<learn>(),
+      {.train_loop_config = {{"steps", setting.steps}, {"checkpoint_interval", setting.checkpoint_interval}},
+       .scaling_config = {.num_workers = setting.workers},
+       .run_config = {.name = run.filename(),
+                      .storage_path = run.parent_path(),
+                      .publish_config = publish_config(),
+                      .failure_config = {.max_failures = -1},
+                      .checkpoint_config = {.num_to_keep = setting.num_to_keep},
+                      .verbose = 0},
+       .validation = validation_of(setting.form, order.rows)});
 }
 
-void run_if_training(int argc, char** argv) {
-  if (argc != 9 || std::string_view(argv[1]) != kOption) return;
-  const fs::path run = argv[2];
-  const auto number = [&](int index) { return std::atoll(argv[index]); };
+}  // namespace
+}  // namespace cadre::survival
+
+int main(int argc, char** argv) {
+  using namespace cadre::survival;  // NOLINT(google-build-using-namespace)
   run_controller([&] {
+    const TrainingOrder order = from_arguments({argv + 1, argv + argc});
     cadre::init(argc, argv, {.num_cpus = 5});
-    if (train::Trainer::can_restore(run)) {
-      train::TorchTrainer::restore(run).fit();
-      return;
-    }
-    train::TorchTrainer trainer(train::loop<learn>(),
-                                {.train_loop_config = {{"steps", number(6)}, {"checkpoint_interval", number(7)}},
-                                 .scaling_config = {.num_workers = number(5)},
-                                 .run_config = {.name = run.filename(),
-                                                .storage_path = run.parent_path(),
-                                                .failure_config = {.max_failures = -1},
-                                                .checkpoint_config = {.num_to_keep = number(8)},
-                                                .verbose = 0},
-                                 .validation = validation_of(static_cast<Form>(number(4)), argv[3])});
-    trainer.fit();
+    if (!std::filesystem::exists(order.rows)) write_rows(order.rows);
+    make_trainer(order).fit();
   });
 }
-
-}  // namespace cadre::survival

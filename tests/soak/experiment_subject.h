@@ -1,0 +1,35 @@
+// Experiments of tests/survival that the soak disturbs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "subject.h"
+#include "survival/invariants.h"
+
+namespace cadre::survival {
+
+class Experiments {
+ public:
+  // They live in `folder`, and `program` is cadre, which looks at them.
+  Experiments(std::filesystem::path folder, std::filesystem::path program, bool are_published)
+      : folder_(std::move(folder)), program_(std::move(program)), are_published_(are_published) {}
+
+  std::unique_ptr<Subject> make(std::int64_t index, const std::string& name);
+
+ private:
+  friend class ExperimentSubject;
+
+  // How one of these settings comes out. Made by a run that nothing disturbs when it is first asked for.
+  const Outcome& undisturbed(std::int64_t setting_number);
+  Setting setting_of(std::int64_t setting_number) const;
+
+  std::filesystem::path folder_;
+  std::filesystem::path program_;
+  bool are_published_;
+  std::map<std::int64_t, Outcome> undisturbed_ = {};
+};
+
+}  // namespace cadre::survival

@@ -1,0 +1,37 @@
+// Training runs that the soak disturbs, with their validators.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "subject.h"
+#include "training_invariants.h"
+
+namespace cadre::survival {
+
+class Trainings {
+ public:
+  // They live in `folder`, and `program` is torch_training_controller.cc.
+  Trainings(std::filesystem::path folder, std::filesystem::path program)
+      : folder_(std::move(folder)), program_(std::move(program)) {}
+
+  // Three runs after each other differ in their validators only, and half of them are published.
+  std::unique_ptr<Subject> make(std::int64_t index, const std::string& name);
+
+ private:
+  friend class TrainingSubject;
+
+  std::filesystem::path rows() const { return folder_ / "rows"; }
+  // How a run with this setting comes out. Made by one that nothing disturbs when it is first asked for.
+  const TrainingOutcome& undisturbed(const TrainingSetting& setting);
+
+  std::filesystem::path folder_;
+  std::filesystem::path program_;
+  std::map<std::string, TrainingOutcome> undisturbed_ = {};               // by the setting's text
+  std::map<std::string, std::map<std::int64_t, Metrics>> verdicts_ = {};  // by the text without the form
+};
+
+}  // namespace cadre::survival
