@@ -5,7 +5,6 @@ TORCH_BUILD ?=
 TORCH_INDEX_URL ?=
 DEMO_FLAGS ?=
 KILLS ?= 10000
-RUN_KILLS ?= 100
 SOAK_FLAGS ?=
 PREFIX ?= /usr/local
 BENCH_FLAGS ?=
@@ -38,8 +37,8 @@ help:
 	@echo 'make test-cuda-build  build with the CUDA build of torch that pip finds everywhere, and run what needs no GPU (5 GB)'
 	@echo 'make test-versions    build with other versions of torch and Arrow (TORCH_VERSIONS, ARROW_VERSIONS), and test that'
 	@echo 'make test-gpu         run the tests that need a GPU; fails where there is none'
-	@echo 'make soak      kill experiments KILLS times and training runs RUN_KILLS times at random, then let every single call'
-	@echo '               fail (half an hour)'
+	@echo 'make soak      kill, signal and stop experiments and training runs KILLS times at random, then let every single call'
+	@echo '               fail (two hours)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
 	@echo 'make bench-peers  the same work on Ray and on Cadre, in turns; steps of data-parallel training in Python and here'
 	@echo 'make fuzz      feed parsers and the channel with made-up bytes, SECONDS each (FUZZERS="json wal"; default: all)'
@@ -94,10 +93,9 @@ test-gpu: $(build_dir)/build.ninja
 
 # With sanitizers, which do not go together with preloaded libraries, no calls fail.
 soak: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak cadre_train_soak $(if $(filter sanitizers,$(setup_groups)),,cadre_faults_tests)
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak $(if $(filter sanitizers,$(setup_groups)),,cadre_faults_tests)
 	@$(build_dir)/bin/cadre_soak --kills $(KILLS) $(SOAK_FLAGS)
-	@$(build_dir)/bin/cadre_train_soak --kills $(RUN_KILLS)
-	$(if $(filter sanitizers,$(setup_groups)),,@CADRE_FAULTS_STRIDE=1 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
+	$(if $(filter sanitizers,$(setup_groups)),,@CADRE_FAULTS_STRIDE=1 CADRE_POWER_RUNS=100 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
 
 install: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package

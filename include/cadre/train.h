@@ -487,8 +487,10 @@ class Trainer {
   Trainer(Trainer&&) noexcept = default;             ///< the other one may only be destroyed
   Trainer& operator=(Trainer&&) noexcept = default;  ///< see above
 
-  /// Whether a directory holds a run that restore() can continue.
-  static bool can_restore(const std::filesystem::path& directory);
+  /// Returns whether a directory, or the URI that it is, holds a run that restore() can continue. A run that was
+  /// interrupted before anything was published is found in its working directory on this machine, which
+  /// `publish_config` may place.
+  static bool can_restore(const std::filesystem::path& directory, const PublishConfig& publish_config = {});
   /// A Trainer that continues the run in a directory from its last committed checkpoint, with the options that it was
   /// begun with. One that has failed is tried again, with a new budget of failures; one that has finished stays as it
   /// is, and fit() returns its result. Throws NotFound, StorageError, and InvalidArgument where this program does not

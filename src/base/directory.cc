@@ -68,8 +68,19 @@ FileInfo info_of(const fs::path& path) {
 }
 
 void sync_directory(const fs::path& path) {
-  const FileDescriptor directory = open_file(path, O_RDONLY | O_DIRECTORY, "read");
-  if (::fsync(directory.get()) != 0) throw_storage_error("sync", path);
+  const FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory && errno == EACCES) return;
+  if (!directory) throw_storage_error("read", path);
+  if (::fsync(directory.get()) != 0 && errno != EINVAL) throw_storage_error("sync", path);
+}
+
+void sync_tree(const fs::path& path) {
+  for (const std::string& name : list_directory(path)) {
+    const FileInfo::Kind kind = info_of(path / name).kind;
+    if (kind == FileInfo::Kind::directory) sync_tree(path / name);
+    if (kind == FileInfo::Kind::file) sync_file(path / name);
+  }
+  sync_directory(path);
 }
 
 bool make_directory(const fs::path& path) {
@@ -78,12 +89,33 @@ bool make_directory(const fs::path& path) {
   return false;
 }
 
+void make_own_directory(const fs::path& path) {
+  if (!make_directory(path)) require_own_directory(path);
+}
+
+void require_own_directory(const fs::path& path) {
+  const FileDescriptor directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (directory || errno == ENOENT) return;
+  if (errno == ENOTDIR || errno == ELOOP)
+    throw StorageError("cannot use " + path.string() + ": it is a link or a file, and Cadre makes a directory there");
+  throw_storage_error("open", path);
+}
+
 void make_directories(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) return;
   errno = error.value();
   throw_storage_error("make the directory", path);
+}
+
+void make_directories_durably(const fs::path& path) {
+  std::error_code unreadable;
+  if (path.empty() || fs::is_directory(path, unreadable)) return;
+  const fs::path parent = path.parent_path();
+  if (parent != path) make_directories_durably(parent);
+  make_directories(path);
+  sync_directory(parent.empty() ? "." : parent);
 }
 
 void remove_tree(const fs::path& path) {

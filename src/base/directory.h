@@ -17,11 +17,21 @@ struct FileInfo {
 // What a path leads to; links are not followed. Throws StorageError, also where there is nothing.
 FileInfo info_of(const std::filesystem::path& path);
 
-// Waits until the names in a directory are on the disk.
+// Waits until the names in a directory are on the disk. Does nothing where the directory may not be read, or the file
+// system cannot do that.
 void sync_directory(const std::filesystem::path& path);
+// Waits until a directory is on the disk with all regular files and directories below it.
+void sync_tree(const std::filesystem::path& path);
 // Makes one directory; false when it exists. Parents must exist.
 bool make_directory(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);
+// Does the same so that all names that it makes survive a loss of power.
+void make_directories_durably(const std::filesystem::path& path);
+// Makes one where only Cadre makes directories: a link in its place, which somebody else has put there, is not
+// followed. Throws StorageError then.
+void make_own_directory(const std::filesystem::path& path);
+// Throws StorageError where such a directory is a link, or is none; nothing happens where there is nothing.
+void require_own_directory(const std::filesystem::path& path);
 // Makes it the working directory of this process. Throws StorageError.
 void enter_directory(const std::filesystem::path& path);
 // Removes a file, or a directory with its content; nothing happens where there is none. Never follows symbolic links.

@@ -6,11 +6,17 @@
 
 #include <cerrno>
 
+#include "base/directory.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 
 namespace cadre::base {
 namespace fs = std::filesystem;
+namespace {
+
+fs::path temporary_name(fs::path path) { return path += ".tmp"; }
+
+}  // namespace
 
 std::string read_file(const fs::path& path) {
   const FileDescriptor file = open_file(path, O_RDONLY, "read");
@@ -41,11 +47,23 @@ void write_file(const fs::path& path, std::string_view bytes) {
   close_written(file, path);
 }
 
+void sync_file(const fs::path& path) {
+  const FileDescriptor file = open_file(path, O_RDONLY, "sync");
+  if (::fsync(file.get()) != 0) throw_storage_error("sync", path);
+}
+
 void replace_file(const fs::path& path, std::string_view bytes) {
-  fs::path temporary = path;
-  temporary += ".tmp";
+  const fs::path temporary = temporary_name(path);
   write_file(temporary, bytes);
   base::rename(temporary, path);
+}
+
+void replace_file_durably(const fs::path& path, std::string_view bytes) {
+  const fs::path temporary = temporary_name(path);
+  write_file(temporary, bytes);
+  sync_file(temporary);
+  base::rename(temporary, path);
+  sync_directory(path.has_parent_path() ? path.parent_path() : ".");
 }
 
 std::optional<ReadableFile> ReadableFile::open(const fs::path& path, Links links) {
@@ -122,12 +140,6 @@ void AppendFile::replace(std::string_view bytes) {
   size_ = static_cast<std::int64_t>(bytes.size());
   checksum_.reset();
   checksum_.add(bytes);
-}
-
-bool rename_if_there(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) == 0) return true;
-  if (errno != ENOENT) throw_storage_error("rename " + from.string() + " to", to);
-  return false;
 }
 
 void rename(const fs::path& from, const fs::path& to) {

@@ -20,8 +20,12 @@ std::string read_file(const std::filesystem::path& path);
 void write_all(int fd, std::string_view bytes, const std::filesystem::path& path);
 // Writes a whole file in place, where nobody reads it yet.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
+// Waits until the content of a file is on the disk; its name is another matter (sync_directory).
+void sync_file(const std::filesystem::path& path);
 // Writes a whole file so that a reader sees the old or the new one, never a part: a temporary file and a rename.
 void replace_file(const std::filesystem::path& path, std::string_view bytes);
+// Does the same so that it survives a loss of power. Waits for the disk.
+void replace_file_durably(const std::filesystem::path& path, std::string_view bytes);
 
 // A regular file that is read at any place.
 class ReadableFile {
@@ -83,6 +87,4 @@ class AppendFile {
 };
 
 void rename(const std::filesystem::path& from, const std::filesystem::path& to);
-// The same; false, and nothing is done, when there is no `from`, or no directory for `to`.
-bool rename_if_there(const std::filesystem::path& from, const std::filesystem::path& to);
 }  // namespace cadre::base

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
-#include <fstream>
+#include <cstdlib>
+
+#include "base/file.h"
 
 namespace cadre::base {
 
@@ -12,9 +14,11 @@ std::string host_name() {
 }
 
 std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
+  if (const char* const said = std::getenv("CADRE_BOOT_ID")) return said;
+  constexpr const char* file = "/proc/sys/kernel/random/boot_id";
+  if (::access(file, R_OK) != 0) return {};
+  std::string id = read_file(file);
+  if (id.ends_with('\n')) id.pop_back();
   return id;
 }
 

@@ -10,6 +10,8 @@ std::string host_name();
 
 // The kernel's name for the time since the machine was started; another one after every start. What was written before
 // a loss of power may be missing in part, what was written in the same boot may not. Empty where the kernel has none.
+// Throws StorageError where it cannot be read, because descriptors have run out for one. Tests put CADRE_BOOT_ID of the
+// environment in its place.
 std::string boot_id();
 
 }  // namespace cadre::base

@@ -3,16 +3,16 @@
 #include <cerrno>
 #include <cstring>
 
-#include "cadre/error.h"
-
 namespace cadre::base {
 
 std::string last_system_error() { return std::strerror(errno); }
 
 void throw_storage_error(std::string_view doing, const std::filesystem::path& path) {
-  const bool full = errno == ENOSPC || errno == EDQUOT;
-  const std::string message = "cannot " + std::string(doing) + " " + path.string() + ": " + last_system_error();
+  const int reason = errno;
+  const bool full = reason == ENOSPC || reason == EDQUOT;
+  const std::string message = "cannot " + std::string(doing) + " " + path.string() + ": " + std::strerror(reason);
   if (full) throw OutOfSpace(message);
+  if (reason == EMFILE || reason == ENFILE || reason == ENOMEM) throw OutOfResources(message);
   throw StorageError(message);
 }
 

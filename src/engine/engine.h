@@ -85,6 +85,9 @@ class Engine {
   // Ends the present wait(), or the next one. For other threads and for signal handlers.
   virtual void wake() noexcept = 0;
 
+  // How long in all this process was stopped, by Ctrl-Z or in a frozen container. What it waits for may have happened
+  // meanwhile, and whoever had to do something in time may have been stopped too.
+  virtual Clock::duration stopped() const { return Clock::duration(0); }
   // Time that only grows, for timers; and the wall clock in seconds since 1970, for people.
   virtual Clock::time_point now() const = 0;
   virtual double wall_seconds() const = 0;

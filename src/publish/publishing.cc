@@ -48,7 +48,7 @@ void Publishing::require_lease() const {
 }
 
 bool Publishing::takes_over_removal(const std::filesystem::path& directory) {
-  return publisher_ && publisher_->takes_over_removal(directory.lexically_relative(setting_.directory).string());
+  return publisher_ && directory.is_relative() && publisher_->takes_over_removal(directory.string());
 }
 
 std::string description_of(const Publication& publication, const PublishConfig& config) {

@@ -35,7 +35,7 @@ class Publishing {
   // checkpoints stay on the local disk. Throws StorageError when another controller has taken over.
   void finish(const std::function<bool()>& give_up, std::set<std::string> needed);
 
-  // See Publisher.
+  // See Publisher. It takes over none that is absolute: a directory of the user's.
   bool takes_over_removal(const std::filesystem::path& directory);
   std::vector<std::string> removals() const { return publisher_ ? publisher_->removals() : std::vector<std::string>(); }
 

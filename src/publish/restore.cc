@@ -47,19 +47,25 @@ std::optional<std::string> read_manifest_text(storage::Storage& storage, const s
   return reading(uri, [&] { return storage.read(kManifestFile); });
 }
 
-Manifest require_manifest(storage::Storage& storage, const storage::Uri& uri) {
+// Without segments where nothing is published.
+Manifest read_manifest(storage::Storage& storage, const storage::Uri& uri) {
   const auto text = read_manifest_text(storage, uri);
-  if (!text) throw NotFound(fmt::format("nothing is published at {}: it has no {}", shown(uri), kManifestFile));
-  Manifest manifest = parse_manifest(*text, shown(uri / kManifestFile));
+  return text ? parse_manifest(*text, shown(uri / kManifestFile)) : Manifest();
+}
+
+Manifest require_manifest(storage::Storage& storage, const storage::Uri& uri) {
+  Manifest manifest = read_manifest(storage, uri);
   if (manifest.segments.empty())
-    throw NotFound(fmt::format("nothing is published at {} yet: who began there has not come that far", shown(uri)));
+    throw NotFound(fmt::format("nothing is published at {}{}", shown(uri),
+                               manifest.generation == 0 ? fmt::format(": it has no {}", kManifestFile)
+                                                        : " yet: who began there has not come that far"));
   return manifest;
 }
 
 // A directory that is being made, removed unless it is kept.
 class NewDirectory {
  public:
-  explicit NewDirectory(fs::path path) : path_(std::move(path)) { base::make_directories(path_); }
+  explicit NewDirectory(fs::path path) : path_(std::move(path)) { base::make_directories_durably(path_); }
   NewDirectory(const NewDirectory&) = delete;
   NewDirectory& operator=(const NewDirectory&) = delete;
   ~NewDirectory() {
@@ -149,6 +155,12 @@ class Download {
   std::vector<store::TrialRow> trials_ = {};
 };
 
+// Returns whether a directory on this machine is the working directory of what is published at a URI.
+bool belongs_to(const fs::path& directory, const storage::Uri& uri) {
+  const auto where = storage::published_to(directory);
+  return where && where->scheme == uri.scheme && where->location == uri.location;
+}
+
 // Into an empty directory. Who publishes meanwhile may remove segments that the manifest had.
 void download_store(Download& download, storage::Storage& storage, const storage::Uri& uri, Manifest manifest) {
   for (int attempt = 1;; ++attempt) {
@@ -179,12 +191,13 @@ std::string put_aside(const fs::path& directory) {
 }  // namespace
 
 void require_own(const fs::path& directory, const storage::Uri& uri) {
-  const auto where = storage::published_to(directory);
-  if (!where || where->scheme != uri.scheme || where->location != uri.location)
+  if (!belongs_to(directory, uri)) {
+    const auto where = storage::published_to(directory);
     throw InvalidArgument(
         fmt::format("the working directory {} belongs to another experiment, {}: set "
                     "PublishConfig::local_path",
                     directory.string(), where ? shown(*where) : "which is published nowhere"));
+  }
   if (const auto holder = store::ExperimentLock::holder(directory))
     throw StorageError(fmt::format("the experiment in {} is being run already, by {}; wait for it or stop it first",
                                    directory.string(), *holder));
@@ -192,10 +205,11 @@ void require_own(const fs::path& directory, const storage::Uri& uri) {
 
 WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig& config) {
   const std::unique_ptr<storage::Storage> storage = open(uri);
-  const Manifest manifest = require_manifest(*storage, uri);
-  const Place place = place_of(to_string(parent_of(uri)), config);
-  WorkingDirectory working{.path = place.local / storage::name_of(uri)};
-  if (run::holds_store(working.path)) {
+  WorkingDirectory working{.path = local_directory(uri, config)};
+  const bool holds_store = run::holds_store(working.path);
+  const bool is_own = holds_store && belongs_to(working.path, uri);
+  const Manifest manifest = is_own ? read_manifest(*storage, uri) : require_manifest(*storage, uri);
+  if (holds_store) {
     require_own(working.path, uri);
     if (continues(working.path, manifest)) {
       storage::write_published_to(working.path, uri);  // with these options
@@ -209,13 +223,15 @@ WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig&
                                       working.path.string(), shown(uri)));
   }
   // Under another name until it is whole.
-  NewDirectory unfinished(place.local / fmt::format(".{}.{}", storage::name_of(uri), ::getpid()));
+  NewDirectory unfinished(working.path.parent_path() / fmt::format(".{}.{}", storage::name_of(uri), ::getpid()));
   Download download(*storage, uri, unfinished.path());
   download_store(download, *storage, uri, manifest);
   download.take_files();
+  base::sync_tree(unfinished.path());
   std::error_code not_there;
   fs::remove(working.path, not_there);
   fs::rename(unfinished.path(), working.path);
+  base::sync_directory(working.path.parent_path());
   unfinished.keep();
   working.notes.push_back(fmt::format("Continues in {} from what is published, as of {}", working.path.string(),
                                       base::date_text(manifest.time)));
@@ -261,6 +277,16 @@ bool is_published(const storage::Uri& uri) {
   } catch (const StorageError&) {  // whoever uses it is told
     return true;
   }
+}
+
+bool can_continue(const storage::Uri& uri, const PublishConfig& config) {
+  if (is_published(uri)) return true;
+  const fs::path local = local_directory(uri, config);
+  return run::holds_store(local) && belongs_to(local, uri);
+}
+
+fs::path local_directory(const storage::Uri& uri, const PublishConfig& config) {
+  return place_of(to_string(parent_of(uri)), config).local / storage::name_of(uri);
 }
 
 }  // namespace cadre::publish

@@ -1,6 +1,7 @@
 #include "run/awake_clock.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace cadre::run {
@@ -14,14 +15,21 @@ constexpr int kMostLooks = 64;
 AwakeClock::AwakeClock(engine::Engine& engine)
     : engine_(engine), looked_(engine.now()), compared_(looked_), wall_(engine.wall_seconds()) {}
 
+AwakeClock::TimePoint AwakeClock::now() const {
+  for (auto before = engine_.stopped();;) {
+    const TimePoint time = engine_.now();
+    const auto after = engine_.stopped();
+    if (after == before) return time - after;
+    before = after;  // it was stopped between the two
+  }
+}
+
 std::vector<engine::Event> AwakeClock::wait(std::optional<std::chrono::nanoseconds> timeout) {
   const std::chrono::nanoseconds longest =
       std::min<std::chrono::nanoseconds>(timeout.value_or(longest_wait), longest_wait);
   looked_ = now();
   std::vector<engine::Event> events = engine_.wait(longest);
-  const std::chrono::nanoseconds waited = now() - looked_;
-  if (waited > longest + slack) lost_ += waited - longest;
-  if (waited >= longest) {
+  if (now() - looked_ >= longest) {
     for (int looks = 0; looks < kMostLooks; ++looks) {
       looked_ = now();
       std::vector<engine::Event> more = engine_.wait(std::chrono::nanoseconds(0));
@@ -37,7 +45,7 @@ void AwakeClock::compare_clocks() {
   const TimePoint now = this->now();
   const double wall = engine_.wall_seconds();
   const double lost = wall - wall_ - std::chrono::duration<double>(now - compared_).count();
-  if (lost > std::chrono::duration<double>(slack).count()) lost_seconds_ += lost;
+  if (std::abs(lost) > std::chrono::duration<double>(slack).count()) lost_seconds_ += lost;
   compared_ = now;
   wall_ = wall;
 }

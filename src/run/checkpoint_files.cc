@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/inner_path.h"
 #include "base/json.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 #include "storage/remote_directory.h"
 
@@ -111,6 +112,14 @@ void link_checkpoint(const fs::path& from, const fs::path& to) {
   base::remove_tree(to / kMetadataName);  // it would be written over, and is the other's too
 }
 
+void commit_directory(const fs::path& root, const std::string& reported, const std::string& committed) {
+  std::error_code unreadable;
+  if (base::rename_inside(root, {reported, "a report"}, {committed, "a report"})) return;
+  if (fs::is_directory(root / committed, unreadable)) return;
+  throw StorageError("cannot commit the checkpoint " + (root / committed).string() + ": " + (root / reported).string() +
+                     " is gone");
+}
+
 bool is_committed(const fs::path& directory) {
   std::error_code unusable;
   return fs::exists(fs::symlink_status(directory / kMetadataName, unusable)) ||
@@ -155,16 +164,22 @@ std::string fault_of_files(const fs::path& directory, const Dict& files, bool co
       if (!fault.empty()) return fault;
     }
     return {};
+  } catch (const base::OutOfResources&) {
+    throw;
   } catch (const Error& error) {  // it cannot be read, or the list is not one
     return error.what();
   }
 }
 
-std::string fault_of_checkpoint(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
-                                Look look) {
+namespace {
+
+std::string fault_at_first_sight(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
+                                 Look look) {
   const fs::path directory = experiment / row.directory;
   try {
     if (storage::remote_files(directory)) return {};  // its files are compared when they are downloaded
+  } catch (const base::OutOfResources&) {
+    throw;
   } catch (const Error& error) {
     return error.what();
   }
@@ -176,9 +191,20 @@ std::string fault_of_checkpoint(const fs::path& experiment, const store::Checkpo
     const Value listed = base::parse_json(row.synced ? row.manifest : base::read_file(metadata), source);
     return fault_of_files(directory, row.synced ? listed.dict() : Config(listed).get<Dict>("files"),
                           look == Look::contents);
+  } catch (const base::OutOfResources&) {
+    throw;
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+}  // namespace
+
+std::string fault_of_checkpoint(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
+                                Look look) {
+  // A disk that fails once may have another answer the next time, and what is given up is gone.
+  const std::string fault = fault_at_first_sight(experiment, row, boot, look);
+  return fault.empty() ? fault : fault_at_first_sight(experiment, row, boot, look);
 }
 
 }  // namespace cadre::run

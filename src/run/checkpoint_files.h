@@ -42,6 +42,10 @@ struct CheckpointMetadata {
 // neither file nor directory.
 void write_metadata(const std::filesystem::path& directory, const CheckpointMetadata& metadata);
 
+// Gives a directory that was reported its name as a checkpoint; nothing happens where it has it already. Both are paths
+// below `root`, and no link on them is followed. Throws StorageError, also where there is neither.
+void commit_directory(const std::filesystem::path& root, const std::string& reported, const std::string& committed);
+
 // Whether a directory has become a checkpoint, as its metadata says, or is about to.
 bool is_committed(const std::filesystem::path& directory);
 // Whether a directory was given its name to become a checkpoint, as its metadata says, and not by somebody else.
@@ -64,7 +68,8 @@ std::string fault_of_files(const std::filesystem::path& directory, const Dict& f
 enum class Look { directory, sizes, contents };
 
 // What is wrong with a checkpoint that the store of the experiment in a directory lists; empty when nothing is. One
-// that was not sealed is not trusted in another boot than that of its commit; `boot` is the present one.
+// that was not sealed is not trusted in another boot than that of its commit; `boot` is the present one. Throws
+// base::OutOfResources where this process cannot look.
 std::string fault_of_checkpoint(const std::filesystem::path& experiment, const store::CheckpointRow& row,
                                 const std::string& boot, Look look);
 

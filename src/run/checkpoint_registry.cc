@@ -47,6 +47,11 @@ void CheckpointRegistry::release(CheckpointId id) {
   drop_if_unneeded(id);
 }
 
+bool CheckpointRegistry::is_synced(CheckpointId id) const {
+  const auto synced = synced_.find(get(id).owner);
+  return synced != synced_.end() && synced->second >= id;
+}
+
 void CheckpointRegistry::set_synced(CheckpointId id) {
   if (!contains(id)) return;
   const auto [newest, first] = synced_.try_emplace(entries_.at(id).record.owner, id);

@@ -47,6 +47,8 @@ class CheckpointRegistry {
 
   // The checkpoint's files survive a loss of power. Nothing happens when it is gone.
   void set_synced(CheckpointId id);
+  // Returns true where the owner has a checkpoint that survives a loss of power and is as new.
+  bool is_synced(CheckpointId id) const;
 
   // Drops a checkpoint that is not there any more, or damaged, from its owner's list, whatever retention says.
   void drop(CheckpointId id);

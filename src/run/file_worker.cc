@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/directory.h"
+#include "base/inner_path.h"
 #include "run/checkpoint_files.h"
 
 namespace cadre::run {
@@ -86,6 +87,8 @@ void FileWorker::run() {
     }
     if (!to_remove_.empty()) {
       remove_next(lock);
+    } else if (quit_ && !not_removed_.empty() && !std::exchange(tried_again_, true)) {
+      to_remove_.assign(not_removed_.begin(), not_removed_.end());  // what was in the way may have gone
     } else if (quit_) {
       return;
     } else if (has_work()) {
@@ -121,7 +124,11 @@ void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::string error;
   try {
-    base::remove_tree(directory);
+    if (directory.is_absolute()) {
+      base::remove_tree(directory);
+    } else {
+      base::remove_inside(root_, {directory.native(), "a deletion"});
+    }
   } catch (const std::exception& failure) {
     error = failure.what();
   }

@@ -31,7 +31,7 @@ class FileWorker {
   // Checkpoints lie below `root`. `wake` is called in the worker's thread whenever take_sealed() or take_errors() has
   // something new.
   FileWorker(std::filesystem::path root, std::function<void()> wake);
-  // Finishes the deletions; what is not sealed yet stays as it is.
+  // Finishes the deletions, and tries those once more that failed; what is not sealed yet stays as it is.
   ~FileWorker();
 
   // Seals a committed checkpoint, `seal_delay` from now: one that is deleted in the meantime, because a newer one has
@@ -39,7 +39,8 @@ class FileWorker {
   void seal(CheckpointId id, std::filesystem::path directory);
   // A checkpoint that is gone, or that somebody else deletes.
   void forget(CheckpointId id);
-  // Deletes a checkpoint, or any other directory, by its whole path.
+  // Deletes a checkpoint, or another directory, by its path below the root: no link on it is followed. A path that is
+  // absolute is one of the user's, who asked for that.
   void remove(CheckpointId id, std::filesystem::path directory);
   void remove(std::filesystem::path directory);
 
@@ -77,7 +78,8 @@ class FileWorker {
   bool hurry_ = false;
   bool busy_ = false;
   bool quit_ = false;
-  std::thread thread_;  // last: it uses the rest
+  bool tried_again_ = false;  // after that, to delete what could not be deleted
+  std::thread thread_;        // last: it uses the rest
 };
 
 }  // namespace cadre::run

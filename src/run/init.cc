@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "run/entries.h"
 #include "run/gpus.h"
 #include "run/machine_labels.h"
+#include "run/resource_ledger.h"
 #include "run/root_engine.h"
 #include "run/uncaught_errors.h"
 #include "run/worker.h"
@@ -39,16 +39,16 @@ Resources& machine() {
   return instance;
 }
 
-bool is_amount(double amount) { return std::isfinite(amount) && amount >= 0; }
-
-void check_amount(std::vector<std::string>& faults, const std::string& name, double amount) {
-  if (!is_amount(amount)) faults.push_back(name + " is " + to_json(amount) + "; it must be a number from 0 on");
+void check_amount(std::vector<std::string>& faults, const std::string& name, double amount,
+                  double most = run::kMostOfAResource) {
+  if (!(amount >= 0 && amount <= most))
+    faults.push_back(name + " is " + to_json(amount) + "; it must be a number from 0 to " + to_json(most));
 }
 
 std::vector<std::string> faults_of(const InitOptions& options) {
   std::vector<std::string> faults;
   check_amount(faults, "num_cpus", options.num_cpus.value_or(0));
-  check_amount(faults, "num_gpus", options.num_gpus.value_or(0));
+  check_amount(faults, "num_gpus", options.num_gpus.value_or(0), run::kMostGpus);
   for (const auto& [name, amount] : options.resources) {
     check_amount(faults, "resource \"" + name + "\"", amount);
     if (name.empty()) faults.emplace_back("a resource has no name");

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/directory.h"
+#include "base/inner_path.h"
 #include "cadre/error.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
@@ -62,13 +63,14 @@ void share_objects(const fs::path& source, const fs::path& directory, std::span<
     const fs::path to = store::object_path(directory, use.id);
     const std::string fault = store::fault_of_object(from, use.id, false);
     if (!fault.empty()) throw StorageError("the training run cannot be run: " + use.place + ": " + fault);
-    base::make_directory(to.parent_path());
+    base::make_own_directory(to.parent_path());
     if (!fs::exists(to)) base::link_file(from, to);
   }
 }
 
 void require_objects(const fs::path& directory, std::span<const ObjectUse> uses, bool contents) {
   std::map<std::string, std::string> fault_by_id;
+  base::require_own_directory(directory / store::kObjectsDirectory);
   for (const std::string& id : ids_of(uses)) {
     if (!store::size_of_object(id)) {
       fault_by_id[id] = "\"" + id + "\" names no object";
@@ -96,6 +98,7 @@ void require_objects(const fs::path& directory, std::span<const ObjectUse> uses,
 
 void delete_other_objects(const fs::path& directory, std::span<const ObjectUse> uses) {
   const fs::path objects = directory / store::kObjectsDirectory;
+  base::require_own_directory(objects);
   std::error_code unreadable;
   if (!fs::is_directory(objects, unreadable)) return;
   const std::set<std::string> needed = ids_of(uses);
@@ -105,7 +108,7 @@ void delete_other_objects(const fs::path& directory, std::span<const ObjectUse> 
     if (held) {
       ObjectAccess::held(*held).take_over_file(directory);
     } else {
-      base::remove_tree(objects / name);
+      base::remove_inside(directory, {objects.filename().native() + "/" + name, objects.native()});
     }
   }
   fs::remove(objects, unreadable);  // if it is empty

@@ -28,6 +28,9 @@ struct Direction {
 };
 Direction direction_of(Objective metric, std::optional<Mode> mode, const Objective& experiments = {});
 
+// Drops the order of a stored config that has no attribute: programs before format 5 of the store wrote one always.
+void drop_order_of_nothing(CheckpointConfig& checkpoints);
+
 // "min", "max".
 const char* to_string(Mode mode);
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
+#include "cadre/value.h"
 #include "run/machine_labels.h"
 
 namespace cadre::run {
@@ -15,12 +17,25 @@ constexpr std::int64_t kUnitsPerWhole = 10'000;
 
 std::int64_t units(double amount) { return std::llround(amount * static_cast<double>(kUnitsPerWhole)); }
 
+double checked(double amount, double most) {
+  if (!(amount >= 0 && amount <= most))
+    throw std::invalid_argument("no machine has " + to_json(amount) + " of a resource");
+  return amount;
+}
+
+Resources checked(Resources total) {
+  checked(total.cpus, kMostOfAResource);
+  checked(total.gpus, kMostGpus);
+  for (const auto& [name, amount] : total.custom) checked(amount, kMostOfAResource);
+  return total;
+}
+
 double whole(std::int64_t units) { return static_cast<double>(units) / static_cast<double>(kUnitsPerWhole); }
 
 }  // namespace
 
 ResourceLedger::ResourceLedger(const Resources& total)
-    : machine_(total), total_(amounts_of(total)), total_gpus_(units(total.gpus)) {
+    : machine_(checked(total)), total_(amounts_of(total)), total_gpus_(units(total.gpus)) {
   for (const auto& [name, amount] : total_) used_[name] = 0;
   for (std::int64_t rest = total_gpus_; rest > 0; rest -= kUnitsPerWhole)
     free_gpus_.push_back(std::min(rest, kUnitsPerWhole));

@@ -14,8 +14,13 @@ namespace cadre::run {
 // GPUs by their number, from 0. A share of a GPU is one of them, more than one GPU are whole ones.
 using Gpus = std::vector<int>;
 
+// The most that one machine has; of anything but GPUs as much as a ledger can count.
+inline constexpr double kMostGpus = 65'536;
+inline constexpr double kMostOfAResource = 9e14;
+
 class ResourceLedger {
  public:
+  // Throws std::invalid_argument for amounts that no machine has: negative ones, what is no number, and too much.
   explicit ResourceLedger(const Resources& total);
 
   // Takes the amounts if all of them are free and the machine is as it is wanted, and says on which GPUs: a share goes

@@ -11,6 +11,7 @@
 #include "store/experiment_lock.h"
 #include "store/experiment_store.h"
 #include "store/object_files.h"
+#include "store/read_store.h"
 
 namespace cadre::run {
 namespace fs = std::filesystem;
@@ -28,10 +29,7 @@ bool holds_beginnings_only(const fs::path& directory) {
 
 std::string default_name(const std::string& function) { return function + "_" + base::date_text(base::wall_seconds()); }
 
-bool holds_store(const fs::path& directory) {
-  std::error_code unreadable;
-  return fs::exists(directory / store::kStoreFileName, unreadable);
-}
+bool holds_store(const fs::path& directory) { return store::has_store(directory); }
 
 std::string exists_already(const std::string& subject, const std::string& restore) {
   return fmt::format(
@@ -55,12 +53,13 @@ void make_new_directory(const fs::path& directory, const Tenant& tenant) {
   if (holds_store(directory)) throw InvalidArgument(exists_already(subject, tenant.restore));
   if (fs::exists(directory) && !(fs::is_directory(directory) && holds_beginnings_only(directory)))
     throw InvalidArgument(directory.string() + " exists and is not " + tenant.a + ": give this one another name");
+  base::make_directories_durably(directory.parent_path());  // its own name is synced with that of its store
   base::make_directories(directory);
 }
 
 fs::path make_free_directory(const fs::path& folder, const std::string& name,
                              const std::function<bool(const std::string&)>& is_taken) {
-  base::make_directories(folder);
+  base::make_directories_durably(folder);
   for (int i = 1;; ++i) {
     const std::string candidate = i == 1 ? name : fmt::format("{}_{}", name, i);
     if (!is_taken(candidate) && base::make_directory(folder / candidate)) return folder / candidate;

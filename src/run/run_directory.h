@@ -12,7 +12,7 @@ namespace cadre::run {
 // "train_net_2026-11-22_05-43-52": named by its function and the time.
 std::string default_name(const std::string& function);
 
-// Whether a directory holds a store. False also for one that cannot be looked at.
+// Returns whether a directory holds a store, as store::has_store does.
 bool holds_store(const std::filesystem::path& directory);
 
 // Returns the message that `subject` exists, with what to do. `restore` names the call that continues it.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,17 @@ Enum value_of(const std::string& name, const std::pair<Enum, const char*> (&name
 
 Dict to_dict(const engine::Exit& exit);
 engine::Exit to_exit(const Config& data, const std::string& source);
+
+// Feeds rows of a store to what made them. Its state is looked up by numbers that rows name; rows that somebody has
+// changed name others. Throws StorageError then.
+template <class Act>
+decltype(auto) replaying(const std::string& source, const Act& act) {
+  try {
+    return act();
+  } catch (const std::logic_error& error) {
+    throw StorageError(source + " names what was not there (" + error.what() + "): it was changed by another program");
+  }
+}
 
 List to_list(const std::vector<CheckpointId>& ids);
 std::vector<CheckpointId> to_ids(const List& list);

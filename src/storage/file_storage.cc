@@ -49,6 +49,16 @@ auto in_storage(Act act) {
   }
 }
 
+// The same for a call of this file's own that failed.
+[[noreturn]] void fail(const char* call, const fs::path& path) {
+  const int error = errno;
+  try {
+    base::throw_storage_error(call, path);
+  } catch (const StorageError& fault) {
+    throw StorageFault(kind_of(error), fault.what());
+  }
+}
+
 // Beside the files of a root: who writes one of them on a condition holds a lock on it.
 constexpr const char* kLockFile = ".cadre_unfinished_lock";
 
@@ -119,13 +129,16 @@ class Unfinished {
   fs::path path_;
 };
 
+// Others see the whole file or none, also after a loss of power: what is stored here is removed elsewhere.
 template <class Write>
 auto replace(const fs::path& path, const Write& write) {
   return in_storage([&] {
-    base::make_directories(path.parent_path());
+    base::make_directories_durably(path.parent_path());
     const Unfinished beside(path);
     auto written = write(beside.path());
+    base::sync_file(beside.path());
     base::rename(beside.path(), path);
+    base::sync_directory(path.parent_path());
     return written;
   });
 }
@@ -134,7 +147,7 @@ std::optional<StoredFile> stored_file(const fs::path& path, std::string name) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    in_storage([&] { base::throw_storage_error("read", path); });
+    fail("read", path);
   }
   if (!S_ISREG(status.st_mode)) return std::nullopt;
   return StoredFile{std::move(name), status.st_size,
@@ -192,7 +205,7 @@ std::vector<StoredFile> FileStorage::list(const std::string& folder) {
 
 void FileStorage::remove(const std::string& name) {
   if (::unlink((root_ / name).c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return;
-  in_storage([&] { base::throw_storage_error("remove", root_ / name); });
+  fail("remove", root_ / name);
 }
 
 void FileStorage::remove_folder(const std::string& folder) {
@@ -203,7 +216,7 @@ void FileStorage::remove_folder(const std::string& folder) {
 
 bool FileStorage::has_conditional_writes() {
   return in_storage([&] {
-    base::make_directories(root_);
+    base::make_directories_durably(root_);
     return RootLock(root_).has_locks();
   });
 }
@@ -227,7 +240,7 @@ std::optional<Version> FileStorage::version_of(const std::string& name) {
 std::optional<Version> FileStorage::write_if(const std::string& name, std::string_view bytes,
                                              const std::optional<Version>& expected) {
   return in_storage([&] {
-    base::make_directories((root_ / name).parent_path());
+    base::make_directories_durably((root_ / name).parent_path());
     const Unfinished file(root_ / name);
     base::write_file(file.path(), bytes);
     return replace_if(file.path(), name, expected);
@@ -238,7 +251,7 @@ std::optional<Version> FileStorage::upload_if(const fs::path& local, const std::
                                               const std::optional<Version>& expected) {
   LocalFile source(local);
   return in_storage([&] {
-    base::make_directories((root_ / name).parent_path());
+    base::make_directories_durably((root_ / name).parent_path());
     const Unfinished file(root_ / name);
     write_pieces(file.path(), std::ref(source));
     return replace_if(file.path(), name, expected);
@@ -247,6 +260,14 @@ std::optional<Version> FileStorage::upload_if(const fs::path& local, const std::
 
 std::optional<Version> FileStorage::replace_if(const fs::path& unfinished, const std::string& name,
                                                const std::optional<Version>& expected) {
+  base::sync_file(unfinished);
+  const auto version = rename_if(unfinished, name, expected);
+  if (version) base::sync_directory((root_ / name).parent_path());
+  return version;
+}
+
+std::optional<Version> FileStorage::rename_if(const fs::path& unfinished, const std::string& name,
+                                              const std::optional<Version>& expected) {
   for (;;) {
     const RootLock lock(root_);
     if (version_at(root_ / name) != expected) return std::nullopt;

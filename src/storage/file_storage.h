@@ -30,6 +30,8 @@ class FileStorage final : public Storage {
  private:
   std::optional<Version> replace_if(const std::filesystem::path& unfinished, const std::string& name,
                                     const std::optional<Version>& expected);
+  std::optional<Version> rename_if(const std::filesystem::path& unfinished, const std::string& name,
+                                   const std::optional<Version>& expected);
 
   std::filesystem::path root_;
 };

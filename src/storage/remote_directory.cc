@@ -69,8 +69,8 @@ std::optional<Place> place_of(const fs::path& path) {
 }  // namespace
 
 void write_published_to(const fs::path& working_directory, const Uri& uri) {
-  base::replace_file(working_directory / kPublishedToFile,
-                     base::to_pretty_json({{"format", kFormat}, {"uri", to_string(uri)}}));
+  base::replace_file_durably(working_directory / kPublishedToFile,
+                             base::to_pretty_json({{"format", kFormat}, {"uri", to_string(uri)}}));
 }
 
 std::optional<Uri> published_to(const fs::path& working_directory) {
@@ -110,7 +110,9 @@ void replace_by_remote(const fs::path& directory, const Remote& remote) {
   const fs::path list = beside(directory, "remote");
   base::remove_tree(list);
   make_remote(list, remote);
+  base::sync_tree(list);
   exchange(list, directory);
+  base::sync_directory(directory.parent_path());  // before the files go
   base::remove_tree(list);
 }
 

@@ -26,10 +26,10 @@ constexpr auto kSyncInterval = std::chrono::milliseconds(100);
 
 std::filesystem::path file_of(const std::filesystem::path& directory) { return directory / ExperimentStore::kFileName; }
 
-// A database with the tables and the facts, closed: everything is in its one file.
-void make_database(const std::filesystem::path& path, const ExperimentInfo& info) {
+// Writes a database with the tables and the facts, and closes it: everything is in its one file.
+void write_database(const std::filesystem::path& path, const ExperimentInfo& info) {
   Database database(path, Database::Access::create);
-  // Nothing depends on the files of a store that is just being made, so their creation need not wait for the disk.
+  // Nothing depends on the file until it has its name, and then it is synced as a whole.
   database.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN");
   create_tables(database);
   RowWriter<MetaRow> meta(database, WriteMode::add);
@@ -92,20 +92,22 @@ ExperimentStore ExperimentStore::create(const std::filesystem::path& directory, 
   for (const std::string& file : {path.string(), path.string() + "-wal"}) {
     if (std::filesystem::exists(file)) throw StorageError("there is a store already: " + file);
   }
-  // Under another name until it is whole: a kill on the way leaves no store, and nothing that is in the way of one.
+  // Under another name until it is whole, also on the disk: a kill or a loss of power on the way leaves no store, and
+  // nothing that is in the way of one. The names are synced before anything else gets one there.
   const std::filesystem::path unfinished = directory / kUnfinishedName;
   remove_database(unfinished);
   try {
-    make_database(unfinished, info);
-    base::rename(unfinished, path);
+    write_database(unfinished, info);
+    finish_database(unfinished, path);
   } catch (...) {
     remove_database(unfinished);
     throw;
   }
   try {
     ExperimentStore store(std::make_unique<Database>(path, Database::Access::read_write));
-    store.is_new_ = true;
     store.prepare();
+    base::sync_directory(directory);
+    base::sync_directory(directory / "..");
     return store;
   } catch (...) {
     remove_database(path);
@@ -346,15 +348,6 @@ void ExperimentStore::commit() {
 void ExperimentStore::sync() {
   if (!unsynced_since_) return;
   require_same_files();
-  if (is_new_) {
-    if (database_is_doubtful_) database_->execute("VACUUM");  // every page goes through the log once more
-    log_is_doubtful_ |= std::exchange(database_is_doubtful_, true);
-    DatabaseFile(*database_, DatabaseFile::Kind::database).sync();
-    const std::filesystem::path directory = database_->path().parent_path();
-    base::sync_directory(directory);
-    base::sync_directory(directory / "..");
-    is_new_ = database_is_doubtful_ = false;
-  }
   if (log_is_doubtful_) {
     if (!database_->copy_log()) database_->fail("sync");
     log_is_doubtful_ = false;

@@ -135,11 +135,8 @@ class ExperimentStore {
   std::string recovered_;
   bool after_reboot_ = false;
   Numbers next_;
-  Numbers committed_;    // as `next_` was before the open transaction
-  bool is_new_ = false;  // its files were made without waiting for the disk
-  // A sync failed: the system may have dropped what it could not write.
-  bool database_is_doubtful_ = false;
-  bool log_is_doubtful_ = false;
+  Numbers committed_;             // as `next_` was before the open transaction
+  bool log_is_doubtful_ = false;  // a sync failed: the system may have dropped what it could not write
   std::optional<std::chrono::steady_clock::time_point> unsynced_since_ = {};
 };
 

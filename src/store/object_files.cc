@@ -90,7 +90,7 @@ void write_object(const fs::path& directory, std::string_view id, std::span<cons
   if (fault_of_object(path, id, false).empty()) return;
   if (object_id(hash_of(bytes), bytes.size()) != id)
     throw StorageError(fmt::format("the object {} is damaged: its contents are others than when it was put", id));
-  base::make_directory(path.parent_path());
+  base::make_own_directory(path.parent_path());
   fs::path unfinished = path;
   unfinished += ".tmp";
   base::remove_tree(unfinished);  // of a process that was killed; it cannot be written to

@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "base/inner_path.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 #include "store/damage.h"
 #include "store/integrity.h"
@@ -23,7 +25,7 @@ std::vector<Row> read_all(const Database& database, const char* order) {
 
 fs::path existing_store(const fs::path& directory) {
   fs::path path = directory / kStoreFileName;
-  if (!fs::exists(path))
+  if (!has_store(directory))
     throw NotFound("there is no experiment in " + directory.string() + ": it has no file " + kStoreFileName);
   return path;
 }
@@ -42,6 +44,13 @@ std::unique_ptr<Database> open_checked(const fs::path& path, Database::Access ac
 }
 
 }  // namespace
+
+bool has_store(const fs::path& directory) {
+  const fs::path path = directory / kStoreFileName;
+  if (::access(path.c_str(), F_OK) == 0) return true;
+  if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) base::throw_storage_error("look for", path);
+  return false;
+}
 
 std::unique_ptr<Database> open_database(const fs::path& directory) {
   return open_checked(existing_store(directory), Database::Access::read_write);

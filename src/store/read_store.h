@@ -32,6 +32,10 @@ struct RowVisitor {
   std::function<void(const DecisionRow&)> decision;
 };
 
+// Returns whether a directory holds a store; false also for one that nobody may look at. Throws StorageError where the
+// disk does not say.
+bool has_store(const std::filesystem::path& directory);
+
 // An existing store that no statement was run on yet. When it is closed before somebody says otherwise a log that has
 // something stays as it is. Throws NotFound, or StorageError for what is no store.
 std::unique_ptr<Database> open_database(const std::filesystem::path& directory);

@@ -1,5 +1,6 @@
 #include "store/schema.h"
 
+#include "base/file.h"
 #include "store/tables.h"
 
 namespace cadre::store {
@@ -15,6 +16,11 @@ void remove_database(const std::filesystem::path& path) noexcept {
     std::error_code ignored;
     std::filesystem::remove(path.string() + ending, ignored);
   }
+}
+
+void finish_database(const std::filesystem::path& unfinished, const std::filesystem::path& path) {
+  base::sync_file(unfinished);
+  base::rename(unfinished, path);
 }
 
 }  // namespace cadre::store

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/file.h"
@@ -24,7 +25,7 @@ constexpr const char* kCreateSegmentTables =
     "CREATE TABLE removed_checkpoints(id INTEGER PRIMARY KEY)";
 
 void attach(Database& database, const fs::path& file, const char* name) {
-  Statement(database, fmt::format("ATTACH ? AS {}", name)).bind(1, file.native()).run();
+  database.attach(file, name);
   check_schema(database, name);
 }
 
@@ -139,17 +140,13 @@ class SegmentWriter::Draft {
     bool all_ended = true;
     while (all.step()) {
       const std::int64_t trial = all.integer(0);
-      if (trial < 0) continue;  // damaged: whoever reads it says so
-      if (static_cast<std::size_t>(trial) >= tables_.trials.size())
-        tables_.trials.resize(static_cast<std::size_t>(trial) + 1);
-      take(tables_.trials[static_cast<std::size_t>(trial)], all.integer(1));
+      take(tables_.trials[trial], all.integer(1));
       const std::string_view status = all.text(2);
       all_ended = all_ended && (status == "TERMINATED" || status == "ERROR");
-      if (all_ended) tables_.first_open_trial = trial + 1;
+      if (all_ended && trial < std::numeric_limits<std::int64_t>::max()) tables_.first_open_trial = trial + 1;
     }
-    for (std::size_t trial = 0; trial < tables_.trials.size(); ++trial) {
-      if (tables_.trials[trial].number >= range_.first && tables_.trials[trial].number != 0)
-        copy.bind(1, static_cast<std::int64_t>(trial)).run();
+    for (const auto& [trial, known] : tables_.trials) {
+      if (known.number >= range_.first && known.number != 0) copy.bind(1, trial).run();
     }
   }
 
@@ -290,7 +287,7 @@ void build_store(const fs::path& directory, const std::vector<fs::path>& segment
       for (const fs::path& segment : segments) builder.add(segment);
       builder.finish();
     }
-    base::rename(unfinished, directory / kStoreFileName);
+    finish_database(unfinished, directory / kStoreFileName);
   } catch (...) {
     remove_database(unfinished);
     throw;

@@ -64,7 +64,7 @@ class SegmentWriter {
   // What the segments have in tables whose rows change.
   struct Tables {
     std::map<std::string, Known> facts;
-    std::vector<Known> trials;  // by number
+    std::map<std::int64_t, Known> trials;  // by number
     std::int64_t first_open_trial = 0;
     std::map<std::int64_t, Known> checkpoints;
     Position position;

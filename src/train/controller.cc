@@ -94,6 +94,8 @@ void Controller::run() {
     throw OutOfSpace(resumable(error));
   } catch (const StorageError& error) {
     throw StorageError(resumable(error));
+  } catch (const fs::filesystem_error& error) {
+    throw StorageError(resumable(StorageError(error.what())));
   }
 }
 
@@ -274,7 +276,7 @@ std::optional<std::string> Controller::fault_of_group(const GroupCheckpoint& che
 void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
   const engine::WorkerId worker = worker_id(rank, attempt);
   if (!run_.is_present(attempt)) {  // its group is being ended
-    if (run::is_reporting_name(report.checkpoint)) file_worker_.remove(directory_ / report.checkpoint);
+    if (run::is_reporting_name(report.checkpoint)) file_worker_.remove(report.checkpoint);
     return engine_.answer(worker, {.verdict = channel::Verdict::stop});
   }
   try {
@@ -455,7 +457,7 @@ void Controller::commit(const CommitCheckpoint& checkpoint) {
     for (const std::string& other : checkpoint.from | std::views::drop(1)) merge_into(first, directory_ / other);
     if (!run::is_name_of_checkpoint(checkpoint.directory)) metadata.directory = checkpoint.directory;
     run::write_metadata(first, metadata);
-    base::rename(first, committed);
+    run::commit_directory(directory_, checkpoint.from.front(), checkpoint.directory);
   }
   store_.add(store::CheckpointRow{checkpoint.id, 0, checkpoint.step, checkpoint.directory});
 }
@@ -476,30 +478,29 @@ void Controller::write_result_files() {
 // ---- Into the world
 
 void Controller::perform(const Action& action) {
-  std::visit(base::Overload{
-                 [&](const CommitCheckpoint& checkpoint) { file_worker_.seal(checkpoint.id, checkpoint.directory); },
-                 [&](const DeleteCheckpoint& checkpoint) {
-                   to_delete_.emplace_back(checkpoint.id, directory_ / checkpoint.directory);
-                 },
-                 [&](const UploadCheckpoint& checkpoint) { upload(checkpoint); },
-                 [&](const ForwardResult& result) { forward(result); },
-                 [&](const RemoveDirectory& left) { to_delete_.emplace_back(kNoCheckpoint, directory_ / left.path); },
-                 [&](const ShowResult& result) { console_.show(result, engine_.now()); },
-                 [&](const TellOfFailure&) {
-                   console_.show_worker_output(true, engine_.now());
-                 },  // what it has said comes first
-                 [&](const Say& what) { console_.say(what); }, [&](const LaunchGroup& group) { launch(group); },
-                 [&](const KillWorker& kill) { engine_.kill(worker_id(kill.rank, kill.attempt)); },
-                 [&](const StartValidator& validator) { start(validator); },
-                 [&](const KillValidator& kill) { engine_.kill(validator_id(kill.id, kill.attempt)); },
-                 [&](const ShowValidation& validation) { console_.show(validation, engine_.now()); },
-                 [&](const StartTimer& start) {
-                   const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
-                   timers_[{start.timer.kind, start.timer.is_of_checkpoint() ? start.timer.attempt : 0}] = {
-                       clock_.now() + time, start.timer};
-                 },
-                 [](const auto&) {}},
-             action);
+  std::visit(
+      base::Overload{
+          [&](const CommitCheckpoint& checkpoint) { file_worker_.seal(checkpoint.id, checkpoint.directory); },
+          [&](const DeleteCheckpoint& checkpoint) { to_delete_.emplace_back(checkpoint.id, checkpoint.directory); },
+          [&](const UploadCheckpoint& checkpoint) { upload(checkpoint); },
+          [&](const ForwardResult& result) { forward(result); },
+          [&](const RemoveDirectory& left) { to_delete_.emplace_back(kNoCheckpoint, left.path); },
+          [&](const ShowResult& result) { console_.show(result, engine_.now()); },
+          [&](const TellOfFailure&) {
+            console_.show_worker_output(true, engine_.now());
+          },  // what it has said comes first
+          [&](const Say& what) { console_.say(what); }, [&](const LaunchGroup& group) { launch(group); },
+          [&](const KillWorker& kill) { engine_.kill(worker_id(kill.rank, kill.attempt)); },
+          [&](const StartValidator& validator) { start(validator); },
+          [&](const KillValidator& kill) { engine_.kill(validator_id(kill.id, kill.attempt)); },
+          [&](const ShowValidation& validation) { console_.show(validation, engine_.now()); },
+          [&](const StartTimer& start) {
+            const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
+            timers_[{start.timer.kind, start.timer.is_of_checkpoint() ? start.timer.attempt : 0}] = {
+                clock_.now() + time, start.timer};
+          },
+          [](const auto&) {}},
+      action);
 }
 
 void Controller::upload(const UploadCheckpoint& checkpoint) {
@@ -522,7 +523,7 @@ void Controller::forward(const ForwardResult& result) {
 // Directories that dead ranks have begun to fill. What is about to be deleted anyway waits for the store's sync.
 void Controller::remove_leftovers() {
   sync();
-  for (fs::path& left : leftovers(run_, directory_)) file_worker_.remove(std::move(left));
+  for (std::string& left : leftovers(run_, directory_)) file_worker_.remove(std::move(left));
 }
 
 void Controller::launch(const LaunchGroup& group) {
@@ -544,7 +545,7 @@ void Controller::launch(const LaunchGroup& group) {
   for (Rank rank = 0; rank < world_size; ++rank) {
     const run::Gpus& gpus = group.gpus.at(static_cast<std::size_t>(rank));
     const fs::path directory = directory_ / directory_of_rank(rank);
-    base::make_directories(directory);
+    base::make_own_directory(directory);
     const RankAssignment assignment{
         .run_name = directory_.filename(),
         .run_directory = directory_.string(),
@@ -573,7 +574,8 @@ void Controller::launch(const LaunchGroup& group) {
 void Controller::start(const StartValidator& validator) {
   const ValidationConfig& config = description_.options.validation;
   const fs::path directory = directory_of_validator(directory_, validator.checkpoint);
-  base::make_directories(directory);
+  base::make_own_directory(directory.parent_path());
+  base::make_own_directory(directory);
   const bool starts_workers = !config.workers.bundles.empty();
   const ValidatorAssignment assignment{
       .run_name = directory_.filename(),

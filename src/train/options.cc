@@ -117,6 +117,7 @@ StoredCheckpointConfig to_stored(const CheckpointConfig& checkpoints) {
 CheckpointConfig to_checkpoint_config(const StoredCheckpointConfig& stored) {
   CheckpointConfig checkpoints{.num_to_keep = stored.num_to_keep, .checkpoint_score_order = stored.score_order};
   if (stored.score_attribute) checkpoints.checkpoint_score_attribute = *stored.score_attribute;
+  run::drop_order_of_nothing(checkpoints);
   return checkpoints;
 }
 

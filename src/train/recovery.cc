@@ -6,9 +6,11 @@
 #include <set>
 
 #include "base/directory.h"
+#include "base/inner_path.h"
 #include "base/machine.h"
 #include "cadre/error.h"
 #include "run/checkpoint_files.h"
+#include "run/stored_events.h"
 #include "train/journal.h"
 
 namespace cadre::train {
@@ -99,7 +101,7 @@ void look_at_checkpoints(const store::ExperimentStore& store, const Run& run, co
 
 }  // namespace
 
-std::vector<fs::path> leftovers(const Run& run, const fs::path& directory) {
+std::vector<std::string> leftovers(const Run& run, const fs::path& directory) {
   std::set<std::string> needed;
   const run::CheckpointRegistry& registry = run.checkpoints().registry();
   for (const run::CheckpointId id : registry.all()) needed.insert(registry.get(id).directory);
@@ -107,11 +109,10 @@ std::vector<fs::path> leftovers(const Run& run, const fs::path& directory) {
     needed.insert(pending.directory);
     for (const CheckpointPart& part : pending.reported.parts) needed.insert(part.path);
   }
-  std::vector<fs::path> left;
+  std::vector<std::string> left;
   for (const std::string& name : base::list_directory(directory)) {
     if (needed.contains(name)) continue;
-    if (run::is_name_of_checkpoint(name) || run::was_to_be_committed(directory / name))
-      left.push_back(directory / name);
+    if (run::is_name_of_checkpoint(name) || run::was_to_be_committed(directory / name)) left.push_back(name);
   }
   return left;
 }
@@ -119,10 +120,12 @@ std::vector<fs::path> leftovers(const Run& run, const fs::path& directory) {
 Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& directory, const Witness& witness) {
   EventFeeder feeder(run, witness);
   try {
-    store.visit({.result = [&](const store::ResultRow& row) { feeder.take(row.sequence, row.time, to_event(row)); },
-                 .event = [&](const store::EventRow& row) { feeder.take(row.sequence, row.time, to_event(row)); },
-                 .decision = [&](const store::DecisionRow& row) { feeder.compare(row); }});
-    feeder.end_of_event();
+    run::replaying("the store", [&] {
+      store.visit({.result = [&](const store::ResultRow& row) { feeder.take(row.sequence, row.time, to_event(row)); },
+                   .event = [&](const store::EventRow& row) { feeder.take(row.sequence, row.time, to_event(row)); },
+                   .decision = [&](const store::DecisionRow& row) { feeder.compare(row); }});
+      feeder.end_of_event();
+    });
   } catch (const StorageError& error) {
     throw StorageError(fmt::format("the run in {} cannot be continued: {}", directory.string(), error.what()));
   }
@@ -131,7 +134,7 @@ Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& direc
   for (const PendingCheckpoint& pending : run.checkpoints().pending()) {
     if (!is_whole(pending, directory, store.after_reboot())) recovered.lost_uploads.push_back(pending.number);
   }
-  for (const fs::path& left : leftovers(run, directory)) base::remove_tree(left);
+  for (const std::string& left : leftovers(run, directory)) base::remove_inside(directory, {left, directory.native()});
   look_at_checkpoints(store, run, directory, recovered);
   return recovered;
 }

@@ -24,8 +24,8 @@ struct Recovered {
 };
 
 // What lies in a run's directory and belongs to no checkpoint, committed or pending: what ranks or the controller were
-// about to report, commit or delete.
-std::vector<std::filesystem::path> leftovers(const Run& run, const std::filesystem::path& directory);
+// about to report, commit or delete. Names in it.
+std::vector<std::string> leftovers(const Run& run, const std::filesystem::path& directory);
 
 // Is told of an event, when it happened (seconds since 1970), and what followed from it.
 using Witness = std::function<void(const Event& event, const Actions& actions, double time)>;

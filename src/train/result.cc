@@ -8,6 +8,7 @@
 #include "publish/restore.h"
 #include "run/checkpoint_registry.h"
 #include "run/objective.h"
+#include "run/stored_events.h"
 #include "store/experiment_reader.h"
 #include "train/journal.h"
 #include "train/options.h"
@@ -36,14 +37,16 @@ Result Result::from_directory(const fs::path& directory) {
     Actions actions;
     run.handle(event, actions);
   };
-  reader.visit({.result =
-                    [&](const store::ResultRow& row) {
-                      Event event = to_event(row);
-                      if (!row.repeated) result.metrics_history.push_back(std::get<GroupReported>(event).metrics);
-                      feed(event);
-                    },
-                .event = [&](const store::EventRow& row) { feed(to_event(row)); },
-                .decision = [](const store::DecisionRow&) {}});
+  run::replaying("the store in " + plain.string(), [&] {
+    reader.visit({.result =
+                      [&](const store::ResultRow& row) {
+                        Event event = to_event(row);
+                        if (!row.repeated) result.metrics_history.push_back(std::get<GroupReported>(event).metrics);
+                        feed(event);
+                      },
+                  .event = [&](const store::EventRow& row) { feed(to_event(row)); },
+                  .decision = [](const store::DecisionRow&) {}});
+  });
   if (!result.metrics_history.empty()) result.metrics = result.metrics_history.back();
   const run::CheckpointRegistry& registry = run.checkpoints().registry();
   for (const run::CheckpointId id : registry.kept(0))

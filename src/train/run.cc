@@ -92,13 +92,19 @@ void Run::on(const ControllerStarted& event) {
   ranks_.clear();
   broken_.clear();
   answered_after_.reset();
+  bool lost_the_end = false;  // of the training: a loss of power came before the last checkpoint was on the disk
   for (const run::CheckpointId checkpoint : event.lost_checkpoints) {
     const run::CheckpointRegistry& registry = checkpoints_.registry();
-    const std::string directory = registry.contains(checkpoint) ? registry.get(checkpoint).directory : "";
-    if (checkpoints_.lose(checkpoint)) record(DecisionKind::lose, {{"checkpoint", directory}});
+    const bool exists = registry.contains(checkpoint);
+    const std::string directory = exists ? registry.get(checkpoint).directory : "";
+    const bool was_synced = exists && registry.is_synced(checkpoint);
+    if (checkpoints_.lose(checkpoint)) {
+      record(DecisionKind::lose, {{"checkpoint", directory}});
+      lost_the_end |= !was_synced;
+    }
     validations_.forget(checkpoint);
   }
-  if (has_trained()) return finish_when_validated();
+  if (has_trained() && !lost_the_end) return finish_when_validated();
   if (status_ == RunStatus::failed) budgets_ = {};
   error_.clear();
   enter(RunStatus::initializing);

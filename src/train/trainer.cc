@@ -5,6 +5,7 @@
 
 #include "base/directory.h"
 #include "base/json.h"
+#include "base/system_error.h"
 #include "cadre/train.h"
 #include "publish/home.h"
 #include "publish/publishing.h"
@@ -95,9 +96,11 @@ Trainer::Trainer(Restored, Loop loop, TrainerOptions options, std::string backen
   check_options({loop_, backend_, backend_options_, options_}, false);
 }
 
-bool Trainer::can_restore(const fs::path& directory) {
-  if (const auto uri = publish::published_at(directory))
-    return publish::is_published(*uri) && can_restore(*publish::reading_copy(*uri));
+bool Trainer::can_restore(const fs::path& directory, const PublishConfig& publish_config) {
+  if (const auto uri = publish::published_at(directory)) {
+    if (publish::is_published(*uri)) return can_restore(*publish::reading_copy(*uri));
+    return publish::can_continue(*uri, publish_config) && can_restore(publish::local_directory(*uri, publish_config));
+  }
   if (!run::holds_store(directory)) return false;
   try {
     const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
@@ -108,6 +111,18 @@ bool Trainer::can_restore(const fs::path& directory) {
   }
 }
 
+namespace {
+
+// Returns the directory of an existing run without links, so that the run keeps its name.
+fs::path find_run(const fs::path& directory) {
+  if (!run::holds_store(directory))
+    throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
+                   " to continue: it has no file " + store::ExperimentStore::kFileName);
+  return fs::canonical(directory);
+}
+
+}  // namespace
+
 Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restore) {
   if (const auto uri = publish::published_at(directory)) {
     publish::WorkingDirectory working = publish::working_directory(*uri, restore.publish_config);
@@ -115,10 +130,7 @@ Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restor
     trainer.notes_ = std::move(working.notes);
     return trainer;
   }
-  if (!run::holds_store(directory))
-    throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
-                   " to continue: it has no file " + store::ExperimentStore::kFileName);
-  const fs::path plain = fs::canonical(directory);
+  const fs::path plain = base::with_storage_errors([&] { return find_run(directory); });
   refuse_run_of_trial(plain);
   const store::ExperimentLock lock(plain);
   const std::string source = "the options in " + (plain / store::ExperimentStore::kFileName).string();
@@ -149,7 +161,7 @@ Result Trainer::continue_in(const fs::path& existing) const {
 Result Trainer::fit() {
   if (std::exchange(fitted_, true)) throw InvalidArgument("fit() was called before on this Trainer; make another one");
   try {
-    return run();
+    return base::with_storage_errors([this] { return run(); });
   } catch (...) {  // so that everything is closed, the lease given back for one, also where nobody catches it
     throw;
   }

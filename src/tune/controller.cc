@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/directory.h"
-#include "base/file.h"
+#include "base/inner_path.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/overload.h"
@@ -67,13 +67,6 @@ Event to_event(engine::Event&& event) {
           [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; },
           [](auto&) -> Event { throw std::logic_error("what only a worker group says was not turned away"); }},
       message);
-}
-
-// It is there already when its transaction is tried again.
-void commit_directory(const fs::path& reported, const fs::path& committed) {
-  std::error_code unreadable;
-  if (base::rename_if_there(reported, committed) || fs::is_directory(committed, unreadable)) return;
-  throw StorageError("cannot commit the checkpoint " + committed.string() + ": " + reported.string() + " is gone");
 }
 
 // Does it at the end of a scope, however that is left.
@@ -136,6 +129,8 @@ void Controller::run() {
     throw OutOfSpace(resumable(error));
   } catch (const StorageError& error) {
     throw StorageError(resumable(error));
+  } catch (const fs::filesystem_error& error) {
+    throw StorageError(resumable(StorageError(error.what())));
   }
 }
 
@@ -186,7 +181,7 @@ void Controller::take_turns() {
 std::vector<Event> Controller::next_events() {
   std::vector<engine::Event> arrived = clock_.wait(time_to_wait());
   std::vector<Event> events;
-  if (const double seconds = clock_.take_lost_seconds(); seconds > 0) events.emplace_back(TimeLost{seconds});
+  if (const double seconds = clock_.take_lost_seconds(); seconds != 0) events.emplace_back(TimeLost{seconds});
   take_interrupt(events);  // first: what happens around it is nobody's fault
   for (engine::Event& event : signalled_ends_.pass(std::move(arrived), told_of_interrupt_, engine_.now())) {
     if (turn_away(engine_, event)) continue;
@@ -371,7 +366,7 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
             store_.put(to_row(trial));
           },
           [&](const CommitCheckpoint& checkpoint) {
-            commit_directory(setting_.directory / checkpoint.from, setting_.directory / checkpoint.directory);
+            run::commit_directory(setting_.directory, checkpoint.from, checkpoint.directory);
             store_.add(store::CheckpointRow{checkpoint.id, checkpoint.trial, checkpoint.step, checkpoint.directory});
           },
           [&](const MarkSynced& mark) { store_.set_checkpoint_synced(mark.id, base::to_json(sealed_.at(mark.id))); },
@@ -383,20 +378,19 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
 
 void Controller::perform(const Action& action) {
   console_.show(action);
-  std::visit(base::Overload{
-                 [&](const Launch& what) { launch(what); }, [&](const TakeOver& what) { take_over(what); },
-                 [&](const CommitCheckpoint& checkpoint) { file_worker_.seal(checkpoint.id, checkpoint.directory); },
-                 [&](const DeleteCheckpoint& checkpoint) {
-                   to_delete_.emplace_back(checkpoint.id, setting_.directory / checkpoint.directory);
-                 },
-                 [&](const DiscardDirectory& discard) { file_worker_.remove(setting_.directory / discard.directory); },
-                 [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
-                 [&](const StartTimer& start) {
-                   const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
-                   timers_.start(start.timer, clock_.now() + time);
-                 },
-                 [](const auto&) {}},
-             action);
+  std::visit(
+      base::Overload{
+          [&](const Launch& what) { launch(what); }, [&](const TakeOver& what) { take_over(what); },
+          [&](const CommitCheckpoint& checkpoint) { file_worker_.seal(checkpoint.id, checkpoint.directory); },
+          [&](const DeleteCheckpoint& checkpoint) { to_delete_.emplace_back(checkpoint.id, checkpoint.directory); },
+          [&](const DiscardDirectory& discard) { file_worker_.remove(discard.directory); },
+          [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
+          [&](const StartTimer& start) {
+            const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(start.seconds));
+            timers_.start(start.timer, clock_.now() + time);
+          },
+          [](const auto&) {}},
+      action);
 }
 
 void Controller::answer(const AnswerReport& answer) {
@@ -432,12 +426,21 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
 
 void Controller::launch(const Launch& launch) {
   const Trial& trial = experiment_.trials().at(launch.trial);
+  if (launch.attempt == 1) remove_forgotten_checkpoints(trial);
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {setting_.trainable.name, to_value(assignment_of(launch))},
                  .directory = setting_.directory / trial.directory,
                  .cpus = trial.needs.own_cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes,
                  .starts_workers = trial.needs.of_workers.has_value()});
+}
+
+// Removes the checkpoints of a trial of the same name that a loss of power took from the store.
+void Controller::remove_forgotten_checkpoints(const Trial& trial) {
+  for (const std::string& name : base::list_directory(setting_.directory / trial.directory)) {
+    if (!run::is_name_of_checkpoint(name)) continue;
+    base::remove_inside(setting_.directory, {trial.directory + "/" + name, "the directory of a trial"});
+  }
 }
 
 void Controller::take_over(const TakeOver& take_over) {
@@ -449,11 +452,11 @@ void Controller::take_over(const TakeOver& take_over) {
 // What a worker was about to report when it died. One that ended by itself has seen to that.
 void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
-  const fs::path directory = setting_.directory / experiment_.trials().at(ended.trial).directory;
-  if (!fs::is_directory(directory)) return;
+  const fs::path trial = experiment_.trials().at(ended.trial).directory;
+  if (!fs::is_directory(setting_.directory / trial)) return;
   const std::string prefix = run::reporting_prefix(ended.attempt);
-  for (const std::string& name : base::list_directory(directory)) {
-    if (name.starts_with(prefix)) file_worker_.remove(directory / name);
+  for (const std::string& name : base::list_directory(setting_.directory / trial)) {
+    if (name.starts_with(prefix)) file_worker_.remove(trial / name);
   }
 }
 
@@ -495,11 +498,8 @@ void Controller::write_result_files() {
 void Controller::take_snapshot() {
   files_.flush();
   Snapshots::Place place{.event = last_event_};
-  const auto add = [&](const fs::path& directory) {
-    place.deletions.push_back(directory.lexically_relative(setting_.directory));
-  };
-  for (const auto& [id, directory] : to_delete_) add(directory);
-  for (const fs::path& directory : file_worker_.deletions()) add(directory);
+  for (const auto& [id, directory] : to_delete_) place.deletions.push_back(directory);
+  std::ranges::copy(file_worker_.deletions(), std::back_inserter(place.deletions));
   std::ranges::copy(publishing_.removals(), std::back_inserter(place.deletions));
   snapshots_.take({experiment_, files_, running_time_}, place);
 }

@@ -89,6 +89,7 @@ class Controller {
   void answer(const AnswerReport& answer);
   TrialAssignment assignment_of(const Launch& launch) const;
   void launch(const Launch& launch);
+  void remove_forgotten_checkpoints(const Trial& trial);
   void take_over(const TakeOver& take_over);
   void discard_half_checkpoints(const WorkerEnded& ended);
   void say_callback_warnings();

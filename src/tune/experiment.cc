@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <new>
 #include <ranges>
 #include <utility>
 
@@ -364,6 +365,8 @@ Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
   ResultStopper::Verdict verdict{};
   try {
     verdict = stoppers_.on_result(trial, metrics);
+  } catch (const std::bad_alloc&) {
+    throw;                                 // nothing is decided without memory: a restore decides again
   } catch (const std::exception& error) {  // of a function of the program
     return {.kind = Decision::Kind::fail, .reason = fmt::format("the stop function failed: {}", error.what())};
   }
@@ -789,6 +792,8 @@ std::string Experiment::find_needs(Trial& trial) const {
   try {
     trial.needs = needs_(trial.config);
     return {};
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     return fmt::format("what it needs cannot be found out: {}", error.what());
   }

@@ -13,6 +13,7 @@
 #include "base/machine.h"
 #include "cadre/error.h"
 #include "run/checkpoint_files.h"
+#include "run/stored_events.h"
 #include "tune/journal.h"
 
 namespace cadre::tune {
@@ -169,7 +170,7 @@ Recovered Recovery::run(bool allow_divergence) {
   untidy_ = subject_.experiment.live_trials();
   EventFeeder feeder(subject_, snapshots_, allow_divergence);
   try {
-    feeder.run(store_, place.event);
+    run::replaying("the store", [&] { feeder.run(store_, place.event); });
   } catch (const StorageError& error) {
     throw StorageError(fmt::format("the experiment in {} cannot be continued: {}", directory_.string(), error.what()));
   }
@@ -178,15 +179,18 @@ Recovered Recovery::run(bool allow_divergence) {
   if (feeder.divergence()) accept(*feeder.divergence());
   const std::set<TrialIndex>& changed = snapshots_.changed_trials();
   untidy_.insert(changed.begin(), changed.end());
+  if (store_.after_reboot())  // the lost end of the log may have been about any of them
+    for (const Trial& trial : subject_.experiment.trials()) untidy_.insert(trial.index);
   remove_leftovers(place.deletions);
   remove_leftovers(feeder.deletions());
-  look_at_checkpoints();
+  run::replaying("the store in " + directory_.string(), [&] { look_at_checkpoints(); });
   return std::move(recovered_);
 }
 
 Snapshots::Place Recovery::load_snapshot() {
   try {
-    if (auto place = snapshots_.load(subject_, store_.after_reboot())) return *std::move(place);
+    if (auto place = run::replaying("it", [&] { return snapshots_.load(subject_, store_.after_reboot()); }))
+      return *std::move(place);
   } catch (const Error& error) {
     recovered_.notes.push_back(
         fmt::format("The last snapshot cannot be used ({}): all events are read, and result files are written anew.",

@@ -16,11 +16,15 @@ class RunningTime {
     began_ = last_ = time;
     ++sessions_;
   }
-  // Something happened in the present session. A clock that was set back does not count.
+  // Something happened in the present session. A time before the last one does not count.
   void see(double time) { last_ = std::max(last_, time); }
 
-  // So many seconds of the present session, up to what was seen last, do not count.
-  void leave_out(double seconds) { began_ = std::min(began_ + seconds, last_); }
+  // So many seconds of the present session, up to what was seen last, do not count. Below 0: the clock was set back by
+  // so many.
+  void leave_out(double seconds) {
+    if (seconds < 0) last_ += seconds;
+    began_ = std::min(began_ + seconds, last_);
+  }
 
   // Of all that happened, in seconds.
   double seconds() const { return before_ + last_ - began_; }

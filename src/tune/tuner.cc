@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/json.h"
+#include "base/system_error.h"
 #include "publish/home.h"
 #include "publish/place.h"
 #include "publish/publishing.h"
@@ -14,6 +15,7 @@
 #include "run/differences.h"
 #include "run/entries.h"
 #include "run/object_uses.h"
+#include "run/objective.h"
 #include "run/root_engine.h"
 #include "run/run_directory.h"
 #include "run/storage_path.h"
@@ -37,22 +39,28 @@ namespace {
 // The directory of an existing experiment, without links, so that the experiment keeps its name. Of a published one the
 // working directory.
 fs::path find_experiment(const fs::path& directory, const PublishConfig& config, std::vector<std::string>& notes) {
-  if (const auto uri = publish::published_at(directory)) {
-    publish::WorkingDirectory working = publish::working_directory(*uri, config);
-    std::ranges::move(working.notes, std::back_inserter(notes));
-    return fs::canonical(working.path);
-  }
-  if (holds_experiment(directory)) return fs::canonical(directory);
-  throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
-                 " to continue: it has no file " + store::ExperimentStore::kFileName);
+  return base::with_storage_errors([&] {
+    if (const auto uri = publish::published_at(directory)) {
+      publish::WorkingDirectory working = publish::working_directory(*uri, config);
+      std::ranges::move(working.notes, std::back_inserter(notes));
+      return fs::canonical(working.path);
+    }
+    if (holds_experiment(directory)) return fs::canonical(directory);
+    throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
+                   " to continue: it has no file " + store::ExperimentStore::kFileName);
+  });
 }
 
 // What the experiment was begun with. fit() looks at the whole store before it writes.
 Description stored_description(const fs::path& directory) {
   const store::ExperimentLock lock(directory);
   const std::string source = "the options in " + (directory / store::ExperimentStore::kFileName).string();
-  const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
-  return parse_description(base::parse_json(reader.info().options, source), source);
+  return base::with_storage_errors([&] {
+    const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
+    Description description = parse_description(base::parse_json(reader.info().options, source), source);
+    run::drop_order_of_nothing(description.options.run_config.checkpoint_config);
+    return description;
+  });
 }
 
 void check_registered(const Trainable& trainable, const fs::path& directory) {
@@ -92,9 +100,9 @@ Tuner::Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOpt
   objects_ = run::held_objects(run::object_uses(describe(trainable_, options_)));
 }
 
-bool Tuner::can_restore(const fs::path& directory) {
+bool Tuner::can_restore(const fs::path& directory, const PublishConfig& publish_config) {
   const auto uri = publish::published_at(directory);
-  return uri ? publish::is_published(*uri) : holds_experiment(directory);
+  return uri ? publish::can_continue(*uri, publish_config) : holds_experiment(directory);
 }
 
 Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOptions options,
@@ -142,7 +150,7 @@ Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOption
 ResultGrid Tuner::fit() {
   if (std::exchange(fitted_, true)) throw InvalidArgument("fit() was called before on this Tuner; make another one");
   try {
-    return run();
+    return base::with_storage_errors([this] { return run(); });
   } catch (...) {  // so that everything is closed, the lease given back for one, also where nobody catches it
     throw;
   }

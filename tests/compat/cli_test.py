@@ -52,7 +52,7 @@ class CliTest(unittest.TestCase):
         subprocess.run([BIN / "experiment_tool", cls.storage], check=True, timeout=60)
         cls.experiment = cls.storage / "experiment"
         cls.rows = {path.name[:5]: [json.loads(line) for line in (path / "result.json").read_text().splitlines()]
-                    for path in cls.experiment.iterdir() if path.is_dir()}
+                    for path in sorted(cls.experiment.iterdir()) if path.is_dir()}
 
     @classmethod
     def tearDownClass(cls):

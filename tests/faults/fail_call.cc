@@ -4,21 +4,26 @@
 //   CADRE_FAIL_ROLE    whose calls count: controller, server or worker (all workers together)
 //   CADRE_FAIL_ONLY    only those count whose name, a space and what they are about contain this
 //   CADRE_FAIL_CALL    which of them, from 1
-//   CADRE_FAIL_HOW     an error (ENOSPC or EIO); kill_before, kill_half (a write ends after half of its bytes) or
-//                      kill_after
+//   CADRE_FAIL_HOW     an error: ENOSPC of calls that need space, EIO of those that write, signal or make something,
+//                      EIO_READ of those that read, EMFILE of those that make a descriptor, ENOMEM of allocations; or
+//                      kill_before, kill_half (a write ends after half of its bytes) or kill_after a call for EIO
 //   CADRE_FAIL_REPORT  a file that gets a line about the call when it is reached
 //   CADRE_FULL_WHILE   a file: as long as it exists, every call of that role that needs space fails with ENOSPC
 //
-// A full disk concerns only calls that need space, so the others do not count where HOW is ENOSPC. A process is known
-// by the name that it gives itself. Waits of a second and more are a hundredth of that, so that patience costs no time.
+// Calls that cannot fail so do not count. A process is known by the name that it gives itself. Waits of a second and
+// more are a hundredth of that, so that patience costs no time.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -29,11 +34,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 namespace {
 
 enum class Role { controller, server, worker, other };
 enum class How { error, kill_before, kill_half, kill_after };
+
+// A call has any of these traits, and a plan one: calls that have it count.
+enum Trait : unsigned { changes = 1, needs_space = 2, makes_descriptor = 4, reads = 8, allocates = 16 };
 
 struct Plan {
   Role role = Role::controller;
@@ -41,6 +50,7 @@ struct Plan {
   long call = 0;
   How how = How::error;
   int error = 0;
+  unsigned trait = changes;
   const char* report = nullptr;
   const char* full_while = nullptr;
 };
@@ -64,7 +74,18 @@ Plan read_plan() {
   plan.call = std::atol(call);
   plan.only = std::getenv("CADRE_FAIL_ONLY");
   plan.report = std::getenv("CADRE_FAIL_REPORT");
-  plan.error = std::strcmp(how, "ENOSPC") == 0 ? ENOSPC : std::strcmp(how, "EIO") == 0 ? EIO : 0;
+  struct Failure {
+    const char* name;
+    int error;
+    unsigned trait;
+  };
+  for (const Failure& failure :
+       {Failure{"ENOSPC", ENOSPC, needs_space}, Failure{"EIO", EIO, changes}, Failure{"EIO_READ", EIO, reads},
+        Failure{"EMFILE", EMFILE, makes_descriptor}, Failure{"ENOMEM", ENOMEM, allocates}}) {
+    if (std::strcmp(how, failure.name) != 0) continue;
+    plan.error = failure.error;
+    plan.trait = failure.trait;
+  }
   if (plan.error == 0)
     plan.how = std::strcmp(how, "kill_half") == 0    ? How::kill_half
                : std::strcmp(how, "kill_after") == 0 ? How::kill_after
@@ -112,13 +133,13 @@ struct Fate {
   bool last = false;  // the process ends behind it
 };
 
-Fate fate_of(const char* name, const char* what, bool needs_space) {
+Fate fate_of(const char* name, const char* what, unsigned traits) {
   if (calls == nullptr || role != plan.role) return {};
   const int keep = errno;
-  const bool full = plan.full_while != nullptr && needs_space && ::access(plan.full_while, F_OK) == 0;
+  const bool full = plan.full_while != nullptr && (traits & needs_space) != 0 && ::access(plan.full_while, F_OK) == 0;
   errno = keep;
   if (full) return {.error = ENOSPC};
-  if (plan.call == 0 || (plan.error == ENOSPC && !needs_space)) return {};
+  if (plan.call == 0 || (traits & plan.trait) == 0) return {};
   const Line line(name, what);
   if (!counts(line) || ++*calls != plan.call) return {};
   write_report(line);
@@ -133,13 +154,17 @@ Function* real(const char* name) {
 }
 
 template <typename Function, typename... Arguments>
-auto call(const char* name, const char* what, bool needs_space, Arguments... arguments) {
+auto call(const char* name, const char* what, unsigned traits, Arguments... arguments) {
   Function* const function = real<Function>(name);
   using Result = decltype(function(arguments...));
-  const Fate fate = fate_of(name, what, needs_space);
+  const Fate fate = fate_of(name, what, traits);
   if (fate.error != 0) {
     errno = fate.error;
-    return static_cast<Result>(-1);
+    if constexpr (std::is_pointer_v<Result>) {
+      return Result{nullptr};
+    } else {
+      return static_cast<Result>(-1);
+    }
   }
   const Result result = function(arguments...);
   if (fate.last) die();
@@ -150,7 +175,7 @@ auto call(const char* name, const char* what, bool needs_space, Arguments... arg
 template <typename Function, typename... Rest>
 ssize_t call_write(const char* name, int fd, const void* bytes, size_t size, Rest... rest) {
   Function* const function = real<Function>(name);
-  const Fate fate = fate_of(name, nullptr, true);
+  const Fate fate = fate_of(name, nullptr, changes | needs_space);
   if (fate.error != 0) {
     errno = fate.error;
     return -1;
@@ -161,7 +186,18 @@ ssize_t call_write(const char* name, int fd, const void* bytes, size_t size, Res
 }
 
 bool creates(int flags) { return (flags & O_CREAT) != 0; }
-bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
+unsigned traits_of(int flags) {
+  const bool is_read_only = (flags & O_ACCMODE) == O_RDONLY;
+  return makes_descriptor | (is_read_only ? reads : changes) | (creates(flags) ? needs_space : 0U);
+}
+
+// One that makes its memory by glibc's own functions, as finding others allocates too. They return null.
+void* allocate(void* (*function)(size_t, size_t), size_t a, size_t b) {
+  const Fate fate = fate_of("allocate", nullptr, allocates);
+  if (fate.error == 0) return function(a, b);
+  errno = fate.error;
+  return nullptr;
+}
 
 mode_t mode_of(int flags, va_list rest) { return creates(flags) ? va_arg(rest, mode_t) : 0; }
 
@@ -169,26 +205,24 @@ mode_t mode_of(int flags, va_list rest) { return creates(flags) ? va_arg(rest, m
 
 extern "C" {
 
-#define CADRE_OPEN(name)                                                                     \
-  int name(const char* path, int flags, ...) {                                               \
-    va_list rest;                                                                            \
-    va_start(rest, flags);                                                                   \
-    const mode_t mode = mode_of(flags, rest);                                                \
-    va_end(rest);                                                                            \
-    if (!writes(flags)) return real<int(const char*, int, ...)>(#name)(path, flags, mode);   \
-    return call<int(const char*, int, ...)>(#name, path, creates(flags), path, flags, mode); \
+#define CADRE_OPEN(name)                                                                       \
+  int name(const char* path, int flags, ...) {                                                 \
+    va_list rest;                                                                              \
+    va_start(rest, flags);                                                                     \
+    const mode_t mode = mode_of(flags, rest);                                                  \
+    va_end(rest);                                                                              \
+    return call<int(const char*, int, ...)>(#name, path, traits_of(flags), path, flags, mode); \
   }
 CADRE_OPEN(open)
 CADRE_OPEN(open64)
 
-#define CADRE_OPENAT(name)                                                                                   \
-  int name(int directory, const char* path, int flags, ...) {                                                \
-    va_list rest;                                                                                            \
-    va_start(rest, flags);                                                                                   \
-    const mode_t mode = mode_of(flags, rest);                                                                \
-    va_end(rest);                                                                                            \
-    if (!writes(flags)) return real<int(int, const char*, int, ...)>(#name)(directory, path, flags, mode);   \
-    return call<int(int, const char*, int, ...)>(#name, path, creates(flags), directory, path, flags, mode); \
+#define CADRE_OPENAT(name)                                                                                     \
+  int name(int directory, const char* path, int flags, ...) {                                                  \
+    va_list rest;                                                                                              \
+    va_start(rest, flags);                                                                                     \
+    const mode_t mode = mode_of(flags, rest);                                                                  \
+    va_end(rest);                                                                                              \
+    return call<int(int, const char*, int, ...)>(#name, path, traits_of(flags), directory, path, flags, mode); \
   }
 CADRE_OPENAT(openat)
 CADRE_OPENAT(openat64)
@@ -203,47 +237,115 @@ ssize_t pwrite64(int fd, const void* bytes, size_t size, off64_t offset) {
   return call_write<ssize_t(int, const void*, size_t, off64_t)>("pwrite64", fd, bytes, size, offset);
 }
 ssize_t writev(int fd, const iovec* parts, int count) {
-  return call<ssize_t(int, const iovec*, int)>("writev", nullptr, true, fd, parts, count);
+  return call<ssize_t(int, const iovec*, int)>("writev", nullptr, changes | needs_space, fd, parts, count);
 }
 ssize_t copy_file_range(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t size, unsigned flags) {
-  return call<ssize_t(int, off64_t*, int, off64_t*, size_t, unsigned)>("copy_file_range", nullptr, true, from,
-                                                                       from_offset, to, to_offset, size, flags);
+  return call<ssize_t(int, off64_t*, int, off64_t*, size_t, unsigned)>(
+      "copy_file_range", nullptr, changes | needs_space, from, from_offset, to, to_offset, size, flags);
 }
 
 int rename(const char* from, const char* to) {
-  return call<int(const char*, const char*)>("rename", to, true, from, to);
+  return call<int(const char*, const char*)>("rename", to, changes | needs_space, from, to);
 }
-int mkdir(const char* path, mode_t mode) { return call<int(const char*, mode_t)>("mkdir", path, true, path, mode); }
-int rmdir(const char* path) { return call<int(const char*)>("rmdir", path, false, path); }
-int unlink(const char* path) { return call<int(const char*)>("unlink", path, false, path); }
+int renameat(int from_directory, const char* from, int to_directory, const char* to) {
+  return call<int(int, const char*, int, const char*)>("renameat", to, changes | needs_space, from_directory, from,
+                                                       to_directory, to);
+}
+int mkdir(const char* path, mode_t mode) {
+  return call<int(const char*, mode_t)>("mkdir", path, changes | needs_space, path, mode);
+}
+int rmdir(const char* path) { return call<int(const char*)>("rmdir", path, changes, path); }
+int unlink(const char* path) { return call<int(const char*)>("unlink", path, changes, path); }
 int unlinkat(int directory, const char* path, int flags) {
-  return call<int(int, const char*, int)>("unlinkat", path, false, directory, path, flags);
+  return call<int(int, const char*, int)>("unlinkat", path, changes, directory, path, flags);
 }
 
-int ftruncate(int fd, off_t size) { return call<int(int, off_t)>("ftruncate", nullptr, true, fd, size); }
-int ftruncate64(int fd, off64_t size) { return call<int(int, off64_t)>("ftruncate64", nullptr, true, fd, size); }
-int fsync(int fd) { return call<int(int)>("fsync", nullptr, true, fd); }
-int fdatasync(int fd) { return call<int(int)>("fdatasync", nullptr, true, fd); }
-int flock(int fd, int operation) { return call<int(int, int)>("flock", nullptr, false, fd, operation); }
+int ftruncate(int fd, off_t size) {
+  return call<int(int, off_t)>("ftruncate", nullptr, changes | needs_space, fd, size);
+}
+int ftruncate64(int fd, off64_t size) {
+  return call<int(int, off64_t)>("ftruncate64", nullptr, changes | needs_space, fd, size);
+}
+int fsync(int fd) { return call<int(int)>("fsync", nullptr, changes | needs_space, fd); }
+int fdatasync(int fd) { return call<int(int)>("fdatasync", nullptr, changes | needs_space, fd); }
+int flock(int fd, int operation) { return call<int(int, int)>("flock", nullptr, changes, fd, operation); }
 
-pid_t fork() { return call<pid_t()>("fork", nullptr, false); }
+pid_t fork() { return call<pid_t()>("fork", nullptr, changes); }
 int socketpair(int domain, int type, int protocol, int ends[2]) {
-  return call<int(int, int, int, int*)>("socketpair", nullptr, false, domain, type, protocol, ends);
+  return call<int(int, int, int, int*)>("socketpair", nullptr, changes | makes_descriptor, domain, type, protocol,
+                                        ends);
 }
 ssize_t send(int fd, const void* bytes, size_t size, int flags) {
-  return call<ssize_t(int, const void*, size_t, int)>("send", nullptr, false, fd, bytes, size, flags);
+  return call<ssize_t(int, const void*, size_t, int)>("send", nullptr, changes, fd, bytes, size, flags);
 }
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  return call<ssize_t(int, const msghdr*, int)>("sendmsg", nullptr, false, fd, message, flags);
+  return call<ssize_t(int, const msghdr*, int)>("sendmsg", nullptr, changes, fd, message, flags);
 }
-int eventfd(unsigned count, int flags) { return call<int(unsigned, int)>("eventfd", nullptr, false, count, flags); }
+int eventfd(unsigned count, int flags) {
+  return call<int(unsigned, int)>("eventfd", nullptr, changes | makes_descriptor, count, flags);
+}
 int signalfd(int fd, const sigset_t* mask, int flags) {
-  return call<int(int, const sigset_t*, int)>("signalfd", nullptr, false, fd, mask, flags);
+  return call<int(int, const sigset_t*, int)>("signalfd", nullptr, changes | makes_descriptor, fd, mask, flags);
 }
 int memfd_create(const char* name, unsigned flags) {
-  return call<int(const char*, unsigned)>("memfd_create", name, false, name, flags);
+  return call<int(const char*, unsigned)>("memfd_create", name, changes | makes_descriptor, name, flags);
 }
-int dup2(int from, int to) { return call<int(int, int)>("dup2", nullptr, false, from, to); }
+int dup2(int from, int to) { return call<int(int, int)>("dup2", nullptr, changes | makes_descriptor, from, to); }
+
+int pipe2(int ends[2], int flags) { return call<int(int*, int)>("pipe2", nullptr, makes_descriptor, ends, flags); }
+int dup(int fd) { return call<int(int)>("dup", nullptr, makes_descriptor, fd); }
+int epoll_create1(int flags) { return call<int(int)>("epoll_create1", nullptr, makes_descriptor, flags); }
+int timerfd_create(int clock, int flags) {
+  return call<int(int, int)>("timerfd_create", nullptr, makes_descriptor, clock, flags);
+}
+FILE* fopen(const char* path, const char* mode) {
+  return call<FILE*(const char*, const char*)>("fopen", path, makes_descriptor, path, mode);
+}
+FILE* fopen64(const char* path, const char* mode) {
+  return call<FILE*(const char*, const char*)>("fopen64", path, makes_descriptor, path, mode);
+}
+DIR* opendir(const char* path) { return call<DIR*(const char*)>("opendir", path, makes_descriptor | reads, path); }
+
+ssize_t read(int fd, void* bytes, size_t size) {
+  return call<ssize_t(int, void*, size_t)>("read", nullptr, reads, fd, bytes, size);
+}
+ssize_t pread(int fd, void* bytes, size_t size, off_t offset) {
+  return call<ssize_t(int, void*, size_t, off_t)>("pread", nullptr, reads, fd, bytes, size, offset);
+}
+ssize_t pread64(int fd, void* bytes, size_t size, off64_t offset) {
+  return call<ssize_t(int, void*, size_t, off64_t)>("pread64", nullptr, reads, fd, bytes, size, offset);
+}
+ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  return call<ssize_t(int, msghdr*, int)>("recvmsg", nullptr, reads, fd, message, flags);
+}
+#define CADRE_STAT(name, type)                                                     \
+  int name(const char* path, struct type* status) {                                \
+    return call<int(const char*, struct type*)>(#name, path, reads, path, status); \
+  }
+CADRE_STAT(stat, stat)
+CADRE_STAT(stat64, stat64)
+CADRE_STAT(lstat, stat)
+CADRE_STAT(lstat64, stat64)
+int fstat(int fd, struct stat* status) { return call<int(int, struct stat*)>("fstat", nullptr, reads, fd, status); }
+int fstat64(int fd, struct stat64* status) {
+  return call<int(int, struct stat64*)>("fstat64", nullptr, reads, fd, status);
+}
+
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+void* malloc(size_t size) {
+  return allocate([](size_t bytes, size_t) { return __libc_malloc(bytes); }, size, 0);
+}
+void* calloc(size_t count, size_t size) { return allocate(__libc_calloc, count, size); }
+void* aligned_alloc(size_t alignment, size_t size) { return allocate(__libc_memalign, alignment, size); }
+void* realloc(void* memory, size_t size) {
+  const Fate fate = fate_of("allocate", nullptr, allocates);
+  if (fate.error == 0) return __libc_realloc(memory, size);
+  errno = fate.error;
+  return nullptr;
+}
 
 int prctl(int option, ...) {
   va_list rest;

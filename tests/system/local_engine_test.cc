@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -341,6 +342,27 @@ TEST_F(LocalEngine, ADirectoryThatIsGoneIsAnExitThatNamesIt) {
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard.exit(worker).kind, Exit::Kind::not_started);
   EXPECT_THAT(to_string(heard.exit(worker)), HasSubstr(directory.string() + "/stdout: No such file or directory"));
+}
+
+// In a directory that somebody else may write into.
+TEST_F(LocalEngine, OutputIsNotWrittenIntoLinksAndPipes) {
+  const auto directory = subject.make_directory();
+  const auto exit_of = [&] {
+    const WorkerId worker = heard.start({.assignment = {"echoes", 1}, .directory = directory});
+    EXPECT_TRUE(heard.until_all_exited());
+    EXPECT_EQ(heard.exit(worker).kind, Exit::Kind::not_started);
+    return to_string(heard.exit(worker));
+  };
+  const auto output = directory / "stdout";
+  std::filesystem::create_symlink(directory / "elsewhere", output);
+  EXPECT_THAT(exit_of(), HasSubstr("cannot write " + output.string()));
+  EXPECT_FALSE(std::filesystem::exists(directory / "elsewhere"));
+  std::filesystem::remove(output);
+  ASSERT_EQ(::mkfifo(output.c_str(), 0666), 0);
+  EXPECT_THAT(exit_of(), HasSubstr("cannot write " + output.string())) << "and nobody waits for a reader";
+  const base::FileDescriptor reader(::open(output.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(reader);
+  EXPECT_THAT(exit_of(), HasSubstr("no regular file"));
 }
 
 TEST_F(LocalEngine, ADirectoryWhoseNameIsTooLongIsAnExit) {

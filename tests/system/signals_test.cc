@@ -480,6 +480,41 @@ TEST(Signals, AReportThatWaitsUnreadIsInTime) {
   EXPECT_EQ(results.num_terminated(), 2u) << ::testing::PrintToString(results.errors());
 }
 
+// Says once that it is in the middle of a turn, and stays there for a moment.
+class SaysWhereItIs final : public tune::Callback {
+ public:
+  void on_trial_result(std::int64_t, const tune::TrialList&, const tune::TrialInfo&, Metrics&) override {
+    if (++results_ != 10) return;
+    say("in a turn");
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+
+ private:
+  int results_ = 0;
+};
+
+const bool experiment_is_stopped_in_a_turn = register_scenario("experiment is stopped in a turn", [] {
+  tune::TunerOptions options = with_little_patience();
+  options.run_config.callbacks = {std::make_shared<SaysWhereItIs>()};
+  say(message_of<Interrupted>([&] { tune::Tuner(tune::trainable<counts_steps>(), options).fit(); }));
+  return 0;
+});
+
+// Nobody waits then, so no wait that lasts too long tells of it.
+TEST(Signals, AStopOfEverybodyWithinATurnFailsNoTrial) {
+  const TemporaryDirectory storage;
+  ScenarioProcess process("experiment is stopped in a turn", {}, {"CADRE_TEST_STORAGE=" + storage.path().string()});
+  EXPECT_EQ(process.line(), "in a turn");
+  stop_for_long(process.process(), Stopped::everybody);
+  const std::size_t before = results_of(storage / "signals");
+  EXPECT_TRUE(comes_true([&] { return results_of(storage / "signals") > before + 5; }));
+  ::kill(process.process(), SIGTERM);
+  process.line();
+  EXPECT_EQ(process.wait(), 0);
+  for (const tune::Result& result : tune::ResultGrid::from_directory(storage / "signals"))
+    EXPECT_EQ(result.attempts, 1);
+}
+
 Metrics validates_very_slowly(const Checkpoint& checkpoint) {
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   return {{"validated", read_number(checkpoint.path() / "step")}};

@@ -17,12 +17,17 @@ class PlannedEngine final : public engine::Engine {
   struct Wait {
     milliseconds lasts{0};
     std::size_t events = 0;
-    milliseconds wall{0};  // that the wall clock goes on by, beyond that
+    milliseconds wall{0};     // that the wall clock goes on by, beyond that
+    milliseconds stopped{0};  // of the time that it lasts
   };
   std::deque<Wait> plan;
   std::vector<milliseconds> timeouts;
 
   void pass(milliseconds time) { now_ += time; }
+  void stop(milliseconds time) {
+    now_ += time;
+    stopped_ += time;
+  }
 
   Resources resources() const override { return {}; }
   void start(engine::WorkerId, const engine::WorkerSpec&) override {}
@@ -37,14 +42,17 @@ class PlannedEngine final : public engine::Engine {
     plan.pop_front();
     now_ += next.lasts;
     wall_ms_ += next.wall.count();
+    stopped_ += next.stopped;
     return std::vector<Event>(next.events, engine::Exited{});
   }
   void wake() noexcept override {}
+  Clock::duration stopped() const override { return stopped_; }
   Clock::time_point now() const override { return Clock::time_point(now_); }
   double wall_seconds() const override { return static_cast<double>(now_.count() + wall_ms_) / 1e3; }
 
  private:
   milliseconds now_{0};
+  milliseconds stopped_{0};
   std::int64_t wall_ms_ = 0;
 };
 
@@ -55,13 +63,23 @@ class AwakeClockTest : public ::testing::Test {
   const AwakeClock::TimePoint start = clock.now();
 };
 
-TEST_F(AwakeClockTest, AWaitThatLastsLongerThanItShouldWasAStop) {
-  engine.plan = {{.lasts = seconds(60), .events = 1}};
+TEST_F(AwakeClockTest, AStopWithinAWaitDoesNotCount) {
+  engine.plan = {{.lasts = seconds(60), .events = 1, .stopped = milliseconds(59'700)}};
   EXPECT_EQ(clock.wait(milliseconds(300)).size(), 1u);
   EXPECT_EQ(clock.now(), start + milliseconds(300));
   EXPECT_EQ(clock.on_engine(clock.now()), engine.now());
   EXPECT_NEAR(clock.take_lost_seconds(), 59.7, 0.01);
   EXPECT_EQ(clock.take_lost_seconds(), 0);
+}
+
+TEST_F(AwakeClockTest, AStopBetweenTwoWaitsDoesNotCount) {
+  engine.pass(seconds(1));
+  engine.stop(seconds(60));
+  EXPECT_EQ(clock.now(), start + seconds(1));
+  EXPECT_EQ(clock.on_engine(clock.now()), engine.now());
+  clock.wait(milliseconds(0));
+  EXPECT_EQ(clock.looked(), start + seconds(1));
+  EXPECT_NEAR(clock.take_lost_seconds(), 60, 0.01);
 }
 
 TEST_F(AwakeClockTest, ALittleLateIsNoStop) {
@@ -101,6 +119,12 @@ TEST_F(AwakeClockTest, AMachineThatSleepsStopsTheSteadyClockToo) {
   clock.wait(milliseconds(100));
   EXPECT_EQ(clock.now(), start + milliseconds(100));
   EXPECT_NEAR(clock.take_lost_seconds(), 3600, 0.01);
+}
+
+TEST_F(AwakeClockTest, AWallClockThatWasSetBackIsNoticed) {
+  engine.plan = {{.lasts = milliseconds(100), .wall = seconds(-3600)}};
+  clock.wait(milliseconds(100));
+  EXPECT_NEAR(clock.take_lost_seconds(), -3600, 0.01);
 }
 
 }  // namespace

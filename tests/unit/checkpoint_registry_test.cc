@@ -98,5 +98,15 @@ TEST(CheckpointRegistry, OwnersDoNotShareALimit) {
   EXPECT_THAT(deleted(registry), IsEmpty());
 }
 
+TEST(CheckpointRegistry, SaysWhichOnesALossOfPowerLeaves) {
+  CheckpointRegistry registry({.num_to_keep = 3});
+  const auto ids = add_all(registry, {1, 2, 3});
+  EXPECT_FALSE(registry.is_synced(ids[0]));
+  registry.set_synced(ids[1]);
+  EXPECT_TRUE(registry.is_synced(ids[0]));  // one as new is safe
+  EXPECT_TRUE(registry.is_synced(ids[1]));
+  EXPECT_FALSE(registry.is_synced(ids[2]));
+}
+
 }  // namespace
 }  // namespace cadre::run

@@ -44,6 +44,19 @@ TEST(Directory, ALinkIsNeitherCopiedNorFollowedWhenRemoving) {
   EXPECT_EQ(read_file(directory / "outside/precious"), "data");
 }
 
+TEST(Directory, MakesAllThatIsMissingAboveOne) {
+  const TemporaryDirectory directory;
+  make_directories_durably(directory / "a/b/c");
+  make_directories_durably(directory / "a/b/c");  // it is there
+  EXPECT_TRUE(fs::is_directory(directory / "a/b/c"));
+  replace_file_durably(directory / "a/file", "data");
+  EXPECT_EQ(read_file(directory / "a/file"), "data");
+  EXPECT_FALSE(fs::exists(directory / "a/file.tmp"));
+  EXPECT_THROW(make_directories_durably(directory / "a/file/b"), StorageError);
+  EXPECT_NO_THROW(sync_tree(directory.path()));
+  EXPECT_THROW(sync_tree(directory / "nowhere"), StorageError);
+}
+
 TEST(Directory, RemovingWhatIsNotThereIsFine) { EXPECT_NO_THROW(remove_tree("/nowhere/at/all")); }
 
 TEST(Directory, WhatAPathLeadsToIsToldWithItsSize) {

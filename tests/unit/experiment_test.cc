@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <new>
 #include <stdexcept>
 
 #include "cadre/error.h"
@@ -643,6 +644,18 @@ TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {
   hand.report(1, {{"score", 1}, {"training_iteration", 4}});
   EXPECT_EQ(hand.trial(1).status, TrialStatus::running);
   EXPECT_THAT(said(hand), HasSubstr("cannot explore the config of trial 00000: no good. Skip exploit for trial 00001"));
+}
+
+Config lack_memory(Config) { throw std::bad_alloc(); }
+
+TEST(Experiment, NothingIsDecidedByAFunctionThatLacksMemory) {
+  TunerOptions options = pbt(2);
+  auto& scheduler = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  scheduler.custom_explore_fn = explore_function<lack_memory>();
+  Hand hand(options, 2);
+  hand.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
+  hand.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
+  EXPECT_THROW(hand.report(1, {{"score", 1}, {"training_iteration", 4}}), std::bad_alloc);
 }
 
 // ---- replaying a schedule

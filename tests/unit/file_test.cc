@@ -60,15 +60,5 @@ TEST(ReadableFile, IsARegularFileOrThereIsNone) {
   EXPECT_THROW(ReadableFile::open(directory.path(), follow), StorageError);
 }
 
-TEST(File, WhatIsNotThereIsNotRenamed) {
-  const TemporaryDirectory directory;
-  EXPECT_FALSE(rename_if_there(directory / "a", directory / "b"));
-  write_file(directory / "a", "x");
-  EXPECT_TRUE(rename_if_there(directory / "a", directory / "b"));
-  EXPECT_EQ(read_file(directory / "b"), "x");
-  make_directory(directory / "c");
-  EXPECT_THROW(rename_if_there(directory / "b", directory / "c"), StorageError);
-}
-
 }  // namespace
 }  // namespace cadre::base

@@ -68,7 +68,7 @@ TEST_F(FileWorkerTest, EveryCheckpointHasItsOwnDelayAndIsToldWhenItIsSealed) {
 TEST_F(FileWorkerTest, ACheckpointThatIsDeletedBeforeIsNotSealed) {
   worker_.seal(1, make_checkpoint("first"));
   worker_.seal(2, make_checkpoint("second"));
-  worker_.remove(1, directory_ / "trial/first");
+  worker_.remove(1, "trial/first");
   worker_.finish_sealing();
   const auto sealed = worker_.take_sealed();
   ASSERT_THAT(sealed, SizeIs(1));
@@ -104,6 +104,39 @@ TEST_F(FileWorkerTest, WhatCannotBeReadIsAMessageAndNotTheEnd) {
   worker_.finish_sealing();
   EXPECT_THAT(worker_.take_sealed(), SizeIs(1));
   EXPECT_THAT(worker_.take_errors(), ElementsAre(HasSubstr("trial/gone"), HasSubstr("File name too long")));
+}
+
+TEST_F(FileWorkerTest, FollowsNoLinkToWhatItDeletes) {
+  const TemporaryDirectory elsewhere;
+  std::filesystem::create_directories(elsewhere / "first");
+  std::filesystem::create_symlink(elsewhere.path(), directory_ / "trial");
+  worker_.remove("trial/first");
+  wait_for_wakes(1);
+  EXPECT_THAT(worker_.take_errors(), ElementsAre(HasSubstr("a link lies on its way")));
+  EXPECT_TRUE(std::filesystem::exists(elsewhere / "first"));
+}
+
+TEST_F(FileWorkerTest, DeletesADirectoryOfTheUsersByItsWholePath) {
+  const TemporaryDirectory elsewhere;
+  std::filesystem::create_directories(elsewhere / "mine");
+  worker_.remove(elsewhere / "mine");
+  while (!worker_.deletions().empty()) std::this_thread::yield();
+  EXPECT_FALSE(std::filesystem::exists(elsewhere / "mine"));
+}
+
+TEST(FileWorkerEnd, TriesADeletionThatFailedOnceMore) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path trial = directory / "trial";
+  std::filesystem::create_symlink(trial, trial);  // a loop: nothing in it can be looked at
+  {
+    FileWorker worker(directory.path(), [] {});
+    worker.remove("trial/checkpoint");
+    while (worker.take_errors().empty()) std::this_thread::yield();
+    EXPECT_THAT(worker.deletions(), ElementsAre("trial/checkpoint"));
+    std::filesystem::remove(trial);
+    std::filesystem::create_directories(trial / "checkpoint");
+  }
+  EXPECT_THAT(base::list_directory(trial), IsEmpty());
 }
 
 }  // namespace

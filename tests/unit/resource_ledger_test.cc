@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <stdexcept>
+
 namespace cadre::run {
 namespace {
 
@@ -70,6 +73,17 @@ TEST(ResourceLedger, AMachineThatIsNotAsItIsWantedHasNothingFree) {
   EXPECT_FALSE(ledger.acquire({.cpus = 1, .labels = {{"zone", "us"}}}));
   EXPECT_EQ(ledger.shortage({.cpus = 1, .labels = {{"zone", "us"}}}), "label zone=us (it is eu)");
   EXPECT_TRUE(ledger.acquire({.cpus = 2, .labels = {{"zone", "eu"}}}));
+}
+
+// A store that somebody has changed may say so of a machine.
+TEST(ResourceLedger, HasNoAmountsThatNoMachineHas) {
+  for (const double amount : {-1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(ResourceLedger({.cpus = amount}), std::invalid_argument) << amount;
+    EXPECT_THROW(ResourceLedger({.gpus = amount}), std::invalid_argument) << amount;
+    EXPECT_THROW(ResourceLedger({.custom = {{"license", amount}}}), std::invalid_argument) << amount;
+  }
+  EXPECT_THROW(ResourceLedger({.gpus = 1e6}), std::invalid_argument);
+  EXPECT_NO_THROW(ResourceLedger({.cpus = 1e6, .gpus = 1000, .custom = {{"bytes", 9e14}}}));
 }
 
 TEST(ResourceLedger, UsageIsForPeople) {

@@ -25,6 +25,18 @@ TEST(RunningTime, AClockThatIsSetBackTakesNothingAway) {
   EXPECT_EQ(time.seconds_at(60), 30);
 }
 
+TEST(RunningTime, GoesOnWhenAClockWasSetBack) {
+  RunningTime time;
+  time.begin_session(5000);
+  time.see(5010);
+  time.see(1412);  // a second after it was set back by 3599 seconds
+  time.leave_out(-3599);
+  EXPECT_EQ(time.seconds(), 10);
+  time.see(1417);
+  EXPECT_EQ(time.seconds(), 16);
+  EXPECT_EQ(time.seconds_at(1420), 19);
+}
+
 TEST(RunningTime, WhatIsLeftOutDoesNotCount) {
   RunningTime time;
   time.begin_session(100);

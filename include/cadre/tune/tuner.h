@@ -172,8 +172,9 @@ class Tuner {
   static Tuner restore(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                        const RestoreOptions& restore = {});
   /// Whether `directory`, or the URI that it is, holds an experiment, whole or damaged; restore() says which. For a URI
-  /// that cannot be read it throws InvalidArgument.
-  static bool can_restore(const std::filesystem::path& directory);
+  /// that cannot be read it throws InvalidArgument. An experiment that was interrupted before anything was published is
+  /// found in its working directory on this machine, which `publish_config` may place.
+  static bool can_restore(const std::filesystem::path& directory, const PublishConfig& publish_config = {});
 
   /// Runs the experiment to its end in this thread and returns the results of all trials. A trial that fails does not
   /// throw: it is in the results. Throws InvalidArgument when the experiment exists already (see IfExists) or a trial

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/file_descriptor.h"
+#include "base/pulse.h"
 #include "channel/loop.h"
 #include "engine/engine.h"
 #include "engine/local/fork_server.h"
@@ -34,6 +35,7 @@ class LocalEngine final : public Engine {
   void wake() noexcept override;
   Clock::time_point now() const override { return Clock::now(); }
   double wall_seconds() const override;
+  Clock::duration stopped() const override { return pulse_.stopped(); }
 
  private:
   struct Worker {
@@ -75,7 +77,8 @@ class LocalEngine final : public Engine {
   OutputLimit output_limit_;
   base::FileDescriptor wake_;                 // an eventfd
   std::optional<Clock::time_point> give_up_;  // for what lost workers may still have to say
-  channel::Loop loop_;                        // last: its callbacks use the rest
+  base::Pulse pulse_;
+  channel::Loop loop_;  // last: its callbacks use the rest
 };
 
 }  // namespace cadre::engine::local

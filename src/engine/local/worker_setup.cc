@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,8 +26,13 @@ namespace {
 constexpr int added_oom_score = 500;
 
 std::string append_output_to(int stream, const std::string& path) {
-  const base::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (file && ::dup2(file.get(), stream) >= 0) return {};
+  // Without waiting: somebody may have put a pipe there.
+  constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  const base::FileDescriptor file(::open(path.c_str(), flags | O_NONBLOCK, 0666));
+  struct stat found{};
+  if (file && ::fstat(file.get(), &found) == 0 && !S_ISREG(found.st_mode))
+    return "cannot write " + path + ": it is no regular file";
+  if (file && ::fcntl(file.get(), F_SETFL, O_APPEND) == 0 && ::dup2(file.get(), stream) >= 0) return {};
   const std::string full = errno == ENOSPC || errno == EDQUOT ? "the disk is full: " : "";
   return full + "cannot write " + path + ": " + base::last_system_error();
 }

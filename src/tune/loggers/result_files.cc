@@ -8,25 +8,24 @@ namespace cadre::tune {
 
 void ResultFiles::log(const Action& action, double time) {
   const auto& trials = experiment_.trials();
-  std::visit(
-      base::Overload{[&](const LogResult& result) { add(result, time); },
-                     [&](const LogExploit& exploit) {
-                       if (!logs_exploits_) return;
-                       pbt_log_.add(exploit, trials.at(exploit.target), trials.at(exploit.donor));
-                     },
-                     [&](const LogError& error) {
-                       base::make_directory(directory_of(error.trial));  // it may have failed before it was launched
-                       files_of(error.trial).add_error(error.attempt, error.message);
-                     },
-                     [&](const Launch& launch) {
-                       base::make_directory(directory_of(launch.trial));
-                       files_of(launch.trial).write_params(launch.config);
-                     },
-                     [&](const LogEnd& end) {
-                       if (files_.contains(end.trial)) ending_[end.trial] = time;
-                     },
-                     [](const auto&) {}},
-      action);
+  std::visit(base::Overload{[&](const LogResult& result) { add(result, time); },
+                            [&](const LogExploit& exploit) {
+                              if (!logs_exploits_) return;
+                              pbt_log_.add(exploit, trials.at(exploit.target), trials.at(exploit.donor));
+                            },
+                            [&](const LogError& error) {
+                              make_directory_of(error.trial);  // it may have failed before it was launched
+                              files_of(error.trial).add_error(error.attempt, error.message);
+                            },
+                            [&](const Launch& launch) {
+                              make_directory_of(launch.trial);
+                              files_of(launch.trial).write_params(launch.config);
+                            },
+                            [&](const LogEnd& end) {
+                              if (files_.contains(end.trial)) ending_[end.trial] = time;
+                            },
+                            [](const auto&) {}},
+             action);
 }
 
 void ResultFiles::add(const LogResult& result, double time) {
@@ -71,7 +70,7 @@ ResultFiles::Stamp ResultFiles::stamp() const {
 bool ResultFiles::resume(const Stamp& stamp) {
   if (!pbt_log_.resume(stamp.pbt_global, experiment_.trials())) return false;
   for (const auto& [index, written] : stamp.trials) {
-    auto files = std::make_unique<run::ResultLog>(directory_of(index), loggers_);
+    auto files = open_files(index);
     if (!files->resume(written)) return false;
     files->write_params(experiment_.trials().at(index).config);
     files_[index] = std::move(files);
@@ -104,10 +103,17 @@ std::filesystem::path ResultFiles::directory_of(TrialIndex trial) const {
   return directory_ / experiment_.trials().at(trial).directory;
 }
 
+void ResultFiles::make_directory_of(TrialIndex trial) const { base::make_own_directory(directory_of(trial)); }
+
+std::unique_ptr<run::ResultLog> ResultFiles::open_files(TrialIndex trial) const {
+  base::require_own_directory(directory_of(trial));
+  return std::make_unique<run::ResultLog>(directory_of(trial), loggers_);
+}
+
 run::ResultLog& ResultFiles::files_of(TrialIndex trial) {
   std::unique_ptr<run::ResultLog>& files = files_[trial];
   if (!files) {
-    files = std::make_unique<run::ResultLog>(directory_of(trial), loggers_);
+    files = open_files(trial);
     if (trial < ended_.size() && ended_[trial]) {  // it was taken up again
       files->resume();
       ended_[trial] = false;

@@ -64,6 +64,8 @@ class ResultFiles {
 
  private:
   std::filesystem::path directory_of(TrialIndex trial) const;
+  void make_directory_of(TrialIndex trial) const;
+  std::unique_ptr<run::ResultLog> open_files(TrialIndex trial) const;
   run::ResultLog& files_of(TrialIndex trial);
   void add(const LogResult& result, double time);
   void set_ended(TrialIndex trial);

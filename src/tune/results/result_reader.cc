@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/json.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 #include "publish/restore.h"
 #include "run/checkpoint_files.h"
@@ -127,14 +128,16 @@ class ResultMaker {
 }  // namespace
 
 ResultGrid ResultGrid::from_directory(const fs::path& directory) {
-  if (const auto uri = publish::published_at(directory)) {
-    auto copy = publish::reading_copy(*uri);
-    return read_results(*copy, ExperimentReader::Check::whole, copy);
-  }
-  if (!holds_experiment(directory))
-    throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
-                   ": it has no file " + store::kStoreFileName);
-  return read_results(directory, ExperimentReader::Check::whole);
+  return base::with_storage_errors([&] {
+    if (const auto uri = publish::published_at(directory)) {
+      auto copy = publish::reading_copy(*uri);
+      return read_results(*copy, ExperimentReader::Check::whole, copy);
+    }
+    if (!holds_experiment(directory))
+      throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
+                     ": it has no file " + store::kStoreFileName);
+    return read_results(directory, ExperimentReader::Check::whole);
+  });
 }
 
 ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <span>
 
 #include "base/archive.h"
@@ -247,6 +248,8 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
   Explored explored;
   try {
     explored = explore(from.config, settings_, member.explore);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {  // of a function of the program
     decision.messages.push_back(
         fmt::format("[PopulationBasedTraining] cannot explore the config of trial {}: {}. Skip exploit for trial {}",

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <exception>
 #include <map>
+#include <new>
 #include <utility>
 
 #include "base/checksum.h"
@@ -108,6 +109,8 @@ class Settler {
     variant.config = Config(without_functions(settled).dict());
     try {
       while (call_first_function(settled, variant.config)) variant.config = Config(without_functions(settled).dict());
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
       variant.fault = error.what();
     }
@@ -211,6 +214,8 @@ class Settler {
     Random random(stream);
     try {
       return (*sample_functions().find(call.function))(config, random);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
       throw InvalidArgument("sample_from<" + call.function + ">() of \"" + call.path + "\" threw: " + error.what());
     }

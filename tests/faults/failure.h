@@ -1,0 +1,55 @@
+// One call that is to fail, and what the tests of such calls have in common.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace cadre::survival {
+
+inline long number_from_environment(const char* name, long fallback) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? fallback : std::atol(text);
+}
+
+inline void expect_no_faults(const std::vector<std::string>& faults, const std::string& context) {
+  for (const std::string& fault : faults) ADD_FAILURE() << context << ": " << fault;
+}
+
+// Says what happens to one call of a process; see fail_call.cc.
+struct Failure {
+  std::string role;
+  std::string how;
+  long call = 1;
+  std::string only = {};
+  std::filesystem::path report = {};
+};
+
+inline std::vector<std::string> environment_of(const Failure& failure) {
+  std::vector<std::string> environment{
+      "LD_PRELOAD=" CADRE_FAIL_CALL_LIBRARY, "CADRE_FAIL_ROLE=" + failure.role, "CADRE_FAIL_HOW=" + failure.how,
+      "CADRE_FAIL_CALL=" + std::to_string(failure.call), "CADRE_FAIL_REPORT=" + failure.report.string()};
+  if (!failure.only.empty()) environment.push_back("CADRE_FAIL_ONLY=" + failure.only);
+  return environment;
+}
+
+// Lets every `stride`-th call fail, from a random one on, or as the environment says, while `fail_one` returns that
+// there is such a call.
+inline void fail_calls(long stride, const std::function<bool(long)>& fail_one) {
+  stride = number_from_environment("CADRE_FAULTS_STRIDE", stride);
+  const long drawn = 1 + static_cast<long>(std::random_device()() % static_cast<unsigned long>(stride));
+  const long first = number_from_environment("CADRE_FAULTS_FIRST", drawn);
+  long calls = 0;
+  for (long call = first; fail_one(call) && !::testing::Test::HasFatalFailure(); call += stride) ++calls;
+  ::testing::Test::RecordProperty("calls", static_cast<int>(calls));
+  std::printf("%ld calls, every %ld-th, from %ld\n", calls, stride, first);
+  EXPECT_GT(calls, 0);
+}
+
+}  // namespace cadre::survival
