@@ -171,6 +171,19 @@ TEST(Google, ThatIgnoresConditionsIsFoundOut) {
   EXPECT_FALSE(storage->has_conditional_writes());
 }
 
+// Arrow's file systems send up to eight, and leave marks of folders.
+TEST(ObjectStorages, RemoveAnObjectInOneRequest) {
+  for (const Service service : {Service::s3, Service::google}) {
+    ObjectServer server(service);
+    const auto storage = storage::open_storage(storage::parse_uri(server.uri("root")));
+    storage->write("trial/checkpoint_000000/model", "x");
+    const std::int64_t before = server.requests();
+    storage->remove("trial/checkpoint_000000/model");
+    EXPECT_EQ(server.requests() - before, 1);
+    EXPECT_THAT(storage->list(""), testing::IsEmpty());
+  }
+}
+
 TEST_P(AnyStorage, SaysWhatIsNotThere) {
   EXPECT_THAT(test_support::message_of<StorageFault>([&] { storage().download("a/b", directory_ / "x"); }),
               AllOf(HasSubstr("root/a/b"), HasSubstr("not there")));
