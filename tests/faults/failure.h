@@ -44,9 +44,11 @@ inline std::vector<std::string> environment_of(const Failure& failure) {
 inline void fail_calls(long stride, const std::function<bool(long)>& fail_one) {
   stride = number_from_environment("CADRE_FAULTS_STRIDE", stride);
   const long drawn = 1 + static_cast<long>(std::random_device()() % static_cast<unsigned long>(stride));
-  const long first = number_from_environment("CADRE_FAULTS_FIRST", drawn);
+  long first = number_from_environment("CADRE_FAULTS_FIRST", drawn);
+  bool is_there = fail_one(first);
+  while (!is_there && first > 1) is_there = fail_one(first /= 2);  // fewer calls were made than `stride`
   long calls = 0;
-  for (long call = first; fail_one(call) && !::testing::Test::HasFatalFailure(); call += stride) ++calls;
+  for (long call = first; is_there && !::testing::Test::HasFatalFailure(); is_there = fail_one(call += stride)) ++calls;
   ::testing::Test::RecordProperty("calls", static_cast<int>(calls));
   std::printf("%ld calls, every %ld-th, from %ld\n", calls, stride, first);
   EXPECT_GT(calls, 0);

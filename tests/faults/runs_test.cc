@@ -109,11 +109,11 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* how : {"ENOSPC", "EIO", "EIO_READ", "EMFILE", "ENOMEM", "kill_before", "kill_half", "kill_after"}) {
     const bool allocates = std::string_view(how) == "ENOMEM";
-    all.push_back({Kind::published, "controller", how, allocates ? 60'001 : 1201});
+    all.push_back({Kind::published, "controller", how, allocates ? 120'001 : 2401});
 #ifdef CADRE_TRAINING_CONTROLLER
-    all.push_back({Kind::training, "controller", how, allocates ? 30'001 : 601});
-    all.push_back({Kind::training, "worker", how, allocates ? 30'001 : std::string_view(how) == "ENOSPC" ? 101 : 301});
-    all.push_back({Kind::published_training, "controller", how, allocates ? 60'001 : 1201});
+    all.push_back({Kind::training, "controller", how, allocates ? 60'001 : 1201});
+    all.push_back({Kind::training, "worker", how, allocates ? 60'001 : std::string_view(how) == "ENOSPC" ? 201 : 601});
+    all.push_back({Kind::published_training, "controller", how, allocates ? 120'001 : 2401});
 #endif
   }
   return all;
