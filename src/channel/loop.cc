@@ -44,12 +44,15 @@ kj::TimePoint after(std::chrono::nanoseconds timeout) {
   return kj::systemPreciseMonotonicClock().now() + std::min(timeout, longest).count() * kj::NANOSECONDS;
 }
 
-// Calls `readable` whenever the descriptor may have become readable, until destroyed (not from inside the call).
+using OnFailure = std::function<void(const kj::Exception&)>;
+
+// Calls `readable` whenever the descriptor may have become readable, until destroyed (not from inside the call). Calls
+// `failed` once, and nothing more, when kj fails to go on: it has no memory, for one.
 class ReadWatch {
  public:
-  ReadWatch(kj::UnixEventPort& port, int fd, std::function<void()> readable)
+  ReadWatch(kj::UnixEventPort& port, int fd, std::function<void()> readable, OnFailure failed)
       : readable_(std::move(readable)), observer_(port, fd, FdObserver::OBSERVE_READ), task_(kj::READY_NOW) {
-    task_ = repeat().eagerlyEvaluate(nullptr);
+    task_ = repeat().eagerlyEvaluate([failed = std::move(failed)](kj::Exception&& error) { failed(error); });
   }
 
   // The next read would find nothing, not even the end, after one that filled only a part of its buffer.
@@ -91,6 +94,10 @@ class WriteWatch {
   FdObserver observer_;
 };
 
+EngineError to_engine_error(const kj::Exception& error) {
+  return EngineError(std::string("the event loop failed: ") + error.getDescription().cStr());
+}
+
 }  // namespace
 
 class Loop::Implementation {
@@ -127,6 +134,7 @@ class Loop::Implementation {
   void poll(std::chrono::nanoseconds patience);
   void sleep(std::optional<std::chrono::nanoseconds> timeout);
   void keep(std::exception_ptr failure);
+  OnFailure keep_failure();
   void happened();
   void rethrow();
 
@@ -150,7 +158,7 @@ class Loop::Implementation {
 ConnectionId Loop::Implementation::add_connection(base::FileDescriptor socket, Handlers handlers) {
   auto connection = std::make_unique<Connection>(std::move(socket), std::move(handlers));
   Connection& added = *connection;
-  added.reading.emplace(port_, added.socket.get(), [this, &added] { read(added, false); });
+  added.reading.emplace(port_, added.socket.get(), [this, &added] { read(added, false); }, keep_failure());
   connections_.emplace(++last_id_, std::move(connection));
   return last_id_;
 }
@@ -194,7 +202,8 @@ void Loop::Implementation::write_later(Connection& connection, std::span<const s
     Bytes().swap(connection.out);
     return true;
   });
-  connection.writing = done.attach(kj::mv(watch)).eagerlyEvaluate(nullptr);
+  connection.writing =
+      done.attach(kj::mv(watch)).eagerlyEvaluate([failed = keep_failure()](kj::Exception&& error) { failed(error); });
 }
 
 void Loop::Implementation::read(Connection& connection, bool to_the_end) {
@@ -252,14 +261,15 @@ void Loop::Implementation::close(ConnectionId id) {
 }
 
 void Loop::Implementation::watch(int fd, std::function<void()> readable) {
-  watches_[fd] = std::make_unique<ReadWatch>(port_, fd, [this, readable = std::move(readable)] {
+  const auto call = [this, readable = std::move(readable)] {
     happened();
     try {
       readable();
     } catch (...) {
       keep(std::current_exception());
     }
-  });
+  };
+  watches_[fd] = std::make_unique<ReadWatch>(port_, fd, call, keep_failure());
 }
 
 void Loop::Implementation::unwatch(int fd) {
@@ -315,6 +325,11 @@ void Loop::Implementation::keep(std::exception_ptr failure) {
   if (!failure_) failure_ = std::move(failure);
 }
 
+// A watch that failed would leave its messages unread for ever.
+OnFailure Loop::Implementation::keep_failure() {
+  return [this](const kj::Exception& error) { keep(std::make_exception_ptr(to_engine_error(error))); };
+}
+
 void Loop::Implementation::rethrow() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
@@ -328,7 +343,7 @@ auto translated(Call call) {
   try {
     return call();
   } catch (const kj::Exception& error) {
-    throw EngineError(std::string("the event loop failed: ") + error.getDescription().cStr());
+    throw to_engine_error(error);
   }
 }
 

@@ -29,7 +29,7 @@ using test_support::TemporaryDirectory;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kPatience = std::chrono::seconds(60);
 constexpr Setting kSetting{.population = 3, .steps = 6, .interval = 2};
 
 Ended run_to_end(const ControllerOptions& options) {

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using test_support::TemporaryDirectory;
 
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kPatience = std::chrono::seconds(180);
 constexpr int kLosses = 4;  // at most, until a run is left alone
 
 // Ends all processes where they are; stops them first, so that none starts another one.
@@ -98,7 +98,7 @@ std::optional<Ended> PowerFails::live(Subject& subject, std::optional<Millisecon
   auto ended = controller.wait(until ? std::chrono::duration_cast<std::chrono::nanoseconds>(*until) : kPatience);
   const bool was_cut = !ended;
   if (was_cut) {
-    EXPECT_TRUE(until) << "it hangs";
+    EXPECT_TRUE(until) << controller.what_hangs();
     cut(controller);
     ended = controller.wait(kPatience);
   } else {

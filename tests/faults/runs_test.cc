@@ -19,7 +19,7 @@ namespace {
 using test_support::content_of;
 using test_support::TemporaryDirectory;
 
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kPatience = std::chrono::seconds(180);
 constexpr int kRestores = 3;  // of a run whose controller has ended
 
 enum class Kind { published, training, published_training };
@@ -75,7 +75,10 @@ bool EveryCallOfARun::fail_one(long call) {
   Random random(static_cast<std::uint64_t>(call), 0);
   const std::unique_ptr<Subject> subject = make(call);
   const auto run = [&](std::vector<std::string> environment) {
-    return subject->start(random, std::move(environment)).wait(kPatience);
+    ControllerProcess controller = subject->start(random, std::move(environment));
+    auto how = controller.wait(kPatience);
+    EXPECT_TRUE(how) << controller.what_hangs();
+    return how;
   };
   auto ended = run(environment_of({one.role, one.how, call, {}, report}));
   const std::string what = content_of(report);

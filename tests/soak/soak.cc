@@ -138,7 +138,7 @@ void Disturbance::live() {
     disturb(life, plan);
   }
   const auto ended = life.controller.wait(kPatience);
-  if (!ended) return faults_.push_back("the controller hangs");
+  if (!ended) return faults_.push_back("the controller: " + life.controller.what_hangs());
   take_end(life, *ended);
 }
 

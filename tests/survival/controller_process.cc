@@ -186,6 +186,14 @@ std::optional<Ended> ControllerProcess::wait(std::chrono::nanoseconds timeout) {
   return Ended{WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), content_of(said_)};
 }
 
+std::string ControllerProcess::what_hangs() const {
+  constexpr std::size_t most = 2000;
+  std::string text = "it hangs";
+  for (const pid_t process : family()) text += ", " + describe(process);
+  const std::string said = content_of(said_);
+  return text + "; it said: " + said.substr(said.size() - std::min(said.size(), most));
+}
+
 void ControllerProcess::kill(int signal) const { ::kill(process_, signal); }
 
 void run_if_controller(int argc, char** argv) {

@@ -45,6 +45,8 @@ class ControllerProcess {
   bool has_ended() const;              // wait() then says how, at once
   // How it ended; empty when it runs on after this time.
   std::optional<Ended> wait(std::chrono::nanoseconds timeout);
+  // Returns a text for one that does not end: its processes, and the end of what they have said.
+  std::string what_hangs() const;
   void kill(int signal) const;
 
  private:
