@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/percent_encoding.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 
@@ -32,16 +33,7 @@ bool out_of_space(sqlite3* handle) {
 
 // SQLite's way to say so.
 std::string immutable_uri(const std::filesystem::path& path) {
-  const std::string plain = std::filesystem::absolute(path);
-  std::string uri = "file://";
-  for (const char c : plain) {
-    if (c == '%' || c == '?' || c == '#') {
-      uri += c == '%' ? "%25" : c == '?' ? "%3f" : "%23";
-    } else {
-      uri += c;
-    }
-  }
-  return uri + "?immutable=1";
+  return "file://" + base::percent_encoded(std::filesystem::absolute(path).native(), "/") + "?immutable=1";
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ using Kind = Container::Kind;
 constexpr int max_depth = 64;
 constexpr std::size_t max_dimensions = 64;
 constexpr std::size_t max_name_bytes = 1000;  // of types and storages, which messages quote
-// What is remembered costs two bytes whenever it is used again, and whoever walks through the result meets it each
-// time.
+// Each further use of a remembered value costs the pickle two bytes, and a walk through the result visits the value
+// again each time.
 constexpr std::uint64_t free_weight = std::uint64_t{1} << 20;
 constexpr std::uint64_t max_weight_of_a_byte = 64;
 

@@ -217,14 +217,20 @@ TEST_P(PublishedAnywhere, GoesOnFromThereWhenTheLocalDiskIsLost) {
   if (!server_) EXPECT_THAT(survival::still_running(5s), IsEmpty());
 }
 
+// Kills the controller of a new experiment when more than so many rows are published. Returns how far its local store
+// is then.
+store::Position position_when_killed(const Experiment& experiment, std::int64_t rows) {
+  const auto controller = experiment.start();
+  EXPECT_TRUE(eventually([&] { return experiment.published_rows() > rows; }));
+  controller->kill(SIGKILL);
+  EXPECT_TRUE(controller->wait(kPatience));
+  return store::position_of(experiment.local());
+}
+
 TEST_P(Published, GoesOnInItsWorkingDirectoryWhereThatHasMore) {
   const survival::Setting setting{.steps = 300, .interval = 20};
   const Experiment experiment(folder(), setting);
-  auto controller = experiment.start();
-  ASSERT_TRUE(eventually([&] { return experiment.published_rows() > 50; }));
-  controller->kill(SIGKILL);
-  controller.reset();
-  const store::Position before = store::position_of(experiment.local());
+  const store::Position before = position_when_killed(experiment, 50);
   const Ended ended = experiment.run_to_the_end();
   ASSERT_EQ(ended.code, Ended::finished) << ended.message;
   EXPECT_TRUE(store::has_passed(experiment.local(), before)) << "nothing that was reported is lost";
@@ -236,11 +242,7 @@ TEST_P(Published, GoesOnInItsWorkingDirectoryWhereThatHasMore) {
 TEST_P(Published, GoesOnInItsWorkingDirectoryWhereNothingWasPublished) {
   const survival::Setting setting{.steps = 100, .interval = 20};
   const Experiment experiment(folder(), setting);
-  auto controller = experiment.start();
-  ASSERT_TRUE(eventually([&] { return experiment.published_rows() > 20; }));
-  controller->kill(SIGKILL);
-  controller.reset();
-  const store::Position before = store::position_of(experiment.local());
+  const store::Position before = position_when_killed(experiment, 20);
   storage::open_storage(experiment.parsed_uri())->remove_folder("");
   const Ended ended = experiment.run_to_the_end();
   ASSERT_EQ(ended.code, Ended::finished) << ended.message;
