@@ -352,6 +352,18 @@ TEST(ExperimentLock, TheSecondHolderIsToldWhoIsFirst) {
   }
 }
 
+// SQLite is given a URI then.
+TEST(Database, IsReadAsOneThatNobodyWritesWhateverTheNamesOfItsFoldersAre) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path folder = directory / "a b?c#d%25&\xc3\xa9";
+  std::filesystem::create_directory(folder);
+  Database(folder / "store", Database::Access::create).execute("CREATE TABLE t(x); INSERT INTO t VALUES(7)");
+  const Database database(folder / "store", Database::Access::immutable);
+  Statement statement(database, "SELECT x FROM t");
+  ASSERT_TRUE(statement.step());
+  EXPECT_EQ(statement.integer(0), 7);
+}
+
 TEST(ExperimentLock, ItGoesWithItsHolder) {
   const TemporaryDirectory directory;
   {
