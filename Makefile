@@ -26,10 +26,10 @@ endif
 # What the goals need beside what a build needs, so that `make demo` installs only that.
 setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test test-gpu fuzz,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
 cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
-control_plane_files = $(shell find src/base src/store src/channel src/engine src/run src/tune src/cli -name '*.cc')
+sources = $(shell find src -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-cuda-build test-versions test-gpu soak bench bench-peers fuzz sanitize coverage install uninstall package docs format lint clean
+.PHONY: help setup build demo test test-cuda-build test-versions test-gpu soak bench bench-peers fuzz sanitize coverage install uninstall package docs format check-format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
@@ -51,7 +51,8 @@ help:
 	@echo 'make docs      build the API reference in build/$(PRESET)/docs/html'
 	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
 	@echo 'make format    format all C++ files'
-	@echo 'make lint      check formatting, clang-tidy over the control plane, order of the layers'
+	@echo 'make lint      check formatting and the order of the layers, and run clang-tidy over all of src'
+	@echo 'make check-format  check formatting and the order of the layers only'
 	@echo 'make clean     remove build/'
 	@echo
 	@echo 'PRESET=release|debug|asan|tsan   what to build and test (default: release)'
@@ -140,15 +141,21 @@ coverage:
 	@.venv/bin/python tools/coverage.py build/coverage
 
 format:
-	@tools/setup.sh lint
+	@tools/setup.sh format
 	@clang-format-19 -i $(cxx_files)
 
-lint: $(build_dir)/build.ninja
-	@tools/setup.sh lint
+# The part of lint that takes seconds.
+check-format:
+	@tools/setup.sh format
 	@clang-format-19 --dry-run -Werror $(cxx_files)
-	@.venv/bin/python tools/check_layers.py .
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_tune cadre -- --quiet
-	@run-clang-tidy-19 -quiet -j $(JOBS) -p $(build_dir) $(control_plane_files)
+	@python3 tools/check_layers.py .
+
+# Each file alone, without precompiled headers: what it includes is enough.
+lint: check-format | setup
+	@tools/setup.sh lint
+	@cmake --preset lint --log-level=WARNING
+	@cmake --build build/lint --target generated/channel/protocol.capnp.h -- --quiet
+	@run-clang-tidy-19 -quiet -j $(JOBS) -p build/lint $(sources)
 
 clean:
 	@rm -rf build

@@ -3,7 +3,6 @@
 #include <libgen.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -51,13 +50,12 @@ bool wants_torch(int argc, char** argv) {
 
 int run_workload(int argc, char** argv) {
   if (!with_torch() && wants_torch(argc, argv)) become_torch_program(argv);
-  CLI::App app("Measures what Cadre costs. Prints a JSON object a line.");
-  app.require_subcommand(1);
+  cli::Program program("Measures what Cadre costs. Prints a JSON object a line.", "cadre_bench");
+  cli::Command command = program.command();
   for (const auto add : {add_empty_trial, add_reports, add_checkpoints, add_pbt, add_slot_share, add_trials,
                          add_restart, add_memory, add_train, add_validation})
-    add(app);
-  CLI11_PARSE(app, argc, argv);
-  return 0;
+    add(command);
+  return program.parse(argc, argv, 2);
 }
 
 }  // namespace

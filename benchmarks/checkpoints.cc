@@ -145,14 +145,14 @@ void measure(const Settings& settings) {
 
 }  // namespace
 
-void add_checkpoints(CLI::App& program) {
+void add_checkpoints(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  CLI::App& workload =
+  cli::Command workload =
       add_workload(program, "checkpoints", "a trial that reports a checkpoint at every step", settings, measure);
-  workload.add_option("--bytes", settings->bytes, "of a checkpoint");
-  workload.add_option("--steps", settings->steps);
-  workload.add_option("--keep", settings->keep, "checkpoints: CheckpointConfig::num_to_keep");
-  workload.add_option("--step-ms", settings->step_ms, "time between two reports, slept");
+  workload.option("--bytes", &settings->bytes, "of a checkpoint");
+  workload.option("--steps", &settings->steps);
+  workload.option("--keep", &settings->keep, "checkpoints: CheckpointConfig::num_to_keep");
+  workload.option("--step-ms", &settings->step_ms, "time between two reports, slept");
 }
 
 }  // namespace cadre::bench

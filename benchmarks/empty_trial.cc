@@ -92,13 +92,13 @@ Dict run_one_empty_trial(const Arguments& arguments) {
   return {{"ended_at", now_seconds()}};
 }
 
-void add_empty_trial(CLI::App& program) {
+void add_empty_trial(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  CLI::App& workload =
+  cli::Command workload =
       add_workload(program, "empty-trial", "trials that return at once, each in a new process", settings, measure);
-  workload.add_option("--trials", settings->trials);
-  workload.add_option("--slots", settings->slots, "trials at a time");
-  workload.add_option("--starts", settings->starts, "times that a program is started to run a single trial");
+  workload.option("--trials", &settings->trials);
+  workload.option("--slots", &settings->slots, "trials at a time");
+  workload.option("--starts", &settings->starts, "times that a program is started to run a single trial");
 }
 
 }  // namespace cadre::bench

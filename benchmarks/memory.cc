@@ -225,10 +225,10 @@ Dict hold_plain_forks(const Arguments& arguments) {
   return {};
 }
 
-void add_memory(CLI::App& program) {
+void add_memory(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  CLI::App& workload = add_workload(program, "memory", "what processes have in memory", settings, measure);
-  workload.add_option("--trials", settings->trials, "at a time, at least 2")->check(CLI::Range(2, 1000));
+  cli::Command workload = add_workload(program, "memory", "what processes have in memory", settings, measure);
+  workload.option("--trials", &settings->trials, "at a time, at least 2").in_range(2, 1000);
 }
 
 }  // namespace cadre::bench

@@ -99,17 +99,17 @@ void measure(const Settings& settings) {
 
 }  // namespace
 
-void add_pbt(CLI::App& program) {
+void add_pbt(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  CLI::App& workload =
+  cli::Command workload =
       add_workload(program, "pbt", "a population that sleeps, and saves itself at every step", settings, measure);
-  workload.add_option("--population", settings->population, "trials");
-  workload.add_option("--slots", settings->slots, "trials at a time");
-  workload.add_option("--steps", settings->steps, "of each trial");
-  workload.add_option("--step-ms", settings->step_ms, "how long a step sleeps");
-  workload.add_option("--interval", settings->interval, "steps between two perturbations");
-  workload.add_option("--bytes", settings->bytes, "of a checkpoint");
-  workload.add_option("--keep", settings->keep, "checkpoints of a trial: CheckpointConfig::num_to_keep");
+  workload.option("--population", &settings->population, "trials");
+  workload.option("--slots", &settings->slots, "trials at a time");
+  workload.option("--steps", &settings->steps, "of each trial");
+  workload.option("--step-ms", &settings->step_ms, "how long a step sleeps");
+  workload.option("--interval", &settings->interval, "steps between two perturbations");
+  workload.option("--bytes", &settings->bytes, "of a checkpoint");
+  workload.option("--keep", &settings->keep, "checkpoints of a trial: CheckpointConfig::num_to_keep");
 }
 
 }  // namespace cadre::bench

@@ -66,11 +66,11 @@ void measure(const Settings& settings) {
 
 }  // namespace
 
-void add_reports(CLI::App& program) {
+void add_reports(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  CLI::App& workload = add_workload(program, "reports", "trials that do nothing but report", settings, measure);
-  workload.add_option("--trials", settings->trials, "all at a time");
-  workload.add_option("--reports", settings->reports, "of each trial");
+  cli::Command workload = add_workload(program, "reports", "trials that do nothing but report", settings, measure);
+  workload.option("--trials", &settings->trials, "all at a time");
+  workload.option("--reports", &settings->reports, "of each trial");
 }
 
 }  // namespace cadre::bench

@@ -202,15 +202,15 @@ Dict restore_experiment(const Arguments& arguments) {
   return {};
 }
 
-void add_restart(CLI::App& program) {
+void add_restart(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  CLI::App& workload = add_workload(
+  cli::Command workload = add_workload(
       program, "restart", "from kill -9 and a new start of the program to the first trial running", settings, measure);
-  workload.add_option("--trials", settings->trials, "all at a time");
-  workload.add_option("--steps", settings->steps, "of each trial, with a checkpoint each; more than --kills");
-  workload.add_option("--kills", settings->kills, "times that the experiment is killed")->check(CLI::PositiveNumber);
-  workload.add_option("--finished", settings->finished,
-                      "sizes of experiments that are killed when all trials but two have finished; 0: none");
+  workload.option("--trials", &settings->trials, "all at a time");
+  workload.option("--steps", &settings->steps, "of each trial, with a checkpoint each; more than --kills");
+  workload.option("--kills", &settings->kills, "times that the experiment is killed").in_range(1, 1000);
+  workload.option("--finished", &settings->finished,
+                  "sizes of experiments that are killed when all trials but two have finished; 0: none");
 }
 
 }  // namespace cadre::bench

@@ -26,7 +26,7 @@ WORKLOADS = [
     ("pbt --population 8 --slots 8 --steps 60 --step-ms 5 --interval 5 --bytes 1000000 --keep 4", False, True),
     ("slot-share --trials 4 --slots 2 --steps 200 --step-ms 16", True, True),
     ("restart --trials 4 --steps 60 --kills 5 --finished 0", True, True),
-    ("restart --trials 4 --steps 60 --kills 1 --finished 20000 100000", False, False),
+    ("restart --trials 4 --steps 60 --kills 1 --finished 20000,100000", False, False),
     ("memory --trials 16", True, True),
     ("train-start --workers 2", True, True),
     ("train-reports --workers 2 --reports 5000", False, True),

@@ -101,15 +101,15 @@ void measure(const Settings& settings) {
 
 }  // namespace
 
-void add_slot_share(CLI::App& program) {
+void add_slot_share(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  CLI::App& workload = add_workload(program, "slot-share", "how much of the slots' time trials have for their own code",
-                                    settings, measure);
-  workload.add_option("--trials", settings->trials);
-  workload.add_option("--slots", settings->slots, "trials at a time");
-  workload.add_option("--steps", settings->steps, "of each trial");
-  workload.add_option("--step-ms", settings->step_ms, "CPU time of a step");
-  workload.add_option("--interval", settings->interval, "steps between two perturbations");
+  cli::Command workload = add_workload(program, "slot-share",
+                                       "how much of the slots' time trials have for their own code", settings, measure);
+  workload.option("--trials", &settings->trials);
+  workload.option("--slots", &settings->slots, "trials at a time");
+  workload.option("--steps", &settings->steps, "of each trial");
+  workload.option("--step-ms", &settings->step_ms, "CPU time of a step");
+  workload.option("--interval", &settings->interval, "steps between two perturbations");
 }
 
 }  // namespace cadre::bench

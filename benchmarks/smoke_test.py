@@ -112,7 +112,7 @@ class SmokeTest(unittest.TestCase):
         self.assertGreaterEqual(line["own_code_s"], 0.99 * line["results"] * 0.004)
 
     def test_trials(self):
-        lines = self.lines("trials", "--trials", 7, 3)
+        lines = self.lines("trials", "--trials", "7,3")
         self.assertEqual([line["trials"] for line in lines], [7, 3])
         for line in lines:
             self.assert_counted(line, f"local_{line['trials']}", errors=0, results=0, engine="local")

@@ -13,7 +13,6 @@
 #include <torch/torch.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -22,6 +21,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "datasets/idx.h"
 #include "models/convnet.h"
 
@@ -209,19 +209,20 @@ void measure(const Settings& settings) {
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
   Settings settings;
-  CLI::App app("Rows per second of a network over images in Parquet files, as one line of JSON");
-  app.option_defaults()->always_capture_default();
-  app.add_option("--way", settings.way, "\"write\" makes what the others read")
-      ->check(CLI::IsMember({"write", "loop", "loops", "map_batches"}));
-  app.add_option("--workers", settings.workers, "processes of one thread; of \"loop\" threads of one process");
-  app.add_option("--batch-size", settings.batch_size);
-  app.add_option("--images", settings.images, "those of the test set, again and again");
-  app.add_option("--data-folder", settings.data_folder, "folder with t10k-images-idx3-ubyte and -labels-idx1-");
-  app.add_option("--folder", settings.folder, "where images and network lie")->required();
-  CLI11_PARSE(app, argc, argv);
+  cadre::cli::Program program("Rows per second of a network over images in Parquet files, as one line of JSON",
+                              "cadre_batch_inference");
+  cadre::cli::Command command = program.command();
+  command.show_defaults();
+  command.option("--way", &settings.way, "\"write\" makes what the others read")
+      .one_of({"write", "loop", "loops", "map_batches"});
+  command.option("--workers", &settings.workers, "processes of one thread; of \"loop\" threads of one process");
+  command.option("--batch-size", &settings.batch_size);
+  command.option("--images", &settings.images, "those of the test set, again and again");
+  command.option("--data-folder", &settings.data_folder, "folder with t10k-images-idx3-ubyte and -labels-idx1-");
+  command.option("--folder", &settings.folder, "where images and network lie").required();
+  command.on_call([&] { settings.way == "write" ? write_inputs(settings) : measure(settings); });
   try {
-    settings.way == "write" ? write_inputs(settings) : measure(settings);
-    return 0;
+    return program.parse(argc, argv, /*wrong_usage=*/2);
   } catch (const std::exception& error) {
     std::cerr << "cadre_batch_inference: " << error.what() << "\n";
     return 1;

@@ -3,11 +3,11 @@
 #include <cadre/train_torch.h>
 #include <torch/torch.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
 
+#include "cli/command_line.h"
 #include "models/convnet.h"
 #include "models/resnet18.h"
 
@@ -53,20 +53,23 @@ int main(int argc, char** argv) {
   std::int64_t warm_up = 5;
   std::int64_t steps = 50;
   std::filesystem::path storage_path;
-  CLI::App app("Milliseconds of the steps of rank 0, as one line of JSON");
-  app.option_defaults()->always_capture_default();
-  app.add_option("--model", model)->check(CLI::IsMember({"convnet", "resnet18"}));
-  app.add_option("--workers", workers, "ranks, of one thread each");
-  app.add_option("--batch-size", batch_size, "of each rank");
-  app.add_option("--warm-up", warm_up, "steps that do not count");
-  app.add_option("--steps", steps, "that do");
-  app.add_option("--storage-path", storage_path, "folder for the run, which stays there")->required();
-  CLI11_PARSE(app, argc, argv);
-  train::TorchTrainer trainer(
-      train::loop<time_steps_of_model>(),
-      {.train_loop_config = {{"model", model}, {"batch_size", batch_size}, {"warm_up", warm_up}, {"steps", steps}},
-       .scaling_config = {.num_workers = workers},
-       .run_config = {.name = "step_time", .storage_path = storage_path, .verbose = 0}});
-  const train::Result result = trainer.fit();
-  std::cout << cadre::to_json({{"peer", "cadre"}, {"step_ms", result.return_value}}) << "\n";
+  cadre::cli::Program program("Milliseconds of the steps of rank 0, as one line of JSON", "cadre_step_time");
+  cadre::cli::Command command = program.command();
+  command.show_defaults();
+  command.option("--model", &model).one_of({"convnet", "resnet18"});
+  command.option("--workers", &workers, "ranks, of one thread each");
+  command.option("--batch-size", &batch_size, "of each rank");
+  command.option("--warm-up", &warm_up, "steps that do not count");
+  command.option("--steps", &steps, "that do");
+  command.option("--storage-path", &storage_path, "folder for the run, which stays there").required();
+  command.on_call([&] {
+    train::TorchTrainer trainer(
+        train::loop<time_steps_of_model>(),
+        {.train_loop_config = {{"model", model}, {"batch_size", batch_size}, {"warm_up", warm_up}, {"steps", steps}},
+         .scaling_config = {.num_workers = workers},
+         .run_config = {.name = "step_time", .storage_path = storage_path, .verbose = 0}});
+    const train::Result result = trainer.fit();
+    std::cout << cadre::to_json({{"peer", "cadre"}, {"step_ms", result.return_value}}) << "\n";
+  });
+  return program.parse(argc, argv, /*wrong_usage=*/2);
 }

@@ -124,7 +124,7 @@ void measure_reports(const Settings& settings) {
 
 void measure_checkpoints(const Settings& settings) {
   const TrainRun run = train_with(settings, train::loop<rank_saves>(), "checkpoints_" + settings.mode,
-                                    {{"bytes", settings.bytes}, {"steps", settings.steps}, {"mode", settings.mode}});
+                                  {{"bytes", settings.bytes}, {"steps", settings.steps}, {"mode", settings.mode}});
   const std::vector<double> times = milliseconds(run.result.return_value);
   const PlainRun plain = run_plainly([&] {
     PlainCheckpoints checkpoints(settings.storage_path / "plain", 2);
@@ -150,21 +150,21 @@ void measure_checkpoints(const Settings& settings) {
 
 }  // namespace
 
-void add_train(CLI::App& program) {
+void add_train(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  const auto add = [&](const char* name, const char* description, void (*measure)(const Settings&)) -> CLI::App& {
-    CLI::App& workload = add_workload(program, name, description, settings, measure);
-    workload.add_option("--workers", settings->workers, "ranks of the group");
+  const auto add = [&](const char* name, const char* description, void (*measure)(const Settings&)) -> cli::Command {
+    cli::Command workload = add_workload(program, name, description, settings, measure);
+    workload.option("--workers", &settings->workers, "ranks of the group");
     return workload;
   };
   add("train-start", "training runs that end at once", measure_start)
-      .add_option("--starts", settings->starts, "of which the median counts");
+      .option("--starts", &settings->starts, "of which the median counts");
   add("train-reports", "ranks that do nothing but report", measure_reports)
-      .add_option("--reports", settings->reports, "of each rank");
-  CLI::App& checkpoints = add("train-checkpoints", "rank 0 saves at each step", measure_checkpoints);
-  checkpoints.add_option("--bytes", settings->bytes, "of a checkpoint");
-  checkpoints.add_option("--steps", settings->steps, "of the run");
-  checkpoints.add_option("--mode", settings->mode, "of the upload")->check(CLI::IsMember({"sync", "async"}));
+      .option("--reports", &settings->reports, "of each rank");
+  cli::Command checkpoints = add("train-checkpoints", "rank 0 saves at each step", measure_checkpoints);
+  checkpoints.option("--bytes", &settings->bytes, "of a checkpoint");
+  checkpoints.option("--steps", &settings->steps, "of the run");
+  checkpoints.option("--mode", &settings->mode, "of the upload").one_of({"sync", "async"});
 }
 
 }  // namespace cadre::bench

@@ -126,14 +126,14 @@ void measure(const Settings& settings) {
 
 }  // namespace
 
-void add_trials(CLI::App& program) {
+void add_trials(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  CLI::App& workload =
+  cli::Command workload =
       add_workload(program, "trials", "what a trial costs in experiments of different sizes", settings, measure);
-  workload.add_option("--trials", settings->trials,
-                      "sizes of experiments; more than 20000 trials are simulated: without processes, with the store "
-                      "and all files");
-  workload.add_option("--slots", settings->slots, "trials at a time");
+  workload.option("--trials", &settings->trials,
+                  "sizes of experiments; more than 20000 trials are simulated: without processes, with the store "
+                  "and all files");
+  workload.option("--slots", &settings->slots, "trials at a time");
 }
 
 }  // namespace cadre::bench

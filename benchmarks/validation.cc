@@ -216,19 +216,18 @@ void measure(const Settings& settings) {
 
 }  // namespace
 
-void add_validation(CLI::App& program) {
+void add_validation(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
-  CLI::App& workload =
+  cli::Command workload =
       add_workload(program, "validation", "checkpoints that are validated beside training", settings, measure);
-  workload.add_option("--validations", settings->validations, "whose metrics are waited for, one after the other");
-  workload.add_option("--validator-ms", settings->validator_ms, "of a validator's own work");
-  workload.add_option("--steps", settings->steps, "of a run");
-  workload.add_option("--step-ms", settings->step_ms, "of CPU time");
-  workload.add_option("--interval", settings->interval,
-                      "steps between two checkpoints; a validator works for 4/5 of it");
-  workload.add_option("--pairs", settings->pairs, "of runs, without and with validation");
-  workload.add_option("--in-flight", settings->in_flight, "validations that only wait, at a time");
-  workload.add_option("--waiting-ms", settings->waiting_ms, "that each of them waits");
+  workload.option("--validations", &settings->validations, "whose metrics are waited for, one after the other");
+  workload.option("--validator-ms", &settings->validator_ms, "of a validator's own work");
+  workload.option("--steps", &settings->steps, "of a run");
+  workload.option("--step-ms", &settings->step_ms, "of CPU time");
+  workload.option("--interval", &settings->interval, "steps between two checkpoints; a validator works for 4/5 of it");
+  workload.option("--pairs", &settings->pairs, "of runs, without and with validation");
+  workload.option("--in-flight", &settings->in_flight, "validations that only wait, at a time");
+  workload.option("--waiting-ms", &settings->waiting_ms, "that each of them waits");
 }
 
 }  // namespace cadre::bench

@@ -55,6 +55,7 @@ if(CADRE_TORCH)
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT torch)
   cadre_install_archive(cadre_torch cadreTorchTargets torch)
   install(FILES "${PROJECT_BINARY_DIR}/cadreTorchBuild.cmake" "${PROJECT_SOURCE_DIR}/cmake/Precompile.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/Unity.cmake"
     DESTINATION "${package_dir}" COMPONENT torch)
   cadre_install_sources(torch torch *.cc *.h CMakeLists.txt)
   foreach(folder base run)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Installs what is missing to build and run Cadre. Does nothing, quickly, when nothing is missing.
 #
-#   tools/setup.sh [tests] [docs] [package] [lint] [sanitizers]
+#   tools/setup.sh [tests] [docs] [package] [format] [lint] [sanitizers]
 #
 # Debian packages (with root or sudo; else it says which libraries and programs are missing, and ends), a Python virtual
 # environment in .venv (libtorch and Arrow come out of its torch and pyarrow wheels) and MNIST in data/mnist. Groups add:
-# the Python packages and Debian tools that the tests ask for; Doxygen; what makes Debian packages; clang-format and
-# clang-tidy; what sanitizers and coverage take. Long output goes to log files in .setup/.
+# the Python packages and Debian tools that the tests ask for; Doxygen; what makes Debian packages; clang-format; that
+# and clang-tidy; what sanitizers and coverage take. Long output goes to log files in .setup/.
 #   TORCH_BUILD, TORCH_INDEX_URL   which build of torch, and from where; see tools/install_torch.sh
 #   CMAKE_PREFIX_PATH              where libraries are that are in none of the usual places, with : between
 #   CXX, PYTHON                    compiler and Python, where they are not clang++-19 and /usr/bin/python3
@@ -33,9 +33,10 @@ for group in "$@"; do
     tests) with_tests=yes; packages+=(dpkg-dev doxygen libclang-rt-19-dev dataset-fashion-mnist) ;;
     docs) packages+=(doxygen) ;;
     package) packages+=(dpkg-dev) ;;
+    format) packages+=(clang-format-19) ;;
     lint) packages+=(clang-format-19 clang-tidy-19) ;;
     sanitizers) packages+=(libclang-rt-19-dev llvm-19) ;;  # llvm-19: names in their reports; the report of coverage
-    *) echo "setup: unknown group \"$group\"; there are: tests, docs, package, lint, sanitizers" >&2; exit 2 ;;
+    *) echo "setup: unknown group \"$group\"; there are: tests, docs, package, format, lint, sanitizers" >&2; exit 2 ;;
   esac
 done
 
@@ -138,7 +139,14 @@ fetch_data() {
   run_logged data "fetch MNIST" "$python" tools/fetch_mnist.py data/mnist
 }
 
+# Build folders are configured again where something has been installed since: CMakeLists.txt looks at this file.
+remember_installation() {
+  mkdir -p "$logs"
+  [[ -e "$logs/installed" && -z "$(find "$logs" -name '*.log' -newer "$logs/installed")" ]] || touch "$logs/installed"
+}
+
 install_packages
 install_python_packages
 install_azurite
 fetch_data
+remember_installation

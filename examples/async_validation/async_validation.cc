@@ -5,7 +5,6 @@
 #include <cadre/train_torch.h>
 #include <torch/torch.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -250,11 +249,11 @@ int main(int argc, char** argv) {
   cadre::init(argc, argv);  // first: from here on, the workers of all ranks and validators are forked
 
   Flags flags{{.epochs = 3, .model = "convnet", .name = "async_validation"}};
-  CLI::App app("Validation beside training, on Fashion-MNIST");
-  examples::add_flags(app, flags);
-  app.add_option("--validator", flags.validator, "one process, a group of workers, or a dataset's own workers")
-      ->check(CLI::IsMember({"simple", "trainer", "map_batches"}));
-  CLI11_PARSE(app, argc, argv);
+  examples::CommandLine command_line("Validation beside training, on Fashion-MNIST");
+  examples::add_flags(command_line, flags);
+  command_line.choice("--validator", &flags.validator, {"simple", "trainer", "map_batches"},
+                      "one process, a group of workers, or a dataset's own workers");
+  if (const auto exit_code = command_line.parse(argc, argv)) return *exit_code;
   return examples::run_program("async_validation", {.storage_path = flags.storage_path, .name = flags.name},
                                [&] { return run(flags); });
 }

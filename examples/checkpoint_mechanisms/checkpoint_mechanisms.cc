@@ -5,7 +5,6 @@
 #include <cadre/tune.h>
 #include <torch/torch.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -224,8 +223,8 @@ int main(int argc, char** argv) {
   cadre::init(argc, argv);
 
   examples::ExperimentFlags flags{.num_samples = 3, .max_iterations = 16, .name = "checkpoint_mechanisms"};
-  CLI::App app("Every way in which a trainable class comes to its checkpoints");
-  examples::add_flags(app, flags);
-  CLI11_PARSE(app, argc, argv);
+  examples::CommandLine command_line("Every way in which a trainable class comes to its checkpoints");
+  examples::add_flags(command_line, flags);
+  if (const auto exit_code = command_line.parse(argc, argv)) return *exit_code;
   return examples::run_program("checkpoint_mechanisms", flags, [&] { return run(flags); });
 }

@@ -6,7 +6,6 @@
 #include <cadre/tune.h>
 #include <torch/torch.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 
@@ -223,8 +222,8 @@ int main(int argc, char** argv) {
   cadre::init(argc, argv);  // first: from here on, the workers of all trials are forked
 
   ExperimentFlags flags{.num_samples = 8, .max_iterations = 150, .name = "dcgan_mnist"};
-  CLI::App app("Population Based Training of a DCGAN on MNIST");
-  examples::add_flags(app, flags);
-  CLI11_PARSE(app, argc, argv);
+  examples::CommandLine command_line("Population Based Training of a DCGAN on MNIST");
+  examples::add_flags(command_line, flags);
+  if (const auto exit_code = command_line.parse(argc, argv)) return *exit_code;
   return examples::run_program("dcgan_mnist", flags, [&] { return run(flags); });
 }

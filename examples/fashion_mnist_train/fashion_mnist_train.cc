@@ -4,7 +4,6 @@
 #include <cadre/train_torch.h>
 #include <torch/torch.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 #include <numeric>
@@ -120,9 +119,9 @@ int main(int argc, char** argv) {
   cadre::init(argc, argv);  // first: from here on, the workers of all ranks are forked
 
   TrainingFlags flags{.name = "fashion_mnist_train"};
-  CLI::App app("Data-parallel training on Fashion-MNIST");
-  examples::add_flags(app, flags);
-  CLI11_PARSE(app, argc, argv);
+  examples::CommandLine command_line("Data-parallel training on Fashion-MNIST");
+  examples::add_flags(command_line, flags);
+  if (const auto exit_code = command_line.parse(argc, argv)) return *exit_code;
   return examples::run_program("fashion_mnist_train", {.storage_path = flags.storage_path, .name = flags.name},
                                [&] { return run(flags); });
 }

@@ -5,7 +5,6 @@
 #include <cadre/tune.h>
 #include <torch/torch.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 
@@ -120,8 +119,8 @@ int main(int argc, char** argv) {
   cadre::init(argc, argv);  // first: from here on, the workers of all trials are forked
 
   examples::ExperimentFlags flags{.max_iterations = 16, .name = "pbt_distributed"};
-  CLI::App app("Population Based Training of trials that train in several processes");
-  examples::add_flags(app, flags);
-  CLI11_PARSE(app, argc, argv);
+  examples::CommandLine command_line("Population Based Training of trials that train in several processes");
+  examples::add_flags(command_line, flags);
+  if (const auto exit_code = command_line.parse(argc, argv)) return *exit_code;
   return examples::run_program("pbt_distributed", flags, [&] { return run(flags); });
 }

@@ -6,7 +6,6 @@
 #include <cadre/tune.h>
 #include <torch/torch.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -105,14 +104,15 @@ struct Flags : examples::ExperimentFlags {
   double cpus_per_trial = 1;
 };
 
-void add_flags(CLI::App& app, Flags& flags) {
-  examples::add_flags(app, flags);
-  app.add_flag("--synch", flags.synch, "trials wait for each other every 3 iterations");
-  app.add_flag("--compare", flags.compare,
-               "then train as many trials by random search, replay the schedule of the best one, and draw all three");
-  app.add_option("--replay", flags.replay,
-                 "train one trial with the schedule of a policy file, pbt_policy_<trial id>.txt of an experiment");
-  app.add_option("--cpus-per-trial", flags.cpus_per_trial, "more trials than CPUs wait for their turn");
+void add_flags(examples::CommandLine& command_line, Flags& flags) {
+  examples::add_flags(command_line, flags);
+  command_line.flag("--synch", &flags.synch, "trials wait for each other every 3 iterations");
+  command_line.flag(
+      "--compare", &flags.compare,
+      "then train as many trials by random search, replay the schedule of the best one, and draw all three");
+  command_line.option("--replay", &flags.replay,
+                      "train one trial with the schedule of a policy file, pbt_policy_<trial id>.txt of an experiment");
+  command_line.option("--cpus-per-trial", &flags.cpus_per_trial, "more trials than CPUs wait for their turn");
 }
 
 tune::TunerOptions make_options(const Flags& flags) {
@@ -210,9 +210,9 @@ int run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   Flags flags{{.num_samples = 8, .max_iterations = 30, .name = "pbt_mnist"}};
-  CLI::App app("Population Based Training of a small convolutional network on MNIST");
-  add_flags(app, flags);
-  CLI11_PARSE(app, argc, argv);
+  examples::CommandLine command_line("Population Based Training of a small convolutional network on MNIST");
+  add_flags(command_line, flags);
+  if (const auto exit_code = command_line.parse(argc, argv)) return *exit_code;
 
   data_dir = flags.data_dir;
   // Before all else: the workers of all trials are forked from a process that begins here, and opens the images.

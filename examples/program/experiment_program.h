@@ -1,11 +1,12 @@
 // What the examples have in common: the flags of an experiment, and what the shell hears of its end.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
+
+#include "program/command_line.h"
 
 namespace examples {
 
@@ -25,7 +26,7 @@ struct ExperimentFlags {
 // Adds --num-samples, --max-iterations, --seed, --data-dir, --storage-path, --name, --restore and --smoke-test to a
 // program's command line, with the values of `flags` as defaults. `flags` is filled when the command line is parsed,
 // and must live until then.
-void add_flags(CLI::App& app, ExperimentFlags& flags);
+void add_flags(CommandLine& command_line, ExperimentFlags& flags);
 
 // Those of a program that trains one network on Fashion-MNIST.
 struct TrainingFlags {
@@ -45,7 +46,7 @@ struct TrainingFlags {
 
 // The same for these: --num-workers, --epochs, --model, --max-images, --seed, --data-dir, --storage-path, --name,
 // --restore and --smoke-test.
-void add_flags(CLI::App& app, TrainingFlags& flags);
+void add_flags(CommandLine& command_line, TrainingFlags& flags);
 
 // Calls `run` and returns what it returned, for `main`. When Ctrl-C interrupts the experiment, the error that
 // cadre::init says at the program's end also has the command that continues it. `program` is how the user called it.

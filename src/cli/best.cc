@@ -22,7 +22,7 @@ struct Options {
   std::string experiment = {};
   std::string metric = {};
   std::string mode = {};
-  Scope scope = Scope::last;
+  std::string scope = "last";
   bool checkpoint = false;
   bool json = false;
 };
@@ -59,10 +59,10 @@ std::string other_result(const tune::Result& trial, const Checkpoint& checkpoint
 
 void run(const Options& options) {
   const tune::ResultGrid grid = open_experiment(options.experiment);
+  const Scope scope = kScopes.at(options.scope);
   const auto [metric, mode] = direction_of(grid.summary(), options.metric, options.mode);
-  const tune::Result& best = grid.get_best_result(metric, mode, options.scope);
-  const std::optional<double> value =
-      grid.scores(metric, options.scope)[static_cast<std::size_t>(&best - &*grid.begin())];
+  const tune::Result& best = grid.get_best_result(metric, mode, scope);
+  const std::optional<double> value = grid.scores(metric, scope)[static_cast<std::size_t>(&best - &*grid.begin())];
   const std::optional<Checkpoint> checkpoint = checkpoint_of(best, metric, mode);
   if (options.checkpoint) {
     if (!checkpoint)
@@ -71,22 +71,19 @@ void run(const Options& options) {
       fmt::print(stderr, "cadre: the checkpoint is of {}; the trial's value is {}\n", other, value_text(*value));
     return write_path(place_text(checkpoint->path()));
   }
-  std::string scope;
-  for (const auto& [name, one] : kScopes) {
-    if (one == options.scope) scope = name;
-  }
   if (options.json) {
     return write_json(Dict{{"trial_id", best.trial_id},
                            {"metric", metric},
                            {"mode", run::to_string(mode)},
-                           {"scope", scope},
+                           {"scope", options.scope},
                            {"value", *value},
                            {"checkpoint", checkpoint ? Value(place_text(checkpoint->path())) : Value()},
                            {"trial", document_of(best)}});
   }
   Page page;
   page.heading(fmt::format("Trial {} of {}", best.trial_id, shown(grid.summary().name)));
-  page.field("value", fmt::format("{}={} ({}, {})", shown(metric), value_text(*value), run::to_string(mode), scope));
+  page.field("value",
+             fmt::format("{}={} ({}, {})", shown(metric), value_text(*value), run::to_string(mode), options.scope));
   page.field("status", to_string(best.status));
   page.field("config", values_text(best.config.dict()));
   page.field("directory", shown(place_text(best.path)));
@@ -97,22 +94,21 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_best(CLI::App& program) {
+void add_best(Command& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("best", "Show the best trial and its best checkpoint");
-  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
-  command->add_option("--metric", options->metric, "What counts [the experiment's metric]");
-  command->add_option("--mode", options->mode, "max or min [the experiment's]")->check(CLI::IsMember({"max", "min"}));
-  command->add_option("--scope", options->scope, "What speaks for a trial [last]; see below")
-      ->transform(CLI::Transformer(kScopes).description(""))
-      ->type_name("TEXT")
-      ->option_text("SCOPE");
-  command->add_flag("--checkpoint", options->checkpoint, "Print only the path of the checkpoint");
-  command->add_flag("--json", options->json, "One JSON document with everything");
-  command->footer(
+  Command command = program.add_command("best", "Show the best trial and its best checkpoint");
+  command.option("experiment", &options->experiment, "Its directory, name or URI").required();
+  command.option("--metric", &options->metric, "What counts [the experiment's metric]");
+  command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});
+  command.option("--scope", &options->scope, "What speaks for a trial [last]; see below")
+      .one_of({"last", "avg", "min", "max", "last-5-avg", "last-10-avg"})
+      .named("SCOPE");
+  command.flag("--checkpoint", &options->checkpoint, "Print only the path of the checkpoint");
+  command.flag("--json", &options->json, "One JSON document with everything");
+  command.footer(
       "Scopes: last, avg, min, max, last-5-avg and last-10-avg of a trial's results.\nIn scripts: load $(cadre best "
       "mine --checkpoint)");
-  command->callback([options] { run(*options); });
+  command.on_call([options] { run(*options); });
 }
 
 }  // namespace cadre::cli

@@ -2,16 +2,16 @@
 // line; what it does it throws as cadre::Error when it cannot.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line.h"
 
 namespace cadre::cli {
 
-void add_ls(CLI::App& program);
-void add_show(CLI::App& program);
-void add_logs(CLI::App& program);
-void add_best(CLI::App& program);
-void add_plot(CLI::App& program);
-void add_replay(CLI::App& program);
-void add_export(CLI::App& program);
+void add_ls(Command& program);
+void add_show(Command& program);
+void add_logs(Command& program);
+void add_best(Command& program);
+void add_plot(Command& program);
+void add_replay(Command& program);
+void add_export(Command& program);
 
 }  // namespace cadre::cli

@@ -40,23 +40,20 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_export(CLI::App& program) {
+void add_export(Command& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("export", "Write the results as CSV or lines of JSON");
-  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
-  command->add_option("--format", options->format, "csv or jsonl")
-      ->check(CLI::IsMember({"csv", "jsonl"}))
-      ->capture_default_str();
-  CLI::Option* all = command->add_flag("--all", options->all, "All results [the last one of each trial]");
-  command->add_flag("--best", options->best, "The best result of each trial")->excludes(all);
-  command->add_option("--metric", options->metric, "For --best: what counts [the experiment's metric]");
-  command->add_option("--mode", options->mode, "For --best: max or min [the experiment's]")
-      ->check(CLI::IsMember({"max", "min"}));
-  command->add_option("-o,--output", options->output, "A file [standard output]");
-  command->footer(
+  Command command = program.add_command("export", "Write the results as CSV or lines of JSON");
+  command.option("experiment", &options->experiment, "Its directory, name or URI").required();
+  command.option("--format", &options->format, "csv or jsonl").one_of({"csv", "jsonl"}).show_default();
+  const Option all = command.flag("--all", &options->all, "All results [the last one of each trial]");
+  command.flag("--best", &options->best, "The best result of each trial").excludes(all);
+  command.option("--metric", &options->metric, "For --best: what counts [the experiment's metric]");
+  command.option("--mode", &options->mode, "For --best: max or min [the experiment's]").one_of({"max", "min"});
+  command.option("-o,--output", &options->output, "A file [standard output]");
+  command.footer(
       "pandas reads them with read_csv(file, dtype={\"trial_id\": str}) and\n"
       "read_json(file, lines=True, dtype={\"trial_id\": str}).");
-  command->callback([options] { run(*options); });
+  command.on_call([options] { run(*options); });
 }
 
 }  // namespace cadre::cli

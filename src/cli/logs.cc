@@ -222,19 +222,19 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_logs(CLI::App& program) {
+void add_logs(Command& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("logs", "Show what workers have printed");
-  command->add_option("experiment", options->experiment, "Its directory, name or URI, or a training run's")->required();
-  command->add_option("worker", options->worker, "One trial (id, number or \"best\") or rank [all]");
-  command->add_flag("-f,--follow", options->follow, "Go on while the experiment runs, until it ends");
-  command->add_option("-n,--lines", options->lines, "Begin with so many lines of each file [all]");
-  CLI::Option* out = command->add_flag("--stdout", options->only_out, "Only what they wrote to standard output");
-  command->add_flag("--stderr", options->only_err, "Only what they wrote to standard error")->excludes(out);
-  command->footer(
+  Command command = program.add_command("logs", "Show what workers have printed");
+  command.option("experiment", &options->experiment, "Its directory, name or URI, or a training run's").required();
+  command.option("worker", &options->worker, "One trial (id, number or \"best\") or rank [all]");
+  command.flag("-f,--follow", &options->follow, "Go on while the experiment runs, until it ends");
+  command.option("-n,--lines", &options->lines, "Begin with so many lines of each file [all]");
+  const Option out = command.flag("--stdout", &options->only_out, "Only what they wrote to standard output");
+  command.flag("--stderr", &options->only_err, "Only what they wrote to standard error").excludes(out);
+  command.footer(
       "Standard output and standard error of the workers go to those of this program.\n"
       "Where several workers are shown, each line begins with the name of its own.");
-  command->callback([options] { run(*options); });
+  command.on_call([options] { run(*options); });
 }
 
 }  // namespace cadre::cli

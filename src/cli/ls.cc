@@ -223,18 +223,18 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_ls(CLI::App& program) {
+void add_ls(Command& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("ls", "List the experiments below a directory");
-  command->add_option("directory", options->directory, "Where to look [~/cadre_results]");
-  command->add_option("--sort", options->sort, "last: newest first; name, state, started or trials")
-      ->check(CLI::IsMember({"last", "name", "state", "started", "trials"}))
-      ->capture_default_str();
-  command->add_flag("--reverse", options->descending, "The other way round");
-  command->add_option("--limit", options->limit, "Show so many [as many as fit]");
-  command->add_flag("--all", options->all, "Show all");
-  command->add_flag("--json", options->json, "One JSON document with everything");
-  command->callback([options] { run(*options); });
+  Command command = program.add_command("ls", "List the experiments below a directory");
+  command.option("directory", &options->directory, "Where to look [~/cadre_results]");
+  command.option("--sort", &options->sort, "last: newest first; name, state, started or trials")
+      .one_of({"last", "name", "state", "started", "trials"})
+      .show_default();
+  command.flag("--reverse", &options->descending, "The other way round");
+  command.option("--limit", &options->limit, "Show so many [as many as fit]");
+  command.flag("--all", &options->all, "Show all");
+  command.flag("--json", &options->json, "One JSON document with everything");
+  command.on_call([options] { run(*options); });
 }
 
 }  // namespace cadre::cli

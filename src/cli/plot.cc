@@ -43,21 +43,17 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_plot(CLI::App& program) {
+void add_plot(Command& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("plot", "Draw learning curves, or a run over time");
-  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
-  command->add_option("--metrics", options->plot.metrics, "A panel each: a,config/lr [the experiment's]")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--log", options->plot.logarithmic, "Metrics with a logarithmic axis: a,b")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--x", options->plot.x, "What runs to the right, as time_total_s")->capture_default_str();
-  command->add_option("--title", options->plot.title, "Above the picture [the experiment's name]");
-  command->add_option("-o,--output", options->output, "The file; - for standard output [<experiment>.svg]");
-  command->add_flag("--json", options->json, "Say the file's path as a JSON document");
-  command->callback([options] { run(*options); });
+  Command command = program.add_command("plot", "Draw learning curves, or a run over time");
+  command.option("experiment", &options->experiment, "Its directory, name or URI").required();
+  command.option("--metrics", &options->plot.metrics, "A panel each: a,config/lr [the experiment's]").separated_by(',');
+  command.option("--log", &options->plot.logarithmic, "Metrics with a logarithmic axis: a,b").separated_by(',');
+  command.option("--x", &options->plot.x, "What runs to the right, as time_total_s").show_default();
+  command.option("--title", &options->plot.title, "Above the picture [the experiment's name]");
+  command.option("-o,--output", &options->output, "The file; - for standard output [<experiment>.svg]");
+  command.flag("--json", &options->json, "Say the file's path as a JSON document");
+  command.on_call([options] { run(*options); });
 }
 
 }  // namespace cadre::cli

@@ -1,6 +1,7 @@
 // cadre replay: the schedule of configs that led to a trial.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -104,15 +105,15 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_replay(CLI::App& program) {
+void add_replay(Command& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("replay", "Show the schedule of configs that led to a trial");
-  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
-  command->add_option("trial", options->trial, "Its id or number [the best trial]");
-  command->add_option("-o,--output", options->output, "Copy the policy to a file");
-  command->add_flag("--json", options->json, "One JSON document with everything");
-  command->footer("The file is what PopulationBasedTrainingReplay takes.");
-  command->callback([options] { run(*options); });
+  Command command = program.add_command("replay", "Show the schedule of configs that led to a trial");
+  command.option("experiment", &options->experiment, "Its directory, name or URI").required();
+  command.option("trial", &options->trial, "Its id or number [the best trial]");
+  command.option("-o,--output", &options->output, "Copy the policy to a file");
+  command.flag("--json", &options->json, "One JSON document with everything");
+  command.footer("The file is what PopulationBasedTrainingReplay takes.");
+  command.on_call([options] { run(*options); });
 }
 
 }  // namespace cadre::cli

@@ -267,26 +267,23 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_show(CLI::App& program) {
+void add_show(Command& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("show", "Show an experiment, a trial or a training run");
-  command->add_option("experiment", options->experiment, "Its directory, name or URI")->required();
-  command->add_option("trial", options->trial, "One trial in detail: its id or number, or \"best\"");
-  command->add_option("--sort", options->order.sort, "Sort by a column [the metric, best first]");
-  command->add_flag("--desc", options->order.descending, "The other way round: highest first");
-  command->add_option("--filter", options->order.filters, "Only trials with \"column op value\"; repeatable")
-      ->allow_extra_args(false);
-  command->add_option("--columns", options->columns, "Show these columns: a,b")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--limit", options->order.limit, "Show so many trials [as many as fit]");
-  command->add_flag("--all", options->all, "Show all trials");
-  command->add_flag("--json", options->json, "One JSON document with everything");
-  command->footer(
+  Command command = program.add_command("show", "Show an experiment, a trial or a training run");
+  command.option("experiment", &options->experiment, "Its directory, name or URI").required();
+  command.option("trial", &options->trial, "One trial in detail: its id or number, or \"best\"");
+  command.option("--sort", &options->order.sort, "Sort by a column [the metric, best first]");
+  command.flag("--desc", &options->order.descending, "The other way round: highest first");
+  command.option("--filter", &options->order.filters, "Only trials with \"column op value\"; repeatable");
+  command.option("--columns", &options->columns, "Show these columns: a,b").separated_by(',');
+  command.option("--limit", &options->order.limit, "Show so many trials [as many as fit]");
+  command.flag("--all", &options->all, "Show all trials");
+  command.flag("--json", &options->json, "One JSON document with everything");
+  command.footer(
       "A filter is as \"loss < 0.5\", with one of < <= == != >= >.\n"
       "Columns are metrics of the last result, parameters (lr or config/lr), trial_id,\n"
       "status, error, attempts, failures, results and exploits.");
-  command->callback([options] { run(*options); });
+  command.on_call([options] { run(*options); });
 }
 
 }  // namespace cadre::cli

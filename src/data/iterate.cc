@@ -130,7 +130,7 @@ class Prefetched final : public BlockStream {
   std::thread thread_;
 };
 
-void check(const IterBatchesOptions& options) {
+void check_options(const IterBatchesOptions& options) {
   std::string faults;
   const auto require = [&](bool holds, const std::string& what) {
     if (!holds) faults += "\n  " + what;
@@ -282,12 +282,12 @@ struct Batches::Recipe {
 };
 
 Batches Shard::iter_batches(const IterBatchesOptions& options) const {
-  check(options);
+  check_options(options);
   return Batches(std::make_shared<const Batches::Recipe>(Batches::Recipe{state_->dataset, options, state_}));
 }
 
 Batches Dataset::iter_batches(const IterBatchesOptions& options) const {
-  check(options);
+  check_options(options);
   return Batches(std::make_shared<const Batches::Recipe>(Batches::Recipe{*this, options}));
 }
 

@@ -7,11 +7,11 @@
 namespace cadre::storage {
 namespace {
 
-using Kind = StorageFault::Kind;
+using Fault = StorageFault::Kind;
 
 struct Symptom {
   std::string_view text;  // in an error, in small letters
-  Kind kind;
+  Fault kind;
   std::string_view advice;
 };
 
@@ -23,50 +23,50 @@ constexpr std::string_view kWait = "the storage is busy or cannot be reached";
 // The first that is in an error counts. AWS's are the names of its SDK's error types and what servers answer; those of
 // Google's and Azure's libraries are their status codes.
 constexpr std::array kSymptoms{
-    Symptom{"no_such_bucket", Kind::lasting, "make the bucket, or correct its name"},
-    Symptom{"nosuchbucket", Kind::lasting, "make the bucket, or correct its name"},
-    Symptom{"bucket does not exist", Kind::lasting, "make the bucket, or correct its name"},
-    Symptom{"containernotfound", Kind::lasting, "make the container, or correct its name"},
-    Symptom{"expired", Kind::denied, kRenew},
-    Symptom{"invalid_access_key_id", Kind::denied, kRenew},
-    Symptom{"invalidaccesskeyid", Kind::denied, kRenew},
-    Symptom{"invalid_client_token_id", Kind::denied, kRenew},
-    Symptom{"unrecognized_client", Kind::denied, kRenew},
-    Symptom{"signature_does_not_match", Kind::denied, kRenew},
-    Symptom{"signaturedoesnotmatch", Kind::denied, kRenew},
-    Symptom{"missing_authentication_token", Kind::denied, kRenew},
-    Symptom{"incomplete_signature", Kind::denied, kRenew},
-    Symptom{"request_time_too_skewed", Kind::denied, "set this machine's clock"},
-    Symptom{"could not create a oauth2", Kind::denied, kRenew},
-    Symptom{"unauthenticated", Kind::denied, kRenew},
-    Symptom{"authenticationfailed", Kind::denied, kRenew},
-    Symptom{"authenticationexception", Kind::denied, kRenew},
-    Symptom{"access_denied", Kind::denied, kPermit},
-    Symptom{"accessdenied", Kind::denied, kPermit},
-    Symptom{"permission_denied", Kind::denied, kPermit},
-    Symptom{"permission denied", Kind::denied, kPermit},
-    Symptom{"http status 403", Kind::denied, kPermit},
-    Symptom{"http status 401", Kind::denied, kRenew},
+    Symptom{"no_such_bucket", Fault::lasting, "make the bucket, or correct its name"},
+    Symptom{"nosuchbucket", Fault::lasting, "make the bucket, or correct its name"},
+    Symptom{"bucket does not exist", Fault::lasting, "make the bucket, or correct its name"},
+    Symptom{"containernotfound", Fault::lasting, "make the container, or correct its name"},
+    Symptom{"expired", Fault::denied, kRenew},
+    Symptom{"invalid_access_key_id", Fault::denied, kRenew},
+    Symptom{"invalidaccesskeyid", Fault::denied, kRenew},
+    Symptom{"invalid_client_token_id", Fault::denied, kRenew},
+    Symptom{"unrecognized_client", Fault::denied, kRenew},
+    Symptom{"signature_does_not_match", Fault::denied, kRenew},
+    Symptom{"signaturedoesnotmatch", Fault::denied, kRenew},
+    Symptom{"missing_authentication_token", Fault::denied, kRenew},
+    Symptom{"incomplete_signature", Fault::denied, kRenew},
+    Symptom{"request_time_too_skewed", Fault::denied, "set this machine's clock"},
+    Symptom{"could not create a oauth2", Fault::denied, kRenew},
+    Symptom{"unauthenticated", Fault::denied, kRenew},
+    Symptom{"authenticationfailed", Fault::denied, kRenew},
+    Symptom{"authenticationexception", Fault::denied, kRenew},
+    Symptom{"access_denied", Fault::denied, kPermit},
+    Symptom{"accessdenied", Fault::denied, kPermit},
+    Symptom{"permission_denied", Fault::denied, kPermit},
+    Symptom{"permission denied", Fault::denied, kPermit},
+    Symptom{"http status 403", Fault::denied, kPermit},
+    Symptom{"http status 401", Fault::denied, kRenew},
     // The answer to a HEAD says no more; of a server that is well, it is how S3 says that credentials have expired.
-    Symptom{"http status 400", Kind::denied, "the credentials may have expired, or be for another region: renew them"},
-    Symptom{"slow_down", Kind::passing, kWait},
-    Symptom{"slowdown", Kind::passing, kWait},
-    Symptom{"throttl", Kind::passing, kWait},
-    Symptom{"internal_failure", Kind::passing, kWait},
-    Symptom{"internal_server_error", Kind::passing, kWait},
-    Symptom{"service_unavailable", Kind::passing, kWait},
-    Symptom{"network_connection", Kind::passing, kWait},
-    Symptom{"request_timeout", Kind::passing, kWait},
-    Symptom{"curlcode", Kind::passing, kWait},
-    Symptom{"unavailable", Kind::passing, kWait},
-    Symptom{"deadline", Kind::passing, kWait},
-    Symptom{"timeout", Kind::passing, kWait},
-    Symptom{"timed out", Kind::passing, kWait},
-    Symptom{"could not connect", Kind::passing, kWait},
-    Symptom{"couldn't connect", Kind::passing, kWait},
-    Symptom{"connection", Kind::passing, kWait},
-    Symptom{"http status 5", Kind::passing, kWait},
-    Symptom{"aws error unknown", Kind::passing, kWait},
+    Symptom{"http status 400", Fault::denied, "the credentials may have expired, or be for another region: renew them"},
+    Symptom{"slow_down", Fault::passing, kWait},
+    Symptom{"slowdown", Fault::passing, kWait},
+    Symptom{"throttl", Fault::passing, kWait},
+    Symptom{"internal_failure", Fault::passing, kWait},
+    Symptom{"internal_server_error", Fault::passing, kWait},
+    Symptom{"service_unavailable", Fault::passing, kWait},
+    Symptom{"network_connection", Fault::passing, kWait},
+    Symptom{"request_timeout", Fault::passing, kWait},
+    Symptom{"curlcode", Fault::passing, kWait},
+    Symptom{"unavailable", Fault::passing, kWait},
+    Symptom{"deadline", Fault::passing, kWait},
+    Symptom{"timeout", Fault::passing, kWait},
+    Symptom{"timed out", Fault::passing, kWait},
+    Symptom{"could not connect", Fault::passing, kWait},
+    Symptom{"couldn't connect", Fault::passing, kWait},
+    Symptom{"connection", Fault::passing, kWait},
+    Symptom{"http status 5", Fault::passing, kWait},
+    Symptom{"aws error unknown", Fault::passing, kWait},
 };
 
 }  // namespace

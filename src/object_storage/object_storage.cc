@@ -109,14 +109,14 @@ void ObjectStorage::require_size(std::int64_t size, const arrow::fs::FileInfo& i
 
 // What is there now: one that is replaced while it is read would be cut to the length of the one before.
 std::optional<std::string> ObjectStorage::read(const std::string& name) {
-  constexpr int kAttempts = 5;
+  constexpr int kTries = 5;
   for (int attempt = 1;; ++attempt) {
     const auto info = look_at(name);
     if (!info.IsFile()) return std::nullopt;
     std::string bytes = read_all(info, name);
     const auto size = static_cast<std::int64_t>(bytes.size());
     if (size == look_at(name).size()) return bytes;
-    if (attempt == kAttempts)
+    if (attempt == kTries)
       throw StorageFault(StorageFault::Kind::passing,
                          "cannot read " + shown(uri_ / name) + ": it changes all the time");
   }

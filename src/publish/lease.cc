@@ -23,7 +23,7 @@ namespace {
 
 using storage::StorageFault;
 
-constexpr std::int64_t kFormat = 1;
+constexpr std::int64_t kLeaseFormat = 1;
 
 std::string random_text() {
   std::random_device random;
@@ -60,7 +60,7 @@ bool is_known_to_be_dead(const Holder& holder) {
 }
 
 std::string to_text(const Holder& holder) {
-  return base::to_json({{"format", kFormat},
+  return base::to_json({{"format", kLeaseFormat},
                         {"token", holder.token},
                         {"host", holder.host},
                         {"machine", holder.machine},

@@ -12,8 +12,8 @@
 namespace cadre::publish {
 namespace {
 
-constexpr std::int64_t kFormat = 2;
-constexpr std::int64_t kFormatWithoutGenerations = 1;
+constexpr std::int64_t kManifestFormat = 2;
+constexpr std::int64_t kManifestFormatWithoutGenerations = 1;
 constexpr std::string_view kGeneration = ".generation_";
 constexpr std::size_t kSegmentsPerMerge = 8;
 
@@ -83,23 +83,23 @@ std::string to_text(const Manifest& manifest) {
   const Dict content{{"generation", manifest.generation},     {"writer", manifest.writer},
                      {"generations", std::move(generations)}, {"next_checkpoint", manifest.next_checkpoint},
                      {"segments", std::move(segments)},       {"time", manifest.time}};
-  return base::to_json({{"format", kFormat}, {"published", content}, {"xxh3", checksum_text(content)}}) + "\n";
+  return base::to_json({{"format", kManifestFormat}, {"published", content}, {"xxh3", checksum_text(content)}}) + "\n";
 }
 
 Manifest parse_manifest(std::string_view text, const std::string& source) {
   try {
     const Config document(base::parse_json(text, source).dict());
     const auto format = document.get<std::int64_t>("format");
-    if (format != kFormat && format != kFormatWithoutGenerations)
+    if (format != kManifestFormat && format != kManifestFormatWithoutGenerations)
       throw StorageError(fmt::format("it has format {}, and this program reads formats {} and {}", format,
-                                     kFormatWithoutGenerations, kFormat));
+                                     kManifestFormatWithoutGenerations, kManifestFormat));
     const Dict content = document.get<Dict>("published");
     if (checksum_text(content) != document.get<std::string>("xxh3"))
       throw StorageError("its contents do not have its checksum");
     const Config published(content);
     Manifest manifest{.time = published.get<double>("time")};
     for (const Value& entry : published.get<List>("segments")) manifest.segments.push_back(to_entry(entry));
-    if (format == kFormatWithoutGenerations) {
+    if (format == kManifestFormatWithoutGenerations) {
       manifest.generation = 1;
       return manifest;
     }

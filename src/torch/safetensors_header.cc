@@ -49,7 +49,7 @@ std::optional<std::size_t> size_of(const std::vector<std::int64_t>& shape, std::
   return overflows ? std::nullopt : std::optional(size);
 }
 
-StoredTensor to_tensor(const std::string& name, const Value& value, std::size_t header_bytes) {
+StoredTensor to_tensor(const std::string& name, const cadre::Value& value, std::size_t header_bytes) {
   const Config entry(value);
   StoredTensor tensor{name, entry.get<std::string>("dtype"), entry.get<std::vector<std::int64_t>>("shape")};
   const auto offsets = entry.get<std::vector<std::uint64_t>>("data_offsets");
@@ -123,7 +123,7 @@ SafetensorsHeader read_safetensors_header(std::span<const std::byte> file, const
     refuse(source, "it is no safetensors file, or is cut");
   SafetensorsHeader header{.size_bytes = kLengthBytes + length};
   const std::string_view json(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
-  const Value content = base::parse_json(json, source);
+  const cadre::Value content = base::parse_json(json, source);
   if (!content.is_dict()) refuse(source, "its header is no dictionary");
   std::set<std::string_view> names;
   for (const auto& [name, entry] : content.dict()) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "soak/random.h"
+#include "survival/random.h"
 
 namespace cadre::survival {
 

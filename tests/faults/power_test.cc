@@ -14,9 +14,9 @@
 
 #include "failure.h"
 #include "power_loss.h"
-#include "soak/experiment_subject.h"
+#include "survival/experiment_subject.h"
 #ifdef CADRE_TRAINING_CONTROLLER
-#include "soak/training_subject.h"
+#include "survival/training_subject.h"
 #endif
 #include "support/temporary_directory.h"
 
@@ -120,18 +120,18 @@ void PowerFails::lose_power(Subject& subject, Disk::Loss loss) {
 }
 
 TEST_F(PowerFails, AnExperimentIsContinuedFromWhatIsLeft) {
-  Experiments experiments(folder_, CADRE_PROGRAM, /*are_published=*/false);
+  Experiments experiments(folder_, CADRE_PROGRAM);
   run_all(6, [&](std::int64_t number) { return experiments.make(number, fmt::format("run_{}", number)); });
 }
 
 TEST_F(PowerFails, APublishedExperimentIsContinuedFromWhatIsLeft) {
-  Experiments experiments(folder_, CADRE_PROGRAM, /*are_published=*/true);
+  Experiments experiments(folder_, CADRE_PROGRAM, folder_of_files(folder_));
   run_all(4, [&](std::int64_t number) { return experiments.make(number, fmt::format("run_{}", number)); });
 }
 
 #ifdef CADRE_TRAINING_CONTROLLER
 TEST_F(PowerFails, ATrainingRunIsContinuedFromWhatIsLeft) {
-  Trainings trainings(folder_, CADRE_TRAINING_CONTROLLER);
+  Trainings trainings(folder_, CADRE_TRAINING_CONTROLLER, folder_of_files(folder_));
   fs::create_directory(folder_);
   const auto first = trainings.make(0, "first");  // writes what they all read
   const auto ended = first->start(random_, {}).wait(kPatience);

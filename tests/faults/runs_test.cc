@@ -7,9 +7,9 @@
 #include <chrono>
 
 #include "failure.h"
-#include "soak/experiment_subject.h"
+#include "survival/experiment_subject.h"
 #ifdef CADRE_TRAINING_CONTROLLER
-#include "soak/training_subject.h"
+#include "survival/training_subject.h"
 #endif
 #include "support/temporary_directory.h"
 
@@ -51,9 +51,9 @@ class EveryCallOfARun : public ::testing::TestWithParam<Case> {
   bool fail_one(long call);
 
   TemporaryDirectory folder_;
-  Experiments experiments_{folder_.path(), CADRE_PROGRAM, /*are_published=*/true};
+  Experiments experiments_{folder_.path(), CADRE_PROGRAM, folder_of_files(folder_.path())};
 #ifdef CADRE_TRAINING_CONTROLLER
-  Trainings trainings_{folder_.path(), CADRE_TRAINING_CONTROLLER};
+  Trainings trainings_{folder_.path(), CADRE_TRAINING_CONTROLLER, folder_of_files(folder_.path())};
 #endif
 };
 

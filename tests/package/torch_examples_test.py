@@ -24,7 +24,7 @@ class TorchExamplesTest(InstallationTest):
         project = self.directory / name
         shutil.copytree(self.prefix / "share" / "doc" / "cadre" / "examples", project)
         done = self.configure(project, f"-DCMAKE_CXX_STANDARD={standard}", f"-DCADRE_TORCH_ROOT={TORCH_ROOT}",
-                              f"-DCADRE_ARROW_ROOT={ARROW_ROOT}", "-DCMAKE_BUILD_TYPE=Debug", compiler=compiler)
+                              f"-DCADRE_ARROW_ROOT={ARROW_ROOT}", "-DCMAKE_BUILD_TYPE=None", compiler=compiler)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         run(CMAKE, "--build", project / "build", "-j", "2", "--target", *programs)
         return project / "build"

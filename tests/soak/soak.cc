@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -13,10 +12,11 @@
 #include <stdexcept>
 #include <thread>
 
-#include "experiment_subject.h"
+#include "cli/command_line.h"
 #include "storage_server.h"
+#include "survival/experiment_subject.h"
 #ifdef CADRE_TRAINING_CONTROLLER
-#include "training_subject.h"
+#include "survival/training_subject.h"
 #endif
 
 namespace cadre::survival {
@@ -338,10 +338,11 @@ class Soak {
   const Options& options_;
   Tally tally_ = {};
   std::int64_t lines_ = 0;
-  Experiments experiments_{options_.directory, CADRE_PROGRAM, /*are_published=*/false};
-  Experiments published_{options_.directory, CADRE_PROGRAM, /*are_published=*/true};
+  const StorageFolder storage_ = folder_of_the_server(options_.directory);
+  Experiments experiments_{options_.directory, CADRE_PROGRAM};
+  Experiments published_{options_.directory, CADRE_PROGRAM, storage_};
 #ifdef CADRE_TRAINING_CONTROLLER
-  Trainings training_{options_.directory, CADRE_TRAINING_CONTROLLER};
+  Trainings training_{options_.directory, CADRE_TRAINING_CONTROLLER, storage_};
 #endif
 };
 
@@ -358,27 +359,30 @@ int main(int argc, char** argv) {
   using namespace cadre::survival;  // NOLINT(google-build-using-namespace)
   run_if_controller(argc, argv);
   Options options;
-  CLI::App app(
+  cadre::cli::Program program(
       "cadre_soak: kills experiments and training runs, signals and stops them, at random moments, and checks that "
-      "nothing acknowledged is lost and nothing is left");
-  app.add_option("--kills", options.kills, "how many kills, signals and stops")->capture_default_str();
-  app.add_option("--seed", options.seed,
+      "nothing acknowledged is lost and nothing is left",
+      "cadre_soak");
+  cadre::cli::Command command = program.command();
+  command.option("--kills", &options.kills, "how many kills, signals and stops").show_default();
+  command.option("--seed", &options.seed,
                  "of everything that is random here (default: drawn); the moments also depend on the machine");
-  app.add_option("--first", options.first, "number of the first run, to repeat one that failed")->capture_default_str();
-  app.add_option("--only", options.only, "runs of one kind only")->check(CLI::IsMember(kKinds));
-  app.add_option("--directory", options.directory, "where runs live (default: a new one, which goes if all is well)");
-  app.add_flag("--go-on", options.go_on, "goes on after a failure");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  command.option("--first", &options.first, "number of the first run, to repeat one that failed").show_default();
+  command.option("--only", &options.only, "runs of one kind only").one_of({kKinds.begin(), kKinds.end()});
+  command.option("--directory", &options.directory, "where runs live (default: a new one, which goes if all is well)");
+  command.flag("--go-on", &options.go_on, "goes on after a failure");
+  command.on_call([&] {
     if (options.directory.empty()) options.directory = temporary_directory();
     options.directory = std::filesystem::absolute(options.directory);
     std::filesystem::create_directories(options.directory);
     adopt_orphans();
-    if (!Soak(options).run()) return 1;
+    if (!Soak(options).run()) throw std::runtime_error("a run has failed");
     std::filesystem::remove_all(options.directory);
-    return 0;
+  });
+  try {
+    return program.parse(argc, argv, /*wrong_usage=*/2);
   } catch (const std::exception& error) {
     std::cerr << "cadre_soak: " << error.what() << "\n";
-    return 2;
+    return 1;
   }
 }

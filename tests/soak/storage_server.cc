@@ -17,17 +17,17 @@ std::optional<storage_tests::ObjectServer>& server() {
 }
 }  // namespace
 
-std::string published_folder(const std::string& name, const std::string&) {
-  if (!server()) server().emplace();
-  return server()->uri(name);
+StorageFolder folder_of_the_server(const std::filesystem::path&) {
+  return [] {
+    if (!server()) server().emplace();
+    return server()->uri("soak");
+  };
 }
 pid_t storage_server() { return server() ? server()->process() : -1; }
 
 #else
 
-std::string published_folder(const std::string& name, const std::string& fallback) {
-  return "file://" + fallback + "/" + name;
-}
+StorageFolder folder_of_the_server(const std::filesystem::path& fallback) { return folder_of_files(fallback); }
 pid_t storage_server() { return -1; }
 
 #endif

@@ -3,13 +3,14 @@
 
 #include <sys/types.h>
 
-#include <string>
+#include <filesystem>
+
+#include "survival/place.h"
 
 namespace cadre::survival {
 
-// Returns the URI of a folder of that name. Without Cadre's library for object storages it is a directory below
-// `fallback`.
-std::string published_folder(const std::string& name, const std::string& fallback);
+// Returns a folder of the server. Without Cadre's library for object storages it is a directory below `fallback`.
+StorageFolder folder_of_the_server(const std::filesystem::path& fallback);
 // The server's process; -1: it has not begun.
 pid_t storage_server();
 

@@ -26,7 +26,7 @@
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 #include "survival/controller_process.h"
-#include "survival/subject.h"
+#include "survival/survivor.h"
 
 namespace cadre::storage_tests {
 namespace {

@@ -21,7 +21,7 @@
 #include "support/temporary_directory.h"
 #include "survival/controller_process.h"
 #include "survival/invariants.h"
-#include "survival/subject.h"
+#include "survival/survivor.h"
 
 namespace cadre::storage_tests {
 namespace {

@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "base/file_descriptor.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::survival {
 namespace fs = std::filesystem;
@@ -115,11 +116,6 @@ std::string describe(pid_t process) {
   return fmt::format("process {} ({}, state {})", process, status ? status->name : "?", status ? status->state : '?');
 }
 
-std::string content_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 }  // namespace
 
 ControllerProcess::ControllerProcess(const ControllerOptions& options)
@@ -183,14 +179,14 @@ std::optional<Ended> ControllerProcess::wait(std::chrono::nanoseconds timeout) {
   if (::ppoll(&ready, 1, &span, nullptr) != 1) return std::nullopt;
   int status = 0;
   ::waitpid(std::exchange(process_, -1), &status, 0);
-  return Ended{WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), content_of(said_)};
+  return Ended{WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), test_support::content_of(said_)};
 }
 
 std::string ControllerProcess::what_hangs() const {
   constexpr std::size_t most = 2000;
   std::string text = "it hangs";
   for (const pid_t process : family()) text += ", " + describe(process);
-  const std::string said = content_of(said_);
+  const std::string said = test_support::content_of(said_);
   return text + "; it said: " + said.substr(said.size() - std::min(said.size(), most));
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "survival/subject.h"
+#include "survival/survivor.h"
 
 namespace cadre::survival {
 

@@ -1,74 +1,78 @@
-// An experiment to interrupt: small, quick, and the same again and again, so that nothing that is lost can hide.
+// A run as the soak disturbs it, and tests/faults: an experiment or a training run, which is published or not. A
+// controller in a process of its own begins it, and each later one continues it.
 #pragma once
 
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
 #include <cstdint>
-#include <filesystem>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "cadre/tune.h"
+#include "survival/controller_process.h"
+#include "survival/random.h"
 
 namespace cadre::survival {
 
-struct Setting {
-  bool synch = true;  // then the outcome does not depend on what happens on the way
-  std::int64_t population = 4;
-  std::int64_t steps = 24;
-  std::int64_t interval = 4;             // of perturbation
-  std::int64_t checkpoint_interval = 1;  // divides the other one
-  bool copied = false;                   // checkpoints are directories of the trial's own, and not Cadre's
-  std::int64_t num_to_keep = 1;
-  std::int64_t max_failures = -1;
-  bool verbose = false;
-  bool is_class = false;      // it saves when it is told to, and takes over configs
-  bool has_programs = false;  // each worker starts a program that goes on for ever
+using Milliseconds = std::chrono::duration<double, std::milli>;
 
-  std::string text() const;  // for messages
+// Names who is disturbed. One process of a kind is killed; the last three say themselves what happens.
+enum class Victim {
+  controller,
+  server,
+  worker,             // of an experiment
+  rank,               // of a training run
+  validator,          // of its checkpoints
+  rank_of_validator,  // which trains to validate
+  dataset_worker,
+  newborn,   // a worker that has not said yet what it is
+  both,      // controller and server are killed in one instant
+  everyone,  // gets a signal that asks it to end
+  stopped,   // all are, for a time
+};
+constexpr std::array kVictimNames{"controllers",     "servers",     "workers",
+                                  "ranks",           "validators",  "ranks of validators",
+                                  "dataset workers", "newborns",    "controllers with their servers",
+                                  "signals to all",  "stops of all"};
+constexpr const char* name_of(Victim victim) { return kVictimNames.at(static_cast<std::size_t>(victim)); }
+
+// Says whom to disturb, and when.
+struct Plan {
+  Victim victim = Victim::controller;
+  double at_progress = 0;      // 0 to 1 of all steps; then `after`
+  Milliseconds after{0};       // the controller's start, or the last disturbance
+  Milliseconds patience{0};    // for somebody of the kind to be there
+  Milliseconds hesitation{0};  // then: not always somebody who has just begun
 };
 
-// Options of an experiment that is to live in `experiment`, whose trials learn from an object.
-tune::TunerOptions options_of(const Setting& setting, const std::filesystem::path& experiment, const ObjectRef& table);
-ObjectRef put_table();
-
-tune::Trainable trainable_of(const Setting& setting);
-
-// Where the experiment is published: much faster than anybody would.
-PublishConfig publish_config();
-
-// One that counts results, and remembers how many they are.
-tune::Callbacks callbacks();
-
-// The trainable, and below the same as a class. Its whole state is in its checkpoints; it learns by its lr alone. Each
-// report that has returned leaves the line "<attempt> <step>" in the file "witness" of its trial.
-void survivor(const Config& config);
-class SurvivorClass final : public tune::ClassTrainable {
+class Subject {
  public:
-  void setup(const Config& config) override;
-  Metrics step() override;
-  void save_checkpoint(const std::filesystem::path& directory) override;
-  void load_checkpoint(const std::filesystem::path& directory) override;
-  bool reset_config(const Config&) override { return true; }
+  virtual ~Subject() = default;
 
- private:
-  std::int64_t step_ = 0;
-  double score_ = 0;
-  double slowness_ = 0;
-};
+  virtual std::string text() const = 0;  // its setting, for messages
+  // Returns whether the next controller continues it.
+  virtual bool has_begun() const = 0;
+  // `environment` has more for the controller's: "NAME=value".
+  virtual ControllerProcess start(Random& random, std::vector<std::string> environment) = 0;
+  virtual double progress() const = 0;  // 0 to 1
+  virtual Plan draw_plan(Random& random) const = 0;
+  // Workers of a kind, or what may become one.
+  struct Candidate {
+    Victim kind;
+    pid_t process;
+  };
+  virtual std::vector<Candidate> workers(Victim kind, const ControllerProcess& controller) const = 0;
 
-struct State {
-  std::int64_t step = 0;
-  double score = 0;
+  // Called after a controller's end, when nothing of it runs any more: may take away what a run must not need.
+  virtual void take_away(Random&) {}
+  // These return faults, a line each. The first ones are those that readers find, however the run was interrupted; the
+  // others are broken invariants, of a run that has come to its end where `finished`.
+  virtual std::vector<std::string> faults_of_readers(Random& random) = 0;
+  virtual std::vector<std::string> faults(bool finished, std::int64_t worker_kills) = 0;
+  // Removes its files.
+  virtual void remove() = 0;
 };
-// What a checkpoint of `survivor` holds; empty where it is not whole.
-std::optional<State> read_state(const std::filesystem::path& checkpoint);
-
-struct Witness {
-  std::int64_t attempt = 0;
-  std::int64_t step = 0;
-  auto operator<=>(const Witness&) const = default;
-};
-std::vector<Witness> read_witnesses(const std::filesystem::path& trial);
-std::int64_t last_step(const std::filesystem::path& trial);  // of the last witness; 0: none
 
 }  // namespace cadre::survival

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostSymbols = std::size_t{1} << 20;
 constexpr std::size_t kMostSections = 1 << 16;
-constexpr std::size_t kLongestName = 4096;
+constexpr std::size_t kLongestSymbol = 4096;
 
 // `count` values of T at `offset`; fewer where the file ends.
 template <class T>
@@ -71,7 +71,7 @@ std::string FunctionSymbols::name_of(const Elf64_Sym& symbol) const {
   if (symbol.st_name >= names_.sh_size) return {};
   const std::vector<char> bytes =
       read_values<char>(*file_, names_.sh_offset + symbol.st_name,
-                        std::min<std::uint64_t>(names_.sh_size - symbol.st_name, kLongestName));
+                        std::min<std::uint64_t>(names_.sh_size - symbol.st_name, kLongestSymbol));
   return {bytes.begin(), std::ranges::find(bytes, '\0')};
 }
 

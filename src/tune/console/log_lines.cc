@@ -15,10 +15,10 @@ namespace cadre::tune::console {
 namespace {
 
 constexpr std::int64_t kFewTrials = 20;
-constexpr std::size_t kLongestText = 1000;  // columns of a config, of results and of an error
+constexpr std::size_t kLongestPart = 1000;  // columns of a config, of results and of an error
 
 std::string shortened(const std::string& text, base::Encoding encoding) {
-  return base::first_columns(base::printable(text, encoding), kLongestText, encoding);
+  return base::first_columns(base::printable(text, encoding), kLongestPart, encoding);
 }
 
 std::string iterations_text(std::int64_t count) {

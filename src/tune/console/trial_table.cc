@@ -9,7 +9,7 @@
 namespace cadre::tune::console {
 namespace {
 
-constexpr std::size_t kLongestText = 256;  // bytes of a value that are looked at for a cell
+constexpr std::size_t kLongestCell = 256;  // bytes of a value that are looked at for a cell
 
 Cell text_cell(std::string text, Style style = Style::plain) { return {std::move(text), style, false}; }
 
@@ -117,8 +117,8 @@ Cell value_cell(const Value* value, base::Encoding encoding) {
   if (value->is_integer()) return number_cell(to_json(*value));
   if (value->is_double()) return number_cell(fmt::format("{:.6g}", value->get<double>()));
   std::string text = value->is_string() ? value->get<std::string>() : to_json(*value);
-  if (text.size() > kLongestText) {
-    std::size_t begin = text.size() - kLongestText;
+  if (text.size() > kLongestCell) {
+    std::size_t begin = text.size() - kLongestCell;
     while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) ++begin;
     text.erase(0, begin);
   }

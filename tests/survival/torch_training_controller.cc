@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "survival/controller_process.h"
-#include "training_setting.h"
+#include "survival/training_setting.h"
 
 namespace cadre::survival {
 namespace fs = std::filesystem;

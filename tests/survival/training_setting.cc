@@ -1,4 +1,4 @@
-#include "training_setting.h"
+#include "survival/training_setting.h"
 
 #include <stdexcept>
 

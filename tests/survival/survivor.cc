@@ -1,4 +1,4 @@
-#include "survival/subject.h"
+#include "survival/survivor.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

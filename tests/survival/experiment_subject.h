@@ -6,16 +6,17 @@
 #include <map>
 #include <memory>
 
-#include "subject.h"
 #include "survival/invariants.h"
+#include "survival/place.h"
+#include "survival/subject.h"
 
 namespace cadre::survival {
 
 class Experiments {
  public:
-  // They live in `folder`, and `program` is cadre, which looks at them.
-  Experiments(std::filesystem::path folder, std::filesystem::path program, bool are_published)
-      : folder_(std::move(folder)), program_(std::move(program)), are_published_(are_published) {}
+  // They live in `folder`, and `program` is cadre, which looks at them. All are published in `storage`, or none.
+  Experiments(std::filesystem::path folder, std::filesystem::path program, StorageFolder storage = {})
+      : folder_(std::move(folder)), program_(std::move(program)), storage_(std::move(storage)) {}
 
   std::unique_ptr<Subject> make(std::int64_t index, const std::string& name);
 
@@ -28,7 +29,7 @@ class Experiments {
 
   std::filesystem::path folder_;
   std::filesystem::path program_;
-  bool are_published_;
+  StorageFolder storage_;
   std::map<std::int64_t, Outcome> undisturbed_ = {};
 };
 

@@ -7,16 +7,17 @@
 #include <memory>
 #include <string>
 
-#include "subject.h"
-#include "training_invariants.h"
+#include "survival/place.h"
+#include "survival/subject.h"
+#include "survival/training_invariants.h"
 
 namespace cadre::survival {
 
 class Trainings {
  public:
-  // They live in `folder`, and `program` is torch_training_controller.cc.
-  Trainings(std::filesystem::path folder, std::filesystem::path program)
-      : folder_(std::move(folder)), program_(std::move(program)) {}
+  // They live in `folder`, and `program` is torch_training_controller.cc. Those that are published are in `storage`.
+  Trainings(std::filesystem::path folder, std::filesystem::path program, StorageFolder storage)
+      : folder_(std::move(folder)), program_(std::move(program)), storage_(std::move(storage)) {}
 
   // Three runs after each other differ in their validators only, and half of them are published.
   std::unique_ptr<Subject> make(std::int64_t index, const std::string& name);
@@ -30,6 +31,7 @@ class Trainings {
 
   std::filesystem::path folder_;
   std::filesystem::path program_;
+  StorageFolder storage_;
   std::map<std::string, TrainingOutcome> undisturbed_ = {};               // by the setting's text
   std::map<std::string, std::map<std::int64_t, Metrics>> verdicts_ = {};  // by the text without the form
 };

@@ -1,10 +1,10 @@
-#include "experiment_subject.h"
+#include "survival/experiment_subject.h"
 
 #include <fmt/format.h>
 
 #include <stdexcept>
 
-#include "place.h"
+#include "survival/place.h"
 #include "survival/published.h"
 
 namespace cadre::survival {
@@ -28,7 +28,7 @@ class ExperimentSubject final : public Subject {
       : all_(all),
         setting_number_(setting_number),
         setting_(all.setting_of(setting_number)),
-        place_(make_place(all.folder_, name, all.are_published_)) {}
+        place_(make_place(all.folder_, name, all.storage_)) {}
 
   std::string text() const override { return setting_.text() + (is_published() ? ", published" : ""); }
   bool has_begun() const override { return tune::Tuner::can_restore(place_.name()); }
@@ -64,7 +64,7 @@ Setting Experiments::setting_of(std::int64_t setting_number) const {
   setting.copied = number % 5 == 0 && !setting.is_class;
   setting.max_failures = number % 3 - 1;  // without limit, none, one
   setting.has_programs = number % 4 == 1;
-  if (are_published_) {  // long enough for several states that are published
+  if (storage_) {  // long enough for several states that are published
     setting.population = 2 + number % 3;
     setting.steps = 120;
     setting.interval = 20;
@@ -79,7 +79,7 @@ Setting Experiments::setting_of(std::int64_t setting_number) const {
 
 const Outcome& Experiments::undisturbed(std::int64_t setting_number) {
   if (const auto found = undisturbed_.find(setting_number); found != undisturbed_.end()) return found->second;
-  const Place place = make_place(folder_, fmt::format("undisturbed_{}", setting_number), /*is_published=*/false);
+  const Place place = make_place(folder_, fmt::format("undisturbed_{}", setting_number), /*storage=*/{});
   ControllerProcess controller(
       {.experiment = place.name(), .setting = setting_of(setting_number), .environment = {}, .said = place.said});
   const auto ended = controller.wait(kPatience);

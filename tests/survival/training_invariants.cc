@@ -1,4 +1,4 @@
-#include "training_invariants.h"
+#include "survival/training_invariants.h"
 
 #include <cadre/train.h>
 
@@ -11,21 +11,18 @@
 #include "base/json.h"
 #include "storage/remote_directory.h"
 #include "store/experiment_reader.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::survival {
 namespace fs = std::filesystem;
 namespace {
 
-std::string content_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-// Everything below the folder but error.txt, which says what has failed on the way; of names with the time in them only
-// what is before it.
+// Returns the names of all files below the folder, which need not exist, without error.txt, which has the failures on
+// the way. Names that contain a time end before it.
 std::vector<std::string> names_below(const fs::path& folder) {
   constexpr std::string_view events = "events.out.tfevents.";
   std::vector<std::string> names;
+  if (!fs::exists(folder)) return names;  // it was lost with the disk, and no validator has begun since
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().filename() == "error.txt") continue;
     std::string name = fs::relative(entry.path(), folder);
@@ -158,7 +155,7 @@ TrainingOutcome outcome_of_training(const fs::path& run) {
   const train::Result result = train::Result::from_directory(run);
   if (!result.checkpoint) throw std::runtime_error("there is no checkpoint");
   TrainingOutcome outcome{.history = result.metrics_history,
-                          .state = content_of(result.checkpoint->as_directory().path() / kStateFile),
+                          .state = test_support::content_of(result.checkpoint->as_directory().path() / kStateFile),
                           .kept = {},
                           .verdicts = {},
                           .validator_files = names_below(run / "validations")};

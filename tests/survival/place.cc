@@ -1,17 +1,20 @@
-#include "place.h"
+#include "survival/place.h"
 
 #include "storage/storage.h"
-#include "storage_server.h"
 
 namespace cadre::survival {
 namespace fs = std::filesystem;
 
-Place make_place(const fs::path& folder, const std::string& name, bool is_published) {
+StorageFolder folder_of_files(const fs::path& directory) {
+  return [directory] { return "file://" + (directory / "storage").string(); };
+}
+
+Place make_place(const fs::path& folder, const std::string& name, const StorageFolder& storage) {
   Place place{.directory = folder / name, .home = folder, .said = folder / (name + ".said")};
-  if (is_published) {
+  if (storage) {
     place.home = folder / (name + "_home");
     place.directory = place.home / "cadre_results" / name;
-    place.uri = published_folder("soak", (folder / "storage").string()) + "/" + name;
+    place.uri = storage() + "/" + name;
   }
   remove(place);  // of an earlier soak in the same folder
   return place;

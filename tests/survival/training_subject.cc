@@ -1,4 +1,4 @@
-#include "training_subject.h"
+#include "survival/training_subject.h"
 
 #include <cadre/train.h>
 #include <fmt/format.h>
@@ -6,8 +6,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "place.h"
 #include "support/temporary_directory.h"
+#include "survival/place.h"
 #include "survival/published.h"
 
 namespace cadre::survival {
@@ -34,10 +34,10 @@ std::set<std::string> names_in(const fs::path& folder) {
 
 class TrainingSubject final : public Subject {
  public:
-  TrainingSubject(Trainings& all, const TrainingSetting& setting, const std::string& name, bool is_published)
+  TrainingSubject(Trainings& all, const TrainingSetting& setting, const std::string& name, const StorageFolder& storage)
       : all_(all),
         setting_(setting),
-        place_(make_place(all.folder_, name, is_published)),
+        place_(make_place(all.folder_, name, storage)),
         temporary_(all.folder_ / (name + "_temporary")) {
     fs::remove_all(temporary_);
     fs::create_directories(temporary_);
@@ -74,12 +74,12 @@ class TrainingSubject final : public Subject {
 
 std::unique_ptr<Subject> Trainings::make(std::int64_t index, const std::string& name) {
   const bool is_published = (index / std::ssize(kForms)) % 2 == 1;
-  return std::make_unique<TrainingSubject>(*this, setting_of(index), name, is_published);
+  return std::make_unique<TrainingSubject>(*this, setting_of(index), name, is_published ? storage_ : StorageFolder());
 }
 
 const TrainingOutcome& Trainings::undisturbed(const TrainingSetting& setting) {
   if (const auto found = undisturbed_.find(setting.text()); found != undisturbed_.end()) return found->second;
-  TrainingSubject quiet(*this, setting, "undisturbed_training", /*is_published=*/false);
+  TrainingSubject quiet(*this, setting, "undisturbed_training", /*storage=*/{});
   const auto ended = quiet.start().wait(kPatience);
   if (!ended || ended->code != Ended::finished)
     throw std::runtime_error("an undisturbed training run does not end well: " + (ended ? ended->message : "it hangs"));

@@ -2,9 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 namespace cadre::survival {
+
+// Returns the URI of a folder where runs are published; an empty function: they are not.
+using StorageFolder = std::function<std::string()>;
+// Returns a folder of files below a directory.
+StorageFolder folder_of_files(const std::filesystem::path& directory);
 
 struct Place {
   std::filesystem::path directory;  // with the run's files; a published one's is its working directory
@@ -17,7 +23,7 @@ struct Place {
 };
 
 // Makes the place of a new run with that name below a folder.
-Place make_place(const std::filesystem::path& folder, const std::string& name, bool is_published);
+Place make_place(const std::filesystem::path& folder, const std::string& name, const StorageFolder& storage);
 // Removes all files, wherever they are.
 void remove(const Place& place);
 // Leaves only what is published, as when its machine is lost.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "training_setting.h"
+#include "survival/training_setting.h"
 
 namespace cadre::survival {
 
