@@ -9,7 +9,7 @@
 namespace cadre::run {
 namespace {
 
-constexpr int kAfterSignal = 128;  // as a program says that handles the signal and ends
+constexpr int kCodeBeforeSignal = 128;  // as a program says that handles the signal and ends
 
 bool is_signalled_end(const engine::Event& event) {
   const auto* exited = std::get_if<engine::Exited>(&event);
@@ -18,7 +18,7 @@ bool is_signalled_end(const engine::Event& event) {
   constexpr std::array signals{SIGINT, SIGTERM, SIGHUP};
   return std::ranges::any_of(signals, [&](int signal) {
     return (kind == engine::Exit::Kind::signal && value == signal) ||
-           (kind == engine::Exit::Kind::code && value == kAfterSignal + signal);
+           (kind == engine::Exit::Kind::code && value == kCodeBeforeSignal + signal);
   });
 }
 
