@@ -32,7 +32,7 @@ std::vector<Perturbation> changes(const Config& before, const Config& after, con
 // no place in its list, and one that is no number where the domain has numbers, is always drawn anew. Functions of the
 // program get the same stream; what they throw is passed on. A number that would be the same multiple of its step (1
 // for an integer, else the domain's q) after it was multiplied moves by one step instead. Integers stay within 2^62.
-// Source: the explore step of Ray Tune's PopulationBasedTraining, with the differences of docs/architecture.md.
+// Source: the explore step of Ray Tune's PopulationBasedTraining, with the differences of docs/from-ray-tune.md.
 Explored explore(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random);
 
 }  // namespace cadre::tune

@@ -1,6 +1,6 @@
 """A model of search spaces: the configs of all trials, what is shown of them, and how a value is explored.
 
-Written from the text that describes them (the headers of Cadre, docs/formats.md, "Random streams", docs/architecture.md
+Written from the text that describes them (the headers of Cadre, docs/formats.md, "Random streams", docs/from-ray-tune.md
 on what differs from Ray Tune, and Ray Tune's own behaviour for the rest), not from the C++ code.
 
 A space is a dictionary of entries, an entry a list:

@@ -120,7 +120,7 @@ ExploreFunction explore_function();
 /// \endcond
 
 /// Population Based Training (Jaderberg et al., 2017, https://arxiv.org/abs/1711.09846), with the behaviour of Ray
-/// Tune's scheduler of the same name where it is sound; docs/architecture.md lists the differences.
+/// Tune's scheduler of the same name where it is sound; docs/from-ray-tune.md lists the differences.
 ///
 /// Every `perturbation_interval` of `time_attr`, a trial is compared with the last scores of the others. A trial in the
 /// lower quantile exploits: it continues from the checkpoint of a random trial of the upper quantile, with that trial's
@@ -171,7 +171,7 @@ struct PolicySchedule {
 
 /// Trains one trial with the schedule of configs that led to a trial of an earlier experiment with Population Based
 /// Training, as its pbt_policy_<trial id>.txt has it. Reads files of Cadre and of Ray Tune, with the behaviour of Ray
-/// Tune's scheduler of the same name; docs/architecture.md lists the differences.
+/// Tune's scheduler of the same name; docs/from-ray-tune.md lists the differences.
 ///
 /// The trial begins with the file's first config. At its first result whose training_iteration has reached `change_at`,
 /// it starts again from its newest checkpoint with the next config; one change for each result. Where that result

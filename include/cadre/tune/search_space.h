@@ -152,7 +152,7 @@ inline SpaceEntry::SpaceEntry(Space nested) : data_(std::make_shared<const Space
 
 /// A real number from `lower` to below `upper`, each equally likely: see Uniform. Nothing is checked by this function
 /// or those below: the Tuner names every fault with its key. Names and meaning are those of Ray Tune's search spaces,
-/// with the differences that docs/architecture.md lists.
+/// with the differences that docs/from-ray-tune.md lists.
 inline Domain uniform(double lower, double upper) { return Uniform{lower, upper}; }
 /// A multiple of `q`, above 0, from `lower` to `upper`, each equally likely: see Uniform.
 inline Domain quniform(double lower, double upper, double q) { return Uniform{lower, upper, q}; }

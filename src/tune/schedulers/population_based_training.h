@@ -1,5 +1,5 @@
 // The working scheduler behind tune::PopulationBasedTraining (see there for what it does).
-// Source: Jaderberg et al. 2017; Ray Tune's PopulationBasedTraining; docs/architecture.md lists the differences.
+// Source: Jaderberg et al. 2017; Ray Tune's PopulationBasedTraining; docs/from-ray-tune.md lists the differences.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The working scheduler behind tune::PopulationBasedTrainingReplay (see there for what it does): its one trial exploits
 // itself at every change of its schedule.
-// Source: Ray Tune's PopulationBasedTrainingReplay; docs/architecture.md lists the differences.
+// Source: Ray Tune's PopulationBasedTrainingReplay; docs/from-ray-tune.md lists the differences.
 #pragma once
 
 #include <string>

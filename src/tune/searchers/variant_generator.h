@@ -26,7 +26,7 @@ struct Variant {
 //
 // Every value depends on nothing but the seed, its path and the trial's index (with constant_grid_search the sample's):
 // another key in the space changes none of the others.
-// Source: Ray Tune's BasicVariantGenerator; docs/architecture.md lists the differences.
+// Source: Ray Tune's BasicVariantGenerator; docs/from-ray-tune.md lists the differences.
 class VariantGenerator {
  public:
   // The options must have passed check_options().
