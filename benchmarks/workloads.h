@@ -1,4 +1,4 @@
-// The workloads: each adds its subcommand, which measures and prints when it is chosen.
+// The workloads: each function adds a subcommand, which measures and prints when it is chosen.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,11 +16,11 @@ void add_slot_share(CLI::App& program);
 void add_trials(CLI::App& program);
 void add_restart(CLI::App& program);
 void add_memory(CLI::App& program);
-void add_train(CLI::App& program);  // several
+void add_train(CLI::App& program);  // several subcommands
 void add_validation(CLI::App& program);
 
-// A subcommand with --storage-path and --torch. `measure` runs when it is chosen, after the storage path was made; a
-// pointer to its settings keeps them alive.
+// Adds a subcommand with --storage-path and --torch. `measure` runs if it is chosen, after the storage path was
+// created; a pointer to its settings keeps them alive.
 template <class Settings>
 CLI::App& add_workload(CLI::App& program, const std::string& name, const std::string& description,
                        const std::shared_ptr<Settings>& settings, void (*measure)(const Settings&)) {

@@ -10,7 +10,7 @@ namespace {
 using Kind = StorageFault::Kind;
 
 struct Symptom {
-  std::string_view text;  // in an error, in small letters
+  std::string_view text;  // part of an error text, in lower case
   Kind kind;
   std::string_view advice;
 };
@@ -20,8 +20,8 @@ constexpr std::string_view kRenew =
 constexpr std::string_view kPermit = "give these credentials the right to list, read, write and delete there";
 constexpr std::string_view kWait = "the storage is busy or cannot be reached";
 
-// The first that is in an error counts. AWS's are the names of its SDK's error types and what servers answer; those of
-// Google's and Azure's libraries are their status codes.
+// The first match counts. The texts for AWS are the error types of its SDK and the servers' error codes; those for
+// Google and Azure are the status codes of their libraries.
 constexpr std::array kSymptoms{
     Symptom{"no_such_bucket", Kind::lasting, "make the bucket, or correct its name"},
     Symptom{"nosuchbucket", Kind::lasting, "make the bucket, or correct its name"},
@@ -47,7 +47,7 @@ constexpr std::array kSymptoms{
     Symptom{"permission denied", Kind::denied, kPermit},
     Symptom{"http status 403", Kind::denied, kPermit},
     Symptom{"http status 401", Kind::denied, kRenew},
-    // The answer to a HEAD says no more; of a server that is well, it is how S3 says that credentials have expired.
+    // A response to HEAD has no error code; a healthy S3 server answers 400 when credentials have expired.
     Symptom{"http status 400", Kind::denied, "the credentials may have expired, or be for another region: renew them"},
     Symptom{"slow_down", Kind::passing, kWait},
     Symptom{"slowdown", Kind::passing, kWait},
@@ -81,7 +81,7 @@ Diagnosis diagnose(std::string_view error) {
 }
 
 std::string without_secrets(std::string_view error) {
-  // Azure's, Amazon's and Google's.
+  // Signatures and tokens of Azure, Amazon and Google.
   constexpr std::array secrets{std::string_view("sig="), std::string_view("X-Amz-Signature="),
                                std::string_view("X-Amz-Security-Token="), std::string_view("X-Goog-Signature=")};
   std::string text(error);

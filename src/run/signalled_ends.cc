@@ -9,7 +9,7 @@
 namespace cadre::run {
 namespace {
 
-constexpr int kAfterSignal = 128;  // as a program says that handles the signal and ends
+constexpr int kAfterSignal = 128;  // exit codes of programs that handle the signal and end
 
 bool is_signalled_end(const engine::Event& event) {
   const auto* exited = std::get_if<engine::Exited>(&event);

@@ -13,7 +13,7 @@ namespace cadre::survival {
 
 class Experiments {
  public:
-  // They live in `folder`, and `program` is cadre, which looks at them.
+  // The experiments live in `folder`; `program` is cadre, which reads them.
   Experiments(std::filesystem::path folder, std::filesystem::path program, bool are_published)
       : folder_(std::move(folder)), program_(std::move(program)), are_published_(are_published) {}
 
@@ -22,7 +22,7 @@ class Experiments {
  private:
   friend class ExperimentSubject;
 
-  // How one of these settings comes out. Made by a run that nothing disturbs when it is first asked for.
+  // Returns the outcome of this setting, from an undisturbed run that is made at the first call.
   const Outcome& undisturbed(std::int64_t setting_number);
   Setting setting_of(std::int64_t setting_number) const;
 

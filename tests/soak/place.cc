@@ -13,7 +13,7 @@ Place make_place(const fs::path& folder, const std::string& name, bool is_publis
     place.directory = place.home / "cadre_results" / name;
     place.uri = published_folder("soak", (folder / "storage").string()) + "/" + name;
   }
-  remove(place);  // of an earlier soak in the same folder
+  remove(place);  // left by an earlier soak in the same folder
   return place;
 }
 

@@ -1,4 +1,4 @@
-// The S3 server of a soak, which begins with the first run that is published, and ends with the soak.
+// The S3 server of a soak: starts with the first published run and ends with the soak.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@ namespace cadre::survival {
 // Returns the URI of a folder of that name. Without Cadre's library for object storages it is a directory below
 // `fallback`.
 std::string published_folder(const std::string& name, const std::string& fallback);
-// The server's process; -1: it has not begun.
+// Returns the server's process; -1: not started.
 pid_t storage_server();
 
 }  // namespace cadre::survival

@@ -14,18 +14,18 @@ namespace cadre::survival {
 
 class Trainings {
  public:
-  // They live in `folder`, and `program` is torch_training_controller.cc.
+  // The runs live in `folder`; `program` is torch_training_controller.cc.
   Trainings(std::filesystem::path folder, std::filesystem::path program)
       : folder_(std::move(folder)), program_(std::move(program)) {}
 
-  // Three runs after each other differ in their validators only, and half of them are published.
+  // Three successive runs differ only in their validators; half of the runs are published.
   std::unique_ptr<Subject> make(std::int64_t index, const std::string& name);
 
  private:
   friend class TrainingSubject;
 
   std::filesystem::path rows() const { return folder_ / "rows"; }
-  // How a run with this setting comes out. Made by one that nothing disturbs when it is first asked for.
+  // Returns the outcome of this setting, from an undisturbed run that is made at the first call.
   const TrainingOutcome& undisturbed(const TrainingSetting& setting);
 
   std::filesystem::path folder_;
