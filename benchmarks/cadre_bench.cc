@@ -1,5 +1,4 @@
-// What Cadre adds to the work of its users, measured beside the plain operation in the same run. README.md explains
-// each figure.
+// Cadre's overhead for its users, compared with the plain operation in the same run. README.md explains each figure.
 #include <libgen.h>
 #include <unistd.h>
 
@@ -40,7 +39,7 @@ bool wants_torch(int argc, char** argv) {
   return std::any_of(argv + 1, argv + argc, [](const char* word) { return std::strcmp(word, "--torch") == 0; });
 }
 
-// Goes on as the program with libtorch, which lies beside this one.
+// Executes the program with libtorch, which is beside this one, in place of this one.
 [[noreturn]] void become_torch_program(char** argv) {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe").string() + "_torch";
   ::execv(program.c_str(), argv);

@@ -25,9 +25,9 @@ struct Settings {
   fs::path storage_path;
 };
 
-// How long single steps took, in seconds.
+// Durations of single steps, in seconds.
 struct Durations {
-  std::vector<double> report;  // the call of report(), the user's own write included
+  std::vector<double> report;  // the call of report(), including the user's own write
   std::vector<double> write;   // the user's own write
 
   void save(const fs::path& file) const {
@@ -38,7 +38,7 @@ struct Durations {
     const Config stored(base::parse_json(base::read_file(file), file.string()).dict());
     return {stored.get<std::vector<double>>("report"), stored.get<std::vector<double>>("write")};
   }
-  // What report() does beside the user's own write.
+  // Returns the time that report() takes beyond the user's own write.
   std::vector<double> beyond_write() const {
     std::vector<double> beyond;
     for (std::size_t i = 0; i < report.size(); ++i) beyond.push_back(report[i] - write[i]);
@@ -65,7 +65,7 @@ void save_at_every_step(const Config& config) {
   durations.save(tune::get_context().get_trial_dir() / kDurationsFile);
 }
 
-// The same writes without Cadre; durations of the write and the rename together.
+// Does the same writes without Cadre. Returns the durations of a write and its rename.
 std::vector<double> write_plainly(const Settings& settings) {
   Process process = Process::fork([&] {
     const std::string state = random_bytes(settings.bytes);
@@ -88,7 +88,7 @@ std::optional<Budget> budget_of(std::int64_t bytes) {
   return std::nullopt;
 }
 
-// "10 MB", "1.5 KB", "200 bytes"
+// Returns "10 MB", "1.5 KB" or "200 bytes".
 std::string size_text(std::int64_t bytes) {
   const auto in = [bytes](double unit, const char* name) {
     std::string text;
@@ -132,7 +132,7 @@ void measure(const Settings& settings) {
                                .unit = "ms",
                                .budget = budget_of(settings.bytes),
                                .ratio = ratio}};
-  // A report's rows and files are larger than a small checkpoint.
+  // Smaller checkpoints are smaller than a report's rows and files.
   constexpr std::int64_t large = 1'000'000;
   if (settings.bytes >= large)
     figures.push_back(

@@ -1,4 +1,4 @@
-// Trials that return at once, each in a new process; and how long a program takes to run one of them.
+// Trials that return at once, each in a new process; and how long a program takes to run one such trial.
 #include "cadre/tune.h"
 #include "experiment.h"
 #include "figures.h"

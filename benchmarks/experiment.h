@@ -1,4 +1,4 @@
-// Experiments as the workloads run them: in a process of their own, and read back afterwards.
+// Runs a workload's experiment in a process of its own, and counts its rows afterwards.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace cadre::bench {
 
-// cadre::init of a machine of `slots` CPUs, for a process of the benchmark's that is about to run an experiment.
+// Calls cadre::init for a machine of `slots` CPUs, in a benchmark process that is about to run an experiment.
 void init_with_slots(std::int64_t slots);
 
-// A trial takes one CPU: `slots` are how many run at a time.
+// An experiment for a machine of `slots` CPUs. A trial takes one CPU, so `slots` trials run at a time.
 struct Setup {
   tune::Trainable trainable;
   tune::TunerOptions options;  // with name and storage_path
@@ -21,16 +21,16 @@ struct Setup {
 };
 
 struct Run {
-  double wall_s = 0;  // of Tuner::fit
-  Usage usage;        // of all processes, cadre::init and the end included
+  double wall_s = 0;  // duration of Tuner::fit
+  Usage usage;        // of all processes, from before cadre::init to their exit
   std::filesystem::path directory;
 };
 
 // Runs an experiment in a process of its own, silently.
 Run run_experiment(const Setup& setup);
 
-// What an experiment's directory has: "trials", "terminated", "errors", "results" (each step of a trial once),
-// "exploits" and "checkpoints" (that are kept).
+// Returns the counts in an experiment's directory: "trials", "terminated", "errors", "results" (each step of a trial
+// once), "exploits" and "checkpoints" (kept ones).
 Dict count(const std::filesystem::path& experiment);
 
 }  // namespace cadre::bench

@@ -1,4 +1,4 @@
-// What a workload prints: one JSON object a line.
+// The output of a workload: one JSON object per line.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace cadre::bench {
 
-// What a figure may be, where there is a limit.
+// The limit for a figure.
 struct Budget {
   enum class Kind { at_most, at_least };
   Kind kind = Kind::at_most;
@@ -23,15 +23,15 @@ struct Budget {
 
 // One row of the table that `make bench` prints.
 struct Figure {
-  std::string name;  // for people
+  std::string name;  // for display
   double value = 0;
   std::string unit;
   std::optional<Budget> budget = {};
-  std::optional<double> ratio = {};  // to the plain operation
+  std::optional<double> ratio = {};  // to the plain operation; empty: none
 };
 
-// The figures as a list: {"figure", "value", "unit"}, with "ratio", and "budget", "limit" ("at most" or "at least") and
-// "met", where there are such.
+// Returns the figures as a list: {"figure", "value", "unit"}, with "ratio", and "budget", "limit" ("at most" or "at
+// least") and "met", if present.
 Value to_value(const std::vector<Figure>& figures);
 
 // Prints {"workload": name, "torch": bool, <settings>, "wall_s", "cpu_s", <facts>, "figures"} as one line.

@@ -25,7 +25,7 @@ base::FileDescriptor open_pipe(const fs::path& path, int flags) {
   return pipe;
 }
 
-// Open for both ways: nobody then finds it without its other end.
+// Opens both ends, so that no process finds the pipe without its other end.
 base::FileDescriptor make_named_pipe(const fs::path& path) {
   if (::mkfifo(path.c_str(), 0666) != 0) base::throw_storage_error("make", path);
   return open_pipe(path, O_RDWR);

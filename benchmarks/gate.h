@@ -1,4 +1,4 @@
-// A point that processes come to, where they say so and wait: the benchmark then knows what state everything is in.
+// A point at which processes report their arrival and wait, so that the benchmark knows the state of all of them.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace cadre::bench {
 
 class Gate {
  public:
-  // Makes two named pipes, "<path>.arrived" and "<path>.open".
+  // Creates two named pipes, "<path>.arrived" and "<path>.open".
   explicit Gate(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
-  // Waits until `count` more processes have come to the gate. Throws Error when `process` ends before that.
+  // Waits until `count` more processes have arrived at the gate. Throws Error if `process` ends before that.
   void await(std::int64_t count, const Process& process) const;
   // Lets `count` processes through.
   void open(std::int64_t count) const;
@@ -26,7 +26,7 @@ class Gate {
   base::FileDescriptor open_;
 };
 
-// In any other process: comes to the gate at `path` and waits until it is let through.
+// Reports the arrival of another process at the gate at `path`, and waits until it is let through.
 void pass_gate(const std::filesystem::path& path);
 
 }  // namespace cadre::bench

@@ -1,5 +1,5 @@
-// What trials train: a small convolutional network in the program with libtorch (torch_learner.cc), arithmetic in the
-// one without (plain_learner.cc).
+// The model that trials train: a small convolutional network in the program with libtorch (torch_learner.cc),
+// arithmetic in the program without it (plain_learner.cc).
 #pragma once
 
 #include <time.h>
@@ -10,7 +10,7 @@
 
 namespace cadre::bench {
 
-// Whether this is the program with libtorch.
+// Returns true in the program with libtorch.
 bool with_torch();
 
 class Learner {
@@ -20,9 +20,9 @@ class Learner {
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  // Trains for so much CPU time of this thread, and to the end of the batch that is under way then.
+  // Trains for `cpu_time` of this thread's CPU time, and then to the end of the current batch.
   void train(std::chrono::duration<double> cpu_time);
-  // The state as a file, and back.
+  // Write the state to a file, and read it back.
   void save(const std::filesystem::path& file) const;
   void load(const std::filesystem::path& file);
 
@@ -31,7 +31,7 @@ class Learner {
   std::unique_ptr<State> state_;
 };
 
-// CPU time of the calling thread.
+// Returns the CPU time of the calling thread.
 inline std::chrono::duration<double> thread_cpu_time() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -1,4 +1,4 @@
-// What the controller, the fork server and trials have in memory: idle, with trials that run, and with parked ones.
+// Memory use of the controller, the fork server and trials: idle, with running trials, and with parked ones.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ struct Settings {
   fs::path storage_path;
 };
 
-// ---- What trials do. All have trained before anybody looks.
+// ---- Trainables. All trials have trained before their memory is measured.
 
 void train_briefly() {
   Learner learner(0.01);
@@ -38,7 +38,7 @@ void train_and_come_to_the_gate(const Config& config) {
   pass_gate(config.get<std::string>("gate"));
 }
 
-// On one slot, with all trials waiting for each other: when the last one comes to the gate, all others are parked.
+// Runs on one slot, with a synchronous schedule: when the last trial arrives at the gate, all others are parked.
 void park_or_come_to_the_gate(const Config& config) {
   const bool is_last = std::stoll(tune::get_context().get_trial_id()) + 1 == config.get<std::int64_t>("trials");
   train_briefly();
@@ -46,7 +46,7 @@ void park_or_come_to_the_gate(const Config& config) {
   for (;;) tune::report({{"score", config.get<double>("lr")}});
 }
 
-// ---- What the programs do that are looked at
+// ---- Programs that are measured
 
 tune::TunerOptions options_of(const std::string& name, const fs::path& storage_path, const std::string& gate,
                               std::int64_t trials) {
@@ -55,7 +55,7 @@ tune::TunerOptions options_of(const std::string& name, const fs::path& storage_p
           .run_config = {.name = name, .storage_path = storage_path, .verbose = 0}};
 }
 
-// Trains in one trial, then comes to the gate itself, with the experiment over.
+// Trains in one trial, then arrives at the gate itself, after the experiment.
 void be_idle(const fs::path& storage_path, const std::string& gate) {
   init_with_slots(1);
   tune::Tuner(tune::trainable<train_and_return>(), options_of("idle", storage_path, gate, 1)).fit();
@@ -75,25 +75,25 @@ void park_trials(const fs::path& storage_path, const std::string& gate, std::int
                                     .metric = tune::maximize("score"),
                                     .perturbation_interval = 1,
                                     .hyperparam_mutations = {{"lr", tune::uniform(0.001, 1)}},
-                                    .quantile_fraction = 0,  // nobody exploits, so that nobody has to save
+                                    .quantile_fraction = 0,  // no trial exploits, so none saves
                                     .synch = true};
-  options.tune_config.parking.min_free_memory = 0;  // whatever else this machine does
+  options.tune_config.parking.min_free_memory = 0;  // parks whatever else runs on this machine
   options.run_config.stop = {{"training_iteration", 2}};
   tune::Tuner(tune::trainable<park_or_come_to_the_gate>(), std::move(options)).fit();
 }
 
-// ---- What is measured
+// ---- Measurements
 
 struct Program {
   MemoryUse controller;
   MemoryUse fork_server;
-  MemoryUse watcher = {};  // the server's child that is no worker
+  MemoryUse watcher = {};  // the server's child that is not a worker
   std::vector<MemoryUse> workers = {};
-  std::int64_t paused = 0;  // trials
+  std::int64_t paused = 0;  // number of trials
   double wall_s = 0;
   double cpu_s = 0;
 
-  // Of all processes together.
+  // Returns the sum over all processes, in bytes.
   std::int64_t anonymous() const {
     std::int64_t sum = controller.anonymous + fork_server.anonymous + watcher.anonymous;
     for (const MemoryUse& worker : workers) sum += worker.anonymous;
@@ -115,7 +115,7 @@ std::vector<MemoryUse> memory_of_children(pid_t parent) {
 
 bool is_watcher(pid_t process) { return base::read_file(fmt::format("/proc/{}/comm", process)) == "cadre-watcher\n"; }
 
-// Runs a part, and looks at its processes when `arrivals` of them have come to the gate.
+// Executes a part, and measures its processes when `arrivals` of them have arrived at the gate.
 Program look_at(const Settings& settings, const std::string& what, std::int64_t arrivals) {
   const Gate gate(settings.storage_path / (what + "_gate"));
   Process process = Process::execute(
@@ -205,7 +205,7 @@ Dict show_own_memory(const Arguments&) {
   return {{"resident_mb", megabytes(use.resident)}, {"anonymous_mb", megabytes(use.anonymous)}};
 }
 
-// What to hold (idle, running or parked), the storage path, the gate's, the number of trials.
+// Arguments: what to hold (idle, running or parked), the storage path, the gate's path, the number of trials.
 Dict hold_trials(const Arguments& arguments) {
   const std::string what = arguments[0];
   const std::int64_t trials = std::stoll(arguments[3]);
@@ -215,7 +215,7 @@ Dict hold_trials(const Arguments& arguments) {
   return {};
 }
 
-// The gate's path, the number of processes.
+// Arguments: the gate's path, the number of processes.
 Dict hold_plain_forks(const Arguments& arguments) {
   const std::int64_t count = std::stoll(arguments[1]);
   fork_processes(count, count, [&](std::int64_t) {

@@ -1,4 +1,4 @@
-// What processes have in memory.
+// Memory use of processes.
 #pragma once
 
 #include <sys/types.h>
@@ -7,14 +7,14 @@
 
 namespace cadre::bench {
 
-// In bytes, of one process.
+// Memory use of one process, in bytes.
 struct MemoryUse {
-  std::int64_t resident = 0;   // all that is in memory, shared or not
-  std::int64_t private_ = 0;   // what would be free without the process
-  std::int64_t anonymous = 0;  // not backed by a file, its share of what is shared: adds up over processes
+  std::int64_t resident = 0;   // all memory, shared or not
+  std::int64_t private_ = 0;   // memory that would be freed if the process ended
+  std::int64_t anonymous = 0;  // its share of memory not backed by a file: adds up over processes
 };
 
-// Of a running process (/proc/<process>/smaps_rollup). Throws Error when it cannot be read.
+// Returns the memory use of a running process (/proc/<process>/smaps_rollup). Throws Error if it cannot be read.
 MemoryUse memory_of(pid_t process);
 
 inline double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; }

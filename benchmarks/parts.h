@@ -1,4 +1,4 @@
-// What this program does when it is executed anew, for measurements that begin with the start of a process.
+// Parts of this program that run when it is executed anew, for measurements that begin with the start of a process.
 #pragma once
 
 #include <string>
@@ -13,16 +13,17 @@ struct Arguments {
   int argc;
   char** argv;
 
-  // The words behind the part's name, from 0.
+  // Returns the `index`th word after the part's name, from 0.
   std::string operator[](int index) const { return argv[index + 3]; }
 };
 
-// Each does its work, beginning with cadre::init where it runs trials, and returns what it has to say.
-Dict be_fork_server(const Arguments& arguments);       // for a process that is executed to be one: never returns
-Dict start_and_fork(const Arguments& arguments);       // nothing else
+// Each part does its work, beginning with cadre::init if it runs trials, and returns its result. Comments name the
+// arguments.
+Dict be_fork_server(const Arguments& arguments);       // none; serves in a process executed for that, never returns
+Dict start_and_fork(const Arguments& arguments);       // none
 Dict run_one_empty_trial(const Arguments& arguments);  // storage path, name of the experiment
-Dict restore_experiment(const Arguments& arguments);   // its directory, slots
-Dict show_own_memory(const Arguments& arguments);      // before cadre::init
+Dict restore_experiment(const Arguments& arguments);   // the experiment's directory, slots
+Dict show_own_memory(const Arguments& arguments);      // none; without cadre::init
 Dict hold_trials(const Arguments& arguments);          // see memory.cc
 Dict hold_plain_forks(const Arguments& arguments);     // see memory.cc
 

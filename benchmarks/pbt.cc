@@ -1,5 +1,5 @@
-// Population Based Training of trials that sleep and write a checkpoint at every step, beside plain processes that do
-// the same.
+// Population Based Training of trials that sleep and write a checkpoint at every step, compared with plain processes
+// that do the same.
 #include <cstring>
 #include <thread>
 
@@ -34,7 +34,7 @@ double load_score(const fs::path& checkpoint) {
   return score;
 }
 
-// Its score grows with its lr: whoever has the larger one is the better trial.
+// Reports a score that grows with lr: the trial with the larger lr is the better one.
 void sleep_and_save(const Config& config) {
   const auto lr = config.get<double>("lr");
   double score = 0;
@@ -43,7 +43,7 @@ void sleep_and_save(const Config& config) {
   for (;;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(config.get<std::int64_t>("step_ms")));
     score += lr;
-    std::memcpy(state.data(), &score, sizeof score);  // the score, and what else a model has
+    std::memcpy(state.data(), &score, sizeof score);  // the score, then filler bytes in place of a model
     tune::report({{"score", score}}, [&](const fs::path& directory) { write_file(directory / kStateFile, state); });
   }
 }

@@ -10,8 +10,8 @@
 
 namespace cadre::bench {
 
-// Forks `count` processes that run `body` with their number and end, `at_a_time` of them at a time, and waits for all.
-// Throws Error when one does not end by itself.
+// Forks `count` processes, `at_a_time` of them at a time, and waits for all. Each runs `body` with its number and
+// exits. Throws Error if one does not exit by itself.
 void fork_processes(std::int64_t count, std::int64_t at_a_time, const std::function<void(std::int64_t)>& body);
 
 struct PlainRun {
@@ -21,16 +21,17 @@ struct PlainRun {
 // Times `work` in a process of its own.
 PlainRun run_plainly(const std::function<void()>& work);
 
-// Executes this program, to nothing but a fork: seconds from the start of the process until the child was waited for.
+// Executes this program, which only forks once. Returns the seconds from the start of the process until the child was
+// waited for.
 double start_plain_program();
 
-// Bytes that no file system can compress or share.
+// Returns bytes that no file system can compress or deduplicate.
 std::string random_bytes(std::int64_t count);
 
-// Writes a new file, as somebody writes a checkpoint.
+// Writes a new file, like a user's checkpoint.
 void write_file(const std::filesystem::path& path, const std::string& bytes);
 
-// Checkpoints without Cadre: a file is written, and renamed to the place of the oldest of `keep` files.
+// Checkpoints without Cadre: a file is written, and renamed over the oldest of `keep` files.
 class PlainCheckpoints {
  public:
   PlainCheckpoints(std::filesystem::path directory, std::int64_t keep);

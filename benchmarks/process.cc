@@ -27,7 +27,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-// Of this process and of the children that it has waited for.
+// Returns the bytes written by this process and by the children that it has waited for.
 std::int64_t written_bytes() {
   const std::string io = base::read_file("/proc/self/io");
   const std::size_t found = io.find("wchar: ");
@@ -68,7 +68,7 @@ void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
     std::fprintf(stderr, "cadre_bench: %s\n", error.what());
     ::_exit(1);
   }
-  ::_exit(0);  // as workers end: not to measure the destructors of libraries
+  ::_exit(0);  // as workers end, so that the destructors of libraries are not measured
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ double now_seconds() {
 Process Process::fork(const std::function<Dict()>& work) {
   adopt_orphans();
   Pipe pipe = make_pipe();
-  std::fflush(nullptr);  // or the fork would write it again
+  std::fflush(nullptr);  // or the child would write it again
   const std::int64_t written = written_bytes();
   const pid_t parent = ::getpid();
   const Stopwatch stopwatch;

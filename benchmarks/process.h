@@ -1,8 +1,8 @@
-// Work in a process of its own, and what that and everything below it takes.
+// Work in a process of its own, and the resources used by that process and its descendants.
 //
-// The kernel adds what a process has taken to what its parent has when the parent waits for it, and so on upwards. A
-// fork server waits for its workers; what has lost its parent becomes a child of this process, which waits for all.
-// Hence nothing is missed: not a worker, not a fork server that outlives its controller.
+// When a parent waits for a child, the kernel adds the child's usage to the parent's, and so on upwards. A fork server
+// waits for its workers; a process whose parent died becomes a child of this process, which waits for all. Hence
+// nothing is missed: not a worker, not a fork server that outlives its controller.
 #pragma once
 
 #include <sys/types.h>
@@ -27,42 +27,42 @@ class Stopwatch {
   Clock::time_point began_ = Clock::now();
 };
 
-// On the clock that all processes of the machine share.
+// Returns the time on the clock that all processes of the machine share.
 double now_seconds();
 
-// What a process and all its descendants have taken, from beginning to end.
+// Resources used by a process and all its descendants during their lifetimes.
 struct Usage {
   double cpu_s = 0;                // user and system time
-  std::int64_t written_bytes = 0;  // handed to write calls, of whatever file
+  std::int64_t written_bytes = 0;  // passed to write calls, for any file
 };
 
-// One at a time in this process, which must have no other children.
+// A child process. This process may have one at a time, and must have no other children.
 class Process {
  public:
-  // Runs `work` in a fork of this process, which goes no further than that; what `work` returns is what it has to say.
+  // Runs `work` in a fork of this process, which then exits. The return value of `work` is the process's result.
   static Process fork(const std::function<Dict()>& work);
   // Executes this program anew for one of its parts (parts.h), with these arguments.
   static Process execute(const std::string& part, const std::vector<std::string>& arguments);
 
-  // Kills it and waits until everything below it is gone.
+  // Kills the process and waits until all its descendants have ended.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   pid_t id() const { return id_; }
-  // Becomes readable when it, and everything that it has started, has ended or has said what it had to say.
+  // Becomes readable when the process has sent its result, or has ended together with all processes that it started.
   int output() const { return output_.get(); }
-  // As kill -9 does; its descendants go with it.
+  // Sends SIGKILL; its descendants end with it.
   void kill();
 
   enum class End { normal, killed };
   struct Ended {
-    Dict said = {};  // empty when it was killed
+    Dict said = {};  // the result; empty if the process was killed
     Usage usage = {};
-    double seconds = 0;  // from its start until everything of it was gone
+    double seconds = 0;  // from its start until it and all its descendants had ended
   };
-  // Waits until it and all its descendants have ended. Throws Error when it ended otherwise than expected; when it
-  // failed, it has said why on standard error.
+  // Waits until it and all its descendants have ended. Throws Error if it ended otherwise than expected; a process that
+  // failed has printed the reason on standard error.
   Ended wait(End expected = End::normal);
 
  private:
@@ -75,7 +75,7 @@ class Process {
   bool waited_ = false;
 };
 
-// Children and their children, of a process that is not this one.
+// Returns the child processes of another process, without those that are exiting.
 std::vector<pid_t> children_of(pid_t parent);
 
 }  // namespace cadre::bench

@@ -1,4 +1,4 @@
-// Trials that do nothing but report, with all result files.
+// Trials that only report, with all result files.
 #include "base/file.h"
 #include "base/json.h"
 #include "cadre/tune.h"
@@ -26,7 +26,7 @@ void report_often(const Config& config) {
   for (std::int64_t i = 1; i <= reports; ++i) tune::report(Metrics(metrics_of(i)));
 }
 
-// The same metrics as lines of JSON in a file for each trial, one write call a line.
+// Writes the same metrics as lines of JSON, in one file per trial, with one write call per line.
 void write_lines(const Settings& settings) {
   fork_processes(settings.trials, settings.trials, [&](std::int64_t trial) {
     base::AppendFile file(settings.storage_path / ("plain_" + std::to_string(trial) + ".json"));

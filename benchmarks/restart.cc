@@ -1,4 +1,4 @@
-// How long it takes from the start of the program until an experiment that was killed goes on.
+// The time from the start of the program until a killed experiment continues.
 #include <fcntl.h>
 
 #include <fstream>
@@ -31,9 +31,9 @@ struct Settings {
   fs::path storage_path;
 };
 
-// ---- What trials do
+// ---- Trainables
 
-// The first line of a trial: when it ran, for find_first_line().
+// Records when a trial's first line ran, for seconds_to_first_line().
 void note_first_line(const fs::path& file) {
   std::string line;
   base::append_python_float(line, now_seconds());
@@ -42,7 +42,7 @@ void note_first_line(const fs::path& file) {
   base::write_all(lines.get(), line + "\n", file);
 }
 
-// Counts its steps, each with a checkpoint. At every `gate_interval`th it comes to the gate, to be killed there.
+// Counts its steps, each with a checkpoint. At every `gate_interval`th step it arrives at the gate, to be killed there.
 void count_steps(const Config& config) {
   note_first_line(config.get<std::string>("first_lines"));
   std::int64_t step = 0;
@@ -59,9 +59,9 @@ void count_steps(const Config& config) {
 
 void note_that_it_runs(const Config& config) { note_first_line(config.get<std::string>("first_lines")); }
 
-// ---- What is measured
+// ---- Measurements
 
-// Seconds from `began` to the first trial's first line after it.
+// Returns the seconds from `began` to the earliest first line of a trial after it.
 double seconds_to_first_line(const fs::path& file, double began) {
   std::ifstream lines(file);
   double found = 0;
@@ -82,7 +82,7 @@ std::vector<std::string> restore_arguments(const fs::path& experiment, std::int6
   return {experiment.string(), std::to_string(slots)};
 }
 
-// Of steps that were acknowledged before.
+// Returns the number of repeated results: steps that had been acknowledged before.
 std::int64_t count_repeated_results(const fs::path& experiment) {
   std::int64_t repeated = 0;
   store::ExperimentReader(experiment, store::ExperimentReader::Check::rows)
@@ -155,7 +155,7 @@ std::optional<Budget> budget_of(std::int64_t finished) {
   return std::nullopt;
 }
 
-// Most trials have finished when the process is killed; two have not.
+// Measures an experiment whose process was killed when all but two trials had finished.
 void measure_finished(const Settings& settings, std::int64_t finished) {
   constexpr std::int64_t unfinished = 2;
   const std::string name = "restart_" + std::to_string(finished);

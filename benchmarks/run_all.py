@@ -3,8 +3,8 @@
 
     run_all.py <folder of cadre_bench> [--results FOLDER] [--runs N] [--only REGEX]
 
-The experiments and all lines (lines.jsonl) stay in the results folder. Workloads with --torch run where there is a
-cadre_bench_torch. Figures are medians over the runs. Exits with 1 when a figure does not meet its budget.
+The experiments and all lines (lines.jsonl) stay in the results folder. Workloads with --torch run if there is a
+cadre_bench_torch. Figures are medians over the runs. Exits with 1 if a figure does not meet its budget.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-# The arguments of each workload, whether it is run with libtorch as well, and whether it is run several times.
+# For each workload: its arguments, true if it also runs with libtorch, true if it runs several times.
 WORKLOADS = [
     ("empty-trial --trials 2000 --slots 2", True, True),
     ("reports --trials 1 --reports 20000", False, True),
@@ -38,7 +38,7 @@ WORKLOADS = [
 
 
 def run(bin_folder, arguments, storage):
-    """The lines that a workload prints, as dictionaries."""
+    """Runs a workload and returns its output lines as dictionaries."""
     command = [bin_folder / "cadre_bench", *arguments.split(), "--storage-path", storage]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -47,14 +47,14 @@ def run(bin_folder, arguments, storage):
 
 
 def number(value):
-    """A number in at most four digits, as people write it."""
+    """Returns a number as readable text with at most four significant digits."""
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value)}"
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def rows(lines):
-    """(figure, value, budget, met, ratio) for each figure, medians over all lines that have it; in their order."""
+    """Yields (figure, value, budget, met, ratio) for each figure, in order: medians over all lines that have it."""
     found = {}
     for line in lines:
         for figure in line["figures"]:
@@ -73,7 +73,7 @@ def rows(lines):
 
 
 def table(lines):
-    """The figures of all lines as text."""
+    """Returns the figures of all lines as a text table."""
     cells = [("figure", "value", "budget", "met", "beside plain"), *rows(lines)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells)

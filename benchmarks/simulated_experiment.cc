@@ -28,7 +28,7 @@ class OneStep final : public sim::Behaviour {
   sim::Step step_;
 };
 
-// The simulated engine on the real clock, by which the store is synced.
+// The simulated engine with the real clock, because the controller syncs the store by time.
 class ImmediateEngine final : public engine::Engine {
  public:
   explicit ImmediateEngine(const SimulatedSetup& setup)
@@ -58,7 +58,7 @@ class ImmediateEngine final : public engine::Engine {
     return std::make_unique<OneStep>(sim::Step{{}, sim::Step::Hang{}});
   }
 
-  std::int64_t finishing_;  // trials that are yet to start and will return
+  std::int64_t finishing_;  // trials that will return and have not started yet
   sim::SimulatedEngine inner_;
 };
 

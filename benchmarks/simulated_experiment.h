@@ -1,5 +1,5 @@
-// Experiments of any number of trials on the simulated engine: the real controller, store and result files, and no
-// processes.
+// Experiments of any number of trials on the simulated engine: the real controller, store and result files, without
+// worker processes.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace cadre::bench {
 struct SimulatedSetup {
   tune::Trainable trainable;
   tune::TunerOptions options;   // with name, storage_path and num_samples
-  std::int64_t slots = 2;       // trials at a time, of a CPU each
-  std::int64_t unfinished = 0;  // of the last trials, at most `slots`; the others return at once
+  std::int64_t slots = 2;       // trials at a time, with one CPU each
+  std::int64_t unfinished = 0;  // number of last trials that never return, at most `slots`; the others return at once
 };
 
-// Runs an experiment in this process, in which cadre::init was not called. Returns the seconds that the controller
-// took. With unfinished trials it never returns: when only they run, the process ends as by kill -9.
+// Runs an experiment in this process, which must not have called cadre::init. Returns the seconds that the controller
+// took. With unfinished trials it never returns: when only they are running, the process kills itself with SIGKILL.
 double run_simulated_experiment(const SimulatedSetup& setup);
 
 }  // namespace cadre::bench

@@ -1,4 +1,5 @@
-// Population Based Training with more trials than slots: how much of the slots' time trials have for their own code.
+// Population Based Training with more trials than slots: the share of the slots' time that trials spend in their own
+// code.
 #include "cadre/tune.h"
 #include "experiment.h"
 #include "figures.h"
@@ -22,7 +23,7 @@ struct Settings {
   fs::path storage_path;
 };
 
-// A result has the time since the report before it returned, or since the function began.
+// Reports in each result the time since the previous report returned, or since the function began.
 void train_in_steps(const Config& config) {
   Stopwatch own_code;
   const auto lr = config.get<double>("lr");

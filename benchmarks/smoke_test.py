@@ -1,4 +1,4 @@
-"""Every workload of cadre_bench with small settings: what it prints agrees with what it leaves. No figure is judged."""
+"""Runs every workload of cadre_bench with small settings: its output agrees with its store. No figure is judged."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def bench(storage, *arguments):
 
 
 def counted(experiment):
-    """What a line says of an experiment, counted in its store by SQLite alone."""
+    """Counts what a line says of an experiment in its store, with SQLite alone."""
     with sqlite3.connect(f"file:{experiment / 'experiment.db'}?mode=ro", uri=True) as store:
         def count(what):
             return store.execute(f"SELECT count(*) FROM {what}").fetchone()[0]
@@ -36,7 +36,7 @@ class SmokeTest(unittest.TestCase):
         self.storage = pathlib.Path(temporary.name) / "bench"
 
     def lines(self, workload, *arguments):
-        """The lines of a run, after a look at what all lines have."""
+        """Returns the lines of a run, after checking the keys that all lines have."""
         done = bench(self.storage, workload, *arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -107,7 +107,7 @@ class SmokeTest(unittest.TestCase):
         self.assert_counted(line, "slot_share", trials=4, terminated=4, errors=0)
         self.assertGreater(line["share"], 0)
         self.assertLessEqual(line["share"], 1)
-        # Every step takes 4 ms of a worker's CPU time, at least.
+        # Every step takes at least 4 ms of a worker's CPU time.
         self.assertGreaterEqual(line["cpu_s"], 0.99 * line["results"] * 0.004, "the workers' time is not in it")
         self.assertGreaterEqual(line["own_code_s"], 0.99 * line["results"] * 0.004)
 

@@ -1,4 +1,4 @@
-// Numbers that stand for many measurements of one thing.
+// Statistics of repeated measurements.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace cadre::bench {
 
-// The smallest of the values that at least a share `rank` of them, from 0 to 1, does not exceed. `values` is not empty.
+// Returns the smallest value v such that at least a share `rank` of the values, from 0 to 1, is at most v. `values` is
+// not empty.
 inline double quantile(std::vector<double> values, double rank) {
   const auto above = std::max(1.0, std::ceil(rank * static_cast<double>(values.size())));
   const auto found = values.begin() + static_cast<std::ptrdiff_t>(above) - 1;

@@ -1,5 +1,5 @@
 // cadre_batch_inference: how long it takes to run a trained network over the images of Parquet files, with a dataset's
-// map_batches and with loops written by hand. peers/batch_inference.py runs them, and the same with Ray Data, in turns.
+// map_batches and with hand-written loops. peers/batch_inference.py runs them and the same with Ray Data, in turns.
 #include <arrow/array.h>
 #include <arrow/extension_type.h>
 #include <arrow/io/file.h>
@@ -45,7 +45,7 @@ struct Settings {
   fs::path model_file() const { return folder / "model.pt"; }
 };
 
-// ---- What all ways read: rows of "image" and "label", and a network
+// ---- Input: rows of "image" and "label", and a network
 
 torch::Tensor to_tensor(const datasets::IdxArray& array, std::int64_t row_bytes) {
   auto* const bytes = const_cast<std::uint8_t*>(array.elements.data());  // NOLINT: libtorch has no tensor of const
@@ -74,7 +74,7 @@ class Classifier {
     model_->eval();
   }
 
-  // Which of uint8 [N, 784] are told rightly, as bools [N].
+  // Returns for uint8 images [N, 784] whether each label is predicted correctly, as bools [N].
   torch::Tensor is_right(const torch::Tensor& images, const torch::Tensor& labels) {
     const torch::NoGradGuard no_grad;
     const torch::Tensor input = images.to(torch::kFloat).div(127.5).sub(1).view({-1, 1, 28, 28});
@@ -85,9 +85,9 @@ class Classifier {
   models::ConvNet model_;
 };
 
-// ---- By hand, as fast as it gets
+// ---- Hand-written loops, as fast as possible
 
-// As Cadre's workers have it: memory of a batch is kept for the next one. It makes the loops a third faster.
+// Keeps the memory of a batch for the next one, as Cadre's workers do. It makes the loops a third faster.
 void tune_allocator() {
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
@@ -131,7 +131,7 @@ std::int64_t loop_over(const Settings& settings, const std::vector<int>& row_gro
   return right;
 }
 
-// One process; its threads share each batch's work.
+// Runs one process; its threads share each batch's work.
 std::int64_t loop(const Settings& settings) {
   tune_allocator();
   at::set_num_threads(static_cast<int>(settings.workers));
@@ -140,7 +140,7 @@ std::int64_t loop(const Settings& settings) {
   return loop_over(settings, row_groups);
 }
 
-// A process for each worker, with row groups of its own.
+// Runs a process for each worker, with its own row groups.
 std::int64_t loops(const Settings& settings) {
   const auto workers = static_cast<std::size_t>(settings.workers);
   const int row_groups = open_images(settings)->num_row_groups();

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t batch_size = 64;
 
 struct ConvNetImpl : torch::nn::Module {
-  // [N, 1, 28, 28] images to [N, 10] logarithms of probabilities
+  // Takes images [N, 1, 28, 28], returns logarithms of probabilities [N, 10].
   torch::Tensor forward(const torch::Tensor& images) {
     const torch::Tensor features = torch::relu(torch::max_pool2d(conv1(images), 3));
     return torch::log_softmax(fc(features.flatten(1)), 1);
@@ -35,7 +35,7 @@ struct Learner::State {
 };
 
 Learner::Learner(double lr) {
-  at::set_num_threads(1);  // as in workers on one CPU; in plain processes nobody else says so
+  at::set_num_threads(1);  // as in workers with one CPU; plain processes would use more
   state_ = std::make_unique<State>(lr);
 }
 Learner::~Learner() = default;

@@ -1,5 +1,6 @@
-// cadre_step_time: how long a step of data-parallel training takes. peers/step_time.py runs it and the same in Python,
-// in turns, and compares them. A step is forward, backward with averaged gradients, and Adam, on one batch that stays.
+// cadre_step_time: how long a step of data-parallel training takes. peers/step_time.py runs it and its Python
+// counterpart in turns, and compares them. A step is forward, backward with averaged gradients, and Adam, always on the
+// same batch.
 #include <cadre/train_torch.h>
 #include <torch/torch.h>
 
@@ -16,7 +17,7 @@ namespace {
 namespace train = cadre::train;
 using Clock = std::chrono::steady_clock;
 
-// Milliseconds of each step that counts.
+// Returns the milliseconds of each step after the warm-up.
 template <class Net>
 cadre::List time_steps(const cadre::Config& config) {
   torch::manual_seed(0);

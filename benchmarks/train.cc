@@ -1,4 +1,4 @@
-// Training runs: how soon a worker group begins, and what a report costs that all ranks make.
+// Training runs: how soon a worker group starts, and the cost of a report by all ranks.
 #include "cadre/train.h"
 
 #include "figures.h"
@@ -22,9 +22,9 @@ struct Settings {
   fs::path storage_path;
 };
 
-// ---- What ranks do
+// ---- Functions of the ranks
 
-// When the last rank has got to its first line.
+// Returns when this rank reached its first line, after all ranks have. The run's return value is that of rank 0.
 Value say_when() {
   const double began = now_seconds();
   train::barrier();
@@ -42,8 +42,8 @@ Value rank_reports(const Config& config) {
   return times;
 }
 
-// What report() takes beyond writing the file: into a directory of Cadre's, or with async into one of its own, as it
-// would be on another file system.
+// Returns the time that report() takes beyond writing the file: into a directory made by Cadre, or with async into a
+// directory of the user's, as on another file system.
 Value rank_saves(const Config& config) {
   const std::string bytes = random_bytes(config.get<std::int64_t>("bytes"));
   const bool async = config.get<std::string>("mode") == "async";

@@ -1,4 +1,4 @@
-// Training runs in a process of their own, and what they leave.
+// Training runs in a process of their own, and their results.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@
 namespace cadre::bench {
 
 struct TrainRun {
-  double wall_s = 0;   // of fit()
+  double wall_s = 0;   // duration of fit()
   double began_s = 0;  // now_seconds() when fit() was called
   Usage usage;
   train::Result result;
 };
 
-// `cpus` is what the machine offers. Name, storage path and silence are added to the options.
+// Runs a training run on `cpus` CPUs. Sets name, storage path and silence in the options.
 TrainRun run_training(const std::filesystem::path& storage_path, const std::string& name, double cpus, train::Loop loop,
                       train::TrainerOptions options);
 

@@ -1,4 +1,4 @@
-// What a trial costs in experiments of different sizes.
+// The cost of a trial in experiments of different sizes.
 #include "cadre/tune.h"
 #include "experiment.h"
 #include "figures.h"
@@ -11,10 +11,10 @@ namespace cadre::bench {
 namespace {
 
 constexpr std::int64_t most_real_trials = 20'000;
-// What others are compared with.
+// Sizes of the reference experiments that larger ones are compared with.
 constexpr std::int64_t real_reference = 100;
 constexpr std::int64_t simulated_reference = 2'000;
-// A single run of the reference takes tenths of a second.
+// Runs of the reference, which takes only tenths of a second.
 constexpr int reference_runs = 5;
 
 struct Settings {
@@ -54,7 +54,7 @@ Cost run_simulated(const Settings& settings, const std::string& name, std::int64
 
 using RunTrials = Cost (*)(const Settings&, const std::string&, std::int64_t);
 
-// What one of many trials costs, in seconds.
+// The cost of one trial of many, in seconds.
 struct CostOfOne {
   double wall_s = 0;
   double cpu_s = 0;

@@ -1,4 +1,5 @@
-// Validation beside training: what it takes until a checkpoint has its validator's metrics, and whether steps notice.
+// Validation concurrent with training: the time until a checkpoint has its validator's metrics, and the slowdown of
+// steps.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -29,14 +30,14 @@ struct Settings {
   fs::path storage_path;
 };
 
-// Work that takes CPU time, and the same amount of it each time.
+// Does CPU work, the same amount for each round.
 double work(std::int64_t rounds) {
   double sum = 0;
   for (std::int64_t i = 0; i < rounds; ++i) sum += std::sqrt(static_cast<double>(i % 1000) + sum * 1e-9);
   return sum;
 }
 
-// Rounds that take so long on a machine that does nothing else.
+// Returns the number of rounds that take `ms` on an otherwise idle machine.
 std::int64_t rounds_of(double ms) {
   constexpr std::int64_t probe = 2'000'000;
   double fastest = 1e9;
@@ -48,7 +49,7 @@ std::int64_t rounds_of(double ms) {
   return static_cast<std::int64_t>(ms / fastest * static_cast<double>(probe));
 }
 
-// ---- What ranks and validators do
+// ---- Functions of ranks and validators
 
 CheckpointWriter small_checkpoint() {
   return [](const fs::path& directory) { write_file(directory / "model", "parameters"); };
@@ -60,7 +61,7 @@ Metrics says_how_long(const Checkpoint&, const Config& config) {
   return {{"sum", sum}, {"own_s", stopwatch.seconds()}};
 }
 
-// From each report to the metrics of its validation, without the validator's own time.
+// Returns the times from each report to the metrics of its validation, without the validator's own time.
 Value waits_for_metrics(const Config& config) {
   List times;
   for (std::int64_t i = 1; i <= config.get<std::int64_t>("validations"); ++i) {
@@ -72,14 +73,14 @@ Value waits_for_metrics(const Config& config) {
   return times;
 }
 
-// Takes no CPU time.
+// Waits without using CPU time.
 Metrics waits(const Checkpoint&, const Config& config) {
   const Stopwatch stopwatch;
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(config.get<double>("waiting_ms")));
   return {{"own_s", stopwatch.seconds()}, {"began_s", now_seconds() - stopwatch.seconds()}};
 }
 
-// Of validators that say when they began and how long they took.
+// Returns how many validators ran at a time at most, from the begin times and durations in their metrics.
 std::int64_t most_at_a_time(const std::vector<train::ReportedCheckpoint>& validated) {
   std::int64_t most = 0;
   for (const train::ReportedCheckpoint& one : validated) {
@@ -93,8 +94,8 @@ std::int64_t most_at_a_time(const std::vector<train::ReportedCheckpoint>& valida
   return most;
 }
 
-// Several reports one after the other, then, again and again, from the last of them until all have their metrics,
-// without the time that the last validator has waited. Says also how many have waited at a time.
+// Makes several reports in a row, then measures from the last report until all have their metrics, without the waiting
+// time of the last validator; repeats this. Also returns how many validators waited at a time.
 Value waits_for_several(const Config& config) {
   const auto in_flight = config.get<std::int64_t>("in_flight");
   List times;
@@ -110,7 +111,7 @@ Value waits_for_several(const Config& config) {
   return Dict{{"times", times}, {"most_at_a_time", most}};
 }
 
-// Steps, with a checkpoint at an interval; says what the steps took, and not the reports.
+// Runs steps, with a checkpoint at an interval. Returns the durations of the steps, without the reports.
 Value steps(const Config& config) {
   const bool validates = config.get<bool>("validates");
   const auto interval = config.get<std::int64_t>("interval");
@@ -139,7 +140,7 @@ train::TrainerOptions options_of(Config config, std::int64_t validator_rounds) {
           .validation = {.function = train::validator<says_how_long>(), .config = {{"rounds", validator_rounds}}}};
 }
 
-// Means, because validators that take the CPU away take it now and then.
+// Returns the mean, not the median, because validators that compete for the CPU do so only now and then.
 double mean_step_ms(const Settings& settings, const std::string& name, bool validates, std::int64_t rounds,
                     std::int64_t validator_rounds) {
   const TrainRun run = run_training(
@@ -169,7 +170,8 @@ void measure(const Settings& settings) {
   const Config said(together.result.return_value.dict());
   const std::vector<double> beyond_together = milliseconds(said.at("times"));
 
-  // One goes on all the time, and one beside it only: with one rank and one free core.
+  // A validation lasts 4/5 of the interval: one runs nearly all the time, never two, on the core that the one rank
+  // leaves free.
   const std::int64_t rounds = rounds_of(settings.step_ms);
   const std::int64_t busy_rounds = rounds * settings.interval * 4 / 5;
   std::vector<double> ratios;

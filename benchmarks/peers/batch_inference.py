@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A network over 10,000 images in Parquet files: a dataset's map_batches, loops written by hand and Ray Data, in turns.
+"""Runs a network over 10,000 images in Parquet files with map_batches, hand-written loops and Ray Data, in turns.
 
     batch_inference.py <folder of cadre_batch_inference> [--runs N] [--workers N] [--images N] [--without-ray]
 
-All on the same CPUs, one for each worker. A line for each run, and one for each figure: rows per second of map_batches
-as a share of those of the faster loop (one process with a thread for each worker, or one process for each), and of Ray
-Data's, whose own start-up does not count.
+All run on the same CPUs, one for each worker. Prints a line for each run, and one for each figure: the rows per second
+of map_batches as a share of the faster loop's (one process with a thread for each worker, or one process for each), and
+of Ray Data's, whose own start-up does not count.
 """
 
 import argparse
@@ -21,7 +21,7 @@ RAY = pathlib.Path(__file__).with_name("ray_data_inference.py")
 
 
 def run(command, cpus):
-    """The line that a command prints, executed on these CPUs."""
+    """Executes a command on these CPUs and returns the line that it prints."""
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           preexec_fn=lambda: os.sched_setaffinity(0, cpus))
     if done.returncode != 0:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What cadre_step_time measures, with Python's DistributedDataParallel: the same networks, batch, threads and backend."""
+"""cadre_step_time with Python's DistributedDataParallel: the same networks, batch, threads and backend."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from torch import distributed, multiprocessing, nn
 
 
 class ConvNet(nn.Module):
-    """examples/models/convnet.h"""
+    """The network of examples/models/convnet.h."""
 
     def __init__(self):
         super().__init__()
@@ -45,7 +45,7 @@ class BasicBlock(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """examples/models/resnet18.h"""
+    """The network of examples/models/resnet18.h."""
 
     def __init__(self):
         super().__init__()

@@ -3,7 +3,7 @@
 
     ray_bench.py WORKLOAD [settings] --storage-path FOLDER
 
-wall_s is that of Tuner.fit(); start_s, that of ray.init(), is not in it.
+wall_s is the time of Tuner.fit(). It does not include start_s, the time of ray.init().
 """
 
 import argparse
@@ -18,9 +18,9 @@ import time
 os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
 os.environ.setdefault("RAY_DEDUP_LOGS", "0")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # on a machine that is busy
+os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # for a busy machine
 
-import ray  # noqa: E402: the environment comes first
+import ray  # noqa: E402: after the environment is set
 from ray import tune  # noqa: E402
 from ray.tune.schedulers import PopulationBasedTraining  # noqa: E402
 
@@ -93,7 +93,7 @@ def train_in_steps(config):
 # ---- Workloads
 
 def fit(settings, name, trainable, slots, samples, space=None, scheduler=None, stop=None, keep=None):
-    """Runs an experiment: (what all lines have, the results)."""
+    """Runs an experiment. Returns (the keys that all lines have, the results)."""
     began = time.perf_counter()
     ray.init(num_cpus=slots, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     start_s = time.perf_counter() - began

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What cadre_batch_inference measures, with Ray Data: the same images, network, batches and processes.
+"""The Ray Data counterpart of cadre_batch_inference: the same images, network, batches and processes.
 
-Two times: of the whole execution, Ray itself having been started and a first execution having warmed it up; and from
-the first batch's beginning to the end, without the start of the processes that hold the network.
+Measures two times: the whole execution, after Ray was started and warmed up by a first execution; and from the
+beginning of the first batch to the end, without the start of the processes that hold the network.
 """
 
 import argparse
@@ -34,7 +34,7 @@ class Predictor:
 
 
 def execute(arguments):
-    """(right, seconds, seconds from the first batch on)"""
+    """Returns (right, seconds, seconds from the first batch on)."""
     began = time.time()
     results = ray.data.read_parquet(str(arguments.folder / "images")).map_batches(
         Predictor, batch_size=arguments.batch_size, batch_format="pyarrow", num_cpus=1,
@@ -51,7 +51,7 @@ def main():
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--images", type=int, default=10000, help="that there are")
     arguments = parser.parse_args()
-    # Ray's reads take a CPU each; without one more than workers they would wait for ever.
+    # Each of Ray's reads takes a CPU; without one more CPU than workers they would wait for ever.
     ray.init(num_cpus=arguments.workers + 1, log_to_driver=False, include_dashboard=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
     execute(arguments)

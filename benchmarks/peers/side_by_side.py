@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same work on Ray Tune and on Cadre, in turns: the lines of both, and how many times as long Ray takes.
+"""Runs the same work on Ray Tune and on Cadre, in turns. Prints the lines of both, and the ratios of Ray to Cadre.
 
     side_by_side.py <folder of cadre_bench> [--results FOLDER] [--runs N] [--only REGEX]
 
@@ -20,7 +20,8 @@ import threading
 import time
 
 RAY_BENCH = pathlib.Path(__file__).with_name("ray_bench.py")
-# The arguments, and what is compared beside wall_s and cpu_s. Smaller than the budget's, for Ray's sake.
+# For each workload: its arguments, and the figures to compare besides wall_s and cpu_s. The sizes are smaller than for
+# the budget, because Ray takes longer.
 WORKLOADS = [
     ("empty-trial --trials 20 --slots 2", ["wall_ms_per_trial"]),
     ("reports --trials 1 --reports 2000", []),
@@ -32,13 +33,13 @@ WORKLOADS = [
 
 
 class CpuTimes:
-    """CPU time of this process's descendants, by looking at them again and again: Ray's raylet ignores SIGCHLD, so the
-    kernel does not add up the time of its workers. What a process takes after the last look at it is not in it."""
+    """CPU time of this process's descendants, by polling: Ray's raylet ignores SIGCHLD, so the kernel does not add up
+    the time of its workers. The time that a process uses after its last poll is not included."""
 
     INTERVAL_S = 0.05
 
     def __init__(self):
-        self.ticks = {}  # by process and its start: numbers are used again
+        self.ticks = {}  # by process id and start time, because ids are reused
         self.stopped = threading.Event()
         self.thread = threading.Thread(target=self.look_again_and_again)
 
@@ -51,10 +52,10 @@ class CpuTimes:
         for entry in pathlib.Path("/proc").iterdir():
             if entry.name.isdecimal():
                 try:
-                    # What follows the name of the program, which may contain anything.
+                    # Skips the name of the program, which may contain any characters.
                     fields[int(entry.name)] = (entry / "stat").read_text().rpartition(")")[2].split()
                 except OSError:
-                    pass  # it has ended
+                    pass  # the process has ended
         descendants = {os.getpid()}
         grown = True
         while grown:
@@ -78,17 +79,18 @@ class CpuTimes:
 
 
 def adopt_orphans():
-    """Makes what loses its parent below this process a child of it, so that it can be waited for."""
+    """Makes this process the parent of descendants whose own parent ends, so that it can wait for them."""
     set_child_subreaper = 36
     if ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
 def run(command, storage):
-    """The line that a command prints first. Waits for all its descendants, not to measure the next one beside them."""
+    """Runs a command and returns the first JSON line that it prints. Waits for all its descendants, so that they do not
+    disturb the next measurement."""
     storage.mkdir(parents=True)
     messages = storage / "messages.txt"
-    # Files, not pipes, which descendants may hold open.
+    # Files, not pipes: descendants may hold pipes open.
     with tempfile.TemporaryFile("w+") as output, messages.open("w") as errors:
         child = subprocess.Popen([*command, "--storage-path", storage], stdout=output, stderr=errors)
         while True:
@@ -105,7 +107,7 @@ def run(command, storage):
 
 
 def run_ray(words, storage):
-    """cpu_s is that of the whole run: Ray's processes are started and ended with it."""
+    """Runs a workload on Ray Tune. cpu_s covers the whole run: Ray's processes are started and ended with it."""
     with CpuTimes() as cpu_times:
         line = run([sys.executable, RAY_BENCH, *words], storage)
     return line | {"cpu_s": cpu_times.seconds()}

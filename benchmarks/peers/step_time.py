@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Steps of data-parallel training in Cadre and in Python's DistributedDataParallel, in turns: their times, and Cadre's
-as a share of Python's.
+"""Times steps of data-parallel training in Cadre and in Python's DistributedDataParallel, in turns. Prints their times,
+and Cadre's as a share of Python's.
 
     step_time.py <folder of cadre_step_time> [--runs N] [--workers N] [--batch-size N] [--only MODEL]
 """
@@ -15,12 +15,12 @@ import sys
 import tempfile
 
 DDP = pathlib.Path(__file__).with_name("ddp_step_time.py")
-# By model: steps of a run that count.
+# By model: measured steps of a run.
 STEPS = {"convnet": 60, "resnet18": 12}
 
 
 def run(command):
-    """The step times that a command prints."""
+    """Runs a command and returns the step times that it prints."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])["step_ms"]

@@ -1,6 +1,6 @@
-// Validation beside training: Fashion-MNIST in Parquet files, several workers that train on it and report a checkpoint
-// each epoch, and a validator that measures each of them meanwhile, in one of three ways. The same program as Ray
-// Train's guide "Validate checkpoints asynchronously".
+// Validation concurrent with training: Fashion-MNIST in Parquet files, several workers that train on it and report a
+// checkpoint each epoch, and a validator that evaluates each checkpoint meanwhile, in one of three ways. The same
+// program as Ray Train's guide "Validate checkpoints asynchronously".
 #include <cadre/data_torch.h>
 #include <cadre/train_torch.h>
 #include <torch/torch.h>
@@ -28,7 +28,7 @@ constexpr std::int64_t batch_size = 128;
 
 // ---- The images, in Parquet files
 
-// Rows of "image", 784 bytes, and "label".
+// Returns rows of "image", 784 bytes, and "label".
 data::Dataset read_idx_files(const fs::path& folder, const std::string& part) {
   const auto read = [&](const std::string& name, std::size_t dimensions) {
     const fs::path plain = folder / (part + name);
@@ -45,7 +45,7 @@ data::Dataset read_idx_files(const fs::path& folder, const std::string& part) {
   return data::from_tensors({{"image", tensor(images, 784)}, {"label", tensor(labels, 1).flatten().to(torch::kLong)}});
 }
 
-// Writes them once; later runs find them.
+// Writes the Parquet files once; later runs find them.
 data::Dataset fashion_mnist(const fs::path& idx_folder, const fs::path& parquet_folder, const std::string& part) {
   const fs::path folder = parquet_folder / part;
   if (!fs::exists(folder)) {
@@ -105,7 +105,7 @@ void train_fashion_mnist(const Config& config) {
   config.get<std::string>("model") == "resnet18" ? train_net<ResNet18>(config) : train_net<ConvNet>(config);
 }
 
-// ---- A trained network of either kind
+// ---- A trained network of either architecture
 
 class Predictor {
  public:
@@ -116,14 +116,14 @@ class Predictor {
     convnet_->eval();
   }
 
-  // For each image whether its label is told rightly.
+  // Returns for each image whether its label is predicted correctly.
   torch::Tensor is_right(const data::TensorBatch& batch) {
     const torch::NoGradGuard no_grad;
     const torch::Tensor output = is_resnet_ ? resnet_(images_of(batch)) : convnet_(images_of(batch));
     return output.argmax(1).eq(batch.at("label"));
   }
 
-  // The same as a column, for map_batches.
+  // Returns the same as a column, for map_batches.
   data::Batch operator()(const data::Batch& batch) {
     return data::Batch({{"res", data::to_column(is_right(data::to_tensors(batch)).to(torch::kDouble))}});
   }
@@ -144,7 +144,7 @@ Metrics metrics_of(double accuracy, std::int64_t images) {
 
 // ---- Three validators
 
-// One process, image by image.
+// Evaluates in one process, image by image.
 Metrics validate_simply(const Checkpoint& checkpoint, const Config& config) {
   Predictor predictor(predictor_config(checkpoint, config));
   std::int64_t right = 0;
@@ -157,7 +157,7 @@ Metrics validate_simply(const Checkpoint& checkpoint, const Config& config) {
   return metrics_of(static_cast<double>(right) / static_cast<double>(images), images);
 }
 
-// In every worker of a training run that only evaluates.
+// Runs in every worker of a training run that only evaluates.
 void evaluate(const Config& config) {
   Predictor predictor(config);
   train::MeanMetric accuracy;
@@ -195,7 +195,7 @@ struct Flags : examples::TrainingFlags {
   std::string validator = "simple";
 };
 
-// Two workers of a validator that has some take half a CPU each.
+// A validator with workers takes no CPU itself, and one CPU for each worker.
 train::ValidationConfig validation_of(const Flags& flags, const data::Dataset& test) {
   train::ValidationConfig validation{
       .function = train::validator<validate_simply>(),

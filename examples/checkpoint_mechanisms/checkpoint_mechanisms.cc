@@ -1,6 +1,6 @@
-// All ways in which a trainable class comes to its checkpoints: a frequency, the end of a trial, its own wish, two
-// callbacks' wish (one counts batches, one is told that the machine is about to be taken away), and the pauses of
-// Population Based Training. The trials train a classifier of digits on MNIST.
+// All ways in which checkpoints of a class trainable are triggered: a frequency, the end of a trial, the trainable
+// itself, two callbacks (one counts batches, one receives a notice that the machine will be taken away), and the pauses
+// of Population Based Training. The trials train a digit classifier on MNIST.
 #include <cadre/torch.h>
 #include <cadre/tune.h>
 #include <torch/torch.h>
@@ -48,7 +48,7 @@ class DigitTrainable final : public tune::ClassTrainable {
     }
     const double accuracy = test();
     Metrics result{{"mean_accuracy", accuracy}, {"batches", batches_per_iteration}};
-    if (accuracy > best_ + 0.1) {  // so much better is worth keeping
+    if (accuracy > best_ + 0.1) {  // a gain that large is worth a checkpoint
       best_ = accuracy;
       result.set(tune::SHOULD_CHECKPOINT, true);
       result.set(asked_by, "the trainable");
@@ -66,7 +66,8 @@ class DigitTrainable final : public tune::ClassTrainable {
     best_ = test();
   }
 
-  // Population Based Training gives another config: the same process goes on with it, and loads a checkpoint next.
+  // Applies a new config from Population Based Training: the same process continues with it, and loads a checkpoint
+  // next.
   bool reset_config(const Config& config) override {
     cadre::set_hyperparameters(optimizer_, config);
     return true;
@@ -77,7 +78,7 @@ class DigitTrainable final : public tune::ClassTrainable {
     return torch::randperm(examples.size()).slice(0, 0, batches * batch_size).split(batch_size);
   }
 
-  // The share of right answers among some examples.
+  // Returns the accuracy on some test images, from 0 to 1.
   double test() {
     const torch::NoGradGuard no_grad;
     model_->eval();
@@ -92,8 +93,8 @@ class DigitTrainable final : public tune::ClassTrainable {
   double best_ = 0;
 };
 
-// Asks for a checkpoint of a trial whenever it has taken so many batches more. How many each has taken is its state,
-// which goes on after a restore.
+// A callback that asks for a checkpoint of a trial each time the trial has trained on another `each` batches. Its
+// state, the number of batches per trial, survives a restore.
 class SaveByBatches final : public tune::Callback {
  public:
   explicit SaveByBatches(std::int64_t each) : each_(each) {}
@@ -122,9 +123,9 @@ class SaveByBatches final : public tune::Callback {
   std::map<std::string, std::int64_t> taken_;
 };
 
-// Simulates what a cluster does with a machine that somebody else needs: it sends a notice, and soon afterwards
-// SIGTERM. After the notice the next result of each trial is saved; then the experiment can be ended, and loses
-// nothing.
+// A callback that simulates preemption in a cluster: a notice that the machine will be taken away, and soon afterwards
+// SIGTERM. After the notice the next result of each trial is saved; then the experiment can be ended without losing
+// anything.
 class PreemptionNotice final : public tune::Callback {
  public:
   explicit PreemptionNotice(std::int64_t after_results) : after_results_(after_results) {}
@@ -173,7 +174,7 @@ tune::TunerOptions make_options(const examples::ExperimentFlags& flags) {
                           .num_samples = flags.num_samples,
                           .scheduler = pbt,
                           .seed = flags.seed,
-                          .parking = {.max_workers = 0}},  // so that trials are saved before they wait for their turn
+                          .parking = {.max_workers = 0}},  // so that trials are saved while they wait for their turn
           .run_config = {.name = flags.name,
                          .storage_path = flags.storage_path,
                          .stop = {{tune::TRAINING_ITERATION, flags.max_iterations}},
@@ -197,7 +198,7 @@ tune::ResultGrid train(const examples::ExperimentFlags& flags) {
   return tune::Tuner::restore(flags.experiment_path(), with_callbacks).fit();
 }
 
-// Why there is a checkpoint of this result.
+// Returns the reason for this result's checkpoint.
 std::string reason(const Metrics& result, std::int64_t max_iterations) {
   if (result.contains(asked_by)) return result.get<std::string>(asked_by);
   const auto iteration = result.get<std::int64_t>(tune::TRAINING_ITERATION);

@@ -51,7 +51,7 @@ class OpenFile {
 
 Content map_file(const std::filesystem::path& path, int fd, std::size_t size) {
   if (size == 0) return {};
-  // Private: not even a mistaken write into the array reaches the file.
+  // Private: even an accidental write into the array does not reach the file.
   void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
   if (address == MAP_FAILED) fail(path, std::string("cannot be mapped: ") + std::strerror(errno));
   std::shared_ptr<void> memory(address, [size](void* mapped) { ::munmap(mapped, size); });
@@ -70,7 +70,7 @@ Content unpack_file(const std::filesystem::path& path) {
     bytes->resize(begin + chunk);
     const int count = gzread(file.get(), bytes->data() + begin, chunk);
     bytes->resize(begin + static_cast<std::size_t>(count < 0 ? 0 : count));
-    // A cut stream shows only here: gzread gives what there is.
+    // A truncated stream is detected only here: gzread returns the bytes that it could read.
     const std::string reason = gzerror(file.get(), &code);
     if (code != Z_OK) fail(path, "is a damaged or cut gzip file (" + reason + ")" + advice);
     if (count == 0) break;

@@ -22,7 +22,7 @@ std::filesystem::path find_file(const std::filesystem::path& folder, const std::
                         " (nor with .gz); `make setup`, or tools/fetch_mnist.py, fetches MNIST into data/mnist");
 }
 
-// A tensor in the memory of an IDX array. It is never written to.
+// Returns a tensor in the memory of an IDX array. The tensor is never written to.
 torch::Tensor to_tensor(const IdxArray& array, const std::vector<std::int64_t>& sizes) {
   auto* const elements = const_cast<std::uint8_t*>(array.elements.data());
   return torch::from_blob(elements, sizes, [memory = array.memory](void*) {}, torch::kUInt8);

@@ -1,4 +1,4 @@
-// MNIST and what has its format (Fashion-MNIST, a user's own) as tensors.
+// MNIST, and data sets in its format (Fashion-MNIST, a user's own), as tensors.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,12 +15,12 @@ struct Normalisation {
   double deviation = 0.3081;
 };
 
-// Images and labels of one part, as they lie in the files: opening plain files costs next to nothing, so that a worker
-// starts quickly. Batches are turned into floating point numbers when they are drawn.
+// Images and labels of one part, as stored in the files: opening uncompressed files costs almost nothing, so workers
+// start quickly. Batches are converted to floating point when they are drawn.
 class Mnist {
  public:
-  // Opens train-images-idx3-ubyte and train-labels-idx1-ubyte (or t10k-...) from a folder, plain or with ".gz".
-  // Throws cadre::NotFound or cadre::StorageError that names the file.
+  // Opens train-images-idx3-ubyte and train-labels-idx1-ubyte (or t10k-...) in a folder, uncompressed or with ".gz".
+  // Throws cadre::NotFound or cadre::StorageError, naming the file.
   Mnist(const std::filesystem::path& folder, MnistPart part, Normalisation normalisation = {});
 
   std::int64_t size() const { return labels_.size(0); }
@@ -29,9 +29,9 @@ class Mnist {
     torch::Tensor images;  // float [N, 1, 28, 28], normalised
     torch::Tensor labels;  // int64 [N]
   };
-  // The examples at these int64 indices [N].
+  // Returns the examples at these int64 indices [N].
   Batch at(const torch::Tensor& indices) const;
-  // All examples, in order.
+  // Returns all examples, in order.
   Batch all() const;
 
  private:

@@ -1,4 +1,4 @@
-// MNIST and what has its format as what train::prepare_data_loader takes.
+// MNIST, and data sets in its format, as data sets for train::prepare_data_loader.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,7 +15,7 @@ namespace datasets {
 
 class MnistDataset : public torch::data::datasets::BatchDataset<MnistDataset, torch::data::Example<>> {
  public:
-  // The first `max_examples` only, where it is above 0.
+  // Uses only the first `max_examples`; 0: all.
   explicit MnistDataset(Mnist examples, std::int64_t max_examples = 0)
       : examples_(std::move(examples)),
         size_(max_examples > 0 ? std::min(max_examples, examples_.size()) : examples_.size()) {}

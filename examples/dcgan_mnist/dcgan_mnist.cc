@@ -1,7 +1,7 @@
 // Population Based Training of a DCGAN on MNIST: every trial trains a generator of digits and a discriminator, with a
 // learning rate for each. The generator's images are scored by a classifier, which is trained first. Every five
-// iterations the trials of the lowest scores go on from the checkpoints of the highest, with slightly changed learning
-// rates. The same program as Ray Tune's example pbt_dcgan_mnist_func.py.
+// iterations the trials with the lowest scores continue from the checkpoints of the highest, with slightly changed
+// learning rates. The same program as Ray Tune's example pbt_dcgan_mnist_func.py.
 #include <cadre/torch.h>
 #include <cadre/tune.h>
 #include <torch/torch.h>
@@ -28,11 +28,11 @@ namespace fs = std::filesystem;
 namespace tune = cadre::tune;
 
 constexpr std::int64_t batch_size = 64;
-constexpr std::int64_t train_batches = 5;  // of each iteration
+constexpr std::int64_t train_batches = 5;  // per iteration
 constexpr std::int64_t image_size = 32;
-constexpr datasets::Normalisation from_minus_one_to_one{.mean = 0.5, .deviation = 0.5};  // as a generator's images
+constexpr datasets::Normalisation from_minus_one_to_one{.mean = 0.5, .deviation = 0.5};  // like a generator's images
 
-// Different real digits, drawn at random, as a discriminator wants them.
+// Returns distinct real digits, drawn at random, at the image size of the discriminator: [count, 1, 32, 32].
 torch::Tensor draw_digits(const Mnist& examples, std::int64_t count) {
   const torch::Tensor indices = torch::randperm(examples.size()).slice(0, 0, count);
   return torch::upsample_bilinear2d(examples.at(indices).images, {image_size, image_size}, /*align_corners=*/false);
@@ -44,10 +44,10 @@ LeNet load_classifier(const Config& config) {
   return classifier;
 }
 
-// What set_hyperparameters takes of one of a config's learning rates.
+// Returns one of a config's learning rates as set_hyperparameters() expects it.
 Config learning_rate(const Config& config, const std::string& key) { return {{"lr", config.at(key)}}; }
 
-// One trial. Runs in a process of its own, until the scheduler or the stop criterion ends it inside report().
+// Runs one trial in its own process, until the scheduler or the stop criterion ends it inside report().
 void train_dcgan(const Config& config) {
   const Mnist train_set(config.get<std::string>("data_dir"), MnistPart::train, from_minus_one_to_one);
   torch::manual_seed(tune::get_context().get_seed());
@@ -68,7 +68,7 @@ void train_dcgan(const Config& config) {
     cadre::set_hyperparameters(discriminator_optimizer, learning_rate(config, "netD_lr"));
   }
   for (;; ++step) {
-    torch::manual_seed(tune::get_context().get_seed());  // of this iteration: an interruption changes nothing
+    torch::manual_seed(tune::get_context().get_seed());  // per iteration: an interruption does not change results
     models::GanStep last;
     for (const torch::Tensor& digits : draw_digits(train_set, train_batches * batch_size).split(batch_size)) {
       last = models::train_gan(generator, generator_optimizer, discriminator, discriminator_optimizer, digits);
@@ -85,8 +85,8 @@ void train_dcgan(const Config& config) {
   }
 }
 
-// A classifier whose scores mean something: one that tells 97 % of digits that it has not seen before. It takes one or
-// two epochs.
+// Trains a classifier until it is accurate enough for meaningful scores: 97 % on digits that it was not trained with.
+// Training takes one or two epochs.
 LeNet train_classifier(const ExperimentFlags& flags) {
   constexpr double good_accuracy = 0.97;
   constexpr int max_epochs = 2;
@@ -105,7 +105,8 @@ LeNet train_classifier(const ExperimentFlags& flags) {
                      ", and " + std::to_string(good_accuracy) + " are needed; is that MNIST?");
 }
 
-// It lies beside the experiment, which goes on with the same one: scores of another one would not compare.
+// Returns the classifier stored beside the experiment, or trains and stores one. A restored experiment uses the same
+// classifier, because scores from another one would not be comparable.
 LeNet find_classifier(const ExperimentFlags& flags) {
   const fs::path file = flags.experiment_path().string() + "_classifier.pt";
   if (flags.restore && fs::exists(file)) {
@@ -119,7 +120,7 @@ LeNet find_classifier(const ExperimentFlags& flags) {
   return classifier;
 }
 
-// What inception scores of this classifier mean.
+// Prints reference inception scores of this classifier.
 void show_scale(LeNet& classifier, const ExperimentFlags& flags) {
   const torch::NoGradGuard no_grad;
   const auto score = [&](const torch::Tensor& images) {
@@ -152,7 +153,7 @@ tune::TunerOptions make_options(const ExperimentFlags& flags, const cadre::Objec
                          .num_to_keep = 4, .checkpoint_score_attribute = "is_score", .checkpoint_frequency = 5}}};
 }
 
-// What is wrong is better told before the classifier is trained.
+// Reports errors in the options before the classifier is trained.
 void check(const ExperimentFlags& flags) {
   if (flags.restore) {
     tune::Tuner::restore(flags.experiment_path());
@@ -166,7 +167,7 @@ void check(const ExperimentFlags& flags) {
   tune::Tuner(tune::trainable<train_dcgan>(), make_options(flags, untrained));
 }
 
-// The first 64 images in rows of 8, each with a black border of one pixel.
+// Returns the first 64 images in rows of 8, each with a black border of one pixel.
 pictures::GreyPicture make_grid(const torch::Tensor& images) {
   constexpr std::int64_t columns = 8;
   constexpr std::int64_t tile_size = image_size + 2;
@@ -177,7 +178,7 @@ pictures::GreyPicture make_grid(const torch::Tensor& images) {
   return {side, side, {grid.data_ptr<std::uint8_t>(), grid.data_ptr<std::uint8_t>() + grid.numel()}};
 }
 
-// What the generator of a checkpoint makes of noise that it was not trained with.
+// Returns images that the generator of a checkpoint makes from new noise.
 torch::Tensor generate(const cadre::Checkpoint& checkpoint, std::int64_t count) {
   const torch::NoGradGuard no_grad;
   Generator generator;
@@ -186,7 +187,7 @@ torch::Tensor generate(const cadre::Checkpoint& checkpoint, std::int64_t count) 
 }
 
 void show_best(const tune::ResultGrid& results, LeNet& classifier) {
-  // The score of 64 images is not the same twice: the mean of five results says more.
+  // The score of 64 images varies from call to call, so the mean of five results is more reliable.
   const tune::Result& best = results.get_best_result({}, {}, tune::Scope::last_5_avg);
   const cadre::Checkpoint checkpoint = best.get_best_checkpoint(tune::maximize("is_score"));
   const torch::Tensor images = generate(checkpoint, 512);

@@ -32,7 +32,7 @@ MnistDataset fashion_mnist(const Config& config, MnistPart part) {
                       config.get<std::int64_t>("max_images"));
 }
 
-// In every worker. Returns the loss of the last epoch.
+// Runs in every worker. Returns the loss of the last epoch.
 template <class Net>
 double train_net(const Config& config) {
   torch::manual_seed(config.get<std::uint64_t>("seed"));
@@ -76,7 +76,7 @@ double train_fashion_mnist(const Config& config) {
 
 train::Trainer make_trainer(const TrainingFlags& flags) {
   if (flags.restore) return train::TorchTrainer::restore(flags.run_path());
-  Mnist(flags.data_dir, MnistPart::train);  // one that is not there is better told before anything runs
+  Mnist(flags.data_dir, MnistPart::train);  // reports a missing data set before anything runs
   return train::TorchTrainer(train::loop<train_fashion_mnist>(),
                              {.train_loop_config = {{"model", flags.model},
                                                     {"epochs", flags.epochs},
@@ -87,7 +87,7 @@ train::Trainer make_trainer(const TrainingFlags& flags) {
                               .run_config = {.name = flags.name, .storage_path = flags.storage_path}});
 }
 
-// The share of test images that the trained network tells rightly.
+// Returns the trained network's accuracy on the test images, from 0 to 1.
 template <class Net>
 double test_accuracy(const train::Result& result) {
   const torch::NoGradGuard no_grad;

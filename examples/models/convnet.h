@@ -5,7 +5,7 @@
 
 namespace models {
 
-// Two convolutions and a linear layer: [N, 1, 28, 28] to scores of the classes [N, 10].
+// Two convolutions and a linear layer: takes [N, 1, 28, 28], returns scores of the classes [N, 10].
 struct ConvNetImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images) {
     const torch::Tensor first = torch::max_pool2d(torch::relu(conv1(images)), 2);

@@ -20,7 +20,7 @@ nn::ReLU relu() { return nn::ReLU(nn::ReLUOptions().inplace(true)); }
 
 nn::LeakyReLU leaky_relu() { return nn::LeakyReLU(nn::LeakyReLUOptions().negative_slope(0.2).inplace(true)); }
 
-// All weights are normal with deviation 0.02: around 0, and around 1 where batch norm scales with them.
+// Draws all weights from normal distributions with deviation 0.02 and mean 0, or mean 1 for the scales of batch norm.
 void draw_weights(nn::Module& network) {
   for (const std::shared_ptr<nn::Module>& module : network.modules(/*include_self=*/false)) {
     if (auto* deconvolution = module->as<nn::ConvTranspose2d>()) nn::init::normal_(deconvolution->weight, 0, 0.02);
@@ -76,7 +76,8 @@ GanStep train_gan(Generator& generator, torch::optim::Optimizer& generator_optim
 
   generator_optimizer.zero_grad();
   const torch::Tensor generator_loss = loss_where_real(discriminator(generated));
-  // Through the discriminator, but without gradients for it, which cost as much again and nobody needs.
+  // Propagates through the discriminator without computing its gradients, which would double the cost and are not
+  // needed.
   const std::vector<torch::Tensor> parameters = generator->parameters();
   generator_loss.backward({}, std::nullopt, false, torch::TensorList(parameters));
   generator_optimizer.step();

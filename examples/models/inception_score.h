@@ -1,4 +1,4 @@
-// How good generated images are, by what a classifier says of them.
+// The quality of generated images, measured with a classifier.
 #pragma once
 
 #include <torch/torch.h>
@@ -7,13 +7,13 @@
 
 namespace models {
 
-// How sure the classifier is of each image, and how different the images are (Salimans et al., 2016,
-// https://arxiv.org/abs/1606.03498): exp(mean of KL(p(y|x) || p(y))), from 1 to the number of classes. Of the
-// probabilities [N, classes] of N > 0 images.
+// Returns the inception score: how confident the classifier is about each image, and how diverse the images are
+// (Salimans et al., 2016, https://arxiv.org/abs/1606.03498): exp(mean of KL(p(y|x) || p(y))), from 1 to the number of
+// classes. `probabilities` is [N, classes] for N > 0 images.
 double inception_score(const torch::Tensor& probabilities);
 
-// Of how many classes there is an image whose probability is `confidence` or more. Of the probabilities [N, classes] of
-// N > 0 images.
+// Returns the number of classes that have an image with a probability of at least `confidence`. `probabilities` is [N,
+// classes] for N > 0 images.
 std::int64_t classes_found(const torch::Tensor& probabilities, double confidence);
 
 }  // namespace models

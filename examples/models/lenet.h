@@ -7,8 +7,8 @@
 
 namespace models {
 
-// A small convolutional network (LeCun et al., 1998), with dropout while it is trained. Images of 28x28
-// [N, 1, 28, 28] to logarithms of the digits' probabilities [N, 10].
+// A small convolutional network (LeCun et al., 1998), with dropout in training mode. Takes images [N, 1, 28, 28],
+// returns logarithms of the digits' probabilities [N, 10].
 struct LeNetImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images);
 
@@ -20,15 +20,15 @@ struct LeNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(LeNet);
 
-// Trains with all examples once, in batches of 64, with Adam and a learning rate that falls linearly to 0: so one or
+// Trains on all examples once, in batches of 64, with Adam and a learning rate that falls linearly to 0, so that one or
 // two epochs are enough.
 void train_epoch(LeNet& classifier, const datasets::Mnist& examples);
 
-// What a classifier, which is put into evaluation mode, says of square images of any size, [N, 1, S, S] with S > 0:
-// probabilities [N, 10].
+// Returns the classifier's probabilities [N, 10] for square images of any size, [N, 1, S, S] with S > 0. Puts the
+// classifier into evaluation mode.
 torch::Tensor classify(LeNet& classifier, const torch::Tensor& images);
 
-// The share of all examples that it tells rightly, in evaluation mode.
+// Returns the accuracy on all examples, from 0 to 1, in evaluation mode.
 double accuracy(LeNet& classifier, const datasets::Mnist& examples);
 
 }  // namespace models

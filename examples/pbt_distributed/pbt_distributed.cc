@@ -1,6 +1,6 @@
-// Population Based Training of trials that are data-parallel trainings: each trial trains one network in two processes.
-// What these report is the trial's result, and their checkpoint is the trial's; a trial that exploits another one goes
-// on from that one's checkpoint in both of its processes.
+// Population Based Training of trials that train data-parallel: each trial trains one network in two processes. Their
+// report is the trial's result, and their checkpoint is the trial's checkpoint. After an exploit, both processes of a
+// trial continue from the other trial's checkpoint.
 #include <cadre/train_torch.h>
 #include <cadre/tune.h>
 #include <torch/torch.h>
@@ -21,11 +21,11 @@ using models::ConvNet;
 namespace train = cadre::train;
 namespace tune = cadre::tune;
 
-constexpr std::int64_t num_workers = 2;         // of each trial
-constexpr std::int64_t examples_a_step = 1024;  // of all workers together
+constexpr std::int64_t num_workers = 2;         // per trial
+constexpr std::int64_t examples_a_step = 1024;  // over all workers
 constexpr std::int64_t test_examples = 512;
 
-// The share of right answers, over the examples of all workers.
+// Returns the accuracy over the examples of all workers, from 0 to 1.
 double test(train::PreparedModel<models::ConvNetImpl>& model, train::DataLoader<MnistDataset>& loader) {
   const torch::NoGradGuard no_grad;
   model.eval();
@@ -34,7 +34,7 @@ double test(train::PreparedModel<models::ConvNetImpl>& model, train::DataLoader<
   return accuracy.compute();
 }
 
-// In every worker of a trial, until the experiment stops it inside report().
+// Runs in every worker of a trial, until the experiment stops it inside report().
 void train_convnet(const Config& config) {
   torch::manual_seed(0);
   const std::filesystem::path data_dir = config.get<std::string>("data_dir");
@@ -72,14 +72,15 @@ void train_convnet(const Config& config) {
   }
 }
 
-// One trial.
+// Runs one trial.
 void train_in_group(const Config& config) {
   train::TorchTrainer(train::loop<train_convnet>(),
                       {.train_loop_config = config, .scaling_config = {.num_workers = num_workers}})
       .fit();
 }
 
-// A trial itself needs no CPU while its workers train, and each of those needs one.
+// Returns the trainable with its resources: the trial itself needs no CPU while its workers train, and each worker
+// needs one.
 tune::Trainable make_trainable() {
   cadre::PlacementGroup group{.bundles = {{.cpus = 0}}};
   group.bundles.resize(1 + num_workers, {.cpus = 1});
@@ -105,7 +106,7 @@ tune::TunerOptions make_options(const examples::ExperimentFlags& flags) {
 }
 
 int run(const examples::ExperimentFlags& flags) {
-  Mnist(flags.data_dir, MnistPart::train);  // one that is not there is better told before anything runs
+  Mnist(flags.data_dir, MnistPart::train);  // reports a missing data set before anything runs
   tune::Tuner tuner = flags.restore ? tune::Tuner::restore(flags.experiment_path())
                                     : tune::Tuner(make_trainable(), make_options(flags));
   const tune::ResultGrid results = tuner.fit();

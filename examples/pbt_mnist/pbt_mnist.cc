@@ -1,7 +1,7 @@
 // Population Based Training on MNIST: eight trials train the same small network with different learning rates and
-// momenta. Every three iterations the worst two give up: each goes on from the checkpoint of one of the best two, with
-// that trial's hyper-parameters changed. With --compare as many trials are then trained by random search, and the
-// schedule that led to the best trial is replayed. After Ray Tune's example pbt_convnet_function_example.py.
+// momenta. Every three iterations each of the worst two trials continues from the checkpoint of one of the best two,
+// with that trial's hyper-parameters changed. --compare then trains as many trials by random search, and replays the
+// schedule that led to the best trial. After Ray Tune's example pbt_convnet_function_example.py.
 #include <cadre/torch.h>
 #include <cadre/tune.h>
 #include <torch/torch.h>
@@ -21,11 +21,11 @@ using datasets::MnistPart;
 namespace tune = cadre::tune;
 
 constexpr std::int64_t batch_size = 16;
-constexpr std::int64_t train_batches = 150;  // of each iteration
+constexpr std::int64_t train_batches = 150;  // per iteration
 constexpr std::int64_t test_batch_size = 250;
 
 struct ConvNetImpl : torch::nn::Module {
-  // [N, 1, 28, 28] images to [N, 10] logarithms of the digits' probabilities
+  // Takes images [N, 1, 28, 28], returns logarithms of the digits' probabilities [N, 10].
   torch::Tensor forward(torch::Tensor images) {
     const torch::Tensor features = torch::relu(torch::max_pool2d(conv1(images), 3));
     return torch::log_softmax(fc(features.flatten(1)), 1);
@@ -36,7 +36,7 @@ struct ConvNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(ConvNet);
 
-// One iteration: batches of different images, drawn at random.
+// Runs one iteration: batches of distinct images, drawn at random.
 void train(ConvNet& model, torch::optim::Optimizer& optimizer, const Mnist& images) {
   model->train();
   const torch::Tensor drawn = torch::randperm(images.size()).slice(0, 0, train_batches * batch_size);
@@ -48,7 +48,7 @@ void train(ConvNet& model, torch::optim::Optimizer& optimizer, const Mnist& imag
   }
 }
 
-// The share of right answers, of all images.
+// Returns the accuracy on all images, from 0 to 1.
 double test(ConvNet& model, const Mnist& images) {
   const torch::NoGradGuard no_grad;
   model->eval();
@@ -60,7 +60,7 @@ double test(ConvNet& model, const Mnist& images) {
   return static_cast<double>(right) / static_cast<double>(images.size());
 }
 
-// All images. They are opened once: the processes of all trials are forked from one that has them.
+// All images. They are opened once: the processes of all trials are forked from one that has opened them.
 struct Images {
   Mnist train;
   Mnist test;
@@ -70,7 +70,7 @@ std::optional<Images> images;
 
 void open_images() { images = Images{Mnist(data_dir, MnistPart::train), Mnist(data_dir, MnistPart::test)}; }
 
-// One trial. Runs in a process of its own, until the scheduler or the stop criterion ends it inside report().
+// Runs one trial in its own process, until the scheduler or the stop criterion ends it inside report().
 void train_convnet(const Config& config) {
   torch::manual_seed(tune::get_context().get_seed());
   ConvNet model;
@@ -84,7 +84,7 @@ void train_convnet(const Config& config) {
     cadre::set_hyperparameters(optimizer, config);  // the explored values instead of the checkpoint's
   }
   for (;; ++step) {
-    torch::manual_seed(tune::get_context().get_seed());  // of this iteration: an interruption changes nothing
+    torch::manual_seed(tune::get_context().get_seed());  // per iteration: an interruption does not change results
     train(model, optimizer, images->train);
     const double accuracy = test(model, images->test);
     const Metrics metrics{{"mean_accuracy", accuracy},
@@ -134,7 +134,7 @@ tune::TunerOptions make_options(const Flags& flags) {
                      .checkpoint_config = {.num_to_keep = 4, .checkpoint_score_attribute = "mean_accuracy"}}};
 }
 
-// As many trials with the same configs, each of which keeps its own.
+// Returns options for as many trials with the same configs, each of which keeps its config.
 tune::TunerOptions make_random_search_options(const Flags& flags) {
   tune::TunerOptions options = make_options(flags);
   options.tune_config.scheduler = tune::FIFO{};
@@ -142,7 +142,8 @@ tune::TunerOptions make_random_search_options(const Flags& flags) {
   return options;
 }
 
-// One trial with the configs that Population Based Training has found for one of its trials.
+// Returns options for one trial with the sequence of configs that Population Based Training found for one of its
+// trials.
 tune::TunerOptions make_replay_options(const Flags& flags, const std::filesystem::path& policy_file) {
   tune::TunerOptions options = make_options(flags);
   options.tune_config.num_samples = 1;
@@ -155,19 +156,19 @@ tune::Tuner make_tuner(const Flags& flags, const tune::TunerOptions& options) {
 }
 
 tune::Tuner make_tuner(const Flags& flags) {
-  open_images();  // a missing or damaged file is better told now
+  open_images();  // reports a missing or damaged file now rather than in the trials
   if (flags.restore) return tune::Tuner::restore(flags.experiment_path());
   return make_tuner(flags, flags.replay.empty() ? make_options(flags) : make_replay_options(flags, flags.replay));
 }
 
-// Runs an experiment of the comparison, or continues it where it was interrupted.
+// Runs an experiment of the comparison, or continues it if it was interrupted.
 tune::ResultGrid run_or_continue(const Flags& flags, const tune::TunerOptions& options) {
   const std::filesystem::path path = std::filesystem::path(flags.storage_path) / options.run_config.name;
   return (tune::Tuner::can_restore(path) ? tune::Tuner::restore(path) : make_tuner(flags, options)).fit();
 }
 
 // Compares the best trial of Population Based Training with the best one of a random search with as many steps, and
-// with one network that is trained with the schedule that led to the former.
+// with one network trained with the schedule that led to the former.
 void compare(const Flags& flags, const tune::ResultGrid& population) {
   const tune::Result& best = population.get_best_result();
   std::vector<tune::ComparedTrial> trials{{"Population Based Training", population, best.trial_id}};

@@ -44,7 +44,7 @@ std::string header(const GreyPicture& picture) {
          std::string(only_methods_and_not_interlaced);
 }
 
-// Every row begins with the number of its filter: 0, none.
+// Returns the pixels row by row. Each row begins with its filter type: 0, none.
 std::string rows(const GreyPicture& picture) {
   std::string bytes;
   bytes.reserve((picture.width + 1) * picture.height);

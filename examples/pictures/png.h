@@ -12,12 +12,12 @@ namespace pictures {
 struct GreyPicture {
   std::size_t width = 0;                  // 1 to 16,384
   std::size_t height = 0;                 // 1 to 16,384
-  std::vector<std::uint8_t> pixels = {};  // width * height of them, row by row from the top left
+  std::vector<std::uint8_t> pixels = {};  // width * height values, row by row from the top left
 };
 
-// Writes an 8-bit greyscale PNG (https://www.w3.org/TR/png-3/). An existing file is replaced. Throws
-// cadre::InvalidArgument for a picture whose sizes are not as above, cadre::StorageError where the file cannot be
-// written; what is left of it is then of no use.
+// Writes an 8-bit greyscale PNG (https://www.w3.org/TR/png-3/). Replaces an existing file. Throws
+// cadre::InvalidArgument if the picture's sizes are not as above, cadre::StorageError if the file cannot be written; a
+// partly written file may then be left.
 void write_png(const std::filesystem::path& file, const GreyPicture& picture);
 
 }  // namespace pictures

@@ -1,4 +1,4 @@
-// What the examples have in common: the flags of an experiment, and what the shell hears of its end.
+// Shared by the examples: the flags of an experiment, and its exit.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ExperimentFlags {
   std::uint64_t seed = 0;
   std::string data_dir = "data/mnist";
   std::string storage_path = "results";
-  std::string name = {};  // each example has one of its own
+  std::string name = {};  // each example sets its own
   bool restore = false;
   bool smoke_test = false;
 
@@ -28,7 +28,7 @@ struct ExperimentFlags {
 // and must live until then.
 void add_flags(CommandLine& command_line, ExperimentFlags& flags);
 
-// Those of a program that trains one network on Fashion-MNIST.
+// Flags of a program that trains one network on Fashion-MNIST.
 struct TrainingFlags {
   std::int64_t num_workers = 2;
   std::int64_t epochs = 10;
@@ -37,7 +37,7 @@ struct TrainingFlags {
   std::uint64_t seed = 0;
   std::string data_dir = "/usr/share/datasets/fashion-mnist";
   std::string storage_path = "results";
-  std::string name = {};  // each example has one of its own
+  std::string name = {};  // each example sets its own
   bool restore = false;
   bool smoke_test = false;
 
@@ -48,8 +48,9 @@ struct TrainingFlags {
 // --restore and --smoke-test.
 void add_flags(CommandLine& command_line, TrainingFlags& flags);
 
-// Calls `run` and returns what it returned, for `main`. When Ctrl-C interrupts the experiment, the error that
-// cadre::init says at the program's end also has the command that continues it. `program` is how the user called it.
+// Calls `run` and returns its result, for `main`. When Ctrl-C interrupts the experiment, adds the command that
+// continues it to the error message that cadre::init prints at the program's end. `program` is the program's name as
+// the user typed it.
 int run_program(const std::string& program, const ExperimentFlags& flags, const std::function<int()>& run);
 
 }  // namespace examples

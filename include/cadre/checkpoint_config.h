@@ -1,6 +1,6 @@
 /// \file
-/// Settings that Tune and Train share: objectives, retention of checkpoints, result files, a directory that exists
-/// already, and publishing in a storage.
+/// Settings that Tune and Train share: objectives, retention of checkpoints, result files, handling of existing
+/// directories, and publishing in a storage.
 #pragma once
 
 #include <chrono>
@@ -12,84 +12,87 @@
 
 namespace cadre {
 
-/// Whether small or large values of a metric are good.
+/// The direction of good values of a metric.
 enum class Mode {
-  min,  ///< small ones, as of a loss
-  max,  ///< large ones, as of an accuracy
+  min,  ///< small values are good, for example of a loss
+  max,  ///< large values are good, for example of an accuracy
 };
 
-/// A metric and, where it is said with it, which of its values are good. Made by minimize() and maximize(); a plain
-/// name converts, and then the direction has to be said beside it.
+/// A metric and, optionally, the direction of its good values. Made by minimize() and maximize(); a plain name
+/// converts, and the direction must then be given separately.
 struct Objective {
-  Objective() = default;                                      ///< no metric
-  Objective(const char* metric) : name(metric) {}             ///< a name, no direction
-  Objective(std::string metric) : name(std::move(metric)) {}  ///< a name, no direction
+  Objective() = default;                                      ///< makes an objective without a metric
+  Objective(const char* metric) : name(metric) {}             ///< takes a name without a direction
+  Objective(std::string metric) : name(std::move(metric)) {}  ///< takes a name without a direction
   Objective(std::string metric, std::optional<Mode> direction)
-      : name(std::move(metric)), mode(direction) {}  ///< a name with its direction
+      : name(std::move(metric)), mode(direction) {}  ///< takes a name with its direction
 
-  std::string name = {};                              ///< of the metric, or its path ("eval/loss")
-  std::optional<Mode> mode = {};                      ///< which values are good; empty: not said here
-  bool operator==(const Objective&) const = default;  ///< the same name and direction
+  std::string name = {};                              ///< name of the metric, or its path ("eval/loss")
+  std::optional<Mode> mode = {};                      ///< direction of good values; empty: not given here
+  bool operator==(const Objective&) const = default;  ///< compares name and direction
 };
 
-/// Small values of the metric are good: minimize("loss").
+/// Returns an objective whose small values are good: minimize("loss").
 inline Objective minimize(std::string metric) { return {std::move(metric), Mode::min}; }
-/// Large values of the metric are good: maximize("mean_accuracy").
+/// Returns an objective whose large values are good: maximize("mean_accuracy").
 inline Objective maximize(std::string metric) { return {std::move(metric), Mode::max}; }
 
-/// Which checkpoints of a trial are kept. The latest one, and one that another trial may still continue from, are kept
-/// in any case, and so is the newest one that is known to survive a loss of power; so two more than `num_to_keep`, and
-/// the referenced ones, may exist for a while. A checkpoint whose result has no number under the score attribute is
-/// kept; NaN is the worst score; of equal scores the newer one is better.
+/// Retention of a trial's checkpoints. The latest checkpoint, one that another trial may still continue from, and the
+/// newest one that is known to survive a power failure are always kept; so two more than `num_to_keep`, and the
+/// referenced ones, may exist for a while. A checkpoint whose result has no number under the score attribute is kept;
+/// NaN is the worst score; among equal scores the newer one is better.
 struct CheckpointConfig {
   std::optional<std::int64_t> num_to_keep = {};  ///< at least 1; default: all
-  /// A metric: maximize("accuracy"), or its name with checkpoint_score_order. Default: the newest are the best.
+  /// Metric to rank checkpoints by: maximize("accuracy"), or its name with checkpoint_score_order. Default: the newest
+  /// are the best.
   std::optional<Objective> checkpoint_score_attribute = {};
-  /// Says which scores are good. Must be set unless checkpoint_score_attribute says it, or is the TuneConfig's metric.
+  /// Direction of good scores. Must be set unless checkpoint_score_attribute has one or is the TuneConfig's metric.
   std::optional<Mode> checkpoint_score_order = {};
-  /// A checkpoint every so many training_iterations of what can be asked for one: a training function that offers a
-  /// CheckpointWriter to tune::report(), or a trainable class. 0: only where something else wants one, which are the
-  /// end of the trial, a pause in which its process cannot stay, Ctrl-C, a callback, and Population Based Training
-  /// before others may continue from the trial. Default: 1 for functions, so that nothing is lost whatever dies; 0 for
-  /// classes. What a function reports as a Checkpoint is always taken. A training run (cadre/train.h) has none of this.
+  /// Interval, in training_iterations, at which a checkpoint is requested from a training function that offers a
+  /// CheckpointWriter to tune::report(), or from a trainable class. 0: only at other occasions, which are the end of
+  /// the trial, a pause in which its process cannot be parked, Ctrl-C, a callback's request, and Population Based
+  /// Training before other trials may continue from the trial. Default: 1 for functions, so that no result is lost in a
+  /// crash; 0 for classes. A Checkpoint that a function reports is always stored. Not available in a training run
+  /// (cadre/train.h).
   std::optional<std::int64_t> checkpoint_frequency = {};
-  /// A checkpoint of a trial's last result, when a result with `done`, a stop criterion or the scheduler ends it; of a
-  /// function that returns, only where that result had `done`. Default: yes where the trial can be asked for one.
+  /// If true, a checkpoint of the trial's last result is requested when a result with `done`, a stop criterion or the
+  /// scheduler ends the trial; for a function that returns, only if that result had `done`. Default: true if the
+  /// trainable can write one on request.
   std::optional<bool> checkpoint_at_end = {};
 };
 
-/// Says what fit() does where the directory of its name holds an experiment, or a training run, already.
+/// Action of fit() if the directory already holds an experiment or a training run.
 enum class IfExists {
-  /// Throws InvalidArgument.
+  /// Throw InvalidArgument.
   fail,
-  /// Continues it, as Tuner::restore and Trainer::restore do; one that has finished returns its results. With other
-  /// options than it was begun with, InvalidArgument lists where they differ.
+  /// Continue it, as Tuner::restore and Trainer::restore do; one that has finished returns its results. If the options
+  /// differ from the original ones, InvalidArgument lists the differences.
   restore,
-  /// Makes another one, "name_2", "name_3" and so on, and says so. No two processes get the same name.
+  /// Make another one, "name_2", "name_3" and so on, and print its name. No two processes get the same name.
   new_name,
 };
 
-/// Which files of its results a trial or a training run gets; docs/formats.md describes them.
+/// Result files of a trial or a training run; docs/formats.md describes them.
 struct Loggers {
-  bool csv = true;                                  ///< progress.csv
-  bool json = true;                                 ///< result.json
-  bool tensorboard = true;                          ///< TensorBoard's event file
-  bool operator==(const Loggers&) const = default;  ///< the same files
+  bool csv = true;                                  ///< write progress.csv
+  bool json = true;                                 ///< write result.json
+  bool tensorboard = true;                          ///< write TensorBoard's event file
+  bool operator==(const Loggers&) const = default;  ///< compares all fields
 };
 
-/// What counts where `storage_path` is a URI or lies on a network file system: everything is then done in a working
-/// directory on a local disk, and published by and by. docs/tutorials/storage.md is about it.
+/// Settings for a `storage_path` that is a URI or on a network file system: all work is then done in a working
+/// directory on a local disk, and published periodically. See docs/tutorials/storage.md.
 struct PublishConfig {
-  /// Where the working directory is made, on a local disk. Default: ~/cadre_results, or where that is no local disk
-  /// /var/tmp/cadre_results_ with the number of the user behind it.
+  /// Parent folder of the working directory, on a local disk. Default: ~/cadre_results, or if that is not on a local
+  /// disk /var/tmp/cadre_results_ followed by the user's number.
   std::filesystem::path local_path = {};
-  /// From one published state to the next, in seconds, above 0: what the loss of the local disk may cost.
+  /// Time from one published state to the next, in seconds, above 0: the most that is lost with the local disk.
   std::chrono::duration<double> interval = std::chrono::seconds(5);
-  /// How long fit() waits at its end for what is not published yet, in seconds, 0 or more. What is not published then
+  /// Time that fit() waits at its end for unpublished data, in seconds, 0 or more. Data that is not published by then
   /// stays in the working directory, and is published when that is restored.
   std::chrono::duration<double> patience = std::chrono::minutes(10);
 
-  bool operator==(const PublishConfig&) const = default;  ///< the same settings
+  bool operator==(const PublishConfig&) const = default;  ///< compares all settings
 };
 
 }  // namespace cadre

@@ -1,12 +1,12 @@
 /// \file
-/// Datasets for training, validation and inference: everything of cadre::data. docs/tutorials/datasets.md begins with a
-/// program of thirty lines.
+/// Datasets for training, validation and inference: all headers of cadre::data. docs/tutorials/datasets.md begins with
+/// a program of thirty lines.
 ///
 ///     const data::Dataset trips = data::read_parquet("s3://bucket/trips").filter(data::column("fare") > 0);
 ///     const double tip = trips.map_batches(data::function<add_tip_share>()).mean("tip_share");
 ///     for (const data::Batch& batch : trips.iter_batches({.batch_size = 1024})) ...
 ///
-/// cadre/data_torch.h has what LibTorch needs: batches as tensors.
+/// cadre/data_torch.h has the functions for LibTorch: batches as tensors.
 #pragma once
 
 namespace cadre {

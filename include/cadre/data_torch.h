@@ -6,8 +6,7 @@
 ///       ...
 ///     }
 ///
-/// A tensor of a column lies where the column does: nothing is copied, and what is written to it is written to the
-/// batch.
+/// A tensor of a column shares the column's memory: nothing is copied, and a write to the tensor changes the batch.
 #pragma once
 
 #include <torch/torch.h>
@@ -26,54 +25,56 @@
 
 namespace cadre::data {
 
-/// The columns of a batch by their names.
+/// The columns of a batch by name.
 using TensorBatch = std::map<std::string, torch::Tensor>;
 
-/// A column of numbers or truth values as a tensor of shape {rows, row_shape...} on the CPU, which keeps the batch: it
-/// shares its memory, but for truth values, which Arrow packs. Fixed-size binary is bytes. Of unsigned numbers only
-/// uint8 has a type in every version of libtorch; others become int64, copied. Throws InvalidArgument, with the column,
-/// for nulls, texts and lists of different lengths, and for numbers that do not fit.
+/// Returns a column of numbers or truth values as a tensor of shape {rows, row_shape...} on the CPU, which keeps the
+/// batch alive. It shares the column's memory, except for truth values, which Arrow packs. Fixed-size binary becomes
+/// bytes. uint8 is the only unsigned type in every version of libtorch; other unsigned numbers are copied to int64.
+/// Throws InvalidArgument, with the column, for nulls, texts and lists of different lengths, and for numbers that do
+/// not fit.
 torch::Tensor to_tensor(const Batch& batch, std::string_view column);
-/// All columns.
+/// Returns all columns as tensors.
 TensorBatch to_tensors(const Batch& batch);
 
-/// A tensor of numbers or truth values as a column, whose rows are its first dimension. It shares the memory of a
-/// contiguous one on the CPU. Throws InvalidArgument for a tensor without dimensions and for types that Arrow does not
-/// have as numbers.
+/// Returns a tensor of numbers or truth values as a column, whose rows are the first dimension. It shares the tensor's
+/// memory if that is contiguous and on the CPU. Throws InvalidArgument for a tensor without dimensions and for types
+/// that are not numbers in Arrow.
 Column to_column(const torch::Tensor& tensor);
 
-/// Rows in memory: columns of the same length, which are not copied where they are contiguous and on the CPU. Throws
-/// InvalidArgument for what to_column refuses, with the name, and for different lengths.
+/// Returns a dataset of columns in memory, all of the same length; tensors that are contiguous and on the CPU are not
+/// copied. Throws InvalidArgument, with the column's name, for tensors that to_column refuses, and for different
+/// lengths.
 Dataset from_tensors(const std::vector<std::pair<std::string, torch::Tensor>>& columns);
 
-/// How batches become tensors.
+/// Options of batches as tensors.
 struct TorchBatchesOptions {
   std::int64_t batch_size = 256;      ///< rows in a batch, above 0; only the last one may have fewer
-  bool drop_last = false;             ///< leaves out the last batch where it has fewer rows
-  std::int64_t prefetch_batches = 1;  ///< that a thread makes ahead; 0: made when asked for, by the caller
+  bool drop_last = false;             ///< drop the last batch if it has fewer rows
+  std::int64_t prefetch_batches = 1;  ///< batches that a thread prepares ahead; 0: prepared on demand, by the caller
   std::optional<std::int64_t> local_shuffle_buffer_size = {};  ///< see IterBatchesOptions
   std::uint64_t local_shuffle_seed = 0;                        ///< see IterBatchesOptions
   std::map<std::string, torch::ScalarType> dtypes = {};        ///< by column; default: as in the batch
-  std::optional<torch::Device> device = {};  ///< where tensors are to lie; default: train::get_device()
+  std::optional<torch::Device> device = {};                    ///< device of the tensors; default: train::get_device()
 };
 
-/// Batches as tensors, in the order of the rows. Each loop is an execution of its own, which ends with its iterator.
+/// Batches as tensors, in the order of the rows. Each loop is a separate execution, which ends with its iterator.
 class TorchBatches {
  public:
-  /// Where a loop is. One thread uses it.
+  /// The position of a loop. Used in one thread.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;  ///< one pass
     using value_type = TensorBatch;                     ///< a batch
     using difference_type = std::ptrdiff_t;             ///< not used
-    using reference = TensorBatch&;                     ///< may be changed or moved from; good until the next ++
-    using pointer = TensorBatch*;                       ///< the same
+    using reference = TensorBatch&;                     ///< may be changed or moved from; valid until the next ++
+    using pointer = TensorBatch*;                       ///< as reference
 
-    TensorBatch& operator*() { return tensors_; }    ///< the batch
-    TensorBatch* operator->() { return &tensors_; }  ///< the batch
-    Iterator& operator++();                          ///< the next one; throws what executing throws, and to_tensor
-    void operator++(int) { ++*this; }                ///< the same
-    /// Whether there is no further batch.
+    TensorBatch& operator*() { return tensors_; }    ///< returns the batch
+    TensorBatch* operator->() { return &tensors_; }  ///< returns the batch
+    Iterator& operator++();            ///< advances to the next batch; throws errors of the execution and of to_tensor
+    void operator++(int) { ++*this; }  ///< advances to the next batch
+    /// Returns true if there is no further batch.
     friend bool operator==(const Iterator& iterator, std::default_sentinel_t end) { return iterator.batches_ == end; }
 
    private:
@@ -86,22 +87,22 @@ class TorchBatches {
     TensorBatch tensors_;
   };
 
-  /// Of batches of the options' size.
+  /// Makes tensors from batches of the options' size.
   TorchBatches(Batches batches, TorchBatchesOptions options)
       : batches_(std::move(batches)), options_(std::move(options)) {}
-  /// Begins an execution. Throws what executing throws (see Dataset), and InvalidArgument for dtypes of columns that
-  /// are not there.
+  /// Starts an execution. Throws errors of the execution (see Dataset), and InvalidArgument for dtypes of unknown
+  /// columns.
   Iterator begin() const { return {batches_.begin(), options_}; }
-  std::default_sentinel_t end() const { return {}; }  ///< where every loop ends
+  std::default_sentinel_t end() const { return {}; }  ///< returns the end of every loop
 
  private:
   Batches batches_;
   TorchBatchesOptions options_;
 };
 
-/// Batches of a dataset. Throws InvalidArgument for bad options.
+/// Returns the batches of a dataset as tensors. Throws InvalidArgument for invalid options.
 TorchBatches iter_torch_batches(const Dataset& dataset, const TorchBatchesOptions& options = {});
-/// This rank's batches of an epoch, from the shard's position on.
+/// Returns this rank's batches of an epoch as tensors, from the shard's position on.
 TorchBatches iter_torch_batches(const Shard& shard, const TorchBatchesOptions& options = {});
 
 }  // namespace cadre::data

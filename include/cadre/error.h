@@ -1,5 +1,5 @@
 /// \file
-/// Errors of Cadre. Every message says what happened, to what (trial, path, key), and what to do about it.
+/// Exceptions of Cadre. Every message says what happened, to what (trial, path, key), and what to do about it.
 #pragma once
 
 #include <stdexcept>
@@ -7,20 +7,20 @@
 
 namespace cadre {
 
-/// Base of all exceptions that Cadre throws on purpose. Thrown itself where none of the others fits.
+/// Base class of all exceptions that Cadre throws on purpose. Thrown itself if none of the derived classes fits.
 class Error : public std::runtime_error {
  public:
-  /// With what what() says: a sentence for a person.
+  /// Makes an error with the message that what() returns.
   explicit Error(const std::string& message) : std::runtime_error(message) {}
 };
 
-/// A call was given something that it cannot work with. Nothing was started or changed.
+/// Invalid arguments of a call. Nothing was started or changed.
 class InvalidArgument : public Error {
  public:
   using Error::Error;  ///< see Error
 };
 
-/// Something that was asked for by name (a key, a file, a trainable, a checkpoint) does not exist.
+/// A named object (a key, a file, a trainable, a checkpoint) does not exist.
 class NotFound : public Error {
  public:
   using Error::Error;  ///< see Error
@@ -32,19 +32,20 @@ class StorageError : public Error {
   using Error::Error;  ///< see Error
 };
 
-/// A StorageError because the disk, or the user's share of it, is full: it goes away when somebody makes space.
+/// A StorageError because the disk, or the user's quota on it, is full. Freeing space resolves it.
 class OutOfSpace : public StorageError {
  public:
   using StorageError::StorageError;  ///< see Error
 };
 
-/// A person or the system asked the program to end (Ctrl-C, SIGTERM, SIGHUP). Everything that was reported is saved.
+/// A request from a person or the system to end the program (Ctrl-C, SIGTERM, SIGHUP). Everything that was reported is
+/// saved.
 class Interrupted : public Error {
  public:
   using Error::Error;  ///< see Error
 };
 
-/// The processes that run user code could not be started, or are gone.
+/// Processes that run user code could not be started, or have ended.
 class EngineError : public Error {
  public:
   using Error::Error;  ///< see Error

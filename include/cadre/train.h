@@ -1,5 +1,5 @@
 /// \file
-/// Cadre Train: one model, trained by several workers at once.
+/// Cadre Train: training of one model by several workers at once.
 ///
 ///     Value train_mnist(const Config& config) {
 ///       ...
@@ -13,10 +13,10 @@
 ///       const train::Result result = trainer.fit();
 ///     }
 ///
-/// The function runs in every worker, each of which is a process of its own with a rank from 0 on; together they are a
-/// worker group. When one of them fails, all are ended and started again from the last committed checkpoint, as often
-/// as the FailureConfig lets them. Everything that was reported is in the store of the run: when the controller is
-/// killed, Trainer::restore goes on from there. cadre/train_torch.h has what LibTorch needs.
+/// The function runs in every worker; each worker is a process with a rank, counted from 0, and all of them form a
+/// worker group. If one of them fails, all are ended and started again from the last committed checkpoint, as often as
+/// the FailureConfig allows. Every report is in the store of the run: if the controller is killed, Trainer::restore
+/// continues from there. cadre/train_torch.h has the functions for LibTorch.
 ///
 /// Source: Ray Train (ray.train, version 2).
 #pragma once
@@ -53,74 +53,77 @@ using cadre::maximize;
 using cadre::minimize;
 using cadre::Objective;
 
-// ---- What a training function calls. Outside a worker it is alone: rank 0 of 1, and reports go nowhere.
+// ---- Functions that a training function calls. Outside a worker it is rank 0 of 1, and reports are dropped.
 
-/// How a checkpoint that is reported gets to where the run keeps its checkpoints.
+/// The way in which a reported checkpoint gets into the run's directory.
 enum class CheckpointUploadMode {
   sync,   ///< report() returns when the checkpoint is committed
   async,  ///< report() returns when the result is committed; the checkpoint follows
-  /// The checkpoint lies in the run's directory already, becomes one where it is, and keeps its name. It is deleted
-  /// when the CheckpointConfig does not keep it.
+  /// The checkpoint is already in the run's directory, stays there and keeps its name. It is deleted if the
+  /// CheckpointConfig does not keep it.
   no_upload,
 };
 
-/// Brings a checkpoint to where it is to be, and says where that is: a directory inside the run's,
-/// TrainContext::get_storage(). `dir_name` is the ReportOptions' checkpoint_dir_name, or one that is the same in all
-/// ranks and in no other report; a half-made directory of that second kind is removed when something fails.
+/// A function that stores a checkpoint and returns its new location: a directory inside the run's directory,
+/// TrainContext::get_storage(). `dir_name` is the ReportOptions' checkpoint_dir_name; if that is empty, a generated
+/// name that is equal in all ranks and unique among reports. A partial directory of a generated name is removed after a
+/// failure.
 using CheckpointUploadFunction = std::function<Checkpoint(const Checkpoint& checkpoint, const std::string& dir_name)>;
 
-/// What becomes of a reported checkpoint. Ranks that report one together should say the same.
+/// Options of a report. Ranks that report one checkpoint together should pass equal options.
 struct ReportOptions {
-  CheckpointUploadMode checkpoint_upload_mode = CheckpointUploadMode::sync;  ///< see there
-  /// Whether a directory of the user's goes when the checkpoint is committed. Default: with async, if it does not lie
-  /// in the run's directory. It is moved where it lies on the run's file system, else copied and removed. Directories
-  /// of Cadre's are always moved.
+  CheckpointUploadMode checkpoint_upload_mode = CheckpointUploadMode::sync;  ///< see CheckpointUploadMode
+  /// If true, a user's directory is removed when the checkpoint is committed. Default: true with async if it is not in
+  /// the run's directory. The directory is moved if it is on the run's file system, else copied and removed.
+  /// Directories that Cadre made are always moved.
   std::optional<bool> delete_local_checkpoint_after_upload = {};
-  /// The name of the checkpoint's directory, which no other one may have; that of rank 0 counts. It is made of letters,
-  /// digits and _.,=@+-, and is neither "checkpoint_" and a number nor the name of a file of the run's own: "best" or
-  /// "checkpoint_best". With no_upload the directory keeps its name, and this is left out or says the same. Default:
-  /// "checkpoint_" and a number.
+  /// Name of the checkpoint's directory, which must be unique; that of rank 0 applies. It consists of letters, digits
+  /// and _.,=@+-, and is neither "checkpoint_" and a number nor the name of one of the run's own files: for example
+  /// "best" or "checkpoint_best". With no_upload the directory keeps its name, and this is empty or equal to it.
+  /// Default: "checkpoint_" and a number.
   std::string checkpoint_dir_name = {};
-  /// Takes the place of Cadre's own copying and moving. With sync it runs in the thread that reports, with async in a
-  /// thread of the worker, one after the other. Ranks that pass one together must make one directory together. One that
-  /// throws StorageError is called again, after 1 s and after 2 s; OutOfSpace makes it wait until there is space.
+  /// Replacement for Cadre's own copying and moving. With sync it runs in the reporting thread, with async in a thread
+  /// of the worker, for one checkpoint after the other. Ranks that report one checkpoint together must store it in one
+  /// directory. If it throws StorageError it is called again, after 1 s and after 2 s; after OutOfSpace it is called
+  /// again until there is space.
   CheckpointUploadFunction checkpoint_upload_function = {};
-  /// Whether the checkpoint is validated when it is committed, as TrainerOptions::validation says; see
-  /// cadre/validation.h. Of ranks that report one together the lowest one that has a part of it says so.
+  /// Request to validate the checkpoint when it is committed, as TrainerOptions::validation specifies; see
+  /// cadre/validation.h. Among ranks that report one checkpoint together, the lowest rank that has a part of it
+  /// decides.
   ValidationRequest validation = false;
-  /// The same with a function of this report's, in the place of the ValidationConfig's. Default: none.
+  /// Validator of this report's checkpoint, instead of the ValidationConfig's. Default: none.
   Validator validate = {};
-  /// What that function gets; the ValidationConfig's config does not count then.
+  /// Config of `validate`; the ValidationConfig's config is not used then.
   Config validate_config = {};
 };
 
 /// Reports one result. Every rank calls it equally often: it returns in all of them when all have called it and the
-/// result is committed. The metrics are those of rank 0; what other ranks pass is checked, and not kept. When the run
-/// is interrupted the call does not return: it unwinds the function with an exception that is not a std::exception, so
+/// result is committed. The metrics are those of rank 0; metrics of other ranks are checked but not kept. If the run is
+/// interrupted the call does not return: it unwinds the function with an exception that is not a std::exception, so
 /// that destructors run; do not swallow it.
 ///
-/// Throws InvalidArgument for what cannot be stored: a value over 1 MiB or with more than 53 levels of lists and
-/// dictionaries, or metrics of more than 32 MiB together; for a validation without a checkpoint, without a function, or
-/// with a config that cannot be stored; Error when called in another thread than the function's.
-/// Nothing was reported then, and the other ranks wait on.
+/// Throws InvalidArgument for metrics that cannot be stored: a value over 1 MiB or with more than 53 levels of lists
+/// and dictionaries, or metrics of more than 32 MiB in total; for a validation without a checkpoint, without a
+/// function, or with a config that cannot be stored. Throws Error if called in another thread than the function's.
+/// After an error nothing was reported, and the other ranks keep waiting.
 void report(const Metrics& metrics);
-/// The same where other ranks may have a checkpoint and this one has none.
+/// Reports a result without a checkpoint, while other ranks may have one.
 void report(const Metrics& metrics, const ReportOptions& options);
-/// The same with a checkpoint: a directory, which is copied or moved. Any ranks may pass one; the files of all of them
-/// become one directory. Where two ranks have a file of the same path, that of the lower rank stays. When the call
-/// returns the checkpoint is committed, and training can go on from it. Waits while the disk is full. Throws
-/// InvalidArgument for options that do not fit together or with the directory, and StorageError when its files cannot
-/// be copied or moved, or are something else than files and directories; nothing was reported then.
+/// Reports a result with a checkpoint: a directory, which is copied or moved. Any ranks may pass one; the files of all
+/// of them are merged into one directory. If two ranks have a file of the same path, that of the lower rank is kept.
+/// When the call returns the checkpoint is committed, and training can continue from it. Waits while the disk is full.
+/// Throws InvalidArgument for options that do not fit together or with the directory, and StorageError if its files
+/// cannot be copied or moved, or are neither files nor directories; nothing was reported then.
 ///
 /// With CheckpointUploadMode::async it returns when the result is committed, at most 16 reports before the checkpoint
-/// is: a directory of the user's on another file system, or one that is to stay, is copied meanwhile and must not be
-/// changed. Checkpoints are committed in the order of their reports, whatever their modes, and all of them before the
-/// run ends, is interrupted, or begins again after a failure. A copy that fails is tried again, after 1 s and after 2
-/// s; then the group fails, and the error names the checkpoint.
+/// is: a user's directory that is on another file system or is to be kept is copied meanwhile and must not be changed.
+/// Checkpoints are committed in the order of their reports, regardless of their modes, and all of them before the run
+/// ends, is interrupted, or restarts after a failure. A copy that fails is retried after 1 s and after 2 s; then the
+/// group fails, and the error names the checkpoint.
 void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options = {});
-/// The same with a checkpoint that `write` fills: the directory is made, filled and committed, or removed when `write`
-/// throws. When it throws OutOfSpace, as save_state does on a full disk, it is called again each second until there is
-/// space. With no_upload it throws InvalidArgument.
+/// Reports a result with a checkpoint that `write` fills: the directory is made, filled and committed, or removed if
+/// `write` throws. If `write` throws OutOfSpace, as save_state does on a full disk, it is called again each second
+/// until there is space. With no_upload report() throws InvalidArgument.
 void report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options = {});
 
 /// \cond mistakes, which do not compile
@@ -134,69 +137,69 @@ CADRE_MISTAKE("a checkpoint's writer takes a directory: write [&](const std::fil
 void report(const Metrics& metrics, const T& write, const ReportOptions& options = {});
 /// \endcond
 
-/// The checkpoint to go on from: the newest one that was committed when the last report was answered, or the one this
-/// worker was started with. The same in all ranks. Empty at the very beginning, and outside a worker. Its files stay at
-/// least until the next report.
+/// Returns the checkpoint to continue from: the newest one that was committed when the last report was answered, or the
+/// one this worker was started with. Equal in all ranks. Empty at the very beginning, and outside a worker. Its files
+/// exist at least until the next report.
 std::optional<Checkpoint> get_checkpoint();
 
-/// What get_all_reported_checkpoints() waits for.
+/// The state that get_all_reported_checkpoints() waits for.
 enum class CheckpointConsistency {
-  committed,  ///< that everything this rank has reported is committed
-  validated,  ///< and that no validation of it waits or goes on
+  committed,  ///< all checkpoints that this rank has reported are committed
+  validated,  ///< as committed, and no validation of them is pending or running
 };
 
-/// How far a reported checkpoint has got.
+/// The progress of a reported checkpoint.
 enum class ReportedCheckpointStatus {
-  committed,             ///< training can go on from it, and nobody asked for more
-  pending_validation,    ///< its validation waits or goes on
-  validated,             ///< its metrics have the validator's
-  validation_timed_out,  ///< its validation took too long, in its last try
-  validation_failed,     ///< its validation has failed as often as it may
+  committed,             ///< training can continue from it; no validation was requested
+  pending_validation,    ///< its validation is waiting or running
+  validated,             ///< its metrics include the validator's
+  validation_timed_out,  ///< its validation timed out in its last try
+  validation_failed,     ///< its validation failed and has no retries left
 };
-/// "committed", "pending validation", "validated", "validation timed out", "validation failed".
+/// Returns "committed", "pending validation", "validated", "validation timed out" or "validation failed".
 std::string to_string(ReportedCheckpointStatus status);
 
-/// A checkpoint that was reported and is kept.
+/// A checkpoint that was reported and kept.
 struct ReportedCheckpoint {
   Checkpoint checkpoint;  ///< its directory
-  Metrics metrics = {};   ///< that it was reported with, and those of its validation, which count where both have one
-  ReportedCheckpointStatus status = ReportedCheckpointStatus::committed;  ///< how far it has got
-  Metrics reported_metrics = {};                                          ///< that it was reported with
-  Metrics validation_metrics = {};                                        ///< of its validation; empty before its end
-  std::string validation_error = {};  ///< why it could not be validated; empty where that did not happen
+  Metrics metrics = {};   ///< metrics of its report and of its validation, which take precedence
+  ReportedCheckpointStatus status = ReportedCheckpointStatus::committed;  ///< progress
+  Metrics reported_metrics = {};                                          ///< metrics of its report
+  Metrics validation_metrics = {};    ///< metrics of its validation; empty until that ends
+  std::string validation_error = {};  ///< reason why its validation failed; otherwise empty
 };
 
-/// The checkpoints that the run keeps, in the order of their reports, also those of earlier attempts. Waits until all
-/// that this rank has reported with report() so far is committed or validated, at most for `timeout`, and returns what
-/// there is then; what is still being uploaded is not. Any rank may call it alone, in any thread that does not report.
-/// Empty outside a worker. Throws Error where it would wait for ever: for validations that need resources which the
-/// run's own workers have.
+/// Returns the checkpoints that the run keeps, in the order of their reports, including those of earlier attempts.
+/// Waits until all checkpoints that this rank has reported with report() so far are committed or validated, at most for
+/// `timeout`, and returns the state at that time, without checkpoints whose upload is not complete. Any rank may call
+/// it alone, in any thread that does not report. Empty outside a worker. Throws Error if it would wait for ever: for
+/// validations that need resources which the run's own workers occupy.
 std::vector<ReportedCheckpoint> get_all_reported_checkpoints(
     CheckpointConsistency consistency = CheckpointConsistency::validated, std::optional<Seconds> timeout = {});
 
-/// An empty directory on the run's own file system, to be filled and given to report(). Throws StorageError, and Error
-/// outside a worker.
+/// Returns an empty directory on the run's own file system, to be filled and passed to report(). Throws StorageError if
+/// it cannot be made, and Error outside a worker.
 CheckpointDirectory make_checkpoint_directory();
 
-/// Returns when all ranks have called it. Throws Error that names the ranks that have not after
-/// RunConfig::collective_timeout. Every rank calls its barriers and broadcasts in the same order.
+/// Waits until all ranks have called it. Throws Error that names the missing ranks after RunConfig::collective_timeout.
+/// Every rank calls its barriers and broadcasts in the same order.
 void barrier();
-/// The value that rank 0 passes, in all ranks; what the others pass is not looked at. For small ones, as the path of a
-/// file or a seed: at most 1 MiB, or InvalidArgument. Throws what barrier() does.
+/// Returns the value that rank 0 passes, in all ranks; values of other ranks are ignored. For small values, such as a
+/// path or a seed: throws InvalidArgument above 1 MiB, and the errors of barrier().
 Value broadcast_from_rank_zero(const Value& value);
 
-/// The directory of a run.
+/// The storage of a run, that is its directory.
 class StorageContext {
  public:
-  explicit StorageContext(std::filesystem::path path) : path_(std::move(path)) {}  ///< that directory
-  const std::filesystem::path& path() const { return path_; }      ///< the directory; empty outside a worker
-  operator const std::filesystem::path&() const { return path_; }  ///< the same
-  /// What has this name in it.
+  explicit StorageContext(std::filesystem::path path) : path_(std::move(path)) {}  ///< refers to this directory
+  const std::filesystem::path& path() const { return path_; }      ///< returns the directory; empty outside a worker
+  operator const std::filesystem::path&() const { return path_; }  ///< returns path()
+  /// Returns the path of a file or directory in the run's directory.
   friend std::filesystem::path operator/(const StorageContext& storage, const std::filesystem::path& name) {
     return storage.path_ / name;
   }
-  /// A directory for a checkpoint, to be filled and reported with CheckpointUploadMode::no_upload, or left empty where
-  /// a checkpoint stands for a result only. It is made where it is not there yet, so that all ranks may ask for it.
+  /// Returns a directory for a checkpoint, to be filled and reported with CheckpointUploadMode::no_upload, or left
+  /// empty for a checkpoint that only marks a result. It is made unless it exists, so that all ranks may ask for it.
   /// Throws InvalidArgument for a name that no checkpoint may have, and Error outside a worker.
   std::filesystem::path build_checkpoint_path_from_name(const std::string& name) const;
 
@@ -204,27 +207,27 @@ class StorageContext {
   std::filesystem::path path_;
 };
 
-/// Where a training function runs, or a validator, which is alone.
+/// The place of a training function in its run. A validator is rank 0 of 1.
 class TrainContext {
  public:
-  std::int64_t get_world_rank() const;        ///< of this worker, from 0 on
-  std::int64_t get_world_size() const;        ///< workers in the group
-  std::int64_t get_local_rank() const;        ///< of this worker among those on its machine
-  std::int64_t get_local_world_size() const;  ///< workers of the group on this machine
-  std::int64_t get_node_rank() const;         ///< of this machine among those of the group
-  std::string get_experiment_name() const;    ///< the name of the run's directory; empty outside a worker
-  StorageContext get_storage() const;         ///< the run's directory
-  Resources get_resources() const;            ///< of this worker
+  std::int64_t get_world_rank() const;        ///< returns the rank of this worker, from 0
+  std::int64_t get_world_size() const;        ///< returns the number of workers in the group
+  std::int64_t get_local_rank() const;        ///< returns the rank of this worker among those on its machine
+  std::int64_t get_local_world_size() const;  ///< returns the number of workers of the group on this machine
+  std::int64_t get_node_rank() const;         ///< returns the rank of this machine among those of the group
+  std::string get_experiment_name() const;    ///< returns the name of the run's directory; empty outside a worker
+  StorageContext get_storage() const;         ///< returns the run's directory
+  Resources get_resources() const;            ///< returns the resources of this worker
 };
-/// The context of the function that calls.
+/// Returns the context of the calling function.
 TrainContext get_context();
 
-// ---- What a run is
+// ---- Runs
 
-/// Names a training function. Made by loop<f>().
+/// A training function, by name. Made by loop<f>().
 struct Loop {
-  std::string name = {};                               ///< of the function, without its namespaces
-  bool operator==(const Loop& other) const = default;  ///< the same function
+  std::string name = {};                               ///< name of the function, without its namespaces
+  bool operator==(const Loop& other) const = default;  ///< compares the function
 };
 
 namespace detail {
@@ -276,14 +279,15 @@ struct LoopRegistration {
 
 }  // namespace detail
 
-/// A function that loop() takes: of a Config, of a plain struct that is made from one, or of nothing.
+/// A function that loop() accepts: of a Config, of a plain struct that is made from one, or without arguments.
 template <class F>
 concept LoopFunction = std::invocable<F, const Config&> || std::invocable<F> || detail::TakesTypedConfig<F>;
 
-/// The training function F: f(const Config&), f() or f(const Settings&) with a struct whose members are the keys of the
-/// config, as tune::trainable() takes it too (members that the config does not have keep their defaults; the Trainer
-/// refuses keys that no member has, and values of other types). It returns nothing or what a Value is made from; that
-/// of rank 0 is the run's return value. Like a trainable it is found by its name, in every process of the program.
+/// Returns the training function F: f(const Config&), f() or f(const Settings&) with a struct whose members are the
+/// keys of the config, as for tune::trainable() (members that the config does not have keep their defaults; the Trainer
+/// refuses keys that no member has, and values of other types). F returns nothing or a type that a Value is made from;
+/// the result of rank 0 is the run's return value. Like a trainable it is found by its name, in every process of the
+/// program.
 template <auto F>
   requires LoopFunction<decltype(F)> && detail::ReturnsValue<decltype(F)>
 Loop loop() {
@@ -305,174 +309,181 @@ CADRE_MISTAKE("a training function returns nothing, or a bool, a number, a text,
 Loop loop();
 /// \endcond
 
-/// A number of workers, or a range of it: a group begins with as many as there are resources for, and changes when they
-/// do.
+/// A number of workers, or a range of numbers: a group starts with as many as there are resources for, and is resized
+/// when the resources change.
 struct WorkerRange {
-  std::int64_t min = 1;  ///< at least 1; with resources for fewer the run waits
+  std::int64_t min = 1;  ///< at least 1; with resources for fewer workers the run waits
   std::int64_t max = 1;  ///< at least min
 
-  WorkerRange() = default;  ///< 1
-  /// This many.
+  WorkerRange() = default;  ///< makes a range of exactly one worker
+  /// Makes a fixed number of workers.
   template <std::integral Number>
     requires(!std::same_as<Number, bool>)
   constexpr WorkerRange(Number number)
       : min(static_cast<std::int64_t>(number)), max(static_cast<std::int64_t>(number)) {}
-  /// From one number to another.
+  /// Makes a range, both ends included.
   constexpr WorkerRange(std::int64_t fewest, std::int64_t most) : min(fewest), max(most) {}
-  constexpr bool is_elastic() const { return min != max; }  ///< whether there is more than one possible number
-  bool operator==(const WorkerRange&) const = default;      ///< the same numbers
+  constexpr bool is_elastic() const { return min != max; }  ///< returns true if more than one number is possible
+  bool operator==(const WorkerRange&) const = default;      ///< compares both numbers
 };
 
-/// How many workers there are, and what each of them needs.
+/// The number of workers and their resources.
 struct ScalingConfig {
-  /// Processes: a number, or {fewest, most}. Of a range the group is as large as the resources allow when it begins.
-  /// When they change, it is ended and begins anew with another number of workers, right after the next checkpoint that
-  /// it reports is committed: no step is lost or repeated, no failure is counted, and a function that never reports a
-  /// checkpoint stays as it is. Functions read get_context().get_world_size(), and share their data by it.
+  /// Worker processes: a number, or {fewest, most}. With a range, the group starts with as many workers as the
+  /// resources allow. When the resources change, it is ended and restarted with another number of workers, right after
+  /// the next checkpoint that it reports is committed: no step is lost or repeated, no failure is counted, and a
+  /// function that never reports a checkpoint is not resized. Functions should divide their data by
+  /// get_context().get_world_size().
   WorkerRange num_workers = 1;
   bool use_gpu = false;  ///< a GPU for each worker
-  /// Of each worker. Default: one CPU, and with use_gpu one GPU. With GPUs it must say use_gpu too, and the other way
-  /// round.
+  /// Resources of each worker. Default: one CPU, and with use_gpu one GPU. If they have GPUs, use_gpu must be true, and
+  /// vice versa.
   std::optional<Resources> resources_per_worker = {};
-  PlacementStrategy placement_strategy = PlacementStrategy::pack;  ///< on a cluster
-  /// The kind of GPUs that each worker gets, such as "H100". Default: that of resources_per_worker, else any.
+  PlacementStrategy placement_strategy = PlacementStrategy::pack;  ///< placement on a cluster
+  /// Kind of GPUs for each worker, such as "H100". Default: that of resources_per_worker, else any.
   std::string accelerator_type = {};
-  /// Which labels a worker's machine is to have, beside those of resources_per_worker: see Resources::labels.
+  /// Labels that a worker's machine must have, in addition to those of resources_per_worker: see Resources::labels.
   std::map<std::string, std::string> label_selector = {};
-  /// How often a run with a range of workers looks at the resources there are; above 0.
+  /// Interval at which a run with a range of workers checks the available resources; above 0.
   Seconds elastic_resize_monitor_interval = std::chrono::minutes(1);
-  /// Of one worker.
+  /// Returns the resources of one worker.
   Resources worker_resources() const;
-  bool operator==(const ScalingConfig&) const = default;  ///< the same workers
+  bool operator==(const ScalingConfig&) const = default;  ///< compares all fields
 };
 
-/// How often a run that fails is tried again. All workers are then ended, and started again from the last committed
-/// checkpoint. There are three kinds of failures, each with a budget of its own; all are 0 or more, or -1: without
-/// limit.
+/// Retries of a run that fails. On a retry all workers are ended, and started again from the last committed checkpoint.
+/// There are three kinds of failures with separate budgets, each 0 or more, or -1: unlimited.
 struct FailureConfig {
-  /// Of the whole run: an exception that leaves the function in any rank, a process that ends by itself or by a signal,
-  /// ranks that do not report equally often, a checkpoint that cannot be uploaded. From the third one in a row without
-  /// a new report on the run waits before it is tried again: 1 s, then twice as long each time, at most 60 s.
+  /// Budget of the whole run for these failures: an exception that leaves the function in any rank, a process that ends
+  /// by itself or by a signal, ranks that do not report equally often, a checkpoint that cannot be uploaded. From the
+  /// third failure in a row without a new report, the run waits before the retry: 1 s, then twice as long each time, at
+  /// most 60 s.
   std::int64_t max_failures = 0;
-  /// In a row: a worker that cannot be started, or a group that fails before the function has begun in any rank, as
-  /// when its process group cannot be formed. The run waits 1 s after the first one, then as above.
+  /// Budget for failures in a row of these kinds: a worker that cannot be started, or a group that fails before the
+  /// function has begun in any rank, for example because its process group cannot be formed. The run waits 1 s after
+  /// the first one, then as above.
   std::int64_t max_start_failures = 3;
-  /// Counts over the whole run: a worker is ended by a SIGTERM that Cadre has not sent and that only this worker gets,
-  /// as when its machine is taken away. Whatever other ranks say then follows from that. Waits as for max_failures.
-  /// A signal to all processes of the run interrupts it (see Trainer::fit) and is no failure.
+  /// Budget of the whole run for preemptions: a worker is ended by a SIGTERM that Cadre has not sent and that only this
+  /// worker receives, for example because its machine is reclaimed. Subsequent errors of other ranks are attributed to
+  /// it. Waits as for max_failures. A signal to all processes of the run interrupts it (see Trainer::fit) and is no
+  /// failure.
   std::int64_t max_preemption_failures = -1;
 };
 
-/// What a run writes for people and their programs beside its store, and what it shows of its workers.
+/// Result files of a run, and display of its workers' output.
 struct LoggingConfig {
-  Loggers loggers = {};  ///< which result files there are in its directory; default: all
-  /// Whether fit() repeats what the workers print, each line with the rank that has printed it: their standard output
-  /// on standard output, within 100 ms, and their standard error on standard error. Of a worker that prints more than
-  /// 64 KiB in that time only the newest lines. In any case all of it goes into files in the folders rank_0, rank_1 and
+  Loggers loggers = {};  ///< result files in the run's directory; default: all
+  /// If true, fit() repeats the output of the workers within 100 ms, each line with its rank: their standard output on
+  /// standard output, and their standard error on standard error. If a worker prints more than 64 KiB in that time,
+  /// only the newest lines are repeated. In any case all output is written to files in the folders rank_0, rank_1 and
   /// so on, each of which keeps 64 MiB. With verbose 0 nothing is repeated.
   bool log_to_driver = false;
-  bool operator==(const LoggingConfig&) const = default;  ///< the same settings
+  bool operator==(const LoggingConfig&) const = default;  ///< compares all settings
 };
 
 class Callback;  // cadre/train_callback.h
 
-/// Called in this order, each as cadre/train_callback.h says.
+/// Callbacks of a run, in calling order; see cadre/train_callback.h.
 using Callbacks = std::vector<std::shared_ptr<Callback>>;
 
-/// Where a run lies, and how it goes on.
+/// Storage, failure handling and output of a run.
 struct RunConfig {
-  std::string name = {};  ///< of its directory; default: that of the function and the time
-  /// Says what happens where a run of that name exists. With IfExists::restore the same program continues when it
-  /// is started again; that needs a name. Of a run of a trial it does not count: its trial begins it anew.
+  /// Name of its directory. Default: the function's name and the time.
+  std::string name = {};
+  /// Action if a run of that name exists. With IfExists::restore a program that is started again continues its run;
+  /// that requires a name. Ignored for a run inside a trial: its trial starts it anew.
   IfExists if_exists = IfExists::fail;
-  /// Of the directory above it: a path, or the URI of a storage ("s3://bucket/folder", also gs, abfs and file). What is
-  /// no local disk gets everything published, see PublishConfig. Default: ~/cadre_results.
+  /// Parent folder of the run's directory: a path, or the URI of a storage ("s3://bucket/folder", also gs, abfs and
+  /// file). A run that is not on a local disk is published, see PublishConfig. Default: ~/cadre_results.
   std::filesystem::path storage_path = {};
-  PublishConfig publish_config = {};  ///< counts where `storage_path` is no local disk
-  FailureConfig failure_config = {};  ///< what a failure leads to
-  /// Which checkpoints are kept. Those of its options that concern trainable classes may not be set.
+  PublishConfig publish_config = {};  ///< used if `storage_path` is not on a local disk
+  FailureConfig failure_config = {};  ///< retries after a failure
+  /// Checkpoints to keep. Options for trainable classes must not be set.
   CheckpointConfig checkpoint_config = {};
-  LoggingConfig logging_config = {};  ///< which result files there are, and what is shown of the workers
-  /// How long ranks wait for each other in report(), barrier() and broadcast_from_rank_zero(). One that is missing then
-  /// fails the run, and the error names it.
+  LoggingConfig logging_config = {};  ///< result files, and display of the workers' output
+  /// Time that ranks wait for each other in report(), barrier() and broadcast_from_rank_zero(). A rank that is missing
+  /// then fails the run, and the error names it.
   Seconds collective_timeout = std::chrono::minutes(30);
-  /// Workers that were told to stop have this long until they are ended by force.
+  /// Time that workers which were asked to stop have until they are ended by force.
   Seconds stop_grace_period = std::chrono::seconds(30);
   int verbose = 1;  ///< 0: failures only; 1: the beginning, the end and every report
-  /// Lets each rank run in its folder rank_0, rank_1 and so on of the run's directory, so that files with relative
-  /// paths that it writes lie there. Relative paths that the program has been given, as those of its data, must then be
-  /// made absolute before the ranks get them. Otherwise all run where the program was when it called cadre::init.
+  /// If true, each rank runs in its folder rank_0, rank_1 and so on of the run's directory, so that files which it
+  /// writes with relative paths are created there. Relative paths given to the program, such as those of its data, must
+  /// then be made absolute before the ranks get them. Otherwise all ranks run in the directory in which the program
+  /// called cadre::init.
   bool chdir_to_rank_dir = false;
-  Callbacks callbacks = {};  ///< what is called as the run goes on; not stored, so a restore is given them again
+  Callbacks callbacks = {};  ///< called as the run progresses; not stored, so a restore must be given them again
 };
 
-/// Everything about a run but its function.
+/// All options of a run except its function.
 struct TrainerOptions {
-  Config train_loop_config = {};      ///< what the function gets
-  ScalingConfig scaling_config = {};  ///< how many workers there are
-  RunConfig run_config = {};          ///< where it lies, and how it goes on
-  ValidationConfig validation = {};   ///< how its checkpoints are validated
-  /// Datasets by name, {{"train", data::read_parquet(path)}}: ranks get their shares with data::get_dataset_shard of
+  Config train_loop_config = {};      ///< config of the function
+  ScalingConfig scaling_config = {};  ///< number and resources of the workers
+  RunConfig run_config = {};          ///< storage, failure handling and output
+  ValidationConfig validation = {};   ///< validation of its checkpoints
+  /// Datasets by name, {{"train", data::read_parquet(path)}}: ranks get their shares from data::get_dataset_shard of
   /// cadre/data.h.
   Dict datasets = {};
 };
 
-/// How a run has come out. A value.
+/// The result of a run. A value.
 struct Result {
-  Metrics metrics = {};                       ///< of the last report; empty where there was none
-  std::optional<Checkpoint> checkpoint = {};  ///< the latest
-  /// The kept checkpoints with their metrics, best last, as the CheckpointConfig says.
+  Metrics metrics = {};                       ///< metrics of the last report; empty if there was none
+  std::optional<Checkpoint> checkpoint = {};  ///< latest checkpoint
+  /// The kept checkpoints with their metrics, best last, as ranked by the CheckpointConfig.
   std::vector<ReportedCheckpoint> best_checkpoints = {};
-  std::vector<Metrics> metrics_history = {};  ///< of all reports in order; one that was repeated is there once
-  std::filesystem::path path = {};            ///< the run's directory
-  Config config = {};                         ///< what the function got
-  Value return_value = {};                    ///< of rank 0's function; null where the run has not finished
-  std::optional<std::string> error = {};      ///< why the run failed
-  std::int64_t attempts = 0;                  ///< worker groups started
-  /// Cadre's own: keeps what was downloaded to read a published run. Shared by copies.
+  /// Metrics of all reports in order; a report that was repeated occurs once.
+  std::vector<Metrics> metrics_history = {};
+  std::filesystem::path path = {};        ///< the run's directory
+  Config config = {};                     ///< config of the function
+  Value return_value = {};                ///< return value of rank 0's function; null until the run has finished
+  std::optional<std::string> error = {};  ///< reason why the run failed; empty if it has not
+  std::int64_t attempts = 0;              ///< worker groups started
+  /// Internal: keeps the files that were downloaded to read a published run. Shared by copies.
   std::shared_ptr<const std::filesystem::path> copy = {};
 
-  /// The result in a run's directory as it is now: of a run that has finished, failed, was interrupted or killed, or is
-  /// being run by another process. Nothing is run, repaired or changed. Throws NotFound when there is no run,
-  /// StorageError for a store that is damaged or of another version. The URI of a published run may stand for the
-  /// directory; throws InvalidArgument then for a storage that cannot be read.
+  /// Reads the current result in a run's directory: of a run that has finished, failed, was interrupted or killed, or
+  /// is being run by another process. Nothing is run, repaired or changed. Throws NotFound if there is no run,
+  /// StorageError for a store that is damaged or of another version. `directory` may be the URI of a published run;
+  /// throws InvalidArgument then for a storage that cannot be read.
   static Result from_directory(const std::filesystem::path& directory);
-  /// The kept checkpoint with the best value of a metric, get_best_checkpoint(minimize("loss")) or with a name and a
-  /// mode; of equals the first in best_checkpoints. Throws InvalidArgument where no direction is given, NotFound where
-  /// none has a finite one.
+  /// Returns the kept checkpoint with the best value of a metric: get_best_checkpoint(minimize("loss")), or with a name
+  /// and a mode; among equals the first in best_checkpoints. Throws InvalidArgument if no direction is given, NotFound
+  /// if no checkpoint has a finite value.
   Checkpoint get_best_checkpoint(const Objective& metric, std::optional<Mode> mode = {}) const;
 };
 
-/// A run over time as an SVG document: its worker groups, its checkpoints on their way, and its validations, as its
-/// store has them; a group or a validation that has failed has a colour of its own. The run may be going on. Throws
-/// NotFound where there is no training run in the directory, and StorageError for a store that is damaged.
+/// Returns a timeline of a run as an SVG document, from its store: its worker groups, the uploads of its checkpoints,
+/// and its validations; a group or a validation that failed has a colour of its own. The run may still be running.
+/// Throws NotFound if there is no training run in the directory, and StorageError for a store that is damaged.
 std::string timeline_svg(const std::filesystem::path& directory);
-/// The same into a file, which is replaced in one step. Throws StorageError, too, when it cannot be written.
+/// Writes the same document to a file, which is replaced atomically. Throws StorageError, too, if the file cannot be
+/// written.
 void write_timeline_svg(const std::filesystem::path& directory, const std::filesystem::path& file);
 
-/// The run has failed more often than its FailureConfig allows. Its directory has everything that was reported, and
-/// Trainer::restore tries it again.
+/// Thrown if the run has failed more often than its FailureConfig allows. Its directory has everything that was
+/// reported, and Trainer::restore retries it.
 class TrainingFailed : public Error {
  public:
   using Error::Error;
 };
 
-/// What a run that is continued gets anew.
+/// Options of a restore that are not stored with the run.
 struct RestoreOptions {
-  Callbacks callbacks = {};           ///< as RunConfig::callbacks; they begin anew
-  PublishConfig publish_config = {};  ///< of a run that is published
+  Callbacks callbacks = {};           ///< as RunConfig::callbacks; their state is not restored
+  PublishConfig publish_config = {};  ///< for a published run
 };
 
 /// A training run. Used in one thread.
 ///
-/// A trial of Cadre Tune may have one too, where its trainable has a PlacementGroup with a bundle for each worker
-/// behind its own (tune::with_resources). The trial then reports what the run reports, with its checkpoints; the run
-/// begins from the trial's checkpoint, waits and stops with it, and lies in the trial's directory, where that of the
-/// trial's next attempt replaces it. fit() does not return when the experiment stops the trial: it unwinds the
-/// function. Checkpoints that are uploaded asynchronously are waited for.
+/// A trial of Cadre Tune may have a training run, if its trainable has a PlacementGroup with a bundle for each worker
+/// after its own (tune::with_resources). The trial then reports the run's reports, with its checkpoints; the run starts
+/// from the trial's checkpoint, and pauses and stops with the trial. It lies in the trial's directory, where the run of
+/// the trial's next attempt replaces it. When the experiment stops the trial, fit() does not return: it unwinds the
+/// function, after asynchronous uploads of checkpoints are complete.
 class Trainer {
  public:
-  /// Throws InvalidArgument with everything that is wrong with the options, before anything runs.
+  /// Checks all options; throws InvalidArgument that names every error, before anything runs.
   Trainer(Loop loop, TrainerOptions options);
   /// \cond mistakes, which do not compile
   template <class F>
@@ -484,34 +495,35 @@ class Trainer {
       "these are no TrainerOptions: write train::TrainerOptions before the braces, and the compiler names the field");
   /// \endcond
   virtual ~Trainer() = default;
-  Trainer(Trainer&&) noexcept = default;             ///< the other one may only be destroyed
-  Trainer& operator=(Trainer&&) noexcept = default;  ///< see above
+  Trainer(Trainer&&) noexcept = default;             ///< the moved-from Trainer may only be destroyed
+  Trainer& operator=(Trainer&&) noexcept = default;  ///< see the move constructor
 
-  /// Returns whether a directory, or the URI that it is, holds a run that restore() can continue. A run that was
-  /// interrupted before anything was published is found in its working directory on this machine, which
-  /// `publish_config` may place.
+  /// Returns true if `directory`, a path or a URI, holds a run that restore() can continue. A run that was interrupted
+  /// before anything was published is found in its working directory on this machine, whose location `publish_config`
+  /// may set.
   static bool can_restore(const std::filesystem::path& directory, const PublishConfig& publish_config = {});
-  /// A Trainer that continues the run in a directory from its last committed checkpoint, with the options that it was
-  /// begun with. One that has failed is tried again, with a new budget of failures; one that has finished stays as it
-  /// is, and fit() returns its result. Throws NotFound, StorageError, and InvalidArgument where this program does not
-  /// have its function.
+  /// Returns a Trainer that continues the run in a directory from its last committed checkpoint, with its original
+  /// options. A run that failed is retried, with a new budget of failures; a run that finished stays as it is, and
+  /// fit() returns its result. Throws NotFound if there is no run, StorageError if its store is damaged, and
+  /// InvalidArgument if this program does not have its function.
   ///
-  /// `directory` may be the URI of what is published ("s3://bucket/folder/name"), or a published run's working
-  /// directory. From a URI it continues in the working directory, if that is there and has all that is published, and
-  /// else in a new one that is made from what is published. Throws InvalidArgument too when the storage cannot be used.
+  /// `directory` may be the URI of a published run ("s3://bucket/folder/name"), or its working directory. Given a URI,
+  /// the run continues in the working directory if that exists and has everything that is published, and otherwise in a
+  /// new one that is made from the published files. Throws InvalidArgument, too, if the storage cannot be used.
   static Trainer restore(const std::filesystem::path& directory, const RestoreOptions& restore = {});
 
-  /// Runs it to its end, once. SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal is gone), where the program has left
-  /// them at their default, end it in an orderly way: workers stop at their next report, which is committed, and
-  /// Interrupted is thrown. They may be sent to all processes at once. The second one, a quarter of a second later or
-  /// more, ends the program.
-  /// Throws InvalidArgument where the run exists already (see IfExists), is run by another process, or needs more than
-  /// the machine has; TrainingFailed; EngineError when the fork server is gone; StorageError when the store cannot be
-  /// written. A full disk makes everybody wait.
+  /// Runs the training to its end, once. SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal was closed), if the program
+  /// has left them at their defaults, end it in an orderly way: workers stop at their next report, which is committed,
+  /// and fit() throws Interrupted. The signals may be sent to all processes at once. A second signal, at least a
+  /// quarter of a second later, ends the program.
+  /// Throws InvalidArgument if the run exists already (see IfExists), is run by another process, or needs more than the
+  /// machine has; TrainingFailed if it failed more often than its FailureConfig allows; EngineError if the fork server
+  /// has ended; StorageError if the store cannot be written. Controller and workers wait while the disk is full.
   Result fit();
 
  protected:
-  /// For trainers of a library: workers form a group with this backend (run/group_backend.h) before the function runs.
+  /// Makes a trainer for a library: workers form a group with this backend (run/group_backend.h) before the function
+  /// runs.
   Trainer(Loop loop, TrainerOptions options, std::string backend, Config backend_options);
 
  private:

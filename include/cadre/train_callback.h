@@ -1,9 +1,9 @@
 /// \file
-/// Callbacks of training runs: functions of the program that are called as a run goes on.
+/// Callbacks of training runs: functions of the program that are called as a run progresses.
 ///
 /// All hooks are called in the thread and process of Trainer::fit, one callback after the other in the order of
-/// RunConfig::callbacks, when what they tell of is committed; workers that wait for an answer have it by then. A
-/// callback that throws is reported on standard error and switched off, and the run goes on without it.
+/// RunConfig::callbacks, after the event that they report has been committed; workers that wait for an answer have it
+/// by then. A callback that throws is reported on standard error and disabled, and the run continues without it.
 ///
 /// Source: Ray Train's UserCallback.
 #pragma once
@@ -20,38 +20,39 @@
 
 namespace cadre::train {
 
-/// A run as it stands when a hook is called. A value.
+/// The state of a run when a hook is called. A value.
 struct RunContext {
-  std::string name = {};              ///< of its directory
+  std::string name = {};              ///< name of its directory
   std::filesystem::path path = {};    ///< its directory
-  Config train_loop_config = {};      ///< what its function gets
-  ScalingConfig scaling_config = {};  ///< as it was asked for
+  Config train_loop_config = {};      ///< config of the training function
+  ScalingConfig scaling_config = {};  ///< as requested in the options
   std::int64_t attempt = 0;           ///< worker groups started so far
-  std::int64_t world_size = 0;        ///< workers of the present group, or of the last one
+  std::int64_t world_size = 0;        ///< workers of the current group, or of the last one
 };
 
-/// The base of callbacks; no hook does anything by default.
+/// Base class of callbacks. All hooks do nothing by default.
 class Callback {
  public:
   virtual ~Callback() = default;
 
-  /// fit() has begun, also of a run that is continued; no worker is there yet.
+  /// Called when fit() begins, also for a restored run; no worker has started yet.
   virtual void on_start(const RunContext& run);
-  /// All ranks have made a report that counts: one that is repeated after a failure is not told again. The metrics are
-  /// those of rank 0; `checkpoint` is there where it was committed with the report.
+  /// Called when all ranks have made a report that counts; a report that is repeated after a failure is not passed
+  /// again. The metrics are those of rank 0; `checkpoint` is set if it was committed with the report.
   virtual void after_report(const RunContext& run, const Metrics& metrics, const std::optional<Checkpoint>& checkpoint);
-  /// A checkpoint is committed; with CheckpointUploadMode::async that may be long after its report. Its files stay as
-  /// long as the CheckpointConfig keeps them, and at least until the hook returns.
+  /// Called when a checkpoint is committed; with CheckpointUploadMode::async that may be long after its report. Its
+  /// files stay as long as the CheckpointConfig keeps them, and at least until the hook returns.
   virtual void on_checkpoint(const RunContext& run, const Checkpoint& checkpoint);
-  /// The validation of a checkpoint has come to its end: with its metrics, or with why there are none.
+  /// Called when the validation of a checkpoint has ended: `checkpoint` has its metrics, or the reason why there are
+  /// none.
   virtual void after_validation(const RunContext& run, const ReportedCheckpoint& checkpoint);
-  /// A worker group has failed, `run.attempt` says which one; it may have been started again by now, or the run has
-  /// failed. Why, by rank; what is no rank's has the key -1.
+  /// Called when a worker group has failed; `run.attempt` is its number. By then the next group may have been started,
+  /// or the run has failed. `failures` has the reasons by rank; the key -1 stands for a failure of no particular rank.
   virtual void after_exception(const RunContext& run, const std::map<std::int64_t, std::string>& failures);
-  /// The run has come to its end, has failed, or is interrupted. Last of all; not called where fit() throws
-  /// StorageError or EngineError.
+  /// Called last, when the run has finished, failed or been interrupted. Not called if fit() throws StorageError or
+  /// EngineError.
   virtual void on_end(const RunContext& run);
-  /// For messages. Default: "Callback".
+  /// Returns the callback's name in messages. Default: "Callback".
   virtual std::string name() const;
 };
 

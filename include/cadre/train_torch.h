@@ -1,5 +1,5 @@
 /// \file
-/// Data-parallel training with libtorch: what a training function calls that runs in several processes at once.
+/// Data-parallel training with libtorch: functions for a training function that runs in several processes at once.
 ///
 ///     auto model = train::prepare_model(Net());
 ///     auto loader = train::prepare_data_loader(train::TensorDataset(images, labels), {.batch_size = 128});
@@ -10,13 +10,14 @@
 ///       optimizer.step();
 ///     }
 ///
-/// A process that is in no group, such as a plain program, is a world of one: everything here works there, and nothing
-/// is exchanged.
+/// A process without a group, such as a plain program, is a world of one: everything here works there, and nothing is
+/// exchanged.
 ///
-/// Some functions are collective: every rank calls them, in the same order. When another rank has ended, the calls that
-/// wait for it throw at once; when it stalls, after the group's timeout (TorchConfig). The group is of no use then.
+/// Some functions are collective: every rank calls them, in the same order. If another rank has ended, calls that wait
+/// for it throw at once; if it stalls, they throw after the group's timeout (TorchConfig). The group is unusable then.
 ///
-/// Threads: all of this is for the training function's own; a metric or a loader is used in one thread at a time.
+/// Threads: everything here belongs to the training function's own thread; a metric or a loader is used in one thread
+/// at a time.
 #pragma once
 
 namespace cadre {

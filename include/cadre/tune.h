@@ -1,14 +1,14 @@
 /// \file
-/// Hyper-parameter tuning: everything of cadre::tune. docs/tutorials begins with a program of thirty lines.
+/// Hyper-parameter tuning: all headers of cadre::tune. docs/tutorials begins with a program of thirty lines.
 ///
-/// Threads: cadre::init and a Tuner belong to the main thread, and what a training function calls
-/// (cadre/tune/session.h) to the function's own. Everything else may be used in any thread, each object in one at a
-/// time; objects that nobody changes may be read in many.
+/// Threads: cadre::init and a Tuner belong to the main thread; the functions that a training function calls
+/// (cadre/tune/session.h) belong to its own thread. All other objects may be used in any thread, each in one at a time;
+/// several threads may read an object that no thread changes.
 ///
 /// Metrics and hyper-parameters inside nested dictionaries are named by their path: "eval/accuracy".
 #pragma once
 
-/// Cadre: what all its parts share.
+/// Cadre: the parts that tuning, training and datasets share.
 namespace cadre {
 /// Hyper-parameter tuning.
 namespace tune {}

@@ -1,5 +1,5 @@
 /// \file
-/// Configs as structs: the names of a config's keys are those of a struct's members.
+/// Configs as structs: the member names of a struct are the keys of a config.
 ///
 ///     struct Hyperparameters {
 ///       double lr = 0.1;
@@ -31,7 +31,7 @@ inline constexpr bool is_nested_config = PlainStruct<T> && !std::same_as<T, Refe
 
 struct NoMember {};
 
-// The first member that no config can have, of T or of a struct inside it; NoMember where there is none.
+// Returns the first member that no config can have, of T or of a struct inside it; NoMember if there is none.
 template <PlainStruct T, std::size_t I = 0>
 constexpr auto unsupported_member() {
   using Members = decltype(tie_members(std::declval<T&>()));
@@ -53,11 +53,11 @@ constexpr auto unsupported_member() {
   }
 }
 
-// A struct that a config can be.
+// A struct that a config can be converted to.
 template <class T>
 concept TypedConfig = PlainStruct<T> && std::same_as<decltype(unsupported_member<T>()), NoMember>;
 
-// Nearly one: a mistake, and the compiler names the member.
+// A plain struct with a member that no config can have: a mistake, and the compiler names the member.
 template <class T>
 concept ConfigWithUnsupportedMember = PlainStruct<T> && !TypedConfig<T>;
 /// \cond
@@ -67,7 +67,7 @@ concept ConfigWithUnsupportedMember = PlainStruct<T> && !TypedConfig<T>;
       "std::vector of these, or a struct")
 /// \endcond
 
-// Names the types that a function returns, and takes as its first argument; void: nothing.
+// The types of a function's result and first argument; void: none.
 template <class F>
 struct Signature {
   using result = void;
@@ -123,10 +123,10 @@ void assign_members(T& object, const Dict& entries, const std::string& prefix) {
 
 namespace cadre {
 
-/// A config as a struct with public members and no constructor. Members take what Value::get gives, and may be such
-/// structs again, for nested configs; there are at most 24 of them, and none is an array. A member that the config does
-/// not have keeps its default; keys that no member has are left out. Throws InvalidArgument that names the key where a
-/// value is of another type than its member.
+/// Returns a config as a struct with public members and no constructor. Members have the types that Value::get returns,
+/// or are such structs themselves, for nested configs; there are at most 24 of them, and none is an array. A member
+/// that the config does not have keeps its default; keys that no member has are ignored. Throws InvalidArgument that
+/// names the key if a value has another type than its member.
 template <detail::TypedConfig T>
 T from_config(const Config& config) {
   T object{};
@@ -142,11 +142,11 @@ CADRE_UNSUPPORTED_MEMBER T from_config(const Config& config);
 
 namespace cadre::detail {
 
-// The struct that a function takes.
+// A description of the struct that a function takes as its config.
 struct ConfigStruct {
   std::span<const std::string_view> members = {};  // top-level keys
   void (*check)(const Config&) =
-      nullptr;  // throws InvalidArgument where a value has the wrong type; null: it takes a Config
+      nullptr;  // throws InvalidArgument if a value has the wrong type; null: the function takes a Config
 };
 
 template <class T>

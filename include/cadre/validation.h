@@ -1,6 +1,6 @@
 /// \file
-/// Validation of checkpoints beside training: a function that is given a checkpoint and measures how good it is, in a
-/// process and with resources of its own.
+/// Validation of checkpoints during training: a function gets a checkpoint and measures how good it is, in a process
+/// and with resources of its own.
 ///
 ///     Metrics validate(const Checkpoint& checkpoint, const Config& config) {
 ///       ...
@@ -10,15 +10,14 @@
 ///     train::Trainer trainer(train::loop<train_mnist>(), {.validation = {.function = train::validator<validate>()}});
 ///     ... train::report({{"loss", loss}}, checkpoint, {.validation = true});
 ///
-/// Training goes on meanwhile. What a validator returns is merged into the metrics of its checkpoint, and the
-/// checkpoints are ranked anew; one that is still to be validated is kept. A validation is recorded once: when the
-/// controller is killed, those that were not finished are begun again by Trainer::restore. fit() returns when all are
-/// finished.
+/// Training continues meanwhile. The metrics that a validator returns are merged into those of its checkpoint, and the
+/// checkpoints are ranked anew; a checkpoint whose validation is pending is kept. A validation is recorded once: if the
+/// controller is killed, Trainer::restore restarts the unfinished ones. fit() returns when all are finished.
 ///
-/// A validator whose function throws, crashes, runs out of memory or takes too long is tried again as often as
-/// ValidationConfig::max_retries says: twice at once, then after pauses that double from 1 s up to a minute. Its
-/// checkpoint is then marked as not validated. Training never fails from it. What it prints is in the directory
-/// "validations" of the run.
+/// A validator whose function throws, crashes, runs out of memory or times out is retried up to
+/// ValidationConfig::max_retries times: twice at once, then after pauses that double from 1 s up to a minute. After
+/// that its checkpoint is marked as not validated. A validation never fails the training. A validator's output is in
+/// the directory "validations" of the run.
 ///
 /// Source: Ray Train's ValidationConfig (version 2.60), and the validate_fn of earlier ones.
 #pragma once
@@ -39,13 +38,13 @@
 
 namespace cadre::train {
 
-/// A time; std::chrono::seconds(30) and the like convert.
+/// A duration in seconds; std::chrono::seconds(30) and the like convert.
 using Seconds = std::chrono::duration<double>;
 
-/// Names a function that validates checkpoints. Made by validator<f>().
+/// A function that validates checkpoints, by name. Made by validator<f>().
 struct Validator {
-  std::string name = {};                                    ///< of the function, without its namespaces; empty: none
-  bool operator==(const Validator& other) const = default;  ///< the same function
+  std::string name = {};  ///< name of the function, without its namespaces; empty: none
+  bool operator==(const Validator& other) const = default;  ///< compares the function
 };
 
 namespace detail {
@@ -73,8 +72,8 @@ struct ValidatorRegistration {
 
 }  // namespace detail
 
-/// The validator F: Metrics f(const Checkpoint&, const Config&) or f(const Checkpoint&). Found by its name, in every
-/// process of the program. It must return metrics that can be stored, as those of train::report.
+/// Returns the validator F: Metrics f(const Checkpoint&, const Config&) or f(const Checkpoint&). F is found by its
+/// name, in every process of the program. It must return metrics that can be stored, as for train::report.
 template <auto F>
   requires detail::ValidatingFunction<decltype(F)>
 Validator validator() {
@@ -88,41 +87,42 @@ CADRE_MISTAKE("a validator is Metrics f(const Checkpoint&, const Config&) or Met
 Validator validator();
 /// \endcond
 
-/// Which of several checkpoints that wait is validated next.
+/// The order in which pending checkpoints are validated.
 enum class ValidationOrder {
   oldest_first,  ///< all of them, in the order of their reports
-  newest_first,  ///< the latest one; those reported before it that wait are not validated any more
+  newest_first,  ///< the latest one; pending checkpoints of earlier reports are not validated any more
 };
 
-/// How a run validates its checkpoints.
+/// Validation of a run's checkpoints.
 struct ValidationConfig {
-  Validator function = {};   ///< what validates where ReportOptions::validation says so; default: nothing
-  Config config = {};        ///< what it gets; a value takes at most 1 MiB, larger ones are put() and referred to
-  Resources resources = {};  ///< of each validation; it waits until they are free beside the run's workers
-  /// What a train::Trainer in the function gets for its workers. Each validation has all of it, from its start on.
-  /// Default: the function starts no workers; where it tries to, its validations fail without another try.
+  Validator function = {};   ///< validator for ReportOptions::validation; default: none
+  Config config = {};        ///< config of the validator; each value at most 1 MiB: put() larger ones and refer to them
+  Resources resources = {};  ///< for each validation; it waits until they are free besides those of the run's workers
+  /// Resources for the workers of a train::Trainer inside the function. Each validation holds all of them, from its
+  /// start on. Default: the function starts no workers; if it tries to, its validations fail without a retry.
   PlacementGroup workers = {};
-  /// How long one try may take from its start; above 0. Default: as long as it likes.
+  /// Time limit of one try, from its start; above 0. Default: no limit.
   std::optional<Seconds> timeout = {};
-  std::optional<std::int64_t> max_in_flight = {};         ///< at a time; default: as many as there are resources for
-  std::int64_t max_retries = 1;                           ///< of each validation; 0 or more, or -1: without limit
-  ValidationOrder order = ValidationOrder::oldest_first;  ///< of those that wait
+  /// Validations at a time; default: as many as there are resources for.
+  std::optional<std::int64_t> max_in_flight = {};
+  std::int64_t max_retries = 1;                           ///< retries of each validation, 0 or more; -1: unlimited
+  ValidationOrder order = ValidationOrder::oldest_first;  ///< order of pending validations
 };
 
-/// What one validation gets beside the ValidationConfig.
+/// Settings of one validation that override the ValidationConfig.
 struct ValidationTask {
-  Config config = {};                   ///< values that are added to the ValidationConfig's, or replace them
+  Config config = {};                   ///< entries that are added to the ValidationConfig's, or replace them
   std::optional<Seconds> timeout = {};  ///< default: the ValidationConfig's
 };
 
-/// Whether a reported checkpoint is validated: true, false, or a ValidationTask.
+/// A request to validate a reported checkpoint: true, false, or a ValidationTask.
 class ValidationRequest {
  public:
   ValidationRequest(bool wanted = false) {  // NOLINT(google-explicit-constructor)
     if (wanted) task_.emplace();
-  }  ///< with the ValidationConfig as it is
-  ValidationRequest(ValidationTask task) : task_(std::move(task)) {}   ///< with this task
-  const std::optional<ValidationTask>& task() const { return task_; }  ///< empty: it is not
+  }  ///< validates with the ValidationConfig unchanged, or not at all
+  ValidationRequest(ValidationTask task) : task_(std::move(task)) {}   ///< validates with this task
+  const std::optional<ValidationTask>& task() const { return task_; }  ///< returns the task; empty: no validation
 
  private:
   std::optional<ValidationTask> task_;

@@ -1,6 +1,6 @@
 /// \file
-/// Values that a config, a search space or a result is made of: nested and ordered, like JSON, with exact 64-bit
-/// integers, NaN and infinities.
+/// Values of configs, search spaces and results: nested and ordered, like JSON, with exact 64-bit integers, NaN and
+/// infinities.
 #pragma once
 
 #include <concepts>
@@ -25,14 +25,15 @@ struct DictEntry;
 
 /// The items of a list.
 using List = std::vector<Value>;
-/// Entries in the order in which they were written. Keys are unique where a Dict comes out of Cadre.
+/// Entries in the order in which they were written. Cadre returns only Dicts with unique keys.
 using Dict = std::vector<std::pair<std::string, Value>>;
 
-/// Something that a config may carry by name instead of by value: a checkpoint, a dataset, a stored object.
+/// A reference in a config to something that it carries by name instead of by value: a checkpoint, a dataset, a stored
+/// object.
 struct Reference {
-  std::string kind;                                   ///< what it is: "checkpoint"
-  std::string id;                                     ///< which one; of a checkpoint the directory's path
-  bool operator==(const Reference&) const = default;  ///< the same kind and id
+  std::string kind;                                   ///< kind of the target: "checkpoint"
+  std::string id;                                     ///< id of the target; for a checkpoint the directory's path
+  bool operator==(const Reference&) const = default;  ///< compares kind and id
 };
 
 namespace detail {
@@ -54,7 +55,7 @@ inline constexpr bool is_gettable<std::vector<T>> = is_gettable<T>;
 template <>
 inline constexpr bool is_gettable<Dict> = true;
 
-// ---- What is no value. Types are sorted by what to write instead, which compile errors say.
+// ---- Types that are no values, sorted by the replacement that compile errors suggest.
 
 template <class T>
 concept TensorLike = requires(const T& t) {
@@ -79,8 +80,8 @@ concept FunctionLike =
 }  // namespace detail
 
 /// \cond macros of Cadre's own
-// A declaration that is chosen only where a mistake was made, with a sentence that says what to write instead. The
-// compiler shows it at the line with the mistake.
+// Marks a declaration that is chosen only by mistake, with a sentence that says how to correct it. The compiler shows
+// it at the line with the mistake.
 #if defined(__has_attribute)
 #if __has_attribute(unavailable)  // clang, g++ 12
 #define CADRE_MISTAKE(sentence) __attribute__((unavailable(sentence)))
@@ -89,7 +90,7 @@ concept FunctionLike =
 #ifndef CADRE_MISTAKE
 #define CADRE_MISTAKE(sentence)
 #endif
-// The same for a function with an ellipsis, which must be deleted: it would not be allowed to take braces.
+// Does the same for a function with an ellipsis, which must be deleted: it could not accept braces otherwise.
 #if defined(__clang__) && defined(__cpp_deleted_function)
 #define CADRE_DELETED(sentence)                                                                 \
   _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc++26-extensions\"") = \
@@ -103,66 +104,68 @@ concept FunctionLike =
 /// lists and dictionaries are shared and never change.
 class Value {
  public:
-  /// What a value is stored as; std::monostate is null.
+  /// The stored alternatives of a value; std::monostate is null.
   using Data = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::shared_ptr<const List>,
                             std::shared_ptr<const Dict>, Reference>;
 
-  /// Null.
+  /// Makes null.
   Value() = default;
-  /// A bool. Nothing converts to one by itself: a pointer must not become a bool.
+  /// Makes a bool. No other type converts: a pointer must not become a bool.
   Value(std::same_as<bool> auto value) : data_(value) {}
-  /// An integer, of any integer type but char.
+  /// Makes an integer, from any integer type except char.
   Value(detail::SignedInteger auto value) : data_(std::int64_t{value}) {}
-  /// An integer; throws InvalidArgument above 2^63 - 1.
+  /// Makes an integer; throws InvalidArgument above 2^63 - 1.
   Value(detail::UnsignedInteger auto value) : data_(checked(value)) {}
-  /// A double, also NaN and infinities.
+  /// Makes a double, including NaN and infinities.
   Value(std::floating_point auto value) : data_(static_cast<double>(value)) {}
-  /// Text, which ends with a zero byte and is not a null pointer.
+  /// Makes text from a zero-terminated string, which must not be a null pointer.
   Value(const char* text) : data_(std::string(text)) {}
-  /// Text. UTF-8 is not checked here, but where text is stored.
+  /// Makes text. UTF-8 is checked when the text is stored, not here.
   Value(std::string text) : data_(std::move(text)) {}
-  /// Text; it is copied.
+  /// Makes text, by copying it.
   Value(std::string_view text) : data_(std::string(text)) {}
-  /// A list of any values.
+  /// Makes a list of any values.
   Value(List items) : data_(std::make_shared<List>(std::move(items))) {}
-  /// A dictionary. Keys are not checked here: a Record makes them unique.
+  /// Makes a dictionary. Keys are not checked here: a Record makes them unique.
   Value(Dict entries) : data_(std::make_shared<Dict>(std::move(entries))) {}
-  /// A dictionary: braces of pairs are always one; a list is written list(1, 2, 3).
+  /// Makes a dictionary: braces of pairs are always one; a list is written list(1, 2, 3).
   Value(std::initializer_list<DictEntry> entries);
-  /// A reference.
+  /// Makes a reference.
   Value(Reference reference) : data_(std::move(reference)) {}
-  /// A dictionary that is shared and must not change.
+  /// Makes a dictionary that shares `entries`, which must not change.
   explicit Value(std::shared_ptr<const Dict> entries) : data_(std::move(entries)) {}
-  /// A reference to an object that has one, such as a Checkpoint: what to_reference(object) gives.
+  /// Makes a reference to an object such as a Checkpoint: the result of to_reference(object).
   template <detail::Referable T>
   Value(const T& object) : data_(to_reference(object)) {}
 
-  bool is_null() const { return std::holds_alternative<std::monostate>(data_); }               ///< nothing
-  bool is_bool() const { return std::holds_alternative<bool>(data_); }                         ///< true or false
-  bool is_integer() const { return std::holds_alternative<std::int64_t>(data_); }              ///< 64 bits, signed
-  bool is_double() const { return std::holds_alternative<double>(data_); }                     ///< no integer
-  bool is_number() const { return is_integer() || is_double(); }                               ///< either of them
-  bool is_string() const { return std::holds_alternative<std::string>(data_); }                ///< text
-  bool is_list() const { return std::holds_alternative<std::shared_ptr<const List>>(data_); }  ///< items()
-  bool is_dict() const { return std::holds_alternative<std::shared_ptr<const Dict>>(data_); }  ///< dict()
+  bool is_null() const { return std::holds_alternative<std::monostate>(data_); }   ///< returns true for null
+  bool is_bool() const { return std::holds_alternative<bool>(data_); }             ///< returns true for true or false
+  bool is_integer() const { return std::holds_alternative<std::int64_t>(data_); }  ///< returns true for 64-bit integers
+  bool is_double() const { return std::holds_alternative<double>(data_); }         ///< returns true for doubles
+  bool is_number() const { return is_integer() || is_double(); }                   ///< returns true for both
+  bool is_string() const { return std::holds_alternative<std::string>(data_); }    ///< returns true for text
+  bool is_list() const { return std::holds_alternative<std::shared_ptr<const List>>(data_); }  ///< true for lists
+  bool is_dict() const { return std::holds_alternative<std::shared_ptr<const Dict>>(data_); }  ///< true for dicts
 
-  /// The value as a T: bool, any integer type, float, double, std::string, List, Dict, Reference, Value or a
-  /// std::vector of these. An integer is also a double; nothing else converts. Throws InvalidArgument that shows the
-  /// value and the type that was asked for, also when an integer does not fit T.
+  /// Returns the value as a T: bool, any integer type, float, double, std::string, List, Dict, Reference, Value or a
+  /// std::vector of these. An integer is also a double; there are no other conversions. Throws InvalidArgument that
+  /// shows the value and the requested type, also if an integer does not fit T.
   template <class T>
   T get() const;
 
-  /// The entries of a dictionary; InvalidArgument where the value is something else. Good as long as the value.
+  /// Returns the entries of a dictionary; throws InvalidArgument if the value is something else. The reference is valid
+  /// as long as the value.
   const Dict& dict() const;
-  /// The same, to be shared.
+  /// Returns the entries of a dictionary as a shared pointer; throws like dict().
   const std::shared_ptr<const Dict>& shared_dict() const;
-  /// The items of a list; InvalidArgument where the value is something else. Good as long as the value.
+  /// Returns the items of a list; throws InvalidArgument if the value is something else. The reference is valid as long
+  /// as the value.
   const List& items() const;
 
-  /// The value for std::visit.
+  /// Returns the alternatives, for std::visit.
   const Data& data() const { return data_; }
 
-  /// Same type and same content; NaN equals NaN, and the integer 1 is not the double 1.0.
+  /// Returns true if type and content are equal; NaN equals NaN, and the integer 1 does not equal the double 1.0.
   friend bool operator==(const Value& a, const Value& b);
 
  private:
@@ -182,11 +185,11 @@ template <class T>
 concept ValueSource = std::convertible_to<const T&, Value>;
 }  // namespace detail
 
-/// An entry of a dictionary as it stands in braces: {"lr", 0.1}.
+/// An entry of a dictionary as written in braces: {"lr", 0.1}.
 struct DictEntry {
-  /// A key and its value.
+  /// Makes an entry of a key and a value.
   DictEntry(std::string key, Value value) : entry(std::move(key), std::move(value)) {}
-  /// A pair of them.
+  /// Makes an entry of a pair of key and value.
   template <class Key, class T>
     requires std::convertible_to<const Key&, std::string> && std::convertible_to<const T&, Value>
   DictEntry(const std::pair<Key, T>& pair) : entry(pair.first, pair.second) {}
@@ -219,36 +222,36 @@ struct DictEntry {
   DictEntry(std::string key, const T& value);
   /// \endcond
 
-  std::pair<std::string, Value> entry;  ///< both
+  std::pair<std::string, Value> entry;  ///< key and value
 };
 
-/// The entry of a dictionary itself, without paths; nullptr where there is none. The pointer is good until the
+/// Returns the value of a key in a dictionary, without paths; nullptr if there is none. The pointer is valid until the
 /// dictionary changes.
 const Value* find_entry(const Dict& entries, std::string_view key);
 
-/// A list value: list(1, 2, 3), list("relu", "tanh").
+/// Makes a list: list(1, 2, 3), list("relu", "tanh").
 template <class... T>
   requires(std::constructible_from<Value, T &&> && ...)
 Value list(T&&... items) {
   return Value(List{Value(std::forward<T>(items))...});
 }
 
-/// The value as JSON text in the layout of Python's json.dumps, with the tokens NaN and Infinity. For messages and
-/// files.
+/// Returns the value as JSON text in the layout of Python's json.dumps, with the tokens NaN and Infinity. For messages
+/// and files.
 std::string to_json(const Value& value);
 
-/// Named values in the order in which they were added. Config and Metrics have this shape and are not the same type.
-/// Copying is cheap: copies share their entries until one of them changes.
+/// Named values in the order in which they were added. Config and Metrics are distinct types of this shape. Copying is
+/// cheap: copies share their entries until one of them changes.
 template <class Tag>
 class Record {
  public:
-  /// Without entries.
+  /// Makes a record without entries.
   Record() = default;
-  /// Of several entries with one key the last value counts, at the place of the first.
+  /// Makes a record of entries; if a key occurs several times its last value is kept, at the place of its first.
   Record(std::initializer_list<DictEntry> entries);
-  /// The same with entries that are there already.
+  /// Makes a record of existing entries, in the same way.
   explicit Record(Dict entries);
-  /// The entries of a dictionary, which are shared. Throws InvalidArgument where the value is none.
+  /// Makes a record that shares the entries of a dictionary. Throws InvalidArgument if the value is not a dictionary.
   explicit Record(const Value& value);
 
   /// \cond a mistake, which does not compile
@@ -257,16 +260,16 @@ class Record {
   Record(const char* key, const T& value);
   /// \endcond
 
-  /// The value at a key, or at a path through nested dictionaries ("optimizer/lr"); nullptr where there is none. The
-  /// pointer is good until the record changes.
+  /// Returns the value at a key, or at a path through nested dictionaries ("optimizer/lr"); nullptr if there is none.
+  /// The pointer is valid until the record changes.
   const Value* find(std::string_view key) const;
-  /// Whether find() finds something.
+  /// Returns true if find() returns a value.
   bool contains(std::string_view key) const { return find(key) != nullptr; }
-  /// The number at a key or path, an integer as a double; empty where there is none, or something else.
+  /// Returns the number at a key or path, an integer as a double; empty if there is no value or it is not a number.
   std::optional<double> number(std::string_view key) const;
 
-  /// The value at a key or path as a T (see Value::get). Throws NotFound with the keys that exist, or InvalidArgument
-  /// that names the key.
+  /// Returns the value at a key or path as a T (see Value::get). Throws NotFound with the existing keys, or
+  /// InvalidArgument that names the key.
   template <class T>
   T get(std::string_view key) const {
     static_assert(detail::is_gettable<T>,
@@ -274,27 +277,29 @@ class Record {
                   "cadre::List or cadre::Value");
     return get_as<T>(key, at(key));
   }
-  /// The same, or `fallback` where there is no such key. A value of another type is still an error.
+  /// Does the same, but returns `fallback` if there is no such key. A value of another type is still an error.
   template <class T>
   T get(std::string_view key, T fallback) const {
     const Value* value = find(key);
     return value == nullptr ? std::move(fallback) : get_as<T>(key, *value);
   }
-  /// The value at a key or path as it is. Throws NotFound with the keys that exist. Good until the record changes.
+  /// Returns the value at a key or path. Throws NotFound with the existing keys. The reference is valid until the
+  /// record changes.
   const Value& at(std::string_view key) const;
 
-  /// Adds or replaces a top-level entry; the key is no path. Keeps its place when it exists.
+  /// Adds or replaces a top-level entry; the key is not a path. A replaced entry keeps its place.
   void set(std::string_view key, Value value);
-  /// Removes a top-level entry; whether there was one.
+  /// Removes a top-level entry; returns true if there was one.
   bool erase(std::string_view key);
 
-  const Dict& dict() const { return entries_ ? *entries_ : no_entries(); }    ///< the top-level entries, in order
-  Value value() const { return entries_ ? Value(entries_) : Value(Dict{}); }  ///< the same, shared, as one value
-  Dict::const_iterator begin() const { return dict().begin(); }               ///< the first top-level entry
-  Dict::const_iterator end() const { return dict().end(); }                   ///< behind the last one
-  std::size_t size() const { return dict().size(); }                          ///< number of top-level entries
-  bool empty() const { return dict().empty(); }                               ///< whether there are none
-  /// The same entries in the same order.
+  const Dict& dict() const { return entries_ ? *entries_ : no_entries(); }  ///< returns the top-level entries, in order
+  /// Returns the entries as one value, which shares them.
+  Value value() const { return entries_ ? Value(entries_) : Value(Dict{}); }
+  Dict::const_iterator begin() const { return dict().begin(); }  ///< returns the first top-level entry
+  Dict::const_iterator end() const { return dict().end(); }      ///< returns the position past the last one
+  std::size_t size() const { return dict().size(); }             ///< returns the number of top-level entries
+  bool empty() const { return dict().empty(); }                  ///< returns true if there are none
+  /// Returns true if the entries are equal, in the same order.
   friend bool operator==(const Record& a, const Record& b) { return a.entries_ == b.entries_ || a.dict() == b.dict(); }
 
  private:
@@ -313,9 +318,9 @@ class Record {
   std::shared_ptr<const Dict> entries_;  // null: none
 };
 
-/// What a trial is run with: hyper-parameters and constants.
+/// The hyper-parameters and constants of a trial.
 using Config = Record<struct ConfigTag>;
-/// What a training function reports: measurements by name.
+/// The metrics of a report: measurements by name.
 using Metrics = Record<struct MetricsTag>;
 
 extern template class Record<ConfigTag>;

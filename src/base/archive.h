@@ -1,9 +1,9 @@
-// State as a Value, and back. Each struct has one list of its fields, by which it is written and read:
+// Converts state to a Value and back. Each struct lists its fields once, for both writing and reading:
 //
 //   void fields(auto& archive, Is<Point> auto& point) { archive("x", point.x); archive("y", point.y); }
 //
-// A class has the same as a static member, which reaches what is private. Reading what was not written by the same list
-// throws NotFound or InvalidArgument.
+// A class has the same list as a static member, which can access private fields. Reading a Value that was written
+// from another list throws NotFound or InvalidArgument.
 #pragma once
 
 #include <concepts>
@@ -21,7 +21,7 @@
 
 namespace cadre::base {
 
-// A T or a const T: an archive that reads gets the one, an archive that writes the other.
+// A T or a const T: a LoadArchive gets the former, a SaveArchive the latter.
 template <class T, class U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
@@ -42,9 +42,9 @@ class SaveArchive {
  public:
   void operator()(const char* key, const auto& field) { entries_.emplace_back(key, to_value(field)); }
 
-  // A field that what was written earlier lacks: reading that leaves it as it is.
+  // Writes a field that older files lack: LoadArchive leaves a missing one unchanged.
   void added(const char* key, const auto& field) { (*this)(key, field); }
-  // A path inside a directory. Reading another one throws StorageError.
+  // Writes a path inside a directory. LoadArchive throws StorageError for any other path.
   void inner_path(const char* key, const std::string& path) { (*this)(key, path); }
 
   template <class T>

@@ -1,4 +1,4 @@
-// XXH3, 64 bits (xxhash.com): notices damage, not malice.
+// XXH3, 64 bits (xxhash.com): detects accidental damage, not malicious changes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct FreeHashState {
 };
 }  // namespace detail
 
-// The same of bytes that come in pieces.
+// The same checksum for bytes that come in pieces.
 class Checksum {
  public:
   Checksum();
@@ -30,7 +30,8 @@ class Checksum {
   std::unique_ptr<XXH3_state_s, detail::FreeHashState> state_;
 };
 
-// XXH3, 128 bits, of bytes that come in pieces: a name for contents, which others have only if somebody intends it.
+// XXH3, 128 bits, for bytes that come in pieces: a name for contents. Different contents share it only if constructed
+// to.
 class ContentHash {
  public:
   ContentHash();

@@ -6,12 +6,12 @@
 namespace cadre::base {
 namespace {
 
-// Eight bytes a step (Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC Generation").
-// Entry [k][b] is the checksum of byte b with k zero bytes behind it.
+// Processes eight bytes per step (Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
+// Generation"). Entry [k][b] is the checksum of byte b followed by k zero bytes.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {
-  constexpr std::uint32_t polynomial = 0x82f63b78;  // with its bits reversed
+  constexpr std::uint32_t polynomial = 0x82f63b78;  // bit-reversed
   Tables tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t crc = byte;

@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli; RFC 3720), which TFRecord files carry.
+// CRC-32C (Castagnoli; RFC 3720), the checksum in TFRecord files.
 #pragma once
 
 #include <cstdint>

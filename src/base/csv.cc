@@ -47,7 +47,7 @@ std::vector<std::string> csv_cells(std::string_view record) {
   for (std::size_t i = 0; i < record.size(); ++i) {
     if (record[i] == '"') {
       if (quoted && i + 1 < record.size() && record[i + 1] == '"') {
-        cells.back() += record[i++];  // two stand for one
+        cells.back() += record[i++];  // a doubled quote is one quote
       } else {
         quoted = !quoted;
       }

@@ -1,4 +1,4 @@
-// Comma-separated values as Python's csv module writes them with lines that end in "\n".
+// Comma-separated values as written by Python's csv module with "\n" line ends.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace cadre::base {
 
-// A value as a cell: null is empty, bools are True and False, lists and dictionaries are JSON text.
+// Appends a value as a cell: null is empty, bools are True and False, lists and dictionaries are JSON text.
 void append_csv_cell(std::string& out, const Value& value);
-// Text as a cell, in quotes where it needs them.
+// Appends text as a cell, quoted if needed.
 void append_csv_text(std::string& out, std::string_view text);
 
-// Where the record that begins at `begin` ends: at its "\n", or at the end of the text.
+// Returns the end of the record that begins at `begin`: the position of its "\n", or the end of the text.
 std::size_t csv_record_end(std::string_view text, std::size_t begin);
-// The cells of a record, without its line end.
+// Returns the cells of a record, which is given without its line end.
 std::vector<std::string> csv_cells(std::string_view record);
 
 }  // namespace cadre::base

@@ -28,7 +28,7 @@ void copy_regular_file(const fs::path& from, const fs::path& to) {
     ssize_t copied = kernel_copies ? ::copy_file_range(source.get(), nullptr, target.get(), nullptr, chunk, 0) : -1;
     if (copied < 0) {
       if (kernel_copies && (errno == ENOSPC || errno == EDQUOT)) throw_storage_error("write", to);
-      kernel_copies = false;  // not between these file systems: through memory instead
+      kernel_copies = false;  // not possible between these file systems: copy through memory
       buffer.resize(std::size_t{1} << 20);
       copied = ::read(source.get(), buffer.data(), buffer.size());
       if (copied < 0) throw_storage_error("read", from);
@@ -39,7 +39,7 @@ void copy_regular_file(const fs::path& from, const fs::path& to) {
   close_written(target, to);
 }
 
-// What a copy or a link is made with of one regular file.
+// A function that copies or links one regular file.
 using Reproduce = void (*)(const fs::path& from, const fs::path& to);
 
 void reproduce_tree(const fs::path& from, const fs::path& to, Reproduce file) {
@@ -128,7 +128,7 @@ void copy_tree(const fs::path& from, const fs::path& to) { reproduce_tree(from, 
 
 void link_file(const fs::path& from, const fs::path& to) {
   if (::link(from.c_str(), to.c_str()) == 0) return;
-  copy_regular_file(from, to);  // another file system, one without links, too many links
+  copy_regular_file(from, to);  // different file systems, no support for links, or too many links
 }
 
 void link_tree(const fs::path& from, const fs::path& to) { reproduce_tree(from, to, link_file); }

@@ -1,4 +1,4 @@
-// Directories and what lies in them. All errors are StorageError with the path and the system's reason.
+// Directories and their entries. All errors are StorageError with the path and the system's reason.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,39 @@ struct FileInfo {
   std::int64_t size = 0;  // bytes
 };
 
-// What a path leads to; links are not followed. Throws StorageError, also where there is nothing.
+// Returns the kind and size of the entry at a path; does not follow links. Throws StorageError, also if nothing is
+// there.
 FileInfo info_of(const std::filesystem::path& path);
 
-// Waits until the names in a directory are on the disk. Does nothing where the directory may not be read, or the file
-// system cannot do that.
+// Waits until the names in a directory are on the disk. Does nothing if the directory may not be read or the file
+// system cannot sync directories.
 void sync_directory(const std::filesystem::path& path);
-// Waits until a directory is on the disk with all regular files and directories below it.
+// Waits until a directory and all regular files and directories below it are on the disk.
 void sync_tree(const std::filesystem::path& path);
-// Makes one directory; false when it exists. Parents must exist.
+// Makes one directory; returns false if the name exists. The parent must exist.
 bool make_directory(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);
-// Does the same so that all names that it makes survive a loss of power.
+// Does the same and waits until all new names are on the disk, so that they survive a loss of power.
 void make_directories_durably(const std::filesystem::path& path);
-// Makes one where only Cadre makes directories: a link in its place, which somebody else has put there, is not
-// followed. Throws StorageError then.
+// Makes a directory in a place where only Cadre makes directories. Throws StorageError if a link or a file has that
+// name: another user may have put it there.
 void make_own_directory(const std::filesystem::path& path);
-// Throws StorageError where such a directory is a link, or is none; nothing happens where there is nothing.
+// Throws StorageError if the path of such a directory is a link or a file. Does nothing if the path does not exist.
 void require_own_directory(const std::filesystem::path& path);
-// Makes it the working directory of this process. Throws StorageError.
+// Makes a directory the working directory of this process. Throws StorageError.
 void enter_directory(const std::filesystem::path& path);
-// Removes a file, or a directory with its content; nothing happens where there is none. Never follows symbolic links.
+// Removes a file, or a directory with its content; does nothing if the path does not exist. Never follows symbolic
+// links.
 void remove_tree(const std::filesystem::path& path);
-// Copies regular files and directories below `from` into `to`, which is made if needed; shares blocks where the file
-// system can. Refuses anything that is neither.
+// Copies regular files and directories below `from` into `to`, which is made if needed; shares blocks if the file
+// system can. Throws StorageError for any other kind of file.
 void copy_tree(const std::filesystem::path& from, const std::filesystem::path& to);
-// The same with hard links, which take no space, where the file system has them: files that nobody may write to.
+// Does the same with hard links, which take no space, if the file system has them. Only for files that are never
+// written to again.
 void link_tree(const std::filesystem::path& from, const std::filesystem::path& to);
-// The same of one regular file.
+// Does the same for one regular file.
 void link_file(const std::filesystem::path& from, const std::filesystem::path& to);
-// Names in a directory, sorted.
+// Returns the names in a directory, sorted.
 std::vector<std::string> list_directory(const std::filesystem::path& path);
 
 }  // namespace cadre::base

@@ -13,7 +13,7 @@
 namespace cadre::base {
 namespace {
 
-// UTF-8 for the C library's functions in this thread, whatever locale the program has chosen.
+// Makes the C library use UTF-8 in this thread, whatever locale the program has set, until destroyed.
 class Utf8Locale {
  public:
   Utf8Locale() : before_(::uselocale(locale())) {}
@@ -23,8 +23,8 @@ class Utf8Locale {
 
  private:
   static locale_t locale() {
-    static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);  // for the life of the program
-    return utf8;  // where there is none, the program's own stays, and what is not ASCII is no character
+    static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);  // never freed
+    return utf8;  // null if missing: the program's locale stays and may not decode non-ASCII text
   }
   locale_t before_;
 };
@@ -32,10 +32,10 @@ class Utf8Locale {
 struct Character {
   std::string_view bytes;
   wchar_t code = 0;
-  int columns = -1;  // -1: it is none, or cannot be shown
+  int columns = -1;  // -1: invalid or not printable
 };
 
-// The first character of a text that is not empty.
+// Returns the first character of a non-empty text.
 Character first_of(std::string_view text) {
   const auto byte = static_cast<unsigned char>(text.front());
   if (byte < 0x80) return {text.substr(0, 1), static_cast<wchar_t>(byte), byte < 0x20 || byte == 0x7f ? -1 : 1};
@@ -46,7 +46,7 @@ Character first_of(std::string_view text) {
   return {text.substr(0, length), code, ::wcwidth(code)};
 }
 
-// Characters without a glyph that join, hide, tag or turn round what stands beside them.
+// Returns true for a character without a glyph that joins, hides, tags or reorders its neighbours.
 bool is_formatting(wchar_t code) {
   constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 12> ranges = {{{0xad, 0xad},
                                                                                {0x34f, 0x34f},
@@ -152,7 +152,7 @@ std::string last_columns(std::string_view text, std::size_t columns, Encoding en
   const Utf8Locale utf8;
   while (!text.empty()) {
     const Character character = first_of(text);
-    if (width <= columns - mark && character.columns != 0) break;  // an accent goes with its character
+    if (width <= columns - mark && character.columns != 0) break;  // an accent is removed with its character
     width -= static_cast<std::size_t>(std::max(character.columns, 0));
     text.remove_prefix(character.bytes.size());
   }

@@ -1,5 +1,5 @@
-// Text as a terminal shows it. Names, values and messages come from users and trials: whatever a terminal would act on
-// is made visible before it is drawn or logged.
+// Text for terminals. Names, values and messages come from users and trials: characters that a terminal would
+// interpret are escaped before they are shown or logged.
 #pragma once
 
 #include <cstddef>
@@ -8,25 +8,26 @@
 
 namespace cadre::base {
 
-// What may be written: ASCII only, or UTF-8.
+// The characters that an output accepts: ASCII only, or UTF-8.
 enum class Encoding { ascii, utf8 };
 
-// That of the environment: utf8 where the first of LC_ALL, LC_CTYPE and LANG that is set and not empty names it.
+// Returns the encoding of the environment: utf8 if the first non-empty variable of LC_ALL, LC_CTYPE and LANG names
+// it.
 Encoding encoding_of_environment();
 
-// `text` on one line: a new line is "\n", another control character "\x1b", a byte that is no UTF-8 "\xff", a character
-// that has no place of its own or changes the direction of writing "\u{202e}". With Encoding::ascii every character
-// beyond ASCII is "?". Accents that combine with the character before them stay.
+// Returns `text` on one line: a new line becomes "\n", another control character "\x1b", an invalid UTF-8 byte
+// "\xff", and a character without a width of its own or that changes the writing direction "\u{202e}". With
+// Encoding::ascii every non-ASCII character becomes "?". Accents that combine with the character before them stay.
 std::string printable(std::string_view text, Encoding encoding);
 
-// The same of each line; the new lines between them stay.
+// Does the same for each line; the new lines between them stay.
 std::string printable_lines(std::string_view text, Encoding encoding);
 
-// In how many columns a terminal shows `text`, which must be printable.
+// Returns the width of `text`, which must be printable, in terminal columns.
 std::size_t display_width(std::string_view text);
 
-// Printable text in at most so many columns: the first ones, or the last ones, and an ellipsis for what is left out. No
-// character is cut in two. 0 columns are nothing at all.
+// Return the first or the last characters of printable text that fit into `columns` columns, with an ellipsis for the
+// omitted part. Characters are never split. 0 columns give an empty text.
 std::string first_columns(std::string_view text, std::size_t columns, Encoding encoding);
 std::string last_columns(std::string_view text, std::size_t columns, Encoding encoding);
 

@@ -67,7 +67,7 @@ void replace_file_durably(const fs::path& path, std::string_view bytes) {
 }
 
 std::optional<ReadableFile> ReadableFile::open(const fs::path& path, Links links) {
-  // O_NONBLOCK: a pipe that nobody writes to would be opened for ever.
+  // O_NONBLOCK: otherwise opening a pipe without a writer would block forever.
   const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (links == Links::refuse ? O_NOFOLLOW : 0);
   FileDescriptor fd(::open(path.c_str(), flags));
   if (!fd && errno == ENOENT) return std::nullopt;
@@ -136,7 +136,7 @@ void AppendFile::append(std::string_view bytes) {
 
 void AppendFile::replace(std::string_view bytes) {
   replace_file(path_, bytes);
-  fd_.reset();  // that of the file that was there
+  fd_.reset();  // refers to the replaced file
   size_ = static_cast<std::int64_t>(bytes.size());
   checksum_.reset();
   checksum_.add(bytes);

@@ -1,5 +1,5 @@
-// Files: what calls the operating system for them. All errors are StorageError with the path and the system's reason,
-// OutOfSpace where the disk is full.
+// Reads, writes and renames files. All errors are StorageError with the path and the system's reason, OutOfSpace if
+// the disk is full.
 #pragma once
 
 #include <cstddef>
@@ -18,25 +18,27 @@ namespace cadre::base {
 
 std::string read_file(const std::filesystem::path& path);
 void write_all(int fd, std::string_view bytes, const std::filesystem::path& path);
-// Writes a whole file in place, where nobody reads it yet.
+// Writes a whole file in place, for files that have no readers yet.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
-// Waits until the content of a file is on the disk; its name is another matter (sync_directory).
+// Waits until the content of a file is on the disk, but not its name (see sync_directory).
 void sync_file(const std::filesystem::path& path);
-// Writes a whole file so that a reader sees the old or the new one, never a part: a temporary file and a rename.
+// Replaces a whole file atomically with a temporary file and a rename: readers get the old or the new content, never
+// a part.
 void replace_file(const std::filesystem::path& path, std::string_view bytes);
-// Does the same so that it survives a loss of power. Waits for the disk.
+// Does the same and waits for the disk, so that the file survives a loss of power.
 void replace_file_durably(const std::filesystem::path& path, std::string_view bytes);
 
-// A regular file that is read at any place.
+// A regular file with reads at any offset.
 class ReadableFile {
  public:
   enum class Links { follow, refuse };
 
-  // Empty where there is no such file. Throws StorageError also for what is no regular file.
+  // Opens a file; returns nothing if it does not exist. Throws StorageError, also if it is not a regular file.
   static std::optional<ReadableFile> open(const std::filesystem::path& path, Links links);
 
   std::uint64_t size() const;  // bytes
-  // Fills `bytes` with what lies at `offset`, and says how many there were: fewer only at the end of the file.
+  // Reads from `offset` into `bytes` and returns the number of bytes read: fewer than requested only at the end of
+  // the file.
   std::size_t read(std::uint64_t offset, std::span<std::byte> bytes) const;
   void sync() const;  // waits for the disk
   const std::filesystem::path& path() const { return path_; }
@@ -48,11 +50,11 @@ class ReadableFile {
   FileDescriptor fd_;
 };
 
-// A file that only grows. Opened when something is first written; one write call for each append. After a StorageError
-// the file ends where it ended before.
+// An append-only file. It is opened at the first write; each append is one write call. After a StorageError the file
+// has its previous length.
 class AppendFile {
  public:
-  // What was written: bytes, and their checksum.
+  // The bytes written so far and their checksum.
   struct Stamp {
     std::int64_t size = 0;
     std::uint64_t checksum = 0;
@@ -64,16 +66,16 @@ class AppendFile {
     }
   };
 
-  // The file is empty, or not there.
+  // The file must be empty or missing.
   explicit AppendFile(std::filesystem::path path) : path_(std::move(path)) {}
-  // Goes on with an existing file, if its first `stamp.size` bytes are what the stamp says; what follows is cut off.
-  // False, and nothing is changed, if not.
+  // Continues an existing file if its first `stamp.size` bytes match the stamp, and cuts off the rest. Otherwise
+  // returns false and changes nothing.
   bool resume(const Stamp& stamp);
-  // Goes on with an existing file as it is.
+  // Continues an existing file as it is.
   void resume();
 
   void append(std::string_view bytes);
-  // Puts `bytes` in the place of the whole file, in one step, also of one that was there before this object.
+  // Replaces the whole file with `bytes` atomically, even if the file existed before this object.
   void replace(std::string_view bytes);
 
   Stamp stamp() const { return {size_, checksum_.value()}; }

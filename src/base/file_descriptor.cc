@@ -22,7 +22,7 @@ FileDescriptor open_file(const std::filesystem::path& path, int flags, std::stri
 }
 
 FileDescriptor open_own_file(const std::filesystem::path& path, int flags) {
-  // O_NONBLOCK: a pipe that nobody reads would be opened for ever.
+  // O_NONBLOCK: otherwise opening a pipe without a reader would block forever.
   FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   if (!file && errno != ELOOP && errno != ENXIO) throw_storage_error("write", path);
   struct stat status{};

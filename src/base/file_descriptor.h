@@ -1,4 +1,4 @@
-// Owning a file descriptor.
+// Owner of a file descriptor, and functions that open and close files.
 #pragma once
 
 #include <filesystem>
@@ -27,12 +27,13 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// open(2) with O_CLOEXEC. Throws StorageError "cannot <doing> <path>: <reason>".
+// Calls open(2) with O_CLOEXEC. Throws StorageError "cannot <doing> <path>: <reason>".
 FileDescriptor open_file(const std::filesystem::path& path, int flags, std::string_view doing);
-// The same for writing a file of Cadre's own, in a directory where somebody else may have put something under its name:
-// a link is not followed, and what is no regular file is refused.
+// Does the same to write one of Cadre's own files in a directory where another user may have placed something under
+// that name. Throws StorageError if it is a link or not a regular file.
 FileDescriptor open_own_file(const std::filesystem::path& path, int flags);
-// After writing: some file systems say only here that there was no space. Throws OutOfSpace or StorageError.
+// Closes a file after writing: some file systems report only here that the disk is full. Throws OutOfSpace or
+// StorageError.
 void close_written(FileDescriptor& file, const std::filesystem::path& path);
 
 }  // namespace cadre::base

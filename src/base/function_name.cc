@@ -10,7 +10,8 @@
 namespace cadre::detail {
 namespace {
 
-// "void train<double>(int)" has its template's arguments before the list of its parameters, which is its last one.
+// Returns true for "void train<double>(int)": template arguments precede the parameter list, which is the last
+// parenthesised part.
 bool is_instance_of_template(std::string_view function) {
   int depth = 0;
   for (std::size_t i = function.size(); i-- > 1;) {
@@ -22,8 +23,8 @@ bool is_instance_of_template(std::string_view function) {
 
 }  // namespace
 
-// The name is Named<&(train(int))> or Named<&train> of a plain function, by its linkage, and
-// Named<&(void train<double>(int))> of an instance of a template.
+// A plain function gives Named<&(train(int))> or Named<&train>, depending on its linkage; an instance of a template
+// gives Named<&(void train<double>(int))>.
 void refuse_template(const std::type_info& named) {
   const std::string name = base::type_name(named);
   const std::size_t begin = name.find("&(");

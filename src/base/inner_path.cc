@@ -28,7 +28,7 @@ std::vector<std::string> names_of(std::string_view path) {
   return names;
 }
 
-// For kernels before 5.6: one name after the other.
+// For kernels before 5.6: opens one component after the other.
 int open_step_by_step(int root, const std::string& path, int flags) {
   FileDescriptor present(::fcntl(root, F_DUPFD_CLOEXEC, 0));
   const std::vector<std::string> names = names_of(path);
@@ -40,7 +40,7 @@ int open_step_by_step(int root, const std::string& path, int flags) {
   return present.release();
 }
 
-// Links on the way are ELOOP, ways out EXDEV.
+// Fails with ELOOP for a link in the path, with EXDEV for a path that leaves `root`.
 int open_beneath(int root, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
@@ -57,7 +57,7 @@ int open_beneath(int root, const std::string& path, int flags) {
   throw_storage_error(doing, path);
 }
 
-// Opens the directory that a path's last name is in. Empty, with ENOENT, where there is none.
+// Opens the parent directory of a path. Returns an empty descriptor with ENOENT if it does not exist.
 FileDescriptor open_parent(const fs::path& root, const InnerPath& path, const char* doing) {
   FileDescriptor directory = open_file(root, O_PATH | O_DIRECTORY, "open");
   const fs::path parent = fs::path(path.text()).parent_path();

@@ -25,7 +25,7 @@ void append_integer(std::string& out, std::int64_t value) {
   out.append(digits, end);
 }
 
-// Decodes the UTF-8 sequence at text[i] and moves i behind it; a byte that begins no well-formed one is taken as
+// Decodes the UTF-8 sequence at text[i] and moves i past it; decodes a byte that starts no well-formed sequence as
 // Latin-1.
 char32_t next_code_point(std::string_view text, std::size_t& i) {
   const std::size_t length = utf8_sequence_length(text.substr(i));
@@ -42,7 +42,7 @@ void append_escape(std::string& out, unsigned unit) {
   for (int shift = 12; shift >= 0; shift -= 4) out += hex[unit >> shift & 15u];
 }
 
-// How many characters at the beginning stand for themselves, as nearly all do.
+// Returns the number of leading characters that need no escape, which is nearly all.
 std::size_t plain_length(std::string_view text) {
   const auto other = std::ranges::find_if(text, [](char c) { return c < 0x20 || c >= 0x7f || c == '"' || c == '\\'; });
   return static_cast<std::size_t>(other - text.begin());
@@ -84,7 +84,7 @@ void append_double(std::string& out, double value) {
   }
 }
 
-// One writer for both layouts: a line, or indented by two spaces with sorted keys.
+// A writer for both layouts: one line, or indented by two spaces with sorted keys.
 class Writer {
  public:
   Writer(std::string& out, bool pretty) : out_(out), pretty_(pretty) {}
@@ -159,7 +159,7 @@ class Writer {
   std::size_t depth_ = 0;
 };
 
-// Builds a Value from RapidJSON's events. A handler returns false to stop the reader; `complaint` then says why.
+// Builds a Value from RapidJSON's events. A handler returns false to stop the reader; `complaint` is then the reason.
 class Builder {
  public:
   bool Null() { return add(Value()); }
@@ -236,7 +236,7 @@ class Builder {
     const List& names = entries[0].second.items();
     return names.size() == 2 && names[0].is_string() && names[1].is_string();
   }
-  // RapidJSON takes the second half of a surrogate pair for a character.
+  // RapidJSON accepts a lone low surrogate.
   bool check_text(std::string_view text) { return is_utf8(text) || refuse("text is no UTF-8"); }
   bool unexpected() { return refuse("a number that was not given as text"); }
   bool refuse(const char* why) {

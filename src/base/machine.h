@@ -1,17 +1,17 @@
-// Which machine this is, and which start of it.
+// Identifies this machine and its current boot.
 #pragma once
 
 #include <string>
 
 namespace cadre::base {
 
-// "localhost" where the system does not say.
+// Returns the host name; "localhost" if the system call fails.
 std::string host_name();
 
-// The kernel's name for the time since the machine was started; another one after every start. What was written before
-// a loss of power may be missing in part, what was written in the same boot may not. Empty where the kernel has none.
-// Throws StorageError where it cannot be read, because descriptors have run out for one. Tests put CADRE_BOOT_ID of the
-// environment in its place.
+// Returns the kernel's boot id, which changes with every boot. Files written in an earlier boot may be incomplete
+// after a loss of power; files of the same boot are not. Empty if the kernel has no boot id. Throws StorageError if
+// it cannot be read, for example without free descriptors. The environment variable CADRE_BOOT_ID replaces it in
+// tests.
 std::string boot_id();
 
 }  // namespace cadre::base

@@ -7,8 +7,8 @@
 namespace cadre::base {
 
 MemoryMap::MemoryMap(int fd, std::size_t size, const std::filesystem::path& path) {
-  if (size == 0) return;  // which cannot be mapped
-  // Without a reserve: nobody writes to all pages, and there may be many workers.
+  if (size == 0) return;  // an empty file cannot be mapped
+  // MAP_NORESERVE: few pages are written to, and there may be many workers.
   void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
   if (memory == MAP_FAILED) throw_storage_error("map", path);
   bytes_ = {static_cast<std::byte*>(memory), size};

@@ -1,4 +1,4 @@
-// A file as memory of this process.
+// A file mapped into the memory of this process.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace cadre::base {
 
-// A private mapping of a whole file: its pages are read when they are touched, and shared with everybody who maps the
-// same file; one that is written to becomes a copy of this process.
+// A private mapping of a whole file: pages are read on first access and shared with all processes that map the file;
+// a page that is written to becomes a private copy.
 class MemoryMap {
  public:
-  // The first `size` bytes, which the file must have as long as they are used. `path` is for messages. Throws
+  // Maps the first `size` bytes; the file must not become shorter while they are used. `path` is for messages. Throws
   // StorageError.
   MemoryMap(int fd, std::size_t size, const std::filesystem::path& path);
   ~MemoryMap();

@@ -1,4 +1,4 @@
-// Names that people give and files that carry them.
+// Names given by users, and file names made from them.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace cadre::base {
 
-// Why `name` cannot be the name of a file in a directory ("it is empty", "it contains a '/'", …); empty when it can. At
-// most 255 bytes, no control characters, not "." or "..", no leading '-' or '.'.
+// Returns why `name` cannot be a file name ("it is empty", "it contains a '/'", …); empty if it can. Allowed are at
+// most 255 bytes, no control characters, and no leading '-' or '.'.
 std::string fault_of_file_name(std::string_view name);
 
-// `text` with every byte outside [A-Za-z0-9_.,=@+-] replaced by '_', cut to `maximum` bytes.
+// Returns `text` with every byte outside [A-Za-z0-9_.,=@+-] replaced by '_', cut to `maximum` bytes.
 std::string safe_file_name(std::string_view text, std::size_t maximum);
 
 }  // namespace cadre::base

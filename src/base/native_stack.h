@@ -1,4 +1,4 @@
-// Removes the stack that libtorch's errors carry behind their message.
+// Removes the C++ stacks that libtorch appends to its error messages.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace cadre::base {
 
-// `text` without the C++ stacks that c10::Error::what() adds: from a line "Exception raised from <function> at <file>
-// (most recent call first):" through its frames, and the empty lines around them. Other text stays as it is.
+// Returns `text` without the C++ stacks added by c10::Error::what(): from a line "Exception raised from <function> at
+// <file> (most recent call first):" through its frames, including the empty lines around them. Other text stays as it
+// is.
 std::string without_native_stacks(std::string_view text);
 
 }  // namespace cadre::base

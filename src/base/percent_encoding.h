@@ -1,4 +1,4 @@
-// Bytes of a URL that would mean something else there: "%" and two hexadecimal digits.
+// Percent-encoding of bytes with a special meaning in URLs: "%" and two hexadecimal digits.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace cadre::base {
 
-// All but letters and digits of ASCII, -._~ and the characters of `as_they_are`.
+// Encodes all bytes except ASCII letters, digits, -._~ and the characters in `as_they_are`.
 std::string percent_encoded(std::string_view text, std::string_view as_they_are = "");
-// Leaves a "%" that no two digits follow as it is.
+// Decodes percent-encoded text. A "%" without two hexadecimal digits after it stays as it is.
 std::string percent_decoded(std::string_view text);
 
 }  // namespace cadre::base

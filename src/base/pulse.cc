@@ -19,7 +19,7 @@ Pulse::~Pulse() {
 
 Pulse::Clock::duration Pulse::stopped() const {
   const std::lock_guard lock(mutex_);
-  beat();  // the thread may come after whoever asks
+  beat();  // the thread may not have run since the process was resumed
   return stopped_;
 }
 

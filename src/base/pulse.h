@@ -1,5 +1,6 @@
-// How long this process was stopped: by Ctrl-Z, in a frozen container, on a machine that had no time for it. A process
-// is not told of that. A thread that sleeps for short times finds that it slept for a long one.
+// Measures how long this process was stopped: by Ctrl-Z, in a frozen container, or on an overloaded machine. The
+// system does not notify the process, so a thread sleeps for short periods and checks how long each sleep really
+// took.
 #pragma once
 
 #include <chrono>
@@ -13,7 +14,7 @@ class Pulse {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr auto period = std::chrono::milliseconds(200);
-  // As late a thread may be on a machine that has much to do.
+  // Delay of the thread that is normal on a busy machine.
   static constexpr auto slack = std::chrono::milliseconds(500);
 
   Pulse();
@@ -21,18 +22,18 @@ class Pulse {
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
 
-  // In all, since this object was made. Any thread.
+  // Returns the total time stopped since this object was made. Any thread.
   Clock::duration stopped() const;
 
  private:
-  void beat() const;  // with the mutex
+  void beat() const;  // requires the mutex
 
   mutable std::mutex mutex_;
   mutable Clock::time_point last_ = Clock::now();
   mutable Clock::duration stopped_{0};
   bool ends_ = false;
   std::condition_variable end_;
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;  // last: it uses the other members
 };
 
 }  // namespace cadre::base

@@ -32,13 +32,13 @@ std::uint64_t RandomStream::bits() {
 double RandomStream::uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
 
 std::uint64_t RandomStream::below(std::uint64_t n) {
-  // Rounding may reach n itself only for n near 2^53.
+  // Rounding can give n itself, but only for n near 2^53.
   return std::min(static_cast<std::uint64_t>(uniform() * static_cast<double>(n)), n - 1);
 }
 
 // Source: Box and Muller, "A note on the generation of random normal deviates" (1958).
 double RandomStream::normal() {
-  const double radius = std::sqrt(-2 * std::log(1 - uniform()));  // 1 - uniform() is above 0
+  const double radius = std::sqrt(-2 * std::log(1 - uniform()));  // 1 - uniform() is greater than 0
   return radius * std::cos(2 * std::numbers::pi * uniform());
 }
 

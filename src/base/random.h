@@ -2,7 +2,7 @@
 // events, and after a restore.
 //
 // Source: Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
-// docs/formats.md says how a stream is laid over it; a change there changes every experiment.
+// docs/formats.md defines how streams map to it; a change there changes every experiment.
 #pragma once
 
 #include <array>
@@ -10,19 +10,19 @@
 
 namespace cadre::base {
 
-// One block of the generator: four 32-bit words for a counter of four and a key of two.
+// Returns one block of the generator: four 32-bit words for a counter of four and a key of two.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-// What a stream is for. Numbers are part of the format: never reuse one.
+// The use of a stream. Numbers are part of the format: never reuse one.
 enum class Purpose : std::uint32_t {
-  search_space = 1,           // the values a trial starts with
-  exploit = 2,                // which donor
-  explore = 3,                // how the donor's config is changed
-  training = 4,               // the seed that user code asks for
-  upload_retry = 5,           // how long an upload that has failed waits
-  dataset_shuffle = 6,        // the place of each row of a dataset in random_shuffle
+  search_space = 1,           // a trial's initial values
+  exploit = 2,                // the choice of a donor
+  explore = 3,                // the changes to the donor's config
+  training = 4,               // the seed for user code
+  upload_retry = 5,           // the pause after a failed upload
+  dataset_shuffle = 6,        // the position of each row in random_shuffle
   dataset_epoch = 7,          // the order of a dataset's pieces in an epoch
-  dataset_local_shuffle = 8,  // the order of rows that follow each other
+  dataset_local_shuffle = 8,  // the order of neighbouring rows
 };
 
 // The random numbers of one trial for one purpose. A value: copying it copies its position.
@@ -31,10 +31,10 @@ class RandomStream {
   RandomStream(std::uint64_t seed, std::uint32_t trial, Purpose purpose, std::uint64_t index = 0)
       : seed_(seed), trial_(trial), purpose_(purpose), index_(index) {}
 
-  std::uint64_t bits();                  // 64 bits; the index moves on by one with every call
+  std::uint64_t bits();                  // 64 bits; each call increments the index
   double uniform();                      // [0, 1) with 53 bits
   std::uint64_t below(std::uint64_t n);  // 0 to n - 1; n from 1 to 2^53
-  double normal();                       // mean 0, standard deviation 1; two numbers of the stream
+  double normal();                       // mean 0, standard deviation 1; uses two numbers of the stream
 
   std::uint64_t index() const { return index_; }
   void seek(std::uint64_t index) { index_ = index; }

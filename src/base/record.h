@@ -1,4 +1,5 @@
-// The members of Record, for those who define one: Config and Metrics in value.cc, the rows of datasets in src/data.
+// Definitions of Record's members, for files that instantiate it: Config and Metrics in value.cc, dataset rows in
+// src/data.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace cadre {
 
 namespace detail {
 
-// The value at a key or at a path through nested dictionaries; nullptr where there is none.
+// Returns the value at a key or at a path through nested dictionaries; nullptr if there is none.
 const Value* find_path(const Dict& entries, std::string_view path);
 bool keys_are_unique(const Dict& entries);
 Dict to_dict(std::initializer_list<DictEntry> entries);
@@ -77,11 +78,11 @@ bool Record<Tag>::erase(std::string_view key) {
   return std::erase_if(own_entries(), [&](const auto& entry) { return entry.first == key; }) != 0;
 }
 
-// The entries, shared with nobody.
+// Returns the entries for writing, copied first if they are shared.
 template <class Tag>
 Dict& Record<Tag>::own_entries() {
   if (entries_.use_count() != 1) entries_ = std::make_shared<Dict>(dict());
-  std::atomic_thread_fence(std::memory_order_acquire);  // whoever shared them has read them before
+  std::atomic_thread_fence(std::memory_order_acquire);  // after the reads of former co-owners
   return const_cast<Dict&>(*entries_);                  // every shared Dict was made without const
 }
 

@@ -1,4 +1,4 @@
-// Things by name, registered while the program is loaded.
+// Objects by name, registered while the program is loaded.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@ namespace cadre::base {
 template <class T>
 class Registry {
  public:
-  // A second one of the same name is kept out and remembered.
+  // Adds an item. A second item with the same name is not added; its name is recorded in duplicates().
   void add(std::string_view name, T item) {
     if (items_.emplace(name, std::move(item)).second) return;
     if (std::ranges::find(duplicates_, name) == duplicates_.end()) duplicates_.emplace_back(name);
   }
 
-  // nullptr where there is none.
+  // Returns nullptr if there is no such item.
   const T* find(std::string_view name) const {
     const auto found = items_.find(name);
     return found == items_.end() ? nullptr : &found->second;

@@ -1,4 +1,4 @@
-// What the operating system says of a call that failed.
+// Error messages of failed system calls.
 #pragma once
 
 #include <filesystem>
@@ -9,19 +9,19 @@
 
 namespace cadre::base {
 
-// This process has no descriptors or memory left: that says nothing about the file.
+// Error for a process without free descriptors or memory: the file itself may be fine.
 class OutOfResources : public StorageError {
  public:
   using StorageError::StorageError;
 };
 
-// "No space left on device" and the like for the present errno.
+// Returns the text of the current errno, such as "No space left on device".
 std::string last_system_error();
-// Throws StorageError "cannot <doing> <path>: <reason>" for the present errno; OutOfSpace or OutOfResources where that
-// says so.
+// Throws StorageError "cannot <doing> <path>: <reason>" for the current errno; OutOfSpace if the disk or quota is
+// full, OutOfResources if descriptors or memory are used up.
 [[noreturn]] void throw_storage_error(std::string_view doing, const std::filesystem::path& path);
 
-// Calls `act`, and throws StorageError in the place of what std::filesystem throws.
+// Calls `act` and turns exceptions of std::filesystem into StorageError.
 template <class Act>
 decltype(auto) with_storage_errors(const Act& act) {
   try {

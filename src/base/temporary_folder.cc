@@ -30,7 +30,7 @@ void remove_if_possible(const fs::path& path) {
   fs::remove_all(path, ignored);
 }
 
-// Those that nobody holds.
+// Removes folders that no process has locked.
 void remove_abandoned(const fs::path& parent, const std::string& prefix) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(parent, ignored)) {
@@ -52,7 +52,7 @@ TemporaryFolder::TemporaryFolder(std::string_view purpose) {
     if (::mkdtemp(name.data()) == nullptr) throw_storage_error("make the folder", name);
     FileDescriptor folder = open_folder(name);
     if (!folder && errno != ENOENT) throw_storage_error("open", name);
-    // Another process may have seen it as one that nobody holds; then this one makes another.
+    // Another process may have found the folder before it was locked and be removing it; then make another.
     const bool is_taken = !folder || (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK);
     if (is_taken || is_removed(folder)) continue;
     held_ = std::move(folder);

@@ -1,4 +1,5 @@
-// A folder for temporary files that is gone with its holder, however that ends.
+// A folder for temporary files, removed with its owner, or by the next TemporaryFolder of that purpose if the owner
+// was killed.
 #pragma once
 
 #include <filesystem>
@@ -11,11 +12,11 @@ namespace cadre::base {
 
 class TemporaryFolder {
  public:
-  // In the system's folder for temporary files, under a name that begins with `purpose`. What killed processes have
-  // left there for the same purpose is removed: who holds a folder has it locked, which the kernel ends with the
-  // process. Where the file system has no locks, it stays. Throws StorageError.
+  // Makes the folder in the system's folder for temporary files, with a name that begins with `purpose`. Removes
+  // folders of the same purpose left by killed processes: each owner holds a lock on its folder, which the kernel
+  // releases when the process ends. On a file system without locks they stay. Throws StorageError.
   explicit TemporaryFolder(std::string_view purpose);
-  // Removes it with its content, as far as that can be done.
+  // Removes the folder with its content; ignores errors.
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

@@ -1,4 +1,4 @@
-// Names of types as they stand in the source.
+// Type names as written in the source.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace cadre::base {
 
-// "cadre::Error"; what the compiler calls it where that cannot be read.
+// Returns for example "cadre::Error"; the mangled name if it cannot be demangled.
 std::string type_name(const std::type_info& type);
 
 }  // namespace cadre::base

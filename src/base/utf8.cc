@@ -5,7 +5,7 @@
 namespace cadre::base {
 namespace {
 
-// How many bytes at the beginning are ASCII, as nearly all text is.
+// Returns the number of leading ASCII bytes, which is nearly all text.
 std::size_t ascii_length(std::string_view text) {
   const auto other = std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
   return static_cast<std::size_t>(other - text.begin());

@@ -1,4 +1,4 @@
-// UTF-8, for formats that refuse anything else.
+// UTF-8, for formats that accept no other encoding.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace cadre::base {
 
-// The length in bytes of the well-formed sequence at the beginning of `text`, 1 to 4; 0 where there is none or no text.
+// Returns the length in bytes, 1 to 4, of the well-formed sequence at the beginning of `text`; 0 if there is none.
 std::size_t utf8_sequence_length(std::string_view text);
 
-// Whether `text` is well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Returns true if `text` is well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool is_utf8(std::string_view text);
 
-// `text` with every byte that belongs to no well-formed sequence replaced by U+FFFD.
+// Returns `text` with every byte outside well-formed sequences replaced by U+FFFD.
 std::string to_utf8(std::string_view text);
 
 }  // namespace cadre::base

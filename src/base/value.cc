@@ -16,7 +16,7 @@ bool same_content(const T& a, const T& b) {
   if constexpr (std::same_as<T, double>) {
     return same(a, b);
   } else if constexpr (requires { *a; }) {
-    return a == b || *a == *b;  // lists and dictionaries lie behind shared pointers
+    return a == b || *a == *b;  // lists and dictionaries are held by shared pointers
   } else {
     return a == b;
   }
@@ -48,7 +48,7 @@ Dict to_dict(std::initializer_list<DictEntry> entries) {
 }
 
 bool keys_are_unique(const Dict& entries) {
-  constexpr std::size_t few = 32;  // for which it is quicker to compare each with each
+  constexpr std::size_t few = 32;  // below this comparing all pairs is faster
   if (entries.size() <= few) {
     for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
       if (std::any_of(entries.begin(), entry, [&](const auto& other) { return other.first == entry->first; }))

@@ -11,7 +11,7 @@
 namespace cadre::channel {
 namespace {
 
-// Enough for a report of a hundred metrics without a call of malloc; cleared each time, which takes 50 ns.
+// Enough for a report of a hundred metrics without malloc; clearing it for each message takes 50 ns.
 constexpr std::size_t scratch_words = 512;
 
 kj::StringPtr as_kj(const std::string& text) { return kj::StringPtr(text.c_str(), text.size()); }
@@ -24,7 +24,7 @@ std::string as_string(capnp::Data::Reader bytes) {
   return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
 }
 
-// How many levels of lists and dictionaries may still follow. `most` is what is allowed in all, for the message.
+// The levels of lists and dictionaries that may still follow. `most` is the total limit, for the message.
 struct Levels {
   std::size_t most;
   std::size_t left = most;
@@ -158,12 +158,13 @@ Value read_value(wire::Value::Reader in, Levels levels) {
 }
 
 capnp::ReaderOptions limits(std::size_t words) {
-  // An honest message is read once; a forged one whose pointers share a target could be read without end. A level of a
-  // value takes up to three pointers.
+  // A valid message is traversed once; a forged message whose pointers share a target could be traversed without end.
+  // A level of a value takes up to three pointers.
   return {.traversalLimitInWords = 2 * words + 64, .nestingLimit = 4 * base::max_value_depth};
 }
 
-// Cap'n Proto reads words in place.
+// Returns the body as aligned words, because Cap'n Proto reads them in place; `copy` holds them if the body is not
+// aligned.
 kj::ArrayPtr<const capnp::word> as_words(std::span<const std::byte> body, std::vector<std::uint64_t>& copy) {
   const void* data = body.data();
   const std::size_t words = body.size() / sizeof(capnp::word);

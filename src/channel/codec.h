@@ -1,7 +1,7 @@
-// Messages to bytes and back.
+// Encodes messages as bytes and decodes them.
 //
-// Limits (base/value_limits.h), refused on both sides: max_message_bytes a message, max_value_depth levels of lists and
-// dictionaries in a value; max_result_bytes and max_result_depth for a Report.
+// Limits (base/value_limits.h), checked on both sides: max_message_bytes per message; max_value_depth levels of lists
+// and dictionaries per value; max_result_bytes and max_result_depth for a Report.
 #pragma once
 
 #include <span>
@@ -11,7 +11,8 @@
 
 namespace cadre::channel {
 
-// Replaces `frame` with the whole frame of a message; its memory is used again. Throws InvalidArgument beyond a limit.
+// Replaces `frame` with the whole frame of a message and reuses its memory. Throws InvalidArgument if the message
+// exceeds a limit.
 void encode(const Assignment& assignment, Bytes& frame);
 void encode(const Answer& answer, Bytes& frame);
 void encode(const StoreReply& reply, Bytes& frame);
@@ -24,11 +25,11 @@ void encode(const StoreRequest& request, Bytes& frame);
 void encode(const Request& request, Bytes& frame);
 void encode(const Notice& notice, Bytes& frame);
 
-// Read what FrameReader handed out. Nothing in it is trusted: throws ProtocolError for whatever is not a message of
-// this version within the limits.
+// Decode a body returned by FrameReader. Input is not trusted: throws ProtocolError if it is not a message of this
+// version within the limits.
 Message decode_message(std::span<const std::byte> body);        // from a worker
-Assignment decode_assignment(std::span<const std::byte> body);  // from the controller, first
-Answer decode_answer(std::span<const std::byte> body);          // from the controller, later
+Assignment decode_assignment(std::span<const std::byte> body);  // from the controller, its first message
+Answer decode_answer(std::span<const std::byte> body);          // from the controller, after a Report
 StoreReply decode_store_reply(std::span<const std::byte> body);
 Reply decode_reply(std::span<const std::byte> body);
 

@@ -1,7 +1,7 @@
-// Frames: what separates one message from the next on a stream of bytes.
+// Frames, which separate messages on a stream of bytes.
 //
-// A frame is eight bytes (the magic number, then the number of bytes that follow, both 32 bits, little-endian) and a
-// message in Cap'n Proto's standard stream format, which says how many segments it has.
+// A frame is an eight-byte header (the magic number and the number of bytes that follow, both 32 bits, little-endian)
+// and a message in Cap'n Proto's standard stream format, which contains the number of its segments.
 #pragma once
 
 #include <cstddef>
@@ -18,35 +18,35 @@ namespace cadre::channel {
 inline constexpr std::uint32_t frame_magic = 0x31524443;  // "CDR1"
 inline constexpr std::size_t frame_header_bytes = 8;
 using base::max_message_bytes;
-// Of the memory of a large message nothing is kept.
+// Larger buffers are freed when they are empty.
 inline constexpr std::size_t max_idle_bytes = std::size_t{256} << 10;
 
 using Bytes = std::vector<std::byte>;
 
-// The other end sent what is no message, or one of another version.
+// Thrown if the other end sent bytes that are not a message, or a message of another protocol version.
 class ProtocolError : public Error {
  public:
   using Error::Error;
 };
 
-// Collects what arrives and hands out whole messages. Its memory grows with what has arrived, not with what a header
-// promises, and is given back after a large message.
+// A buffer that collects received bytes and returns whole messages. It grows with the bytes received, not with the
+// size in a header, and is freed after a large message.
 class FrameReader {
  public:
-  // Where the next bytes of the stream go; never empty.
+  // Returns the space for the next bytes of the stream; never empty.
   std::span<std::byte> space();
-  // That many bytes were put at the front of the last space().
+  // Records that `bytes` bytes were written at the front of the last space().
   void received(std::size_t bytes);
-  // The next whole message, aligned to eight bytes and good until the next call of anything here; empty when it has
-  // not arrived. Throws ProtocolError for a header that is none or promises more than max_message_bytes.
+  // Returns the next whole message, aligned to eight bytes and valid until the next call of a member; empty if it has
+  // not arrived completely. Throws ProtocolError if the header is invalid or its size exceeds max_message_bytes.
   std::optional<std::span<const std::byte>> next();
 
  private:
   std::optional<std::size_t> frame_bytes() const;
 
   Bytes buffer_;
-  std::size_t begin_ = 0;  // of what was not handed out
-  std::size_t end_ = 0;    // of what has arrived
+  std::size_t begin_ = 0;  // of the bytes not yet returned
+  std::size_t end_ = 0;    // of the bytes received
 };
 
 }  // namespace cadre::channel

@@ -1,8 +1,8 @@
 // The one header that includes kj and Cap'n Proto. Only .cc files of this folder include it.
 #pragma once
 
-// kj leaves this operator out in C++20, and clang-19 then has none for the `"literal" == StringPtr` of the headers
-// below. StringPtr(a), because `b == a` would call this same operator, reversed, for ever.
+// In C++20 kj omits this operator, and clang-19 then finds none for `"literal" == StringPtr` in the headers below.
+// The body uses StringPtr(a) because `b == a` would call this operator again, reversed, without end.
 #include <kj/string.h>
 namespace kj {
 inline bool operator==(const char* a, const StringPtr& b) { return b == StringPtr(a); }

@@ -25,11 +25,11 @@ namespace {
 
 using FdObserver = kj::UnixEventPort::FdObserver;
 
-// A worker that only reports has its next report ready that soon after an answer. Waking a CPU costs about as much.
+// A worker that only reports has its next report ready this soon after an answer. Waking a CPU costs about as much.
 constexpr std::chrono::nanoseconds answer_patience = std::chrono::microseconds(50);
 
-// kj ignores SIGPIPE in the whole process, for its own writes. Ours ask for no signal, and the user's program may live
-// by it (`program | head`).
+// kj ignores SIGPIPE in the whole process for its own writes. Cadre's writes use MSG_NOSIGNAL, and the user's program
+// may rely on SIGPIPE (`program | head`), so its handler is restored.
 kj::UnixEventPort make_port() {
   struct KeepHandler {
     KeepHandler() { ::sigaction(SIGPIPE, nullptr, &handler); }
@@ -46,8 +46,8 @@ kj::TimePoint after(std::chrono::nanoseconds timeout) {
 
 using OnFailure = std::function<void(const kj::Exception&)>;
 
-// Calls `readable` whenever the descriptor may have become readable, until destroyed (not from inside the call). Calls
-// `failed` once, and nothing more, when kj fails to go on: it has no memory, for one.
+// Calls `readable` whenever the descriptor may have become readable, until destroyed (not from inside the call).
+// Calls `failed` once, and nothing afterwards, if kj cannot continue, for example without memory.
 class ReadWatch {
  public:
   ReadWatch(kj::UnixEventPort& port, int fd, std::function<void()> readable, OnFailure failed)
@@ -55,7 +55,8 @@ class ReadWatch {
     task_ = repeat().eagerlyEvaluate([failed = std::move(failed)](kj::Exception&& error) { failed(error); });
   }
 
-  // The next read would find nothing, not even the end, after one that filled only a part of its buffer.
+  // Returns true if the next read would find nothing, not even end-of-file, after a read that only partly filled its
+  // buffer.
   bool surely_open() {
     KJ_IF_MAYBE (at_end, observer_.atEndHint()) return !*at_end;
     return false;
@@ -71,17 +72,17 @@ class ReadWatch {
 
   std::function<void()> readable_;
   FdObserver observer_;
-  kj::Promise<void> task_;  // after what it uses
+  kj::Promise<void> task_;  // declared after the members that it uses
 };
 
-// Writes what the socket did not take at once. Watches a duplicate, and only while there is something to write: else
-// each answer that a worker reads would wake the loop.
+// Writes the bytes that the socket did not accept at once. Watches a duplicate of the descriptor, and only while
+// bytes are left: otherwise each answer that a worker reads would wake the loop.
 class WriteWatch {
  public:
   WriteWatch(kj::UnixEventPort& port, int fd)
       : fd_(::fcntl(fd, F_DUPFD_CLOEXEC, 0)), observer_(port, fd_.get(), FdObserver::OBSERVE_WRITE) {}
 
-  // `write` returns true when there is nothing left to write.
+  // Calls `write` whenever the socket is writable, until it returns true: nothing is left to write.
   kj::Promise<void> until(std::function<bool()> write) {
     return observer_.whenBecomesWritable().then([this, write = std::move(write)]() mutable -> kj::Promise<void> {
       if (write()) return kj::READY_NOW;
@@ -120,7 +121,7 @@ class Loop::Implementation {
     base::FileDescriptor socket;
     Handlers handlers;
     FrameReader in;
-    Bytes out;  // what the socket did not take yet: at most an assignment and an answer
+    Bytes out;  // not yet accepted by the socket: at most an assignment and an answer
     bool open = true;
     std::optional<ReadWatch> reading;
     kj::Promise<void> writing = kj::READY_NOW;
@@ -144,7 +145,7 @@ class Loop::Implementation {
   kj::Maybe<kj::Own<kj::PromiseFulfiller<void>>> wake_;
   std::map<ConnectionId, std::unique_ptr<Connection>> connections_;
   std::map<int, std::unique_ptr<ReadWatch>> watches_;
-  // Closed ones live on until no callback of theirs can be running.
+  // Closed connections and watches, kept until none of their callbacks can be running.
   std::vector<std::unique_ptr<Connection>> closed_connections_;
   std::vector<std::unique_ptr<ReadWatch>> closed_watches_;
   ConnectionId last_id_ = 0;
@@ -184,7 +185,7 @@ std::size_t Loop::Implementation::write_now(Connection& connection, std::span<co
     if (sent > 0) done += static_cast<std::size_t>(sent);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (sent < 0 && errno != EINTR) {
-      ::shutdown(connection.socket.get(), SHUT_RDWR);  // it can be told nothing any more; reading finds out
+      ::shutdown(connection.socket.get(), SHUT_RDWR);  // nothing can be sent any more; the next read reports the end
       return bytes.size();
     }
   }
@@ -288,7 +289,7 @@ void Loop::Implementation::turn(std::optional<std::chrono::nanoseconds> timeout)
   const bool may_sleep = !timeout || *timeout > std::chrono::nanoseconds::zero();
   if (!happened_ && may_sleep) {
     sleep(timeout);
-    scope_.poll();  // whatever else is there by now
+    scope_.poll();  // runs everything else that is ready
   }
   happened_ = false;
   turning_ = false;
@@ -297,7 +298,7 @@ void Loop::Implementation::turn(std::optional<std::chrono::nanoseconds> timeout)
   rethrow();
 }
 
-// Takes what is there, and stays awake for so long when there is nothing. Gives way to whoever else can run.
+// Runs the ready callbacks. If there are none, polls for up to `patience` and yields to other threads meanwhile.
 void Loop::Implementation::poll(std::chrono::nanoseconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   for (;;) {
@@ -325,7 +326,7 @@ void Loop::Implementation::keep(std::exception_ptr failure) {
   if (!failure_) failure_ = std::move(failure);
 }
 
-// A watch that failed would leave its messages unread for ever.
+// Reports a failed watch from turn(): its messages would otherwise stay unread.
 OnFailure Loop::Implementation::keep_failure() {
   return [this](const kj::Exception& error) { keep(std::make_exception_ptr(to_engine_error(error))); };
 }
@@ -334,7 +335,7 @@ void Loop::Implementation::rethrow() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-// ---- the edge: no kj::Exception goes further
+// ---- The boundary: kj::Exception does not leave it
 
 namespace {
 

@@ -1,5 +1,5 @@
 @0xb1d5c9a7e3f04286;
-# What channel/message.h says, on the wire. Each message lies in a frame (frame.h); docs/formats.md describes both.
+# The wire format of channel/message.h. Each message is inside a frame (frame.h); docs/formats.md describes both.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("cadre::channel::wire");
 

@@ -11,8 +11,8 @@ namespace cadre::channel {
 
 namespace {
 
-// Waits for bytes, and stays awake for as long as an answer usually takes: waking an idle CPU, a virtual one above all,
-// costs more than the answer itself. Gives way to whoever else can run.
+// Waits for bytes. Polls for as long as an answer usually takes, because waking an idle CPU, especially a virtual
+// one, costs more than the answer itself. Yields to other threads meanwhile.
 ssize_t receive_soon(int connection, std::span<std::byte> space, void (*when_idle)()) {
   constexpr auto patience = std::chrono::microseconds(300);
   const auto end = std::chrono::steady_clock::now() + patience;

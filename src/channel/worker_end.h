@@ -1,4 +1,4 @@
-// The worker's end of the connection: writes a message and waits for the answer. No thread, no event loop.
+// The worker's end of the connection: sends a message and waits for the answer. No thread, no event loop.
 #pragma once
 
 #include <memory>
@@ -12,36 +12,39 @@
 
 namespace cadre::channel {
 
-// Thrown when the controller is gone. Not a std::exception, so that user code that catches those does not go on: the
-// process has nobody left to work for and ends.
+// Thrown when the controller is gone: the process must end. Not a std::exception, so that user code that catches
+// those does not continue.
 struct ControllerGone {};
 
-// All functions block, and throw ControllerGone when the connection ends, and InvalidArgument for a message beyond the
-// limits, which is then not sent. One thread at a time receives; send() may be called from any, also meanwhile.
+// The worker's end of a connection. All functions block. They throw ControllerGone when the connection ends, and
+// InvalidArgument for a message beyond the limits, which is then not sent. Only one thread at a time may receive;
+// send() may be called from any thread, also meanwhile.
 class WorkerEnd {
  public:
   explicit WorkerEnd(base::FileDescriptor connection) : connection_(std::move(connection)) {}
 
-  // Called each time when nothing has come for 100 ms, once: whoever waits so long is likely to wait for longer.
+  // Sets a function that is called once per wait when nothing has arrived for 100 ms: such a wait is likely to last
+  // longer.
   void when_idle(void (*act)()) { when_idle_ = act; }
 
-  // The first call. Throws ProtocolError when the other end speaks something else.
+  // Receives the assignment; must be the first call. Throws ProtocolError if the other end uses another protocol or
+  // version.
   Assignment receive_assignment();
 
-  // What is sent belongs to the controller, with the directory that a report names.
+  // Sends a message. The directory that a report names then belongs to the controller.
   template <class Sent>
   void send(const Sent& message) {
     const std::lock_guard lock(*sending_);
     encode(message, out_);
     send_frame();
   }
-  // Returns when the controller has committed the report that was sent.
+  // Waits until the controller has committed the report that was sent, and returns its answer.
   Answer receive_answer();
-  // Both in one.
+  // Sends a report and returns its answer.
   Answer report(const Report& report);
-  // A call of the group's key-value store. Returns when it is done, or has failed.
+  // Calls the group's key-value store and returns when the call has succeeded or failed.
   StoreReply call(const StoreRequest& request);
-  // A question. Returns when the controller has replied.
+  // Sends a request and returns the controller's reply.
   Reply call(const Request& request);
 
  private:
@@ -51,7 +54,7 @@ class WorkerEnd {
   base::FileDescriptor connection_;
   void (*when_idle_)() = nullptr;
   FrameReader in_;
-  std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // so that this object can be moved
+  std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // a pointer, so that this object can be moved
   Bytes out_;
 };
 

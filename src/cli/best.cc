@@ -34,7 +34,7 @@ const std::map<std::string, Scope> kScopes{{"last", Scope::last},
                                            {"last-5-avg", Scope::last_5_avg},
                                            {"last-10-avg", Scope::last_10_avg}};
 
-// The kept checkpoint with the best value of the metric, or else the latest.
+// Returns the kept checkpoint with the best value of the metric, else the latest.
 std::optional<Checkpoint> checkpoint_of(const tune::Result& trial, const std::string& metric, Mode mode) {
   try {
     return trial.get_best_checkpoint(metric, mode);
@@ -43,8 +43,8 @@ std::optional<Checkpoint> checkpoint_of(const tune::Result& trial, const std::st
   }
 }
 
-// "iteration 45, mean_accuracy=0.953" of the result that a checkpoint was reported with; empty where it is that of the
-// value that speaks for the trial.
+// Returns "iteration 45, mean_accuracy=0.953" for the result that a checkpoint was reported with; empty if its value
+// is `value`, the trial's own.
 std::string other_result(const tune::Result& trial, const Checkpoint& checkpoint, const std::string& metric,
                          double value) {
   for (const auto& [kept, result] : trial.best_checkpoints) {

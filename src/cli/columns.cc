@@ -41,7 +41,7 @@ Value parse_value(const std::string& text) {
   return text;
 }
 
-// -1, 0 or 1; nothing where two values have no order.
+// Returns -1, 0 or 1; empty if the two values have no order.
 std::optional<int> compare(const Value& a, const Value& b) {
   const auto sign = [](const auto& x, const auto& y) { return x < y ? -1 : y < x ? 1 : 0; };
   if (a.is_integer() && b.is_integer()) return sign(a.get<std::int64_t>(), b.get<std::int64_t>());
@@ -164,7 +164,7 @@ std::vector<const tune::Result*> choose_trials(const tune::ResultGrid& grid, con
     if (std::ranges::all_of(filters, [&](const Filter& filter) { return filter(trial); })) chosen.push_back(&trial);
   }
   if (!order.sort.empty()) {
-    // A value without an order, as NaN, counts as missing.
+    // A value without an order, such as NaN, counts as missing.
     std::vector<std::pair<std::optional<Value>, const tune::Result*>> keyed;
     for (const tune::Result* trial : chosen) {
       std::optional<Value> value = value_of(*trial, order.sort);

@@ -1,4 +1,4 @@
-// Values of trials by the name of a column: what tables show, and what trials are sorted and filtered by.
+// Values of trials by column name, for showing, sorting and filtering trials.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,22 @@
 
 namespace cadre::cli {
 
-// trial_id, status, error, attempts, failures, results, exploits; a metric of the last result; a path of the config,
-// also as "config/lr" where a metric has the same name. Nothing where the trial lacks it.
+// Returns a trial's value in a column; empty if the trial has none. Columns: trial_id, status, error, attempts,
+// failures, results, exploits; a metric of the last result; a path of the config, also as "config/lr" if a metric has
+// the same name.
 std::optional<Value> value_of(const tune::Result& trial, const std::string& column);
 
-// Paths of what the search space draws, and then of what exploits have changed beside it.
+// Returns the paths of sampled parameters, then of other parameters changed by exploits.
 std::vector<std::string> parameters_of(const tune::ResultGrid& grid);
-// Paths of the numbers that trials have reported themselves last: the experiment's metric first.
+// Returns the paths of numeric metrics in the trials' last results, the experiment's metric first.
 std::vector<std::string> metrics_of(const tune::ResultGrid& grid);
 
-// "column op value": <, <=, ==, !=, >= or >, and a number, true, false, null or text, with or without quotes.
+// A filter "column op value": op is <, <=, ==, !=, >= or >; value is a number, true, false, null or text, with or
+// without quotes.
 class Filter {
  public:
   explicit Filter(const std::string& text);  // throws InvalidArgument
-  // A trial without the column does not match.
+  // Returns true if the trial matches; a trial without the column does not.
   bool operator()(const tune::Result& trial) const;
   const std::string& column() const { return column_; }
 
@@ -32,18 +34,18 @@ class Filter {
   Value value_;
 };
 
-// Throws InvalidArgument that names the columns that no trial has, what may have been meant, and those that there are.
-// Experiments without trials have all columns.
+// Throws InvalidArgument if no trial has one of the columns; the message names these columns, similar names and the
+// existing columns. Does not throw for experiments without trials.
 void check_columns(const tune::ResultGrid& grid, const std::vector<std::string>& columns);
 
 struct Order {
   std::vector<std::string> filters = {};
-  std::string sort = {};  // column; empty: as the trials were made
+  std::string sort = {};  // column; empty: in order of creation
   bool descending = false;
   std::size_t limit = 0;  // 0: none
 };
-// The trials that are to be shown, in their order: without the column they are last. Throws InvalidArgument for a
-// column that no trial has.
+// Returns the trials to show, in order; trials without the column come last. Throws InvalidArgument if no trial has
+// the column.
 std::vector<const tune::Result*> choose_trials(const tune::ResultGrid& grid, const Order& order);
 
 }  // namespace cadre::cli

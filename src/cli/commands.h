@@ -1,5 +1,5 @@
-// The sub-commands of the program `cadre`, each in a file of its own name. Each adds itself to the program's command
-// line; what it does it throws as cadre::Error when it cannot.
+// The sub-commands of the program `cadre`, each in a file of its own name. Each function adds a command to the command
+// line; commands report failure by throwing cadre::Error.
 #pragma once
 
 #include "cli/command_line.h"

@@ -1,4 +1,4 @@
-// What `--json` prints. The keys are stable: others may be added, none go.
+// The documents that `--json` prints. The keys are stable: keys may be added, none is removed.
 #pragma once
 
 #include "cadre/tune/result.h"

@@ -1,4 +1,4 @@
-// Experiments and trials as they are named on the command line.
+// Lookup of experiments and trials named on the command line.
 #pragma once
 
 #include <filesystem>
@@ -14,23 +14,23 @@ namespace cadre::cli {
 
 struct Found {
   std::filesystem::path directory;
-  // Of what is published: the directory goes with the last one.
+  // Keeps a copy of a published run; its directory is removed with the last pointer. Empty for a local directory.
   std::shared_ptr<const std::filesystem::path> copy = {};
 };
-// The directory of an experiment or a training run, which is that directory or has that name in the default storage, or
-// a copy of what is published at that URI. Throws NotFound that says where it was looked for.
+// Finds the directory of an experiment or a training run: `name` is its path, its name in the default storage, or a
+// URI, of which it makes a local copy. Throws NotFound, naming the places searched.
 Found find_directory(const std::string& name);
-// What a directory or file of an experiment is called for others: its URI, where it lies in such a copy or its files
-// are in a storage only.
+// Returns the name of an experiment's directory or file for messages: its URI if it is in such a copy or its files are
+// only in a storage, else the path.
 std::string place_text(const std::filesystem::path& path);
-// The experiment in it. Throws InvalidArgument for a training run, StorageError.
+// Opens an experiment. Throws InvalidArgument for a training run, and StorageError.
 tune::ResultGrid open_experiment(const std::string& name);
 
-// The trial with an id, or a number: "00003", "3". Throws NotFound that says which there are.
+// Returns the trial with an id or a number: "00003", "3". Throws NotFound, naming the range of ids.
 const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& name);
 
-// The metric and the mode ("max" or "min") that are asked for; the experiment's where they are empty. Throws
-// InvalidArgument that names the options to give, where the metric or its direction is not known.
+// Returns the requested metric and mode ("max" or "min"); empty means the experiment's. Throws InvalidArgument, naming
+// the options to give, if the metric or its mode is not known.
 run::Direction direction_of(const tune::ExperimentSummary& summary, const std::string& metric, const std::string& mode);
 
 }  // namespace cadre::cli

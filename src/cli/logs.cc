@@ -1,4 +1,4 @@
-// cadre logs: what the workers of an experiment or a training run have printed.
+// cadre logs: the output of the workers of an experiment or a training run.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(100);
-constexpr auto kPeriodOfWorkers = std::chrono::seconds(1);  // between two looks for new ones
+constexpr auto kPeriodOfWorkers = std::chrono::seconds(1);  // between searches for new workers
 constexpr std::string_view kRankPrefix = "rank_";
 
 struct Options {
@@ -37,7 +37,7 @@ struct Options {
   bool only_err = false;
 };
 
-// The directory of one worker after the other, and what it is called before each of its lines.
+// A worker: its directory, and the prefix of its lines.
 struct Source {
   std::string name = {};
   fs::path directory = {};
@@ -57,7 +57,7 @@ std::vector<std::string> sub_directories(const fs::path& directory) {
   return names;
 }
 
-// Ranks in the order of their numbers.
+// Returns the ranks of a training run in numerical order.
 std::vector<Source> ranks_in(const fs::path& run, const std::string& before) {
   std::vector<std::pair<std::size_t, std::string>> ranks;
   for (const std::string& name : sub_directories(run)) {
@@ -71,7 +71,7 @@ std::vector<Source> ranks_in(const fs::path& run, const std::string& before) {
   return sources;
 }
 
-// A trial's own worker, and the ranks of a training run that it has started.
+// Returns a trial's own worker, and the ranks of a training run that it has started.
 std::vector<Source> workers_of_trial(const fs::path& trial, const std::string& id) {
   std::vector<Source> sources{{"trial " + id, trial}};
   for (const std::string& name : sub_directories(trial)) {
@@ -80,13 +80,13 @@ std::vector<Source> workers_of_trial(const fs::path& trial, const std::string& i
   return sources;
 }
 
-// "00003", "00003_lr=0.1"
+// Returns the trial id in a directory name such as "00003" or "00003_lr=0.1"; empty if there is none.
 std::optional<std::string> trial_of_directory(const std::string& name) {
   const std::string id = name.substr(0, name.find('_'));
   return id.size() >= 5 && is_number(id) ? std::optional(id) : std::nullopt;
 }
 
-// The workers whose output is shown. More of them may begin while an experiment runs.
+// The workers whose output is shown. New ones may start while an experiment runs.
 class Workers {
  public:
   explicit Workers(const Options& options) : found_(find_directory(options.experiment)) {
@@ -131,7 +131,7 @@ class Workers {
   fs::path trial_directory_ = {};
 };
 
-// Writes lines to one stream: as they are for programs, printable on a terminal.
+// Writes lines to one stream: printable on a terminal, otherwise unchanged.
 class Printer {
  public:
   explicit Printer(FILE* stream) : stream_(stream), is_terminal_(::isatty(::fileno(stream)) == 1) {}
@@ -162,7 +162,7 @@ class Logs {
  public:
   explicit Logs(const Options& options) : options_(options), workers_(options) {}
 
-  // Prints the output that there is now; `last`: with lines that have no end.
+  // Prints the new output; `last`: including unfinished lines.
   void show(bool last) {
     for (auto& [name, out, err] : shown_) {
       if (out) out->show_new(last, [&](std::string_view line) { out_.print(name, line); });
@@ -176,7 +176,7 @@ class Logs {
       if (!known_.insert(source.directory).second) continue;
       const bool plain = workers_.is_one() && known_.size() == 1;
       Shown& shown = shown_.emplace_back(Shown{.name = plain ? "" : source.name});
-      const auto lines = has_looked_ ? std::nullopt : options_.lines;  // of one that begins later everything is new
+      const auto lines = has_looked_ ? std::nullopt : options_.lines;  // all of a worker that starts later
       if (!options_.only_err) shown.out.emplace(source.directory / "stdout", lines);
       if (!options_.only_out) shown.err.emplace(source.directory / "stderr", lines);
     }
@@ -195,7 +195,7 @@ class Logs {
 
  private:
   struct Shown {
-    std::string name = {};  // before its lines; empty where only one worker is shown
+    std::string name = {};  // prefix of its lines; empty: only one worker is shown
     std::optional<PrintedOutput> out = {};
     std::optional<PrintedOutput> err = {};
   };

@@ -39,15 +39,15 @@ struct Listed {
   tune::ExperimentSummary summary = {};
   std::string state = {};
   std::string trials = {};    // "4 TERMINATED, 1 ERROR"
-  std::string progress = {};  // "37 %"; empty where it is not known
+  std::string progress = {};  // "37 %"; empty: unknown
   std::size_t trial_count = 0;
   std::optional<double> best = {};
   std::string best_trial = {};
-  std::string error = {};  // why it cannot be read
+  std::string error = {};  // why it cannot be read; empty: it can
   Dict document = {};
 };
 
-// Directories of experiments; what lies in an experiment is none. Links are not followed.
+// Returns the directories of experiments, except those inside an experiment. Does not follow links.
 std::vector<fs::path> find_experiments(const fs::path& directory) {
   if (tune::holds_experiment(directory)) return {directory};
   std::vector<fs::path> found;
@@ -62,7 +62,7 @@ std::vector<fs::path> find_experiments(const fs::path& directory) {
   return found;
 }
 
-// nullptr where the experiment has no metric, or nobody has reported it yet.
+// Returns nullptr if the experiment has no metric, or no trial has reported it yet.
 const tune::Result* best_of(const tune::ResultGrid& grid) {
   try {
     return &grid.get_best_result();
@@ -124,7 +124,7 @@ std::vector<Listed> look_below(const fs::path& directory) {
   return experiments;
 }
 
-// What is published below a URI.
+// Lists the runs published below a URI.
 std::vector<Listed> look_below(const storage::Uri& folder) {
   std::vector<Listed> experiments;
   for (const storage::StoredFile& file : storage::open_storage(folder)->list("")) {
@@ -176,7 +176,7 @@ Table table_of(const std::vector<Listed>& experiments) {
   return table;
 }
 
-// Returns the notes below the table: who runs which experiment, and why one cannot be read.
+// Returns the notes below the table: the controllers of running experiments, and why an experiment cannot be read.
 std::vector<std::pair<std::string, Style>> notes_of(const std::vector<Listed>& experiments) {
   std::vector<std::pair<std::string, Style>> notes;
   for (const Listed& one : experiments) {

@@ -1,4 +1,4 @@
-// The program `cadre`: looks at experiments.
+// The program `cadre`: inspects experiments.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -33,7 +33,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_DFL);  // whoever reads the output may stop, as `head` does
+  std::signal(SIGPIPE, SIG_DFL);  // the reader of the output may stop, as `head` does
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

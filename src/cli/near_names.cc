@@ -8,7 +8,7 @@ namespace cadre::cli {
 namespace {
 
 constexpr std::size_t kMostNames = 3;
-constexpr std::size_t kLongestName = 200;  // the time grows with the square
+constexpr std::size_t kLongestName = 200;  // because the time grows with the square
 
 std::string lower_case(std::string_view text) {
   std::string lower(text.substr(0, kLongestName));
@@ -16,7 +16,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// Letters to insert, remove or replace (Levenshtein).
+// Returns the number of letters to insert, remove or replace (Levenshtein distance).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

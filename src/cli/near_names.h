@@ -1,4 +1,4 @@
-// Names that somebody may have meant who wrote another one.
+// Suggestions for misspelt names.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ std::string items_text(const List& items) {
   return shown(fmt::format("{}", fmt::join(texts, ", ")));
 }
 
-// {"type": "uniform", "lower": 0, "upper": 1, "q": 0} as "uniform(0, 1)".
+// Formats {"type": "uniform", "lower": 0, "upper": 1, "q": 0} as "uniform(0, 1)".
 std::string entry_text(const Value& entry) {
   if (!entry.is_dict() || Config(entry.dict()).find("type") == nullptr) return shown(to_json(entry));
   const Config fields(entry.dict());
@@ -49,7 +49,7 @@ bool is_default(const Value& value) {
          (value.is_dict() && value.dict().empty()) || (value.is_list() && value.items().empty());
 }
 
-// "key=value, ..." of what is no default.
+// Returns "key=value, ..." for the fields that are not at their default.
 std::string fields_text(const Dict& fields, std::initializer_list<std::string_view> left_out) {
   std::vector<std::string> texts;
   for (const auto& [key, value] : fields) {
@@ -60,7 +60,7 @@ std::string fields_text(const Dict& fields, std::initializer_list<std::string_vi
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-// "FIFO", "PopulationBasedTraining: metric=score, ..."
+// Returns a text such as "FIFO" or "PopulationBasedTraining: metric=score, ...".
 std::string typed_text(const Value& object) {
   if (!object.is_dict()) return shown(to_json(object));
   const std::string fields = fields_text(object.dict(), {"type"});

@@ -1,4 +1,4 @@
-// An experiment's stored options as a person reads them.
+// Formats an experiment's stored options for the user.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cadre::cli {
 
-// Labels and printable texts, in the order in which they are shown; what is at its default is left out.
+// Returns labels and printable texts in the order shown; options at their default are left out.
 std::vector<std::pair<std::string, std::string>> option_texts(const Config& options);
 
 }  // namespace cadre::cli

@@ -27,7 +27,7 @@ constexpr std::size_t kWidthOfFiles = 200;
 constexpr std::size_t kLinesOfTable = 4;  // borders and head
 constexpr std::size_t kFewestRows = 5;
 
-// The text's next piece that fits into `width`, cut at a blank where there is one; it is taken off.
+// Removes from `text` and returns the next piece that fits into `width`, cut at a blank if there is one.
 std::string take_line(std::string_view& text, std::size_t width) {
   const std::string fitting = base::display_width(text) <= width
                                   ? std::string(text)
@@ -37,7 +37,7 @@ std::string take_line(std::string_view& text, std::size_t width) {
     return fitting;
   }
   const std::size_t blank = text.substr(0, fitting.size()).rfind(' ', width);
-  if (blank == std::string_view::npos || blank == 0) {  // one long word, as a path, stays whole
+  if (blank == std::string_view::npos || blank == 0) {  // a long word, such as a path, stays whole
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string word(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
@@ -91,7 +91,7 @@ Page::Page()
 std::optional<std::size_t> Page::rows_that_fit(std::size_t others) const {
   if (!lines_) return std::nullopt;
   const auto used =
-      static_cast<std::size_t>(std::ranges::count(text_, '\n')) + kLinesOfTable + others + 1;  // the prompt
+      static_cast<std::size_t>(std::ranges::count(text_, '\n')) + kLinesOfTable + others + 1;  // 1 for the prompt
   return std::max(*lines_ - std::min(*lines_, used), kFewestRows);
 }
 

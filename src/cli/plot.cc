@@ -23,7 +23,7 @@ struct Options {
   bool json = false;
 };
 
-// Where the picture goes: to standard output or into a file, of whose path it says what it is asked to.
+// Writes the picture to standard output, or into a file whose path it prints.
 void write(const Options& options, const std::string& name, const std::string& svg) {
   if (options.output == "-") return write_raw(svg);
   const std::filesystem::path file =

@@ -19,7 +19,7 @@ std::string read_piece(const base::ReadableFile& file, std::uint64_t offset, std
   return text;
 }
 
-// Returns where the last lines of the bytes from `begin` to `end` begin.
+// Returns the offset at which the last lines of the bytes from `begin` to `end` begin.
 std::uint64_t begin_of_last_lines(const base::ReadableFile& file, std::uint64_t begin, std::uint64_t end,
                                   std::size_t lines) {
   if (lines == 0) return end;
@@ -43,7 +43,7 @@ void PrintedOutput::show_new(bool last, const Show& show) {
     const std::uint64_t size = file->size();
     const auto dropped = engine::local::dropped_output(read_piece(*file, 0, size));
     const std::uint64_t header = dropped ? engine::local::output_header_bytes : 0;
-    const std::uint64_t first = dropped.value_or(0);  // that is in the file, in all that was printed
+    const std::uint64_t first = dropped.value_or(0);  // offset of the file's first byte in all output
     const std::uint64_t end = first + size - header;
     if (!begun_ && last_lines_) {
       position_ = first + begin_of_last_lines(*file, header, size, *last_lines_) - header;
@@ -53,7 +53,7 @@ void PrintedOutput::show_new(bool last, const Show& show) {
       position_ = first;
     }
     if (size > 0) begun_ = true;
-    if (position_ > end) position_ = end;  // somebody else has cut it
+    if (position_ > end) position_ = end;  // another process has truncated the file
     while (position_ < end) {
       const std::string text = read_piece(*file, position_ - first + header, size);
       if (text.empty()) break;

@@ -19,12 +19,12 @@ bool has_ended(const tune::Result& trial) {
   return trial.status == TrialStatus::terminated || trial.status == TrialStatus::error;
 }
 
-// The limits that end each trial after a known time.
+// The stop criteria that end each trial at a known point.
 struct Limits {
   double iterations = 0;  // 0: none
   double own_results = 0;
   double seconds = 0;
-  bool others = false;  // that nobody can foresee
+  bool others = false;  // there are criteria that end trials at unknown points
 };
 
 void lower(double& limit, double value) { limit = limit > 0 ? std::min(limit, value) : value; }
@@ -62,7 +62,7 @@ double done_of(const tune::Result& trial, const Limits& limits) {
   return std::clamp(done, 0.0, 1.0);
 }
 
-// Running time after which the whole experiment ends; empty: none.
+// Returns the running time after which the whole experiment ends; empty: no limit.
 std::optional<double> time_budget(const tune::TunerOptions& options) {
   std::optional<double> budget;
   const auto see = [&](double seconds) { budget = std::min(budget.value_or(seconds), seconds); };

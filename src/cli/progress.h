@@ -1,4 +1,4 @@
-// How far an experiment is, and how long it will take.
+// Progress of an experiment, and an estimate of its remaining time.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@
 namespace cadre::cli {
 
 struct Progress {
-  std::int64_t trials = 0;  // in all, those that are not made yet included
-  std::int64_t ended = 0;   // of them
-  // The share of its training_iterations or running time that a trial has used, as the stop criteria limit them:
-  // the mean over all trials, from 0 to 1. Empty without such a criterion.
+  std::int64_t trials = 0;  // total, including trials not yet created
+  std::int64_t ended = 0;   // number of ended trials
+  // Mean over all trials of the used share of training_iterations or running time, as limited by the stop criteria: 0
+  // to 1. Empty without such a criterion.
   std::optional<double> done = {};
-  // Running time of the experiment until all is done, if it goes on as it has so far, or until its time_budget is used
-  // up. Empty where it does not run, and where nothing makes an estimate possible.
+  // Estimated running time until the end, at the rate so far, but at most until time_budget is used up. Empty if the
+  // experiment is not running or no estimate is possible.
   std::optional<double> seconds_left = {};
   bool may_end_earlier = false;  // other criteria may end trials, or the function may return
 };
 Progress progress_of(const tune::ResultGrid& grid);
 
-// "37 % of the iterations; about 12 min 5 s left"; empty where there is nothing to say.
+// Returns a text such as "37 %, 2 of 5 trials have ended; about 12 min 5 s left"; empty if the experiment has
+// finished.
 std::string progress_text(const Progress& progress, tune::ExperimentState state);
 
 }  // namespace cadre::cli

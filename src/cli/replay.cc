@@ -25,7 +25,7 @@ struct Options {
   bool json = false;
 };
 
-// From an iteration on, a config.
+// A config, used from an iteration on.
 struct Step {
   std::int64_t iteration = 0;
   std::string trial = {};  // tag of the trial that ran it
@@ -41,7 +41,7 @@ std::vector<Step> read_schedule(const fs::path& policy) {
   return schedule;
 }
 
-// Top-level keys whose value is not the same in all steps.
+// Returns the top-level keys whose value is not the same in all steps.
 std::vector<std::string> changing_keys(const std::vector<Step>& schedule) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : schedule.front().config) {

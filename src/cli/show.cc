@@ -40,7 +40,7 @@ std::vector<tune::console::TrialRow> rows_of(const std::vector<const Result*>& t
   return rows;
 }
 
-// The columns that somebody has chosen, by name.
+// Returns a table of the chosen columns.
 Table table_of(const std::vector<const Result*>& trials, const std::vector<std::string>& chosen) {
   Table table{.title = "Trials", .columns = {tune::console::id_column(rows_of(trials))}};
   int rank = 0;
@@ -85,7 +85,7 @@ std::string best_text(const ResultGrid& grid) {
                      parameters_text(best, parameters_of(grid)));
 }
 
-// Tables begin with the best trial of an experiment that has a metric, unless somebody wants another order.
+// Sorts the best trial first if the experiment has a metric and the user has not chosen another order.
 Order table_order(const ResultGrid& grid, Order order) {
   const std::string& metric = grid.summary().metric;
   const bool is_known = !metric.empty() && std::ranges::any_of(grid, [&](const Result& trial) {
@@ -97,7 +97,7 @@ Order table_order(const ResultGrid& grid, Order order) {
   return order;
 }
 
-// The trials that have failed, those with the same first line of their error together.
+// Returns the failed trials, grouped by the first line of their error.
 std::vector<std::string> failure_lines(const std::vector<const Result*>& trials) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const Result* trial : trials) {
@@ -162,7 +162,7 @@ void show_experiment(const ResultGrid& grid, const Options& options) {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// Nested ones by path, "optimizer/lr".
+// Collects entries into `flat`, nested ones by path, such as "optimizer/lr".
 void collect(const Dict& entries, const std::string& prefix, Dict& flat) {
   for (const auto& [key, value] : entries) {
     if (value.is_dict() && !value.dict().empty()) {

@@ -1,4 +1,4 @@
-// Training runs among experiments: what the commands say of them.
+// Training runs in the commands for experiments.
 #pragma once
 
 #include <filesystem>
@@ -11,18 +11,18 @@ namespace cadre::cli {
 struct TrainingRun {
   std::string name = {};        // of its directory
   std::string state = {};       // "running", "finished", "failed" or "interrupted"
-  std::string status = {};      // as its controller has it: "SCHEDULING", "RESTARTING", ...
-  std::string controller = {};  // who runs it; empty: nobody
+  std::string status = {};      // state of the controller: "SCHEDULING", "RESTARTING", ...
+  std::string controller = {};  // the process that runs it; empty: none
   double last_event = 0;        // seconds since 1970
   train::Result result = {};
 };
 
-// Whether a directory that has a store holds a training run. Throws what a store that cannot be read throws.
+// Returns true if a directory with a store contains a training run. Throws if the store cannot be read.
 bool is_training_run(const std::filesystem::path& directory);
 TrainingRun read_training_run(const std::filesystem::path& directory);
 
 Dict document_of(const TrainingRun& run);
-// `cadre show` of a run.
+// Prints a run for `cadre show`.
 void show(const TrainingRun& run, bool json);
 
 }  // namespace cadre::cli

@@ -19,7 +19,7 @@
 namespace cadre::data {
 namespace {
 
-// Calls with each value that is no null; false where the array has no numbers.
+// Calls `use` with each value that is not null; returns false if the array has no numbers.
 template <class Use>
 bool for_each_number(const arrow::Array& array, Use use) {
   const auto visit = [&]<class Array>(const Array& typed) {
@@ -77,7 +77,7 @@ bool is_less(const Value& a, const Value& b) {
   return a.get<double>() < b.get<double>();
 }
 
-// Types whose values Arrow orders, and Values do not.
+// Returns true for types that Arrow can order and Values cannot.
 bool has_order(const arrow::DataType& type) { return arrow::is_temporal(type.id()) || arrow::is_decimal(type.id()); }
 
 std::shared_ptr<arrow::Array> cast(const arrow::Array& values, const std::shared_ptr<arrow::DataType>& type) {
@@ -85,7 +85,7 @@ std::shared_ptr<arrow::Array> cast(const arrow::Array& values, const std::shared
   return checked(arrow::compute::Cast(values, type), "cannot compute an aggregate");
 }
 
-// The same values in a type that numbers and texts are looked for in; null: they are.
+// Returns the values in a type of numbers or texts; null: no conversion is needed.
 std::shared_ptr<arrow::Array> as_plain(const arrow::Array& values, Aggregate::Kind kind) {
   using Kind = Aggregate::Kind;
   const arrow::Type::type type = values.type_id();
@@ -150,10 +150,10 @@ void Aggregation::add_double(double value) {
   if (std::isnan(value) && options_.ignore_nan) return;
   if (aggregate_.kind == Aggregate::Kind::min || aggregate_.kind == Aggregate::Kind::max) {
     if (!std::isnan(value)) return add_extreme(value);
-    ++count_;  // where there is nothing else, it is the extreme
+    ++count_;  // if all values are NaN, so is the extreme
     return;
   }
-  // Neumaier's sum, which loses nothing to the order of the values.
+  // Neumaier's summation: the result hardly depends on the order of the values.
   const double sum = sum_ + value;
   if (std::isfinite(sum))
     compensation_ += std::abs(sum_) >= std::abs(value) ? (sum_ - sum) + value : (value - sum) + sum_;
@@ -161,7 +161,7 @@ void Aggregation::add_double(double value) {
   add_sample(value);
 }
 
-// Welford's mean and squares.
+// Welford's algorithm for the mean and the sum of squares.
 void Aggregation::add_sample(double value) {
   ++count_;
   const double difference = value - mean_;

@@ -1,4 +1,4 @@
-// Aggregates, block by block.
+// Aggregates of columns, computed block by block.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -12,16 +12,16 @@
 
 namespace cadre::data {
 
-// Both compilers have it, and neither standard: sums of 64-bit numbers are exact in it.
+// Supported by both compilers, but not in the standard: sums of 64-bit numbers are exact in it.
 __extension__ typedef __int128 WideInteger;
 
-// One aggregate of one column, of all that it was shown.
+// One aggregate of one column, over all arrays that were added.
 class Aggregation {
  public:
   Aggregation(Aggregate aggregate, AggregateOptions options) : aggregate_(std::move(aggregate)), options_(options) {}
 
   const Aggregate& aggregate() const { return aggregate_; }
-  // Throws InvalidArgument where the type of the column has no such aggregate.
+  // Throws InvalidArgument if columns of this type have no such aggregate.
   void add(const arrow::Array& values);
   Value result() const;
 
@@ -37,15 +37,15 @@ class Aggregation {
   Aggregate aggregate_;
   AggregateOptions options_;
   bool has_nulls_ = false;
-  bool has_doubles_ = false;  // the column is of floating-point numbers
-  std::int64_t count_ = 0;    // values that are not left out
+  bool has_doubles_ = false;  // the column has floating-point numbers
+  std::int64_t count_ = 0;    // values that are not ignored
   WideInteger integer_sum_ = 0;
-  double sum_ = 0;  // with what was lost by rounding in the next one
+  double sum_ = 0;  // its rounding error is in compensation_
   double compensation_ = 0;
-  double mean_ = 0;  // with the sum of the squares of the differences from it in the next one
+  double mean_ = 0;  // squares_: sum of the squared differences from it
   double squares_ = 0;
-  std::optional<Value> extreme_ = {};  // of values that are no NaN
-  // Of values whose order is not that of their Values: dates, times, decimals. Null: there is none.
+  std::optional<Value> extreme_ = {};  // of values other than NaN
+  // Extreme of types that Values cannot order: dates, times, decimals. Null: none.
   std::shared_ptr<arrow::Scalar> arrow_extreme_ = {};
 };
 

@@ -1,4 +1,4 @@
-// What Arrow says of a call that failed, as Cadre's errors.
+// Conversion of Arrow's error statuses to Cadre's errors.
 #pragma once
 
 #include <arrow/result.h>
@@ -11,8 +11,8 @@
 
 namespace cadre::data {
 
-// Throws an error that begins with `doing`, as "cannot read a.parquet, row group 3", where the status is none of
-// success: NotFound, InvalidArgument for what does not fit a type or a column, OutOfSpace, and StorageError for the
+// Throws if `status` is an error; the message begins with `doing`, such as "cannot read a.parquet, row group 3".
+// Throws NotFound, InvalidArgument if a value does not fit a type or a column, OutOfSpace, and StorageError for the
 // rest.
 void check(const arrow::Status& status, const std::string& doing);
 

@@ -63,7 +63,7 @@ std::vector<To> convert(std::string_view column, const From* begin, std::int64_t
   return converted;
 }
 
-// Calls with a pointer to the numbers; false where the array has none.
+// Calls `use` with a pointer to the numbers; returns false if the array has none.
 template <class Use>
 bool visit_numbers(const arrow::Array& array, Use use) {
   const auto try_one = [&]<class T>(std::type_identity<T>) {
@@ -150,7 +150,7 @@ std::shared_ptr<arrow::Array> Column::reshape(std::shared_ptr<arrow::Array> valu
                                               const std::vector<std::int64_t>& row_shape) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (row_shape.empty()) return values;
-  std::int64_t count = 1;  // in a row
+  std::int64_t count = 1;  // values per row
   for (const std::int64_t width : row_shape) count = width < 1 || width > kMost / count ? kMost + 1 : count * width;
   if (count > kMost || values->length() % count != 0)
     throw InvalidArgument(fmt::format("{} values cannot be rows of {}", values->length(), fmt::join(row_shape, " x ")));

@@ -47,7 +47,7 @@ class LocalCaller final : public Caller {
   std::string name_;
   Config config_;
   detail::BatchCallFactory make_;
-  detail::BatchCall function_;  // made with the first call
+  detail::BatchCall function_;  // created by the first call
 };
 
 class LocalCallers final : public Callers {

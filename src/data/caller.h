@@ -1,4 +1,4 @@
-// Who calls a function of the program with batches: threads of this process, or worker processes.
+// Callers of the program's functions with batches: threads of this process, or worker processes.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@ class Caller {
   using Duration = std::chrono::steady_clock::duration;
 
   virtual ~Caller() = default;
-  // A place in the order in which the worker does its tasks, for one call(), which must come.
+  // Reserves the next place in the order of the worker's tasks, for exactly one call(), which must follow.
   virtual std::int64_t take_turn() { return 0; }
-  // Calls the function once for each batch, in order, and returns how long that has taken. Throws DatasetError with the
-  // function's error, or the constructor's.
+  // Calls the function once for each batch, in order, and returns the time spent in it. Throws DatasetError with the
+  // error of the function or of the constructor.
   virtual Duration call(std::int64_t turn, std::span<const Block> batches, const Emit& emit) = 0;
-  // From another thread: call() ends soon, if it waits.
+  // Makes a waiting call() end soon. Called from another thread.
   virtual void cancel() = 0;
 };
 
@@ -33,16 +33,17 @@ class Caller {
 class Callers {
  public:
   virtual ~Callers() = default;
-  // How many threads may use a worker at a time: with more than one it has its next task when it is done with one.
+  // Returns how many threads may use a worker at a time. With more than one, its next task is ready when it finishes
+  // one.
   virtual std::int64_t tasks_in_flight() const { return 1; }
-  // A worker, which gets ready while the first rows are read, or with its first task.
+  // Makes a worker, which is prepared while the first rows are read, or with its first task.
   virtual std::unique_ptr<Caller> make() = 0;
 };
 
-// In threads of this process.
+// Makes callers that run in threads of this process.
 std::unique_ptr<Callers> make_local_callers(const Node& node);
 
-// What a function of the program has thrown, with its name: to be called in a catch block.
+// Returns the text of the current exception with the function's name. Must be called in a catch block.
 std::string describe_function_error(const std::string& function);
 
 }  // namespace cadre::data

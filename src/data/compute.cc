@@ -48,7 +48,7 @@ Block join(std::span<const Block> blocks, arrow::MemoryPool* pool) {
 }
 
 std::int64_t bytes_of(const Block& block) {
-  // A type whose ranges are not known takes all its buffers.
+  // Types whose ranges are unknown count with all their buffers.
   const auto referenced = arrow::util::ReferencedBufferSize(*block);
   return referenced.ok() ? *referenced : arrow::util::TotalBufferSize(*block);
 }

@@ -1,4 +1,4 @@
-// Arrow's kernels, on blocks.
+// Arrow's compute kernels on blocks.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -11,17 +11,17 @@
 
 namespace cadre::data {
 
-// Registers the kernels; before any of them is called.
+// Registers the kernels; must precede all other calls of them.
 void initialise_compute();
 
-// The rows where the mask is true. They lie in memory of their own.
+// Returns the rows where the mask is true, as a copy.
 Block keep_rows(const Block& block, const std::shared_ptr<arrow::Array>& mask, arrow::MemoryPool* pool);
-// The rows with these indices, in this order.
+// Returns the rows with these indices, in this order.
 Block take_rows(const Block& block, const std::shared_ptr<arrow::Array>& indices, arrow::MemoryPool* pool);
-// Blocks of one schema behind each other; one block is not copied.
+// Concatenates blocks of one schema; a single block is not copied.
 Block join(std::span<const Block> blocks, arrow::MemoryPool* pool);
 
-// Bytes that the rows of a block take, without those of the buffers around them.
+// Returns the bytes that the rows of a block take, without the rest of buffers that they share.
 std::int64_t bytes_of(const Block& block);
 
 }  // namespace cadre::data

@@ -28,7 +28,7 @@ namespace cadre::data {
 
 struct Dataset::State {
   PlanContent plan;
-  std::mutex mutex = {};  // of what follows
+  std::mutex mutex = {};  // guards the following members
   std::optional<ExecutionStats> stats = {};
 };
 
@@ -49,7 +49,7 @@ namespace {
 
 using detail::PlanAccess;
 
-// The same dataset with one operator more.
+// Returns the dataset with one more operator.
 template <class Operation>
 Dataset behind(const Dataset& dataset, Operation operation) {
   const PlanContent& plan = PlanAccess::plan(dataset);
@@ -108,7 +108,7 @@ Call to_call(const std::string& kind, const std::string& name, const MapBatchesO
           .config = kind == "class" ? options.constructor_config : options.config};
 }
 
-// Everything that `run` gives, block by block; `asked` keeps the statistics.
+// Calls `use` with each block of `run`; stores the statistics in `asked`.
 template <class Use>
 void for_each_block(const Dataset& asked, const Dataset& run, Use use) {
   Execution execution(PlanAccess::plan(run));
@@ -155,7 +155,7 @@ std::string to_string(const Aggregate& aggregate) {
   return fmt::format("{}({})", kNames[static_cast<int>(aggregate.kind)], aggregate.column);
 }
 
-// ---- Other datasets
+// ---- Operators
 
 Dataset Dataset::map_batches(const BatchFunction& function, const MapBatchesOptions& options) const {
   return behind(*this, to_call("function", function.name, options));
@@ -250,7 +250,7 @@ Dataset Dataset::with_options(const ExecutionOptions& options) const {
 
 const ExecutionOptions& Dataset::options() const { return state_->plan.options; }
 
-// ---- What it is
+// ---- Properties
 
 Schema Dataset::schema() const {
   Execution execution(state_->plan);
@@ -267,7 +267,7 @@ Schema Dataset::schema() const {
 std::int64_t Dataset::count() const {
   const NodePtr node = push_down(state_->plan.node);
   if (const auto stored = stored_count(node)) return *stored;
-  static_cast<void>(Execution(state_->plan));  // says what is wrong with the plan
+  static_cast<void>(Execution(state_->plan));  // throws if the plan has a fault
   if (const auto known = known_count(node)) return *known;
   std::int64_t rows = 0;
   for_each_block(*this, select_columns({}), [&](const Block& block) { rows += block->num_rows(); });
@@ -364,7 +364,7 @@ std::vector<std::filesystem::path> Dataset::write_parquet(const std::filesystem:
   check_at_least(faults, "max_rows_per_file", options.max_rows_per_file, 1);
   check_at_least(faults, "rows_per_row_group", options.rows_per_row_group, 1);
   throw_faults("write_parquet cannot begin", faults);
-  Execution execution(state_->plan);  // first: it says what is wrong with the plan
+  Execution execution(state_->plan);  // first: throws if the plan has a fault
   ParquetWriter writer(folder, options);
   while (const auto block = execution.next()) writer.write(*block);
   auto files = writer.finish(execution.schema());
@@ -377,7 +377,7 @@ std::optional<ExecutionStats> Dataset::stats() const {
   return state_->stats;
 }
 
-// ---- Where rows come from
+// ---- Sources
 
 namespace {
 
@@ -440,7 +440,7 @@ Dataset from_arrow(const std::shared_ptr<arrow::Table>& table) {
     if (block->num_rows() > 0) blocks.push_back(std::move(block));
   }
   static_cast<void>(
-      Batch(checked(arrow::RecordBatch::MakeEmpty(table->schema()), "cannot take a table over")));  // names
+      Batch(checked(arrow::RecordBatch::MakeEmpty(table->schema()), "cannot take a table over")));  // checks the names
   return from_node({FromMemory{std::make_shared<MemoryRows>(table->schema(), std::move(blocks))}});
 }
 

@@ -28,11 +28,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 20;  // larger ones are not faster
 constexpr std::int64_t kLeastBlockBytes = std::int64_t{64} << 10;
-// Batches go to a function several at a time, as many as it has lately done in this time: then what a task costs beside
-// them does not matter, and at the end no worker waits for long for the others.
+// A task gets as many batches as the function recently handled in this time. Then the overhead of a task does not
+// matter, and at the end no worker waits long for the others.
 constexpr Clock::duration kTaskTime = std::chrono::milliseconds(10);
 
-// What happens to each row by itself, in the thread that has made the block.
+// A transformation of each row by itself, in the thread that made the block.
 using Step = std::function<Block(const Block& block)>;
 
 Block do_steps(const std::vector<Step>& steps, Block block) {
@@ -64,7 +64,7 @@ class ReadTasks final : public TaskSource {
   std::size_t at_ = 0;
 };
 
-// Steps on what another stream gives.
+// Tasks that apply steps to another stream's blocks.
 class StepTasks final : public TaskSource {
  public:
   StepTasks(std::unique_ptr<BlockStream> input, std::vector<Step> steps)
@@ -84,13 +84,13 @@ class StepTasks final : public TaskSource {
   std::vector<Step> steps_;
 };
 
-// Batches for the function of an operator.
+// Tasks that call an operator's function with batches.
 class CallTasks final : public TaskSource {
  public:
   struct Options {
     std::string name = {};  // of the operator
     std::int64_t workers = 1;
-    std::int64_t most_bytes = 0;  // of a task that has more than one batch
+    std::int64_t most_bytes = 0;  // limit for a task with more than one batch
   };
   CallTasks(std::unique_ptr<BlockStream> input, std::unique_ptr<Callers> callers, std::vector<Step> steps,
             Options options)
@@ -131,9 +131,9 @@ class CallTasks final : public TaskSource {
  private:
   struct Worker {
     std::unique_ptr<Caller> caller;
-    std::int64_t tasks = 0;  // that it has
+    std::int64_t tasks = 0;  // assigned to it
   };
-  // A task's place with a worker.
+  // A task's reservation of a worker.
   class Lease {
    public:
     explicit Lease(CallTasks& tasks) : tasks_(tasks), caller_(tasks.take()), turn_(caller_.take_turn()) {}
@@ -150,12 +150,12 @@ class CallTasks final : public TaskSource {
     std::int64_t turn_;
   };
 
-  // With the first task that is asked for.
+  // Makes the workers when the first task is requested.
   void begin() {
     const std::lock_guard lock(mutex_);
     while (std::ssize(workers_) < options_.workers && !cancelled_) workers_.push_back({callers_->make()});
   }
-  // That has the fewest tasks. Each thread of the stage has one at most, so that there is room.
+  // Returns the least loaded worker. Each thread of the stage has at most one task, so there is room.
   Caller& take() {
     const std::lock_guard lock(mutex_);
     if (cancelled_) throw Cancelled{};
@@ -167,7 +167,7 @@ class CallTasks final : public TaskSource {
     const std::lock_guard lock(mutex_);
     --std::ranges::find(workers_, &caller, [](const Worker& worker) { return worker.caller.get(); })->tasks;
   }
-  // `time` is what a batch has taken.
+  // Adapts the size of tasks; `time` is the duration of one batch.
   void see_time(Clock::duration time) {
     const std::lock_guard lock(mutex_);
     batches_in_task_time_ = kTaskTime / std::max(time, Clock::duration(1));
@@ -188,14 +188,14 @@ class CallTasks final : public TaskSource {
   std::unique_ptr<Callers> callers_;
   std::vector<Step> steps_;
   const Options options_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the following members
   std::int64_t batches_in_task_time_ = 1;
   std::vector<Worker> workers_;
-  std::shared_ptr<arrow::Schema> schema_;  // of what the function returns
+  std::shared_ptr<arrow::Schema> schema_;  // of the function's results
   bool cancelled_ = false;
 };
 
-// ---- What a plan is made of
+// ---- Analysis of plans
 
 bool is_source(const Node& node) { return node.inputs.empty() && !std::holds_alternative<Concat>(node.operation); }
 
@@ -225,13 +225,13 @@ std::vector<const Node*> calls_of(const Node& node) {
   return calls;
 }
 
-// Empty where that is known when they have been read.
+// Returns nothing if the number is known only after reading.
 std::optional<std::int64_t> known_rows(const Source& source) {
   if (!std::ranges::all_of(source.pieces, [](const Piece& piece) { return piece.rows.has_value(); })) return {};
   return rows_of(source.pieces);
 }
 
-// The pieces that a node stands for, if it is nothing more than some of the pieces of its sources.
+// Returns the pieces of a node if its rows are exactly those of some pieces of its sources.
 std::optional<Source> pieces_of(const Node& node);
 
 std::optional<Source> pieces_of(const Node& node, const Slice& slice) {
@@ -267,7 +267,7 @@ std::optional<Source> pieces_of(const Node& node) {
   return std::nullopt;
 }
 
-// Operators that have threads, or hold rows, at the same time.
+// Counts the operators that have threads, or hold rows, at the same time.
 std::int64_t count_stages(const Node& node) {
   std::int64_t below = 0;
   for (const NodePtr& input : node.inputs) below = std::max(below, count_stages(*input));
@@ -289,13 +289,13 @@ class Execution::Builder {
         max_retries_(plan.options.max_task_retries),
         pool_(make_pool(plan)),
         threads_(thread_count(plan.options)),
-        // One share more is for whoever takes the blocks.
+        // One more share for the consumer of the blocks.
         share_(memory_limit(plan.options) / (count_stages(*plan.node) + 1)),
         context_{execution.pool(), std::clamp(share_ / (4 * threads_), kLeastBlockBytes, kMostBlockBytes)} {
     if (pool_ != nullptr) workers_ = plan_workers(calls_of(*plan.node), pool_->resources(), threads_);
   }
 
-  // The stream of a node with steps behind it. `schema` is what it has, and becomes what the steps make of it.
+  // Builds the stream of a node followed by steps. Sets `schema` to the node's; the caller adds the steps' effect.
   std::unique_ptr<BlockStream> build(const NodePtr& node, std::vector<Step> steps,
                                      std::shared_ptr<arrow::Schema>& schema) {
     if (auto source = pieces_of(*node)) {
@@ -410,7 +410,7 @@ class Execution::Builder {
   std::shared_ptr<WorkerPool> pool_;  // null: functions run in threads
   std::map<const Node*, std::int64_t> workers_;
   std::int64_t threads_;
-  std::int64_t share_;  // bytes of a stage
+  std::int64_t share_;  // memory limit of a stage, in bytes
   ReadContext context_;
 };
 
@@ -440,7 +440,7 @@ std::optional<Block> Execution::next() {
 
 void Execution::cancel() { stream_->cancel(); }
 
-// ---- What is known of a plan without running it
+// ---- Facts about a plan without running it
 
 Source shared_source(const NodePtr& node) {
   if (auto source = pieces_of(*node)) {

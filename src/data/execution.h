@@ -1,4 +1,4 @@
-// A plan that runs: its operators as stages over each other.
+// A plan in execution: its operators as stages on top of each other.
 #pragma once
 
 #include <arrow/memory_pool.h>
@@ -18,32 +18,33 @@ namespace cadre::data {
 
 class WorkerPool;
 
-// What an execution reads instead of all pieces of its sources; they know their numbers of rows then.
+// Chooses the pieces that an execution reads from all pieces of its sources. The result has known numbers of rows.
 using ChoosePieces = std::function<std::vector<Piece>(std::vector<Piece> pieces)>;
 
 class Execution {
  public:
-  // Looks at files and functions: throws what is wrong with them. Nothing runs yet.
+  // Checks files and functions, and throws if there is a fault. Starts nothing.
   explicit Execution(const PlanContent& plan, ChoosePieces choose = {});
   ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
-  // The next block, which has rows; empty at the end. One thread at a time.
+  // Returns the next block, which has rows; empty at the end. Called by one thread at a time.
   std::optional<Block> next();
-  // From another thread: next() ends soon, with Cancelled.
+  // Makes next() throw Cancelled soon. Called from another thread.
   void cancel();
 
-  // Of what comes, where it is known before anything has come; null: not.
+  // Returns the result's schema if it is known before the first block; null: unknown.
   const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }
   ExecutionStats stats() const { return progress_.stats(); }
-  // Outlives every execution: whoever has a block keeps its memory, and threads of Arrow may free some later.
+  // Outlives every execution: consumers may keep blocks, and threads of Arrow may free memory later.
   static arrow::MemoryPool* pool() { return arrow::default_memory_pool(); }
 
  private:
   class Builder;
 
-  // Where functions run: workers, or null for threads; throws EngineError where there must be some and cannot.
+  // Returns the workers for functions; null: functions run in threads. Throws EngineError if processes are required
+  // and cannot be started.
   static std::shared_ptr<WorkerPool> make_pool(const PlanContent& plan);
 
   ExecutionProgress progress_;
@@ -51,19 +52,19 @@ class Execution {
   std::unique_ptr<BlockStream> stream_;  // last: its threads use the rest
 };
 
-// The pieces of a plan that are shared between ranks: all of its sources, in order. Throws InvalidArgument for a plan
-// whose rows cannot be told apart by its sources alone.
+// Returns the pieces that ranks share: those of all sources of a plan, in order. Throws InvalidArgument if the plan's
+// rows cannot be divided by dividing its sources.
 Source shared_source(const NodePtr& node);
-// Whether every row that is read is one that comes out.
+// Returns true if every row that is read is also a row of the result.
 bool keeps_rows(const NodePtr& node);
 
-// How many rows a plan has that is nothing more than some of the rows of its sources, which are looked at once. Throws
-// what is wrong with it. Empty: see known_count().
+// Returns the number of rows of a plan that only selects rows of its sources; reads their metadata once. Throws if the
+// plan has a fault. Empty: use known_count().
 std::optional<std::int64_t> stored_count(const NodePtr& node);
-// How many rows a plan has, about which nothing is wrong, where its sources say that; empty: it must run.
+// Returns the number of rows of a plan without faults if its sources know it; empty: the plan must run.
 std::optional<std::int64_t> known_count(const NodePtr& node);
 
-// The options with their defaults.
+// Return the options or their defaults.
 std::int64_t memory_limit(const ExecutionOptions& options);
 std::int64_t thread_count(const ExecutionOptions& options);
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace cp = arrow::compute;
 
-// What conditions call, by Arrow's names, and how many operands each has.
+// The functions of conditions, by Arrow's names, with their numbers of operands.
 struct Function {
   std::string_view name;
   std::size_t operands;
@@ -46,7 +46,7 @@ bool takes_texts(const arrow::DataType& type) {
          arrow::is_decimal(type.id());
 }
 
-// A constant that is compared with values of a type, or with nothing that is known.
+// Converts a constant that is compared with values of a type; nullptr: the type is unknown.
 cp::Expression to_literal(const Value& constant, const arrow::DataType* type) {
   if (constant.is_bool()) return cp::literal(constant.get<bool>());
   if (constant.is_double()) return cp::literal(constant.get<double>());
@@ -60,12 +60,12 @@ cp::Expression to_literal(const Value& constant, const arrow::DataType* type) {
   }
   const auto integer = constant.get<std::int64_t>();
   if (type != nullptr && arrow::is_decimal(type->id())) return cp::literal(static_cast<double>(integer));
-  // Beside 64 bits with a sign Arrow would convert the column to these.
+  // With a signed 64-bit literal, Arrow would convert the column to signed numbers.
   const bool is_unsigned = type != nullptr && type->id() == arrow::Type::UINT64 && integer >= 0;
   return is_unsigned ? cp::literal(static_cast<std::uint64_t>(integer)) : cp::literal(integer);
 }
 
-// The type of an operand that is a column; null: it is none.
+// Returns the type of an operand that is a column; nullptr: it is not a column.
 const arrow::DataType* type_of(const Value& operand, const arrow::Schema& schema) {
   const auto& [kind, content] = operand.dict().front();
   if (kind != "column") return nullptr;
@@ -108,7 +108,7 @@ bool uses_floating_column(const Value& stored, const arrow::Schema& schema) {
   });
 }
 
-// A comparison with NaN is false, but for "is another"; what is not negated is then false too, or true for other
+// Comparisons with NaN are false, except not_equal. A condition without negation is then false too, or true for other
 // reasons.
 bool is_met_by_nan(const Value& stored, const arrow::Schema& schema) {
   const auto& [kind, content] = stored.dict().front();
@@ -148,7 +148,7 @@ Expression operator!(const Expression& a) { return Expression::call("invert", a)
 Expression is_null(const Expression& a) { return Expression::call("is_null", a); }
 Expression is_nan(const Expression& a) { return Expression::call("is_nan", a); }
 
-// ---- In Arrow's terms
+// ---- Conversion to Arrow
 
 std::vector<std::string> columns_of(const Expression& expression) {
   std::vector<std::string> columns;

@@ -1,4 +1,4 @@
-// Conditions in Arrow's terms.
+// Conversion of conditions to Arrow's expressions.
 #pragma once
 
 #include <arrow/compute/expression.h>
@@ -12,16 +12,16 @@
 
 namespace cadre::data {
 
-// Names of the columns that it uses, each once.
+// Returns the names of the columns in a condition, each once.
 std::vector<std::string> columns_of(const Expression& expression);
 
-// A condition on rows of this schema. Throws InvalidArgument where they have no such column, or it does not fit it.
+// Binds a condition to a schema. Throws InvalidArgument if a column is missing or has an unsuitable type.
 arrow::compute::Expression bind_condition(const Expression& condition, const std::shared_ptr<arrow::Schema>& schema);
 
-// Whether a row may meet it because it has NaN: the least and the greatest value of a column say nothing of those.
+// Returns true if a row may match because of a NaN, which the minimum and maximum of a column do not cover.
 bool is_met_by_nan(const Expression& condition, const arrow::Schema& schema);
 
-// The rows of a block that meet it.
+// Returns the rows of a block that match.
 Block keep_matching(const Block& block, const arrow::compute::Expression& bound, arrow::MemoryPool* pool);
 
 }  // namespace cadre::data

@@ -22,14 +22,14 @@ namespace {
 
 bool is_pattern(std::string_view path) { return path.find_first_of("*?[") != path.npos; }
 
-// Whether a file or a folder above it is, below that folder.
+// Returns true if the file, or a folder between `folder` and the file, is hidden.
 bool is_hidden_below(std::string_view path, std::string_view folder) {
   const std::string_view below = path.substr(std::min(folder.size(), path.size()));
   return std::ranges::any_of(below | std::views::split('/'),
                              [](auto&& part) { return is_hidden(std::string_view(part.begin(), part.end())); });
 }
 
-// A file that was found in a folder; empty: it was named itself.
+// Makes an input of a file that was found in `folder`; empty: the file itself was named.
 InputFile to_input(const Place& place, const arrow::fs::FileInfo& info, std::string_view folder = "") {
   return {.file_system = place.file_system,
           .path = info.path(),
@@ -101,7 +101,7 @@ Place place_of(const std::string& path) {
 
 std::shared_ptr<arrow::io::RandomAccessFile> InputFile::open() const {
   arrow::fs::FileInfo info(path, arrow::fs::FileType::File);
-  info.set_size(size);  // nobody is asked for it again
+  info.set_size(size);  // saves a request for the size
   return checked(file_system->OpenInputFile(info), "cannot open " + shown);
 }
 

@@ -1,4 +1,4 @@
-// The files that paths, folders, patterns and URIs lead to.
+// The files that paths, folders, patterns and URIs refer to.
 #pragma once
 
 #include <arrow/filesystem/filesystem.h>
@@ -16,33 +16,33 @@ namespace cadre::data {
 
 struct Place {
   std::shared_ptr<arrow::fs::FileSystem> file_system;
-  std::string path = {};    // there
-  std::string prefix = {};  // of what is shown: "s3://"
+  std::string path = {};    // in the file system
+  std::string prefix = {};  // for messages: "s3://"
   bool is_remote = false;
 };
-// Of a path or a URI. Throws InvalidArgument for a URI that cannot be used.
+// Resolves a path or a URI. Throws InvalidArgument for a URI that cannot be used.
 Place place_of(const std::string& path);
 
 struct InputFile {
   std::shared_ptr<arrow::fs::FileSystem> file_system;
-  std::string path = {};   // there
-  std::string shown = {};  // for people
-  std::string asked = {};  // its path below what was asked for; of a file that was, its whole path
+  std::string path = {};   // in the file system
+  std::string shown = {};  // for messages
+  std::string asked = {};  // path below the requested folder; the whole path if the file itself was requested
   std::int64_t size = 0;   // bytes
   bool is_remote = false;  // a request costs more than the bytes of a page
 
   std::shared_ptr<arrow::io::RandomAccessFile> open() const;
 };
 
-// A path as a plan keeps it: absolute, or a URI. Throws InvalidArgument for a URI that cannot be used.
+// Returns the form of a path in a plan: absolute, or a URI. Throws InvalidArgument for a URI that cannot be used.
 std::string to_plan_path(const std::string& path);
 
-// All files, in the order of the paths and in each by name. Of folders those with one of these endings. Throws NotFound
-// where a path leads to none.
+// Returns all files in the order of the paths, and by name in each; from folders the files with one of these endings.
+// Throws NotFound if a path leads to no file.
 std::vector<InputFile> find_files(const Names& paths, const std::vector<std::string_view>& endings);
-// Whether the name of a file or folder says that readers are to leave it out.
+// Returns true if the name of a file or folder is a hidden one, which readers ignore.
 bool is_hidden(std::string_view name);
-// Those that a format takes from folders.
+// Returns the endings of the files that a format reads from folders.
 std::vector<std::string_view> endings_of(ReadFiles::Format format);
 
 }  // namespace cadre::data

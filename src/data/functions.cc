@@ -15,7 +15,7 @@
 namespace cadre::data {
 namespace {
 
-// Inside a function: it is used while other files' objects are initialised.
+// Local to a function, because it is used while objects of other files are initialised.
 base::Registry<detail::BatchCallFactory>& batch_calls() {
   static base::Registry<detail::BatchCallFactory> instance;
   return instance;

@@ -7,7 +7,7 @@
 
 namespace cadre::data {
 
-// Throws InvalidArgument where this program has none.
+// Throws InvalidArgument if this program has none with this kind and name.
 detail::BatchCallFactory find_batch_call(std::string_view kind, std::string_view name);
 
 }  // namespace cadre::data

@@ -34,7 +34,7 @@ ReadBlocks read_blocks(std::shared_ptr<arrow::Buffer> bytes) {
 
 void write_blocks(arrow::io::OutputStream& stream, const arrow::Schema& schema, std::span<const Block> blocks) {
   arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults();
-  options.alignment = 64;  // as Arrow wants its buffers
+  options.alignment = 64;  // Arrow's recommended alignment
   options.use_threads = false;
   const auto shared = std::make_shared<arrow::Schema>(schema);
   const auto writer = checked(arrow::ipc::MakeStreamWriter(&stream, shared, options), kWriting);

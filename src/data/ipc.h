@@ -1,4 +1,4 @@
-// Blocks as bytes, in Arrow's streaming format, and back as views of them.
+// Blocks as bytes in Arrow's streaming format, and blocks as views of such bytes.
 #pragma once
 
 #include <arrow/buffer.h>
@@ -25,7 +25,7 @@ struct ReadBlocks {
 
 void write_blocks(arrow::io::OutputStream& stream, const arrow::Schema& schema, std::span<const Block> blocks);
 
-// Views of the bytes: nothing is copied, and what is read keeps them.
+// Return views of the bytes: nothing is copied, and the blocks keep the memory.
 ReadBlocks read_blocks(const Object& object);
 ReadBlocks read_blocks(std::shared_ptr<const base::MemoryMap> memory);
 

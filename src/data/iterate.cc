@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kPositionVersion = 1;
 
-// What an execution gives, as a stream that does not own it.
+// A stream of an execution's blocks that does not own the execution.
 class OfExecution final : public BlockStream {
  public:
   explicit OfExecution(Execution& execution) : execution_(execution) {}
@@ -36,7 +36,7 @@ class OfExecution final : public BlockStream {
   Execution& execution_;
 };
 
-// Each block in random order, which depends on the seed, the epoch and the block's number.
+// A stream that permutes the rows of each block, depending on the seed, the epoch and the block's number.
 class Permuted final : public BlockStream {
  public:
   Permuted(std::unique_ptr<BlockStream> input, std::uint64_t seed, std::uint64_t epoch, std::int64_t first_block,
@@ -66,7 +66,7 @@ class Permuted final : public BlockStream {
   arrow::MemoryPool* pool_;
 };
 
-// What a thread makes ahead of whoever takes it.
+// A stream whose blocks a thread produces ahead of the consumer.
 class Prefetched final : public BlockStream {
  public:
   Prefetched(std::unique_ptr<BlockStream> input, std::int64_t ahead)
@@ -155,13 +155,13 @@ struct Shard::State {
   Dataset dataset;
   ShardOptions options;
   ShardPosition position = {};
-  std::vector<std::int64_t> piece_rows = {};  // of the dataset's pieces; empty: not asked for yet
-  bool at_end = false;                        // of the epoch: the next loop begins it anew
+  std::vector<std::int64_t> piece_rows = {};  // rows of each of the dataset's pieces; empty: unknown
+  bool at_end = false;                        // true at the end of the epoch: the next loop repeats it
 
   std::int64_t rank() const { return options.rank; }
   void look_at_pieces();
   void begin_epoch(std::uint64_t epoch);
-  // What is read for the rows of the epoch's order.
+  // Returns the choice of pieces for these rows of the epoch's order.
   ChoosePieces choice_of(const RowRanges& rows) const;
 };
 
@@ -309,7 +309,7 @@ struct Batches::Iterator::State {
 
   std::shared_ptr<const Recipe> recipe;
   std::unique_ptr<Execution> execution;
-  std::unique_ptr<BlockStream> stream;  // nothing: the loop is over
+  std::unique_ptr<BlockStream> stream;  // null: the loop is over
   Batch batch;
 };
 
@@ -319,7 +319,7 @@ void Batches::Iterator::State::begin() {
   const std::int64_t window = options.local_shuffle_buffer_size.value_or(1);
   std::uint64_t epoch = 0;
   std::int64_t skipped = 0;  // rows that are not read
-  std::int64_t dropped = 0;  // that are read, and thrown away
+  std::int64_t dropped = 0;  // rows that are read and dropped
   if (Shard::State* shard = recipe->shard.get()) {
     shard->look_at_pieces();
     if (shard->at_end) shard->begin_epoch(shard->position.epoch);

@@ -12,7 +12,7 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 arrow::Status JsonDepth::add(std::string_view text) {
   for (const char c : text) {
     if (c == '\n') ++line_;
-    if (c == '\n' || c == '\r') in_string_ = false;  // no text of JSON has one, and Arrow takes both for ends of lines
+    if (c == '\n' || c == '\r') in_string_ = false;  // no JSON string contains either, and both end a line for Arrow
     if (in_string_) {
       if (c == '"' && !escaped_) in_string_ = false;
       escaped_ = c == '\\' && !escaped_;

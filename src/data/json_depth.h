@@ -1,5 +1,5 @@
-// Refuses JSON text that Arrow's parser does not survive: it calls itself for every level of nesting, and crashes on
-// some values that are in no object.
+// Rejection of JSON text that crashes Arrow's parser, which recurses for each level of nesting and crashes on some
+// values outside objects.
 #pragma once
 
 #include <arrow/buffer.h>
@@ -14,12 +14,12 @@
 
 namespace cadre::data {
 
-// Follows a text piece by piece.
+// Checks a text piece by piece.
 class JsonDepth {
  public:
-  static constexpr std::int64_t kMost = 100;  // lists and objects inside each other
+  static constexpr std::int64_t kMost = 100;  // limit of nested lists and objects
 
-  // Invalid, with the line, where values are nested more deeply than kMost, and where one is in no object.
+  // Returns Invalid, with the line, if values are nested more deeply than kMost or a value is in no object.
   arrow::Status add(std::string_view text);
 
  private:
@@ -29,7 +29,7 @@ class JsonDepth {
   bool escaped_ = false;
 };
 
-// Another stream whose reads fail where the text is refused.
+// A stream that passes on another one; reads fail if JsonDepth rejects the text.
 class LimitedDepthStream final : public arrow::io::InputStream {
  public:
   explicit LimitedDepthStream(std::shared_ptr<arrow::io::InputStream> text) : text_(std::move(text)) {}

@@ -1,4 +1,4 @@
-// A folder that files are written into: of this machine, or of a storage.
+// A folder for output files, on this machine or in a storage.
 #pragma once
 
 #include <arrow/io/interfaces.h>
@@ -11,28 +11,28 @@
 
 namespace cadre::data {
 
-// Files are seen by nobody before they are whole. Here they have other names until publish(), which begin with '.'; in
-// a storage they are there when their stream has been closed, and not when it has been aborted.
+// Files become visible only when complete. On this machine their names begin with '.' until publish(); in a storage
+// they appear when their stream is closed, and not if it is aborted.
 class OutputFolder {
  public:
-  // Of a path or URI. Makes a folder of this machine. Throws InvalidArgument for a URI that cannot be used.
+  // Opens a path or URI; creates a folder of this machine. Throws InvalidArgument for a URI that cannot be used.
   explicit OutputFolder(const std::string& path);
 
-  // The names of the files in it, less the hidden ones.
+  // Returns the names of the files in it, without hidden ones.
   std::vector<std::string> list() const;
   std::shared_ptr<arrow::io::OutputStream> create(const std::string& name) const;
-  // Gives a file its name, whose stream has been closed.
+  // Gives a file whose stream has been closed its final name.
   void publish(const std::string& name) const;
-  // A file that was created, published or not; as far as that is possible.
+  // Removes a created file, published or not. Ignores errors.
   void remove(const std::string& name) const;
 
-  // Where a file is, for whoever reads it: a path or a URI.
+  // Returns the path or URI of a file, for readers.
   std::string path_of(const std::string& name) const;
-  // For people.
+  // Returns the path for messages.
   std::string shown(const std::string& name = "") const;
 
  private:
-  // Where a file lies that is being written.
+  // Returns the path of a file while it is being written.
   std::string place_of(const std::string& name) const;
 
   std::string given_;

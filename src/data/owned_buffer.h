@@ -1,4 +1,4 @@
-// Bytes of somebody else as a buffer of Arrow's.
+// An Arrow buffer over bytes that another object owns.
 #pragma once
 
 #include <arrow/buffer.h>
@@ -11,7 +11,7 @@
 
 namespace cadre::data {
 
-// Keeps the owner as long as it is used itself.
+// Keeps the owner alive as long as the buffer exists.
 class OwnedBuffer final : public arrow::Buffer {
  public:
   OwnedBuffer(std::shared_ptr<const void> owner, std::span<const std::byte> bytes)

@@ -31,7 +31,7 @@ namespace {
 
 namespace ds = arrow::dataset;
 
-constexpr std::int64_t kPageBytes = std::int64_t{1} << 20;  // as writers make them
+constexpr std::int64_t kPageBytes = std::int64_t{1} << 20;  // usual size in files
 constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;
 
 void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
@@ -39,7 +39,7 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leav
   for (const auto& child : field.children) add_leaves(child, leaves);
 }
 
-// Bytes of one value in memory where its type says that; what is longer or shorter by value counts as 0.
+// Returns the bytes of one value in memory if its type determines them; values of variable size count as 0.
 std::int64_t fixed_bytes(const arrow::DataType& type) {
   if (type.id() == arrow::Type::EXTENSION)
     return fixed_bytes(*static_cast<const arrow::ExtensionType&>(type).storage_type());
@@ -56,7 +56,8 @@ class ParquetFile final : public PieceReader {
   explicit ParquetFile(InputFile file);
 
   const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }  // of the file itself
-  // Before its pieces: the columns of all files, what its folders say, and what is wanted of it.
+  // Must precede add_pieces(): sets the dataset's columns, the values from folder names, and the wanted columns and
+  // rows.
   void prepare(const arrow::Schema& dataset, const PartitionColumns& folders, const Names& columns,
                const std::optional<Expression>& filter);
   void add_pieces(const std::shared_ptr<const ParquetFile>& self, std::vector<Piece>& pieces) const;
@@ -67,20 +68,20 @@ class ParquetFile final : public PieceReader {
                                                    std::int64_t rows_at_a_time, arrow::MemoryPool* pool) const;
   std::int64_t bytes_of_group(int group) const;
   void find_groups(const Expression& filter);
-  // The rows as the dataset has them, with the columns of read_schema_.
+  // Returns the rows in the dataset's types, with the columns of read_schema_.
   Block to_dataset(const Block& stored, arrow::MemoryPool* pool) const;
   std::string name_of(int group) const { return fmt::format("cannot read {}, row group {}", file_.shown, group); }
 
   InputFile file_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
-  std::vector<std::vector<int>> leaves_of_field_;  // as Parquet numbers its columns
+  std::vector<std::vector<int>> leaves_of_field_;  // by Parquet's column numbers
   std::shared_ptr<arrow::Schema> schema_;
-  PartitionColumns constants_;                  // of the columns that the file has not
-  std::shared_ptr<arrow::Schema> read_schema_;  // of the dataset: the columns that come, then others of the filter
-  int columns_ = 0;                             // that come
-  std::vector<int> leaves_;                     // that are decoded
+  PartitionColumns constants_;                  // for columns that the file lacks
+  std::shared_ptr<arrow::Schema> read_schema_;  // the dataset's types: result columns, then others of the filter
+  int columns_ = 0;                             // number of result columns
+  std::vector<int> leaves_;                     // the leaves to decode
   std::optional<Expression> filter_;
-  std::set<int> empty_groups_;  // in which no row can meet it
+  std::set<int> empty_groups_;  // cannot contain a matching row
 };
 
 ParquetFile::ParquetFile(InputFile file) : file_(std::move(file)) {
@@ -124,7 +125,7 @@ void ParquetFile::prepare(const arrow::Schema& dataset, const PartitionColumns& 
   if (filter) find_groups(*filter);
 }
 
-// The row groups whose statistics leave a chance.
+// Finds the row groups that cannot match according to their statistics.
 void ParquetFile::find_groups(const Expression& filter) {
   arrow::FieldVector fields;
   for (const std::string& column : columns_of(filter)) {
@@ -144,7 +145,7 @@ void ParquetFile::find_groups(const Expression& filter) {
     auto& parquet = static_cast<ds::ParquetFileFragment&>(*fragment);
     check(parquet.EnsureCompleteMetadata(reader.get()), doing);
     const auto kept = parquet.Subset(bind_condition(filter, schema));
-    if (!kept.ok()) return;  // the rows will say what is wrong with the condition
+    if (!kept.ok()) return;  // reading the rows will report the fault in the condition
     const auto& groups = static_cast<const ds::ParquetFileFragment&>(**kept).row_groups();
     for (int group = 0; group < metadata_->num_row_groups(); ++group) {
       if (std::ranges::find(groups, group) == groups.end()) empty_groups_.insert(group);
@@ -160,7 +161,7 @@ std::int64_t ParquetFile::bytes_of_group(int group) const {
   for (const int leaf : leaves_) bytes += metadata->ColumnChunk(leaf)->total_uncompressed_size();
   std::int64_t row_bytes = 0;
   for (const auto& field : read_schema_->fields()) row_bytes += fixed_bytes(*field->type());
-  return std::max(bytes, row_bytes * metadata->num_rows());  // runs of equal values take nothing in the file
+  return std::max(bytes, row_bytes * metadata->num_rows());  // runs of equal values take almost no space in the file
 }
 
 void ParquetFile::add_pieces(const std::shared_ptr<const ParquetFile>& self, std::vector<Piece>& pieces) const {
@@ -279,7 +280,7 @@ class ParquetFiles {
   }
 
  private:
-  // The filter, where it can be judged by the names of folders before the files are opened.
+  // Returns the filter if it can be evaluated with the names of folders alone, before the files are opened.
   std::optional<arrow::compute::Expression> condition_on_folders() {
     const PartitionColumns& folders = folders_.front();
     if (!read_.filter || folders.fields().empty()) return std::nullopt;
@@ -287,7 +288,7 @@ class ParquetFiles {
       return bind_condition(*read_.filter,
                             folders.without(*files_.front()->schema()).add_to(*files_.front()->schema()));
     } catch (const InvalidArgument&) {
-      return std::nullopt;  // it needs a column that only other files have, or is wrong: the schema will show
+      return std::nullopt;  // the column is in other files only, or the filter is wrong: checked with the schema
     }
   }
   void open(std::size_t number, const std::optional<arrow::compute::Expression>& condition) {

@@ -36,7 +36,7 @@ arrow::Compression::type to_compression(const std::string& name) {
 }  // namespace
 
 struct ParquetWriter::File {
-  std::string doing;  // for errors
+  std::string doing;  // for error messages
   std::shared_ptr<arrow::io::OutputStream> stream;
   std::unique_ptr<parquet::arrow::FileWriter> writer;
   std::int64_t rows = 0;
@@ -57,7 +57,7 @@ ParquetWriter::ParquetWriter(const std::string& folder, const WriteParquetOption
 
 ParquetWriter::~ParquetWriter() {
   if (file_ != nullptr)
-    (void)file_->stream->Abort();  // closed, it would become part of a file in the place of a whole one
+    (void)file_->stream->Abort();  // closing it would leave an incomplete file in place of a complete one
   file_.reset();
   for (const std::string& name : files_) folder_.remove(name);
 }
@@ -106,7 +106,7 @@ void ParquetWriter::write(const Block& block) {
   }
 }
 
-// A storage's stream takes whatever it is given and sends it in threads of its own.
+// Flushes regularly: a storage's stream accepts any amount of data and sends it in its own threads.
 void ParquetWriter::flush() {
   const std::int64_t written = checked(file_->stream->Tell(), file_->doing);
   if (written - file_->flushed_bytes < kUnsentBytes) return;

@@ -17,15 +17,15 @@ namespace cadre::data {
 
 class ParquetWriter {
  public:
-  // Makes the folder. Throws InvalidArgument where it has Parquet files, or there is no such compression.
+  // Creates the folder. Throws InvalidArgument if it contains Parquet files, or if the compression does not exist.
   ParquetWriter(const std::string& folder, const WriteParquetOptions& options);
-  // Without finish(), or where it has thrown, removes what was written.
+  // Removes the written files unless finish() has succeeded.
   ~ParquetWriter();
   ParquetWriter(const ParquetWriter&) = delete;
   ParquetWriter& operator=(const ParquetWriter&) = delete;
 
   void write(const Block& block);
-  // The files. Where nothing was written, one without rows of this schema, if it is not null.
+  // Completes the files and returns them. If nothing was written, writes one without rows of this schema, unless null.
   std::vector<std::filesystem::path> finish(const std::shared_ptr<arrow::Schema>& schema);
 
  private:
@@ -37,7 +37,7 @@ class ParquetWriter {
   OutputFolder folder_;
   WriteParquetOptions options_;
   std::vector<std::string> files_;  // their names
-  std::unique_ptr<File> file_;      // that is being written; null: none
+  std::unique_ptr<File> file_;      // being written; null: none
 };
 
 }  // namespace cadre::data

@@ -23,7 +23,7 @@ namespace ds = arrow::dataset;
 
 constexpr const char* kDoing = "cannot take columns from the names of folders";
 
-// "year" and "2024", or nothing where the value is null.
+// "year" and "2024"; without a value if it is null.
 using Key = ds::KeyValuePartitioning::Key;
 
 std::vector<Key> keys_of(std::string_view path) {
@@ -40,8 +40,8 @@ std::vector<Key> keys_of(std::string_view path) {
 bool is_int32(const std::string& text) { return arrow::Scalar::Parse(arrow::int32(), text).ok(); }
 
 arrow::FieldVector fields_of(const std::vector<std::vector<Key>>& files) {
-  Names names;                             // in the order in which they are met
-  std::map<std::string, bool> is_integer;  // of those that have a value
+  Names names;                             // in the order of their first appearance
+  std::map<std::string, bool> is_integer;  // for names with a value
   for (const Key& key : files | std::views::join) {
     if (std::ranges::find(names, key.name) == names.end()) names.push_back(key.name);
     if (!key.value) continue;

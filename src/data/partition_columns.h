@@ -1,4 +1,4 @@
-// Columns whose values the names of folders say, as Hive writes them: "year=2024/country=de/part-0.parquet".
+// Columns whose values come from the names of folders, as Hive writes them: "year=2024/country=de/part-0.parquet".
 #pragma once
 
 #include <arrow/compute/expression.h>
@@ -12,34 +12,34 @@
 
 namespace cadre::data {
 
-// The partition columns of one file: they have the same value in all of its rows.
+// The partition columns of one file, which have the same value in all of its rows.
 class PartitionColumns {
  public:
   PartitionColumns() = default;
-  // A value is null where the file's folders do not say it.
+  // A value is null if the file's folders do not contain it.
   PartitionColumns(arrow::FieldVector fields, arrow::ScalarVector values)
       : fields_(std::move(fields)), values_(std::move(values)) {}
 
   const arrow::FieldVector& fields() const { return fields_; }
-  // What holds for all rows of the file.
+  // Returns a condition that holds for all rows of the file.
   arrow::compute::Expression guarantee() const;
-  // Those that a file does not have itself.
+  // Returns the columns that the file itself lacks.
   PartitionColumns without(const arrow::Schema& of_file) const;
-  // All columns of a dataset that a file does not have itself, in the dataset's types: null where its folders do not
-  // say them either.
+  // Returns all columns of the dataset that the file itself lacks, in the dataset's types; null if its folders do not
+  // contain them either.
   PartitionColumns completed(const arrow::Schema& dataset, const arrow::Schema& of_file) const;
 
-  // Behind the columns that are there.
+  // Returns the schema with these columns appended.
   std::shared_ptr<arrow::Schema> add_to(const arrow::Schema& schema) const;
-  // One of them, for so many rows.
+  // Returns a column with this number of rows.
   std::shared_ptr<arrow::Array> column(const std::string& name, std::int64_t rows, arrow::MemoryPool* pool) const;
 
  private:
   arrow::FieldVector fields_;
-  arrow::ScalarVector values_;  // as many
+  arrow::ScalarVector values_;  // one for each field
 };
 
-// Of each of the files. All have the same fields, which are of int32 where that fits all values, else of texts.
+// Returns the columns of each file. All files have the same fields: int32 if that fits all values, otherwise strings.
 std::vector<PartitionColumns> partition_columns(const std::vector<InputFile>& files);
 
 }  // namespace cadre::data

@@ -22,7 +22,7 @@
 
 namespace cadre::data {
 
-// ---- Fields, for the archive
+// ---- Fields for the archive
 
 void fields(auto& archive, base::Is<ExecutionOptions> auto& options) {
   archive("memory_limit_bytes", options.memory_limit_bytes);
@@ -37,7 +37,7 @@ namespace {
 constexpr std::int64_t kVersion = 1;
 constexpr const char* kVersionKey = "cadre_dataset";
 
-// ---- Operators as values: "operator" says which
+// ---- Operators as values: the entry "operator" has the kind
 
 template <class T>
 Value optional_value(const std::optional<T>& value) {
@@ -134,7 +134,7 @@ Call load_call(const Config& entries) {
             .concurrency = optional_at<std::int64_t>(entries, "concurrency"),
             .resources = {.cpus = entries.get<double>("num_cpus"), .gpus = entries.get<double>("num_gpus")},
             .config = Config(entries.at("config"))};
-  find_batch_call(call.kind, call.name);  // throws where this program has none
+  find_batch_call(call.kind, call.name);  // throws if this program has none
   return call;
 }
 
@@ -157,7 +157,8 @@ Operation load(const Config& entries) {
   throw InvalidArgument("nothing is known about its operator \"" + name + "\"");
 }
 
-// A list in which inputs come before those that use them: plans may be long, and values not deep.
+// Saves nodes as a list, inputs before the nodes that use them: plans may be long, but values may not be deeply
+// nested.
 std::int64_t save_into(List& list, const NodePtr& node, std::map<const Node*, std::int64_t>& places) {
   if (const auto found = places.find(node.get()); found != places.end()) return found->second;
   List inputs;
@@ -191,7 +192,7 @@ NodePtr load_nodes(const Value& stored) {
 
 // ---- Pushing down
 
-// A read that can still take something over, right below.
+// Returns the read directly below; nullptr: it is another operator.
 const ReadFiles* read_below(const Node& node) { return std::get_if<ReadFiles>(&node.inputs.front()->operation); }
 
 NodePtr push(const Node& node, const Select& select) {
@@ -200,7 +201,7 @@ NodePtr push(const Node& node, const Select& select) {
   ReadFiles pushed = *read;
   if (pushed.columns) {
     for (const std::string& column : select.columns) {
-      if (std::ranges::find(*pushed.columns, column) == pushed.columns->end()) return nullptr;  // the select says so
+      if (std::ranges::find(*pushed.columns, column) == pushed.columns->end()) return nullptr;  // the select will throw
     }
   }
   pushed.columns = select.columns;
@@ -210,7 +211,7 @@ NodePtr push(const Node& node, const Select& select) {
 NodePtr push(const Node& node, const Filter& filter) {
   const ReadFiles* read = read_below(node);
   if (read == nullptr || read->format != ReadFiles::Format::parquet) return nullptr;
-  if (read->columns) {  // what was not selected is not there for the filter
+  if (read->columns) {  // columns that were not selected are missing for the filter
     for (const std::string& column : columns_of(filter.condition)) {
       if (std::ranges::find(*read->columns, column) == read->columns->end()) return nullptr;
     }

@@ -1,4 +1,4 @@
-// What a dataset is: a tree of operators that never change, and its form as a value.
+// The plan of a dataset: a tree of immutable operators, and its form as a value.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -26,20 +26,20 @@ using Names = std::vector<std::string>;
 struct ReadFiles {
   enum class Format { parquet, csv, json };
   Format format = Format::parquet;
-  Names paths = {};                       // absolute, or URIs; files, folders and patterns
+  Names paths = {};                       // absolute paths or URIs of files, folders and patterns
   std::optional<Names> columns = {};      // empty: all
   std::optional<Expression> filter = {};  // Parquet only
   bool hive_partitioning = true;
   bool unify_schemas = true;  // false: files whose columns differ are refused
-  char delimiter = ',';       // of CSV, as the next one
+  char delimiter = ',';       // for CSV, like column_names
   Names column_names = {};
-  std::vector<std::pair<std::string, std::string>> types = {};  // of text files
+  std::vector<std::pair<std::string, std::string>> types = {};  // for text files
 };
-// Rows that this process has. Shared by all plans that have them.
+// Rows held by this process, shared by all plans that contain them.
 class MemoryRows {
  public:
   MemoryRows(std::shared_ptr<arrow::Schema> schema, std::vector<Block> blocks);
-  // What put_into_store() has made of them.
+  // Reads the rows that put_into_store() has stored.
   explicit MemoryRows(Reference object);
 
   const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }
@@ -50,8 +50,8 @@ class MemoryRows {
   std::shared_ptr<arrow::Schema> schema_;
   std::vector<Block> blocks_;
   std::mutex mutex_;
-  std::optional<ObjectRef> object_;     // as soon as they have been put
-  std::optional<Reference> came_from_;  // where this process has no handle of it
+  std::optional<ObjectRef> object_;     // set once the rows have been put
+  std::optional<Reference> came_from_;  // set if this process has no handle of the object
 };
 struct FromMemory {
   std::shared_ptr<MemoryRows> rows;
@@ -59,9 +59,9 @@ struct FromMemory {
 struct Range {
   std::int64_t count = 0;
 };
-// A function or class of the program.
+// A call of a function or class of the program.
 struct Call {
-  std::string kind = {};  // as it is registered: "function", "class", "row function", "row predicate"
+  std::string kind = {};  // registered as "function", "class", "row function" or "row predicate"
   std::string name = {};
   std::optional<std::int64_t> batch_size = {};
   std::optional<std::int64_t> concurrency = {};
@@ -89,10 +89,10 @@ struct Node {
 };
 using NodePtr = std::shared_ptr<const Node>;
 
-// "map_batches(Predictor)" and the like, for people.
+// Returns "map_batches(Predictor)" and the like, for messages.
 std::string to_string(const Node& node);
 
-// The same rows with columns and conditions moved into the reads where that is possible.
+// Returns a plan for the same rows, with columns and conditions moved into the reads if possible.
 NodePtr push_down(const NodePtr& node);
 
 // ---- A plan: the tree, and how it is executed
@@ -103,16 +103,16 @@ struct PlanContent {
   ExecutionOptions options = {};
 };
 
-// The plan as a value. Rows in memory are put into the object store.
+// Returns the plan as a value. Puts rows in memory into the object store.
 Value to_value(const PlanContent& plan);
-// Throws InvalidArgument for a value that is no plan of this or an older version.
+// Throws InvalidArgument if the value is not a plan of this or an older version.
 PlanContent to_plan(const Value& stored);
 
 }  // namespace cadre::data
 
 namespace cadre::data::detail {
 
-// What the private files need of the public classes.
+// Access to private parts of the public classes, for the private files.
 class PlanAccess {
  public:
   static const PlanContent& plan(const Dataset& dataset);

@@ -67,7 +67,7 @@ void ExecutionProgress::show() {
   draw();
 }
 
-// Over what was drawn before.
+// Draws over the previous output.
 void ExecutionProgress::draw() {
   std::string text = lines_ > 0 ? fmt::format("\x1b[{}A", lines_) : "";
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();

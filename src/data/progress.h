@@ -1,4 +1,4 @@
-// What the operators of an execution have done so far: for statistics and for people.
+// The progress of an execution's operators, for statistics and for the terminal.
 #pragma once
 
 #include <atomic>
@@ -15,17 +15,17 @@ namespace cadre::data {
 
 class ExecutionProgress;
 
-// Of one operator. Any thread counts.
+// The progress of one operator. Thread-safe.
 class OperatorProgress {
  public:
   OperatorProgress(std::string name, std::int64_t workers, ExecutionProgress& all);
 
   void count_task() { ++tasks_; }
   void count(std::int64_t rows, std::int64_t bytes);
-  void hold(std::int64_t bytes);  // more, or fewer
+  void hold(std::int64_t bytes);  // negative: releases them
   OperatorStats stats() const;
 
-  // The time in which a thread works.
+  // Counts the time in which a thread works, from its construction to its destruction.
   class Busy {
    public:
     explicit Busy(OperatorProgress& progress) : progress_(progress) {}
@@ -37,7 +37,7 @@ class OperatorProgress {
     OperatorProgress& progress_;
     std::chrono::steady_clock::time_point began_ = Clock::now();
   };
-  // Inside that, the time in which it waits for room.
+  // Subtracts the time in which the thread waits for memory, during a Busy.
   class Idle {
    public:
     explicit Idle(OperatorProgress& progress) : progress_(progress) {}
@@ -63,7 +63,7 @@ class OperatorProgress {
   std::atomic<std::int64_t> busy_ns_ = 0;
 };
 
-// Of all of them. Lives as long as they do.
+// The progress of all operators. Must outlive them.
 class ExecutionProgress {
  public:
   ExecutionProgress(std::string name, std::int64_t limit_bytes, bool shows_bars);
@@ -75,7 +75,7 @@ class ExecutionProgress {
   void hold(std::int64_t bytes);
   ExecutionStats stats() const;
 
-  // Shows how far everything is, ten times a second at most.
+  // Shows the progress on the terminal, at most ten times a second.
   void show();
 
  private:
@@ -90,7 +90,7 @@ class ExecutionProgress {
   std::atomic<std::int64_t> held_bytes_ = 0;
   std::atomic<std::int64_t> peak_bytes_ = 0;
   Clock::time_point shown_ = began_;
-  std::size_t lines_ = 0;  // on the terminal
+  std::size_t lines_ = 0;  // drawn on the terminal
 };
 
 }  // namespace cadre::data

@@ -49,7 +49,7 @@ Value list_at(const ListArray& array, std::int64_t row) {
   return items;
 }
 
-// A tensor's values from `begin` on, as lists of its dimensions from `dimension` on.
+// Returns a tensor's values from `begin` on as nested lists, one level for each dimension from `dimension` on.
 Value tensor_at(const arrow::Array& values, std::int64_t begin, const std::vector<std::int64_t>& shape,
                 std::size_t dimension) {
   if (dimension == shape.size()) return value_at(values, begin);
@@ -69,12 +69,12 @@ Value extension_at(const arrow::ExtensionArray& array, std::int64_t row) {
                    static_cast<const arrow::extension::FixedShapeTensorType&>(type).shape(), 0);
 }
 
-// What kind of values a column of rows has.
+// The kind of the values in a column of rows.
 enum class Kind { none, boolean, integer, number, text, list, dictionary };
 
 struct ColumnOfRows {
   std::string name;
-  std::vector<const Value*> values;  // nullptr: the row has none
+  std::vector<const Value*> values;  // nullptr: missing in the row
 };
 
 [[noreturn]] void does_not_fit(const std::string& column, std::size_t row, const Value& value, const char* others) {

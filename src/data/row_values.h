@@ -1,4 +1,4 @@
-// Values of Arrow's arrays as Cadre's, and rows as arrays.
+// Conversion of Arrow's values to Cadre's, and of rows to arrays.
 #pragma once
 
 #include <arrow/array.h>
@@ -13,9 +13,9 @@
 
 namespace cadre::data {
 
-// One value: null, bool, integer, double, text or a list; what has another type, as its text.
+// Returns one value: null, bool, integer, double, string or list; a value of another type as its text.
 Value value_at(const arrow::Array& array, std::int64_t row);
-// The same of a scalar.
+// Returns the value of a scalar, as above.
 Value to_value(const arrow::Scalar& scalar);
 
 Row row_at(const arrow::RecordBatch& batch, std::int64_t row);

@@ -1,4 +1,4 @@
-// Shares of a training run's datasets, on the session of its worker.
+// Ranks' shares of a training run's datasets, with the session of the worker.
 #include "cadre/data/run_dataset.h"
 
 #include <fmt/format.h>

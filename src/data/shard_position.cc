@@ -30,7 +30,7 @@ RowRanges part_of(const RowRanges& ranges, std::int64_t begin, std::int64_t end)
 RowRanges share_of(const ShardPosition& position, std::int64_t rank) {
   const std::int64_t rows = rows_of(position.ranges);
   const std::int64_t each = rows / position.world_size;
-  const std::int64_t more = position.equal ? 0 : rows % position.world_size;  // ranks that have a row more
+  const std::int64_t more = position.equal ? 0 : rows % position.world_size;  // number of ranks with an extra row
   const auto first_row = [&](std::int64_t of) { return of * each + std::min(of, more); };
   return part_of(position.ranges, first_row(rank), first_row(rank + 1));
 }

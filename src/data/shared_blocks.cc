@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kName = "cadre-rows";
 constexpr const char* kWriting = "cannot write rows for another process";
 
-// A duplicate, which the stream closes.
+// Opens a stream on a duplicate of `fd`, which the stream closes.
 std::shared_ptr<arrow::io::FileOutputStream> stream_to(int fd) {
   const int duplicate = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) base::throw_storage_error("write", kName);

@@ -1,4 +1,4 @@
-// Blocks in memory that another process of this machine maps: written once, read where they lie.
+// Blocks in memory that another process of this machine maps: written once, read without a copy.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace cadre::data {
 
-// A file without a name that lies in memory. It is gone with this object and with those who map it, however they end.
+// An unnamed file in memory. It is freed when this object and all mappings are gone, even if processes crash.
 class SharedBlocks {
  public:
-  // Throws StorageError where the system does not give the memory.
+  // Throws StorageError if the system does not provide the memory.
   explicit SharedBlocks(std::span<const Block> blocks);
 
   // Returns the argument of map_shared(), in any process of this user on this machine, as long as this object exists.
@@ -28,10 +28,10 @@ class SharedBlocks {
   std::int64_t bytes_ = 0;
 };
 
-// Their memory in this process: it stays, whatever becomes of who has written it. nullptr: there are no blocks. Throws
-// StorageError where they are gone.
+// Maps the blocks into this process. The mapping stays valid after the writer has ended. Returns nullptr if there are
+// no blocks. Throws StorageError if the writer has already freed them.
 std::shared_ptr<const base::MemoryMap> map_shared(const Value& ticket);
-// Views of what map_shared() has mapped, good for ever.
+// Returns views of mapped blocks, which keep the mapping.
 ReadBlocks read_shared(std::shared_ptr<const base::MemoryMap> memory);
 
 }  // namespace cadre::data

@@ -50,7 +50,7 @@ std::span<const std::int64_t> places_of(const Block& block) {
 
 }  // namespace
 
-// The files. They lie in a folder of their own, which goes with this object.
+// The files, in a temporary folder that is removed with this object.
 class Shuffled::Spill {
  public:
   Spill(std::shared_ptr<arrow::Schema> schema, std::uint64_t seed) : schema_(std::move(schema)), seed_(seed) {}
@@ -76,7 +76,7 @@ class Shuffled::Spill {
       check(writer(number).WriteRecordBatch(*take_rows(all, indices, pool)), kSpilling);
     }
   }
-  // The rows of the next file; empty at the end.
+  // Returns the rows of the next file; empty at the end.
   std::vector<Block> take_next() {
     std::vector<Block> blocks;
     for (; blocks.empty() && next_ < kFiles; ++next_) {
@@ -93,7 +93,7 @@ class Shuffled::Spill {
         if (block == nullptr) break;
         blocks.push_back(std::move(block));
       }
-      fs::remove(path(next_));  // the mapping stays
+      fs::remove(path(next_));  // the mapping stays valid
     }
     return blocks;
   }
@@ -135,7 +135,7 @@ void Shuffled::read_all() {
     held_bytes_ += bytes;
     bytes_read_ += bytes;
     progress_->hold(bytes);
-    // Sorting and spilling need as much again.
+    // Sorting and spilling need the same amount again.
     if (held_bytes_ < options_.limit_bytes / 2) continue;
     if (!spill_) spill_ = std::make_unique<Spill>(blocks_.front()->schema(), options_.seed);
     spill_->add(blocks_, options_.pool);
@@ -188,7 +188,7 @@ std::optional<Block> Shuffled::next() {
       arrow::compute::Take(sorted_, arrow::Datum(indices), arrow::compute::TakeOptions::NoBoundsCheck(), &context),
       "cannot shuffle rows");
   const auto columns = checked(taken.table()->CombineChunksToBatch(options_.pool), "cannot shuffle rows");
-  // A table without columns does not say how many rows were taken.
+  // A table without columns does not know its number of rows.
   const Block block = arrow::RecordBatch::Make(columns->schema(), indices->length(), columns->columns());
   progress_->count(block->num_rows(), bytes_of(block));
   return block;

@@ -12,9 +12,9 @@
 
 namespace cadre::data {
 
-// Every row has a random number that follows from the seed and its place, and the rows come in the order of these
-// numbers: the same, however much of it is in memory. What is more than the limit lies in files, each of which has the
-// rows of a range of the numbers.
+// Each row gets a random number determined by the seed and its place, and rows are sorted by these numbers: the order
+// does not depend on how much fits into memory. Rows beyond the limit are stored in files, each for a range of
+// numbers.
 class Shuffled final : public BlockStream {
  public:
   struct Options {
@@ -40,11 +40,11 @@ class Shuffled final : public BlockStream {
   const std::shared_ptr<OperatorProgress> progress_;
   bool has_read_ = false;
   std::unique_ptr<Spill> spill_;  // null: everything is in memory
-  std::vector<Block> blocks_;     // to be sorted next, with their rows' places as the last column
+  std::vector<Block> blocks_;     // to be sorted next; the last column has the rows' places
   std::int64_t held_bytes_ = 0;
   std::int64_t rows_read_ = 0;
   std::int64_t bytes_read_ = 0;
-  std::shared_ptr<arrow::Table> sorted_;  // null: nothing
+  std::shared_ptr<arrow::Table> sorted_;  // null: none
   std::vector<std::int64_t> order_;       // of its rows
   std::size_t at_ = 0;                    // in order_
 };

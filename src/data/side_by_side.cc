@@ -10,7 +10,7 @@
 namespace cadre::data {
 namespace {
 
-constexpr std::size_t kThreads = 16;  // most of whom wait for a disk or a server
+constexpr std::size_t kThreads = 16;  // most of them wait for a disk or a server
 
 }  // namespace
 
@@ -19,7 +19,7 @@ void side_by_side(std::size_t count, const std::function<void(std::size_t number
   std::atomic<std::size_t> end = count;
   std::mutex mutex;
   std::exception_ptr error;  // of the number `end`
-  // Numbers are taken in order: when one fails, all below it have been taken.
+  // Numbers are started in order: when one fails, all lower ones have been started.
   const auto work = [&] {
     for (;;) {
       const std::size_t number = next++;

@@ -1,4 +1,4 @@
-// The same for many numbers, in several threads.
+// Parallel calls of a function with many numbers.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace cadre::data {
 
-// Calls with each number below `count`. Where calls throw, the error of the lowest number is thrown, as if they had
-// come one after the other; then some of those above it are not made.
+// Calls `call` with each number below `count`. Throws the error of the lowest number that fails, like a sequential
+// loop; some of the numbers above it are then skipped.
 void side_by_side(std::size_t count, const std::function<void(std::size_t number)>& call);
 
 }  // namespace cadre::data

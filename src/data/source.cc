@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kCountingBytes = std::int64_t{1} << 20;
 
-// Batches that are there.
+// Reads batches in memory.
 class MemoryReader final : public PieceReader {
  public:
   explicit MemoryReader(std::shared_ptr<MemoryRows> rows) : rows_(std::move(rows)) {}
@@ -39,7 +39,7 @@ class MemoryReader final : public PieceReader {
 
 class RangeReader final : public PieceReader {
  public:
-  static constexpr std::int64_t kRows = std::int64_t{1} << 16;  // of a piece
+  static constexpr std::int64_t kRows = std::int64_t{1} << 16;  // per piece
 
   explicit RangeReader(std::shared_ptr<arrow::Schema> schema) : schema_(std::move(schema)) {}
 
@@ -106,7 +106,7 @@ std::int64_t rows_of(const std::vector<Piece>& pieces) {
 
 std::vector<Piece> cut(const std::vector<Piece>& pieces, std::int64_t begin, std::int64_t end) {
   std::vector<Piece> wanted;
-  std::int64_t at = 0;  // the first row of the piece
+  std::int64_t at = 0;  // first row of the piece
   for (const Piece& piece : pieces) {
     const std::int64_t rows = rows_of(piece);
     const std::int64_t from = std::clamp<std::int64_t>(begin - at, 0, rows);

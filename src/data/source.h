@@ -1,4 +1,4 @@
-// Where rows come from, in pieces: the row groups of Parquet files, text files, batches in memory.
+// The sources of rows, divided into pieces: row groups of Parquet files, text files, batches in memory.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -14,64 +14,64 @@
 
 namespace cadre::data {
 
-// Takes a block further; may wait, and may throw to end what gives it.
+// Receives a block; may wait, and may throw to stop the producer.
 using Emit = std::function<void(Block block)>;
 
-// How it is read.
+// Settings for reading a piece.
 struct ReadContext {
   arrow::MemoryPool* pool = nullptr;
-  std::int64_t block_bytes = 0;  // about as large as blocks should be
+  std::int64_t block_bytes = 0;  // approximate target size of blocks
 };
 
 struct Piece;
 
-// Reads pieces of one kind. Many threads use it.
+// Reads pieces of one kind. Used by many threads.
 class PieceReader {
  public:
   virtual ~PieceReader() = default;
-  // The rows that the piece says, in order and less those that a condition leaves out.
+  // Emits the wanted rows of the piece in order, without rows that a condition excludes.
   virtual void read(const Piece& piece, const ReadContext& context, const Emit& emit) const = 0;
 };
 
 struct Piece {
   std::shared_ptr<const PieceReader> reader;
-  std::int64_t number = 0;                // for the reader
-  std::optional<std::int64_t> rows = {};  // before a condition; empty: not known
-  std::int64_t bytes = 0;                 // of all its rows, about
-  std::int64_t overhead_bytes = 0;        // held while it is read, beside the blocks: pages and buffers, about
-  std::int64_t begin = 0;                 // the rows that are wanted
-  std::optional<std::int64_t> end = {};   // empty: to the last
+  std::int64_t number = 0;                // used by the reader
+  std::optional<std::int64_t> rows = {};  // before a condition; empty: unknown
+  std::int64_t bytes = 0;                 // of all its rows, approximate
+  std::int64_t overhead_bytes = 0;        // held during the read besides the blocks: pages and buffers; approximate
+  std::int64_t begin = 0;                 // first wanted row
+  std::optional<std::int64_t> end = {};   // one past the last wanted row; empty: to the end
 };
 
 struct Source {
-  std::string name = {};                       // for people
-  std::shared_ptr<arrow::Schema> schema = {};  // of what comes; null: there are no files with columns
+  std::string name = {};                       // for messages
+  std::shared_ptr<arrow::Schema> schema = {};  // of the result; null: there are no files with columns
   std::vector<Piece> pieces = {};
 };
 
-// Reads metadata, and nothing else. Throws what Dataset says.
+// Read metadata only. Throw the errors described in Dataset.
 Source open_parquet(const ReadFiles& read);
 Source open_text(const ReadFiles& read);
 Source open_memory(const FromMemory& memory);
 Source open_range(const Range& range);
 
-// Gives the number of rows to those pieces that do not know it, by reading them.
+// Sets the number of rows of pieces that do not know it, by reading them.
 void count_rows(std::vector<Piece>& pieces);
-// The rows from `begin` to `end` of pieces that know their numbers. Pieces without rows are left out.
+// Returns the rows from `begin` to `end`. The pieces must know their numbers of rows. Pieces without rows are omitted.
 std::vector<Piece> cut(const std::vector<Piece>& pieces, std::int64_t begin, std::int64_t end);
-std::int64_t rows_of(const Piece& piece);  // that are wanted; it knows them
+std::int64_t rows_of(const Piece& piece);  // wanted rows, which must be known
 std::int64_t rows_of(const std::vector<Piece>& pieces);
 
-// Throws InvalidArgument that lists the columns where one of the names is none of them.
+// Throws InvalidArgument, with a list of the columns, if one of the names is missing.
 void require_columns(const arrow::Schema& schema, const Names& names, const std::string& where);
-// Throws StorageError, with the file, where two of its columns have the same name.
+// Throws StorageError, with the file, if two of its columns have the same name.
 void require_different_names(const arrow::Schema& schema, const std::string& file);
-// Throws StorageError, with both files, where a file has other columns than the first one.
+// Throws StorageError, with both files, if a file has different columns than the first one.
 void require_same_columns(const arrow::Schema& first, const std::string& first_file, const arrow::Schema& schema,
                           const std::string& file);
 
-// What of a block lies between the rows `begin` and `end` of its piece; `at` is the block's first row there, and moved
-// behind it. Empty where nothing does.
+// Returns the part of a block between the rows `begin` and `end` of its piece; empty: none. `at` is the block's first
+// row in the piece, and is advanced to the row after the block.
 std::optional<Block> wanted_rows(const Piece& piece, const Block& block, std::int64_t& at);
 
 }  // namespace cadre::data

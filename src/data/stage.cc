@@ -137,7 +137,7 @@ void Stage::finish(std::int64_t number, std::exception_ptr error) {
     Output& output = outputs_.at(number);
     output.finished = true;
     output.error = std::move(error);
-    if (output.error) exhausted_ = true;  // what is behind it is not wanted
+    if (output.error) exhausted_ = true;  // later tasks are not needed
   }
   changed_.notify_all();
 }

@@ -1,6 +1,6 @@
-// An operator that works in threads of its own: takes tasks in order, does several at a time, and gives what they make
-// in the tasks' order. It holds as many bytes as it is allowed to, and begins and goes on with tasks only when there is
-// room; the first task that is not finished always goes on, so that nothing waits for ever.
+// An operator with its own threads: takes tasks in order, runs several at a time, and returns their results in the
+// order of the tasks. It stays within its memory limit by starting and continuing tasks only while there is room; the
+// first unfinished task may always continue, so that there is no deadlock.
 #pragma once
 
 #include <condition_variable>
@@ -22,18 +22,18 @@
 
 namespace cadre::data {
 
-// Something that a thread of the stage does.
+// A unit of work for a thread of the stage.
 struct Task {
-  std::int64_t bytes = 0;  // that it holds while it runs
+  std::int64_t bytes = 0;  // held while it runs
   std::function<void(const Emit& emit)> run;
 };
 
-// Where a stage's tasks come from. Threads ask one at a time.
+// The source of a stage's tasks, called by one thread at a time.
 class TaskSource {
  public:
   virtual ~TaskSource() = default;
   virtual std::optional<Task> next() = 0;  // empty: there are no more
-  virtual void cancel() = 0;               // as BlockStream's
+  virtual void cancel() = 0;               // like BlockStream's
 };
 
 struct StageOptions {
@@ -43,7 +43,7 @@ struct StageOptions {
 
 class Stage final : public BlockStream {
  public:
-  // Threads begin with the first next().
+  // Threads start with the first next().
   Stage(std::unique_ptr<TaskSource> tasks, const StageOptions& options, std::shared_ptr<OperatorProgress> progress);
   ~Stage() override;
   Stage(const Stage&) = delete;
@@ -53,7 +53,7 @@ class Stage final : public BlockStream {
   void cancel() override;
 
  private:
-  // What a task has made and nobody has taken.
+  // Blocks that a task has made and that were not taken yet.
   struct Output {
     std::deque<Block> blocks;
     bool finished = false;
@@ -72,14 +72,14 @@ class Stage final : public BlockStream {
   const StageOptions options_;
   const std::shared_ptr<OperatorProgress> progress_;
 
-  std::mutex asking_;  // for tasks
-  std::mutex mutex_;   // of what follows
+  std::mutex asking_;  // held while getting a task
+  std::mutex mutex_;   // guards the following members
   std::condition_variable changed_;
   std::map<std::int64_t, Output> outputs_;  // by the task's number
-  std::int64_t started_ = 0;                // tasks
-  std::int64_t first_ = 0;                  // task whose output is not taken altogether
+  std::int64_t started_ = 0;                // number of started tasks
+  std::int64_t first_ = 0;                  // first task whose output is not completely taken
   std::int64_t held_bytes_ = 0;
-  std::int64_t usual_bytes_ = 0;  // of a task
+  std::int64_t usual_bytes_ = 0;  // of the last task
   bool exhausted_ = false;
   bool cancelled_ = false;
   std::vector<std::thread> threads_;

@@ -1,4 +1,4 @@
-// Blocks one after the other, made by whoever is asked for them.
+// Streams of blocks, which are made on request.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace cadre::data {
 class BlockStream {
  public:
   virtual ~BlockStream() = default;
-  // The next block, which has rows; empty at the end. One thread at a time. Throws what making it has thrown; nothing
-  // more is asked for then.
+  // Returns the next block, which has rows; empty at the end. Called by one thread at a time. Throws the error that
+  // occurred when the block was made, and must not be called after that.
   virtual std::optional<Block> next() = 0;
-  // From any thread: whoever waits in next() is let go with Cancelled, and so is everybody later.
+  // Makes waiting and later calls of next() throw Cancelled. Called from any thread.
   virtual void cancel() = 0;
 };
 
-// Thrown by what was cancelled. Nobody outside an execution sees it.
+// Thrown after cancel(). Does not leave an execution.
 struct Cancelled {};
 
-// Blocks of `rows` rows each, the last one may have fewer.
+// Blocks of `rows` rows each; the last may have fewer.
 class Rebatched final : public BlockStream {
  public:
   Rebatched(std::unique_ptr<BlockStream> input, std::int64_t rows, arrow::MemoryPool* pool)
@@ -37,10 +37,10 @@ class Rebatched final : public BlockStream {
   std::unique_ptr<BlockStream> input_;
   std::int64_t rows_;
   arrow::MemoryPool* pool_;
-  Block rest_;  // of the block that was cut last; null: none
+  Block rest_;  // rest of the last input block; null: none
 };
 
-// Some rows of a stream, which is not read any further than that.
+// A range of a stream's rows. Does not read beyond it.
 class Sliced final : public BlockStream {
  public:
   Sliced(std::unique_ptr<BlockStream> input, const Slice& slice)
@@ -55,7 +55,7 @@ class Sliced final : public BlockStream {
   std::optional<std::int64_t> left_;
 };
 
-// Streams of the same columns, one behind the other.
+// Several streams with the same columns, one after the other.
 class Concatenated final : public BlockStream {
  public:
   explicit Concatenated(std::vector<std::unique_ptr<BlockStream>> inputs) : inputs_(std::move(inputs)) {}

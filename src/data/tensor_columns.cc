@@ -30,7 +30,7 @@ using Shape = std::vector<std::int64_t>;
 
 constexpr const char* kMaking = "cannot make a column of tensors";
 
-// The note of a file on a type that Arrow does not know itself: its name and its parameters.
+// A note in a file about a type that Arrow itself does not know: its name and parameters.
 struct ExtensionNote {
   std::string name;
   std::string content;
@@ -48,7 +48,7 @@ bool is_variable_tensor(const arrow::Field& field) {
   return note && note->name == "ray.data.arrow_variable_shaped_tensor" && field.type()->id() == arrow::Type::STRUCT;
 }
 
-// Values of a tensor; the largest number where there are more. No width is below 0.
+// Returns the number of values in a tensor, limited to the largest number. Widths must not be negative.
 std::int64_t count_of(const Shape& shape) {
   std::int64_t count = 1;
   for (const std::int64_t width : shape) {
@@ -57,7 +57,7 @@ std::int64_t count_of(const Shape& shape) {
   return count;
 }
 
-// The shape that Ray has noted; empty where there is none that can be read: older versions have pickled it.
+// Parses the shape noted by Ray; empty if there is none in JSON: older versions have pickled it.
 std::optional<Shape> noted_shape(const std::string& content) {
   try {
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -79,7 +79,7 @@ std::shared_ptr<arrow::Field> with_type(const arrow::Field& stored, const std::s
   return type.ok() ? arrow::field(stored.name(), *type, stored.nullable()) : stored.Copy();
 }
 
-// The dimensions in the order in which a reader counts them; empty where that is the order of the values.
+// Returns the dimensions in logical order; empty if the values are stored in that order.
 std::optional<Shape> permuted_shape(const FixedShapeTensorType& tensors) {
   const Shape& order = tensors.permutation();
   if (std::ranges::is_sorted(order)) return std::nullopt;
@@ -88,7 +88,7 @@ std::optional<Shape> permuted_shape(const FixedShapeTensorType& tensors) {
   return shape;
 }
 
-// The places of the values of one row in the order of its dimensions.
+// Returns the positions of one row's values in the logical order of dimensions.
 std::vector<std::int64_t> value_order(const FixedShapeTensorType& tensors) {
   const Shape& stored = tensors.shape();
   Shape strides(stored.size(), 1);
@@ -139,7 +139,7 @@ struct Width {
                   column, one.row, one.values, other.row, other.values));
 }
 
-// The values in all lists of an array. One without lists may have no offsets.
+// Returns the values in all lists of an array. An array without lists may have no offsets.
 template <class ListArray>
 std::shared_ptr<arrow::Array> items_of(const ListArray& lists) {
   if (lists.length() == 0) return lists.values()->Slice(0, 0);
@@ -152,7 +152,7 @@ std::shared_ptr<arrow::Array> items_of(const arrow::FixedSizeListArray& lists) {
   return lists.values()->Slice(lists.offset() * width, lists.length() * width);
 }
 
-// Lists of one length as the values in them.
+// Replaces lists of equal length by their values.
 template <class ListArray>
 void flatten_lists(const std::string& column, FlatColumn& flat) {
   const auto& lists = static_cast<const ListArray&>(*flat.values);
@@ -200,7 +200,7 @@ void flatten_extension(const std::string& column, FlatColumn& flat) {
   flat.row_shape.insert(flat.row_shape.end(), tensors.shape().begin(), tensors.shape().end());
 }
 
-// Ray's tensors of any shape: a list of values and one of dimensions for each row.
+// Flattens Ray's tensors of variable shape: a list of values and a list of dimensions for each row.
 void flatten_variable_tensors(const std::string& column, FlatColumn& flat) {
   const auto& rows = static_cast<const arrow::StructArray&>(*flat.values);
   const auto data = rows.GetFieldByName("data");

@@ -1,4 +1,4 @@
-// Columns whose rows are tensors: how others store them, and as numbers one behind the other.
+// Columns of tensors: conversion from the forms of other libraries, and to consecutive numbers.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -11,27 +11,28 @@
 
 namespace cadre::data {
 
-// A field of a file as datasets have it. Ray Data's tensors of one shape, which Arrow reads as lists and a note, become
-// Arrow's fixed_shape_tensor, and its dimensions are in the order in which its values lie.
+// Returns the dataset's field for a file's field. Ray Data's tensors of one shape, which Arrow reads as lists with a
+// note, become Arrow's fixed_shape_tensor. A type with permuted dimensions becomes one of the logical shape without a
+// permutation.
 std::shared_ptr<arrow::Field> with_tensor_type(const std::shared_ptr<arrow::Field>& stored);
-// The values of such a field, of the type that with_tensor_type() has made of theirs. `doing` begins the error for rows
-// that have not the shape which their type says.
+// Converts values of such a field to the type made by with_tensor_type(). `doing` begins the error for rows whose
+// shape differs from their type's.
 std::shared_ptr<arrow::Array> to_tensor_type(const std::shared_ptr<arrow::Array>& stored,
                                              const std::shared_ptr<arrow::DataType>& type, arrow::MemoryPool* pool,
                                              const std::string& doing);
 
-// Rows of this shape as Arrow's fixed_shape_tensor; `values` has no nulls, and as many as there are for whole rows.
+// Makes a fixed_shape_tensor of Arrow's. `values` must have no nulls, and a multiple of a row's number of values.
 std::shared_ptr<arrow::Array> make_tensors(const std::shared_ptr<arrow::Array>& values,
                                            const std::vector<std::int64_t>& row_shape);
 
-// The numbers of a column one behind the other, and what each row consists of: nothing for single values.
+// A column as consecutive numbers, with the shape of a row; an empty shape: single values.
 struct FlatColumn {
   std::shared_ptr<arrow::Array> values;
   std::vector<std::int64_t> row_shape;
 };
-// Throws InvalidArgument, with the column, where rows have different shapes.
+// Throws InvalidArgument, with the column, if rows have different shapes.
 FlatColumn flatten(const arrow::Field& field, const std::shared_ptr<arrow::Array>& column);
-// Returns whether a row is null, or a value in one.
+// Returns true if a row, or a value in a row, is null.
 bool has_nulls(const arrow::Array& array);
 
 }  // namespace cadre::data

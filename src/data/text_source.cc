@@ -1,4 +1,4 @@
-// CSV and JSON files: each is a piece, which is read from its beginning on.
+// CSV and JSON files: each is one piece, which is read from its beginning.
 #include <arrow/csv/api.h>
 #include <arrow/io/compressed.h>
 #include <arrow/io/interfaces.h>
@@ -25,9 +25,9 @@
 namespace cadre::data {
 namespace {
 
-constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;        // of the first file, which say its columns' types
-constexpr std::int64_t kOtherSampleBytes = std::int64_t{64} << 10;  // of each other one
-constexpr std::int64_t kMemoryPerByte = 3;                          // of a text file's, about
+constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;        // of the first file, for the types of its columns
+constexpr std::int64_t kOtherSampleBytes = std::int64_t{64} << 10;  // of each other file
+constexpr std::int64_t kMemoryPerByte = 3;                          // bytes in memory per byte of a file, approximate
 
 const std::map<std::string, std::shared_ptr<arrow::DataType>>& text_types() {
   static const std::map<std::string, std::shared_ptr<arrow::DataType>> types = [] {
@@ -66,25 +66,25 @@ arrow::Compression::type compression_of(const InputFile& file) {
 
 bool is_compressed(const InputFile& file) { return compression_of(file) != arrow::Compression::UNCOMPRESSED; }
 
-// What is in a file, decompressed where its name says that it must be.
+// Opens a file, and decompresses it if its name has the ending of a compression.
 std::shared_ptr<arrow::io::InputStream> text_of(const InputFile& file) {
   if (!is_compressed(file)) return file.open();
   const std::string doing = "cannot decompress " + file.shown;
   const std::shared_ptr codec = checked(arrow::util::Codec::Create(compression_of(file)), doing);
   auto stream = checked(arrow::io::CompressedInputStream::Make(codec.get(), file.open()), doing);
-  // The stream does not keep its codec.
+  // The stream does not keep its codec alive.
   return {stream.get(), [codec, stream](const void*) {}};
 }
 
-// How all files of a dataset are read.
+// The settings for all files of a dataset.
 struct TextFormat {
   ReadFiles read;
 
-  // In blocks of that size, or as large as the first lines need. `columns`: the file's, in the types that they are to
-  // have; null: not known yet.
+  // Opens a file with blocks of this size, enlarged if the first lines need more. `columns`: the file's, with the
+  // wanted types; null: unknown.
   std::shared_ptr<arrow::RecordBatchReader> open(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns,
                                                  std::int64_t& block_bytes, arrow::MemoryPool* pool) const;
-  // As check(), and says what a file has to be.
+  // Works like check(), and adds the requirements for a file to the message.
   void check(const arrow::Status& status, const std::string& doing) const;
 
  private:
@@ -107,7 +107,7 @@ TextFormat::Reader TextFormat::open_csv(const InputFile& file, const std::shared
   parsing.newlines_in_values = true;
   auto converting = arrow::csv::ConvertOptions::Defaults();
   converting.strings_can_be_null = true;
-  converting.quoted_strings_can_be_null = false;  // "" is a text, and nothing at all is a null
+  converting.quoted_strings_can_be_null = false;  // "" is a string, and a missing value is null
   if (columns != nullptr) {
     for (const auto& field : columns->fields()) converting.column_types[field->name()] = field->type();
   }
@@ -121,7 +121,7 @@ TextFormat::Reader TextFormat::open_json(const InputFile& file, const std::share
   options.use_threads = false;
   options.block_size = static_cast<std::int32_t>(block_bytes);
   auto parsing = arrow::json::ParseOptions::Defaults();
-  // Columns that are not expected are found out below, by their names.
+  // Unexpected columns are found below, by their names.
   parsing.unexpected_field_behavior = arrow::json::UnexpectedFieldBehavior::InferType;
   parsing.explicit_schema = columns;
   if (columns == nullptr && !read.types.empty()) {
@@ -133,7 +133,7 @@ TextFormat::Reader TextFormat::open_json(const InputFile& file, const std::share
                                             arrow::io::IOContext(pool));
 }
 
-// Arrow reads lines that lie in two blocks, and none that lies in three.
+// Returns true if a line is too long for the blocks: Arrow can read lines that span two blocks, but not three.
 bool is_too_long_for(const arrow::Status& status, std::int64_t block_bytes) {
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
   return block_bytes < kMostBytes && status.IsInvalid() && status.message().find("straddl") != std::string::npos;
@@ -170,17 +170,17 @@ void TextFormat::check(const arrow::Status& status, const std::string& doing) co
   data::check(arrow::Status::Invalid(status.message(), advice), doing);
 }
 
-// The columns of a dataset, and of each of its files.
+// The columns of a dataset and of each of its files.
 struct TextColumns {
   std::shared_ptr<arrow::Schema> schema = {};                // of all columns
-  std::vector<std::shared_ptr<arrow::Schema>> of_file = {};  // their own, in the types of the dataset
-  std::string first_file = {};                               // for people
+  std::vector<std::shared_ptr<arrow::Schema>> of_file = {};  // the files' own, in the dataset's types
+  std::string first_file = {};                               // for messages
 };
 
 class TextFile final : public PieceReader {
  public:
-  // `own` are the columns of the file, by what `said_by` has; `constants` the others of the dataset, and `schema` those
-  // that come.
+  // `own`: the file's columns, according to the file `said_by`; `constants`: the dataset's other columns; `schema`:
+  // the columns of the result.
   TextFile(InputFile file, std::shared_ptr<arrow::Schema> own, std::string said_by, PartitionColumns constants,
            std::shared_ptr<arrow::Schema> schema, std::shared_ptr<const TextFormat> format)
       : file_(std::move(file)),
@@ -197,7 +197,7 @@ class TextFile final : public PieceReader {
   }
 
  private:
-  // Moves the piece's beginning. False where there is a line that is too long for such blocks.
+  // Reads the piece, and advances its begin. Returns false if a line is too long for blocks of this size.
   bool read_blocks(Piece& left, std::int64_t& block_bytes, const ReadContext& context, const Emit& emit) const {
     const auto reader = format_->open(file_, own_, block_bytes, context.pool);
     require_same_columns(*own_, said_by_, *reader->schema(), file_.shown);
@@ -235,7 +235,7 @@ class TextFile final : public PieceReader {
 
 bool is_null_type(const std::shared_ptr<arrow::Field>& field) { return field->type()->id() == arrow::Type::NA; }
 
-// The columns of the first file. One without any value there has the type that the next files say.
+// Returns the columns of the first file. If a column has no value there, the next files determine its type.
 std::shared_ptr<arrow::Schema> columns_of_first(const std::vector<InputFile>& files, const TextFormat& format) {
   constexpr int kMostFiles = 16;
   arrow::FieldVector fields;
@@ -256,7 +256,7 @@ std::shared_ptr<arrow::Schema> columns_of_first(const std::vector<InputFile>& fi
   return arrow::schema(std::move(fields));
 }
 
-// The columns of each file, by its beginning.
+// Returns the columns of each file, from its beginning.
 std::vector<std::shared_ptr<arrow::Schema>> columns_of_each(const std::vector<InputFile>& files,
                                                             const TextFormat& format) {
   std::vector<std::shared_ptr<arrow::Schema>> schemas(files.size());
@@ -268,7 +268,7 @@ std::vector<std::shared_ptr<arrow::Schema>> columns_of_each(const std::vector<In
   return schemas;
 }
 
-// Columns without any value are of texts.
+// Makes columns without any value string columns.
 std::shared_ptr<arrow::Schema> without_null_types(const arrow::Schema& schema) {
   arrow::FieldVector fields;
   for (const auto& field : schema.fields())
@@ -304,7 +304,7 @@ Source open_text(const ReadFiles& read) {
   const auto format = std::make_shared<TextFormat>(TextFormat{read});
   for (const auto& [column, type] : read.types) to_type(column, type);
   std::vector<InputFile> files = find_files(read.paths, endings_of(read.format));
-  std::erase_if(files, [](const InputFile& file) { return file.size == 0; });  // Arrow reads nothing from them
+  std::erase_if(files, [](const InputFile& file) { return file.size == 0; });  // Arrow fails to read them
   if (files.empty()) return source;
   std::vector<PartitionColumns> folders(files.size());
   if (read.hive_partitioning) folders = partition_columns(files);

@@ -19,7 +19,7 @@ namespace {
 using ArrayDataPtr = std::shared_ptr<arrow::ArrayData>;
 using TypePtr = std::shared_ptr<arrow::DataType>;
 
-// The type of the values where exactly one of two is a dictionary.
+// Replaces a dictionary type by the type of its values if the other field is neither a dictionary nor null.
 std::shared_ptr<arrow::Field> plain_beside(const std::shared_ptr<arrow::Field>& field, const arrow::Field& other) {
   const arrow::Type::type other_type = other.type()->id();
   if (field->type()->id() != arrow::Type::DICTIONARY || other_type == arrow::Type::DICTIONARY ||
@@ -30,7 +30,7 @@ std::shared_ptr<arrow::Field> plain_beside(const std::shared_ptr<arrow::Field>& 
 
 bool is_large(const arrow::DataType& type) { return type.id() == arrow::Type::LARGE_LIST; }
 
-// The kind of list that `wanted` is, of the items that `type` has.
+// Returns a list type of the same kind as `wanted`, with the items of `type`.
 TypePtr list_like(const arrow::DataType& wanted, const arrow::DataType& type) {
   const auto& item = static_cast<const arrow::BaseListType&>(type).value_field();
   return is_large(wanted) ? arrow::large_list(item) : arrow::list(item);
@@ -66,7 +66,7 @@ class Conversion {
   ArrayDataPtr nulls(const TypePtr& type, std::int64_t length) {
     return checked(arrow::MakeArrayOfNull(type, length, context_.memory_pool()), doing_)->data();
   }
-  // The same rows, and which of them are null, with other values below.
+  // Returns the same rows and nulls with other child values.
   static ArrayDataPtr with_children(const ArrayDataPtr& values, const TypePtr& type,
                                     std::vector<ArrayDataPtr> children) {
     auto converted = values->Copy();
@@ -101,7 +101,7 @@ class Conversion {
 }  // namespace
 
 void UnifiedSchema::add(const std::shared_ptr<arrow::Schema>& schema, const std::string& file) {
-  if (last_ != nullptr && schema->Equals(*last_, false)) return;  // mostly
+  if (last_ != nullptr && schema->Equals(*last_, false)) return;  // the usual case
   for (Column& column : columns_) {
     const int index = schema->GetFieldIndex(column.field->name());
     if (index < 0) {

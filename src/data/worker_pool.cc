@@ -31,13 +31,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kEntry = "cadre dataset worker";
-// Of a worker: one that it does, and one that it finds when it is done with that.
+// Tasks per worker: one in progress, and one ready for when that is done.
 constexpr std::int64_t kTasksInFlight = 2;
-constexpr auto kTimeToLeave = std::chrono::seconds(10);  // of workers whose object is destroyed
+constexpr auto kTimeToLeave = std::chrono::seconds(10);  // for idle workers to destroy their objects
 
 using Clock = std::chrono::steady_clock;
 
-// ---- In the worker: asks for batches, calls the function, and says what it has returned with the next question.
+// ---- In the worker: requests batches, calls the function, and sends the results with the next request.
 Value run_data_worker(channel::WorkerEnd& controller, const Value& payload) {
   const Config task(payload);
   if (const Value& devices = task.at("visible_devices"); devices.is_string())
@@ -46,7 +46,7 @@ Value run_data_worker(channel::WorkerEnd& controller, const Value& payload) {
   const detail::BatchCall function =
       find_batch_call(task.get<std::string>("kind"), task.get<std::string>("name"))(Config(task.at("config")));
   channel::Request request;
-  std::optional<SharedBlocks> returned;  // until there is a reply: the controller has mapped it by then
+  std::optional<SharedBlocks> returned;  // kept until the reply, when the controller has mapped it
   for (;;) {
     const channel::Reply reply = controller.call(request);
     returned.reset();
@@ -157,17 +157,17 @@ void WorkerPool::take(engine::Event& event) {
   take_end(exited.worker, Death{"its worker " + engine::to_string(exited.exit) + engine::output_text(exited.exit)});
 }
 
-// Another thread reads the blocks, and that may be after the worker is done with further tasks.
+// Maps the result's memory now, because another thread reads it, perhaps after the worker has finished further tasks.
 WorkerPool::Answer WorkerPool::to_answer(Value content) {
   Answer answer{std::move(content), std::nullopt};
   try {
     answer.memory = map_shared(Config(answer.content).at("blocks"));
-  } catch (const StorageError&) {  // it has died since, and its memory with it
+  } catch (const StorageError&) {  // the worker has died meanwhile, and its memory was freed
   }
   return answer;
 }
 
-// The question for another task, with what has come of the last one.
+// Handles a worker's request for a task, which contains the result of the previous one.
 void WorkerPool::take(engine::WorkerId id, channel::Request& request) {
   const std::lock_guard lock(mutex_);
   Worker& worker = workers_.at(id);
@@ -183,7 +183,7 @@ void WorkerPool::take(engine::WorkerId id, channel::Request& request) {
 void WorkerPool::take_end(engine::WorkerId id, std::variant<Failure, Death> end) {
   const std::lock_guard lock(mutex_);
   Worker& worker = workers_.at(id);
-  if (!worker.end) worker.end = std::move(end);  // the first one says it
+  if (!worker.end) worker.end = std::move(end);  // the first end is the cause
   changed_.notify_all();
 }
 
@@ -257,13 +257,13 @@ bool WorkerPool::somebody_leaves() const {
                              [](const auto& entry) { return entry.second.leaves && !entry.second.has_exited; });
 }
 
-// ---- How many workers there are
+// ---- Numbers of workers
 
 std::map<const Node*, std::int64_t> plan_workers(const std::vector<const Node*>& calls, const Resources& available,
                                                  std::int64_t threads) {
   const auto call_of = [](const Node* node) -> const Call& { return std::get<Call>(node->operation); };
   const auto is_open = [&](const Node* node) { return !call_of(node).concurrency && call_of(node).kind != "class"; };
-  double cpus = available.cpus;  // for those whose number is open
+  double cpus = available.cpus;  // left for operators without a fixed number
   for (const Node* node : calls) {
     if (!is_open(node))
       cpus -= static_cast<double>(call_of(node).concurrency.value_or(1)) * call_of(node).resources.cpus;
@@ -281,7 +281,7 @@ std::map<const Node*, std::int64_t> plan_workers(const std::vector<const Node*>&
     }
     if (const std::string shortage = ledger.shortage(call.resources); !shortage.empty())
       throw InvalidArgument(fmt::format("{} can never run: each of its workers needs {}", to_string(*node), shortage));
-    // CPUs are accounting: an operator that was not told how many workers to have shares them, if it must.
+    // CPUs are only accounting: an operator without a requested number of workers shares them if necessary.
     const bool may_share = number == 1 && !call.concurrency && call.resources.gpus == 0;
     for (std::int64_t worker = 0; worker < number; ++worker) {
       if (ledger.acquire(call.resources) || may_share) continue;
@@ -301,7 +301,7 @@ namespace {
 
 class ProcessCallers;
 
-// Used by kTasksInFlight threads at a time.
+// Used by kTasksInFlight threads at the same time.
 class ProcessCaller final : public Caller {
  public:
   explicit ProcessCaller(ProcessCallers& all);
@@ -323,10 +323,11 @@ class ProcessCaller final : public Caller {
   using Lock = std::unique_lock<std::mutex>;
 
   void start(const Lock& lock);
-  // Waits until all turns before this one were given.
+  // Waits until all earlier turns have given their tasks.
   Given give_in_turn(std::int64_t turn, const Value& task);
   Given give(const Lock& lock, const Value& task);
-  // Empty where the worker has died: `death` says how, `deaths` counts those that the task may be the cause of.
+  // Waits for the result. Returns nothing if the worker has died: then sets `death` to the reason, and increments
+  // `deaths` if the task may have caused it.
   std::optional<Result> wait_for(const Given& given, std::string& death, std::int64_t& deaths);
   static Result to_result(WorkerPool::Answer answer);
   void forget(engine::WorkerId worker);
@@ -334,11 +335,11 @@ class ProcessCaller final : public Caller {
 
   ProcessCallers& all_;
   std::string visible_devices_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the following members
   std::condition_variable changed_;
-  std::int64_t turns_ = 0;                  // that were taken
-  std::int64_t given_ = 0;                  // turns whose task the worker has got
-  std::optional<engine::WorkerId> worker_;  // empty before the first task, and where the last one has died
+  std::int64_t turns_ = 0;                  // number taken
+  std::int64_t given_ = 0;                  // number of turns that have given their task
+  std::optional<engine::WorkerId> worker_;  // empty before the first task, and after the last worker has died
   bool cancelled_ = false;
 };
 
@@ -379,7 +380,7 @@ class ProcessCallers final : public Callers {
 ProcessCaller::ProcessCaller(ProcessCallers& all)
     : all_(all), visible_devices_(all.pool().take_gpus(all.function().resources)) {
   const Lock lock(mutex_);
-  if (all_.function().kind == "class") start(lock);  // its constructor may take its time
+  if (all_.function().kind == "class") start(lock);  // starts now, because its constructor may be slow
 }
 
 ProcessCaller::~ProcessCaller() {
@@ -418,7 +419,7 @@ ProcessCaller::Given ProcessCaller::give(const Lock& lock, const Value& task) {
   return {*worker_, all_.pool().give(*worker_, task)};
 }
 
-// Another one takes the place of a worker that has died, with the next task.
+// Drops a dead worker; the next task starts a new one.
 void ProcessCaller::forget(engine::WorkerId worker) {
   const Lock lock(mutex_);
   if (worker_ == worker) worker_.reset();

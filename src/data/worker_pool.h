@@ -1,5 +1,5 @@
-// The worker processes of an execution. A thread of its own has the engine; others give workers tasks and wait for what
-// comes of them.
+// The worker processes of an execution. One thread runs the engine; other threads give tasks to workers and wait for
+// the results.
 #pragma once
 
 #include <condition_variable>
@@ -27,56 +27,57 @@ namespace cadre::data {
 
 class WorkerPool {
  public:
-  // Throws EngineError where this process cannot start workers, or another run does.
+  // Throws EngineError if this process cannot start workers, or another run does so.
   WorkerPool();
-  // Ends all workers; those that leave have 10 s for it.
+  // Ends all workers; idle ones have 10 s to exit.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   const Resources& resources() const { return resources_; }
 
-  // What comes of a task.
+  // The result of a task.
   struct Answer {
     Value content = {};
-    // The memory of its blocks, as map_shared() returns it. Empty: it is gone with the worker.
+    // Memory of its blocks, as returned by map_shared(). Empty: lost with the worker.
     std::optional<std::shared_ptr<const base::MemoryMap>> memory = {};
   };
-  // The worker has ended. Who has not been ready has not made its object; a task that was not begun is not to blame.
+  // Ends of a worker: an exception, or the death of its process. `was_ready`: it had constructed its object.
+  // `was_begun`: the task had begun and may be the cause.
   struct Failure {
     std::string message = {};
     bool was_ready = false;
   };
   struct Death {
-    std::string description = {};  // with the end of what it wrote to stderr
+    std::string description = {};  // with its last output to stderr
     bool was_ready = false;
     bool was_begun = false;
   };
   struct Cancellation {};
   using Outcome = std::variant<Answer, Failure, Death, Cancellation>;
 
-  // CUDA_VISIBLE_DEVICES of one more worker with these resources, until the pool ends.
+  // Returns CUDA_VISIBLE_DEVICES for one more worker with these resources, which stay allocated until the pool ends.
   std::string take_gpus(const Resources& resources);
   engine::WorkerId start(const Value& payload, const Resources& resources);
-  // Gives a worker a task, which it does when it is done with those that it got before. Returns its number, from 1.
+  // Gives a task to a worker, which runs it after its earlier tasks. Returns the task's number, from 1.
   std::int64_t give(engine::WorkerId worker, const Value& task);
-  // Waits for what comes of a task, once for each.
+  // Waits for the outcome of a task. May be called once for each task.
   Outcome wait_for(engine::WorkerId worker, std::int64_t task);
-  // Whoever waits for it is let go.
+  // Makes calls that wait for this worker return Cancellation.
   void cancel(engine::WorkerId worker);
-  // One that has nothing to do leaves: it destroys its object first. Others are killed.
+  // Ends a worker. An idle worker destroys its object and exits; a busy one is killed.
   void end(engine::WorkerId worker);
 
-  // A folder of this pool, for what workers need. It goes with the pool, and what a pool has left that was killed goes
-  // with the next one.
+  // Returns the pool's folder for files of workers. It is removed with the pool; folders of killed pools are removed
+  // by the next pool.
   const std::filesystem::path& folder() const { return folder_.path(); }
 
  private:
   struct Worker {
-    std::int64_t given = 0;          // tasks
-    std::int64_t asked = 0;          // how often it has asked for one: each time it is done with the one before
-    std::deque<Value> waiting = {};  // tasks that it has not asked for yet
-    std::map<std::int64_t, Answer> answers = {};  // by task: those that nobody has taken
+    std::int64_t given = 0;          // number of tasks
+    std::int64_t asked = 0;          // number of requests for a task; each later one means that a task is done
+    std::deque<Value> waiting = {};  // tasks not yet requested
+    std::map<std::int64_t, Answer> answers = {};  // by task; not yet taken
     std::optional<std::variant<Failure, Death>> end = {};
     bool cancelled = false;
     bool leaves = false;
@@ -95,24 +96,24 @@ class WorkerPool {
 
   base::TemporaryFolder folder_;
   Resources resources_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the following members
   std::condition_variable changed_;
-  std::unique_ptr<engine::Engine> engine_;  // used by the thread only, but for wake()
+  std::unique_ptr<engine::Engine> engine_;  // used only by the thread, except wake()
   std::exception_ptr engine_error_;
   std::vector<Command> commands_;
-  std::map<engine::WorkerId, Worker> workers_;  // all that there have been
+  std::map<engine::WorkerId, Worker> workers_;  // including those that have ended
   std::optional<run::ResourceLedger> ledger_;
   engine::WorkerId last_worker_ = 0;
   bool ends_ = false;
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;  // last: it uses the other members
 };
 
-// How many workers each operator with a function has, and whether there are resources for all of them together. Throws
-// InvalidArgument that names the function for which there are not.
+// Returns the number of workers of each operator with a function. Throws InvalidArgument, with the function, if the
+// resources do not suffice for all operators together.
 std::map<const Node*, std::int64_t> plan_workers(const std::vector<const Node*>& calls, const Resources& available,
                                                  std::int64_t threads);
 
-// In processes of the pool.
+// Makes callers that run in processes of the pool.
 std::unique_ptr<Callers> make_process_callers(const Node& node, std::int64_t max_retries,
                                               std::shared_ptr<WorkerPool> pool);
 

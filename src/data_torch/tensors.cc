@@ -10,7 +10,7 @@
 namespace cadre::data {
 namespace {
 
-// Calls with the C++ type of a tensor's numbers; false where Arrow has no such numbers.
+// Calls `use` with the C++ type of a tensor's numbers; returns false if Arrow has no such type.
 template <class Use>
 bool with_type_of(torch::ScalarType type, Use use) {
   switch (type) {
@@ -139,7 +139,7 @@ TorchBatches::Iterator& TorchBatches::Iterator::operator++() {
 void TorchBatches::Iterator::convert() {
   tensors_.clear();
   if (batches_ == std::default_sentinel) return;
-  for (const auto& [column, type] : options_.dtypes) static_cast<void>(batches_->type(column));  // says what is missing
+  for (const auto& [column, type] : options_.dtypes) static_cast<void>(batches_->type(column));  // checks its name
   tensors_ = to_tensors(*batches_);
   for (auto& [column, tensor] : tensors_) {
     const auto type = options_.dtypes.find(column);

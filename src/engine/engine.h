@@ -1,5 +1,6 @@
-// What starts workers, carries their messages and tells of their ends. The controllers know nothing else of processes,
-// machines and time. Every engine passes the same conformance suite (tests/system/engine_conformance.h).
+// The interface that starts workers, carries their messages and reports their ends. It is the controllers' only
+// access to processes, machines and time. Every engine passes the same conformance suite
+// (tests/system/engine_conformance.h).
 #pragma once
 
 #include <chrono>
@@ -15,37 +16,38 @@
 
 namespace cadre::engine {
 
-// Given by the controller, never used twice with one engine.
+// Assigned by the controller; never reused with the same engine.
 using WorkerId = std::uint64_t;
 
 struct WorkerSpec {
   channel::Assignment assignment;
-  // Exists; the worker's stdout and stderr are appended to files of these names in it.
+  // Must exist; the worker's output is appended to the files "stdout" and "stderr" in it.
   std::filesystem::path directory = {};
-  double cpus = 1;  // its share, for the thread count of numerical libraries (at least 1 thread)
-  // Private memory that each of its processes may allocate beyond what it starts with. Empty: no limit.
+  double cpus = 1;  // the worker's share; sets the thread count of numerical libraries (at least 1)
+  // Private memory in bytes that each process of the worker may allocate beyond its memory at the start. Empty: no
+  // limit.
   std::optional<std::uint64_t> memory_bytes = {};
-  // Whether it may start workers itself, which end with it: run::make_root_engine() then works there too.
+  // True if the worker may start workers itself, which end with it: run::make_root_engine() then works there too.
   bool starts_workers = false;
 };
 
-// How a process ended.
+// The way a process ended.
 struct Exit {
-  // not_started: there never was a process; lost: the engine that could have told is gone
+  // not_started: no process, or its setup failed; lost: the engine that ran it is gone
   enum class Kind { code, signal, not_started, lost };
   Kind kind = Kind::lost;
   int value = 0;  // the exit code or the signal's number
-  // What the engine knows beside that: why it did not start, why the engine ended it; often empty.
+  // More about the end, such as why the worker did not start or why the engine ended it; often empty.
   std::string detail = {};
-  // The last lines of stderr and the back trace of a worker that ended by itself before its last message, as
-  // lines that people read; often empty.
+  // The last lines of stderr and the back trace, formatted for messages, of a worker that ended by itself before its
+  // last message; often empty.
   std::string output = {};
   bool operator==(const Exit&) const = default;
 };
-// "exited with code 3", "was ended by signal 11 (SIGSEGV)", "could not be started", "was lost with the engine that ran
-// it"; with ": " and the detail where there is one.
+// Returns "exited with code 3", "was ended by signal 11 (SIGSEGV)", "could not be started" or "was lost with the
+// engine that ran it", followed by ": " and the detail if there is one.
 std::string to_string(const Exit& exit);
-// "\nThe last lines of its stderr:\n..." with what it wrote last, to follow that; empty where it wrote nothing.
+// Returns "\nThe last lines of its stderr:\n..." to append to that text; empty if there was no output.
 std::string output_text(const Exit& exit);
 
 // A message arrived.
@@ -53,7 +55,7 @@ struct Received {
   WorkerId worker = 0;
   channel::Message message = {};
 };
-// The process is gone, and with it the whole process group. Comes once for each started worker, after all its messages.
+// The process and its whole process group are gone. Comes once for each started worker, after all its messages.
 struct Exited {
   WorkerId worker = 0;
   Exit exit = {};
@@ -65,30 +67,30 @@ class Engine {
   using Clock = std::chrono::steady_clock;
   virtual ~Engine() = default;
 
-  // What there is in all, whoever uses it.
+  // Returns the total resources, including those in use.
   virtual Resources resources() const = 0;
 
-  // Starts a worker. A failure to start is an Exited event.
+  // Starts a worker. A failure to start is reported as an Exited event.
   virtual void start(WorkerId worker, const WorkerSpec& spec) = 0;
-  // Replies to the worker's last Report. Nothing happens when the worker is gone.
+  // Replies to the worker's last Report. Does nothing if the worker is gone.
   virtual void answer(WorkerId worker, const channel::Answer& answer) = 0;
-  // Replies to the worker's last StoreRequest. Nothing happens when the worker is gone.
+  // Replies to the worker's last StoreRequest. Does nothing if the worker is gone.
   virtual void reply(WorkerId worker, const channel::StoreReply& reply) = 0;
-  // Replies to the worker's last Request. Nothing happens when the worker is gone.
+  // Replies to the worker's last Request. Does nothing if the worker is gone.
   virtual void reply(WorkerId worker, const channel::Reply& reply) = 0;
-  // Ends the worker's process group at once; Exited follows. Nothing happens when the worker is gone.
+  // Kills the worker's process group; Exited follows. Does nothing if the worker is gone.
   virtual void kill(WorkerId worker) = 0;
 
-  // Waits until something happened, at most `timeout` (empty: for ever), and returns all events that are there by then,
-  // in the order in which they happened; none after a timeout, or when wake() ended the wait.
+  // Waits for events, at most for `timeout` (empty: without limit), and returns all events so far in the order in
+  // which they happened; none after a timeout or after wake() ended the wait.
   virtual std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) = 0;
-  // Ends the present wait(), or the next one. For other threads and for signal handlers.
+  // Ends the current wait(), or the next one. For other threads and for signal handlers.
   virtual void wake() noexcept = 0;
 
-  // How long in all this process was stopped, by Ctrl-Z or in a frozen container. What it waits for may have happened
-  // meanwhile, and whoever had to do something in time may have been stopped too.
+  // Returns the total time this process was stopped, by Ctrl-Z or in a frozen container. Events that it waits for may
+  // have happened meanwhile, and processes with a deadline may have been stopped too.
   virtual Clock::duration stopped() const { return Clock::duration(0); }
-  // Time that only grows, for timers; and the wall clock in seconds since 1970, for people.
+  // Return monotonic time for timers, and the wall clock in seconds since 1970 for display.
   virtual Clock::time_point now() const = 0;
   virtual double wall_seconds() const = 0;
 };

@@ -1,4 +1,4 @@
-// Access tokens of OAuth, which Google and Azure want with each request: fetched, and kept until shortly before they
+// OAuth access tokens, which Google and Azure require with each request: fetched, and cached until shortly before they
 // expire.
 #pragma once
 
@@ -18,22 +18,22 @@ struct AccessToken {
   std::chrono::system_clock::time_point expires = {};
 };
 
-// Returns when a token is taken to expire that does not say so.
+// Returns the assumed expiry of a token that has none.
 std::chrono::system_clock::time_point expiry_unless_said();
-// Reads the answer of a token service: {"access_token": ..., "expires_in": seconds}. Throws StorageFault where it says
-// no.
+// Parses the response of a token service: {"access_token": ..., "expires_in": seconds}. Throws StorageFault if the
+// service refuses.
 AccessToken token_of(const HttpAnswer& answer, const std::string& url);
-// The same, asked with the fields of a form.
+// Requests a token with the fields of a form. Throws StorageFault if the service refuses.
 AccessToken ask_for_token(const std::string& url, const std::vector<std::pair<std::string, std::string>>& form);
 
-// Any thread.
+// A cache for one access token; may be used by any thread.
 class AccessTokens {
  public:
-  // `fetch` throws StorageFault where there is none to be had.
+  // `fetch` throws StorageFault if it cannot get a token.
   explicit AccessTokens(std::function<AccessToken()> fetch) : fetch_(std::move(fetch)) {}
 
   std::string get();
-  // Forgets the one that is kept: it was not accepted.
+  // Drops the cached token, after a server rejected it.
   void renew();
 
  private:
@@ -42,7 +42,7 @@ class AccessTokens {
   AccessToken token_;
 };
 
-// Returns the line of a request to a URL that carries one. Throws StorageFault where the URL has no TLS.
+// Returns the HTTP header with the token for a request to a URL. Throws StorageFault if the URL is not https.
 std::string header_with_token(AccessTokens& tokens, const std::string& url);
 
 }  // namespace cadre::storage

@@ -1,4 +1,4 @@
-// Arrow's file system for Azure. Also for src/data, which reads files through it.
+// Arrow's file system for Azure. Also used by src/data to read files.
 #pragma once
 
 #include <arrow/util/config.h>
@@ -14,8 +14,8 @@
 
 namespace cadre::storage {
 
-// With the credentials that azure_credentials() finds. `root` becomes the path in it that the URI names. Azure's
-// library may throw, now and whenever the file system is used.
+// Opens the file system with the credentials from azure_credentials(). Sets `root` to the URI's path in it. Azure's
+// library may throw, here and whenever the file system is used.
 arrow::Result<std::shared_ptr<arrow::fs::AzureFileSystem>> azure_file_system(const Uri& uri, std::string* root);
 
 }  // namespace cadre::storage

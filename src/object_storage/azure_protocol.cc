@@ -16,7 +16,7 @@ namespace {
 
 using Kind = AzureCredentials::Kind;
 
-// One of the request's lines, without its name.
+// Returns the value of one of the request's headers.
 std::string value_of(const HttpRequest& request, std::string_view name) {
   for (const std::string& line : request.headers) {
     if (line.starts_with(name) && line.substr(name.size()).starts_with(": ")) return line.substr(name.size() + 2);
@@ -26,7 +26,7 @@ std::string value_of(const HttpRequest& request, std::string_view name) {
 
 // https://learn.microsoft.com/en-us/rest/api/storageservices/authorize-with-shared-key
 std::string text_to_sign(const HttpRequest& request, std::int64_t size, const std::string& account) {
-  std::vector<std::string> own;  // Azure's own lines, whose names are in small letters
+  std::vector<std::string> own;  // headers of Azure, with lower-case names
   for (const std::string& line : request.headers) {
     if (line.starts_with("x-ms-")) own.push_back(line);
   }
@@ -96,7 +96,7 @@ class AzureProtocol final : public ObjectProtocol {
   }
 
   std::string account_;
-  std::string container_url_;  // with a slash at its end
+  std::string container_url_;  // ends with a slash
   AzureCredentials credentials_;
   AccessTokens tokens_{[this] { return azure_access_token(credentials_); }};
 };

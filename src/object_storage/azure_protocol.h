@@ -1,4 +1,4 @@
-// Azure Blob Storage's own requests on a condition: If-Match and If-None-Match, with the ETag of a blob as its version.
+// Conditional requests of Azure Blob Storage: If-Match and If-None-Match, with the ETag of a blob as its version.
 // https://learn.microsoft.com/en-us/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace cadre::storage {
 
-// `account_url` is where containers are: "https://account.blob.core.windows.net/"; `root` is "container/folder".
+// Makes the protocol. `account_url` is the base URL of containers: "https://account.blob.core.windows.net/"; `root` is
+// "container/folder".
 std::unique_ptr<ObjectProtocol> azure_protocol(const std::string& account, const std::string& account_url,
                                                const std::string& root, AzureCredentials credentials);
 

@@ -76,7 +76,7 @@ AccessToken token_of_cli() {
   AccessToken token{.text = field(fields, "accessToken"), .expires = expiry_unless_said()};
   std::int64_t seconds = 0;
   if (std::from_chars(expires.data(), expires.data() + expires.size(), seconds).ec ==
-      std::errc())  // older ones say none
+      std::errc())  // missing in older versions
     token.expires = std::chrono::system_clock::time_point(std::chrono::seconds(seconds));
   return token;
 }
@@ -86,7 +86,7 @@ AccessToken token_of_machine(const std::string& client_id) {
   const std::string resource = "resource=" + base::percent_encoded(kResource) +
                                (client_id.empty() ? "" : "&client_id=" + base::percent_encoded(client_id));
   HttpRequest request;
-  if (const std::string endpoint = environment("IDENTITY_ENDPOINT"); !endpoint.empty()) {  // of an app service
+  if (const std::string endpoint = environment("IDENTITY_ENDPOINT"); !endpoint.empty()) {  // in an app service
     request.url = endpoint + "?api-version=2019-08-01&" + resource;
     request.headers = {"X-IDENTITY-HEADER: " + environment("IDENTITY_HEADER")};
   } else {

@@ -6,7 +6,7 @@
 
 namespace cadre::storage {
 
-// Gets a token for credentials of a kind that has tokens. Throws StorageFault where there is none to be had.
+// Gets a token for credentials of a kind that uses tokens. Throws StorageFault if it cannot get one.
 AccessToken azure_access_token(const AzureCredentials& credentials);
 
 }  // namespace cadre::storage

@@ -54,7 +54,7 @@ bool ConditionalStorage::has_conditional_writes() {
     const auto second = first && !write_if(name, "another", std::nullopt) ? write_if(name, "2", first) : std::nullopt;
     is_refused = second && second != first && !write_if(name, "another", first) && read(name) == "2";
   } catch (const StorageFault& fault) {
-    if (fault.kind() != StorageFault::Kind::lasting) throw;  // 501: not implemented
+    if (fault.kind() != StorageFault::Kind::lasting) throw;  // such as 501, not implemented
   }
   remove(name);
   return is_refused;
@@ -82,7 +82,7 @@ std::optional<Version> ConditionalStorage::write_if(const std::string& name, std
 
 std::optional<Version> ConditionalStorage::upload_if(const fs::path& file, const std::string& name,
                                                      const std::optional<Version>& expected) {
-  std::optional<LocalFile> source;  // anew with each attempt
+  std::optional<LocalFile> source;  // opened again for each attempt
   const auto answer = ask(
       "write", name,
       [&] {

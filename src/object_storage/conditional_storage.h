@@ -1,4 +1,4 @@
-// An object storage that can be asked on a condition: Arrow's file system, and beside it requests of its protocol.
+// An object storage with conditional writes: Arrow's file system, and requests of the service's protocol beside it.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ class ConditionalStorage final : public ObjectStorage {
   ConditionalStorage(Uri uri, std::shared_ptr<arrow::fs::FileSystem> file_system, const std::string& root,
                      std::unique_ptr<ObjectProtocol> protocol);
 
-  // Tries it: some servers, and older versions of most, ignore conditions.
+  // Tests conditional writes: some servers, and older versions of most, ignore the conditions.
   bool has_conditional_writes() override;
   std::optional<VersionedBytes> read_versioned(const std::string& name) override;
   std::optional<Version> version_of(const std::string& name) override;
@@ -23,13 +23,13 @@ class ConditionalStorage final : public ObjectStorage {
                                   const std::optional<Version>& expected) override;
   std::optional<Version> upload_if(const std::filesystem::path& file, const std::string& name,
                                    const std::optional<Version>& expected) override;
-  // In one request, where Arrow sends several and leaves marks of folders.
+  // Removes with one request; Arrow sends several and leaves folder markers.
   void remove(const std::string& name) override;
 
  private:
   std::string key(const std::string& name) const { return place_.prefix + name; }
-  // Sends the request that `make` makes, until its answer does not change any more. Returns nothing where there is no
-  // such object, and where the condition does not hold.
+  // Sends the request made by `make`, with retries and renewed credentials where they may help. Returns nothing if
+  // there is no such object or the condition does not hold. Throws StorageFault on failure.
   std::optional<HttpAnswer> ask(const char* doing, const std::string& name, const std::function<HttpRequest()>& make,
                                 const std::function<HttpBody()>& body = {});
 

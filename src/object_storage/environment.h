@@ -1,4 +1,4 @@
-// Variables of the environment, where each service's own tools look for credentials.
+// Environment variables, where each service's own tools look for credentials.
 #pragma once
 
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 namespace cadre::storage {
 
-// Empty where there is none.
+// Returns an environment variable; empty if it is not set.
 inline std::string environment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;

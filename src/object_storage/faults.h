@@ -1,4 +1,4 @@
-// What a storage's error means for whoever meets it.
+// Classification of storage errors.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace cadre::storage {
 
 struct Diagnosis {
   StorageFault::Kind kind = StorageFault::Kind::lasting;
-  std::string advice = {};  // what to do; may be empty
+  std::string advice = {};  // for the user; may be empty
 };
-// By the text of an error, which is all that Arrow hands on.
+// Classifies an error by its text, the only information that Arrow passes on.
 Diagnosis diagnose(std::string_view error);
 
-// Returns an error as it may be shown: URLs in it may carry signatures that let everybody in.
+// Returns an error text without secrets: URLs in it may contain signatures that grant access.
 std::string without_secrets(std::string_view error);
 
 }  // namespace cadre::storage

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kScope = "https://www.googleapis.com/auth/devstorage.read_write";
 constexpr const char* kTokenService = "https://oauth2.googleapis.com/token";
 
-// Empty where there is no such file.
+// Returns the path of the credentials file; empty if there is none.
 fs::path file_of_credentials() {
   if (const std::string named = environment("GOOGLE_APPLICATION_CREDENTIALS"); !named.empty()) return named;
   const std::string configuration = environment("CLOUDSDK_CONFIG");

@@ -5,9 +5,9 @@
 
 namespace cadre::storage {
 
-// Looks at the file that GOOGLE_APPLICATION_CREDENTIALS names, then at that of the program gcloud, then asks the
-// machine itself, on Google's. Knows service accounts and users. Throws StorageFault for other kinds, and where there
-// are none.
+// Gets a token from the file that GOOGLE_APPLICATION_CREDENTIALS names, else from the credentials file of the program
+// gcloud, else from the metadata server of a Google machine. Supports service accounts and users. Throws StorageFault
+// for other kinds, and if there are no credentials.
 AccessToken google_access_token();
 
 }  // namespace cadre::storage

@@ -40,7 +40,7 @@ class GoogleProtocol final : public ObjectProtocol {
     return may_pass(answer) ? ObjectAnswer::passing : ObjectAnswer::fault;
   }
   Version version_in(const HttpAnswer& answer) const override {
-    const std::string generation = answer.header("x-goog-generation");  // of contents
+    const std::string generation = answer.header("x-goog-generation");  // only in a response with contents
     return generation.empty() ? field(parse_fields(answer.body, "Google's answer"), "generation") : generation;
   }
   bool renew_credentials() override {
@@ -57,7 +57,7 @@ class GoogleProtocol final : public ObjectProtocol {
   }
 
   std::string endpoint_;
-  std::string objects_;  // the path of all
+  std::string objects_;  // path of the bucket's objects
   bool is_anonymous_;
   AccessTokens tokens_{google_access_token};
 };

@@ -1,5 +1,5 @@
-// Google Cloud Storage's own requests on a condition: ifGenerationMatch, with the generation of an object as its
-// version. https://cloud.google.com/storage/docs/request-preconditions
+// Conditional requests of Google Cloud Storage: ifGenerationMatch, with the generation of an object as its version.
+// https://cloud.google.com/storage/docs/request-preconditions
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace cadre::storage {
 
-// `root` is "bucket/folder". Server and credentials are those that Arrow takes for the URI.
+// Makes the protocol. `root` is "bucket/folder". Uses the server and credentials that Arrow uses for the URI.
 std::unique_ptr<ObjectProtocol> google_protocol(const Uri& uri, const std::string& root);
 
 }  // namespace cadre::storage

@@ -18,9 +18,9 @@ namespace cadre::storage {
 namespace {
 
 constexpr int kAttempts = 3;
-constexpr auto kFirstPause = std::chrono::milliseconds(100);  // four times as long after each attempt
+constexpr auto kFirstPause = std::chrono::milliseconds(100);  // multiplied by 4 after each attempt
 constexpr long kConnectSeconds = 3;
-constexpr long kStalledSeconds = 5;  // without a byte
+constexpr long kStalledSeconds = 5;  // without a transferred byte
 constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
 
 class Transfer {
@@ -35,7 +35,7 @@ class Transfer {
     set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     set(CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
-    set(CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);  // without the header, which libcurl 7.88 would sign and not send
+    set(CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);  // no "Expect" header: libcurl 7.88 would sign it without sending it
     set(CURLOPT_ERRORBUFFER, error_);
     set(CURLOPT_WRITEFUNCTION, &Transfer::take_body);
     set(CURLOPT_WRITEDATA, &answer_);

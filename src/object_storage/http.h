@@ -1,4 +1,4 @@
-// Requests of HTTP by libcurl, for what Arrow's file systems do not ask.
+// HTTP requests by libcurl, for operations that Arrow's file systems lack.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace cadre::storage {
 
 struct HttpRequest {
-  // Has libcurl sign the request for S3 with this key.
+  // The key with which libcurl signs the request for S3.
   struct AwsSignature {
     std::string region = {};
     std::string access_key = {};
@@ -25,35 +25,35 @@ struct HttpRequest {
   std::optional<AwsSignature> signature = {};
 };
 
-// The contents that are sent along.
+// The body of a request.
 struct HttpBody {
   std::int64_t size = 0;                              // bytes
   std::function<std::string_view()> next_piece = {};  // empty at the end
 };
 
 struct HttpAnswer {
-  long status = 0;  // of HTTP; 0: there was none
+  long status = 0;  // HTTP status; 0: no response
   std::string body = {};
-  std::vector<std::pair<std::string, std::string>> headers = {};  // names in small letters
-  std::string fault = {};                                         // of the transport; empty: none
+  std::vector<std::pair<std::string, std::string>> headers = {};  // names in lower case
+  std::string fault = {};                                         // error of the transport; empty: none
   bool has_timed_out = false;
 
-  std::string header(std::string_view name) const;  // in small letters; empty where there is none
+  std::string header(std::string_view name) const;  // `name` in lower case; returns empty if there is none
 };
 
-// Sends one request. Any thread. Throws StorageFault where libcurl cannot send such a request, and what the body
-// throws.
+// Sends one request; may be called from any thread. Throws StorageFault if libcurl cannot send such a request, and
+// rethrows exceptions of the body.
 HttpAnswer send(const HttpRequest& request, HttpBody body = {});
 
-// Sends one request up to three times, with pauses, while its answer may be another one a moment later. `attempt` sends
-// it once.
+// Calls `attempt`, which sends a request once, up to three times with pauses, until `may_pass` returns false for the
+// response.
 HttpAnswer send_with_attempts(const std::function<HttpAnswer()>& attempt,
                               const std::function<bool(const HttpAnswer&)>& may_pass);
-// The server is busy or cannot be reached. A request that timed out is not sent again: whoever asks has more patience,
-// or none.
+// Returns true if the server is busy or cannot be reached. A request that timed out is not retried here: that is up to
+// the caller's own retry policy.
 bool may_pass(const HttpAnswer& answer);
 
-// Throws StorageFault that says what went wrong, and what to do.
+// Throws StorageFault with the error and advice.
 [[noreturn]] void throw_fault(const HttpAnswer& answer, std::string_view doing, std::string_view what);
 
 }  // namespace cadre::storage

@@ -1,4 +1,4 @@
-// Fields of the JSON objects that services answer with, and that hold credentials.
+// Fields of JSON objects in responses of services and in credentials files.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace cadre::storage {
 
-// Throws StorageFault where the text is no JSON object; `source` names it.
+// Parses a JSON object. Throws StorageFault, naming `source`, if the text is not one.
 Value parse_fields(std::string_view text, const std::string& source);
-// A text, or an integer as one; empty where there is no such field.
+// Returns a string field, or an integer field as text; empty if there is no such field.
 std::string field(const Value& object, std::string_view name);
 
 }  // namespace cadre::storage

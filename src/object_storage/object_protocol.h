@@ -1,4 +1,4 @@
-// How a service is asked for an object on a condition, which Arrow's file systems do not do, and for its removal, for
+// The requests of a service for conditional reads and writes, which Arrow's file systems lack, and for removals, for
 // which they send up to eight requests.
 #pragma once
 
@@ -11,40 +11,41 @@
 
 namespace cadre::storage {
 
-// A bucket, which Azure calls a container, and where in it the root of a storage is.
+// A bucket (a container in Azure) and the root of a storage in it.
 struct ObjectPlace {
   std::string bucket = {};
-  std::string prefix = {};  // of all keys: empty, or a path with a slash at its end
+  std::string prefix = {};  // prefix of all keys: empty, or a path that ends with a slash
 };
-// Reads a path of Arrow's: "bucket/folder".
+// Parses a path of Arrow: "bucket/folder".
 ObjectPlace place_of(const std::string& root);
 
 enum class ObjectAnswer {
   done,
   missing,   // there is no such object
   other,     // the condition does not hold
-  passing,   // the same request may be answered otherwise in a moment
-  outdated,  // the credentials are not accepted
+  passing,   // a retry of the same request may succeed
+  outdated,  // the credentials were rejected
   fault,
 };
 
-// Any thread. Making a request throws StorageFault where there are no credentials for it.
+// The protocol of a service; may be used by any thread. Making a request throws StorageFault if there are no
+// credentials for it.
 class ObjectProtocol {
  public:
   virtual ~ObjectProtocol() = default;
 
   virtual HttpRequest read(const std::string& key) = 0;
-  // Answered without the contents.
+  // Makes a request for the version only, without the contents.
   virtual HttpRequest look_at(const std::string& key) = 0;
-  // Writes where the object has the version `expected`, empty: where there is none.
+  // Makes a request that writes only if the object has the version `expected`; empty: does not exist.
   virtual HttpRequest write(const std::string& key, std::int64_t size, const std::optional<Version>& expected) = 0;
   virtual HttpRequest remove(const std::string& key) = 0;
 
   virtual ObjectAnswer meaning_of(const HttpAnswer& answer) const = 0;
-  // Reads the version from an answer that says "done".
+  // Returns the version in a response that means `done`.
   virtual Version version_in(const HttpAnswer& answer) const = 0;
 
-  // The next request is made with new credentials. Returns whether there may be some.
+  // Makes the next request use new credentials. Returns true if there may be new ones.
   virtual bool renew_credentials() { return false; }
 };
 

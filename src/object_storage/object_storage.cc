@@ -22,7 +22,8 @@ StoredFile to_stored_file(const arrow::fs::FileInfo& info, std::string name) {
   return {std::move(name), info.size(), std::chrono::duration<double>(info.mtime().time_since_epoch()).count()};
 }
 
-// An upload that was not closed would be finished by its destructor: part of a file would take the place of the whole.
+// An upload that is aborted unless closed: the stream's destructor would complete it, and part of a file would replace
+// the whole one.
 class Upload {
  public:
   explicit Upload(std::shared_ptr<arrow::io::OutputStream> stream) : stream_(std::move(stream)) {}
@@ -31,7 +32,7 @@ class Upload {
   ~Upload() {
     try {
       if (!stream_->closed()) (void)stream_->Abort();
-    } catch (const std::exception&) {  // of Azure's library
+    } catch (const std::exception&) {  // from Azure's library
     }
   }
 
@@ -60,7 +61,7 @@ void ObjectStorage::fail(const arrow::Status& status, const char* doing, const s
                                                  diagnosis.advice.empty() ? "" : "; ", diagnosis.advice));
 }
 
-// Azure's library throws what Arrow does not catch.
+// Arrow does not catch exceptions of Azure's library.
 template <class Act>
 auto ObjectStorage::attempt(const char* doing, const std::string& name, const Act& act) const {
   auto result = [&]() -> decltype(act()) {
@@ -95,7 +96,7 @@ Contents ObjectStorage::upload(const fs::path& file, const std::string& name) {
 
 arrow::fs::FileInfo ObjectStorage::look_at(const std::string& name) const {
   arrow::fs::FileInfo info = attempt("look at", name, [&] { return file_system_->GetFileInfo(path(name)); });
-  // An answer that was cut in its header looks like that of an empty file.
+  // A response truncated in its header looks like that of an empty file.
   if (info.IsFile() && info.size() <= 0)
     info = attempt("look at", name, [&] { return file_system_->GetFileInfo(path(name)); });
   return info;
@@ -107,7 +108,7 @@ void ObjectStorage::require_size(std::int64_t size, const arrow::fs::FileInfo& i
                      fmt::format("cannot read {}: {} bytes came instead of {}", shown(uri_ / name), size, info.size()));
 }
 
-// What is there now: one that is replaced while it is read would be cut to the length of the one before.
+// Reads until the size is unchanged after the read: a file replaced meanwhile would be cut to the old length.
 std::optional<std::string> ObjectStorage::read(const std::string& name) {
   constexpr int kTries = 5;
   for (int attempt = 1;; ++attempt) {
@@ -174,10 +175,10 @@ void ObjectStorage::remove_folder(const std::string& folder) {
   };
   if (!is_there()) return;
   if (file_system_->type_name() != "s3") {
-    // Google's folders are no more than names of files: Arrow fails to remove one that nobody has made.
+    // Google's folders are only parts of object names: Arrow fails to remove a folder that was never created.
     for (const StoredFile& file : list(folder)) remove(file.name);
     if (file_system_->type_name() == "gcs" || !is_there()) return;
-    (void)file_system_->DeleteDir(path(folder));  // an empty one that stays is seen by nobody
+    (void)file_system_->DeleteDir(path(folder));  // a remaining empty folder does no harm
     return;
   }
   attempt("remove", folder, [&] { return file_system_->DeleteDir(path(folder)); });

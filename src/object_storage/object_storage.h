@@ -12,7 +12,7 @@ namespace cadre::storage {
 
 class ObjectStorage : public Storage {
  public:
-  // The root is a path of the file system.
+  // `root` is a path in the file system.
   ObjectStorage(Uri uri, std::shared_ptr<arrow::fs::FileSystem> file_system, std::string root);
 
   void write(const std::string& name, std::string_view bytes) override;
@@ -25,13 +25,13 @@ class ObjectStorage : public Storage {
   void remove_folder(const std::string& folder) override;
 
  protected:
-  // For people.
+  // Returns the URI of an object for messages.
   std::string shown_name(const std::string& name) const { return shown(name.empty() ? uri_ : uri_ / name); }
 
  private:
   std::string path(const std::string& name) const;
   [[noreturn]] void fail(const arrow::Status& status, const char* doing, const std::string& name) const;
-  // Does what Arrow is asked for, and returns what its result holds.
+  // Calls `act`, which calls Arrow, and returns the value of its result. Throws StorageFault on failure.
   template <class Act>
   auto attempt(const char* doing, const std::string& name, const Act& act) const;
   arrow::fs::FileInfo look_at(const std::string& name) const;

@@ -1,4 +1,4 @@
-// What storage.cc loads: the file system of a URI.
+// The entry point that storage.cc loads: opens the file system of a URI.
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/filesystem/s3fs.h>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 namespace cadre::storage {
 namespace {
 
-// Three quick attempts for each request; who uses the storage has the patience for more.
+// Three quick attempts for each request; longer retries are up to the caller.
 class QuickRetries final : public arrow::fs::S3RetryStrategy {
  public:
   bool ShouldRetry(const AWSErrorDetail& error, std::int64_t attempted) override {
@@ -51,7 +51,7 @@ std::unique_ptr<Storage> open_s3(const Uri& uri) {
   options.emplace_back("retry_strategy", std::shared_ptr<arrow::fs::S3RetryStrategy>(new QuickRetries));
   std::string root;
   const auto made = arrow::fs::FileSystemFromUriAndOptions(to_s3_uri(uri), options, &root);
-  finish_s3_at_exit(made.ok());  // it has begun also where it refuses the URI
+  finish_s3_at_exit(made.ok());  // S3 is initialised even if it refuses the URI
   const auto file_system = std::static_pointer_cast<arrow::fs::S3FileSystem>(accepted(made, uri));
   return std::make_unique<ConditionalStorage>(uri, file_system, root, s3_protocol(*file_system, root));
 }
@@ -89,14 +89,14 @@ std::unique_ptr<Storage> open(const Uri& uri) {
 }  // namespace
 }  // namespace cadre::storage
 
-// Found by its name, see storage/module.h.
+// Looked up by name, see storage/module.h.
 extern "C" __attribute__((visibility("default"))) cadre::storage::Storage* cadre_open_object_storage(
     const cadre::storage::Uri& uri) {
   try {
     return cadre::storage::open(uri).release();
   } catch (const cadre::Error&) {
     throw;
-  } catch (const std::exception& error) {  // of Azure's library
+  } catch (const std::exception& error) {  // from Azure's library
     cadre::storage::refuse(uri, error.what());
   }
 }

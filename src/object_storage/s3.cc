@@ -34,7 +34,7 @@ std::string to_s3_uri(Uri uri) {
 
 void finish_s3_at_exit(bool is_made) {
   static std::once_flag begun;
-  static std::once_flag made;  // who comes last at exit is first; the other one finds it done
+  static std::once_flag made;  // atexit functions run in reverse order; a second shutdown does nothing
   std::call_once(is_made ? made : begun, [] { std::atexit(arrow::fs::EnsureFinalized); });
 }
 

@@ -1,4 +1,4 @@
-// Arrow's S3 file system, which is a library beside Arrow's. Also for src/data, which reads files through it.
+// Arrow's S3 file system, in a library separate from Arrow's. Also used by src/data to read files.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace cadre::storage {
 
-// Loads it, once; before a file system of S3 is made. Throws InvalidArgument where it cannot be loaded.
+// Loads the library once; call before making an S3 file system. Throws InvalidArgument if it cannot be loaded.
 void load_s3();
-// What Arrow makes a file system of, with what the user has not said otherwise: a small file takes one request to write
-// instead of three.
+// Returns the URI for Arrow, with a default for an option that the user has not set: writing a small file takes one
+// request instead of three.
 std::string to_s3_uri(Uri uri);
-// Has it finished at the program's end. Called after each file system of S3 was made, or refused: what the library has
-// made by then is destroyed later.
+// Registers the shutdown of Arrow's S3 at program exit. Call after each S3 file system was made (`is_made`) or
+// refused: objects that the library has created by then are destroyed after the shutdown.
 void finish_s3_at_exit(bool is_made);
 
 }  // namespace cadre::storage

@@ -11,7 +11,7 @@
 namespace cadre::storage {
 namespace {
 
-// Returns the server that Arrow asks.
+// Returns the URL of the server that Arrow uses.
 std::string endpoint_of(const arrow::fs::S3Options& options, const std::string& region) {
   std::string endpoint = options.endpoint_override;
   if (endpoint.empty()) endpoint = environment("AWS_ENDPOINT_URL_S3");
@@ -26,10 +26,10 @@ bool has_own_endpoint(const arrow::fs::S3Options& options) {
          !environment("AWS_ENDPOINT_URL").empty();
 }
 
-// Returns the URL at which the keys of a bucket begin.
+// Returns the URL prefix of a bucket's keys.
 std::string url_of(const arrow::fs::S3Options& options, const std::string& region, const std::string& bucket) {
   const std::string endpoint = endpoint_of(options, region);
-  // Certificates are for names without further dots.
+  // Wildcard certificates do not cover bucket names with dots.
   const bool is_in_host_name =
       (!has_own_endpoint(options) || options.force_virtual_addressing) && bucket.find('.') == std::string::npos;
   if (!is_in_host_name) return fmt::format("{}/{}/", endpoint, bucket);
@@ -51,20 +51,20 @@ class S3Protocol final : public ObjectProtocol {
   }
   HttpRequest remove(const std::string& key) override { return request("DELETE", key); }
 
-  // Not found, the answer to HEAD and to a condition have no error of their own.
+  // A missing object (404, also for HEAD) and a failed condition (412) are recognised by their status alone.
   ObjectAnswer meaning_of(const HttpAnswer& answer) const override {
     if (answer.status == 200 || answer.status == 204) return ObjectAnswer::done;
     if (answer.status == 404 && answer.body.find("NoSuchBucket") == answer.body.npos) return ObjectAnswer::missing;
     if (answer.status == 412) return ObjectAnswer::other;
-    // 409: another request writes the object in this moment.
+    // 409: another request is writing the object.
     return may_pass(answer) || answer.status == 409 ? ObjectAnswer::passing : ObjectAnswer::fault;
   }
   Version version_in(const HttpAnswer& answer) const override { return answer.header("etag"); }
 
  private:
-  // With credentials that are asked for anew: they may be renewed meanwhile.
+  // Makes a request with current credentials, which may have been renewed.
   HttpRequest request(const char* method, const std::string& key) const {
-    // libcurl signs no contents that it streams; TLS protects them.
+    // libcurl does not sign streamed contents; TLS protects them.
     HttpRequest made{.method = method,
                      .url = url_ + base::percent_encoded(key, "/"),
                      .headers = {"x-amz-content-sha256: UNSIGNED-PAYLOAD"}};
@@ -78,7 +78,7 @@ class S3Protocol final : public ObjectProtocol {
 
   arrow::fs::S3Options options_;
   std::string region_;
-  std::string url_;  // with a slash at its end
+  std::string url_;  // ends with a slash
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// S3's own requests on a condition: If-Match and If-None-Match, with the ETag of an object as its version.
+// Conditional requests of S3: If-Match and If-None-Match, with the ETag of an object as its version.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-requests.html
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace cadre::storage {
 
-// `root` is "bucket/folder". Server and credentials are the file system's.
+// Makes the protocol. `root` is "bucket/folder". Uses the server and credentials of the file system.
 std::unique_ptr<ObjectProtocol> s3_protocol(const arrow::fs::S3FileSystem& file_system, const std::string& root);
 
 }  // namespace cadre::storage

@@ -1,4 +1,4 @@
-// The working directory of an experiment or a training run that begins, and what is there under its name already.
+// The working directory of a new experiment or training run, and the lookup of an existing one by name.
 #pragma once
 
 #include <filesystem>
@@ -12,16 +12,16 @@
 
 namespace cadre::publish {
 
-// Returns where a run of that name is: its URI if it is published, else its directory; empty if there is none. Throws
-// InvalidArgument for a storage that cannot be used.
+// Returns the location of an existing run: its URI if it is published, else its directory; empty if there is none.
+// Throws InvalidArgument if the storage cannot be used.
 std::optional<std::filesystem::path> find_existing(const Place& place, const std::string& name);
 
 struct Home {
   std::filesystem::path directory;
-  std::vector<std::string> notes = {};  // for people, a line each
+  std::vector<std::string> notes = {};  // messages for the user, one line each
 };
-// Makes the directory of a new one, without a `name` under that of its function and the time. Throws InvalidArgument,
-// with what to do, where the name is taken and `if_exists` asks for no other one.
+// Makes the working directory of a new run. If `name` is empty, the name is made from its function and the time.
+// Throws InvalidArgument, with advice, if the name is taken and `if_exists` does not allow another name.
 Home make_home(const Place& place, const std::string& name, const std::string& function, IfExists if_exists,
                const run::Tenant& tenant);
 

@@ -30,17 +30,17 @@ std::string random_text() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-// What process ids belong to: this start of this machine, as far as this process sees it.
+// Returns the scope of process ids: the boot of this machine and the PID namespace.
 std::string machine() {
   std::error_code none;
   return base::boot_id() + " " + fs::read_symlink("/proc/self/ns/pid", none).string();
 }
 
-// When a process was started, in ticks since the machine was; empty when there is none.
+// Returns the start time of a process, in ticks since the boot; empty if there is no such process.
 std::string start_of(std::int64_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  std::size_t at = text.rfind(')');  // behind the name, which may have blanks
+  std::size_t at = text.rfind(')');  // after the name, which may contain blanks
   constexpr int kFieldsBefore = 20;
   for (int i = 0; i < kFieldsBefore && at != text.npos; ++i) at = text.find(' ', at + 1);
   return at == text.npos ? std::string() : text.substr(at + 1, text.find(' ', at + 1) - at - 1);
@@ -71,7 +71,7 @@ std::string to_text(const Holder& holder) {
          "\n";
 }
 
-// One that cannot be read has a holder that nobody knows.
+// Returns an unknown holder if the text cannot be parsed.
 Holder parse_holder(const std::string& text) {
   try {
     const Config lease(base::parse_json(text, kLeaseFile).dict());
@@ -89,8 +89,8 @@ Holder parse_holder(const std::string& text) {
 
 std::string describe(const Holder& holder) { return fmt::format("process {} on {}", holder.pid, holder.host); }
 
-// Writes, reads and removes an object, so that what is missing for that is known before anything runs. Returns what the
-// storage's clock says.
+// Writes, reads and removes an object, so that missing permissions are found before anything runs. Returns the time on
+// the storage's clock.
 double try_out(storage::Storage& storage) {
   const std::string name = ".cadre_trial_" + random_text();
   storage.write(name, "x");
@@ -175,11 +175,11 @@ void Lease::publish(Manifest next) {
   next.generation = generation_;
   next.writer = self_.token;
   const std::string text = to_text(next);
-  constexpr int kAttempts = 10;  // each but the last finds what an earlier one of this holder's has left
+  constexpr int kAttempts = 10;  // each but the last finds a write of this holder whose response was lost
   for (int attempt = 1;; ++attempt) {
     auto version = setting_.storage->write_if(kManifestFile, text, version_);
     if (!version) {
-      // Another one's, or that of a write of ours whose answer was lost.
+      // The manifest was written by another controller, or by an earlier write of ours whose response was lost.
       const auto found = setting_.storage->read_versioned(kManifestFile);
       if (!found || !is_own(parse_manifest(found->bytes, shown(setting_.uri / kManifestFile)))) lose();
       version_ = found->version;
@@ -206,14 +206,15 @@ void Lease::lose() {
     const auto text = setting_.storage->read(kLeaseFile);
     if (const Holder holder = text ? parse_holder(*text) : Holder(); text && holder.token != self_.token)
       by = describe(holder);
-  } catch (const StorageFault&) {  // then nobody knows who
+  } catch (const StorageFault&) {  // the successor stays unknown
   }
   throw LeaseLost(fmt::format("{} was taken over by {}, because nothing was heard of this process for {:g} s", where_,
                               by, seconds_of(stale_after())));
 }
 
-// A holder that was away for longer, or does not find the lease as it was, may have a successor: the manifest says so.
-// The lease itself is written on a condition, so that one who is stopped in between does not write over a successor's.
+// A holder that has not renewed in time, or does not find its lease, may have a successor, so it checks the manifest.
+// The lease itself is written conditionally, so that a holder stopped between the check and the write does not
+// overwrite a successor's lease.
 void Lease::renew() {
   const double now = setting_.system.seconds();
   const auto found = setting_.storage->read_versioned(kLeaseFile);
@@ -224,7 +225,7 @@ void Lease::renew() {
     since = now - renewed_;
   }
   if (!is_there || since > seconds_of(stale_after()) / 2) verify();
-  if (!write_lease(self_, found)) return;  // the next time
+  if (!write_lease(self_, found)) return;  // the next renewal tries again
   const std::lock_guard lock(mutex_);
   renewed_ = now;
 }
@@ -244,7 +245,7 @@ void Lease::require() {
 
 Lease::~Lease() { release(); }
 
-// Leaves the lease behind as a released one, which says that nobody need wait.
+// Marks the lease as released, so that the next controller need not wait.
 void Lease::release() noexcept {
   if (!std::exchange(held_, false)) return;
   try {
@@ -253,7 +254,7 @@ void Lease::release() noexcept {
     Holder released = self_;
     released.is_released = true;
     write_lease(released, found);
-  } catch (const std::exception&) {  // it grows old
+  } catch (const std::exception&) {  // then the lease expires
   }
 }
 

@@ -1,10 +1,10 @@
-// One controller for what is published.
+// Ensures that only one controller publishes at a URI.
 //
-// The lease is an object that names its holder, who renews it, so that others wait and people are told. Storages
-// have no locks that end with their holder, so this one ends with its age, by the storage's own clock. What keeps a
-// holder that was stopped or cut off for longer from harming its successor is the manifest: whoever takes over raises
-// its generation before anything else, and every write of it is on the condition that it is as this holder left it.
-// Source: fencing tokens (Kleppmann, How to do distributed locking, 2016).
+// The lease is an object that names its holder. The holder renews it, so that other controllers wait and can name it
+// to the user. Storages have no locks that end with their holder, so the lease expires by its age on the storage's
+// clock. A holder that was stopped or cut off for longer cannot harm its successor because of the manifest: a
+// successor first raises the generation in it, and every write of the manifest is conditional: it succeeds only if the
+// manifest is as this holder left it. Source: fencing tokens (Kleppmann, How to do distributed locking, 2016).
 #pragma once
 
 #include <chrono>
@@ -21,81 +21,83 @@ namespace cadre::publish {
 
 inline constexpr const char* kLeaseFile = "lease.json";
 
-// Another controller has taken over: nothing that this one has can be published any more.
+// Thrown when another controller has taken over: this one can no longer publish.
 class LeaseLost : public StorageError {
   using StorageError::StorageError;
 };
 
-// The controller that holds a lease.
+// The controller process that holds a lease.
 struct Holder {
-  std::string token = {};  // another one for each
+  std::string token = {};  // unique for each holder
   std::string host = {};
-  std::string machine = {};  // this start of it, as far as processes see each other
-  std::string start = {};    // of the process, in ticks since the machine was started
+  std::string machine = {};  // identifies the boot of the machine and the PID namespace
+  std::string start = {};    // start time of the process, in ticks since the boot
   std::int64_t pid = 0;
   std::int64_t since = 0;    // seconds since 1970
-  bool is_released = false;  // it has given it back
+  bool is_released = false;  // true if the holder has released the lease
 };
 
-// The system as a lease sees it; a simulation has another one.
+// The lease's view of the operating system; simulations replace it.
 struct LeaseSystem {
-  std::function<double()> seconds;             // since whenever, also those in which this process or machine slept
-  std::function<Holder()> self;                // with a new token
-  std::function<bool(const Holder&)> is_dead;  // known to be: of a holder on this machine
+  std::function<double()> seconds;             // a clock with any origin that also counts suspended time
+  std::function<Holder()> self;                // this process, with a new token
+  std::function<bool(const Holder&)> is_dead;  // true if the holder ran on this machine and is dead
   static LeaseSystem of_this_process();
 };
 
 class Lease {
  public:
-  // Return the time between renewals, and the age at which others take the lease for stale. CADRE_LEASE_PERIOD, in
-  // seconds, is the period for tests.
+  // Return the time between renewals, and the age at which a lease is stale. CADRE_LEASE_PERIOD sets the period, in
+  // seconds, for tests.
   static std::chrono::milliseconds period();
   static std::chrono::milliseconds stale_after() { return 6 * period(); }
 
   struct Setting {
     std::shared_ptr<storage::Storage> storage;
     storage::Uri uri;  // for messages
-    // Looks at what is published before anything is taken over, and throws to leave it alone.
+    // Checks the published manifest before the takeover; throws to refuse it.
     std::function<void(const Manifest&)> accept = [](const Manifest&) {};
     LeaseSystem system = LeaseSystem::of_this_process();
   };
 
-  // Takes over. Throws StorageError that names who has it, as long as that one may be alive; on this machine that is
-  // known at once. Throws InvalidArgument, with what to do, where nothing can be written, StorageError for what is
-  // damaged, and what `accept` throws: then nothing has changed.
+  // Takes over the lease. Throws StorageError, naming the holder, while the holder may be alive; a dead holder on this
+  // machine is detected at once. Throws InvalidArgument, with advice, if the storage cannot be used, StorageError if
+  // the manifest is damaged, and the exceptions of `accept`: then nothing has changed.
   explicit Lease(Setting setting);
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
-  // Gives it back, as far as the storage lets that happen.
+  // Releases the lease if the storage can be written.
   ~Lease();
 
-  // Who had it and is gone, for people; empty where nobody had.
+  // Returns a description of the previous holder if it died without releasing the lease, for messages; empty
+  // otherwise.
   const std::string& predecessor() const { return predecessor_; }
-  // Returns whether a write on a condition is one step in this storage. Else a successor may be written over in the
-  // moment between the look and the write.
+  // Returns true if conditional writes are atomic in this storage. Otherwise this holder may overwrite a successor's
+  // write made between its check and its own write.
   bool is_fenced() const { return is_fenced_; }
-  // Returns what is published, by this holder or those before it.
+  // Returns the manifest, as written by this holder or as found at the takeover.
   Manifest manifest() const;
   std::int64_t generation() const { return generation_; }
 
-  // ---- By any thread. They throw LeaseLost when another one has taken over, and StorageFault where the storage fails.
+  // ---- For any thread. These functions throw LeaseLost if another controller has taken over, and StorageFault if the
+  // storage fails.
 
-  // Publishes it, in the place of what was. Generation and writer are this holder's.
+  // Replaces the manifest. Sets its generation and writer to those of this holder.
   void publish(Manifest next);
-  // Renews the lease: this one is there.
+  // Renews the lease.
   void renew();
-  // Makes sure that this one was there a short time ago; for what is written on no condition.
+  // Renews the lease unless it was renewed a short time ago. Call before unconditional writes.
   void require();
-  // Makes sure that nobody has taken over up to now.
+  // Reads the manifest and throws if another controller has taken over.
   void verify();
 
-  // Gives it back now.
+  // Releases the lease now.
   void release() noexcept;
 
  private:
   void take_over();
   bool is_own(const Manifest& manifest) const;
-  // In the place of what was found. False where another one is there by now.
+  // Writes the lease if it is still as `found`. Returns false if it has changed.
   bool write_lease(const Holder& holder, const std::optional<storage::VersionedBytes>& found);
   [[noreturn]] void lose();
 
@@ -107,11 +109,11 @@ class Lease {
   std::string predecessor_ = {};
   std::int64_t generation_ = 0;
 
-  mutable std::mutex writing_;  // of the manifest, and the two below
+  mutable std::mutex writing_;  // guards writes of the manifest and the two fields below
   Manifest manifest_ = {};
   std::optional<storage::Version> version_ = {};
 
-  std::mutex mutex_;  // of renewed_
+  std::mutex mutex_;  // guards renewed_
   double renewed_ = 0;
 };
 

@@ -17,7 +17,7 @@ constexpr std::int64_t kManifestFormatWithoutGenerations = 1;
 constexpr std::string_view kGeneration = ".generation_";
 constexpr std::size_t kSegmentsPerMerge = 8;
 
-// Row checksums have all 64 bits, with a sign.
+// Row checksums use all 64 bits and are signed.
 Dict to_dict(const SegmentEntry& entry) {
   return {{"number", entry.number},    {"generation", entry.generation},
           {"level", entry.level},      {"sequence", entry.position.sequence},

@@ -1,5 +1,5 @@
-// What is published of an experiment or a training run, in one object that is written last: whoever reads it finds
-// everything that it names. docs/formats.md describes it.
+// The manifest of a published experiment or training run: one object, written last, so that everything it names
+// exists. docs/formats.md describes it.
 #pragma once
 
 #include <cstdint>
@@ -17,43 +17,43 @@ inline constexpr const char* kManifestFile = "published.json";
 inline constexpr const char* kSegmentFolder = "store";
 
 struct SegmentEntry {
-  std::int64_t number = 0;      // ascends
-  std::int64_t generation = 1;  // that wrote it
-  std::int64_t level = 0;       // how many times segments became one in it
+  std::int64_t number = 0;      // ascending
+  std::int64_t generation = 1;  // of the controller that wrote it
+  std::int64_t level = 0;       // depth of merging; 0: not merged
   store::Position position = {};
   std::int64_t bytes = 0;
-  std::string xxh3 = {};  // 16 digits
+  std::string xxh3 = {};  // 16 hexadecimal digits
 };
-// "store/00000012.segment" of the first generation, "store/00000012.generation_2.segment" of the second.
+// Returns "store/00000012.segment" for the first generation, "store/00000012.generation_2.segment" for the second.
 std::string segment_name(const SegmentEntry& entry);
 
-// A controller's time with what is published: from when it takes over to when the next one does. Each has names of its
-// own for what it writes, so that none can change or remove what another one has published, however late it is. They
-// are numbered from 1. An entry says of which one checkpoints are.
+// A period in which one controller publishes, from its takeover to the next one; numbered from 1. Each generation uses
+// its own names for what it writes, so that no controller can change or remove objects of another, however late its
+// requests arrive. An entry assigns a range of checkpoints to their generation.
 struct Generation {
-  std::int64_t first_checkpoint = 0;  // id; the entry counts up to that of the next one
+  std::int64_t first_checkpoint = 0;  // id; the range ends before that of the next entry
   std::int64_t number = 0;
 };
 
 struct Manifest {
-  std::int64_t generation = 0;               // of who wrote it; 0: nobody has
-  std::string writer = {};                   // that one's token
-  std::vector<Generation> generations = {};  // of all checkpoints that are listed, by ascending ids
-  std::int64_t next_checkpoint = 0;          // above the ids of all that were ever published
+  std::int64_t generation = 0;               // of the writer; 0: never written
+  std::string writer = {};                   // token of the writer
+  std::vector<Generation> generations = {};  // of all listed checkpoints, by ascending ids
+  std::int64_t next_checkpoint = 0;          // greater than the ids of all checkpoints ever published
   std::vector<SegmentEntry> segments = {};
-  double time = 0;  // when it was written, seconds since 1970
+  double time = 0;  // time of writing, seconds since 1970
 
   store::Position position() const { return segments.empty() ? store::Position() : segments.back().position; }
-  // Returns the generation of a checkpoint that is listed.
+  // Returns the generation of a listed checkpoint.
   std::int64_t generation_of(std::int64_t checkpoint) const;
 };
 
-// Names the place of a checkpoint's files in the storage: its directory, "<directory>.generation_2" of the second
+// Returns the path of a checkpoint in the storage: its directory, "<directory>.generation_2" for the second
 // generation.
 std::string checkpoint_place(const std::string& directory, std::int64_t generation);
-// A checkpoint of which only the storage has the files.
+// Returns the description of a checkpoint whose files are only in the storage.
 storage::Remote remote_of(const std::string& directory, Dict files, std::int64_t generation);
-// A place parted again.
+// The parts of a path made by checkpoint_place().
 struct PlaceName {
   std::string_view directory;
   std::int64_t generation = 1;
@@ -61,11 +61,11 @@ struct PlaceName {
 PlaceName part_place(std::string_view place);
 
 std::string to_text(const Manifest& manifest);
-// Throws StorageError that names `source` for what is damaged or of another format.
+// Throws StorageError, naming `source`, if the text is damaged or has an unknown format.
 Manifest parse_manifest(std::string_view text, const std::string& source);
 
-// How many of the segments stay when another one is written; that takes the place of the others, and has `level`. So a
-// restore reads a number of segments that grows with the logarithm of what happened.
+// A plan for the next segment: it replaces all but the first `kept` segments and has the level `level`. So the number
+// of segments that a restore reads grows logarithmically with the number of segments written.
 struct Merge {
   std::size_t kept = 0;
   std::int64_t level = 0;

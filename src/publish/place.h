@@ -1,5 +1,5 @@
-// Where an experiment or a training run lives: in a working directory on a local disk, and, where `storage_path` is no
-// such place, published in a storage.
+// The location of an experiment or a training run: a working directory on a local disk and, if `storage_path` is not
+// on a local disk, the storage where it is published.
 #pragma once
 
 #include <filesystem>
@@ -16,31 +16,31 @@ namespace cadre::publish {
 
 // A folder of experiments.
 struct Place {
-  std::filesystem::path local = {};      // where the working directories lie
-  std::optional<storage::Uri> uri = {};  // where they are published; empty: nowhere
+  std::filesystem::path local = {};      // folder of the working directories
+  std::optional<storage::Uri> uri = {};  // where they are published; empty: not published
 };
-// Of the options' storage_path, empty for the default. Throws InvalidArgument for a URI that is none, and for a
-// local_path that is on no local disk.
+// Returns the place for the option storage_path; empty means the default. Throws InvalidArgument if the URI is invalid
+// or local_path is not on a local disk.
 Place place_of(const std::filesystem::path& storage_path, const PublishConfig& config);
 
-// Whether a path that names an experiment is meant as a published one: a URI, or a directory that holds what is
-// published. Its URI then.
+// Returns the URI if the path of an experiment refers to a published one: it is a URI, or a directory that contains a
+// manifest and no store; otherwise empty.
 std::optional<storage::Uri> published_at(const std::filesystem::path& path);
 
-// What a controller needs to publish: the storage, and its lease there.
+// The resources for publishing: the storage and the lease there.
 struct Publication {
   storage::Uri uri = {};
   std::shared_ptr<storage::Storage> storage = {};
   std::shared_ptr<Lease> lease = {};
 
-  // For a new one in a working directory that was just made; empty where the place has no URI. `restore` is what
-  // continues one, for messages. Throws InvalidArgument, with what to do, where something is published already and
-  // where the storage cannot be used; StorageError where another controller is at it. The working directory is then
-  // gone.
+  // Takes the lease for a new run in a working directory that was just made; returns empty if the place has no URI.
+  // `restore` is the call that continues a run, for messages. Throws InvalidArgument, with advice, if something is
+  // published already or the storage cannot be used, and StorageError if another controller holds the lease. After an
+  // exception the working directory is removed.
   static std::optional<Publication> begin(const Place& place, const std::filesystem::path& working_directory,
                                           const std::string& restore);
-  // For the store in a working directory; empty where that is published nowhere. Throws what begin() does, and
-  // StorageError where something else than an earlier state of this store is published.
+  // Takes the lease for the store in a working directory; returns empty if it is not published. Throws like begin(),
+  // and StorageError if the published state is not an earlier state of this store.
   static std::optional<Publication> resume(const std::filesystem::path& working_directory);
 };
 

@@ -24,15 +24,15 @@ namespace {
 using storage::StorageFault;
 
 constexpr auto kResultFilesInterval = std::chrono::seconds(60);
-constexpr const char* kSegmentFile = ".segment";  // in the working directory, while it is being made
+constexpr const char* kSegmentFile = ".segment";  // in the working directory until it is uploaded
 
-// Beside a store, and no result: of the experiment, or of a training run of a trial.
+// Returns true for files beside a store that are no result files: of an experiment, or of a training run of a trial.
 bool is_own_file(const std::string& name) {
   return name.starts_with('.') || name.starts_with(store::kStoreFileName) || name == store::kObjectsDirectory ||
          name == storage::kPublishedToFile;
 }
 
-// Regular files, but for checkpoints; paths below the root.
+// Appends the paths of regular files, relative to the root, except those in checkpoints.
 void list_result_files(const fs::path& root, const fs::path& below, std::vector<std::string>& files) {
   if (run::is_committed(root / below)) return;  // a checkpoint may have any name
   const bool holds_store = run::holds_store(root / below);
@@ -52,8 +52,9 @@ std::set<std::string> directories_of(const std::vector<store::CheckpointRow>& ro
   return directories;
 }
 
-// "trial/checkpoint_000003" of "trial/checkpoint_000003/.metadata.json", which every checkpoint has, whatever its name,
-// and of what else lies in a directory of such a name, of whatever generation; empty for what belongs to no checkpoint.
+// Returns "trial/checkpoint_000003" for "trial/checkpoint_000003/.metadata.json", a file that every checkpoint has,
+// whatever its name, and for any file in a directory with a checkpoint name of any generation; empty if the file
+// belongs to no checkpoint.
 std::string checkpoint_of(const std::string& file) {
   for (std::size_t at = 0, slash = file.find('/'); slash != file.npos; at = slash + 1, slash = file.find('/', at)) {
     const std::string name = file.substr(at, slash - at);
@@ -114,7 +115,7 @@ void Publisher::publish_again_and_again() {
   }
 }
 
-// One state of the store, and result files that have changed.
+// Publishes one state of the store and, if due, the changed result files. Returns false after a fault.
 bool Publisher::attempt(bool last) {
   try {
     with_lease([&] {
@@ -205,13 +206,13 @@ void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows
     }
     const fs::path directory = setting_.directory / row.directory;
     PublishedCheckpoint one{.directory = row.directory, .generation = own, .is_sealed = row.synced};
-    if (auto remote = storage::remote_files(directory)) {  // of an earlier session
+    if (auto remote = storage::remote_files(directory)) {  // published by an earlier session
       one.generation = part_place(remote->place).generation;
       one.files = std::move(remote->files);
       one.is_remote = true;
     } else {
       removal_lane_.claim(one.place());
-      published_[row.id] = one;  // also when it goes over in part only
+      published_[row.id] = one;  // recorded before the upload, which may fail halfway
       one.files = upload_directory(*setting_.storage, directory, one.place(), stop_);
     }
     one.is_whole = true;
@@ -257,11 +258,11 @@ void Publisher::publish_segment(const fs::path& file, const store::SegmentWriter
   setting_.lease->publish(next);
   manifest_ = std::move(next);
   writer_.keep();
-  // No manifest to come names them, whoever writes it: none begins but from this one, or a later one.
+  // No later manifest of any writer names them, because each writer starts from this manifest or a later one.
   for (std::string& old : replaced) removal_lane_.remove(std::move(old), RemovalLane::What::file);
 }
 
-// Gives this generation all checkpoints that no earlier controller has published.
+// Assigns to this generation all checkpoints that no earlier controller has published.
 void Publisher::note_checkpoints(Manifest& manifest, const std::vector<store::CheckpointRow>& rows) const {
   const std::int64_t own = setting_.lease->generation();
   manifest.generations.clear();
@@ -269,7 +270,7 @@ void Publisher::note_checkpoints(Manifest& manifest, const std::vector<store::Ch
     if (manifest.generations.empty() || manifest.generations.back().number != generation)
       manifest.generations.push_back({.first_checkpoint = id, .number = generation});
   };
-  for (const auto& [id, one] : published_) {  // with some that are dropped after this
+  for (const auto& [id, one] : published_) {  // includes some that are dropped after this
     if (id >= first_checkpoint_) note(first_checkpoint_, own);
     note(id, one.generation);
   }
@@ -278,8 +279,8 @@ void Publisher::note_checkpoints(Manifest& manifest, const std::vector<store::Ch
     manifest.next_checkpoint = std::max(manifest.next_checkpoint, row.id + 1);
 }
 
-// Removes what this controller has uploaded and its successor does not know of. A successor begins with what was
-// published, and with nothing else.
+// Removes what this controller has uploaded and its successor does not list. A successor starts from the manifest
+// only.
 void Publisher::clear_away() noexcept {
   try {
     const std::int64_t own = setting_.lease->generation();
@@ -292,11 +293,11 @@ void Publisher::clear_away() noexcept {
     const SegmentEntry last{.number = next_number_ - 1, .generation = own};
     const auto is_last = [&](const SegmentEntry& entry) { return segment_name(entry) == segment_name(last); };
     if (std::ranges::none_of(theirs.segments, is_last)) setting_.storage->remove(segment_name(last));
-  } catch (const std::exception&) {  // it stays, and harms nobody
+  } catch (const std::exception&) {  // the leftovers are harmless
   }
 }
 
-// Notes when the lease is lost.
+// Runs `act`. Records a lost lease in lost_ and rethrows.
 template <class Act>
 void Publisher::with_lease(const Act& act) {
   {
@@ -316,7 +317,7 @@ void Publisher::with_lease(const Act& act) {
   }
 }
 
-// The state that was published lists no others.
+// Drops all checkpoints that the published state does not list.
 void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
   std::set<run::CheckpointId> listed;
   for (const store::CheckpointRow& row : rows) listed.insert(row.id);
@@ -336,8 +337,8 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
   evictable_ = std::move(evictable);
 }
 
-// By a controller that was killed: what it had uploaded and not published yet, and what it was about to remove. Objects
-// stay: their names are those of their contents, so a later controller may write one of them anew.
+// Removes leftovers of a killed controller: unpublished uploads and unfinished removals. Objects stay: they are named
+// by their contents, so a later controller may write one of them again.
 void Publisher::remove_what_is_left_over() {
   std::set<std::string> known;
   for (const auto& [id, one] : published_) known.insert(one.place());
@@ -353,8 +354,9 @@ void Publisher::remove_what_is_left_over() {
   for (const std::string& folder : folders) removal_lane_.remove(folder, RemovalLane::What::folder);
 }
 
-// On the condition that each is as this controller has left or found it: a successor's are not written over. A few at a
-// time, so that a fault of the storage does not undo what went over before.
+// Uploads each file on the condition that it is as this controller has left or found it, so that a successor's files
+// are not overwritten. Uploads a few at a time, so that a fault of the storage does not lose the progress of earlier
+// ones.
 void Publisher::upload_result_files() {
   constexpr std::size_t kAtATime = 4;
   setting_.lease->require();
@@ -368,7 +370,7 @@ void Publisher::upload_result_files() {
     const auto uploaded = upload_all(*setting_.storage, uploads, stop_, Unreadable::skip);
     bool has_met_others = false;
     for (std::size_t i = 0; i < uploads.size(); ++i) {
-      if (!uploaded[i]) continue;  // it was replaced meanwhile: the next time
+      if (!uploaded[i]) continue;  // the file was replaced meanwhile: the next call uploads it
       files[i].version = uploaded[i]->version;
       const bool is_refused = uploads[i].expected && uploaded[i]->version.empty();
       has_met_others |= is_refused;
@@ -376,7 +378,7 @@ void Publisher::upload_result_files() {
     }
     uploads.clear();
     files.clear();
-    back_off_.reset();  // a fault that comes after something went over is a new one
+    back_off_.reset();  // a fault after a successful upload counts as a new one
     if (!has_met_others) return;
     setting_.lease->verify();
     throw StorageFault(StorageFault::Kind::passing, "a result file was written meanwhile by nobody who is known");
@@ -401,14 +403,14 @@ void Publisher::upload_result_files() {
   upload();
 }
 
-// ---- What lies on the local disk
+// ---- The local disk
 
 void Publisher::hold_removals() {
   const std::lock_guard lock(mutex_);
   holds_removals_ = true;
 }
 
-// From now on these directories are needed, and no others.
+// Sets the directories that the current cycle needs, and removes the held ones that it does not need.
 void Publisher::settle_removals(std::set<std::string> needed) {
   std::vector<std::string> free;
   {
@@ -461,7 +463,7 @@ void Publisher::finish_removals() {
   changed_.wait(lock, [this] { return !to_keep_ && !thins_out_; });
 }
 
-// A thread of its own, so that little time passes between the controller's word and the deed.
+// Runs in its own thread, so that evictions follow keep_only() without delay.
 void Publisher::thin_out() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -469,7 +471,8 @@ void Publisher::thin_out() {
     if (quit_) return;
     const std::set<std::string> keep = *std::exchange(to_keep_, std::nullopt);
     thins_out_ = true;
-    while (!quit_ && !to_keep_ && lost_.empty()) {  // what a successor drops may be here only
+    // Stops when the lease is lost: a checkpoint that the successor drops may exist only here.
+    while (!quit_ && !to_keep_ && lost_.empty()) {
       const auto next =
           std::ranges::find_if(evictable_, [&](const auto& entry) { return !keep.contains(entry.first); });
       if (next == evictable_.end()) break;
@@ -512,7 +515,7 @@ void Publisher::renew_lease() {
     pause = Lease::period();
     try {
       with_lease([&] { setting_.lease->renew(); });
-    } catch (const std::exception&) {  // who uploads says it
+    } catch (const std::exception&) {  // the publishing thread reports the fault
       pause = Lease::period() / 10;
     }
     lock.lock();

@@ -1,9 +1,9 @@
-// Publishes an experiment or a training run while it runs: its store as segments, and before each of them the files of
-// all checkpoints that it lists; then its result files. What is published is at every moment a whole state of the past.
+// Publishes an experiment or a training run while it runs: its store as segments, before each segment the files of all
+// checkpoints that the segment lists, then the result files. The published state is always one complete earlier state.
 //
-// Everything happens in threads of its own; what the controller calls returns at once. A storage that fails is tried
-// again with growing pauses, for as long as it takes; meanwhile the experiment goes on, and the last published state
-// stays.
+// All work happens in the publisher's own threads; functions that the controller calls during the run return at once.
+// If the storage fails, the publisher retries without limit, with growing pauses; meanwhile the experiment continues
+// and the last published state stays.
 #pragma once
 
 #include <atomic>
@@ -33,40 +33,42 @@ namespace cadre::publish {
 class Publisher {
  public:
   struct Setting {
-    std::filesystem::path directory;  // the working directory, whose store exists
+    std::filesystem::path directory;  // the working directory; contains a store
     storage::Uri uri;                 // where it is published
     std::shared_ptr<storage::Storage> storage;
     std::shared_ptr<Lease> lease;
-    bool begins_anew = false;  // what is published counts no more: everything is published again
-    std::chrono::duration<double> interval = std::chrono::seconds(5);  // of segments
-    std::function<void()> wake = [] {};  // called in its threads when something is there to be taken
+    bool begins_anew = false;  // true: ignore what is published and publish everything again
+    std::chrono::duration<double> interval = std::chrono::seconds(5);  // between segments
+    std::function<void()> wake = [] {};  // called from its threads when messages or results are ready
   };
 
   explicit Publisher(Setting setting);
-  // What is not published stays so.
+  // Stops without publishing the rest.
   ~Publisher();
 
-  // A checkpoint's directory, by its path below the working directory, that the store no longer lists. True: it is
-  // needed for what is being published now, and is removed by the publisher when that is done. False: the caller may
-  // remove it.
+  // Reports that the store no longer lists a checkpoint directory (path relative to the working directory). Returns
+  // true if the state being published may still need it: the publisher removes it afterwards. Returns false if the
+  // caller may remove it now.
   bool takes_over_removal(const std::string& directory);
-  // What it is to remove, and has not yet.
+  // Returns the directories that the publisher has still to remove.
   std::vector<std::string> removals() const;
 
-  // Whether more was published since the last call. The caller then says what must stay on the local disk.
+  // Returns true if more was published since the last call. The caller then calls keep_only().
   bool has_published();
-  // Removes the files of all other published checkpoints from the local disk, see storage/remote_directory.h.
+  // Removes the files of all other published checkpoints from the local disk in the background, see
+  // storage/remote_directory.h.
   void keep_only(std::set<std::string> directories);
-  // Returns when that is done.
+  // Waits until these removals are done.
   void finish_removals();
 
-  // What a person should know, a line each.
+  // Returns and clears the messages for the user, one line each.
   std::vector<std::string> take_messages();
-  // Why nothing can be published any more; empty while that is not so.
+  // Returns the reason why nothing can be published any more; empty while publishing is possible.
   std::string lost() const;
 
-  // At the end, when nothing changes any more: publishes what is left, and gives the lease back. Returns when all is
-  // done, after `patience`, or when `give_up` says so, with what is not published, for people; empty when all is.
+  // Publishes the rest and releases the lease; call at the end, when nothing changes any more. Returns when all is
+  // done, after `patience`, or when `give_up` returns true. Returns a message about the unpublished rest; empty if all
+  // is published.
   std::string finish(std::chrono::duration<double> patience, const std::function<bool()>& give_up);
 
  private:
@@ -75,15 +77,15 @@ class Publisher {
     std::string directory;
     std::int64_t generation = 1;
     Dict files = {};
-    bool is_whole = false;   // there, and not only a part of it
-    bool is_sealed = false;  // as the store knows it
-    bool is_remote = false;  // its files are not on the local disk
+    bool is_whole = false;   // true if it is uploaded completely
+    bool is_sealed = false;  // true if the store lists it as synced
+    bool is_remote = false;  // true if its files are not on the local disk
 
     std::string place() const { return checkpoint_place(directory, generation); }
   };
   struct ResultFile {
-    std::pair<std::uintmax_t, std::filesystem::file_time_type> stamp = {};  // of the local one that was uploaded
-    std::optional<storage::Version> version = {};  // of the published one; empty: there is none
+    std::pair<std::uintmax_t, std::filesystem::file_time_type> stamp = {};  // of the local file as uploaded
+    std::optional<storage::Version> version = {};  // of the published file; empty: not published
   };
 
   void publish_again_and_again();
@@ -111,38 +113,38 @@ class Publisher {
   store::SegmentWriter writer_;
   RemovalLane removal_lane_;
 
-  // Of the publishing thread.
+  // Used by the publishing thread only.
   Manifest manifest_;
   std::int64_t next_number_;
-  std::int64_t first_checkpoint_;  // id; those from it on are nobody else's
-  bool is_first_ = true;           // of this session
+  std::int64_t first_checkpoint_;  // id; checkpoints from this id on belong to this generation
+  bool is_first_ = true;           // true until the first segment of this session is published
   std::map<run::CheckpointId, PublishedCheckpoint> published_;
   std::set<std::string> objects_;
   std::map<std::string, ResultFile> result_files_;
   Clock::time_point result_files_due_ = {};
   storage::BackOff back_off_;
 
-  // Of all threads.
+  // Shared by all threads, guarded by mutex_.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool holds_removals_ = false;  // which state is being published is not settled yet
+  bool holds_removals_ = false;  // true while the state to be published is undetermined
   std::set<std::string> in_flight_;
   std::set<std::string> held_removals_;
-  std::map<std::string, storage::Remote> evictable_;  // published and on the local disk: directory, what it becomes
-  std::string being_evicted_;                         // one of them; empty: none
+  std::map<std::string, storage::Remote> evictable_;  // published and still local: directory -> its remote form
+  std::string being_evicted_;                         // a directory; empty: none
   std::optional<std::set<std::string>> to_keep_;
   bool thins_out_ = false;
   bool has_published_ = false;
   std::vector<std::string> messages_;
-  std::string fault_;  // of the last attempt
+  std::string fault_;  // of the last attempt; empty: it succeeded
   std::string lost_;
   bool finish_ = false;
-  bool hurry_ = false;  // the next attempt is to be made at once
+  bool hurry_ = false;  // true: make the next attempt at once
   bool finished_ = false;
   bool quit_ = false;
-  std::atomic<bool> stop_ = false;  // uploads are given up
+  std::atomic<bool> stop_ = false;  // true: abort uploads
 
-  std::thread publishing_;  // last: they use the rest
+  std::thread publishing_;  // last members: the threads use the others
   std::thread renewing_;
   std::thread thinning_;
 };

@@ -1,5 +1,5 @@
-// What a controller does about publishing: of an experiment or a training run, which may be published nowhere.
-// Everything here is the controller's thread's, and returns at once but for finish().
+// Publishing of an experiment or a training run, from the controller's point of view. Does nothing if it is not
+// published. All functions are for the controller's thread and return at once, except finish().
 #pragma once
 
 #include <functional>
@@ -19,23 +19,25 @@ class Publishing {
   struct Setting {
     std::filesystem::path directory;  // the working directory
     PublishConfig config = {};
-    std::optional<Publication> publication = {};       // empty: nothing happens here
-    std::function<void()> wake = [] {};                // called in other threads when tick() has something to do
-    std::function<void(const std::string&)> say = {};  // a line for a person
+    std::optional<Publication> publication = {};       // empty: not published
+    std::function<void()> wake = [] {};                // called from other threads when tick() has something to do
+    std::function<void(const std::string&)> say = {};  // prints one line for the user
   };
   explicit Publishing(Setting setting) : setting_(std::move(setting)) {}
 
-  // When all trials that have ended will stay as they are. `anew`: the store is no continuation of what is published.
+  // Starts publishing; call when the rows of ended trials no longer change. `anew`: the store does not continue what
+  // is published.
   void begin(bool anew);
-  // Once a turn. `needed` is asked from time to time which checkpoints' directories, by their paths below the working
-  // directory, must stay on the local disk. Throws StorageError when another controller has taken over.
+  // Prints messages and triggers evictions; call once a turn. `needed`, called after new states were published,
+  // returns the directories of checkpoints, relative to the working directory, that must stay on the local disk.
+  // Throws StorageError if another controller has taken over.
   void tick(const std::function<std::set<std::string>()>& needed);
-  // At the end, when the store and the files are as they are to be. Waits until everything is published, as long as the
-  // PublishConfig says and `give_up` does not hold, and says what came of it. Of what is published then only these
-  // checkpoints stay on the local disk. Throws StorageError when another controller has taken over.
+  // Waits until everything is published, for at most PublishConfig::patience and until `give_up` returns true, and
+  // prints the outcome; call at the end, when store and files are final. Then removes the local files of all published
+  // checkpoints except `needed`. Throws StorageError if another controller has taken over.
   void finish(const std::function<bool()>& give_up, std::set<std::string> needed);
 
-  // See Publisher. It takes over none that is absolute: a directory of the user's.
+  // Calls Publisher::takes_over_removal(); false for an absolute path, which is a directory of the user's.
   bool takes_over_removal(const std::filesystem::path& directory);
   std::vector<std::string> removals() const { return publisher_ ? publisher_->removals() : std::vector<std::string>(); }
 
@@ -46,7 +48,7 @@ class Publishing {
   std::unique_ptr<Publisher> publisher_ = {};
 };
 
-// Says where it is published, and who was there before.
+// Returns a line with the URI of the run and the previous holder of the lease.
 std::string description_of(const Publication& publication, const PublishConfig& config);
 
 }  // namespace cadre::publish

@@ -50,7 +50,7 @@ void RemovalLane::run() {
     bool removed = true;
     try {
       removal.what == What::file ? storage_->remove(removal.name) : storage_->remove_folder(removal.name);
-    } catch (const std::exception&) {  // what holds everything up is said by who uploads
+    } catch (const std::exception&) {  // not reported here: a fault that persists also stops uploads, which report it
       removed = false;
     }
     lock.lock();

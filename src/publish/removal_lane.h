@@ -1,5 +1,5 @@
-// Removes from a storage what no published state has any more, in a thread of its own: deletions never hold up uploads,
-// and one that fails is tried again later.
+// Removes objects that no published state lists any more from a storage, in its own thread: deletions never delay
+// uploads, and a failed one is retried later.
 #pragma once
 
 #include <condition_variable>
@@ -17,12 +17,12 @@ namespace cadre::publish {
 class RemovalLane {
  public:
   explicit RemovalLane(std::shared_ptr<storage::Storage> storage);
-  // What is left is not removed: the next session finds it.
+  // Drops the pending removals; the next session finds these objects again.
   ~RemovalLane();
 
   enum class What { file, folder };
   void remove(std::string name, What what);
-  // The name is about to be used again: it is not removed from now on. Waits while it is being removed.
+  // Cancels the removal of a name that is about to be used again. Blocks while it is being removed.
   void claim(const std::string& name);
 
   bool idle() const;
@@ -40,7 +40,7 @@ class RemovalLane {
   std::deque<Removal> waiting_;
   std::string present_;  // being removed; empty: none
   bool quit_ = false;
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;  // last member: the thread uses the others
 };
 
 }  // namespace cadre::publish

@@ -23,9 +23,9 @@ namespace cadre::publish {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(10);  // with a storage that does not answer
+constexpr auto kPatience = std::chrono::seconds(10);  // for a storage that does not answer
 constexpr std::string_view kReadingCopy = "cadre_reading";
-constexpr int kAttempts = 3;  // while somebody goes on publishing
+constexpr int kAttempts = 3;  // while another controller keeps publishing
 
 std::unique_ptr<storage::Storage> open(const storage::Uri& uri) {
   if (const std::string fault = base::fault_of_file_name(storage::name_of(uri)); !fault.empty())
@@ -33,7 +33,8 @@ std::unique_ptr<storage::Storage> open(const storage::Uri& uri) {
   return storage::open_storage(uri);
 }
 
-// What cannot be reached is a fault of what was asked for; what is damaged is not.
+// Calls `act` with retries. Turns StorageFault (the storage cannot be reached) into InvalidArgument; other errors,
+// such as damage, pass through.
 template <class Act>
 auto reading(const storage::Uri& uri, const Act& act) {
   try {
@@ -47,7 +48,7 @@ std::optional<std::string> read_manifest_text(storage::Storage& storage, const s
   return reading(uri, [&] { return storage.read(kManifestFile); });
 }
 
-// Without segments where nothing is published.
+// Returns the manifest; one without segments if nothing is published.
 Manifest read_manifest(storage::Storage& storage, const storage::Uri& uri) {
   const auto text = read_manifest_text(storage, uri);
   return text ? parse_manifest(*text, shown(uri / kManifestFile)) : Manifest();
@@ -62,7 +63,7 @@ Manifest require_manifest(storage::Storage& storage, const storage::Uri& uri) {
   return manifest;
 }
 
-// A directory that is being made, removed unless it is kept.
+// A new directory, removed by the destructor unless kept.
 class NewDirectory {
  public:
   explicit NewDirectory(fs::path path) : path_(std::move(path)) { base::make_directories_durably(path_); }
@@ -84,7 +85,7 @@ class Download {
   Download(storage::Storage& storage, const storage::Uri& uri, fs::path directory)
       : storage_(storage), uri_(uri), directory_(std::move(directory)) {}
 
-  // The store, and directories without files for the checkpoints that it lists.
+  // Downloads the store, and makes directories without files for the checkpoints that it lists.
   void take_store(const Manifest& manifest) {
     std::vector<fs::path> segments;
     for (const SegmentEntry& entry : manifest.segments) segments.push_back(take_segment(entry));
@@ -99,7 +100,8 @@ class Download {
     trials_ = reader.trials();
   }
 
-  // What a controller goes on with: objects, and what the workers of trials that have not ended have written.
+  // Downloads the files that a controller continues with: objects, and the output of workers of trials that have not
+  // ended.
   void take_files() {
     take_all_below(store::kObjectsDirectory);
     for (const store::TrialRow& trial : trials_) {
@@ -126,7 +128,8 @@ class Download {
     return file;
   }
 
-  // Where its workers write: a trial's is its own, a training run, which is the trial 0 of its store, has one a rank.
+  // Returns the output folders of a trial's workers: its directory, or one folder per rank for a training run (trial 0
+  // of its store, without a directory).
   std::vector<std::string> folders_of(const store::TrialRow& trial) {
     if (!trial.directory.empty()) return {trial.directory};
     std::vector<std::string> folders;
@@ -155,13 +158,14 @@ class Download {
   std::vector<store::TrialRow> trials_ = {};
 };
 
-// Returns whether a directory on this machine is the working directory of what is published at a URI.
+// Returns true if a local directory is the working directory of the run published at a URI.
 bool belongs_to(const fs::path& directory, const storage::Uri& uri) {
   const auto where = storage::published_to(directory);
   return where && where->scheme == uri.scheme && where->location == uri.location;
 }
 
-// Into an empty directory. Who publishes meanwhile may remove segments that the manifest had.
+// Downloads the store into an empty directory. Reads the manifest again after an error, because a publishing
+// controller may have removed segments meanwhile.
 void download_store(Download& download, storage::Storage& storage, const storage::Uri& uri, Manifest manifest) {
   for (int attempt = 1;; ++attempt) {
     try {
@@ -174,7 +178,7 @@ void download_store(Download& download, storage::Storage& storage, const storage
   }
 }
 
-// Whether the directory is what was published, or has gone on from there.
+// Returns true if the directory's store is at the published state or has continued from it.
 bool continues(const fs::path& directory, const Manifest& manifest) {
   return store::has_passed(directory, manifest.position());
 }
@@ -212,7 +216,7 @@ WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig&
   if (holds_store) {
     require_own(working.path, uri);
     if (continues(working.path, manifest)) {
-      storage::write_published_to(working.path, uri);  // with these options
+      storage::write_published_to(working.path, uri);  // with the options of this call
       return working;
     }
     working.notes.push_back(
@@ -222,7 +226,7 @@ WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig&
     throw InvalidArgument(fmt::format("{} exists and is no working directory of {}: set PublishConfig::local_path",
                                       working.path.string(), shown(uri)));
   }
-  // Under another name until it is whole.
+  // It has another name until it is complete.
   NewDirectory unfinished(working.path.parent_path() / fmt::format(".{}.{}", storage::name_of(uri), ::getpid()));
   Download download(*storage, uri, unfinished.path());
   download_store(download, *storage, uri, manifest);
@@ -274,7 +278,7 @@ bool is_published(const storage::Uri& uri) {
   if (!text) return false;
   try {
     return !parse_manifest(*text, shown(uri / kManifestFile)).segments.empty();
-  } catch (const StorageError&) {  // whoever uses it is told
+  } catch (const StorageError&) {  // damaged: reported when it is used
     return true;
   }
 }

@@ -1,4 +1,4 @@
-// What is published, on a local disk again: to continue it, or to look at it.
+// Copies of published runs on a local disk, to continue or to read them.
 #pragma once
 
 #include <filesystem>
@@ -12,31 +12,33 @@ namespace cadre::publish {
 
 struct WorkingDirectory {
   std::filesystem::path path;
-  std::vector<std::string> notes = {};  // for people, a line each
+  std::vector<std::string> notes = {};  // messages for the user, one line each
 };
 
-// The working directory of what is published at a URI: the one that is there, where it has all that is published, or
-// else a new one in its place, made from what is published; checkpoints come when somebody needs them. One that has
-// less, or something else, is put aside. Throws NotFound where nothing is published and no working directory is there,
-// StorageError that names what is missing or damaged, and InvalidArgument for a storage that cannot be used.
+// Returns the working directory for the run published at a URI: the existing one if it contains everything published,
+// otherwise a new one made from the published state, with checkpoints downloaded on demand. An existing one with less
+// or other contents is renamed. Throws NotFound if nothing is published and there is no working directory,
+// StorageError that names a missing or damaged object, and InvalidArgument if the storage cannot be used.
 WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig& config);
 
 // Checks that a working directory belongs to the run published at a URI, and is not in use. Throws InvalidArgument,
 // StorageError.
 void require_own(const std::filesystem::path& directory, const storage::Uri& uri);
 
-// The same to look at only, in a directory for temporary files that is removed with the last copy of the pointer.
+// Returns a copy for reading, in a temporary directory that is removed with the last copy of the pointer.
 std::shared_ptr<const std::filesystem::path> reading_copy(const storage::Uri& uri);
-// Whether a path lies in such a directory: then it means nothing to anybody else.
+// Returns true if a path is in such a copy: then it is meaningless to other processes.
 bool is_in_reading_copy(const std::filesystem::path& path);
-// Puts a published file into a working directory or reading copy that lacks it; nothing happens where there is none.
+// Downloads a published file into a working directory or reading copy that lacks it; does nothing if it is not
+// published.
 void fetch_file(const std::filesystem::path& directory, const std::string& name);
 
-// Returns whether something is published at a URI, whole or damaged.
+// Returns true if something is published at a URI, intact or damaged.
 bool is_published(const storage::Uri& uri);
-// Returns whether working_directory() has one: something is published, or a run that was interrupted before is here.
+// Returns true if working_directory() can return one: something is published, or an interrupted run is on this
+// machine.
 bool can_continue(const storage::Uri& uri, const PublishConfig& config);
-// Returns the path of the working directory, which need not be there.
+// Returns the path of the working directory, which need not exist.
 std::filesystem::path local_directory(const storage::Uri& uri, const PublishConfig& config);
 
 }  // namespace cadre::publish

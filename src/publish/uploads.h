@@ -1,4 +1,4 @@
-// Many files at a time into a storage.
+// Uploads of many files at a time.
 #pragma once
 
 #include <atomic>
@@ -15,25 +15,26 @@ namespace cadre::publish {
 struct Upload {
   std::filesystem::path file;
   std::string name;
-  // A condition: only in the place of the file of that version; of none, where the inner one is empty.
+  // Condition of the upload: the stored file has this version, or does not exist if the inner value is empty. No
+  // condition if the outer value is empty.
   std::optional<std::optional<storage::Version>> expected = {};
 };
 
 struct Uploaded {
-  storage::Contents contents = {};  // of one without a condition
-  storage::Version version = {};    // of one with a condition; empty: another file is there
+  storage::Contents contents = {};  // of an unconditional upload
+  storage::Version version = {};    // of a conditional upload; empty: the condition did not hold
 };
 
-// What becomes of a local file that cannot be read to its end.
+// Treatment of a local file that cannot be read to its end.
 enum class Unreadable { fail, skip };
 
-// Uploads all files, a few at a time, and says what went over, in their order; nothing of a file that was skipped.
-// After the first exception, or when `stop` becomes true, none is begun any more; when all threads have ended the
-// exception is thrown, or an Interrupted.
+// Uploads all files, a few at a time. Returns the results in the same order; a skipped file has none. After the first
+// exception, or when `stop` becomes true, starts no further upload, waits for its threads and throws that exception or
+// Interrupted.
 std::vector<std::optional<Uploaded>> upload_all(storage::Storage& storage, const std::vector<Upload>& uploads,
                                                 const std::atomic<bool>& stop, Unreadable unreadable);
 
-// The same with all files below a directory; the list of storage/remote_directory.h.
+// Uploads all files below a directory. Returns their list in the form of storage/remote_directory.h.
 Dict upload_directory(storage::Storage& storage, const std::filesystem::path& directory, const std::string& name,
                       const std::atomic<bool>& stop);
 

@@ -7,7 +7,7 @@
 namespace cadre::run {
 namespace {
 
-// One look finds some of what has come, but new reports may come as fast as they are read.
+// One call returns some of the events that have arrived, but new reports may arrive as fast as they are read.
 constexpr int kMostLooks = 64;
 
 }  // namespace
@@ -20,7 +20,7 @@ AwakeClock::TimePoint AwakeClock::now() const {
     const TimePoint time = engine_.now();
     const auto after = engine_.stopped();
     if (after == before) return time - after;
-    before = after;  // it was stopped between the two
+    before = after;  // the process was stopped between the two
   }
 }
 

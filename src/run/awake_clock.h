@@ -1,6 +1,6 @@
-// A controller's clock for what others have to do in time, and its way to wait for them. Time in which the controller
-// itself was stopped (Ctrl-Z, a frozen container) does not count: whoever had to report may have been stopped too, or
-// has reported and was not heard.
+// A controller's clock for deadlines of other processes, and its way to wait for events. Time in which the controller
+// itself was stopped (Ctrl-Z, a frozen container) does not count: the workers may have been stopped too, or their
+// reports were not read.
 #pragma once
 
 #include <chrono>
@@ -15,26 +15,27 @@ namespace cadre::run {
 class AwakeClock {
  public:
   using TimePoint = engine::Engine::Clock::time_point;
-  // No wait is longer, so that a machine that slept is noticed soon.
+  // Maximum wait, so that the sleep of a machine is noticed soon.
   static constexpr auto longest_wait = std::chrono::seconds(1);
-  // So much two clocks may differ.
+  // Tolerated difference between the two clocks.
   static constexpr auto slack = std::chrono::milliseconds(500);
 
   explicit AwakeClock(engine::Engine& engine);
 
-  // Engine::wait, for longest_wait at most. Where the time is over, everything that has come meanwhile is returned.
+  // Waits as Engine::wait does, but at most for longest_wait. If the time is over, returns all events that have arrived
+  // meanwhile.
   std::vector<engine::Event> wait(std::optional<std::chrono::nanoseconds> timeout);
 
-  // The engine's time without that in which this process was stopped.
+  // Returns the engine's time without the time in which this process was stopped.
   TimePoint now() const;
-  // wait() returned all that had come by then: whoever is not heard of until a deadline that is not later has missed
-  // it.
+  // Returns the time up to which wait() has returned all events: a process without a report by then has missed any
+  // deadline that is not later.
   TimePoint looked() const { return looked_; }
-  // The same moment as the engine's clock says it.
+  // Converts a time to the engine's clock.
   TimePoint on_engine(TimePoint time) const { return time + engine_.stopped(); }
 
-  // How many seconds the wall clock has gone on by without this one since the last call: the process was stopped, the
-  // machine slept, or somebody has set its clock; below 0 where that was set back. 0 where it is not worth a word.
+  // Returns the seconds by which the wall clock has advanced more than this clock since the last call: the process was
+  // stopped, the machine slept, or the wall clock was set; negative if it was set back. 0 for less than `slack`.
   double take_lost_seconds() { return std::exchange(lost_seconds_, 0); }
 
  private:
@@ -42,8 +43,8 @@ class AwakeClock {
 
   engine::Engine& engine_;
   TimePoint looked_;
-  TimePoint compared_;  // when the clocks were compared last
-  double wall_;         // and the wall clock then
+  TimePoint compared_;  // time of the last comparison of the clocks
+  double wall_;         // wall clock at that time
   double lost_seconds_ = 0;
 };
 

@@ -96,7 +96,7 @@ bool is_name_of_checkpoint(std::string_view name) {
 
 void write_metadata(const fs::path& directory, const CheckpointMetadata& metadata) {
   Dict files = list_files(directory);
-  // Of the checkpoint that this one is a copy of, or from when the disk was full.
+  // Leave out older metadata, from the checkpoint that this one is a copy of, or from a try when the disk was full.
   std::erase_if(files, [](const auto& file) { return file.first == kMetadataName; });
   Dict content{{"format", kMetadataFormat},
                {"trial_id", metadata.trial_id},
@@ -109,7 +109,7 @@ void write_metadata(const fs::path& directory, const CheckpointMetadata& metadat
 
 void link_checkpoint(const fs::path& from, const fs::path& to) {
   base::link_tree(from, to);
-  base::remove_tree(to / kMetadataName);  // it would be written over, and is the other's too
+  base::remove_tree(to / kMetadataName);  // shared with the other checkpoint, it must not be overwritten
 }
 
 void commit_directory(const fs::path& root, const std::string& reported, const std::string& committed) {
@@ -132,7 +132,7 @@ bool was_to_be_committed(const fs::path& directory) {
     if (!file) return false;
     const Value metadata = base::parse_json(base::read_file(file->path()), file->path().string());
     return Config(metadata).get<std::string>("directory", "") == directory.filename();
-  } catch (const Error&) {  // of something else
+  } catch (const Error&) {  // metadata of another program
     return false;
   }
 }
@@ -166,7 +166,7 @@ std::string fault_of_files(const fs::path& directory, const Dict& files, bool co
     return {};
   } catch (const base::OutOfResources&) {
     throw;
-  } catch (const Error& error) {  // it cannot be read, or the list is not one
+  } catch (const Error& error) {  // it cannot be read, or the list is invalid
     return error.what();
   }
 }
@@ -202,7 +202,7 @@ std::string fault_at_first_sight(const fs::path& experiment, const store::Checkp
 
 std::string fault_of_checkpoint(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
                                 Look look) {
-  // A disk that fails once may have another answer the next time, and what is given up is gone.
+  // Checks twice: a disk error may be transient, and a checkpoint that is given up is lost.
   const std::string fault = fault_at_first_sight(experiment, row, boot, look);
   return fault.empty() ? fault : fault_at_first_sight(experiment, row, boot, look);
 }

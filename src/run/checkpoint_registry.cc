@@ -106,7 +106,7 @@ void CheckpointRegistry::apply_retention(OwnerId owner) {
   std::ranges::sort(ranked, [this](CheckpointId a, CheckpointId b) { return worse(a, b); });
   const auto keep = static_cast<std::size_t>(*config_.num_to_keep);
   for (std::size_t i = 0; i + keep < ranked.size(); ++i) {
-    if (ranked[i] == latest) continue;  // what the trial itself continues from
+    if (ranked[i] == latest) continue;  // the trial itself continues from it
     std::erase(ids, ranked[i]);
     entries_.at(ranked[i]).kept = false;
     drop_if_unneeded(ranked[i]);
@@ -120,7 +120,7 @@ void CheckpointRegistry::drop_if_unneeded(CheckpointId id) {
   entries_.erase(found);
 }
 
-// Ids grow with age, so of equal checkpoints the newer one is the better.
+// Returns true if `a` is worse than `b`. Ids ascend, so of equal checkpoints the newer one is better.
 bool CheckpointRegistry::worse(CheckpointId a, CheckpointId b) const {
   const auto rank = [this](CheckpointId id) {
     const std::optional<double> value = config_.checkpoint_score_attribute ? score(id) : std::nullopt;

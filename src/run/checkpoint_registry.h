@@ -1,8 +1,8 @@
-// Which checkpoints exist, who needs them, and which ones may be deleted. Pure: it decides, others move and delete.
+// Registry of the existing checkpoints and their users; decides which may be deleted. Pure: other classes move and
+// delete the files.
 //
-// A checkpoint exists as long as retention keeps it or somebody holds a reference: the trial it is the latest of, a
-// worker that was started from it. And each owner's newest one that survives a
-// loss of power exists until a newer one does.
+// A checkpoint exists as long as retention keeps it or there is a reference to it: from the trial whose latest it is,
+// or from a worker that was started from it. Each owner's newest synced checkpoint exists until a newer one is synced.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ using OwnerId = std::uint32_t;  // the trial that reported it
 struct CheckpointRecord {
   CheckpointId id = 0;
   OwnerId owner = 0;
-  std::int64_t step = 0;       // of its report in its lineage
-  std::string directory = {};  // path inside the experiment's directory
-  Metrics metrics = {};        // of its report
-  // What its lineage was saved in before, newest first, as far as it existed when this one was made: what to go on from
-  // when this one is lost.
+  std::int64_t step = 0;       // the report's step in its lineage
+  std::string directory = {};  // path relative to the experiment's directory
+  Metrics metrics = {};        // the report's metrics
+  // Earlier checkpoints of its lineage, newest first, that existed when this one was added; at most 16. The run
+  // continues from the newest of them if this one is lost.
   std::vector<CheckpointId> ancestors = {};
 };
 
@@ -34,30 +34,30 @@ class CheckpointRegistry {
  public:
   explicit CheckpointRegistry(CheckpointConfig config) : config_(std::move(config)) {}
 
-  // Adds the newest checkpoint of its owner; retention then looks at the owner's list again. `parent` is the one that
-  // its lineage was saved in before. One that is not ranked is kept until it is, and counts for nothing.
+  // Adds the newest checkpoint of its owner, and applies retention to the owner's checkpoints. `parent` is the previous
+  // checkpoint of its lineage. An unranked checkpoint is kept until it is ranked, and does not count for retention.
   CheckpointId add(OwnerId owner, std::int64_t step, std::string directory, Metrics metrics,
                    std::optional<CheckpointId> parent = {}, bool is_ranked = true);
-  // Its metrics are complete: retention looks at its owner's list again.
+  // Ranks a checkpoint, whose metrics are complete now, and applies retention to the owner's checkpoints.
   void rank(CheckpointId id, Metrics metrics);
 
-  // References are counted. Releasing the last one of a checkpoint that retention has dropped makes it deletable.
+  // Count references. Releasing the last one of a checkpoint that retention has dropped makes it deletable.
   void retain(CheckpointId id);
   void release(CheckpointId id);
 
-  // The checkpoint's files survive a loss of power. Nothing happens when it is gone.
+  // Marks a checkpoint as synced: its files survive a loss of power. Does nothing if it is gone.
   void set_synced(CheckpointId id);
-  // Returns true where the owner has a checkpoint that survives a loss of power and is as new.
+  // Returns true if the owner has a synced checkpoint that is at least as new.
   bool is_synced(CheckpointId id) const;
 
-  // Drops a checkpoint that is not there any more, or damaged, from its owner's list, whatever retention says.
+  // Drops a checkpoint that is missing or damaged from its owner's list, regardless of retention.
   void drop(CheckpointId id);
-  // The newest one of its lineage that exists beside it.
+  // Returns the newest of its ancestors that still exists; empty if there is none.
   std::optional<CheckpointId> ancestor(CheckpointId id) const;
   bool contains(CheckpointId id) const { return entries_.contains(id); }
   std::size_t size() const { return entries_.size(); }
 
-  // For base/archive.h. Nothing may be waiting to be deleted.
+  // For base/archive.h. No checkpoint may be waiting for deletion.
   static void fields(auto& archive, auto& registry) {
     archive("next_id", registry.next_id_);
     archive("entries", registry.entries_);
@@ -65,13 +65,13 @@ class CheckpointRegistry {
     archive("synced", registry.synced_);
   }
 
-  // Checkpoints that nobody needs any more, each once; they are gone from the registry.
+  // Returns the checkpoints that are no longer needed, each once, and removes them from the registry.
   std::vector<CheckpointRecord> take_deletable();
 
   const CheckpointRecord& get(CheckpointId id) const;
-  // The owner's kept checkpoints, best last.
+  // Returns the owner's kept checkpoints, best last.
   std::vector<CheckpointId> kept(OwnerId owner) const;
-  // Everything that exists, kept or referenced.
+  // Returns all existing checkpoints, kept or referenced.
   std::vector<CheckpointId> all() const;
 
  private:
@@ -102,7 +102,7 @@ class CheckpointRegistry {
   CheckpointId next_id_ = 1;
   std::map<CheckpointId, Entry> entries_;
   std::map<OwnerId, std::vector<CheckpointId>> kept_;  // by owner, oldest first
-  std::map<OwnerId, CheckpointId> synced_;             // the newest one, referenced
+  std::map<OwnerId, CheckpointId> synced_;             // by owner, the newest one; referenced
   std::vector<CheckpointRecord> deletable_ = {};
 };
 

@@ -9,7 +9,7 @@
 namespace cadre::run {
 
 bool has_member(const detail::ConfigStruct& type, std::string_view key);
-// Why a key that is no member cannot be in the config of a function, for people.
+// Returns a message that a key is not a member of the struct, with the members that it has.
 std::string no_such_member(const detail::ConfigStruct& type, std::string_view function);
 
 }  // namespace cadre::run

@@ -13,7 +13,7 @@ List keys_of(const Dict& entries) {
   return keys;
 }
 
-// Returns whether both are of one kind, so that an entry differs.
+// Returns true if both are dictionaries of the same "type", so that their entries can be compared.
 bool comparable(const Value& before, const Value& now) {
   if (!before.is_dict() || !now.is_dict()) return false;
   const Value* const old_type = find_entry(before.dict(), "type");

@@ -9,14 +9,15 @@
 namespace cadre::run {
 
 struct Difference {
-  std::string path;    // of the key: "tune_config/seed"
-  std::string before;  // as JSON; empty: not there
+  std::string path;    // path of the key: "tune_config/seed"
+  std::string before;  // as JSON; empty: missing
   std::string now;
 };
-// Compares two descriptions of options, in order. `verbose` and `log_to_driver` are left out: they decide nothing.
+// Returns the differences between two descriptions of options, in order. Ignores `verbose` and `log_to_driver`, which
+// do not affect decisions.
 std::vector<Difference> differences(const Dict& before, const Dict& now);
 
-// Throws InvalidArgument with all of them, a line each. `subject` is "the experiment in <directory>".
+// Throws InvalidArgument with all differences, a line each. `subject` is "the experiment in <directory>".
 void check_same(const Dict& before, const Dict& now, const std::string& subject);
 
 }  // namespace cadre::run

@@ -7,7 +7,7 @@
 namespace cadre::run {
 namespace {
 
-// Inside a function: it is used while other files' objects are initialised.
+// Inside a function, because it is used while objects of other files are initialised.
 base::Registry<Entry>& entries() {
   static base::Registry<Entry> instance;
   return instance;

@@ -82,13 +82,13 @@ void FileWorker::run() {
     if (to_seal_.empty()) {
       changed_.wait(lock, [this] { return has_work() || !to_seal_.empty(); });
     } else {
-      const Clock::time_point due = to_seal_.begin()->second.due;  // which another thread may remove
+      const Clock::time_point due = to_seal_.begin()->second.due;  // another thread may remove the entry
       changed_.wait_until(lock, due, [this] { return has_work(); });
     }
     if (!to_remove_.empty()) {
       remove_next(lock);
     } else if (quit_ && !not_removed_.empty() && !std::exchange(tried_again_, true)) {
-      to_remove_.assign(not_removed_.begin(), not_removed_.end());  // what was in the way may have gone
+      to_remove_.assign(not_removed_.begin(), not_removed_.end());  // the obstacle may be gone
     } else if (quit_) {
       return;
     } else if (has_work()) {
@@ -105,7 +105,7 @@ void FileWorker::seal_next(std::unique_lock<std::mutex>& lock) {
   std::string error;
   try {
     sealed.files = seal_files(root_, next.mapped().directory);
-  } catch (const std::exception& failure) {  // nobody above would catch it
+  } catch (const std::exception& failure) {  // no caller would catch it
     error = failure.what();
   }
   lock.lock();

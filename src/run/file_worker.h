@@ -1,5 +1,5 @@
-// What waits for the disk, in a thread of its own, because the controller's loop has no time for it: makes committed
-// checkpoints survive a loss of power, and deletes directories.
+// Operations that wait for the disk, in a thread of their own, because the controller's loop must not wait: seals
+// committed checkpoints, so that they survive a loss of power, and deletes directories.
 #pragma once
 
 #include <chrono>
@@ -22,36 +22,36 @@ class FileWorker {
  public:
   struct Sealed {
     CheckpointId id = 0;
-    Dict files = {};  // run::seal_files
+    Dict files = {};  // result of run::seal_files
   };
 
-  // Of checkpoints that come faster than this, most are deleted before they were sealed.
+  // Delay before sealing. Checkpoints that come faster than this are mostly deleted before they would be sealed.
   static constexpr auto seal_delay = std::chrono::milliseconds(500);
 
-  // Checkpoints lie below `root`. `wake` is called in the worker's thread whenever take_sealed() or take_errors() has
-  // something new.
+  // `root` is the directory above all checkpoints. `wake` is called in the worker's thread whenever take_sealed() or
+  // take_errors() has new entries.
   FileWorker(std::filesystem::path root, std::function<void()> wake);
-  // Finishes the deletions, and tries those once more that failed; what is not sealed yet stays as it is.
+  // Finishes the deletions, and retries failed ones once; does not seal waiting checkpoints.
   ~FileWorker();
 
-  // Seals a committed checkpoint, `seal_delay` from now: one that is deleted in the meantime, because a newer one has
-  // come, costs nothing. `directory` is its path below the root. Ids ascend.
+  // Seals a committed checkpoint, `seal_delay` from now: one that is deleted before that, because a newer one exists,
+  // costs nothing. `directory` is its path below the root. Ids must ascend.
   void seal(CheckpointId id, std::filesystem::path directory);
-  // A checkpoint that is gone, or that somebody else deletes.
+  // Cancels the sealing of a checkpoint that is gone, or that other code deletes.
   void forget(CheckpointId id);
-  // Deletes a checkpoint, or another directory, by its path below the root: no link on it is followed. A path that is
-  // absolute is one of the user's, who asked for that.
+  // Deletes a checkpoint, or another directory, by its path below the root; no link on it is followed. An absolute path
+  // is a directory of the user's, who has asked for its deletion.
   void remove(CheckpointId id, std::filesystem::path directory);
   void remove(std::filesystem::path directory);
 
-  // What remove() was given and is not deleted yet, or could not be.
+  // Returns the directories given to remove() that are not deleted yet or could not be.
   std::vector<std::filesystem::path> deletions() const;
 
-  // Seals everything that is waiting, and returns when that is done.
+  // Seals all waiting checkpoints without delay, and waits until that is done.
   void finish_sealing();
 
   std::vector<Sealed> take_sealed();
-  // What could not be sealed or deleted since the last call, a message each.
+  // Returns a message for each failure to seal or delete since the last call.
   std::vector<std::string> take_errors();
 
  private:
@@ -78,8 +78,8 @@ class FileWorker {
   bool hurry_ = false;
   bool busy_ = false;
   bool quit_ = false;
-  bool tried_again_ = false;  // after that, to delete what could not be deleted
-  std::thread thread_;        // last: it uses the rest
+  bool tried_again_ = false;  // at the end, to delete what could not be deleted
+  std::thread thread_;        // last, because it uses the other members
 };
 
 }  // namespace cadre::run

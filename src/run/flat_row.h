@@ -1,12 +1,12 @@
-// A nested row as one of columns.
+// Conversion of a nested row to columns.
 #pragma once
 
 #include "cadre/value.h"
 
 namespace cadre::run {
 
-// Nested dictionaries as "eval/accuracy", behind the keys that are not nested. Lists stay as they are. Empty
-// dictionaries vanish. Source: Ray Tune's flattening.
+// Flattens nested dictionaries to keys such as "eval/accuracy", which follow the keys that are not nested. Lists stay
+// as they are. Empty dictionaries are dropped. Source: Ray Tune's flattening.
 Dict flatten(const Dict& entries);
 
 }  // namespace cadre::run

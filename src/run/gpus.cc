@@ -13,8 +13,8 @@
 namespace cadre::run {
 namespace {
 
-// The devices that this process is allowed, by number or by UUID; nothing where all are. CUDA stops reading at the
-// first that is none, such as -1.
+// Returns the devices that this process may use, by number or UUID; nothing if all. CUDA stops reading at the first
+// invalid one, such as -1.
 std::optional<std::vector<std::string>> allowed_devices() {
   const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
   if (text == nullptr) return std::nullopt;
@@ -34,7 +34,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// Of what the driver says about a GPU: lines as "Model: \t\t NVIDIA H100 80GB HBM3".
+// Returns the kind from a GPU's information file of the driver, in which a line is "Model: \t\t NVIDIA H100 80GB HBM3".
 std::string kind_of(const std::filesystem::path& information) {
   constexpr std::string_view model = "Model:";
   constexpr std::string_view separators = " \t-";
@@ -57,7 +57,7 @@ std::string kind_of(const std::filesystem::path& information) {
 
 int count_gpus() {
   if (const auto allowed = allowed_devices()) return static_cast<int>(allowed->size());
-  constexpr std::string_view prefix = "nvidia";  // /dev/nvidia0, /dev/nvidia1, …; others end in words
+  constexpr std::string_view prefix = "nvidia";  // /dev/nvidia0, /dev/nvidia1, …; other devices end in words
   int count = 0;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator("/dev", none)) {

@@ -7,15 +7,15 @@
 
 namespace cadre::run {
 
-// How many there are: as CUDA_VISIBLE_DEVICES says where that is set, otherwise those that the NVIDIA driver shows.
-// CUDA itself is not asked: that would start threads, and the fork server could not follow.
+// Returns the number of GPUs: the devices in CUDA_VISIBLE_DEVICES if that is set, otherwise those that the NVIDIA
+// driver shows. Does not call CUDA, which would start threads, so that the fork server could not fork.
 int count_gpus();
 
-// What CUDA_VISIBLE_DEVICES must be for a process that has these of our GPUs, numbered from 0.
+// Returns the value of CUDA_VISIBLE_DEVICES for a process that has these of our GPUs, numbered from 0.
 std::string visible_devices(const std::vector<int>& gpus);
 
-// The kind of the machine's GPUs: of their model the first word with a digit, "H100" of "NVIDIA H100 80GB HBM3", or all
-// of it. Empty where there are none, or of several kinds.
+// Returns the kind of the machine's GPUs: the first word of their model with a digit, "H100" of "NVIDIA H100 80GB
+// HBM3", or the whole model if there is none. Empty if there are no GPUs or several kinds.
 std::string accelerator_type(const std::filesystem::path& driver = "/proc/driver/nvidia");
 
 }  // namespace cadre::run

@@ -5,7 +5,7 @@
 namespace cadre::run {
 namespace {
 
-// Inside a function: it is used while other files' objects are initialised.
+// Inside a function, because it is used while objects of other files are initialised.
 base::Registry<GroupBackend*>& backends() {
   static base::Registry<GroupBackend*> instance;
   return instance;

@@ -1,5 +1,5 @@
-// A library for collective operations that the processes of a group join before their training function runs. The
-// control plane knows none of them: a library registers its own by name while the program is loaded.
+// A library for collective operations, whose group the processes join before their training function runs. The control
+// plane does not depend on any of them: a library registers itself by name while the program is loaded.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace cadre::run {
 
-// Where a process stands among the others. Ranks and sizes count from 0 and 1.
+// The place of a process in its group. Ranks count from 0, sizes from 1.
 struct GroupPlace {
   int world_rank = 0;
   int world_size = 1;
@@ -26,19 +26,19 @@ class GroupBackend {
  public:
   virtual ~GroupBackend() = default;
 
-  // Throws InvalidArgument for options with which no group can be formed, as far as that can be known before.
+  // Throws InvalidArgument if no group can be formed with these options, as far as that can be known in advance.
   virtual void check(const Config& options) const = 0;
-  // Called by each process of the group, returns when all of them have. The store is the group's alone: another group,
-  // or the same one in another attempt, has another. Throws InvalidArgument for options that it does not know,
-  // EngineError where the group cannot be formed; the process is then in none.
+  // Joins the group; each process calls it, and it returns when all have. The store is for this group and attempt only.
+  // Throws InvalidArgument for unknown options, EngineError if the group cannot be formed; the process is then in no
+  // group.
   virtual void join(std::shared_ptr<KeyValueStore> store, const GroupPlace& place, const Config& options) = 0;
-  // Waits for nobody. Nothing happens where there is no group.
+  // Leaves the group without waiting for the other processes. Does nothing if there is no group.
   virtual void leave() = 0;
 };
 
-// The backend must stay. A second one of the same name is kept out.
+// Registers a backend, which must live until the program ends. A second one of the same name is not registered.
 void register_group_backend(std::string_view name, GroupBackend& backend);
-// nullptr where there is none.
+// Returns nullptr if there is none.
 GroupBackend* find_group_backend(std::string_view name);
 std::vector<std::string> group_backend_names();
 

@@ -20,7 +20,8 @@
 namespace cadre {
 namespace {
 
-// What cadre::init has set up in this process, or a worker that may start workers was born with; in others nothing.
+// State set up by cadre::init in this process, or set at the start of a worker that may start workers; empty in other
+// processes.
 struct Process {
   Resources resources;
   std::unique_ptr<engine::local::ForkServerConnection> server;
@@ -33,7 +34,7 @@ std::unique_ptr<Process>& process() {
 
 bool init_was_called = false;
 
-// What this machine is; workers have it too.
+// The resources of this machine; workers inherit them.
 Resources& machine() {
   static Resources instance{.cpus = 0};
   return instance;
@@ -78,8 +79,9 @@ Resources resources_of(const InitOptions& options) {
   return resources;
 }
 
-// A live trial takes a handful of open files, and the usual soft limit of 1024 is for programs that use select().
-// Workers keep it: the fork server has it already.
+// Raises the soft limit of open files to the hard limit. A live trial needs a handful of open files, and the usual soft
+// limit of 1024 is meant for programs that use select(). Workers keep the old limit, because the fork server has
+// started before.
 void allow_many_open_files() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -89,7 +91,7 @@ void allow_many_open_files() {
 
 Process& initialised_process() {
   if (process() != nullptr) return *process();
-  if (!init_was_called) run::report_uncaught_errors();  // init() would have seen to it
+  if (!init_was_called) run::report_uncaught_errors();  // otherwise init() does it
   throw EngineError(init_was_called
                         ? "this worker cannot start workers of its own. A trial can, when its trainable has a "
                           "PlacementGroup with a bundle for each of them (tune::with_resources), and a validator when "

@@ -9,7 +9,7 @@
 namespace cadre::run {
 namespace {
 
-// What a signal handler can reach: it has no argument of its own.
+// State of the signal handler, which has no argument of its own.
 std::atomic<Interrupts*> current = nullptr;
 std::atomic<engine::Engine*> to_wake = nullptr;
 std::atomic<int> received = 0;
@@ -17,7 +17,7 @@ std::atomic<std::int64_t> received_ms = 0;
 
 constexpr std::int64_t kSameRequestMs = 250;
 
-// May be called in a signal handler.
+// Async-signal-safe.
 std::int64_t now_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -57,12 +57,12 @@ void Interrupts::sleep(std::chrono::nanoseconds time) {
   ::nanosleep(&span, nullptr);
 }
 
-// Everything here may be done in a signal handler.
+// Only async-signal-safe calls.
 void Interrupts::on_signal(int number) {
   if (received != 0) {
     if (now_ms() - received_ms < kSameRequestMs) return;
     if (Interrupts* const self = current) self->give_back();
-    ::raise(number);  // comes when the handler returns
+    ::raise(number);  // delivered when the handler returns
     return;
   }
   received_ms = now_ms();

@@ -1,7 +1,7 @@
-// SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal is gone) while an experiment runs: the first one asks for an
-// orderly end, the second one does what it would do without Cadre, which is to end the program. Those that come within
-// a quarter of a second of the first one belong to it: `timeout` signals its child and then its process group, shells
-// pass SIGHUP on that the kernel has sent already, and systemd may send SIGHUP behind SIGTERM.
+// Handling of SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal is gone) while an experiment runs: the first one
+// requests an orderly end, the second one does what it would do without Cadre, which is to end the program. Signals
+// within a quarter of a second of the first one count as the same request: `timeout` signals its child and then its
+// process group, shells pass on a SIGHUP that the kernel has already sent, and systemd may send SIGHUP after SIGTERM.
 #pragma once
 
 #include <signal.h>
@@ -13,9 +13,9 @@
 
 namespace cadre::run {
 
-// Takes these signals over for its lifetime, and wakes the engine when one comes. A signal that the program ignores or
-// handles itself stays as it is, and so do all in a worker, where they are not meant for the run that it has begun
-// (engine/local/outside_signals.h). One at a time.
+// Handles these signals for its lifetime, and wakes the engine when one arrives. A signal that the program ignores or
+// handles itself stays as it is, and so do all in a worker, where they are not meant for the run that it has started
+// (engine/local/outside_signals.h). Only one object can exist at a time.
 class Interrupts {
  public:
   explicit Interrupts(engine::Engine& engine);
@@ -23,11 +23,11 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // The signal that came first; 0: none did.
+  // Returns the first signal; 0 if there was none.
   int signal() const;
-  // The same of the one that was there last.
+  // Returns the first signal of the last Interrupts object; 0 if there was none.
   static int last_signal();
-  // Waits; a signal that comes ends it early, one that has come already does not.
+  // Sleeps. A signal that arrives ends it early; one that arrived before does not.
   static void sleep(std::chrono::nanoseconds time);
 
  private:

@@ -1,5 +1,5 @@
-// What the processes of a group leave for each other before they can talk directly: values under keys. A group has one
-// store; every function blocks, may be called in any thread, and throws Error where the group's controller is gone.
+// A key-value store through which the processes of a group exchange values before they can talk directly. Each group
+// has one. Every function blocks, may be called in any thread, and throws Error if the group's controller is gone.
 #pragma once
 
 #include <chrono>
@@ -14,22 +14,22 @@ class KeyValueStore {
   using Milliseconds = std::chrono::milliseconds;
   virtual ~KeyValueStore() = default;
 
-  // Values are bytes. A key that is there gets the new value.
+  // Sets a value, which is any bytes, and replaces an existing one.
   virtual void set(const std::string& key, const std::string& value) = 0;
-  // Waits until somebody has set it. Throws Error, which names the key, when nobody has within this time.
+  // Waits until the key is set and returns its value. Throws Error, naming the key, after the timeout.
   virtual std::string get(const std::string& key, Milliseconds timeout) = 0;
-  // The same without the values, until all keys are there. The error names those that are missing.
+  // Waits until all keys are set. The error of a timeout names the missing ones.
   virtual void wait(std::span<const std::string> keys, Milliseconds timeout) = 0;
-  // Whether all of them are there.
+  // Returns true if all keys are set.
   virtual bool contains(std::span<const std::string> keys) = 0;
-  // Adds to a number in decimal digits, and returns the sum; a key that is not there is 0. Throws InvalidArgument where
-  // it is no number.
+  // Adds to a number in decimal digits, and returns the sum; a missing key counts as 0. Throws InvalidArgument if the
+  // value is not a number.
   virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;
-  // Sets the value where it is `expected`, or where the key is not there and `expected` is empty. Returns what is there
-  // afterwards, and `expected` where the key is still not there.
+  // Sets the value if it is `expected`, or if the key is missing and `expected` is empty. Returns the value afterwards,
+  // or `expected` if the key is still missing.
   virtual std::string compare_and_set(const std::string& key, const std::string& expected,
                                       const std::string& value) = 0;
-  // Whether it was there.
+  // Removes a key. Returns true if it existed.
   virtual bool erase(const std::string& key) = 0;
   virtual std::int64_t size() = 0;
 };

@@ -16,19 +16,20 @@ namespace cadre::run {
 class KeyValues {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Asker = std::uint64_t;  // one request at a time each
+  using Asker = std::uint64_t;  // id of a requester, which has one request at a time
   struct Reply {
     Asker asker = 0;
     channel::StoreReply reply = {};
   };
 
-  // Answers a request, and those that waited for what it has set.
+  // Handles a request. Returns its reply, unless it must wait, and the replies to waiting requests that it has made
+  // ready.
   std::vector<Reply> handle(Asker asker, const channel::StoreRequest& request, TimePoint now);
-  // Those whose patience has come to its end.
+  // Returns replies to requests that timed out.
   std::vector<Reply> expire(TimePoint now);
-  // When expire() has something to do next.
+  // Returns the next time at which a request times out; empty if none is waiting.
   std::optional<TimePoint> next_deadline() const;
-  // For another group: nothing is there, and nobody waits.
+  // Removes all values and waiting requests, for the next group.
   void clear();
 
  private:

@@ -19,7 +19,7 @@ struct Selector {
   bool accepts(std::string_view value) const { return (std::ranges::find(values, value) != values.end()) != negated; }
 };
 
-// Views into the text, which may be anything.
+// Parses a selector. Returns views into the text, which need not be valid.
 Selector parse(std::string_view text) {
   constexpr std::string_view in = "in(";
   Selector selector{.negated = text.starts_with('!')};

@@ -1,4 +1,4 @@
-// Which machines will do: what is asked of a machine's labels and of the kind of its GPUs. Pure.
+// Requests for machines with certain labels and kinds of GPUs. Pure.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace cadre::run {
 
-// What is wrong with the labels that a machine has, or with what is asked of them; empty when nothing is.
+// Return the first fault of a machine's labels, or of a request's selectors; empty if there is none.
 std::string fault_of_labels(const Resources& machine);
 std::string fault_of_selectors(const Resources& wanted);
 
-// Why a machine will not do, as "label zone=eu (it is us)"; empty when it will.
+// Returns why a machine does not match a request, as "label zone=eu (it is us)"; empty if it does.
 std::string mismatch(const Resources& machine, const Resources& wanted);
 
-// Adds what is asked for to what is asked for already. Says what contradicts it; empty when nothing does.
+// Adds selectors to those of `wanted`. Returns the first contradiction; empty if there is none.
 std::string add_selectors(Resources& wanted, const Resources& more);
 
 }  // namespace cadre::run

@@ -22,7 +22,7 @@ std::uint64_t unshared_resident_bytes(pid_t process) {
   return (resident - std::min(resident, shared)) * page_bytes;
 }
 
-// Each thread of a process has the children that it has started.
+// Adds a process's children. /proc lists them by the thread that started them.
 void add_children(pid_t process, std::vector<pid_t>& found) {
   std::error_code error;
   fs::directory_iterator thread(directory_of(process) / "task", error);

@@ -10,20 +10,20 @@
 namespace cadre::run {
 
 struct MemoryUsage {
-  std::uint64_t used_bytes = 0;   // of the machine: what cannot be had without swapping
-  std::uint64_t total_bytes = 0;  // of the machine
-  // What this process and all its descendants have resident beyond files that they share. What a forked process has not
-  // written since counts for it too.
+  std::uint64_t used_bytes = 0;   // machine: memory that is not available without swapping
+  std::uint64_t total_bytes = 0;  // machine
+  // Resident memory of this process and all its descendants, without pages of files and explicitly shared memory. Pages
+  // that a forked process still shares with its parent count for both.
   std::uint64_t own_bytes = 0;
 };
 
-// Empty where /proc does not say.
+// Returns the present usage; empty if /proc does not show it.
 std::optional<MemoryUsage> memory_usage();
 
-// `own_bytes` of another process and its descendants; 0 for one that is gone.
+// Returns `own_bytes` of another process and its descendants; 0 if it is gone.
 std::uint64_t resident_bytes_of_tree(pid_t process);
 
-// The part of the machine's memory that can be had without swapping, 0 to 1; 1 where /proc does not say.
+// Returns the part of the machine's memory that is available without swapping, 0 to 1; 1 if /proc does not show it.
 double free_memory();
 
 }  // namespace cadre::run

@@ -10,31 +10,31 @@
 
 namespace cadre::run {
 
-// A reference to an object, and where it stands: "param_space/images/value".
+// A reference to an object, and its place in the options: "param_space/images/value".
 struct ObjectUse {
   std::string place;
   std::string id;
   bool operator==(const ObjectUse&) const = default;
 };
 
-// All of them in a value, in order; places begin with `place`.
+// Returns all references to objects in a value, in order; places begin with `place`.
 std::vector<ObjectUse> object_uses(const Value& value, const std::string& place = "");
 
-// Handles of the objects that this process holds among those.
+// Returns handles to the used objects that this process holds.
 std::vector<ObjectRef> held_objects(std::span<const ObjectUse> uses);
 
-// Makes them files of the experiment.
+// Writes the objects as files of the experiment.
 void write_objects(const std::filesystem::path& directory, std::span<const ObjectRef> objects);
-// Makes those of `source` that this process does not hold files of a run that begins, and which a worker of that
-// experiment starts. Throws StorageError that names the use of one that is not there.
+// Links or copies objects of the experiment `source` that this process does not hold into a new run that a worker of
+// that experiment starts. Throws StorageError, naming the use, if one is missing.
 void share_objects(const std::filesystem::path& source, const std::filesystem::path& directory,
                    std::span<const ObjectUse> uses);
-// Whether an experiment that is continued has the files of all objects; those that are not there, and that this process
-// holds, are written again. `contents`: not only their sizes are compared. Throws StorageError that names every use of
-// those that are gone or damaged.
+// Checks that an experiment that is continued has the files of all objects; writes missing ones again if this process
+// holds them. `contents`: compare the contents, not only the sizes. Throws StorageError, naming every use of an object
+// that is missing or damaged.
 void require_objects(const std::filesystem::path& directory, std::span<const ObjectUse> uses, bool contents);
-// Deletes the files of all others, and what a process that was killed has left; those of objects that this process
-// holds go with their last handle.
+// Deletes the files of all other objects, and files left by a killed process; files of objects that this process holds
+// are deleted with their last handle.
 void delete_other_objects(const std::filesystem::path& directory, std::span<const ObjectUse> uses);
 
 }  // namespace cadre::run

@@ -1,4 +1,4 @@
-// A metric and its direction, which are said once and then used wherever neither is given.
+// A metric and its direction. The experiment's are used wherever neither is given.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,20 @@
 
 namespace cadre::run {
 
-// Moves the direction out of `metric` into `mode`. Where `metric` is empty or the experiment's, what is missing is the
-// experiment's. A direction stays in `metric` only where it contradicts `mode`.
+// Completes a metric and its direction. Moves the direction out of `metric` into `mode`. If `metric` is empty or the
+// experiment's, fills in what is missing from the experiment's. A direction stays in `metric` only if it contradicts
+// `mode`.
 void complete(Objective& metric, std::optional<Mode>& mode, const Objective& experiments = {});
 
-// Returns the fault of a completed metric whose direction is needed; empty: none. `mode_option` is
-// the option beside it.
+// Returns the fault of a completed metric whose direction is needed; empty: none. `mode_option` is the name of the
+// option that sets `mode`.
 std::string fault_of(const Objective& metric, const std::optional<Mode>& mode, const std::string& mode_option,
                      const Objective& experiments = {});
 
-// The direction of a completed metric is missing, and what to write instead.
+// Returns the message that the direction of a completed metric is missing, with what to write instead.
 std::string no_direction(const std::string& metric);
 
-// `metric` and `mode`, completed by the experiment's. Throws InvalidArgument where there is no metric or
+// `metric` and `mode`, completed from the experiment's. direction_of() throws InvalidArgument if there is no metric or
 // no direction.
 struct Direction {
   std::string metric;
@@ -28,10 +29,11 @@ struct Direction {
 };
 Direction direction_of(Objective metric, std::optional<Mode> mode, const Objective& experiments = {});
 
-// Drops the order of a stored config that has no attribute: programs before format 5 of the store wrote one always.
+// Drops the score order of a stored config that has no score attribute: programs before store format 5 always wrote
+// one.
 void drop_order_of_nothing(CheckpointConfig& checkpoints);
 
-// "min", "max".
+// Returns "min" or "max".
 const char* to_string(Mode mode);
 
 }  // namespace cadre::run

@@ -1,5 +1,5 @@
-// What a run belongs to that a worker's function starts: a trial whose function trains with workers of its own. The
-// trial reports what its run reports, and its run begins from the checkpoint of the trial.
+// The parent of a run that a worker's function starts: the trial whose function trains with workers of its own. The
+// trial reports the run's results, and the run begins from the trial's checkpoint.
 #pragma once
 
 #include <filesystem>
@@ -13,24 +13,24 @@ namespace cadre::run {
 
 class ParentRun {
  public:
-  // That of this process, from now on until it is destroyed.
+  // Registers itself as the current ParentRun of this process until destroyed.
   ParentRun();
   virtual ~ParentRun();
   ParentRun(const ParentRun&) = delete;
   ParentRun& operator=(const ParentRun&) = delete;
 
-  // nullptr where runs are nobody's.
+  // Returns the current one; nullptr if runs in this process have no parent.
   static ParentRun* current();
 
-  // Where directories of its runs may be made.
+  // Returns the directory in which the directories of its runs are made.
   virtual std::filesystem::path directory() const = 0;
-  // Whose objects its runs may use.
+  // Returns the directory of the experiment whose objects its runs may use.
   virtual std::filesystem::path experiment() const = 0;
-  // To begin from; empty: at the beginning.
+  // Returns the checkpoint to begin from; empty: none, begin anew.
   virtual std::optional<Checkpoint> checkpoint() const = 0;
-  // Reports a result, with a committed checkpoint of the run's, which stays the run's as well; an empty path is none.
-  // Returns, perhaps much later, whether the run goes on; otherwise it is to end, and fit() with StopWorker. Throws
-  // what reporting throws.
+  // Reports a result of the run, with its committed checkpoint, which stays the run's as well; an empty path: none.
+  // Blocks, perhaps for long. Returns true if the run goes on; otherwise the run must end, and fit() throw StopWorker.
+  // Throws what reporting throws.
   virtual bool forward(const Metrics& metrics, const std::filesystem::path& checkpoint) = 0;
 };
 

@@ -1,4 +1,4 @@
-// What Resources consist of, for base/archive.h and everything else that takes fields.
+// The fields of Resources, for base/archive.h and other code that visits fields.
 #pragma once
 
 #include "base/archive.h"

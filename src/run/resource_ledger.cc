@@ -49,7 +49,7 @@ ResourceLedger::Amounts ResourceLedger::amounts_of(const Resources& resources) {
 
 std::optional<Gpus> ResourceLedger::place(std::int64_t wanted, const std::optional<Gpus>& only) const {
   if (wanted <= 0) return Gpus();
-  const std::int64_t share = std::min(wanted, kUnitsPerWhole);  // of each GPU
+  const std::int64_t share = std::min(wanted, kUnitsPerWhole);  // units per GPU
   const auto count = static_cast<std::size_t>((wanted + kUnitsPerWhole - 1) / kUnitsPerWhole);
   Gpus fitting = only.value_or(Gpus(free_gpus_.size()));
   if (!only) std::iota(fitting.begin(), fitting.end(), 0);

@@ -1,4 +1,4 @@
-// Who has which resources. Pure accounting, in units of 1/10000, so that ten times 0.1 is 1.
+// Accounting of resources in use. Pure; in units of 1/10000, so that ten times 0.1 is 1.
 #pragma once
 
 #include <cstdint>
@@ -11,43 +11,43 @@
 
 namespace cadre::run {
 
-// GPUs by their number, from 0. A share of a GPU is one of them, more than one GPU are whole ones.
+// Numbers of GPUs, from 0. A share of a GPU is on one GPU; more than one GPU are whole ones.
 using Gpus = std::vector<int>;
 
-// The most that one machine has; of anything but GPUs as much as a ledger can count.
+// Upper limits of one machine's resources; for all but GPUs the most that a ledger can count.
 inline constexpr double kMostGpus = 65'536;
 inline constexpr double kMostOfAResource = 9e14;
 
 class ResourceLedger {
  public:
-  // Throws std::invalid_argument for amounts that no machine has: negative ones, what is no number, and too much.
+  // Throws std::invalid_argument for amounts that no machine has: negative ones, NaN, and amounts above the limits.
   explicit ResourceLedger(const Resources& total);
 
-  // Takes the amounts if all of them are free and the machine is as it is wanted, and says on which GPUs: a share goes
-  // where it leaves the least free. With `only`, those GPUs and no others.
+  // Acquires the amounts if all are free and the machine matches the request, and returns their GPUs: a share is placed
+  // where it leaves the least free. `only`: use no other GPUs than these. Empty if it is not possible.
   std::optional<Gpus> acquire(const Resources& wanted, const std::optional<Gpus>& only = {});
-  // Whether acquire() would succeed.
+  // Returns true if acquire() would succeed.
   bool is_free(const Resources& wanted, const std::optional<Gpus>& only = {}) const;
   void release(const Resources& held, const Gpus& gpus);
 
-  // Whether the amounts exist at all, and the machine is as it is wanted; if not, the first thing that is missing, as
-  // "2 gpus (there are 0)".
+  // Returns the first thing that the machine does not have even when all is free, as "2 gpus (there are 0)"; empty if
+  // it has all.
   std::string shortage(const Resources& wanted) const;
 
-  // "1.5/2 CPUs, 0/0 GPUs", with custom resources behind.
+  // Returns "1.5/2 CPUs, 0/0 GPUs", followed by custom resources.
   std::string usage() const;
 
  private:
   using Amounts = std::map<std::string, std::int64_t>;
   static Amounts amounts_of(const Resources& resources);
 
-  // Where so many units of GPUs fit; empty: nowhere.
+  // Returns GPUs with room for so many units; empty if there are none.
   std::optional<Gpus> place(std::int64_t units, const std::optional<Gpus>& only) const;
 
   Resources machine_;
-  Amounts total_;  // GPUs have their own place
+  Amounts total_;  // without GPUs, which are in the members below
   Amounts used_;
-  std::vector<std::int64_t> free_gpus_;  // of each, in units
+  std::vector<std::int64_t> free_gpus_;  // free units of each GPU
   std::int64_t total_gpus_;
 };
 

@@ -1,4 +1,4 @@
-// What results have beside what a training function reports: the keys that trials and training runs share.
+// Keys of results that Cadre adds to a training function's metrics, shared by trials and training runs.
 #pragma once
 
 #include <string_view>

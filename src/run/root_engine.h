@@ -1,4 +1,4 @@
-// The engine that cadre::init has prepared in this process, or that the one of its controller shares with this worker.
+// The engine that cadre::init has prepared in this process, or that the controller's engine shares with this worker.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,16 @@
 
 namespace cadre::run {
 
-// An engine on this machine with the resources that cadre::init was given, or in a worker those that are there for its
-// own workers. One at a time. Throws EngineError when cadre::init was not called in this process, when it is a worker
-// that may not start workers, or when another engine is in use.
+// Returns an engine on this machine with the resources given to cadre::init, or in a worker with the resources for its
+// own workers. Only one can exist at a time. Throws EngineError if cadre::init was not called in this process, if this
+// is a worker that may not start workers, or if another engine is in use.
 std::unique_ptr<engine::Engine> make_root_engine();
 
-// What that engine would have in all. Throws EngineError where there is none.
+// Returns the total resources of that engine. Throws EngineError if there is none.
 Resources root_resources();
 
-// In a worker that may start workers: what it was born with, and what there is for them.
+// In a worker that may start workers: set the connection to the fork server, which it was started with, and the
+// resources for its own workers.
 void start_workers_through(base::FileDescriptor fork_server);
 void set_root_resources(Resources resources);
 

@@ -17,7 +17,7 @@ namespace cadre::run {
 namespace fs = std::filesystem;
 namespace {
 
-// Whether nothing is in a directory, or only what a controller leaves that is killed before there is a store.
+// Returns true if a directory is empty, or has only files of a controller that was killed before it created a store.
 bool holds_beginnings_only(const fs::path& directory) {
   return std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
     return name == store::ExperimentLock::kFileName || name == storage::kPublishedToFile ||
@@ -53,7 +53,7 @@ void make_new_directory(const fs::path& directory, const Tenant& tenant) {
   if (holds_store(directory)) throw InvalidArgument(exists_already(subject, tenant.restore));
   if (fs::exists(directory) && !(fs::is_directory(directory) && holds_beginnings_only(directory)))
     throw InvalidArgument(directory.string() + " exists and is not " + tenant.a + ": give this one another name");
-  base::make_directories_durably(directory.parent_path());  // its own name is synced with that of its store
+  base::make_directories_durably(directory.parent_path());  // its own name is synced together with its store's
   base::make_directories(directory);
 }
 

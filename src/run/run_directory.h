@@ -1,4 +1,4 @@
-// The directory that an experiment or a training run is to live in.
+// The directory of an experiment or a training run.
 #pragma once
 
 #include <filesystem>
@@ -9,35 +9,34 @@
 
 namespace cadre::run {
 
-// "train_net_2026-11-22_05-43-52": named by its function and the time.
+// Returns a name from its function and the time: "train_net_2026-11-22_05-43-52".
 std::string default_name(const std::string& function);
 
-// Returns whether a directory holds a store, as store::has_store does.
+// Returns true if a directory holds a store, as store::has_store does.
 bool holds_store(const std::filesystem::path& directory);
 
 // Returns the message that `subject` exists, with what to do. `restore` names the call that continues it.
 std::string exists_already(const std::string& subject, const std::string& restore);
 
-// Returns how to continue an interrupted run: by the same program, or by `restore`.
+// Returns the message how to continue an interrupted run: by the same program, or by `restore`.
 std::string how_to_continue(IfExists if_exists, const std::string& restore, const std::filesystem::path& directory);
 
-// What is to live there, for messages.
+// The kind of run that uses a directory, for messages.
 struct Tenant {
   std::string what;     // "experiment"
   std::string a;        // "an experiment"
   std::string restore;  // "Tuner::restore"
 };
-// Makes the directory of a new one, which nothing else uses. Throws InvalidArgument where somebody does, with what to
-// do.
+// Makes the directory of a new run. Throws InvalidArgument, with what to do, if it is in use or has other contents.
 void make_new_directory(const std::filesystem::path& directory, const Tenant& tenant);
 
-// Makes the directory of a new one in a folder under a name, or with "_2", "_3" and so on behind it where that is there
-// or `is_taken`. It was made by this call, so nobody else who makes one has it.
+// Makes the directory of a new run in a folder, under a name, or followed by "_2", "_3" and so on if the name exists or
+// `is_taken`. This call creates it, so concurrent calls get different directories.
 std::filesystem::path make_free_directory(const std::filesystem::path& folder, const std::string& name,
                                           const std::function<bool(const std::string&)>& is_taken);
 
-// Removes a directory that holds a store, which nobody uses, with all that is in it. The store goes last: whoever is
-// interrupted leaves it, or one that make_new_directory takes.
+// Removes a directory that holds a store, which no process may use, with all its contents. The store is removed last:
+// an interruption leaves the store, or a directory that make_new_directory accepts.
 void remove_with_store(const std::filesystem::path& directory);
 
 }  // namespace cadre::run

@@ -1,6 +1,6 @@
-// Workers that were ended by a signal which asks programs to end. Where somebody sends it to every process of a job,
-// the end of a worker may be seen before the signal that the controller gets itself, and would look like a failure. So
-// such an end waits a moment, with everything that the engine says after it: the order of events stays as it was.
+// Workers that were ended by a signal to end (SIGINT, SIGTERM, SIGHUP). If it is sent to every process of a job, the
+// controller may receive the end of a worker before the signal itself, and would treat it as a failure. Therefore such
+// an end is held back for a moment, with all later events of the engine: the order of events stays the same.
 #pragma once
 
 #include <chrono>
@@ -15,19 +15,19 @@ namespace cadre::run {
 class SignalledEnds {
  public:
   using TimePoint = engine::Engine::Clock::time_point;
-  // Longer than whoever signals all processes of a job takes for that.
+  // Time that an end is held back: longer than it takes to signal all processes of a job.
   static constexpr auto patience = std::chrono::seconds(1);
 
-  // Takes what has arrived, and returns what may be handled now: all of it, unless a worker was ended by such a signal
-  // and the controller, which is not interrupted, may still get it.
+  // Accepts the events that have arrived, and returns those to handle now: all of them, unless a worker was ended by
+  // such a signal and the controller, which is not interrupted, may still get it.
   std::vector<engine::Event> pass(std::vector<engine::Event> arrived, bool interrupted, TimePoint now);
-  // When the rest may be handled; empty: nothing is held back.
+  // Returns when the next held event may be handled; empty: nothing is held back.
   std::optional<TimePoint> due() const;
 
  private:
   struct Held {
     engine::Event event;
-    std::optional<TimePoint> due;  // of such an end
+    std::optional<TimePoint> due;  // set for such an end
   };
   std::deque<Held> held_;  // from the first such end on
 };

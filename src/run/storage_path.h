@@ -1,11 +1,11 @@
-// Where experiments and training runs lie when nobody says otherwise.
+// The default directory of experiments and training runs.
 #pragma once
 
 #include <filesystem>
 
 namespace cadre::run {
 
-// ~/cadre_results. Throws NotFound when there is no HOME.
+// Returns ~/cadre_results. Throws NotFound if HOME is not set.
 std::filesystem::path default_storage_path();
 
 }  // namespace cadre::run

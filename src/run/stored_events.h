@@ -1,4 +1,4 @@
-// Parts of events as the store's rows have them, which experiments and training runs share.
+// Conversion of parts of events to and from the store's rows, shared by experiments and training runs.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace cadre::run {
 
-// Enumerations have names in the store.
+// Convert between enumerators and their names in the store. value_of() throws StorageError for an unknown name.
 template <class Enum, std::size_t size>
 const char* name_of(Enum value, const std::pair<Enum, const char*> (&names)[size]) {
   return std::ranges::find(names, value, &std::pair<Enum, const char*>::first)->second;
@@ -32,8 +32,8 @@ Enum value_of(const std::string& name, const std::pair<Enum, const char*> (&name
 Dict to_dict(const engine::Exit& exit);
 engine::Exit to_exit(const Config& data, const std::string& source);
 
-// Feeds rows of a store to what made them. Its state is looked up by numbers that rows name; rows that somebody has
-// changed name others. Throws StorageError then.
+// Calls `act`, which feeds rows of a store to the core. The core looks up its state by the numbers in the rows; rows
+// that another program has changed may have numbers that do not exist. Throws StorageError then.
 template <class Act>
 decltype(auto) replaying(const std::string& source, const Act& act) {
   try {

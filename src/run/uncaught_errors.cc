@@ -21,14 +21,14 @@ namespace {
 ::pid_t process = 0;
 std::terminate_handler former = nullptr;
 
-constexpr int kAfterSignal = 128;  // as shells say of programs that a signal has ended
+constexpr int kAfterSignal = 128;  // exit codes of shells for programs that a signal has ended
 
 [[noreturn]] void end(const char* what, int code) {
   std::cout.flush();
   std::fflush(stdout);
   std::cerr.flush();
   std::fprintf(stderr, "%s: %s\n", ::program_invocation_name, what);
-  ::_exit(code);  // other threads may run: destructors of what they use must not
+  ::_exit(code);  // no destructors: other threads may still use the objects
 }
 
 [[noreturn]] void on_terminate() {
@@ -41,14 +41,14 @@ constexpr int kAfterSignal = 128;  // as shells say of programs that a signal ha
       end(interrupted.what(), kAfterSignal + (signal != 0 ? signal : SIGINT));
     } catch (const std::exception& exception) {
       end(exception.what(), EXIT_FAILURE);
-    } catch (...) {  // nothing that could be said about it
+    } catch (...) {  // no message: the previous handler takes over
     }
   }
   if (former != nullptr) former();
   std::abort();
 }
 
-// Returns whether the program has installed a handler of its own.
+// Returns true if the program has installed a handler of its own.
 bool has_own_handler() {
 #ifdef __GLIBCXX__
   const std::terminate_handler handler = std::get_terminate();

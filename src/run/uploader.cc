@@ -10,7 +10,7 @@ namespace cadre::run {
 namespace fs = std::filesystem;
 namespace {
 
-// What is wrong with the source stays wrong.
+// Returns true if the source can be read. A fault of the source is permanent, so the upload is not tried again.
 bool is_readable(const Uploader::Upload& upload) {
   try {
     for (const Uploader::Part& part : upload.parts) list_files(part.directory);

@@ -1,4 +1,4 @@
-// Copies the parts of reported checkpoints to where they can be committed, off the event loop.
+// Copies the parts of reported checkpoints to the run's file system, where they can be committed, off the event loop.
 #pragma once
 
 #include <condition_variable>
@@ -17,34 +17,35 @@
 
 namespace cadre::run {
 
-// Threads begin when there is something for them: most runs copy nothing. Blocks are shared where the file system can.
+// A pool of copying threads. They are started on demand, because most runs copy nothing. Blocks are shared if the file
+// system supports it.
 class Uploader {
  public:
   struct Part {
-    std::filesystem::path directory = {};  // whole; nobody changes it until the upload is done
-    std::filesystem::path copy = {};  // whole, on the run's file system: to be copied to; empty: it is there already
+    std::filesystem::path directory = {};  // absolute path; not changed until the upload is done
+    std::filesystem::path copy = {};       // absolute target path on the run's file system; empty: nothing to copy
   };
   struct Upload {
     std::int64_t number = 0;
     std::vector<Part> parts = {};
   };
-  // What became of an upload.
+  // The outcome of an upload.
   struct Outcome {
     std::int64_t number = 0;
-    std::string error = {};  // empty: it is done
+    std::string error = {};  // empty: success
     TryAgain again = TryAgain::never;
   };
 
-  // `wake` is called in another thread whenever take_outcomes() has something new.
+  // `wake` is called in another thread whenever take_outcomes() has new entries.
   explicit Uploader(std::function<void()> wake) : wake_(std::move(wake)) {}
   // Waits for the copies that have begun.
   ~Uploader();
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
 
-  // Begins. What an earlier try has left is no obstacle.
+  // Starts an upload. Removes what an earlier try has left.
   void begin(Upload upload);
-  // Of those that have come to an end since the last call.
+  // Returns the outcomes of uploads that have ended since the last call.
   std::vector<Outcome> take_outcomes();
 
  private:
@@ -55,7 +56,7 @@ class Uploader {
   std::condition_variable changed_;
   std::deque<Upload> waiting_;
   std::vector<Outcome> outcomes_;
-  std::size_t idle_ = 0;  // threads
+  std::size_t idle_ = 0;  // number of idle threads
   bool quit_ = false;
   std::vector<std::thread> threads_;
 };

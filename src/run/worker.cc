@@ -27,8 +27,8 @@ constexpr std::size_t max_description_bytes = std::size_t{64} << 10;
 
 std::string type_name(const std::type_info* type) { return type == nullptr ? "unknown type" : base::type_name(*type); }
 
-// What the engine keeps in reserve under the limit of this process's memory: without it, a function that has leaked
-// everything could not be heard of.
+// Uses the reserve that the engine keeps below the hard limit of this process's memory: without it, a function that has
+// leaked all its memory could not report its failure.
 void use_memory_reserve() {
   rlimit limit{};
   ::getrlimit(RLIMIT_DATA, &limit);
@@ -36,7 +36,7 @@ void use_memory_reserve() {
   ::setrlimit(RLIMIT_DATA, &limit);
 }
 
-// What the entry has come to.
+// Runs the entry and returns the message about its outcome.
 channel::Message run_entry(channel::WorkerEnd& controller, const channel::Assignment& assignment) {
   const Entry* const entry = find_entry(assignment.entry);
   if (entry == nullptr) return channel::Failed{"this program has nothing named \"" + assignment.entry + "\" to run"};
@@ -60,15 +60,15 @@ void serve(channel::WorkerEnd& controller, std::optional<std::uint64_t> memory_b
   channel::Message last_word = run_entry(controller, controller.receive_assignment());
   if (auto* failed = std::get_if<channel::Failed>(&last_word); failed != nullptr && memory_bytes)
     failed->message = with_memory_limit(std::move(failed->message), *memory_bytes);
-  std::fflush(nullptr);  // before the last word, on which the controller may read the files
+  std::fflush(nullptr);  // before the last message, after which the controller may read the files
   std::cout.flush();
   std::clog.flush();
   std::visit([&](const auto& word) { controller.send(word); }, last_word);
 }
 
-// A step of training allocates and frees the same megabytes again and again. What the C library gives back to the
-// system comes as new pages, which can take longer than what is computed in them; so it keeps up to 256 MiB, and gives
-// them back when the worker waits. 32 MiB is the largest threshold that it takes.
+// Lets the C library keep up to 256 MiB of freed memory until the worker waits. A training step allocates and frees the
+// same megabytes again and again, and getting them as new pages from the kernel can take longer than the computation in
+// them. 32 MiB is the largest threshold that mallopt accepts.
 void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
@@ -119,7 +119,8 @@ std::string describe_current_exception() {
 }
 
 std::string with_memory_limit(std::string description, std::uint64_t memory_bytes) {
-  // By its text, because it may be nested, and libtorch has no type for it: that of strerror(ENOMEM).
+  // Recognised by its text, because it may be nested, and libtorch has no type for it, only the text of
+  // strerror(ENOMEM).
   const bool no_memory = description.find("std::bad_alloc") != std::string::npos ||
                          description.find("Cannot allocate memory") != std::string::npos;
   if (!no_memory) return description;

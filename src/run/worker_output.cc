@@ -72,10 +72,11 @@ void WorkerOutput::append(const std::string& name, Worker& worker, bool last, Te
   }
 }
 
-// Reads the new part of the file. If it is too large: its end, behind a line that says how much is left out.
+// Reads the new part of the file. If it is too large, returns only its end, after a line that says how many bytes are
+// left out.
 std::string WorkerOutput::read(Tail& tail) {
   const std::uint64_t size = size_of(tail.path);
-  if (size < tail.offset) tail.offset = size;  // it was cut, and what is new in it cannot be told
+  if (size < tail.offset) tail.offset = size;  // it was truncated; its new part is unknown
   if (size == tail.offset) return {};
   const auto file = base::ReadableFile::open(tail.path, base::ReadableFile::Links::refuse);
   if (!file) return {};

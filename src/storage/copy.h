@@ -1,4 +1,4 @@
-// Bytes on their way between a local file and a storage, in pieces, with their checksum.
+// Copies bytes in pieces between a local file and a storage, and computes their checksum.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace cadre::storage {
 
-// The contents of a regular file, as long as it was when it was opened: it may grow.
+// The contents of a regular file up to its size when it was opened: the file may grow meanwhile.
 class LocalFile {
  public:
-  // Throws StorageError where there is none.
+  // Throws StorageError if there is no such file.
   explicit LocalFile(const std::filesystem::path& path);
 
-  // The next piece, good until the next call; an empty one at the end. Throws StorageError, also for a file that has
+  // Returns the next piece, valid until the next call; empty at the end. Throws StorageError, also if the file has
   // become shorter.
   std::string_view operator()();
   std::uint64_t size() const { return size_; }  // bytes
@@ -30,10 +30,10 @@ class LocalFile {
   std::uint64_t offset_ = 0;
 };
 
-// Hands all pieces of a file on.
+// Passes all pieces of a file to `take` and returns their size and checksum.
 Contents read_pieces(LocalFile& file, const std::function<void(std::string_view)>& take);
-// Writes a local file, in the place of one that may be there, from the pieces that `next` gives until there is an empty
-// one. Throws OutOfSpace or StorageError; part of the file may be there then.
+// Writes a local file, replacing an existing one, from the pieces that `next` returns until one is empty. Throws
+// OutOfSpace or StorageError; part of the file may exist then.
 Contents write_pieces(const std::filesystem::path& file, const std::function<std::string_view()>& next);
 
 }  // namespace cadre::storage

@@ -25,10 +25,10 @@ namespace cadre::storage {
 namespace fs = std::filesystem;
 namespace {
 
-// Of files that are being written; no file that is stored has such a name.
+// Prefix of files that are being written; no stored file has such a name.
 constexpr std::string_view kUnfinished = ".cadre_unfinished_";
 
-// What the system says of a call tells whether it may work a moment later.
+// Returns the kind of fault for an errno: passing if the call may succeed a moment later.
 StorageFault::Kind kind_of(int error) {
   using Kind = StorageFault::Kind;
   if (error == EACCES || error == EPERM || error == EROFS) return Kind::denied;
@@ -36,10 +36,11 @@ StorageFault::Kind kind_of(int error) {
   return Kind::passing;
 }
 
-// As a fault of the storage, and not of the local disk: a full one, too, is waited for like one that is away.
+// Runs `act` and turns StorageError into a fault of the storage rather than of the local disk. A full storage is
+// retried like an unreachable one.
 template <class Act>
 auto in_storage(Act act) {
-  errno = 0;  // it stays so where the standard library made the call: then nothing is known
+  errno = 0;  // stays 0 if the standard library made the call: then the cause is unknown
   try {
     return act();
   } catch (const StorageFault&) {
@@ -49,7 +50,7 @@ auto in_storage(Act act) {
   }
 }
 
-// The same for a call of this file's own that failed.
+// Throws the StorageFault for a failed call of this file.
 [[noreturn]] void fail(const char* call, const fs::path& path) {
   const int error = errno;
   try {
@@ -59,14 +60,15 @@ auto in_storage(Act act) {
   }
 }
 
-// Beside the files of a root: who writes one of them on a condition holds a lock on it.
+// A file in the root directory. A conditional writer holds a lock on it.
 constexpr const char* kLockFile = ".cadre_unfinished_lock";
 
-// As long as a writer may need for a look and a rename. One that was stopped in between must look again.
+// Longest time between the version check and the rename. A writer that was stopped in between must check again.
 constexpr double kLongestLook = 2;  // seconds
 constexpr auto kLockPatience = std::chrono::seconds(20);
 
-// Keeps writers on all machines apart, as far as the file system carries locks over. Ends with its process.
+// A lock that excludes writers on all machines, as far as the file system shares locks between them. Released when
+// its process ends.
 class RootLock {
  public:
   explicit RootLock(const fs::path& root) : file_(base::open_file(root / kLockFile, O_RDWR | O_CREAT, "lock")) {
@@ -85,7 +87,7 @@ class RootLock {
     since_ = base::boot_seconds();
   }
   bool has_locks() const { return has_locks_; }
-  // Returns whether this process may have been stopped, or its machine asleep, for so long that others took the lock.
+  // Returns true if this process may have been stopped, or its machine asleep, for so long that others took the lock.
   bool is_old() const { return base::boot_seconds() - since_ > kLongestLook; }
 
  private:
@@ -94,7 +96,8 @@ class RootLock {
   double since_ = 0;
 };
 
-// Each write makes another file. Opening it has a network file system ask its server.
+// Returns the version of a file: every write makes a new file, with a new inode or time. Opening the file makes a
+// network file system ask its server.
 std::optional<Version> version_at(const fs::path& path) {
   const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status{};
@@ -105,21 +108,22 @@ std::optional<Version> version_at(const fs::path& path) {
   return fmt::format("{}.{}.{}.{}", status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size);
 }
 
-// A name beside the file's own; two writers of one file do not meet in it, whatever machines they are on.
+// Returns a unique temporary name in the file's directory: two writers never get the same name, even on different
+// machines.
 fs::path unfinished(const fs::path& path) {
   static std::atomic<std::uint64_t> count = 0;
   static const unsigned int own = std::random_device()();
   return path.parent_path() / fmt::format("{}{:08x}_{}_{}", kUnfinished, own, ::getpid(), ++count);
 }
 
-// Is removed where it was not renamed.
+// A temporary file that is removed unless it was renamed.
 class Unfinished {
  public:
   explicit Unfinished(const fs::path& path) : path_(unfinished(path)) {}
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished() {
-    const int reason = errno;  // of an exception on its way
+    const int reason = errno;  // in_storage() reads it
     ::unlink(path_.c_str());
     errno = reason;
   }
@@ -129,7 +133,8 @@ class Unfinished {
   fs::path path_;
 };
 
-// Others see the whole file or none, also after a loss of power: what is stored here is removed elsewhere.
+// Replaces a file atomically and waits for the disk: after a loss of power it is whole or absent. Callers delete the
+// local copy of a stored file.
 template <class Write>
 auto replace(const fs::path& path, const Write& write) {
   return in_storage([&] {
@@ -178,7 +183,7 @@ void FileStorage::write(const std::string& name, std::string_view bytes) {
 }
 
 Contents FileStorage::upload(const fs::path& file, const std::string& name) {
-  LocalFile source(file);  // a fault of the local file is none of the storage's
+  LocalFile source(file);  // outside replace(): an error of the local file is not a fault of the storage
   return replace(root_ / name, [&](const fs::path& path) { return write_pieces(path, std::ref(source)); });
 }
 
@@ -212,7 +217,7 @@ void FileStorage::remove_folder(const std::string& folder) {
   in_storage([&] { base::remove_tree(root_ / folder); });
 }
 
-// ---- On a condition
+// ---- Conditional writes
 
 bool FileStorage::has_conditional_writes() {
   return in_storage([&] {
@@ -223,7 +228,7 @@ bool FileStorage::has_conditional_writes() {
 
 std::optional<VersionedBytes> FileStorage::read_versioned(const std::string& name) {
   constexpr int kAttempts = 20;
-  for (int attempt = 1;; ++attempt) {  // another file may come in its place meanwhile
+  for (int attempt = 1;; ++attempt) {  // the file may be replaced meanwhile
     const auto before = version_of(name);
     if (!before) return std::nullopt;
     auto bytes = read(name);

@@ -1,4 +1,4 @@
-// A directory as a storage: of a network file system, or a local one.
+// A directory of a network or local file system as a storage.
 #pragma once
 
 #include "storage/storage.h"
@@ -7,7 +7,7 @@ namespace cadre::storage {
 
 class FileStorage final : public Storage {
  public:
-  // The directory is made with the first file.
+  // Sets the root directory, which is made with the first file.
   explicit FileStorage(std::filesystem::path root) : root_(std::move(root)) {}
 
   void write(const std::string& name, std::string_view bytes) override;
@@ -18,7 +18,7 @@ class FileStorage final : public Storage {
   std::vector<StoredFile> list(const std::string& folder) override;
   void remove(const std::string& name) override;
   void remove_folder(const std::string& folder) override;
-  // As long as the file system has locks.
+  // Returns true if the file system has locks.
   bool has_conditional_writes() override;
   std::optional<VersionedBytes> read_versioned(const std::string& name) override;
   std::optional<Version> version_of(const std::string& name) override;

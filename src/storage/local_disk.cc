@@ -12,7 +12,7 @@ namespace cadre::storage {
 namespace fs = std::filesystem;
 namespace {
 
-// Those that linux/magic.h does not have are in statfs(2).
+// The numbers without a name in linux/magic.h are from statfs(2).
 constexpr std::array<long, 14> kLocal{
     EXT4_SUPER_MAGIC,  // ext2 and ext3 too
     BTRFS_SUPER_MAGIC,
@@ -48,7 +48,7 @@ bool is_on_local_disk(const fs::path& path) {
   const char* const network = std::getenv("CADRE_NETWORK_FILE_SYSTEM");
   if (network != nullptr && *network != '\0' && is_below(whole, network)) return false;
   struct statfs status{};
-  if (::statfs(existing(whole).c_str(), &status) != 0) return true;  // whoever writes there says what is wrong
+  if (::statfs(existing(whole).c_str(), &status) != 0) return true;  // the first write there reports the error
   return std::ranges::find(kLocal, static_cast<long>(status.f_type)) != kLocal.end();
 }
 

@@ -1,5 +1,5 @@
-// What the library for object storages offers to the program that loads it. It is a library of its own, loaded by the
-// first process that uses such a URI, so that nobody else pays for what it needs.
+// Interface of the library for object storages. It is a separate library, loaded by the first process that uses such
+// a URI, so that other programs do not pay for its dependencies.
 #pragma once
 
 #include "storage/storage.h"
@@ -8,7 +8,7 @@ namespace cadre::storage {
 
 inline constexpr const char* kModuleFile = "libcadre_object_storage.so";
 inline constexpr const char* kModuleFunction = "cadre_open_object_storage";
-// The caller owns what it returns. Throws what open_storage does.
+// The caller owns the returned object. Throws the same exceptions as open_storage.
 using OpenObjectStorage = Storage* (*)(const Uri& uri);
 
 }  // namespace cadre::storage

@@ -37,13 +37,13 @@ void check(const Remote& remote, const std::string& source) {
   if (!remote.place.empty()) base::InnerPath(remote.place, source);
 }
 
-// Beside the directory, under a name that a restore clears away.
+// Returns a temporary name in the parent directory; a restore removes such names.
 fs::path beside(const fs::path& directory, const char* purpose) {
   return directory.parent_path() /
          fmt::format(".reporting_{}_{}_{}", purpose, ::getpid(), directory.filename().string());
 }
 
-// Both exist. Where the file system cannot exchange names, there is nothing under the name for an instant.
+// Exchanges two existing directories. If the file system cannot exchange names, `a` is missing for an instant.
 void exchange(const fs::path& a, const fs::path& b) {
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) base::throw_storage_error("exchange", a);
@@ -53,7 +53,7 @@ void exchange(const fs::path& a, const fs::path& b) {
   base::rename(between, b);
 }
 
-// The storage of the working directory that a path lies in, and its name there.
+// The storage of the working directory that contains a path, and the path's name in that storage.
 struct Place {
   Uri uri;
   std::string name;
@@ -99,7 +99,7 @@ std::optional<Remote> remote_files(const fs::path& directory) {
 }
 
 void make_remote(const fs::path& directory, const Remote& remote) {
-  check(remote, directory.string());  // the list may be that of a segment
+  check(remote, directory.string());  // the list may come from a segment
   base::make_directories(directory);
   Dict document{{"format", remote.place.empty() ? kFormat : kFormatWithPlace}, {"files", remote.files}};
   if (!remote.place.empty()) document.emplace_back("place", remote.place);
@@ -112,7 +112,7 @@ void replace_by_remote(const fs::path& directory, const Remote& remote) {
   make_remote(list, remote);
   base::sync_tree(list);
   exchange(list, directory);
-  base::sync_directory(directory.parent_path());  // before the files go
+  base::sync_directory(directory.parent_path());  // before the files are removed
   base::remove_tree(list);
 }
 
@@ -138,7 +138,7 @@ void download_remote(const fs::path& directory, const fs::path& target) {
 }
 
 void fetch(const fs::path& directory) {
-  // Whoever comes first downloads, the others wait: the list goes with the lock.
+  // The first process downloads while the others wait. The locked file is the list, which the download removes.
   base::FileDescriptor list(::open((directory / kRemoteFile).c_str(), O_RDONLY | O_CLOEXEC));
   if (!list) return;
   if (::flock(list.get(), LOCK_EX) != 0) base::throw_storage_error("lock", directory / kRemoteFile);

@@ -1,4 +1,4 @@
-// Trying again what a storage did not do.
+// Retries of failed storage calls.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace cadre::storage {
 
-// Pauses between attempts: as long as all before them together, from `first` up to `longest`.
+// Pauses between attempts: each is twice as long as the previous one, from `first` up to `longest`.
 class BackOff {
  public:
   static constexpr auto first = std::chrono::milliseconds(500);
@@ -26,7 +26,8 @@ class BackOff {
   std::chrono::milliseconds pause_ = first;
 };
 
-// Acts until it succeeds, throws what is no passing fault, or the next pause would end later than after `patience`.
+// Calls `act` until it succeeds. Rethrows a fault that is not passing, or if the next pause would end after
+// `patience`; other exceptions pass through.
 template <class Act>
 auto with_patience(std::chrono::steady_clock::duration patience, const Act& act) {
   const auto until = std::chrono::steady_clock::now() + patience;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array kObjectSchemes{"s3", "gs", "gcs", "abfs", "abfss"};
 
-// The loader's reason begins with the name of the file that it does not find.
+// Returns the error message. The loader's reason begins with the name of the missing file.
 std::string cannot_load(const Uri& uri, const char* loader_reason) {
   const std::string_view reason = loader_reason == nullptr ? "no reason given" : loader_reason;
   if (reason.starts_with("libarrow"))
@@ -33,7 +33,8 @@ std::string cannot_load(const Uri& uri, const char* loader_reason) {
       shown(uri), kModuleFile, reason);
 }
 
-// It stays loaded. The name alone lets the loader look where the program says (its RUNPATH), then at LD_LIBRARY_PATH.
+// Loads the library, which is never unloaded. Its name has no path, so the loader searches the program's RUNPATH,
+// then LD_LIBRARY_PATH.
 OpenObjectStorage load_module(const Uri& uri) {
   static std::mutex mutex;
   static OpenObjectStorage loaded = nullptr;
@@ -49,7 +50,7 @@ OpenObjectStorage load_module(const Uri& uri) {
 
 std::string checksum_text(const Contents& contents) { return fmt::format("{:016x}", contents.checksum); }
 
-// These are for a storage that has no such writes itself: a look, and then a write.
+// Defaults for a storage without conditional writes of its own: a check, then a write.
 
 std::optional<VersionedBytes> Storage::read_versioned(const std::string& name) {
   auto bytes = read(name);

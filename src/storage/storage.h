@@ -1,8 +1,8 @@
-// A place for files that is no local disk: an object store, or a directory of a network file system. Files have names
-// with slashes, below one root; there are no folders that one makes. Files that are replaced are never seen in part.
+// A place for files that is not a local disk: an object store, or a directory of a network file system. Files have
+// names with slashes, relative to one root; folders are implicit. Readers never get part of a replaced file.
 //
-// All functions may be called by any threads at a time, and wait for the storage. What fails throws StorageFault, or
-// OutOfSpace or another StorageError for a local file.
+// All functions may be called by several threads at once and block until the storage answers. They throw
+// StorageFault, or OutOfSpace or another StorageError for a local file.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ namespace cadre::storage {
 class StorageFault : public StorageError {
  public:
   enum class Kind {
-    passing,  // the storage is busy, cannot be reached or does not answer: it may work a moment later
-    denied,   // it does not accept who asks: somebody must renew or give credentials
-    lasting,  // anything else: it will fail again
+    passing,  // the storage is busy, unreachable or does not answer: a retry may succeed
+    denied,   // access denied: the user must provide or renew credentials
+    lasting,  // any other fault: a retry will fail again
   };
   StorageFault(Kind kind, const std::string& message) : StorageError(message), kind_(kind) {}
   Kind kind() const { return kind_; }
@@ -32,13 +32,13 @@ class StorageFault : public StorageError {
   Kind kind_;
 };
 
-// What went over.
+// The size and checksum of the transferred bytes.
 struct Contents {
   std::int64_t size = 0;       // bytes
   std::uint64_t checksum = 0;  // base::Checksum
   bool operator==(const Contents&) const = default;
 };
-// Of its checksum: 16 hexadecimal digits, as lists of files have them.
+// Returns the checksum as 16 hexadecimal digits, the form used in lists of files.
 std::string checksum_text(const Contents& contents);
 
 struct StoredFile {
@@ -47,7 +47,8 @@ struct StoredFile {
   double modified = 0;    // seconds since 1970 by the storage's clock
 };
 
-// Tells a file's contents from those that it had before, and from those that it will have. Each storage has its own.
+// An identifier of a file's present contents: differs from those of earlier and later contents. Each storage has its
+// own format.
 using Version = std::string;
 
 struct VersionedBytes {
@@ -60,45 +61,46 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
-  // In the place of what was there, if anything.
+  // Writes a file, replacing an existing one.
   virtual void write(const std::string& name, std::string_view bytes) = 0;
-  // The same with a local file, as long as it is when it is opened.
+  // Uploads a local file, up to its size when it was opened, replacing an existing one.
   virtual Contents upload(const std::filesystem::path& file, const std::string& name) = 0;
 
-  // Empty where there is none.
+  // Returns the content of a file; empty if it does not exist.
   virtual std::optional<std::string> read(const std::string& name) = 0;
-  // Into a local file that is made or replaced. A file that is not there is a fault.
+  // Downloads into a local file that is made or replaced. A missing file is a fault.
   virtual Contents download(const std::string& name, const std::filesystem::path& file) = 0;
 
-  // Empty where there is none.
+  // Returns the size and time of a file; empty if it does not exist.
   virtual std::optional<StoredFile> find(const std::string& name) = 0;
-  // All files below a folder, however deep; names from the root on. None where there is no such folder.
+  // Returns all files below a folder at any depth, with names relative to the root; empty if there is no such folder.
   virtual std::vector<StoredFile> list(const std::string& folder) = 0;
 
-  // Nothing happens where there is none.
+  // Removes a file; does nothing if it does not exist.
   virtual void remove(const std::string& name) = 0;
-  // A folder with all files below it.
+  // Removes a folder with all files below it.
   virtual void remove_folder(const std::string& folder) = 0;
 
-  // ---- Several writers of one file. Each file is written by these functions, or by those above, and not by both.
+  // ---- Several writers of one file. A file is written either by these functions or by those above, never by both.
 
-  // Returns whether looking and writing are one step in write_if() and upload_if(). Else somebody may write in between.
+  // Returns true if checking and writing are one atomic step in write_if() and upload_if(). Otherwise another writer
+  // may write in between.
   virtual bool has_conditional_writes() { return false; }
-  // Returns what is there now, of one moment; empty where there is none.
+  // Returns the content and its version, read consistently; empty if there is no such file.
   virtual std::optional<VersionedBytes> read_versioned(const std::string& name);
   virtual std::optional<Version> version_of(const std::string& name);
-  // Writes where the file still has the version `expected`, empty: where there is none. Returns its new version, or
-  // nothing where it has another one: then nothing was written now. A fault, and an attempt that is repeated on the
-  // way, leave open whether something was written: what is there then tells.
+  // Writes if the file still has the version `expected` (empty: does not exist). Returns its new version, or nothing,
+  // without writing, if the file has another version. After a fault or an internal retry it is unknown whether the
+  // file was written: the caller must read it.
   virtual std::optional<Version> write_if(const std::string& name, std::string_view bytes,
                                           const std::optional<Version>& expected);
-  // The same with a local file, as long as it is when it is opened.
+  // Does the same with a local file, up to its size when it was opened.
   virtual std::optional<Version> upload_if(const std::filesystem::path& file, const std::string& name,
                                            const std::optional<Version>& expected);
 };
 
-// The storage whose root is at a URI. Nothing is written, and whether it can be reached is not known yet. Throws
-// InvalidArgument for a scheme that is not known, and for one whose library is not there.
+// Opens the storage with its root at a URI. Writes nothing and does not check if the storage can be reached. Throws
+// InvalidArgument for an unknown scheme, or if the library for the scheme is missing.
 std::unique_ptr<Storage> open_storage(const Uri& uri);
 
 }  // namespace cadre::storage

@@ -24,10 +24,10 @@ bool is_scheme(std::string_view text) {
   throw InvalidArgument(fmt::format("the storage path {} cannot be used: {}", shown, why));
 }
 
-// '@' and ':' have their meaning where the location begins.
+// Characters that are not encoded. '@' and ':' have a meaning at the beginning of a location.
 constexpr std::string_view kPlainInLocations = "!$&'()*+,;=:@/";
 
-// Where somebody would put a secret: a password before the host, and options that carry one.
+// Throws InvalidArgument if a secret is in a usual place: a password before the host, or an option that carries one.
 void refuse_secrets(const Uri& uri, std::string_view authority) {
   constexpr std::string_view how =
       "it carries a secret, and URIs are shown and stored: give credentials as the storage's own tools take them, in "

@@ -1,5 +1,5 @@
-// Where a storage lies: "s3://bucket/folder?region=eu-central-1". Such texts stand where a path can: in `storage_path`
-// and in what restores.
+// The address of a storage: "s3://bucket/folder?region=eu-central-1". Accepted in place of a path: in `storage_path`
+// and by functions that restore.
 #pragma once
 
 #include <string>
@@ -8,27 +8,27 @@
 namespace cadre::storage {
 
 struct Uri {
-  std::string scheme = {};    // in small letters
+  std::string scheme = {};    // lower case
   std::string location = {};  // "bucket/folder", for files "/folder"; decoded, without slashes at the end
-  std::string query = {};     // options of the file system, as they were given; for children too
+  std::string query = {};     // options of the file system as given; children inherit them
 
   bool operator==(const Uri&) const = default;
 };
 
-// Whether a text is meant as a URI: a scheme and "://". Paths never are.
+// Returns true if a text is a URI: a scheme and "://". Paths never are.
 bool is_uri(std::string_view text);
-// Throws InvalidArgument that says what is wrong. One that carries a password or a key is refused: URIs are shown and
+// Throws InvalidArgument that describes the error. A URI with a password or key is refused because URIs are shown and
 // stored.
 Uri parse_uri(std::string_view text);
-// What parse_uri reads.
+// Returns the text that parse_uri reads.
 std::string to_string(const Uri& uri);
-// For people: without the options.
+// Returns the URI for messages: without the options.
 std::string shown(const Uri& uri);
 
-// One of its options; empty where there is none.
+// Returns the value of an option; empty if it is missing.
 std::string option(const Uri& uri, std::string_view name);
 
-// What lies under a name there, and back.
+// Return the child of a URI with a given name, its parent, and its last name.
 Uri operator/(const Uri& uri, std::string_view name);
 Uri parent_of(const Uri& uri);
 std::string name_of(const Uri& uri);

@@ -1,5 +1,5 @@
-// Rows that carry a checksum, because SQLite notices damage of its structure only: a flipped bit in a value would be
-// read as if it had been written.
+// Rows with checksums. SQLite notices damage of its structure only: a flipped bit in a value would be read as if it had
+// been written.
 //
 // A row is a struct with a `table` and `fields(row)`, which ties its members in the order of the table's columns
 // (tables.h). Members are std::int64_t, bool (as 0 or 1), double and std::string.
@@ -21,11 +21,12 @@ struct Table {
   enum class Key { integer, text };
 
   const char* name;
-  const char* columns;  // separated by commas, the key first; `checksum` is behind them
+  const char* columns;  // separated by commas, the key first; `checksum` follows them
   Key key = Key::integer;
 };
 
-// The statement that makes a table. Columns but the key have no type, so that SQLite keeps every value as it is given.
+// Returns the statement that creates a table. Columns other than the key have no type, so that SQLite keeps every value
+// as it is given.
 std::string creation_of(const Table& table);
 
 // XXH3 (64 bits) over a table's name and the values of a row, each with its type and length.
@@ -35,14 +36,14 @@ class RowChecksum {
   void add(std::int64_t value);
   void add(double value);
   void add(std::string_view text);
-  void add_column(const Statement& statement, int column);  // of whatever type it is
+  void add_column(const Statement& statement, int column);  // any type
   std::int64_t value() const;
 
  private:
   std::string bytes_;
 };
 
-enum class WriteMode { add, replace };  // replace: the row with the same key goes
+enum class WriteMode { add, replace };  // replace: removes the row with the same key
 
 template <class Row>
 class RowWriter {
@@ -50,7 +51,7 @@ class RowWriter {
   RowWriter(const Database& database, WriteMode mode);
 
   void write(const Row& row) { write(std::get<0>(Row::fields(row)), row); }
-  // With another key than the row has.
+  // Writes the row under another key than its own.
   template <class Key>
   void write(const Key& key, const Row& row) {
     checksum_.begin(Row::table.name);
@@ -76,13 +77,13 @@ class RowWriter {
   int parameter_ = 0;
 };
 
-// What all readers share: a SELECT, and the comparison of each row with its checksum.
+// The part that all readers share: a SELECT, and the comparison of each row with its checksum.
 class CheckedStatement {
  public:
   CheckedStatement(const Database& database, const Table& table, const std::string& clauses);
 
   Statement& statement() { return statement_; }
-  // To the next row; false after the last one. Throws StorageError for one that is not as it was written.
+  // Moves to the next row; returns false after the last one. Throws StorageError at a row whose checksum is wrong.
   bool step();
 
  private:
@@ -92,19 +93,19 @@ class CheckedStatement {
   RowChecksum checksum_;
 };
 
-// Reads rows of a table. Throws StorageError at one that is not as it was written.
+// Reads rows of a table. Throws StorageError at a row whose checksum is wrong.
 template <class Row>
 class RowReader {
  public:
   explicit RowReader(const Database& database, const std::string& clauses = {})
       : rows_(database, Row::table, clauses) {}
 
-  // Parameters of the clauses, from 1.
+  // Binds a parameter of the clauses, numbered from 1.
   RowReader& bind(int parameter, std::int64_t value) {
     rows_.statement().bind(parameter, value);
     return *this;
   }
-  // Empty, and ready to be used again, after the last row.
+  // Returns the next row. After the last one returns nothing and is ready for the next use.
   std::optional<Row> next() {
     if (!rows_.step()) return std::nullopt;
     Row row;
@@ -112,7 +113,7 @@ class RowReader {
     std::apply([&](auto&... values) { (get(column++, values), ...); }, Row::fields(row));
     return row;
   }
-  // The first row, then ready to be used again.
+  // Returns the first row, then is ready for the next use.
   std::optional<Row> first() {
     std::optional<Row> row = next();
     rows_.statement().reset();

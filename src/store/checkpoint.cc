@@ -16,7 +16,7 @@ CheckpointDirectory& CheckpointDirectory::operator=(CheckpointDirectory&& other)
 
 CheckpointDirectory::~CheckpointDirectory() {
   if (path_.empty()) return;
-  std::error_code ignored;  // a directory that stays is found and removed when the experiment is opened again
+  std::error_code ignored;  // a remaining directory is found and removed when the experiment is opened again
   fs::remove_all(path_, ignored);
 }
 

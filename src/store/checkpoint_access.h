@@ -1,4 +1,4 @@
-// What the library may do with a Checkpoint and its users may not.
+// Access to a Checkpoint that the library has and its users have not.
 #pragma once
 
 #include "cadre/checkpoint.h"
@@ -7,7 +7,7 @@ namespace cadre {
 
 class CheckpointAccess {
  public:
-  // The directory of a checkpoint that Cadre owns and that was not reported yet; nullptr for any other.
+  // Returns the directory of a checkpoint that Cadre owns and that was not reported yet; nullptr for any other.
   static CheckpointDirectory* unreported(const Checkpoint& checkpoint) {
     return checkpoint.owned_ && !checkpoint.owned_->path().empty() ? checkpoint.owned_.get() : nullptr;
   }

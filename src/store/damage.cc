@@ -5,7 +5,7 @@
 namespace cadre::store {
 namespace {
 
-// The last place in the file, which in the log is the newest.
+// Returns the last offset of `bytes` in the file, which in the log is the newest.
 std::optional<std::uint64_t> find_last(const DatabaseFile& file, const std::string& bytes) {
   constexpr std::size_t chunk = std::size_t{1} << 20;
   std::optional<std::uint64_t> found;
@@ -24,7 +24,7 @@ void throw_damaged(const std::filesystem::path& file, std::optional<std::uint64_
 }
 
 void throw_damaged_row(const Database& database, const std::string& row, std::int64_t checksum) {
-  std::string bytes;  // as SQLite writes an integer of 64 bits
+  std::string bytes;  // in SQLite's encoding of a 64-bit integer
   for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(checksum >> shift);
   const std::string what = row + " is not what was written (its checksum is wrong)";
   for (const auto kind : {DatabaseFile::Kind::log, DatabaseFile::Kind::database}) {

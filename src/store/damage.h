@@ -1,4 +1,4 @@
-// What is said about a store that is damaged: the file, the byte, and what to do.
+// Errors about a damaged store: the file, the byte, and what the user can do.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace cadre::store {
 [[noreturn]] void throw_damaged(const std::filesystem::path& file, std::optional<std::uint64_t> offset,
                                 const std::string& what);
 
-// The same for a row whose checksum is wrong. The checksum, 64 bits that no other row has, tells where the row lies.
+// Throws the same for a row whose checksum is wrong. The row's place in the file is found by its checksum, 64 bits that
+// no other row has.
 [[noreturn]] void throw_damaged_row(const Database& database, const std::string& row, std::int64_t checksum);
 
 }  // namespace cadre::store

@@ -20,7 +20,7 @@ namespace {
 constexpr int kAttempts = 10;
 constexpr useconds_t kPauseMicroseconds = 5'000;
 
-// Says who holds the lock. Only for people: the lock itself is the kernel's.
+// Returns the holder named in the file. Only for people: the lock itself is the kernel's.
 std::string describe_holder(const std::filesystem::path& path) {
   try {
     const Config holder(base::parse_json(base::read_file(path), path.string()).dict());
@@ -31,7 +31,7 @@ std::string describe_holder(const std::filesystem::path& path) {
   }
 }
 
-// On a full disk the lock is as good without it.
+// Writes this process into the file. Errors are ignored: on a full disk the lock works without it.
 void describe_this_holder(int file) {
   const std::string text =
       base::to_json(Dict{{"pid", ::getpid()}, {"host", base::host_name()}, {"since", std::time(nullptr)}}) + "\n";
@@ -43,7 +43,7 @@ void describe_this_holder(int file) {
 ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kFileName;
   file_ = base::open_own_file(path, O_RDWR | O_CREAT);
-  // Whoever only asks has the lock for an instant.
+  // Tries again, because a call of holder() in another process holds the lock for an instant.
   bool locked = false;
   for (int attempt = 0; !locked && attempt < kAttempts; ++attempt) {
     if (attempt > 0) ::usleep(kPauseMicroseconds);
@@ -62,7 +62,7 @@ std::optional<std::string> ExperimentLock::holder(const std::filesystem::path& d
   const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   if (!file) base::throw_storage_error("open", path);
-  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;  // shared: two who ask do not see each other
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;  // shared, for concurrent calls
   if (errno != EWOULDBLOCK) base::throw_storage_error("lock", path);
   return describe_holder(path);
 }

@@ -1,4 +1,4 @@
-// One controller for an experiment: a lock that the kernel frees with its holder, however that ends.
+// A lock that permits one controller per experiment. The kernel frees it when its holder ends, however it ends.
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,12 @@ class ExperimentLock {
  public:
   static constexpr const char* kFileName = ".lock";
 
-  // Takes the lock of the experiment in an existing directory. Throws StorageError that names the holder's host,
-  // process and age when there is one. The lock goes with this object.
+  // Acquires the lock of the experiment in an existing directory, until this object is destroyed. Throws StorageError,
+  // naming the holder's host, process and age, if another process holds it.
   explicit ExperimentLock(const std::filesystem::path& directory);
 
-  // Who holds the lock ("process 4711 on host, for 20 s"), empty when nobody does. Changes nothing on disk. Throws
-  // StorageError when the lock's file cannot be read.
+  // Returns the lock's holder ("process 4711 on host, for 20 s"); empty if there is none. Changes nothing on disk.
+  // Throws StorageError if the lock's file cannot be read.
   static std::optional<std::string> holder(const std::filesystem::path& directory);
 
  private:

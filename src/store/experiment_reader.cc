@@ -14,18 +14,18 @@ ExperimentReader::ExperimentReader(const std::filesystem::path& directory, Check
       store_(open_to_read(directory, controller_.has_value())),
       database_(store_.database.get()) {
   if (check == Check::whole) check_whole(directory);
-  database_->execute("BEGIN");  // one state of a store that is being written
+  database_->execute("BEGIN");  // for one consistent state of a store that is being written
   if (check == Check::whole) check_structure(*database_);
   check_format(*database_);
   result_.emplace(*database_, "WHERE sequence = ?");
 }
 
-// A log can be read past SQLite only while nobody writes it.
+// Does nothing while a controller runs: a log that is being written cannot be read past SQLite.
 void ExperimentReader::check_whole(const std::filesystem::path& directory) const {
   if (controller_) return;
   const WalScan log = scan_wal(database_->log_path());
   if (log.damage && !ExperimentLock::holder(directory)) {
-    // After another boot it is what a loss of power leaves: SQLite reads what was committed before.
+    // After a reboot the damage is due to a loss of power: SQLite reads what was committed before it.
     check_format(*database_);
     if (read_meta(*database_).at("boot") == base::boot_id())
       throw_damaged(database_->log_path(), log.damage, "committed transactions follow what cannot be read");

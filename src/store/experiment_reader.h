@@ -1,7 +1,7 @@
-// The store of an experiment for whoever only looks, while another process may be writing it: nothing is run, changed
-// or repaired, and no writer is held up. A log that a killed controller has left stays as it is; SQLite may make its
-// index (experiment.db-shm) anew. Where nothing can be written nothing is; a log without an index is then read in a
-// copy, in the folder for temporary files.
+// Read-only access to an experiment's store, also while another process writes it: nothing is run, changed or repaired,
+// and no writer is blocked. A log left by a killed controller stays as it is; SQLite may rebuild its index
+// (experiment.db-shm). Nothing is written where that is not permitted: a log without an index is then read in a copy,
+// in the folder for temporary files.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ namespace cadre::store {
 class ExperimentReader {
  public:
   enum class Check {
-    whole,  // the file, its log and how their pages hang together, as ExperimentStore::open does
-    rows,   // only what is read: for a store that was looked at before
+    whole,  // checks the file, its log and the structure of their pages, as ExperimentStore::open does
+    rows,   // checks only rows that are read: for a store that was checked before
   };
 
-  // Everything is read as it stands now, whatever is committed later. Throws NotFound, or StorageError for a store that
-  // is damaged (with file and byte) or of another format.
+  // Opens the store at its present state; later commits are not visible. Throws NotFound if there is none, and
+  // StorageError if it is damaged (with file and byte) or of another format.
   ExperimentReader(const std::filesystem::path& directory, Check check);
 
-  // Who runs the experiment, "process 4711 on host, for 20 s"; empty when nobody does.
+  // Returns the process that runs the experiment, "process 4711 on host, for 20 s"; empty if there is none.
   const std::optional<std::string>& controller() const { return controller_; }
-  // Whether it came to its end.
+  // Returns true if the experiment has finished.
   bool finished() const { return is_finished(*database_); }
   ExperimentInfo info() const { return info_of(read_meta(*database_)); }
   std::vector<TrialRow> trials() const { return read_trials(*database_); }
   std::vector<CheckpointRow> checkpoints() const { return read_checkpoints(*database_); }
   void visit(const RowVisitor& visitor) const { visit_rows(*database_, visitor, 0); }
 
-  // The metrics, as JSON, of the result with a sequence number. Throws StorageError when there is none.
+  // Returns the metrics, as JSON, of the result with a sequence number. Throws StorageError if there is none.
   std::string metrics(std::int64_t sequence);
 
  private:
@@ -43,7 +43,7 @@ class ExperimentReader {
 
   std::optional<std::string> controller_;
   OpenedStore store_;
-  Database* database_;  // in it
+  Database* database_;  // in store_
   std::optional<RowReader<ResultRow>> result_;
 };
 

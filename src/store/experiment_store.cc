@@ -26,10 +26,10 @@ constexpr auto kSyncInterval = std::chrono::milliseconds(100);
 
 std::filesystem::path file_of(const std::filesystem::path& directory) { return directory / ExperimentStore::kFileName; }
 
-// Writes a database with the tables and the facts, and closes it: everything is in its one file.
+// Writes a database with the tables and the facts, and closes it: everything is in one file, without a log.
 void write_database(const std::filesystem::path& path, const ExperimentInfo& info) {
   Database database(path, Database::Access::create);
-  // Nothing depends on the file until it has its name, and then it is synced as a whole.
+  // No other file depends on it before it has its final name, and it is synced as a whole before that.
   database.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN");
   create_tables(database);
   RowWriter<MetaRow> meta(database, WriteMode::add);
@@ -39,16 +39,16 @@ void write_database(const std::filesystem::path& path, const ExperimentInfo& inf
   meta.write({"options", info.options});
   meta.write({"boot", base::boot_id()});
   database.execute("COMMIT");
-  database.copy_log();  // what says whether damage of the log is to be expected must not lie in the log
+  database.copy_log();  // the boot id, which decides if damage of the log is expected, must not be in the log
 }
 
-// Numbers have no gaps, so the largest that there can be is that of a damaged row.
+// Returns the number after `last`. Numbers have no gaps, so the largest possible one means a damaged row.
 std::int64_t number_after(const Database& database, const char* what, std::int64_t last) {
   if (last == std::numeric_limits<std::int64_t>::max()) throw_missing(database, what, last - 1);
   return last + 1;
 }
 
-// Tells a file from every other one that exists; {0, 0} of none.
+// Returns device and inode, which identify a file among all that exist; {0, 0} if there is none.
 std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return {};
@@ -75,7 +75,7 @@ struct ExperimentStore::Statements {
   Statement remove_snapshots{database, "DELETE FROM snapshots WHERE sequence <> ?"};
   RowWriter<EndedTrialRow> ended_trial{database, WriteMode::replace};
   Statement remove_ended_trial{database, "DELETE FROM ended_trials WHERE trial = ?"};
-  Statement data_version{database, "PRAGMA data_version"};  // another one after a commit of another connection
+  Statement data_version{database, "PRAGMA data_version"};  // changes when another connection commits
   RowReader<MetaRow> writer{database, "WHERE key = 'writer'"};
 };
 
@@ -83,7 +83,7 @@ void ExperimentStore::CloseStatements::operator()(Statements* statements) const 
 
 ExperimentStore::ExperimentStore(std::unique_ptr<Database> database)
     : database_(std::move(database)), boot_(base::boot_id()) {
-  // A transaction that is written to the log in parts can leave frames there that look like damage after a kill.
+  // A transaction that spills into the log in parts can leave frames there that look like damage after a kill.
   database_->execute("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_spill = OFF");
 }
 
@@ -92,8 +92,9 @@ ExperimentStore ExperimentStore::create(const std::filesystem::path& directory, 
   for (const std::string& file : {path.string(), path.string() + "-wal"}) {
     if (std::filesystem::exists(file)) throw StorageError("there is a store already: " + file);
   }
-  // Under another name until it is whole, also on the disk: a kill or a loss of power on the way leaves no store, and
-  // nothing that is in the way of one. The names are synced before anything else gets one there.
+  // Created under another name until it is complete and on the disk: a kill or a loss of power during the creation
+  // leaves neither a store nor an obstacle to the next one. The names are synced before any other file is created in
+  // the directory.
   const std::filesystem::path unfinished = directory / kUnfinishedName;
   remove_database(unfinished);
   try {
@@ -129,7 +130,7 @@ ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {
     store.recovered_ = store.database_->log_path().string() + " was cut near byte " + std::to_string(*log.damage) +
                        " by a loss of power: the experiment continues from what was committed before";
   }
-  // A sync of the log that failed in an earlier process may have lost what it should have written.
+  // Copy the log now: a failed sync in an earlier process may have lost parts of it on the disk.
   if (!store.database_->copy_log() && log.damage)
     throw StorageError("cannot repair the store " + store.database_->path().string() +
                        ": another program is reading it; close that program first");
@@ -146,14 +147,14 @@ void ExperimentStore::set_boot() {
   database_->copy_log();
 }
 
-// Format 2 had a table that listed the results of every trial, filled at the end of the experiment: that was its mark.
-// Format 3 had fewer options and kinds of decisions.
+// Converts an older format to the present one. Format 2 had a table of every trial's results, which was filled when the
+// experiment finished and so marked it as finished. Format 3 had fewer options and kinds of decisions.
 void ExperimentStore::upgrade(int format) {
   const bool finished = is_finished(*database_);
   database_->execute("BEGIN IMMEDIATE");
   if (format == 2) {
     if (finished) mark_finished();
-    database_->execute("DROP TABLE histories; DELETE FROM snapshots");  // which had the ended trials too
+    database_->execute("DROP TABLE histories; DELETE FROM snapshots");  // its snapshots contained the ended trials
     database_->execute(creation_of(EndedTrialRow::table).c_str());
   }
   write_fact("format", std::to_string(kFormat));
@@ -198,10 +199,11 @@ void ExperimentStore::begin() {
   if (database_->in_transaction()) return;
   statements_->begin.run();
   if (is_writer_) return require_only_writer();
-  write_fact("writer", writer_);  // with the first rows
+  write_fact("writer", writer_);  // in the same transaction as the first rows
 }
 
-// Two controllers are there where somebody has removed the lock's file. The one that opened the store last goes on.
+// Throws if another controller has begun to write. Two can exist if a user has removed the lock's file; the one that
+// began to write last continues.
 void ExperimentStore::require_only_writer() {
   statements_->data_version.step();
   const std::int64_t version = statements_->data_version.integer(0);
@@ -216,7 +218,7 @@ void ExperimentStore::require_only_writer() {
   data_version_ = version;
 }
 
-// Nothing is safe in a file that has no name any more: it is lost with this process.
+// Throws if the store's files have lost their names: a file without a name is lost with this process.
 void ExperimentStore::require_same_files() const {
   if (identity_of(database_->path()) == files_.first && identity_of(database_->log_path()) == files_.second) return;
   throw StorageError(

@@ -22,7 +22,7 @@ struct HeldObjects {
   std::map<std::string, std::weak_ptr<detail::HeldObject>, std::less<>> by_id;
 };
 
-// Never destroyed: handles may be objects with static storage, which go at any time.
+// Never destroyed, because static objects can hold handles and are destroyed at an unknown time.
 HeldObjects& held_objects() {
   static auto& instance = *new HeldObjects;
   return instance;
@@ -33,7 +33,7 @@ std::optional<fs::path>& experiment_of_objects() {
   return instance;
 }
 
-// A file that has no name and lies in memory. It cannot change any more.
+// Writes an object's contents into an unnamed file in memory, sealed against changes.
 base::FileDescriptor memory_with(std::span<const std::span<const std::byte>> pieces, const std::string& id) {
   const fs::path name = "cadre-object-" + id;
   base::FileDescriptor memory(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -45,7 +45,7 @@ base::FileDescriptor memory_with(std::span<const std::span<const std::byte>> pie
 }
 
 void delete_file(const fs::path& file) {
-  std::error_code ignored;  // what stays is found and deleted when the experiment is opened again
+  std::error_code ignored;  // a remaining file is found and deleted when the experiment is opened again
   fs::remove(file, ignored);
   fs::remove(file.parent_path(), ignored);  // if it is empty
 }
@@ -105,7 +105,7 @@ std::optional<ObjectRef> find_held_object(std::string_view id) {
   const std::lock_guard lock(held.mutex);
   const auto found = held.by_id.find(id);
   if (found == held.by_id.end()) return std::nullopt;
-  auto object = found->second.lock();  // null when another thread just lets it go
+  auto object = found->second.lock();  // null if another thread has just released it
   return object ? std::optional(ObjectAccess::ref(std::move(object))) : std::nullopt;
 }
 
@@ -145,7 +145,7 @@ ObjectRef put_pieces(std::span<const std::span<const std::byte>> pieces) {
   HeldObjects& held = held_objects();
   const std::lock_guard lock(held.mutex);
   std::weak_ptr<detail::HeldObject>& entry = held.by_id[id];
-  if (auto same = entry.lock()) return ObjectAccess::ref(std::move(same));  // of another thread, meanwhile
+  if (auto same = entry.lock()) return ObjectAccess::ref(std::move(same));  // put by another thread meanwhile
   entry = object;
   return ObjectAccess::ref(object);
 }

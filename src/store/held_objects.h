@@ -1,4 +1,4 @@
-// The objects that this process has handles of, and where a worker finds those of its experiment.
+// The objects to which this process has handles, and the directory where a worker finds its experiment's objects.
 #pragma once
 
 #include <sys/types.h>
@@ -17,34 +17,34 @@
 
 namespace cadre::detail {
 
-// What all ObjectRefs of an object share. Its contents lie in memory until they are a file.
+// An object, shared by all its ObjectRefs. Its contents are in memory until they are written to a file.
 class HeldObject {
  public:
   HeldObject(std::string id, std::size_t size, base::FileDescriptor memory);
-  // Deletes the files that no experiment needs.
+  // Deletes the files that no experiment needs any more.
   ~HeldObject();
   HeldObject(const HeldObject&) = delete;
   HeldObject& operator=(const HeldObject&) = delete;
 
   const std::string& id() const { return id_; }
   std::size_t size_bytes() const { return size_; }
-  // Throws NotFound where somebody has deleted its files.
+  // Maps the contents. Throws NotFound if the object's files were deleted.
   std::shared_ptr<const base::MemoryMap> map() const;
 
-  // Makes it a file of the experiment in `directory`, which needs it from now on, and gives its memory back. Throws
-  // what store::write_object does.
+  // Writes the object as a file of the experiment in `directory`, which needs it from now on, and frees its memory.
+  // Throws what store::write_object throws.
   void write_into(const std::filesystem::path& directory);
-  // The experiment needs it no more: its file goes with this object.
+  // Marks its file in `directory` as no longer needed by the experiment: it is deleted with this object.
   void take_over_file(const std::filesystem::path& directory);
 
  private:
   const std::string id_;
   const std::size_t size_;
-  const pid_t process_;  // a fork of it has copies of the handles, and deletes nothing
+  const pid_t process_;  // its forks have copies of the handles, and must not delete files
   mutable std::mutex mutex_;
-  base::FileDescriptor memory_;                     // none when it is a file
-  std::set<std::filesystem::path> files_;           // of experiments, which need it
-  std::set<std::filesystem::path> leftover_files_;  // of experiments that need it no more
+  base::FileDescriptor memory_;                     // none once it is a file
+  std::set<std::filesystem::path> files_;           // in experiments that need it
+  std::set<std::filesystem::path> leftover_files_;  // in experiments that no longer need it
 };
 
 }  // namespace cadre::detail
@@ -62,10 +62,10 @@ class ObjectAccess {
 
 namespace cadre::store {
 
-// The object with this id, if this process has a handle of it.
+// Returns the object with this id, if this process has a handle to it.
 std::optional<ObjectRef> find_held_object(std::string_view id);
 
-// In a worker: the directory of its experiment.
+// Sets the directory of the experiment, in a worker.
 void set_experiment_of_objects(std::filesystem::path directory);
 
 }  // namespace cadre::store

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 100;
 
-// Where in the header what lies is https://sqlite.org/fileformat2.html#the_database_header.
+// Reads the header. Source of its layout: https://sqlite.org/fileformat2.html#the_database_header.
 std::string read_header(const DatabaseFile& file) {
   std::string header = file.read(0, kHeaderBytes);
   if (header.size() < kHeaderBytes) throw_damaged(file.path(), header.size(), "the file ends here, in its header");
@@ -32,7 +32,7 @@ std::uint32_t page_bytes(const std::string& header) {
   return size == 1 ? 65536 : size;
 }
 
-// "On tree page 5 cell 3: ..." begins with the page where it was found.
+// Returns the page in a message of quick_check, such as "On tree page 5 cell 3: ...".
 std::optional<std::uint64_t> page_of(std::string_view finding) {
   constexpr std::string_view word = "age ";
   const std::size_t at = finding.find(word);
@@ -76,7 +76,7 @@ void check_schema(const Database& database, const std::string& attached) {
     const std::string type(schema.text(0));
     const std::string name(schema.text(1));
     const std::string_view sql = schema.text(2);
-    if (type == "index" && sql.empty()) continue;  // SQLite's own, of a primary key
+    if (type == "index" && sql.empty()) continue;  // made by SQLite for a primary key
     const std::size_t columns = sql.find('(');
     const bool is_plain = type == "table" && sql.starts_with("CREATE TABLE ") && columns != sql.npos &&
                           sql.find('(', columns + 1) == sql.npos &&
@@ -99,7 +99,7 @@ void check_structure(const Database& database) {
   } catch (const StorageError&) {
     const int result = sqlite3_errcode(database.handle());
     if (result != SQLITE_CORRUPT && result != SQLITE_NOTADB && result != SQLITE_ERROR) throw;
-    throw_damaged(file.path(), 0, sqlite3_errmsg(database.handle()));  // the schema, which begins there
+    throw_damaged(file.path(), 0, sqlite3_errmsg(database.handle()));  // the schema begins at byte 0
   }
   if (finding == "ok") return;
   std::ranges::replace(finding, '\n', ' ');

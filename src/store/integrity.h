@@ -1,4 +1,4 @@
-// Whether a database file is whole. What is not throws StorageError with the file and the offset.
+// Integrity checks of a database file. Each throws StorageError, with the file and the offset, if the check fails.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace cadre::store {
 
-// Looks at the first bytes of the file, which say what it is. To be called before the first statement: SQLite takes an
-// empty file for a new database, and removes the log beside it.
+// Checks the file's header. Must be called before the first statement: SQLite treats an empty file as a new database,
+// and removes the log beside it.
 void check_header(const Database& database);
 
-// Every page lies in the file or in its log.
+// Checks that every page is in the file or in its log.
 void check_length(const Database& database, const WalScan& log);
 
-// Checks that the database, or one that is attached to it, has plain tables and nothing else: no view, trigger or
-// virtual table, and no column that is computed, all of which would have SQLite run what somebody else has written.
+// Checks that the database, or one that is attached to it, has plain tables only: no view, trigger, virtual table or
+// computed column, with which SQLite would execute code that another user wrote into the file.
 void check_schema(const Database& database, const std::string& attached = "main");
 
-// Checks the schema, reads every page and checks how they hang together (PRAGMA quick_check).
+// Checks the schema, and the structure of all pages (PRAGMA quick_check).
 void check_structure(const Database& database);
 
 }  // namespace cadre::store

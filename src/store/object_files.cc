@@ -55,7 +55,7 @@ std::optional<std::size_t> size_of_object(std::string_view id) {
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return fmt::to_string(size) == digits ? std::optional(size) : std::nullopt;  // one size, one name
+  return fmt::to_string(size) == digits ? std::optional(size) : std::nullopt;  // each size has only one spelling
 }
 
 fs::path object_path(const fs::path& directory, std::string_view id) { return directory / kObjectsDirectory / id; }
@@ -93,7 +93,7 @@ void write_object(const fs::path& directory, std::string_view id, std::span<cons
   base::make_own_directory(path.parent_path());
   fs::path unfinished = path;
   unfinished += ".tmp";
-  base::remove_tree(unfinished);  // of a process that was killed; it cannot be written to
+  base::remove_tree(unfinished);  // left by a killed process; it is write-protected
   try {
     write_synced(unfinished, bytes);
   } catch (...) {

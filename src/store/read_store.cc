@@ -62,7 +62,7 @@ OpenedStore open_to_read(const fs::path& directory, bool is_being_written) {
   if (is_writable || is_being_written) return {.database = open_checked(path, Database::Access::read_write)};
   const fs::path log = path.native() + "-wal";
   if (size_of(log) == 0) return {.database = open_checked(path, Database::Access::immutable)};
-  // SQLite reads a log by an index in a file that it would have to make.
+  // SQLite reads a log through an index, which is a file that it would have to create.
   if (fs::exists(path.native() + "-shm")) return {.database = open_checked(path, Database::Access::read_write)};
   OpenedStore opened{.copy = std::make_unique<base::TemporaryFolder>("cadre_store")};
   for (const fs::path& file : {path, log}) fs::copy_file(file, opened.copy->path() / file.filename());
@@ -158,7 +158,7 @@ std::int64_t first_decision_after(const Database& database, std::int64_t sequenc
   return first;
 }
 
-// A training run is the one trial of its store, and has no directory of its own.
+// A training run is the only trial of its store, and has no directory of its own.
 std::vector<TrialRow> read_trials(const Database& database) {
   std::vector<TrialRow> rows = read_all<TrialRow>(database, "ORDER BY trial");
   for (const TrialRow& row : rows) {

@@ -1,4 +1,4 @@
-// The files and tables of a store, as they are made.
+// Creation of a store's files and tables.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +7,14 @@
 
 namespace cadre::store {
 
-// All tables, empty.
+// Creates all tables, empty.
 void create_tables(Database& database);
 
-// A database with its log. What cannot be removed is said by whoever meets it.
+// Removes a database with its log and index. Ignores errors: a file that remains is reported where it gets in the way.
 void remove_database(const std::filesystem::path& path) noexcept;
 
-// Gives a closed database, all of which is in its one file, the name by which it is found: after it was synced, so that
-// a loss of power leaves the whole of it or nothing. Throws StorageError.
+// Syncs a closed database, which must be in one file, and renames it to its final name, so that a loss of power leaves
+// all of it or nothing. Throws StorageError.
 void finish_database(const std::filesystem::path& unfinished, const std::filesystem::path& path);
 
 }  // namespace cadre::store

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kSegmentFormat = "1";
 
-// In a connection whose main database is a segment's file.
+// Additional tables of a segment, for a connection whose main database is the segment's file.
 constexpr const char* kCreateSegmentTables =
     "CREATE TABLE segment(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     "CREATE TABLE removed_checkpoints(id INTEGER PRIMARY KEY)";
@@ -75,7 +75,8 @@ class SegmentWriter::Draft {
  public:
   Draft(const fs::path& file, const fs::path& store, const Range& range, Tables tables)
       : range_(range), tables_(std::move(tables)), database_(file, Database::Access::create) {
-    // A file of its own, which nobody reads before it is whole. Small pages: most segments are small.
+    // No process reads the file before it is complete, so it needs no journal. Pages are small because most segments
+    // are.
     database_.execute("PRAGMA page_size = 1024; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
     create_tables(database_);
     database_.execute(kCreateSegmentTables);
@@ -83,7 +84,7 @@ class SegmentWriter::Draft {
     database_.keep_log(true);
   }
 
-  // Empty where nothing is in it.
+  // Writes the segment. Returns nothing if no row has changed.
   std::optional<Segment> write() {
     database_.execute("BEGIN");
     Segment segment{.position = read_position(database_, "store.")};
@@ -102,7 +103,7 @@ class SegmentWriter::Draft {
 
  private:
   bool merges() const { return range_.first < range_.number; }
-  // Whether a row belongs into this segment; notes what it is now.
+  // Returns true if a row belongs in this segment. Records its present checksum.
   bool take(Known& known, std::int64_t checksum) {
     if (known.number == 0 || known.checksum != checksum || range_.whole_tables) {
       changed_ = true;
@@ -132,7 +133,8 @@ class SegmentWriter::Draft {
     }
   }
 
-  // Those that had ended with all before them stay as they are as long as the controller runs.
+  // Copies the trials that changed. A trial does not change any more, as long as the controller runs, once it and all
+  // trials before it have ended.
   void copy_trials() {
     Statement all(database_, "SELECT trial, checksum, status FROM store.trials WHERE trial >= ? ORDER BY trial");
     Statement copy(database_, "INSERT INTO trials SELECT * FROM store.trials WHERE trial = ?");
@@ -150,7 +152,8 @@ class SegmentWriter::Draft {
     }
   }
 
-  // Where it takes the place of others, all of them: which of theirs are gone is then known to nobody.
+  // Copies the checkpoints that changed, or all if this segment replaces others: the removals in the replaced segments
+  // are not recorded here.
   void copy_checkpoints(std::vector<CheckpointRow>& existing) {
     std::map<std::int64_t, Known> known;
     Statement all(database_, "SELECT id, trial, step, directory, synced, checksum FROM store.checkpoints ORDER BY id");

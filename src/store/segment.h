@@ -1,8 +1,8 @@
-// What happened in a store from one moment to another, as a file: a store is published as a row of such segments, and
-// made again from them. docs/formats.md describes the file.
+// Segments: files with what happened in a store from one moment to another. A store is published as a sequence of
+// segments, and is rebuilt from them. docs/formats.md describes the file.
 //
-// A segment has the rows of `results`, `events` and `decisions` that were added, and those of the other tables that
-// changed; no snapshots, which are for the program that took them.
+// A segment has the rows of `results`, `events` and `decisions` that were added, and the rows of the other tables that
+// changed. It has no snapshots: only the program that wrote a snapshot can use it.
 #pragma once
 
 #include <cstdint>
@@ -17,54 +17,56 @@
 
 namespace cadre::store {
 
-// How far a store is. Two stores of one experiment with the same row under a number are the same up to there.
+// The end of a store's rows. Two stores of one experiment that have the same row under a number are identical up to it.
 struct Position {
-  std::int64_t sequence = 0;  // of the last result or event; 0: none
-  std::int64_t row = 0;       // its checksum
+  std::int64_t sequence = 0;  // sequence number of the last result or event; 0: none
+  std::int64_t row = 0;       // checksum of that row
   std::int64_t decision = 0;  // id of the last decision; 0: none
   bool operator==(const Position&) const = default;
 };
 
-// Of the store in a directory, which nobody may be writing. Throws what ExperimentReader does.
+// Returns the position of the store in a directory, which no process may be writing. Throws what ExperimentReader
+// throws.
 Position position_of(const std::filesystem::path& directory);
-// Whether a store is at this position, or was.
+// Returns true if a store is at this position or past it.
 bool has_passed(const std::filesystem::path& directory, const Position& position);
-// Whether the experiment in the store has come to its end.
+// Returns true if the experiment in the store has finished.
 bool is_finished(const std::filesystem::path& directory);
 
-// Makes the segments of one store, one after the other, while it is being written. Belongs to one thread.
+// Writes the segments of one store, one after the other, while the store is being written. Used by one thread only.
 class SegmentWriter {
  public:
   explicit SegmentWriter(std::filesystem::path directory);
   ~SegmentWriter();
 
-  // What a segment is to reach back to.
+  // Range of rows of a segment.
   struct Range {
-    Position after = {};        // what the segments before it have
-    std::int64_t first = 0;     // the number of the first segment whose place it takes; its own where there is none
-    std::int64_t number = 0;    // its own; ascends
-    bool whole_tables = false;  // nothing is known of what the segments before have in tables whose rows change
+    Position after = {};        // end of the segments before it
+    std::int64_t first = 0;     // number of the first segment that it replaces; `number` if it replaces none
+    std::int64_t number = 0;    // its own number; ascends
+    bool whole_tables = false;  // include all rows of the changing tables: earlier ones are unknown
   };
   struct Segment {
-    Position position = {};                       // that it leads to
-    std::vector<CheckpointRow> checkpoints = {};  // that exist there
+    Position position = {};                       // the end of the segment
+    std::vector<CheckpointRow> checkpoints = {};  // all that exist at `position`
   };
 
-  // Writes a segment for the store as it is now into a new file. Empty, and no file, where nothing has changed since
-  // the last one that was kept. Throws OutOfSpace or StorageError.
+  // Writes a segment of the store's present state into a new file. Returns nothing, and leaves no file, if nothing has
+  // changed since the last segment that was kept. Throws OutOfSpace or StorageError.
   std::optional<Segment> write(const std::filesystem::path& file, const Range& range);
-  // The last segment was published: the next one says what has changed since. Without that, since the one before.
+  // Marks the last segment as published: the next one has the changes since it. Without this call the next one has the
+  // changes since the segment kept before.
   void keep();
 
  private:
   struct Known {
     std::int64_t checksum = 0;
-    std::int64_t number = 0;  // of the segment that had it first
+    std::int64_t number = 0;  // number of the first segment that has this row
   };
-  // What the segments have in tables whose rows change.
+  // Rows that the segments have of the changing tables.
   struct Tables {
     std::map<std::string, Known> facts;
-    std::map<std::int64_t, Known> trials;  // by number
+    std::map<std::int64_t, Known> trials;  // by trial number
     std::int64_t first_open_trial = 0;
     std::map<std::int64_t, Known> checkpoints;
     Position position;
@@ -76,11 +78,12 @@ class SegmentWriter {
   std::optional<Tables> drafted_;
 };
 
-// Says of checkpoints in a segment's file that their files are safe, and what these are: a list for each, as JSON.
+// Marks checkpoints in a segment's file as synced, and sets their manifests: by checkpoint id, each a JSON list of its
+// files.
 void set_manifests(const std::filesystem::path& segment, const std::map<std::int64_t, std::string>& manifests);
 
-// Makes the store of a directory from segments, in order. Throws StorageError that names the segment that does not fit;
-// there is no store then.
+// Builds a directory's store from segments, in order. Throws StorageError, naming the segment, if one does not follow
+// the one before; there is no store then.
 void build_store(const std::filesystem::path& directory, const std::vector<std::filesystem::path>& segments);
 
 }  // namespace cadre::store

@@ -17,7 +17,8 @@ int last_error(sqlite3_file* file) {
   return reason;
 }
 
-// SQLite knows ENOSPC; why else a write or a sync failed only the file says.
+// Returns true if the last error was a lack of space. SQLite reports ENOSPC itself; the reason of any other failed
+// write or sync is known only to its file.
 bool out_of_space(sqlite3* handle) {
   const int result = sqlite3_extended_errcode(handle);
   if (result == SQLITE_FULL || result == SQLITE_IOERR_SHMSIZE) return true;
@@ -31,7 +32,7 @@ bool out_of_space(sqlite3* handle) {
   return false;
 }
 
-// SQLite's way to say so.
+// Returns the URI by which SQLite opens a file as immutable.
 std::string immutable_uri(const std::filesystem::path& path) {
   return "file://" + base::percent_encoded(std::filesystem::absolute(path).native(), "/") + "?immutable=1";
 }
@@ -40,7 +41,7 @@ std::string immutable_uri(const std::filesystem::path& path) {
 
 bool Database::Work::is_too_much() {
   constexpr std::uint64_t always_allowed = 1'000'000;
-  constexpr std::uint64_t allowed_per_byte = 64;  // rows of Cadre's take about one step a byte
+  constexpr std::uint64_t allowed_per_byte = 64;  // Cadre's rows take about one step per byte
   if (done <= allowed) return false;
   allowed = always_allowed;
   for (const std::filesystem::path& file : files) {
@@ -75,8 +76,8 @@ Database::Database(std::filesystem::path path, Access access) : path_(std::move(
   }
   handle_.reset(handle);
   if (result != SQLITE_OK) fail("open");
-  // Somebody else may have written the file: nothing in it is run, and damage in a page is looked for before it is
-  // used.
+  // Another user may have written the file: nothing in it is executed, and SQLite checks pages for damage before it
+  // uses them.
   for (const auto& [option, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1),
                                       {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
                                       {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
@@ -91,7 +92,7 @@ Database::Database(std::filesystem::path path, Access access) : path_(std::move(
     return work.is_too_much() ? 1 : 0;
   };
   sqlite3_progress_handler(handle, steps, look, work_.get());
-  constexpr int patience_ms = 10'000;  // with a WAL checkpoint that runs in another connection
+  constexpr int patience_ms = 10'000;  // for a WAL checkpoint in another connection
   sqlite3_busy_timeout(handle, patience_ms);
 }
 
@@ -147,7 +148,7 @@ Statement& Statement::bind(int parameter, double value) {
 }
 
 Statement& Statement::bind(int parameter, std::string_view text) {
-  const char* data = text.data() == nullptr ? "" : text.data();  // SQLite would take a null pointer for NULL
+  const char* data = text.data() == nullptr ? "" : text.data();  // SQLite would store NULL for a null pointer
   return check(sqlite3_bind_text64(handle_.get(), parameter, data, text.size(), SQLITE_STATIC, SQLITE_UTF8));
 }
 

@@ -1,5 +1,5 @@
-// SQLite, as far as the stores need it. Errors are StorageError with the file and SQLite's reason, OutOfSpace where the
-// disk is full.
+// The part of SQLite that the stores need. Errors are StorageError with the file and SQLite's reason, or OutOfSpace if
+// the disk is full.
 #pragma once
 
 #include <sqlite3.h>
@@ -17,30 +17,31 @@ class Database {
  public:
   enum class Access {
     create,
-    read_write,  // or reading only, where the system permits no more
-    immutable,   // nobody writes it, and no file is made beside it
+    read_write,  // read-only if the system permits no more
+    immutable,   // no process writes it, and no file is made beside it
   };
 
-  // Reads the header of the file only; neither the log nor the schema is looked at before the first statement.
+  // Opens the database. SQLite reads neither the log nor the schema before the first statement.
   Database(std::filesystem::path path, Access access);
 
   void execute(const char* sql);  // one or more statements without results
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
-  // Ends the transaction, if SQLite has not done so itself. Never fails.
+  // Rolls back the transaction, if SQLite has not done so itself. Never fails.
   void roll_back() noexcept;
 
-  // Opens another database in this connection, whose tables are called `name`.table.
+  // Attaches another database to this connection; its tables are called `name`.table.
   void attach(const std::filesystem::path& file, const std::string& name);
 
-  // The last connection that closes copies the log into the database and removes it, unless it keeps the log: so that
-  // reading a damaged store changes nothing.
+  // Sets whether the log is kept at the end. Otherwise the last connection that closes copies the log into the database
+  // and removes it, which would change a damaged store that is only read.
   void keep_log(bool keep);
-  // Copies the whole log into the database, waits for the disk and empties the log. False when a reader is in the way.
+  // Copies the whole log into the database, waits for the disk and empties the log. Returns false if a reader prevents
+  // it.
   bool copy_log();
 
-  // Counts work of one statement, in steps of SQLite's virtual machine or bytes that were read. Somebody else may have
-  // written a file whose pages refer to each other again and again, so that there is no end of rows: throws
-  // StorageError where there is more work than the files' sizes can explain. SQLite's own steps are counted too.
+  // Count the work of one statement, in steps of SQLite's virtual machine and bytes read; steps are counted
+  // automatically. A manipulated file can have pages that refer to each other in a cycle, and so endless rows: add_work
+  // throws StorageError if there is more work than the files' sizes can explain.
   void begin_work() const { work_->done = 0; }
   void add_work(std::size_t amount) const;
 
@@ -56,8 +57,8 @@ class Database {
   };
   struct Work {
     std::vector<std::filesystem::path> files;
-    std::uint64_t done = 0;     // by the statement
-    std::uint64_t allowed = 0;  // by the sizes that the files had when as much was done
+    std::uint64_t done = 0;     // work of the statement
+    std::uint64_t allowed = 0;  // limit by the files' sizes, computed when `done` last exceeded it
 
     bool is_too_much();
   };
@@ -66,25 +67,25 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-// A prepared statement, used again and again. Parameters are numbered from 1, columns from 0.
+// A prepared statement, for repeated use. Parameters are numbered from 1, columns from 0.
 class Statement {
  public:
   Statement(const Database& database, const std::string& sql);
 
-  // Values are bound without being copied: they must live until run() or step().
+  // Binds a value without copying it: texts must live until run() or step().
   Statement& bind(int parameter, std::int64_t value);
   Statement& bind(int parameter, double value);
   Statement& bind(int parameter, std::string_view text);
 
-  void run();    // to the end, then ready for the next use
-  bool step();   // to the next row; false, and ready for the next use, after the last one
-  void reset();  // ready for the next use, before the last row
+  void run();    // runs to the end, then is ready for the next use
+  bool step();   // moves to the next row; after the last one returns false and is ready for the next use
+  void reset();  // ends early, ready for the next use
 
   int columns() const { return sqlite3_column_count(handle_.get()); }
   int type(int column) const { return sqlite3_column_type(handle_.get(), column); }  // SQLITE_INTEGER and so on
   std::int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
   double real(int column) const { return sqlite3_column_double(handle_.get(), column); }
-  std::string_view text(int column) const;  // throws as Database::add_work
+  std::string_view text(int column) const;  // throws like Database::add_work
 
  private:
   struct Finalize {
@@ -96,16 +97,16 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
 };
 
-// One of a database's open files, read past SQLite. Opening the database file a second time instead and closing it
-// would free SQLite's locks on it, as POSIX has it.
+// One of a database's open files, read past SQLite. It uses SQLite's descriptor: opening the database file a second
+// time and closing it would free SQLite's locks on it, by the rules of POSIX.
 class DatabaseFile {
  public:
   enum class Kind { database, log };
 
   DatabaseFile(const Database& database, Kind kind);
 
-  std::uint64_t size() const;  // bytes; 0 when there is no such file
-  // Bytes from `offset`, fewer than asked for at the end of the file.
+  std::uint64_t size() const;  // bytes; 0 if there is no such file
+  // Returns bytes from `offset` on, fewer than `size` at the end of the file.
   std::string read(std::uint64_t offset, std::size_t size) const;
   const std::filesystem::path& path() const { return path_; }
 

@@ -1,4 +1,4 @@
-// The tables of an experiment store, a row as a struct each. docs/formats.md says what is in them.
+// The tables of an experiment store, each row type as a struct. docs/formats.md describes their contents.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct MetaRow {
   std::string value = {};
 };
 
-// One result, as a worker reported it. `sequence` is given by the store and shared with EventRow: both in one order.
+// A result, as a worker reported it. The store assigns `sequence`, which is shared with EventRow, so that both are in
+// one order.
 struct ResultRow {
   static constexpr Table table{"results", "sequence, time, trial, attempt, step, repeated, metrics, checkpoint"};
   static auto fields(auto& row) {
@@ -31,12 +32,12 @@ struct ResultRow {
   std::int64_t trial = 0;
   std::int64_t attempt = 0;
   std::int64_t step = 0;
-  bool repeated = false;        // the step was reported before, in an earlier attempt of the same lineage
+  bool repeated = false;        // adds no result: its step was acknowledged before, or its group had failed
   std::string metrics = {};     // JSON
-  std::string checkpoint = {};  // what it was saved in, as the kind of run writes that; empty: nothing
+  std::string checkpoint = {};  // the checkpoint it was saved in, in the form of the kind of run; empty: none
 };
 
-// Anything else that happened.
+// An event other than a result.
 struct EventRow {
   static constexpr Table table{"events", "sequence, time, kind, trial, attempt, data"};
   static auto fields(auto& row) { return std::tie(row.sequence, row.time, row.kind, row.trial, row.attempt, row.data); }
@@ -49,8 +50,8 @@ struct EventRow {
   std::string data = {};  // JSON
 };
 
-// What followed from the event or result with the number `cause`, which never falls from one decision to the next. "Go
-// on" is not recorded.
+// A decision made on the event or result with the number `cause`. `cause` never falls from one decision to the next.
+// Decisions to continue are not recorded.
 struct DecisionRow {
   static constexpr Table table{"decisions", "id, cause, kind, trial, data"};
   static auto fields(auto& row) { return std::tie(row.id, row.cause, row.kind, row.trial, row.data); }
@@ -59,10 +60,10 @@ struct DecisionRow {
   std::string kind = {};
   std::int64_t trial = -1;
   std::string data = {};  // JSON
-  std::int64_t id = 0;    // given by the store
+  std::int64_t id = 0;    // assigned by the store
 };
 
-// A trial as it stands, for people and programs that look; a restore does not read it.
+// A trial's present state, for people and programs that read the store; a restore does not read it.
 struct TrialRow {
   static constexpr Table table{"trials", "trial, trial_id, status, attempt, config, tag, directory, error"};
   static auto fields(auto& row) {
@@ -75,7 +76,7 @@ struct TrialRow {
   std::int64_t attempt = 0;
   std::string config = {};  // JSON
   std::string tag = {};
-  std::string directory = {};  // name inside the experiment's directory
+  std::string directory = {};  // name in the experiment's directory
   std::string error = {};
 };
 
@@ -88,13 +89,13 @@ struct CheckpointRow {
   std::int64_t id = 0;
   std::int64_t trial = 0;
   std::int64_t step = 0;
-  std::string directory = {};  // path inside the experiment's directory
-  std::string boot = {};       // base::boot_id() of when it was committed; empty in a row to be added: the present one
+  std::string directory = {};  // path relative to the experiment's directory
+  std::string boot = {};       // base::boot_id() at its commit; empty in a row to be added: the present one
   bool synced = false;         // its files survive a loss of power
-  std::string manifest = {};   // JSON: what its files must be; may be empty
+  std::string manifest = {};   // JSON list of its files, with checksums; may be empty
 };
 
-// The state of whoever made the decisions, after the event or result with the number `sequence` was handled.
+// The core's state after it handled the event or result with the number `sequence`.
 struct Snapshot {
   static constexpr Table table{"snapshots", "sequence, state"};
   static auto fields(auto& row) { return std::tie(row.sequence, row.state); }
@@ -103,7 +104,7 @@ struct Snapshot {
   std::string state = {};
 };
 
-// A trial that had ended before the last snapshot, as it was then; the snapshot does not have it.
+// The state of a trial that had ended before the last snapshot; the snapshot does not contain it.
 struct EndedTrialRow {
   static constexpr Table table{"ended_trials", "trial, state"};
   static auto fields(auto& row) { return std::tie(row.trial, row.state); }

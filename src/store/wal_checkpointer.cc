@@ -7,25 +7,25 @@
 namespace cadre::store {
 namespace {
 
-constexpr std::int64_t kCopyBytes = std::int64_t{4} << 20;      // copy what nobody uses
-constexpr std::int64_t kRestartBytes = std::int64_t{32} << 20;  // hold the writer off and start the log over
+constexpr std::int64_t kCopyBytes = std::int64_t{4} << 20;      // copy frames that no reader uses
+constexpr std::int64_t kRestartBytes = std::int64_t{32} << 20;  // block the writer and start the log over
 
 sqlite3* open(const std::filesystem::path& path) {
   sqlite3* database = nullptr;
-  // Before it has read something, a connection does not know that there is a log, and copies nothing of it.
+  // A connection that has not read anything does not know that there is a log, and copies nothing of it.
   if (sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr) != SQLITE_OK ||
       sqlite3_exec(database, "PRAGMA schema_version", nullptr, nullptr, nullptr) != SQLITE_OK) {
     sqlite3_close_v2(database);
     return nullptr;
   }
-  // Starting the log over holds the writer off while it waits for readers to leave: no longer than a report may take. A
-  // reader that stays makes the log longer, until it is gone.
+  // Starting the log over blocks the writer while it waits for readers to finish: no longer than a report may take. A
+  // reader that stays makes the log grow until it finishes.
   constexpr int patience_ms = 10;
   sqlite3_busy_timeout(database, patience_ms);
   return database;
 }
 
-// What fails leaves the log longer and is tried again with the next one; nothing is lost by it.
+// Ignores errors: a failed copy leaves the log longer, loses nothing and is repeated with the next one.
 void copy_log(sqlite3* database, int frames_per_restart) {
   int frames = 0;
   int copied = 0;

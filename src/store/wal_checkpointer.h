@@ -1,4 +1,4 @@
-// Copies SQLite's write-ahead log into the database in a thread of its own, because the copy waits for the disk and the
+// Copies SQLite's write-ahead log into the database, in a thread of its own: the copy waits for the disk, and the
 // controller's loop must not (measured: p99.9 of a report falls from 6 ms to 0.3 ms).
 #pragma once
 
@@ -13,12 +13,12 @@ namespace cadre::store {
 
 class WalCheckpointer {
  public:
-  // Follows the commits of the connection that writes, which must outlive this.
+  // Follows the commits of the writing connection, which must outlive this object.
   explicit WalCheckpointer(const Database& writer);
   ~WalCheckpointer();
 
  private:
-  // The connection's hook: how many frames the log has after a commit. Cheap.
+  // Receives the number of frames in the log after each commit, from the connection's hook. Cheap.
   void committed(int log_frames) noexcept;
   bool is_due() const { return log_frames_ - copied_frames_ >= frames_per_copy_; }
   void run();
@@ -29,9 +29,9 @@ class WalCheckpointer {
   std::mutex mutex_;
   std::condition_variable wake_;
   int log_frames_ = 0;
-  int copied_frames_ = 0;  // the log's frames when it was copied last
+  int copied_frames_ = 0;  // frames in the log at the last copy
   bool quit_ = false;
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;  // last, because it uses the other members
 };
 
 }  // namespace cadre::store

@@ -16,7 +16,7 @@ constexpr std::size_t kHeaderBytes = 32;
 constexpr std::size_t kFrameHeaderBytes = 24;
 constexpr std::uint32_t kSmallestPage = 512;
 constexpr std::uint32_t kLargestPage = 65536;
-constexpr std::uint32_t kMagic = 0x377f0682;  // the lowest bit says that checksums are big-endian
+constexpr std::uint32_t kMagic = 0x377f0682;  // the lowest bit is set if checksums are big-endian
 
 std::uint32_t big_endian(std::string_view bytes, std::size_t at) {
   std::uint32_t value = 0;
@@ -30,7 +30,7 @@ std::uint32_t little_endian(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-// The checksum that runs through the whole log.
+// The running checksum of the whole log.
 struct Checksum {
   bool is_big_endian = false;
   std::uint32_t first = 0;
@@ -55,7 +55,7 @@ class Log {
 
   std::uint64_t size() const { return size_; }
 
-  // False when the file ends before. The size of `bytes` says how many.
+  // Fills `bytes` from `offset`. Returns false if the file ends before.
   bool read(std::uint64_t offset, std::string& bytes) const {
     return offset + bytes.size() <= size_ &&
            file_->read(offset, std::as_writable_bytes(std::span(bytes))) == bytes.size();
@@ -66,8 +66,8 @@ class Log {
   std::uint64_t size_;
 };
 
-// Whether a transaction was committed at or behind `offset`. What was rolled back leaves frames behind the end of the
-// log too, but never one that commits.
+// Returns true if a transaction was committed at or behind `offset`. Rolled-back transactions also leave frames behind
+// the end of the log, but never a commit frame.
 bool holds_a_commit(const Log& log, std::uint64_t offset, std::size_t frame_bytes, std::string_view salts) {
   std::string header(kFrameHeaderBytes, '\0');
   for (; offset + frame_bytes <= log.size() && log.read(offset, header); offset += frame_bytes) {
@@ -96,7 +96,7 @@ WalScan scan_wal(const std::filesystem::path& path) {
 
   const std::string_view salts = std::string_view(header).substr(16, 8);
   std::string frame(kFrameHeaderBytes + page_bytes, '\0');
-  std::vector<std::uint32_t> transaction;  // pages of the one that is being read
+  std::vector<std::uint32_t> transaction;  // pages of the transaction that is being read
   for (std::uint64_t offset = kHeaderBytes; log.read(offset, frame); offset += frame.size()) {
     const std::string_view view = frame;
     checksum.add(view.substr(0, 8));

@@ -1,6 +1,5 @@
-// What a write-ahead log holds, read before SQLite does: SQLite takes the first frame that is not right for the end of
-// the log, and everything behind it would be gone without a word. The format is that of
-// https://sqlite.org/fileformat2.html#the_write_ahead_log.
+// The contents of a write-ahead log, read before SQLite does: SQLite treats the first invalid frame as the end of the
+// log, and would silently drop everything behind it. Format: https://sqlite.org/fileformat2.html#the_write_ahead_log.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +10,18 @@
 namespace cadre::store {
 
 struct WalScan {
-  // The database's size after the last whole transaction of the log; 0 when it has none.
+  // The database's size, in pages, after the last complete transaction of the log; 0 if it has none.
   std::uint32_t pages = 0;
-  // The numbers of the pages that whole transactions of the log hold.
+  // The numbers of the pages in complete transactions of the log.
   std::set<std::uint64_t> holds = {};
-  // The offset of the first thing that is not right although transactions were committed behind it. A log that only
-  // ends within a frame or a transaction, as a kill leaves it, is not damaged.
+  // The offset of the first invalid frame that is followed by committed transactions. A log that only ends within a
+  // frame or a transaction, as after a kill, is not damaged.
   std::optional<std::uint64_t> damage = {};
 
   bool has(std::uint64_t page) const { return holds.contains(page); }
 };
 
-// Reads the log; a missing or empty one holds nothing. Throws StorageError when it cannot be read. Nobody may be
+// Reads the log; a missing or empty one holds nothing. Throws StorageError if it cannot be read. No process may be
 // writing to it.
 WalScan scan_wal(const std::filesystem::path& log);
 

@@ -1,4 +1,4 @@
-// All faults of one call, for one message.
+// Collects all faults of one call, to report them in one message.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class Faults {
 
   bool empty() const { return faults_.empty(); }
 
-  // Throws InvalidArgument "<what>: <fault>; <fault>; …" when there are any; shows at most 20.
+  // Throws InvalidArgument "<what>: <fault>; <fault>; …" if there are any; shows at most 20.
   void throw_if_any(const std::string& what) const {
     if (faults_.empty()) return;
     constexpr std::size_t shown = 20;

@@ -13,7 +13,7 @@ namespace {
 
 using pt::Range;
 
-// Throw InvalidArgument where the value has another type.
+// Read an option. Throw InvalidArgument if the value has another type.
 void read_option(const cadre::Value& value, double& option) { option = value.get<double>(); }
 void read_option(const cadre::Value& value, bool& option) { option = value.get<bool>(); }
 void read_option(const cadre::Value& value, std::tuple<double, double>& option) {
@@ -22,7 +22,7 @@ void read_option(const cadre::Value& value, std::tuple<double, double>& option) 
   option = {pair[0], pair[1]};
 }
 
-// What is wrong with a value, or empty.
+// Returns the fault of a value; empty if it is in range.
 std::string range_fault(double value, Range range) {
   if (!std::isfinite(value)) return "is not finite";
   if (range == Range::not_negative && value < 0) return "is negative";
@@ -38,7 +38,7 @@ std::string range_fault(const std::tuple<double, double>& pair, Range range) {
 template <class Options>
 void read_options(const Config& config, Options& options, pt::Faults& faults) {
   pt::visit_options(options, [&](const std::string& name, auto& option, Range range) {
-    // The optimizer looks at this one only when it is made.
+    // The optimizer uses this option only when it is created.
     if (name == "initial_accumulator_value") return;
     const Value* const value = config.find(name);
     if (value == nullptr) return;
@@ -69,7 +69,7 @@ void set_options(torch::optim::Optimizer& optimizer, const Config& config) {
     changed.push_back(std::make_unique<Options>(static_cast<const Options&>(group.options())));
     read_options(config, *changed.back(), group_faults);
     check_together(*changed.back(), group_faults);
-    if (faults.empty()) faults = std::move(group_faults);  // groups differ little: one of them says it all
+    if (faults.empty()) faults = std::move(group_faults);  // groups differ little: report one
   }
   faults.throw_if_any(std::string("hyper-parameters of ") + Kind::name);
   for (std::size_t i = 0; i < changed.size(); ++i) {

@@ -28,7 +28,7 @@ NamedTensors tensors_of(const torch::nn::Module& module) {
   NamedTensors tensors;
   for (const auto& item : module.named_parameters()) tensors.emplace_back(item.key(), item.value());
   for (const auto& item : module.named_buffers()) tensors.emplace_back(item.key(), item.value());
-  // A layer without a bias has an undefined one.
+  // A layer without a bias has an undefined tensor for it.
   std::erase_if(tensors, [](const auto& item) { return !item.second.defined(); });
   return tensors;
 }

@@ -1,4 +1,4 @@
-// A module's parameters and buffers to a state_dict, and back.
+// Conversion of a module's parameters and buffers to a state_dict and back.
 #pragma once
 
 #include <torch/torch.h>
@@ -14,20 +14,20 @@ namespace cadre::pt {
 
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
-// The module's own parameters and buffers, not copies; names as in Python: "fc.weight".
+// Returns the module's own parameters and buffers, not copies; names as in Python: "fc.weight".
 NamedTensors tensors_of(const torch::nn::Module& module);
-// The same as a dictionary, without their gradients.
+// Returns them as a dictionary, detached from gradients.
 Value module_state(const torch::nn::Module& module);
 
-// Values to copy into a module's tensors, checked.
+// Checked values to copy into a module's tensors.
 struct ModuleUpdate {
   std::vector<std::pair<torch::Tensor, torch::Tensor>> target_and_source;
   void apply() const;
-  // The sources become the module's memory instead; those of another type or device are copied.
+  // Makes the module's tensors use the memory of the sources; copies sources of another type or on another device.
   void apply_without_copies() const;
 };
 
-// Compares a state_dict with a module and adds what does not fit to `faults`. Changes nothing.
+// Compares a state_dict with a module and adds mismatches to `faults`. Changes nothing.
 ModuleUpdate prepare_module_update(const torch::nn::Module& module, const Value& state_dict, Faults& faults);
 
 }  // namespace cadre::pt

@@ -48,7 +48,7 @@ at::ScalarType scalar_type(const std::string& dtype) {
   throw StorageError("cannot read an object's tensor of type " + dtype + ": libtorch has no such tensors");
 }
 
-// On the CPU, with its elements in row-major order.
+// Returns the tensor on the CPU, contiguous in row-major order. Throws InvalidArgument if it cannot be stored.
 torch::Tensor as_stored(const std::string& name, const torch::Tensor& tensor) {
   if (!tensor.defined()) throw InvalidArgument("\"" + name + "\" is an undefined tensor, which cannot be put");
   if (tensor.layout() != at::kStrided || tensor.is_quantized())
@@ -70,7 +70,7 @@ ObjectRef put_tensors(const pt::NamedTensors& named) {
   return put_pieces(pieces);
 }
 
-// A view of the mapping, which stays as long as the tensor.
+// Returns a view of the mapping, which stays alive as long as the tensor.
 torch::Tensor view_of(const Object& object, const pt::SafetensorsHeader& header, const pt::StoredTensor& stored) {
   const auto options = torch::TensorOptions(scalar_type(stored.dtype));
   if (stored.size_bytes == 0) return torch::empty(stored.shape, options);

@@ -1,4 +1,4 @@
-// What the optimizers have, field by field: the one place that knows their options and states.
+// The options and states of the optimizers, field by field; no other file lists them.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,16 +11,16 @@
 
 namespace cadre::pt {
 
-// What the Python classes accept for an option.
+// The range that the Python classes accept for an option.
 enum class Range { any, not_negative, zero_to_one_exclusive };
 
-// What a state without a value means, given the options of its group.
+// The meaning of a missing value in a state, given the options of its group.
 enum class IfMissing { fault, zeros, nothing };
 
 template <class T, class... Kinds>
 concept OneOf = (std::same_as<std::remove_const_t<T>, Kinds> || ...);
 
-// visit_options(options, visit) calls visit(name, reference, range) for each option, in the order of the Python class.
+// Calls visit(name, reference, range) for each option, in the order of the Python class.
 template <OneOf<torch::optim::SGDOptions> Options, class Visit>
 void visit_options(Options& options, Visit visit) {
   visit("lr", options.lr(), Range::not_negative);
@@ -55,8 +55,7 @@ void visit_options(Options& options, Visit visit) {
   visit("initial_accumulator_value", options.initial_accumulator_value(), Range::not_negative);
 }
 
-// visit_state(state, options, visit) calls visit(name, reference, if_missing) for each value that an optimizer keeps
-// for a parameter.
+// Calls visit(name, reference, if_missing) for each value that an optimizer keeps for a parameter.
 template <OneOf<torch::optim::SGDParamState> State, class Visit>
 void visit_state(State& state, const torch::optim::SGDOptions&, Visit visit) {
   visit("momentum_buffer", state.momentum_buffer(), IfMissing::nothing);
@@ -112,7 +111,7 @@ struct AdagradKind {
   static constexpr const char* name = "Adagrad";
 };
 
-// Calls function(kind) with the kind of the optimizer. Throws InvalidArgument for one that is not known here.
+// Calls function(kind) with the kind of the optimizer. Throws InvalidArgument for an unsupported kind.
 template <class Function>
 auto with_kind(const torch::optim::Optimizer& optimizer, Function function) {
   const auto is = [&optimizer](auto kind) {
@@ -127,7 +126,7 @@ auto with_kind(const torch::optim::Optimizer& optimizer, Function function) {
                         std::string("and load it by yourself with torch::save and torch::load"));
 }
 
-// Gives a state zeros for what its group's options need and it does not have (an option was switched on).
+// Adds zeros for values that the options of its group require and the state lacks (an option was switched on).
 template <class Kind>
 void complete_state(typename Kind::State& state, const typename Kind::Options& options,
                     const torch::Tensor& parameter) {

@@ -13,7 +13,7 @@ namespace {
 
 using torch::optim::OptimizerParamGroup;
 
-// Options to values.
+// ---- Options to values.
 
 Value to_value(double value) { return value; }
 Value to_value(bool value) { return value; }
@@ -21,7 +21,7 @@ Value to_value(const std::tuple<double, double>& value) {
   return make_container(Container::Kind::tuple, {std::get<0>(value), std::get<1>(value)});
 }
 
-// Options that only the Python class has. The C++ one behaves as if they had these values.
+// Adds options that only the Python class has. The C++ class behaves as if they had these values.
 template <class Kind>
 void add_python_options(DictBuilder& group) {
   group.add("maximize", false);
@@ -50,7 +50,7 @@ Value state_to_value(const typename Kind::State& state, const typename Kind::Opt
   DictBuilder values;
   visit_state(state, options, [&](const char* name, const auto& value, IfMissing) {
     if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, std::int64_t>) {
-      values.add(name, torch::tensor(static_cast<double>(value), torch::kFloat));  // as Python counts its steps
+      values.add(name, torch::tensor(static_cast<double>(value), torch::kFloat));  // Python's type for steps
     } else if (value.defined()) {
       values.add(name, value.detach());
     }
@@ -80,7 +80,7 @@ Value to_state_dict(const torch::optim::Optimizer& optimizer) {
   return state_dict.take();
 }
 
-// Values to options and states. Each read_value is false where the value is of another type.
+// ---- Values to options and states. Each read_value returns false if the value has another type.
 
 std::optional<double> number_of(const Value& value) {
   if (const auto* number = value.get_if<double>()) return *number;
@@ -109,7 +109,7 @@ bool read_value(const Value& value, std::tuple<double, double>& option) {
 }
 
 bool read_value(const Value& value, std::int64_t& step) {
-  constexpr double largest = 9007199254740992;  // up to here a double counts in ones
+  constexpr double largest = 9007199254740992;  // 2^53: doubles represent all integers up to here
   const auto number = number_of(value);
   if (!number || !(*number >= 0 && *number <= largest) || std::floor(*number) != *number) return false;
   step = static_cast<std::int64_t>(*number);
@@ -206,7 +206,7 @@ class Reader {
       is_empty = false;
       read_field(where + ": \"" + name + "\"", *value, parameter, field);
     });
-    // SGD without momentum has nothing to keep, and makes its state when it has.
+    // SGD without momentum has no state; it creates the state when it needs one.
     if (is_empty) return;
     complete_state<Kind>(*state, options, parameter);
     update_.parameter_states.emplace_back(parameter, std::move(state));

@@ -1,4 +1,4 @@
-// An optimizer's options and state to the state_dict of the Python class of that name, and back.
+// Conversion of an optimizer's options and state to the state_dict of the Python class of the same name, and back.
 #pragma once
 
 #include <torch/torch.h>
@@ -12,19 +12,19 @@
 
 namespace cadre::pt {
 
-// {"state": {0: {…}, …}, "param_groups": [{"lr": …, "params": [0, …]}, …]}. The tensors are the optimizer's own. Throws
-// InvalidArgument for an optimizer that optimizer_kind.h does not know.
+// Returns {"state": {0: {…}, …}, "param_groups": [{"lr": …, "params": [0, …]}, …]}. The tensors are the optimizer's
+// own. Throws InvalidArgument for an optimizer that optimizer_kind.h does not list.
 Value optimizer_state(const torch::optim::Optimizer& optimizer);
 
-// What an optimizer is to become, checked.
+// Checked options and states to set in an optimizer.
 struct OptimizerUpdate {
   std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> group_options;
   std::vector<std::pair<torch::Tensor, std::unique_ptr<torch::optim::OptimizerParamState>>> parameter_states;
   void apply(torch::optim::Optimizer& optimizer);
 };
 
-// Compares a state_dict with an optimizer and adds what does not fit to `faults`. Changes nothing. The tensors are
-// copies of the file's, on the device and of the type of their parameters.
+// Compares a state_dict with an optimizer and adds mismatches to `faults`. Changes nothing. The result's tensors are
+// copies of the file's, with the device and type of their parameters.
 OptimizerUpdate prepare_optimizer_update(const torch::optim::Optimizer& optimizer, const Value& state_dict,
                                          Faults& faults);
 

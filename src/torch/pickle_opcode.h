@@ -1,4 +1,4 @@
-// The operations of Python's pickle protocols 2 to 4 that files of tensors consist of. Names and meaning: Python's
+// The opcodes of Python's pickle protocols 2 to 4 that occur in files of tensors. Names and meaning: Python's
 // Lib/pickletools.py.
 #pragma once
 

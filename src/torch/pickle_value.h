@@ -1,4 +1,4 @@
-// What a file of torch.save holds, as values: Python's plain types and tensors.
+// The contents of a file of torch.save as values: Python's plain types and tensors.
 #pragma once
 
 #include <torch/torch.h>
@@ -16,12 +16,12 @@
 
 namespace cadre::pt {
 
-// A Python object that is named by module and name, such as "torch.FloatStorage".
+// A Python object, named by module and name, such as "torch.FloatStorage".
 struct Global {
   std::string name;
 };
 
-// A tensor's memory with the type of its elements.
+// A tensor's memory and the type of its elements.
 struct TypedStorage {
   c10::Storage storage;
   at::ScalarType type = at::kFloat;
@@ -29,18 +29,18 @@ struct TypedStorage {
 
 class Value;
 
-// The content of a list, a tuple or a dictionary; a dictionary's keys and values take turns.
+// The contents of a list, a tuple or a dictionary; in a dictionary keys and values alternate.
 struct Container {
   enum class Kind { list, tuple, dict };
   Kind kind = Kind::list;
   std::vector<Value> items;
-  int depth = 1;  // levels of containers, this one included
-  // How many values and bytes of text somebody meets who walks through it; what is in it twice counts twice.
+  int depth = 1;  // levels of containers, including this one
+  // Number of values and bytes of text visited by a walk through it; shared values count each time they occur.
   std::uint64_t weight = 1;
-  bool sealed = false;  // set once it lies in another container: it never changes again, so there are no cycles
+  bool sealed = false;  // true once it is inside another container: it never changes again, so there are no cycles
 };
 
-// Copying is cheap: text, containers and tensors are shared.
+// A Python value. Copies are cheap: they share text, containers and tensors.
 class Value {
  public:
   using Text = std::shared_ptr<const std::string>;
@@ -65,20 +65,20 @@ class Value {
   }
   bool is_none() const { return std::holds_alternative<std::monostate>(data_); }
 
-  // The container, or nullptr where the value is something else.
+  // Returns the container; nullptr if the value is something else.
   Container* container(Container::Kind kind) const;
   Container* dict() const { return container(Container::Kind::dict); }
   Container* list() const { return container(Container::Kind::list); }
   Container* tuple() const { return container(Container::Kind::tuple); }
   Container* any_container() const;
 
-  // The value at a dictionary's key; nullptr where there is none or this is no dictionary.
+  // Returns the value at a dictionary's key; nullptr if there is none or this is not a dictionary.
   const Value* find(std::string_view key) const;
 
   const Data& data() const { return data_; }
-  // As Container::weight.
+  // Returns the weight as defined for Container::weight.
   std::uint64_t weight() const;
-  // "a dictionary", "an integer": for messages.
+  // Returns "a dictionary", "an integer" and so on, for messages.
   const char* kind_name() const;
 
  private:
@@ -98,7 +98,8 @@ class DictBuilder {
   Value dict_;
 };
 
-// How files name the types of elements: "torch.FloatStorage". nullptr and nullopt for what such files do not know.
+// Convert an element type to its name in files, such as "torch.FloatStorage", and back. Return nullptr and nullopt for
+// types that such files do not support.
 const char* storage_name(at::ScalarType type);
 std::optional<at::ScalarType> storage_type(std::string_view name);
 

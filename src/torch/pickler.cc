@@ -17,7 +17,7 @@ class Pickler {
  public:
   Pickled run(const Value& value) {
     op(Opcode::proto);
-    byte(2);  // what torch.save writes
+    byte(2);  // as torch.save writes
     push(value);
     op(Opcode::stop);
     return std::move(result_);
@@ -86,7 +86,7 @@ class Pickler {
 
   void push_sizes(at::IntArrayRef sizes) { push_tuple({sizes.begin(), sizes.end()}); }
 
-  // _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks)
+  // Pushes _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks).
   void push_data(const torch::Tensor& original) {
     const torch::Tensor tensor = on_cpu(original);
     push_data(Global{"torch._utils._rebuild_tensor_v2"});
@@ -103,7 +103,7 @@ class Pickler {
     op(Opcode::reduce);
   }
 
-  // The persistent id ("storage", type, key, location, number of elements).
+  // Pushes the persistent id ("storage", type, key, location, number of elements).
   void push_storage(const torch::Tensor& tensor) {
     const char* const name = storage_name(tensor.scalar_type());
     if (name == nullptr) {
@@ -122,7 +122,7 @@ class Pickler {
     op(Opcode::bin_pers_id);
   }
 
-  // A tensor of another device as a copy: such tensors no longer share memory in the file.
+  // Copies tensors of other devices: they no longer share memory in the file.
   static torch::Tensor on_cpu(const torch::Tensor& tensor) {
     if (!tensor.defined()) throw InvalidArgument("an undefined tensor cannot be saved");
     if (tensor.layout() != at::kStrided || tensor.is_quantized()) {

@@ -1,4 +1,4 @@
-// Values to a pickle that torch.load(weights_only=True) takes.
+// Conversion of values to a pickle that torch.load(weights_only=True) accepts.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct Pickled {
   std::vector<c10::Storage> storages;
 };
 
-// Throws InvalidArgument for a tensor that is sparse, quantized, undefined, or of a type that such files do not know.
+// Throws InvalidArgument for a tensor that is sparse, quantized, undefined, or of a type that such files do not
+// support.
 Pickled pickle(const Value& value);
 
 }  // namespace cadre::pt

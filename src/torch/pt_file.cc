@@ -22,8 +22,8 @@ namespace {
 constexpr std::size_t max_pickle_bytes = std::size_t{1} << 30;
 constexpr std::size_t max_byteorder_bytes = 16;
 
-// Where PyTorch's zip writer writes to. It never sees an error, because its destructor, which runs on the way out,
-// would write again and end the process; the first error is thrown by close().
+// The output of PyTorch's zip writer. It hides errors from the writer, whose destructor would write again during
+// unwinding and terminate the process; close() throws the first error.
 class ZipSink {
  public:
   explicit ZipSink(const std::filesystem::path& path)
@@ -69,7 +69,7 @@ class ZipSink {
   std::exception_ptr error_;
 };
 
-// The memory of the archive's tensors; what several tensors share is read once.
+// The memory of the archive's tensors; memory shared by several tensors is read once.
 class Storages {
  public:
   Storages(const ZipArchive& archive, std::string file) : archive_(archive), file_(std::move(file)) {}

@@ -7,12 +7,12 @@
 
 namespace cadre::pt {
 
-// Writes a value; an existing file is replaced. Throws InvalidArgument (see pickler.h), StorageError when the file
-// cannot be written; what is left of it is then of no use.
+// Writes a value, replacing an existing file. Throws InvalidArgument (see pickler.h), and StorageError if the file
+// cannot be written; an unusable part of it may remain.
 void write_file(const std::filesystem::path& file, const Value& value);
 
-// Reads a value. Its tensors lie on the CPU and own their memory. Throws NotFound where there is no file, StorageError
-// with file and offset where it is damaged, cut, or holds what unpickler.h refuses.
+// Reads a value. Its tensors are on the CPU and own their memory. Throws NotFound if there is no file, and
+// StorageError with file and offset if it is damaged, truncated, or contains something that unpickler.h refuses.
 Value read_file(const std::filesystem::path& file);
 
 }  // namespace cadre::pt

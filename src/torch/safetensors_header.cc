@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "such files are little
 constexpr const char* kMetadata = "__metadata__";
 constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kLargestHeader = 100'000'000;  // as other readers allow
+constexpr std::size_t kLargestHeader = 100'000'000;  // the limit of other readers
 
 constexpr std::array<std::pair<std::string_view, std::size_t>, 17> kElementBytes{{{"BOOL", 1},
                                                                                   {"U8", 1},
@@ -40,7 +40,7 @@ constexpr std::array<std::pair<std::string_view, std::size_t>, 17> kElementBytes
                                                                                   {"C64", 8},
                                                                                   {"F8_E8M0", 1}}};
 
-// The bytes of all elements; empty where there are more than a file could have.
+// Returns the size of all elements in bytes; empty if it overflows.
 std::optional<std::size_t> size_of(const std::vector<std::int64_t>& shape, std::size_t element) {
   std::size_t size = element;
   bool overflows = false;
@@ -70,7 +70,7 @@ StoredTensor to_tensor(const std::string& name, const cadre::Value& value, std::
   throw StorageError("cannot read " + source + ": " + why);
 }
 
-// Every byte of the data belongs to one tensor.
+// Checks that every byte of the data belongs to exactly one tensor.
 void check_places(std::vector<StoredTensor> tensors, std::size_t data_bytes, const std::string& source) {
   std::ranges::sort(tensors, {},
                     [](const StoredTensor& tensor) { return std::pair(tensor.offset, tensor.size_bytes); });

@@ -1,5 +1,5 @@
-// The header of a safetensors file: which tensors it has, and where. Source: the format's description by Hugging Face,
-// https://github.com/huggingface/safetensors. Knows nothing of torch.
+// The header of a safetensors file, which lists the tensors and their places. Source: the format's description by
+// Hugging Face, https://github.com/huggingface/safetensors. Does not depend on torch.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct StoredTensor {
   std::string name = {};
   std::string dtype = {};  // "F32"
   std::vector<std::int64_t> shape = {};
-  std::size_t offset = 0;  // of its elements, in row-major order, from the end of the header
+  std::size_t offset = 0;  // of its elements (row-major), from the end of the header
   std::size_t size_bytes = 0;
 
   bool operator==(const StoredTensor&) const = default;
@@ -24,19 +24,19 @@ struct StoredTensor {
 
 struct SafetensorsHeader {
   std::vector<StoredTensor> tensors = {};
-  std::size_t size_bytes = 0;  // where the tensors begin
+  std::size_t size_bytes = 0;  // offset of the tensors in the file
 };
 
-// Of an element of this type; 0 for a type that is unknown.
+// Returns the size of an element in bytes; 0 for an unknown type.
 std::size_t element_bytes(std::string_view dtype);
 
-// The size of the header, the header as JSON, and spaces, so that the tensors begin at a multiple of 64 bytes. Offsets
-// are made here: those with larger elements come first, and each follows the one before it without a gap, so that all
-// are aligned. `tensors` get them, and this order.
+// Returns the header's size, the header as JSON, and spaces up to a multiple of 64 bytes, where the tensors begin.
+// Sorts `tensors` by descending element size and sets their offsets without gaps, so that all elements are aligned.
+// Throws InvalidArgument for a reserved name or a header that is too large.
 std::string make_safetensors_header(std::vector<StoredTensor>& tensors);
 
-// Reads the header of a file that is there as a whole; `source` names it in messages. Throws StorageError that names
-// the tensor for what is no such file, is cut, or has elements that are not aligned, overlap or leave gaps.
+// Parses the header of a complete file; `source` names it in messages. Throws StorageError that names the tensor if
+// the file is not a safetensors file, is truncated, or has elements that are not aligned, overlap or leave gaps.
 SafetensorsHeader read_safetensors_header(std::span<const std::byte> file, const std::string& source);
 
 }  // namespace cadre::pt

@@ -10,7 +10,7 @@
 namespace cadre {
 namespace {
 
-// A dictionary of tensors only, as torch.save(model.state_dict()) writes.
+// Returns true for a dictionary of tensors only, as torch.save(model.state_dict()) writes.
 bool is_state_dict(const pt::Value& content) {
   const pt::Container* const entries = content.dict();
   if (entries == nullptr) return false;

@@ -20,12 +20,12 @@ using Kind = Container::Kind;
 constexpr int max_depth = 64;
 constexpr std::size_t max_dimensions = 64;
 constexpr std::size_t max_name_bytes = 1000;  // of types and storages, which messages quote
-// Each further use of a remembered value costs the pickle two bytes, and a walk through the result visits the value
+// Each further use of a memoized value costs the pickle two bytes, while a walk through the result visits the value
 // again each time.
 constexpr std::uint64_t free_weight = std::uint64_t{1} << 20;
 constexpr std::uint64_t max_weight_of_a_byte = 64;
 
-// Multiplies and adds without wrapping around; false when it would.
+// Computes sum += a * b; returns false on overflow (`sum` is then undefined).
 bool multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t& sum) {
   std::uint64_t product = 0;
   return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum);
@@ -67,7 +67,7 @@ class Unpickler {
         const Value arguments = pop();
         return push(call(pop(), arguments));
       }
-      case Opcode::build:  // attributes of an object: of a state_dict only _metadata, which nobody needs here
+      case Opcode::build:  // attributes of an object: a state_dict has only _metadata, which is unused
         pop();
         if (top().dict() == nullptr) fail("attributes are set on something that is no dictionary");
         return;
@@ -195,7 +195,7 @@ class Unpickler {
     }
   }
 
-  // Reading of operands.
+  // ---- Operands.
 
   std::string_view take(std::uint64_t size) {
     if (size > bytes_.size() - position_) fail("the pickle is cut");
@@ -220,7 +220,7 @@ class Unpickler {
     return line;
   }
 
-  // An integer of up to 8 bytes, little-endian, in two's complement.
+  // Reads an integer of up to 8 bytes, little-endian, in two's complement.
   std::int64_t read_long() {
     const std::size_t size = read_number<std::uint8_t>();
     if (size > 8) fail("an integer of more than 64 bits");
@@ -232,7 +232,7 @@ class Unpickler {
     return static_cast<std::int64_t>(value);
   }
 
-  // The stack. What lies below the last mark is out of reach until the mark is gone.
+  // ---- The stack. Values below the last mark are not accessible until the mark is removed.
 
   void push(Value value) { stack_.push_back(std::move(value)); }
 
@@ -290,7 +290,7 @@ class Unpickler {
     return found->second;
   }
 
-  // Containers.
+  // ---- Containers.
 
   void check_depth(const std::vector<Value>& items) const {
     for (const Value& item : items) {
@@ -309,7 +309,7 @@ class Unpickler {
     for (const Value& item : items) {
       if (Container* inner = item.any_container()) inner->sealed = true;
     }
-    // Before anything is added: a container that contains itself would never be freed.
+    // Checked before adding: a container that contains itself would never be freed.
     if (target->sealed) fail("a container changes after it became part of another one");
     add_items(*target, std::move(items));
   }
@@ -320,7 +320,7 @@ class Unpickler {
         inner->sealed = true;
         target.depth = std::max(target.depth, inner->depth + 1);
       }
-      target.weight += item.weight();  // no wrap: both are at most the limit, and the size of a text
+      target.weight += item.weight();  // cannot overflow: each is at most the limit or the size of a text
       if (target.weight > max_weight_)
         fail("the pickle uses what it has remembered too often: there is no end of values");
       target.items.push_back(std::move(item));
@@ -353,9 +353,9 @@ class Unpickler {
     return static_cast<std::uint64_t>(*number);
   }
 
-  // Tensors.
+  // ---- Tensors.
 
-  // ("storage", type, key, location, number of elements)
+  // Loads the storage of a persistent id ("storage", type, key, location, number of elements).
   Value storage_of(const Value& id) {
     const auto& parts = tuple_of(id, 5);
     if (text_of(parts[0]) != "storage") fail("a reference to something else than a storage");
@@ -365,14 +365,14 @@ class Unpickler {
     std::uint64_t size_bytes = 0;
     if (!multiply_add(size_of(parts[4]), c10::elementSize(*type), size_bytes)) fail("a storage of impossible size");
     TypedStorage typed{load_storage_(name_of(parts[2]), size_bytes), *type};
-    // A pickle may refer to one storage in every third byte.
+    // A pickle may refer to a storage in every third byte: check each storage once.
     if (typed.type == at::kBool &&
         checked_bools_.try_emplace(typed.storage.unsafeGetStorageImpl(), typed.storage).second)
       check_bools(typed.storage);
     return typed;
   }
 
-  // A bool of another value than 0 or 1 is undefined behaviour where it is read.
+  // Refuses bools other than 0 or 1: reading them is undefined behaviour.
   void check_bools(const c10::Storage& storage) const {
     const auto* bytes = static_cast<const std::uint8_t*>(storage.data());
     if (std::any_of(bytes, bytes + storage.nbytes(), [](std::uint8_t byte) { return byte > 1; })) {
@@ -393,7 +393,7 @@ class Unpickler {
     fail("a call of " + name);
   }
 
-  // (storage, offset, size, stride, …), offset and strides in elements
+  // Builds a tensor from (storage, offset, size, stride, …); offset and strides are in elements.
   torch::Tensor tensor_of(const std::vector<Value>& arguments) const {
     const auto* typed = arguments[0].get_if<TypedStorage>();
     if (typed == nullptr) fail(std::string("a tensor of ") + arguments[0].kind_name() + " instead of a storage");
@@ -417,7 +417,7 @@ class Unpickler {
     return sizes;
   }
 
-  // One more than the index of the last element in the storage; an empty tensor needs none beyond its offset.
+  // Returns the index of the last element in the storage plus one; the offset for an empty tensor.
   std::uint64_t elements_needed(std::uint64_t offset, const std::vector<std::int64_t>& sizes,
                                 const std::vector<std::int64_t>& strides) const {
     std::uint64_t last = offset;
@@ -444,11 +444,11 @@ class Unpickler {
   const StorageLoader& load_storage_;
   std::uint64_t max_weight_;
   std::size_t position_ = 0;
-  std::size_t operation_ = 0;  // where the present one begins
+  std::size_t operation_ = 0;  // start of the current operation
   std::vector<Value> stack_;
-  std::vector<std::size_t> marks_;  // sizes of the stack
+  std::vector<std::size_t> marks_;  // stack sizes at the marks
   std::unordered_map<std::uint32_t, Value> memo_;
-  std::unordered_map<const c10::StorageImpl*, c10::Storage> checked_bools_;  // kept, so that no other gets its address
+  std::unordered_map<const c10::StorageImpl*, c10::Storage> checked_bools_;  // kept alive: no address is reused
 };
 
 }  // namespace

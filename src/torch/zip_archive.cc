@@ -31,7 +31,7 @@ constexpr std::uint32_t in_zip64_32 = 0xffffffff;
 constexpr std::uint64_t max_records = 1'000'000;
 constexpr std::uint64_t max_directory_bytes = std::uint64_t{256} << 20;
 
-// A little-endian number at a position that the caller has checked.
+// Returns the little-endian number at a position that the caller has checked.
 template <class T>
 T number_at(std::span<const std::byte> bytes, std::size_t position) {
   T value = 0;
@@ -45,7 +45,7 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// One entry of the archive's directory, with what its zip64 field replaces.
+// An entry of the archive's directory, with the values of its zip64 field applied.
 struct Entry {
   std::uint16_t flags = 0;
   std::uint16_t method = 0;
@@ -54,10 +54,10 @@ struct Entry {
   std::uint64_t size = 0;
   std::uint64_t header_offset = 0;
   std::string name;
-  std::size_t bytes = 0;  // of the entry itself
+  std::size_t bytes = 0;  // size of the entry itself
 };
 
-// Reads the 64-bit values that stand in for the fields that are all ones. False when there are too few.
+// Replaces fields of all ones with the 64-bit values of the zip64 field. Returns false if there are too few values.
 bool read_zip64(std::span<const std::byte> extra, Entry& entry) {
   while (extra.size() >= 4) {
     const auto id = number_at<std::uint16_t>(extra, 0);
@@ -76,7 +76,7 @@ bool read_zip64(std::span<const std::byte> extra, Entry& entry) {
   return true;
 }
 
-// The entry at the start of `bytes`, or nothing where it is damaged.
+// Parses the entry at the start of `bytes`; returns empty if it is damaged.
 std::optional<Entry> parse_entry(std::span<const std::byte> bytes) {
   if (bytes.size() < entry_size || number_at<std::uint32_t>(bytes, 0) != entry_signature) return {};
   Entry entry;
@@ -145,7 +145,7 @@ const ZipArchive::Record& ZipArchive::record(std::string_view name) const {
   return found->second;
 }
 
-// The end of the file says where the directory is; torch.save leaves no comment behind it.
+// Locates the directory from the end record, which is at the end of the file: torch.save writes no comment after it.
 ZipArchive::Directory ZipArchive::find_directory() const {
   if (size_ < end_size) fail(size_, "too short for a file of torch.save");
   const std::uint64_t end_offset = size_ - end_size;
@@ -210,7 +210,7 @@ void ZipArchive::read_directory(const Directory& directory) {
   find_ends(directory.offset);
 }
 
-// Records that share bytes would make a small file of any size.
+// Finds the end of each record and refuses overlaps: with shared bytes a small file could have records of any size.
 void ZipArchive::find_ends(std::uint64_t directory_offset) {
   std::vector<std::pair<const std::string, Record>*> in_order;
   for (auto& entry : records_) in_order.push_back(&entry);

@@ -1,7 +1,7 @@
-// Reading of zip archives as torch.save writes them: records that are stored without compression. Knows no torch.
+// Reader of zip archives written by torch.save: records stored without compression. Does not depend on torch.
 //
-// PyTorch's own reader is not used because it does not look at the records' checksums: a flipped bit in a weight would
-// be loaded without a word.
+// PyTorch's own reader is not used because it does not check the records' checksums: a flipped bit in a weight would
+// be loaded silently.
 #pragma once
 
 #include <cstddef>
@@ -18,24 +18,24 @@ namespace cadre::pt {
 
 class ZipArchive {
  public:
-  // Opens a file and reads its directory. Throws NotFound where there is no file, StorageError with file and offset
-  // when it is cut, damaged or no such archive.
+  // Opens a file and reads its directory. Throws NotFound if there is no file, StorageError with file and offset if it
+  // is truncated, damaged or not such an archive.
   explicit ZipArchive(const std::filesystem::path& file);
 
-  // Names are those inside the archive's one top folder: "data.pkl", "data/0".
+  // Names are relative to the archive's single top folder: "data.pkl", "data/0".
   bool contains(std::string_view name) const { return records_.contains(name); }
-  // Throws StorageError where there is no such record.
+  // Throws StorageError if there is no such record.
   std::size_t size_bytes(std::string_view name) const { return record(name).size; }
-  // Fills `target`, which has the record's size, and compares the checksum. Throws StorageError.
+  // Fills `target`, which must have the record's size, and compares the checksum. Throws StorageError.
   void read(std::string_view name, std::span<std::byte> target) const;
-  // A record of at most `limit_bytes`. Throws StorageError.
+  // Returns a record of at most `limit_bytes`. Throws StorageError.
   std::string read_text(std::string_view name, std::size_t limit_bytes) const;
 
  private:
   struct Record {
     std::uint64_t header_offset = 0;
     std::uint64_t size = 0;
-    std::uint64_t end = 0;  // where the next record or the directory begins
+    std::uint64_t end = 0;  // start of the next record or the directory
     std::uint32_t crc32 = 0;
     bool is_plain = true;  // neither compressed nor encrypted
   };
@@ -43,7 +43,7 @@ class ZipArchive {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
     std::uint64_t record_count = 0;
-    std::uint64_t end = 0;  // where the archive's end begins, which says the others
+    std::uint64_t end = 0;  // start of the end record, which contains the other fields
   };
 
   const Record& record(std::string_view name) const;

@@ -1,4 +1,4 @@
-// What a rank's worker is told at its start: the typed form of channel::Assignment's payload.
+// A rank's assignment: the typed form of channel::Assignment's payload, which its worker receives when it starts.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@ struct RankAssignment {
   run::GroupPlace place = {};
   std::int64_t attempt = 0;
   Config config = {};
-  std::string checkpoint = {};  // path of the directory to continue from; empty: from the beginning
-  std::int64_t step = 0;        // to continue from
+  std::string checkpoint = {};  // path of the directory to continue from; empty: start from the beginning
+  std::int64_t step = 0;        // step to continue from
   Resources resources = {};
   std::int64_t collective_timeout_ms = 0;
   std::string backend = {};  // empty: none
   Config backend_options = {};
-  std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is
-  bool has_validator = false;                       // the run has a function for validations
+  std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: unchanged
+  bool has_validator = false;                       // true if the run has a validation function
   Config datasets = {};
-  bool runs_in_directory = false;  // its working directory is that of the rank
+  bool runs_in_directory = false;  // true if its working directory is the rank's directory
 };
 
 Value to_value(const RankAssignment& assignment);
 RankAssignment to_assignment(const Value& payload);
 
-// The name of a rank's directory, inside the run's.
+// Returns the name of a rank's directory, inside the run's.
 std::string directory_of_rank(std::int64_t rank);
 
 }  // namespace cadre::train

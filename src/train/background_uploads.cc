@@ -15,7 +15,7 @@ struct BackgroundUploads::State {
   };
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Job> jobs;  // the first one runs
+  std::deque<Job> jobs;  // the first one is running
   bool has_thread = false;
   bool given_up = false;
 

@@ -1,4 +1,4 @@
-// In a worker: uploads by the user's functions, one after the other, in a thread of their own.
+// In a worker: runs the user's upload functions one after the other, in a separate thread.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,19 @@ namespace cadre::train {
 class BackgroundUploads {
  public:
   BackgroundUploads();
-  // Gives up what has not come to its end: nothing is told any more, and the process is about to end.
+  // Abandons unfinished uploads: their `tell` is not called. The process is about to end.
   ~BackgroundUploads();
   BackgroundUploads(const BackgroundUploads&) = delete;
   BackgroundUploads& operator=(const BackgroundUploads&) = delete;
 
-  // Runs `upload` and then `tell`, unless they were given up in between. Neither may throw, nor refer to what does not
-  // live as long as the process.
+  // Queues `upload`, followed by `tell`, unless abandoned in between. Neither may throw or refer to anything that may
+  // be destroyed before the process ends.
   void begin(std::function<void()> upload, std::function<void()> tell);
-  // Returns when all have come to their end.
+  // Blocks until all uploads have finished.
   void finish();
 
  private:
-  struct State;  // which outlives this object while an upload that was given up runs on
+  struct State;  // outlives this object while an abandoned upload is still running
   std::shared_ptr<State> state_;
 };
 

@@ -1,4 +1,4 @@
-// The callbacks of a training run: calls them, and switches off those that throw.
+// The callbacks of a training run: calls them, and disables callbacks that throw.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ class CallbackList {
   void after_exception(const RunContext& run, const std::map<std::int64_t, std::string>& failures);
   void on_end(const RunContext& run);
 
-  // What has been switched off since the last call, a message each.
+  // Returns one message for each callback disabled since the last call.
   std::vector<std::string> take_warnings();
 
  private:

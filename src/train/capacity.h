@@ -1,4 +1,4 @@
-// How many workers of a run the resources of a machine hold.
+// The number of a run's workers that fit into the resources of a machine.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace cadre::train {
 
-// At most as many as are wanted.
+// Returns the number of workers that fit, at most num_workers.max.
 std::int64_t capacity(const Resources& machine, const ScalingConfig& scaling);
-// Why not even the fewest fit, for people; empty where they do.
+// Returns a message for users why num_workers.min workers do not fit; empty if they do.
 std::string shortage(const Resources& machine, const ScalingConfig& scaling);
 
 }  // namespace cadre::train

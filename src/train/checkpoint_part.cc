@@ -63,7 +63,7 @@ GroupCheckpoint to_group_checkpoint(const std::string& text, const std::string& 
   for (CheckpointPart& part : checkpoint.parts) {
     const bool lies_anywhere = part.kind == CheckpointPart::Kind::borrowed;
     if (!lies_anywhere && !part.path.empty()) base::InnerPath(part.path, source);
-    part.remove_source = false;  // whoever wrote the store may have named any directory of the user's
+    part.remove_source = false;  // the store may come from anyone and name any directory of the user's
   }
   return checkpoint;
 }

@@ -1,5 +1,5 @@
-// What a rank says of the checkpoint that it reports: where its part of it lies, and what is to be done with that. The
-// typed form of channel::Report's details.
+// A rank's part of a reported checkpoint: where it lies, and what to do with it. The typed form of channel::Report's
+// details.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ using Rank = std::int64_t;
 
 struct CheckpointPart {
   enum class Kind {
-    ours,      // a directory that was made for this report: moved
-    borrowed,  // one of the user's: copied, and left alone until that is done
-    in_place,  // lies in the run's directory, and becomes the checkpoint where it is
-    promised,  // in_place once a function has made it that still runs in the rank's worker
+    ours,      // a directory made for this report: moved
+    borrowed,  // a directory of the user's: copied, and left alone until the copy is complete
+    in_place,  // in the run's directory: becomes the checkpoint without being moved
+    promised,  // made by a function that is still running in the rank's worker; in_place when that has returned
   };
   Kind kind = Kind::ours;
-  Rank rank = 0;               // whose
-  std::string path = {};       // ours, in_place: inside the run's directory; borrowed: whole; promised: none yet
-  bool remove_source = false;  // borrowed: when it is copied
+  Rank rank = 0;               // the reporting rank
+  std::string path = {};       // ours, in_place: relative to the run's directory; borrowed: absolute; promised: empty
+  bool remove_source = false;  // borrowed: remove the directory after the copy
   bool operator==(const CheckpointPart&) const = default;
 
   static void fields(auto& archive, auto& part) {
@@ -36,11 +36,11 @@ struct CheckpointPart {
   }
 };
 
-// What a report asks for beside its checkpoint's commit.
+// A validation requested with a report.
 struct WantedValidation {
-  std::string function = {};             // empty: that of the run
-  Config config = {};                    // for the run's function: over that of the run
-  std::optional<double> timeout_s = {};  // empty: that of the run
+  std::string function = {};             // empty: the run's function
+  Config config = {};                    // for the run's function: overrides entries of the run's config
+  std::optional<double> timeout_s = {};  // seconds; empty: the run's timeout
 
   static void fields(auto& archive, auto& wanted) {
     archive("function", wanted.function);
@@ -49,17 +49,17 @@ struct WantedValidation {
   }
 };
 
-// Whether its files become a part of one directory; else the ranks have agreed on that directory.
+// Returns true if its files become a part of one directory; otherwise the ranks have agreed on that directory.
 inline bool is_merged(const CheckpointPart& part) {
   return part.kind == CheckpointPart::Kind::ours || part.kind == CheckpointPart::Kind::borrowed;
 }
 
-// The checkpoint that a group has reported.
+// A checkpoint that a group has reported.
 struct GroupCheckpoint {
-  std::vector<CheckpointPart> parts = {};  // of those ranks that have one, lowest rank first; empty: there is none
-  bool waits = true;                       // report() returns when it is committed, and not before
-  bool upload = false;                     // it has to be copied or sent somewhere before it can be committed
-  std::string directory = {};              // the name that it is to have; empty: the next number
+  std::vector<CheckpointPart> parts = {};  // of the ranks that reported one, lowest rank first; empty: no checkpoint
+  bool waits = true;                       // true if report() returns only after the commit
+  bool upload = false;                     // true if it must be copied or sent somewhere before the commit
+  std::string directory = {};              // requested name; empty: the next number
   std::optional<WantedValidation> validation = {};
 
   static void fields(auto& archive, auto& checkpoint) {
@@ -71,17 +71,17 @@ struct GroupCheckpoint {
   }
 };
 
-// As the store has it: names of directories with commas between where that says everything, else JSON.
+// Returns the form used in the store: comma-separated directory names if they suffice, otherwise JSON.
 std::string to_text(const GroupCheckpoint& checkpoint);
-// Throws StorageError for what to_text() did not write; `source` names it. Directories of the user's are not removed
-// any more when they are copied.
+// Parses text from the store; `source` names it in messages. Throws StorageError for text that to_text() did not
+// write. Clears remove_source, so that no directory of the user's is removed after its copy.
 GroupCheckpoint to_group_checkpoint(const std::string& text, const std::string& source);
 
-// What one rank says with a report.
+// One rank's report about its checkpoint.
 struct PartReport {
   std::optional<CheckpointPart> part = {};
-  bool waits = true;           // its report() returns when the checkpoint is committed, and not before
-  std::string directory = {};  // the name that the checkpoint is to have; empty: the next number
+  bool waits = true;           // true if its report() returns only after the commit
+  std::string directory = {};  // requested name of the checkpoint; empty: the next number
   std::optional<WantedValidation> validation = {};
 
   static void fields(auto& archive, auto& said) {
@@ -92,7 +92,8 @@ struct PartReport {
   }
 };
 
-// Puts it into the report, and reads it there. Throws InvalidArgument or NotFound for what put_into() did not write.
+// Write it into a report, and read it from one. part_in() throws InvalidArgument or NotFound for details that
+// put_into() did not write.
 void put_into(channel::Report& report, const PartReport& said);
 PartReport part_in(const channel::Report& report, Rank rank);
 

@@ -19,7 +19,7 @@ bool is_validated(const Checkpoints& checkpoints, const Validations& validations
   });
 }
 
-// In the order of their reports.
+// Returns the kept checkpoints in the order of their reports.
 std::vector<CheckpointEntry> kept(const Checkpoints& checkpoints, const Validations& validations) {
   constexpr run::OwnerId run = 0;
   std::vector<run::CheckpointId> ids = checkpoints.registry().kept(run);

@@ -1,5 +1,5 @@
-// Ranks that ask which checkpoints there are, and wait until what they have reported is committed, or validated. Pure:
-// questions in, replies out, some of them later.
+// Queries by ranks for the run's checkpoints, which wait until the rank's reported checkpoints are committed or
+// validated. Pure: queries in, replies out, some of them later.
 #pragma once
 
 #include <chrono>
@@ -15,34 +15,34 @@
 
 namespace cadre::train {
 
-// What a rank asks: the typed form of channel::Request's content.
+// A rank's query: the typed form of channel::Request's content.
 struct CheckpointQuestion {
-  std::int64_t step = 0;                        // of the rank's last report
-  bool validated = true;                        // not only committed
-  std::optional<std::int64_t> timeout_ms = {};  // empty: as long as it takes
+  std::int64_t step = 0;                        // the rank's last report
+  bool validated = true;                        // true: wait for validation, not only for the commit
+  std::optional<std::int64_t> timeout_ms = {};  // empty: no limit
 };
 Value to_value(const CheckpointQuestion& question);
-// Throws InvalidArgument or NotFound for what to_value() did not make.
+// Throws InvalidArgument or NotFound for values that to_value() did not make.
 CheckpointQuestion to_checkpoint_question(const Value& content);
 
 class CheckpointQuestions {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Asker = std::uint64_t;  // one question at a time each
+  using Asker = std::uint64_t;  // has at most one query at a time
   struct Reply {
     Asker asker = 0;
     channel::Reply reply = {};
   };
 
   void ask(Asker asker, const CheckpointQuestion& question, TimePoint now);
-  // To those whose checkpoints have got so far, or who do not wait any longer; and to those who would wait for ever,
-  // for validations that lack something.
+  // Removes and returns replies to queries whose checkpoints are ready or that timed out, and errors for queries
+  // without a timeout whose validations lack resources and would never finish.
   std::vector<Reply> take_replies(const Checkpoints& checkpoints, const Validations& validations,
                                   const std::string& lack_of_validations, TimePoint now);
   bool empty() const { return waiting_.empty(); }
-  // When somebody does not wait any longer.
+  // Returns the earliest deadline of a waiting query.
   std::optional<TimePoint> next_deadline() const;
-  // For another group: nobody waits.
+  // Drops all queries, for a new group.
   void clear() { waiting_.clear(); }
 
  private:

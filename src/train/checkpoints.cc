@@ -19,7 +19,7 @@ constexpr double kPauseForSpaceSeconds = 1;
 
 bool is_promised(const CheckpointPart& part) { return part.kind == Kind::promised; }
 
-// A copy is a directory of ours.
+// Replaces borrowed parts by their copies, which are ours.
 void replace_by_copies(PendingCheckpoint& pending, Actions& actions) {
   for (CheckpointPart& part : pending.reported.parts) {
     if (part.kind != Kind::borrowed) continue;
@@ -51,7 +51,7 @@ CheckpointNumber Checkpoints::report(const GroupReported& report, Actions& actio
   return number;
 }
 
-// What is to be done next for one that nothing is done for.
+// Starts the next step of a checkpoint for which nothing is running.
 void Checkpoints::begin(PendingCheckpoint& pending, Actions& actions) {
   if (std::ranges::any_of(pending.reported.parts, is_promised)) {
     pending.state = State::promised;
@@ -151,7 +151,7 @@ std::vector<CommittedCheckpoint> Checkpoints::commit_ready(Actions& actions) {
   return committed;
 }
 
-// ---- What is given up
+// ---- Drops
 
 std::string Checkpoints::give_up(CheckpointNumber number, const std::string& reason, Actions& actions) {
   const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
@@ -196,7 +196,7 @@ void Checkpoints::resume(const ControllerStarted& event, Actions& actions) {
 
 bool Checkpoints::lose(run::CheckpointId id) {
   if (!registry_.contains(id)) return false;
-  registry_.retain(id);  // so that it is known until nobody has it
+  registry_.retain(id);  // keeps it in the registry until the last reference is released
   const bool was_latest = latest_ == id;
   if (was_latest) refer(latest_, registry_.ancestor(id));
   registry_.drop(id);
@@ -209,7 +209,7 @@ void Checkpoints::delete_unneeded(Actions& actions) {
     actions.push_back(DeleteCheckpoint{record.id, std::move(record.directory)});
 }
 
-// ---- Who needs them
+// ---- References
 
 const run::CheckpointRecord* Checkpoints::begin_group() {
   refer(started_from_, latest_);
@@ -233,7 +233,7 @@ void Checkpoints::refer(std::optional<run::CheckpointId>& reference, std::option
   if (const auto before = std::exchange(reference, checkpoint)) registry_.release(*before);
 }
 
-// ---- How things stand
+// ---- Queries
 
 PendingCheckpoint* Checkpoints::find(CheckpointNumber number) {
   const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);

@@ -1,8 +1,7 @@
-// The checkpoints of a training run: those that were reported and are on their way, oldest first; those that are
-// committed; and the one to go on from. Pure: it decides, others copy, move and delete.
+// The checkpoints of a training run: pending ones (reported, not yet committed; oldest first), committed ones, and the
+// latest, from which a group continues. Pure: it decides; the shell copies, moves and deletes.
 //
-// Checkpoints are committed in the order in which they were reported. One that is still on its way keeps those behind
-// it waiting.
+// Checkpoints are committed in the order in which they were reported: a pending one delays all later ones.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +17,13 @@
 
 namespace cadre::train {
 
-// A checkpoint that all ranks have reported and that is not committed yet.
+// A checkpoint that all ranks have reported and that is not yet committed.
 struct PendingCheckpoint {
   enum class State {
-    promised,  // a function in a worker makes it
+    promised,  // a function in a worker is still making it
     uploading,
-    pausing,  // has failed, and is tried again after a time
-    idle,     // has failed, and is left to another controller
+    pausing,  // the upload failed and will be retried after a delay
+    idle,     // the upload failed and is left to the next controller
     ready,    // can be committed
   };
   CheckpointNumber number = 0;
@@ -32,8 +31,8 @@ struct PendingCheckpoint {
   std::int64_t step = 0;
   Metrics metrics = {};
   GroupCheckpoint reported = {};
-  std::string directory = {};  // that it will be committed as
-  std::int64_t tries = 0;      // uploads that have failed
+  std::string directory = {};  // name after the commit
+  std::int64_t tries = 0;      // failed uploads
   bool waits_for_space = false;
 
   static void fields(auto& archive, auto& pending) {
@@ -51,59 +50,62 @@ struct PendingCheckpoint {
 struct CommittedCheckpoint {
   run::CheckpointId id = 0;
   std::string directory = {};
-  std::optional<WantedValidation> validation = {};  // it is not ranked before that is finished
+  std::optional<WantedValidation> validation = {};  // unranked until this has finished
 };
 
 class Checkpoints {
  public:
   explicit Checkpoints(CheckpointConfig config) : registry_(std::move(config)) {}
 
-  // ---- What happens to them. Actions are appended.
+  // ---- Events. Actions are appended.
 
-  // All ranks have reported one.
+  // Adds a checkpoint that all ranks have reported.
   CheckpointNumber report(const GroupReported& report, Actions& actions);
   void uploaded(const CheckpointUploaded& event, Actions& actions);
-  // Both return why a checkpoint was given up; empty: it was not. Where `may_try` is false a failed upload is left to
-  // another controller.
+  // Both return why the checkpoint was dropped; empty: it was not. If `may_try` is false, a failed upload is left to
+  // the next controller.
   std::string upload_failed(const UploadFailed& event, bool may_try, Actions& actions);
   std::string promise_ended(const PromiseEnded& event, Actions& actions);
-  // The same for promises that had ended when the ranks had not yet all reported; behind report().
+  // Handles promises that ended before all ranks had reported; called after report(). Returns as above.
   std::string take_early_ends(Actions& actions);
-  // The pause before another try is over.
+  // Retries an upload after its delay.
   void try_again(CheckpointNumber number, Actions& actions);
-  // Workers are gone, and their promises with them.
+  // Drops promised checkpoints, because their workers have ended.
   void drop_promised(Actions& actions);
-  // Nothing is tried again that has failed: somebody wants the run's end.
+  // Stops retrying failed uploads: the run was interrupted.
   void stop_trying();
-  // Another controller goes on, without those that are lost.
+  // Resumes uploads in a new controller, and drops pending checkpoints whose files were lost.
   void resume(const ControllerStarted& event, Actions& actions);
-  // Those that can be, in order.
+  // Commits the checkpoints that are ready, in order, up to the first that is not.
   std::vector<CommittedCheckpoint> commit_ready(Actions& actions);
   void delete_unneeded(Actions& actions);
 
-  // ---- Who needs them
+  // ---- References
 
-  // A group begins with the latest: it may read that until the next call, or until end_group().
+  // Starts a group from the latest checkpoint and returns it; nullptr: there is none. It is kept until the next call
+  // or end_group().
   const run::CheckpointRecord* begin_group();
   void end_group();
-  // The directory of the latest, which ranks are told; it stays until they are told again, or until end_group().
+  // Returns the directory of the latest checkpoint, for ranks; empty: none. It is kept until the next call or
+  // end_group().
   std::string tell();
   void set_synced(run::CheckpointId id) { registry_.set_synced(id); }
-  // Its validation is finished: its metrics are complete, and it is ranked.
+  // Completes its metrics after its validation has finished, and ranks it.
   void settle(run::CheckpointId id, Metrics metrics) { registry_.rank(id, std::move(metrics)); }
-  // It is gone. True when it was the latest: an older one is now, if there is any.
+  // Removes a checkpoint that was lost. Returns true if it was the latest; its ancestor, if any, is the latest then.
   bool lose(run::CheckpointId id);
 
-  // ---- How things stand
+  // ---- Queries
 
   const std::vector<PendingCheckpoint>& pending() const { return pending_; }
-  // The directory that a pending one is to be; empty where a function in a worker is to say that, or it was given up.
+  // Returns the directory of a pending checkpoint; empty if a function in a worker will choose it, or if it was
+  // dropped.
   std::string name_of(CheckpointNumber number) const;
   bool is_pausing(CheckpointNumber number) const;
-  bool is_uploading() const;  // or pausing
+  bool is_uploading() const;  // true for pausing too
   const run::CheckpointRegistry& registry() const { return registry_; }
   const std::optional<run::CheckpointId>& latest() const { return latest_; }
-  // Where a group would go on: a directory, or "the beginning".
+  // Returns where a group would continue, for messages: a directory, or "the beginning".
   std::string start_for_people() const;
 
   static void fields(auto& archive, auto& checkpoints) {  // for base/archive.h
@@ -124,9 +126,9 @@ class Checkpoints {
   void refer(std::optional<run::CheckpointId>& reference, std::optional<run::CheckpointId> checkpoint);
 
   CheckpointNumber reported_ = 0;
-  std::int64_t step_ = 0;                        // of the last report of the present group that had one
+  std::int64_t step_ = 0;                        // of the present group's last report with a checkpoint
   std::vector<PendingCheckpoint> pending_ = {};  // oldest first
-  std::vector<PromiseEnded> early_ends_ = {};    // of promises for the report that ranks are making
+  std::vector<PromiseEnded> early_ends_ = {};    // of promises for the report that ranks are making now
   run::CheckpointRegistry registry_;
   // References into the registry.
   std::optional<run::CheckpointId> latest_ = {};

@@ -31,7 +31,7 @@ namespace {
 
 constexpr run::CheckpointId kNoCheckpoint = 0;
 
-// Moves what a directory has and the other has not. It may have been begun before.
+// Moves the entries of `other` that `directory` lacks, and removes `other`. Safe to repeat after an interruption.
 void merge_into(const fs::path& directory, const fs::path& other) {
   std::error_code unreadable;
   if (!fs::is_directory(other, unreadable)) return;
@@ -70,7 +70,7 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
                    .say = [this](const std::string& text) { console_.say(text); }}) {}
 
 void Controller::recover() {
-  // The files are written anew: all that they have is in the store.
+  // The result files are rewritten completely from the store.
   Recovered recovered =
       train::recover(store_, run_, directory_,
                      [this](const Event& event, const Actions& actions, double time) { log(event, actions, time); });
@@ -141,7 +141,7 @@ void Controller::take_turns() {
 std::vector<Event> Controller::next_events() {
   std::vector<Event> events = std::exchange(forwarded_, {});
   std::vector<engine::Event> arrived = clock_.wait(events.empty() ? time_to_wait() : std::chrono::nanoseconds(0));
-  take_interrupt(events);  // first: what happens around it is nobody's fault
+  take_interrupt(events);  // first, so that failures caused by the signal are not blamed on a rank
   for (engine::Event& event : signalled_ends_.pass(std::move(arrived), told_of_interrupt_, engine_.now()))
     std::visit([&](auto& content) { take(std::move(content), events); }, event);
   take_sealed(events);
@@ -151,7 +151,8 @@ std::vector<Event> Controller::next_events() {
   return events;
 }
 
-// Asked when what had come by then was handled: who was in time has stopped the timer, or started it anew.
+// Returns the timers that are due. Called after the messages that arrived in time were handled, because they stop or
+// restart timers.
 std::vector<Event> Controller::due_timers() {
   std::vector<Event> events;
   if (signalled_ends_.due()) return events;
@@ -208,7 +209,7 @@ void Controller::take(engine::Received received, std::vector<Event>& events) {
 
 void Controller::take(engine::Exited exited, std::vector<Event>& events) {
   if (exited.exit.kind == engine::Exit::Kind::lost) {
-    // No rank's fault, and none is to be recorded as failed: a restore continues where the store is now.
+    // Not a rank's fault, and no rank is recorded as failed: a restore continues from the present state of the store.
     take_turn(std::move(events));
     throw EngineError("a worker " + engine::to_string(exited.exit));
   }
@@ -262,7 +263,8 @@ void Controller::look_at_resources(std::vector<Event>& events) {
   if (std::exchange(capacity_, workers) != workers) events.emplace_back(ResourcesSeen{workers, engine_.resources()});
 }
 
-// Why what all ranks have reported cannot become a checkpoint. Only now, so that it does not depend on who came first.
+// Returns why the ranks' parts cannot become a checkpoint. Checked once all have reported, so that the result does not
+// depend on their order.
 std::optional<std::string> Controller::fault_of_group(const GroupCheckpoint& checkpoint) const {
   try {
     check_together(checkpoint, directory_, run_.checkpoints());
@@ -272,10 +274,10 @@ std::optional<std::string> Controller::fault_of_group(const GroupCheckpoint& che
   }
 }
 
-// A rank that reports what cannot be a checkpoint fails, before anything believes it.
+// Fails a rank whose report cannot be a checkpoint, before the core receives it.
 void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
   const engine::WorkerId worker = worker_id(rank, attempt);
-  if (!run_.is_present(attempt)) {  // its group is being ended
+  if (!run_.is_present(attempt)) {  // its group is being stopped
     if (run::is_reporting_name(report.checkpoint)) file_worker_.remove(report.checkpoint);
     return engine_.answer(worker, {.verdict = channel::Verdict::stop});
   }
@@ -287,7 +289,7 @@ void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, s
     if (auto* joined = std::get_if<GroupReported>(&*event)) {
       const auto is_borrowed = [](const CheckpointPart& part) { return part.kind == CheckpointPart::Kind::borrowed; };
       GroupCheckpoint& checkpoint = joined->checkpoint;
-      checkpoint.waits |= parent_ != nullptr;  // result and checkpoint are one there
+      checkpoint.waits |= parent_ != nullptr;  // a parent receives result and checkpoint together
       checkpoint.upload = std::ranges::any_of(checkpoint.parts, is_borrowed);
       if (auto fault = fault_of_group(checkpoint)) event = GroupBroke{attempt, *std::move(fault)};
     }
@@ -383,7 +385,7 @@ void Controller::take_turn(std::vector<Event> events) {
   };
   if (std::ranges::any_of(actions, stops)) sync();
   for (const Action& action : actions) {
-    if (const auto* group = std::get_if<AnswerGroup>(&action)) answer(*group);  // workers go on meanwhile
+    if (const auto* group = std::get_if<AnswerGroup>(&action)) answer(*group);  // workers continue now
   }
   for (const Step& step : turn) log(step.event, step.actions, step.time);
   for (const Action& action : actions) perform(action);
@@ -391,7 +393,7 @@ void Controller::take_turn(std::vector<Event> events) {
   say_callback_warnings();
 }
 
-// Does it again, as long as the disk is full and nobody interrupts. `act` must be able to begin anew after OutOfSpace.
+// Retries while the disk is full, until interrupted. `act` must be repeatable after OutOfSpace.
 template <class Act>
 void Controller::patiently(Act act) {
   for (bool told = false;; told = true) {
@@ -427,7 +429,7 @@ void Controller::write(const std::vector<Step>& turn) {
     }
     store_.commit();
   } catch (...) {
-    store_.roll_back();  // it may have been a directory that could not be renamed
+    store_.roll_back();  // a failed rename of a directory also ends here
     throw;
   }
 }
@@ -443,8 +445,8 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
       action);
 }
 
-// What ranks have reported becomes one directory: those of the others are moved into that of the lowest rank. Where the
-// transaction is tried again, or another controller does it again, some of it is done.
+// Merges the ranks' parts into one directory: moves the files of the others into the lowest rank's. Part of this may
+// be done already if the transaction is retried or another controller repeats it.
 void Controller::commit(const CommitCheckpoint& checkpoint) {
   const fs::path first = directory_ / checkpoint.from.front();
   const fs::path committed = directory_ / checkpoint.directory;
@@ -462,7 +464,7 @@ void Controller::commit(const CommitCheckpoint& checkpoint) {
   store_.add(store::CheckpointRow{checkpoint.id, 0, checkpoint.step, checkpoint.directory});
 }
 
-// ---- Into the result files, which follow from what is committed
+// ---- Result files, written from committed data
 
 void Controller::log(const Event& event, const Actions& actions, double time) {
   const auto now = engine_.now();
@@ -475,7 +477,7 @@ void Controller::write_result_files() {
   patiently([&] { files_.write(); });
 }
 
-// ---- Into the world
+// ---- Actions after the commit
 
 void Controller::perform(const Action& action) {
   std::visit(
@@ -488,7 +490,7 @@ void Controller::perform(const Action& action) {
           [&](const ShowResult& result) { console_.show(result, engine_.now()); },
           [&](const TellOfFailure&) {
             console_.show_worker_output(true, engine_.now());
-          },  // what it has said comes first
+          },  // show the workers' output before the failure
           [&](const Say& what) { console_.say(what); }, [&](const LaunchGroup& group) { launch(group); },
           [&](const KillWorker& kill) { engine_.kill(worker_id(kill.rank, kill.attempt)); },
           [&](const StartValidator& validator) { start(validator); },
@@ -507,20 +509,21 @@ void Controller::upload(const UploadCheckpoint& checkpoint) {
   run::Uploader::Upload upload{.number = checkpoint.number};
   for (const CheckpointPart& part : checkpoint.parts) {
     const bool borrowed = part.kind == CheckpointPart::Kind::borrowed;
-    upload.parts.push_back({.directory = directory_ / part.path,  // a whole path stays as it is
+    upload.parts.push_back({.directory = directory_ / part.path,  // an absolute path stays unchanged
                             .copy = borrowed ? directory_ / run::copy_name(checkpoint.number, part.rank) : fs::path()});
   }
   uploader_.begin(std::move(upload));
 }
 
-// Returns when the experiment goes on: ranks wait meanwhile, and nothing else of this run can happen.
+// Blocks until the experiment has answered: ranks are waiting in report(), so nothing else of this run can happen
+// meanwhile.
 void Controller::forward(const ForwardResult& result) {
   write_result_files();
   const fs::path checkpoint = result.checkpoint.empty() ? fs::path() : directory_ / result.checkpoint;
   forwarded_.emplace_back(ResultForwarded{result.attempt, parent_->forward(result.metrics, checkpoint)});
 }
 
-// Directories that dead ranks have begun to fill. What is about to be deleted anyway waits for the store's sync.
+// Removes directories left by dead ranks. Syncs the store first, because directories to be deleted wait for that.
 void Controller::remove_leftovers() {
   sync();
   for (std::string& left : leftovers(run_, directory_)) file_worker_.remove(std::move(left));
@@ -611,13 +614,14 @@ void Controller::reply_about_checkpoints() {
        questions_.take_replies(run_.checkpoints(), run_.validations(), run_.lack_of_validations(), clock_.looked())) {
     try {
       engine_.reply(worker, message);
-    } catch (const InvalidArgument& error) {  // the metrics of all of them are too much for one message
+    } catch (const InvalidArgument& error) {  // the metrics of all checkpoints exceed a message's limit
       engine_.reply(worker, channel::Reply{.error = error.what()});
     }
   }
 }
 
-// What the run goes on from, and what is still to be validated; everything else is there to be looked at.
+// Returns the checkpoints that must stay on the local disk: the latest, and those still to be validated. All others
+// are only there to be read.
 std::set<std::string> Controller::checkpoints_to_keep() const {
   std::set<std::string> directories;
   const run::CheckpointRegistry& registry = run_.checkpoints().registry();
@@ -655,7 +659,7 @@ void Controller::tell_callbacks(const Action& action) {
                                             .validation_metrics = validated->validated,
                                             .validation_error = validated->error});
   } else if (const auto* failed = std::get_if<TellOfFailure>(&action)) {
-    RunContext of_group = context();  // the next one may have been started
+    RunContext of_group = context();  // the next group may have been started already
     of_group.attempt = failed->attempt;
     of_group.world_size = failed->workers;
     callbacks_.after_exception(of_group, failed->causes);

@@ -1,5 +1,5 @@
-// The shell around the Run: carries events in from the engine, and actions out to the store, the files and the engine,
-// in turns, as that of an experiment does (tune/controller.h): commit first, then answer and act.
+// The shell around the Run: passes events from the engine to the Run, and actions to the store, the files and the
+// engine. It works in turns, like an experiment's controller (tune/controller.h): commit first, then answer and act.
 #pragma once
 
 #include <chrono>
@@ -35,25 +35,25 @@ namespace cadre::train {
 
 class Controller {
  public:
-  // `directory` is the run's. The run must be new. `parent` is what it belongs to; nullptr: nothing.
-  // Empty `publication`: the run is published nowhere.
+  // `directory` is the run's. The run must be new. `parent`: the trial or validation that the run belongs to; nullptr:
+  // none. Empty `publication`: the run is not published.
   Controller(const Description& description, std::filesystem::path directory, Run& run, store::ExperimentStore& store,
              engine::Engine& engine, run::ParentRun* parent, std::optional<publish::Publication> publication);
 
   // Brings the run to the state that the store describes; see recovery.h.
   void recover();
 
-  // Runs it to its end, or until it is interrupted and nothing of it runs any more. A full disk makes it wait. Throws
-  // EngineError when the engine is gone and StorageError when the store or a file cannot be written; the run can then
-  // be continued from what is in the store.
+  // Runs until the run finishes, or until it is interrupted and all its workers have ended. Waits while the disk is
+  // full. Throws EngineError if the engine is lost and StorageError if the store or a file cannot be written; the run
+  // can then be continued from its store.
   void run();
 
  private:
-  // An event and what followed from it.
+  // An event and the resulting actions.
   struct Step {
     Event event;
     double time = 0;        // seconds since 1970
-    bool repeated = false;  // a report that adds no result
+    bool repeated = false;  // true for a report that adds no result
     Actions actions = {};
   };
 
@@ -80,11 +80,11 @@ class Controller {
   template <class Act>
   void patiently(Act act);
 
-  // One transaction.
+  // Part of the turn's transaction.
   void write(const std::vector<Step>& turn);
   void prepare(const Action& action, std::int64_t cause);
   void commit(const CommitCheckpoint& checkpoint);
-  // Into the world.
+  // After the commit.
   void perform(const Action& action);
   void upload(const UploadCheckpoint& checkpoint);
   void forward(const ForwardResult& result);
@@ -103,7 +103,7 @@ class Controller {
   Run& run_;
   store::ExperimentStore& store_;
   engine::Engine& engine_;
-  run::AwakeClock clock_;  // for what workers have to do in time
+  run::AwakeClock clock_;  // for the deadlines of workers
   run::ParentRun* parent_;
   run::Interrupts interrupts_;
   run::SignalledEnds signalled_ends_;
@@ -111,19 +111,19 @@ class Controller {
   ReportBarrier barrier_;
   run::KeyValues key_values_;
   CheckpointQuestions questions_;
-  // By what they are for; one of an attempt replaces that of an earlier one.
+  // By kind and, for timers of a checkpoint, number; a timer of an attempt replaces an earlier attempt's.
   std::map<std::pair<Timer::Kind, std::int64_t>, std::pair<engine::Engine::Clock::time_point, Timer>> timers_;
-  // Of a run with a range of workers: how many there could be, and when that is looked at again.
+  // For a range of workers: how many workers fit, and when that is checked again.
   std::optional<std::int64_t> capacity_;
   std::optional<engine::Engine::Clock::time_point> next_look_;
-  std::int64_t begun_attempt_ = 0;  // the last one whose first function has begun
+  std::int64_t begun_attempt_ = 0;  // the last attempt in which a function has begun
   bool told_of_interrupt_ = false;
-  std::int64_t last_event_ = 0;               // sequence number of the last one that was recorded
+  std::int64_t last_event_ = 0;               // sequence number of the last recorded event
   std::map<run::CheckpointId, Dict> sealed_;  // files of checkpoints whose transaction is not committed yet
-  // When the transaction that says so is synced.
+  // Deleted after the sync of the transaction that removes them.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   ControllerStarted beginning_;
-  std::vector<Event> forwarded_;  // to be handed to the core
+  std::vector<Event> forwarded_;  // for the core, in the next turn
   ResultFiles files_;
   RunConsole console_;
   CallbackList callbacks_;

@@ -1,4 +1,4 @@
-// What can happen to a training run, and what it can do about it. Events go into Run::handle, actions come out.
+// The events of a training run, which go into Run::handle, and the actions that come out.
 #pragma once
 
 #include <cstdint>
@@ -19,35 +19,35 @@
 
 namespace cadre::train {
 
-// Counts the checkpoints that were reported in a run, from 0.
+// The number of a reported checkpoint in its run, from 0.
 using CheckpointNumber = std::int64_t;
 
-// Time that the core waits for; the shell has the clock. One of each kind runs at most, or one for each checkpoint.
+// A timer of the core; the shell has the clock. At most one of each kind runs, or one for each checkpoint.
 struct Timer {
   enum class Kind {
-    settling,          // other ranks may say that they fail too, and why, after one has
-    stopping,          // how long workers may take to stop
-    retry,             // how long a run that fails again and again waits before it is tried again
-    upload,            // before an upload that has failed is tried again
-    validation,        // how long a validator may take
-    validation_retry,  // before a validation is tried again that fails again and again
+    settling,          // after a rank has failed: lets other ranks report their failures and causes
+    stopping,          // limit for workers to stop
+    retry,             // delay before a run that keeps failing is retried
+    upload,            // delay before a failed upload is retried
+    validation,        // limit for a validator
+    validation_retry,  // delay before a validation that keeps failing is retried
   };
   Kind kind = Kind::settling;
-  std::int64_t attempt = 0;  // of an upload the checkpoint's number, of a validation its id
+  std::int64_t attempt = 0;  // upload: the checkpoint's number; validation: the checkpoint's id
   bool operator==(const Timer&) const = default;
   bool is_of_checkpoint() const {
     return kind == Kind::upload || kind == Kind::validation || kind == Kind::validation_retry;
   }
 };
 
-// ---- Events. They carry everything that decisions depend on, so that a recorded sequence leads to the same state.
+// ---- Events. They carry all inputs of decisions, so that a recorded sequence leads to the same state.
 
-// A controller began: the first one, or another one after an interruption. No worker of an earlier one is left.
+// A controller started: the first, or another one after an interruption. No worker of an earlier one is left.
 struct ControllerStarted {
-  std::vector<run::CheckpointId> lost_checkpoints = {};  // that are not there any more, or damaged
-  std::vector<CheckpointNumber> lost_uploads = {};       // pending ones of which something is not there any more
-  Resources machine = {.cpus = 0};                       // what there is
-  std::string hostname = {};                             // of its machine
+  std::vector<run::CheckpointId> lost_checkpoints = {};  // missing or damaged
+  std::vector<CheckpointNumber> lost_uploads = {};       // pending ones with missing files
+  Resources machine = {.cpus = 0};                       // total resources
+  std::string hostname = {};                             // of the controller's machine
 };
 // All ranks have reported.
 struct GroupReported {
@@ -56,16 +56,16 @@ struct GroupReported {
   Metrics metrics = {};  // of rank 0
   GroupCheckpoint checkpoint = {};
 };
-// The ranks do not report as they should, or one of them is missing.
+// The ranks' reports do not match, or a rank is missing.
 struct GroupBroke {
   std::int64_t attempt = 0;
   std::string reason = {};
 };
-// The first function of the group is about to be called.
+// A function of the group is about to be called, for the first time.
 struct GroupBegan {
   std::int64_t attempt = 0;
 };
-// The resources that are there now hold so many workers, up to the most that are wanted.
+// The number of workers that fit into the present resources, at most num_workers.max.
 struct ResourcesSeen {
   std::int64_t workers = 0;
   Resources machine = {.cpus = 0};
@@ -88,13 +88,13 @@ struct WorkerEnded {
 struct TimerFired {
   Timer timer = {};
 };
-// Somebody asked for the run's end: ranks stop at their next report, for another controller to go on.
+// The run was interrupted: ranks stop at their next report, and another controller can continue.
 struct RunInterrupted {};
-// The files of these checkpoints now survive a loss of power.
+// The files of these checkpoints are synced to the disk.
 struct CheckpointsSynced {
   std::vector<run::CheckpointId> checkpoints = {};
 };
-// Everything of a pending checkpoint is where it can be committed.
+// All parts of a pending checkpoint are where they can be committed.
 struct CheckpointUploaded {
   CheckpointNumber number = 0;
 };
@@ -103,7 +103,7 @@ struct UploadFailed {
   std::string reason = {};
   run::TryAgain again = run::TryAgain::never;
 };
-// A function in a rank's worker that makes a checkpoint has come to its end.
+// A function that makes a checkpoint in a rank's worker has returned or failed.
 struct PromiseEnded {
   Rank rank = 0;
   std::int64_t attempt = 0;
@@ -125,68 +125,68 @@ struct ValidatorThrew {
   run::CheckpointId checkpoint = 0;
   std::int64_t attempt = 0;
   std::string message = {};
-  bool is_hopeless = false;  // what it needs is not there for any validation of the run
+  bool is_hopeless = false;  // true if no validation of the run can get what it needs
 };
-// Its worker has ended.
+// A validator's worker has ended.
 struct ValidatorEnded {
   run::CheckpointId checkpoint = 0;
   std::int64_t attempt = 0;
   engine::Exit exit = {};
 };
-// What the run belongs to has taken the result of a ForwardResult.
+// The run's parent has received the result of a ForwardResult.
 struct ResultForwarded {
   std::int64_t attempt = 0;
-  bool go_on = true;  // else the run is to end
+  bool go_on = true;  // false: the run shall end
 };
 using Event =
     std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
                  RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed, PromiseEnded, ResultForwarded,
                  GroupBegan, ResourcesSeen, ValidatorReturned, ValidatorThrew, ValidatorEnded>;
 
-// ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
+// ---- Actions. The first group is part of the turn's transaction; all others are carried out after the commit.
 
 enum class DecisionKind { launch, retry, finish, fail, stop, lose, resize, validate, settle_validation };
 
-// Something was decided.
+// Records a decision.
 struct RecordDecision {
   DecisionKind kind = {};
   Dict data = {};
 };
-// The run's status, attempt or error changed.
+// Saves the run's status, attempt and error, one of which has changed.
 struct SaveRun {};
-// What ranks have reported becomes a checkpoint. Names are inside the run's directory.
+// Commits the ranks' parts as a checkpoint. Names are relative to the run's directory.
 struct CommitCheckpoint {
   run::CheckpointId id = 0;
   std::int64_t step = 0;
-  std::vector<std::string> from = {};  // its parts; one that has the directory's name is where it is to be
+  std::vector<std::string> from = {};  // its parts; a part named like the directory is already in place
   std::string directory = {};
 };
 struct MarkSynced {
   run::CheckpointId id = 0;
 };
-// A checkpoint that nobody needs: forgotten with the transaction, deleted after it.
+// Removes an unneeded checkpoint: from the store in the transaction, from the disk after it.
 struct DeleteCheckpoint {
   run::CheckpointId id = 0;
   std::string directory = {};
 };
 
-// The parts of a pending checkpoint are to be copied or sent to where they can be committed; CheckpointUploaded or
-// UploadFailed follows.
+// Copies or sends the parts of a pending checkpoint to where they can be committed; CheckpointUploaded or UploadFailed
+// follows.
 struct UploadCheckpoint {
   CheckpointNumber number = 0;
   std::vector<CheckpointPart> parts = {};
-  std::string directory = {};  // that it will be committed as
+  std::string directory = {};  // name after the commit
 };
-// What nobody needs any more: of a checkpoint that was given up, or the user's and copied.
+// Removes an unneeded directory: a part of a dropped checkpoint, or a copied directory of the user's.
 struct RemoveDirectory {
-  std::string path = {};  // whole, or inside the run's directory
+  std::string path = {};  // absolute, or relative to the run's directory
 };
-// A result that nobody has seen yet.
+// Shows a new result.
 struct ShowResult {
   std::int64_t step = 0;
   Metrics metrics = {};
-  std::string checkpoint = {};           // directory; empty: none, or it is not committed yet
-  std::string checkpoint_dir_name = {};  // that it has, or is to have; empty: none, or a function is to name it
+  std::string checkpoint = {};           // directory; empty: none, or not committed yet
+  std::string checkpoint_dir_name = {};  // present or future name; empty: none, or a function will choose it
 };
 // Starts a validator.
 struct StartValidator {
@@ -196,41 +196,41 @@ struct StartValidator {
   WantedValidation wanted = {};
   run::Gpus gpus = {};
 };
-// Ends its worker by force.
+// Kills a validator's worker.
 struct KillValidator {
   run::CheckpointId id = 0;
   std::int64_t attempt = 0;
 };
-// A validation has come to its end.
+// Shows the end of a validation.
 struct ShowValidation {
   std::string checkpoint = {};  // directory
   ReportedCheckpointStatus status = {};
-  Metrics metrics = {};  // of both
+  Metrics metrics = {};  // reported and validated
   Metrics reported = {};
   Metrics validated = {};
   std::string error = {};  // empty: none
 };
-// A group has failed: why, by rank; -1 is nobody's.
+// Notifies callbacks that a group has failed: the causes by rank; -1: not a rank's.
 struct TellOfFailure {
   std::int64_t attempt = 0;
   std::int64_t workers = 0;
   std::map<Rank, std::string> causes = {};
-  std::string error = {};  // all of them as one text
+  std::string error = {};  // all causes as one text
 };
-// One or more lines for the person who watches; `failure` is shown in any case.
+// Prints one or more lines to the console; a `failure` is shown even if verbose is 0.
 struct Say {
   std::string text = {};
   bool failure = false;
 };
-// Starts all ranks.
+// Starts all ranks of a group.
 struct LaunchGroup {
   std::int64_t attempt = 0;
   std::int64_t workers = 1;
-  std::string checkpoint = {};       // directory to continue from; empty: from the beginning
-  std::int64_t step = 0;             // to continue from
-  std::vector<run::Gpus> gpus = {};  // of each rank
+  std::string checkpoint = {};       // directory to continue from; empty: start from the beginning
+  std::int64_t step = 0;             // step to continue from
+  std::vector<run::Gpus> gpus = {};  // by rank
 };
-// To what the run belongs to (run/parent_run.h), before ranks are answered. ResultForwarded follows.
+// Forwards a result to the run's parent (run/parent_run.h), before ranks are answered. ResultForwarded follows.
 struct ForwardResult {
   std::int64_t attempt = 0;
   std::int64_t step = 0;
@@ -244,13 +244,13 @@ struct ForwardResult {
     archive("checkpoint", result.checkpoint);
   }
 };
-// To all ranks that wait in report().
+// Answers all ranks that wait in report().
 struct AnswerGroup {
   std::int64_t attempt = 0;
   bool stop = false;
-  std::string checkpoint = {};  // directory of the newest committed one; empty: there is none yet
+  std::string checkpoint = {};  // directory of the newest committed one; empty: none yet
 };
-// Ends one worker by force.
+// Kills one worker.
 struct KillWorker {
   Rank rank = 0;
   std::int64_t attempt = 0;

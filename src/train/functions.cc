@@ -1,4 +1,4 @@
-// What a training function calls (cadre/train.h), on the session of its worker.
+// The functions that a training function calls (cadre/train.h), implemented with the session of its worker.
 #include <cstdio>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
 
-// Where a report goes; nullptr outside a worker, which is said once.
+// Returns the session for a report; outside a worker nullptr, with a warning the first time.
 Session* here() {
   static bool warned = false;
   Session* const session = Session::current();
@@ -72,7 +72,7 @@ run::GroupPlace place() {
   return session == nullptr ? run::GroupPlace{} : session->assignment().place;
 }
 
-// What the assignment of this process says: a rank's or a validator's; elsewhere what an empty one says.
+// Returns a value of this process's assignment, a rank's or a validator's; elsewhere that of an empty assignment.
 template <class Get>
 auto of_worker(Get get) {
   if (const Session* session = Session::current()) return get(session->assignment());

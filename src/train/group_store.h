@@ -10,7 +10,7 @@ namespace cadre::train {
 
 class GroupStore final : public run::KeyValueStore {
  public:
-  // `connection` is held during each call.
+  // `connection` is locked during each call.
   GroupStore(channel::WorkerEnd& controller, std::mutex& connection)
       : controller_(controller), connection_(connection) {}
 

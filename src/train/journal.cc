@@ -62,14 +62,14 @@ constexpr std::pair<DecisionKind, const char*> kDecisions[] = {{DecisionKind::la
                                                                {DecisionKind::validate, "validate"},
                                                                {DecisionKind::settle_validation, "settle_validation"}};
 
-// Runs of earlier programs have not said it.
+// Stores of earlier versions have no "machine" entry.
 Resources to_machine(const Config& data) {
   Resources machine{.cpus = 0};
   if (data.contains("machine")) base::LoadArchive::load(data.at("machine"), machine);
   return machine;
 }
 
-// The whole run, in the place of a trial; of some events it is the rank, or the checkpoint that is validated.
+// The row's trial column: kRun for the whole run; in some events the rank, or the checkpoint that is validated.
 constexpr std::int64_t kRun = 0;
 constexpr std::int64_t kNobody = -1;
 

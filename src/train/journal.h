@@ -1,4 +1,4 @@
-// Events of a run as rows of its store, and back; and the run as it stands.
+// Conversion of a run's events to rows of its store and back, and of its decisions and present state to rows.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace cadre::train {
 
-// Adds the event's row; returns its sequence number. `repeated` concerns reports only.
+// Adds the event's row; returns its sequence number. `repeated` is used for reports only.
 std::int64_t record(store::ExperimentStore& store, const Event& event, double time, bool repeated);
 
-// The event that a row was made from. Throws StorageError for a row that no version of Cadre wrote.
+// Returns the event that a row was made from. Throws StorageError for a row that no version of Cadre wrote.
 Event to_event(const store::ResultRow& row);
 Event to_event(const store::EventRow& row);
 
-// A decision, behind the event with the number `cause`.
+// Returns the row of a decision that followed from the event with the number `cause`.
 store::DecisionRow to_row(const RecordDecision& decision, std::int64_t cause);
-// The run: the only row among the trials.
+// Returns the run's row, the only one in the table of trials.
 store::TrialRow to_row(const Run& run, const Config& config);
 
 }  // namespace cadre::train

@@ -1,5 +1,4 @@
-// In a rank's worker: state that is not the user's and goes with the run's checkpoints, as how far a rank has read a
-// dataset.
+// In a rank's worker: internal state that is saved with the run's checkpoints, such as a rank's position in a dataset.
 #pragma once
 
 #include <filesystem>
@@ -14,15 +13,14 @@ namespace cadre::train {
 
 class KeptStates {
  public:
-  // In a checkpoint's directory. Where several ranks have a part of it, that of the lowest one stays.
+  // A file in a checkpoint's directory. If the parts of several ranks contain it, the lowest rank's is kept.
   static constexpr const char* kFileName = ".kept_states.json";
 
-  // From now on `state` is asked with each checkpoint, in the thread that reports, in the place of an earlier one of
-  // this name.
+  // Calls `state` with each checkpoint from now on, in the thread that reports. Replaces an earlier one of this name.
   void keep(const std::string& name, std::function<Value()> state) { states_[name] = std::move(state); }
-  // Writes what is kept into a checkpoint that is about to be reported; nothing where nothing is.
+  // Writes the states into a checkpoint that is about to be reported; writes nothing if there are none.
   void write(const std::filesystem::path& checkpoint) const;
-  // What a checkpoint was written with under a name.
+  // Returns the state that was saved in a checkpoint under a name; empty: none.
   static std::optional<Value> read(const std::filesystem::path& checkpoint, const std::string& name);
 
  private:

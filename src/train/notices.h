@@ -1,4 +1,5 @@
-// What a rank's worker tells its controller beside its reports: the typed form of channel::Notice's content.
+// A notice from a rank's or a validator's worker to its controller, besides reports: the typed form of
+// channel::Notice's content.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +10,14 @@
 
 namespace cadre::train {
 
-// Its group is formed, and its function is about to be called.
+// The group is formed, and the rank's function is about to be called.
 struct FunctionBegins {};
 
-// A function of the user's that makes a checkpoint in the background has come to its end.
+// A user's function that makes a checkpoint in the background has returned or failed.
 struct PromiseEnd {
-  std::int64_t step = 0;   // of the report
-  std::string path = {};   // inside the run's directory
-  std::string error = {};  // why there is nothing; empty: there is
+  std::int64_t step = 0;   // the report's
+  std::string path = {};   // relative to the run's directory
+  std::string error = {};  // empty: it succeeded
 
   static void fields(auto& archive, auto& end) {
     archive("step", end.step);
@@ -25,7 +26,7 @@ struct PromiseEnd {
   }
 };
 
-// A validator needs workers, and the run has none for it: no other one can do any better.
+// A validator needs workers, and the run provides none: no other validation by this function can succeed.
 struct ValidatorLacksWorkers {
   std::string error = {};
 };
@@ -33,7 +34,7 @@ struct ValidatorLacksWorkers {
 using Notice = std::variant<FunctionBegins, PromiseEnd, ValidatorLacksWorkers>;
 
 Value to_value(const Notice& notice);
-// Throws InvalidArgument or NotFound for what to_value() did not make.
+// Throws InvalidArgument or NotFound for values that to_value() did not make.
 Notice to_notice(const Value& content);
 
 }  // namespace cadre::train

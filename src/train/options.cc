@@ -45,7 +45,7 @@ void fields(auto& archive, base::Is<WorkerRange> auto& range) {
   archive("max", range.max);
 }
 
-// Times as seconds.
+// Times in seconds.
 struct StoredScalingConfig {
   WorkerRange num_workers = {};
   bool use_gpu = false;
@@ -121,7 +121,7 @@ CheckpointConfig to_checkpoint_config(const StoredCheckpointConfig& stored) {
   return checkpoints;
 }
 
-// Times as seconds.
+// Times in seconds.
 struct StoredRunConfig {
   std::int64_t max_failures = 0;
   std::int64_t max_start_failures = 0;
@@ -189,7 +189,7 @@ Resources selectors(const ScalingConfig& scaling) {
   return {.cpus = 0, .accelerator_type = scaling.accelerator_type, .labels = scaling.label_selector};
 }
 
-// What workers are asked for. `name` is the option's.
+// Checks the resources of a worker. `name` is the option's.
 void check_resources(const Resources& resources, const std::string& name, bool may_be_nothing, Faults& faults) {
   const auto is_amount = [](double amount) { return std::isfinite(amount) && amount >= 0; };
   bool good = is_amount(resources.cpus) && is_amount(resources.gpus);
@@ -326,7 +326,7 @@ void check_objects(const Dict& description, Faults& faults) {
                   "the object " + id + " is gone: no ObjectRef names it. Keep what cadre::put returned until fit()");
 }
 
-// Refuses keys and values that the struct a function takes has no place for.
+// Adds faults for keys that the training function's struct has no member for, and for values that it refuses.
 void check_loop_config(const Description& description, Faults& faults) {
   const std::string& function = description.loop.name;
   const Config& config = description.options.train_loop_config;

@@ -1,4 +1,4 @@
-// What a user asks of a training run: checked before anything runs, and as the store keeps it.
+// The user's options of a training run: their checks, and their form in the store.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cadre::train {
 
-// Everything that a run is begun with, so that it can be continued from its directory alone.
+// Everything that a run is started with, so that it can be continued from its directory alone.
 struct Description {
   Loop loop = {};
   std::string backend = {};  // run/group_backend.h; empty: none
@@ -15,15 +15,16 @@ struct Description {
   TrainerOptions options = {};  // without run_config's name and storage_path
 };
 
-// Fills in what may be said in two places: the direction of the checkpoints' score.
+// Fills in the direction of the checkpoints' score, which may be given in either of two options.
 void resolve(TrainerOptions& options);
 
-// Throws InvalidArgument with all faults in one message, one a line, each with the name of the option. Objects of a
+// Throws InvalidArgument with all faults in one message, one per line, each with the name of the option. Objects of a
 // `new_run` must be held by this process.
 void check_options(const Description& description, bool new_run);
 
 Dict describe(const Description& description);
-// Reads what describe() made, `source` names it in messages. Throws StorageError for what describes no training run.
+// Reads the result of describe(); `source` names it in messages. Throws StorageError if it does not describe a
+// training run.
 Description parse_description(const Value& stored, const std::string& source);
 
 }  // namespace cadre::train

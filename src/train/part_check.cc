@@ -16,11 +16,11 @@ namespace fs = std::filesystem;
 namespace {
 
 bool is_real_directory(const fs::path& path) {
-  std::error_code unusable;  // a name may be too long for any file
+  std::error_code unusable;  // a name may be longer than the file system allows
   return fs::is_directory(fs::symlink_status(path, unusable));
 }
 
-// Of what a run writes itself, beside checkpoints.
+// Returns true for names of the files and directories that a run creates itself, other than checkpoints.
 bool is_name_of_run(std::string_view name) {
   constexpr std::array beginnings{"experiment.db", "rank_",       "params.json", "result.json",
                                   "progress.csv",  "events.out.", "error.txt",   kValidationsName};
@@ -28,7 +28,7 @@ bool is_name_of_run(std::string_view name) {
   return std::ranges::any_of(beginnings, [&](const char* beginning) { return name.starts_with(beginning); });
 }
 
-// One lies in the other, or they are the same.
+// Returns true if the paths are equal or one contains the other.
 bool overlap(const std::string& a, const std::string& b) {
   const std::string& shorter = a.size() < b.size() ? a : b;
   const std::string& longer = a.size() < b.size() ? b : a;
@@ -44,7 +44,7 @@ void require_unused(const std::string& directory, const Checkpoints& checkpoints
   const run::CheckpointRegistry& registry = checkpoints.registry();
   for (const run::CheckpointId id : registry.all()) require(registry.get(id).directory);
   for (const PendingCheckpoint& pending : checkpoints.pending()) {
-    if (pending.state != PendingCheckpoint::State::promised) require(pending.directory);  // else it is to be that one
+    if (pending.state != PendingCheckpoint::State::promised) require(pending.directory);  // a promised one may be it
   }
 }
 

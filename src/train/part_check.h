@@ -1,5 +1,5 @@
-// What can be a checkpoint of a training run: checked in the worker, where an error reaches who has made the mistake,
-// and again by the controller, which believes no worker.
+// Checks of a run's checkpoints: made in the worker, where the error reaches the caller of report(), and again by the
+// controller, which does not trust workers.
 #pragma once
 
 #include <filesystem>
@@ -10,23 +10,23 @@
 
 namespace cadre::train {
 
-// Says how much of a named checkpoint may exist already.
+// How much of a named checkpoint may exist already.
 enum class NameCheck {
   must_be_free,  // nothing
-  may_be_begun,  // a directory that is no checkpoint yet, which ranks make together
+  may_be_begun,  // an uncommitted directory, which the ranks fill together
 };
-// Throws InvalidArgument where a new checkpoint of the run in a directory cannot have the name: it is none, one of
-// Cadre's own, or in use.
+// Throws InvalidArgument if a new checkpoint of the run cannot have the name: it is not a valid name, reserved for
+// Cadre, or in use.
 void check_checkpoint_name(const std::string& name, const std::filesystem::path& run_directory, NameCheck check);
 
-// Where a directory lies inside the run's, as CheckpointPart::path has it. Throws InvalidArgument where it lies
-// elsewhere, is not there, or belongs to the run itself; `doing` begins the message.
+// Returns a directory's path relative to the run's, as in CheckpointPart::path. Throws InvalidArgument if the
+// directory lies elsewhere, does not exist, or belongs to the run itself; `doing` begins the message.
 std::string path_inside(const std::filesystem::path& run_directory, const std::filesystem::path& directory,
                         const std::string& doing);
 
-// Throws InvalidArgument for what a rank cannot report.
+// Throws InvalidArgument if a rank cannot report this part.
 void check_part(const CheckpointPart& part, const std::filesystem::path& run_directory);
-// Throws InvalidArgument where another checkpoint has the directory that all ranks together want, or something else.
+// Throws InvalidArgument if the directory that the ranks agreed on is used by another checkpoint or exists already.
 void check_together(const GroupCheckpoint& checkpoint, const std::filesystem::path& run_directory,
                     const Checkpoints& checkpoints);
 

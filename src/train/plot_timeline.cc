@@ -1,4 +1,4 @@
-// timeline_svg of cadre/train.h: the timeline of a run, from its store.
+// timeline_svg and write_timeline_svg of cadre/train.h: the timeline of a run, from its store.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ namespace {
 
 using Kind = TimelineSpan::Kind;
 
-// Takes a run's events once more, and notes when what follows from them began and ended. Times are seconds since 1970.
+// Replays a run's events and records the begin and end of groups, uploads and validations. Times are seconds since
+// 1970.
 class Historian {
  public:
   explicit Historian(const TrainerOptions& options) : run_(options) {}
@@ -104,7 +105,7 @@ class Historian {
     validated_.push_back(std::move(found->second));
     validating_.erase(found);
   }
-  // What was going on when its controller ended, or still goes on.
+  // Ends the spans that were open when the controller ended, or that are still open.
   void end_all(double time) {
     end_group(time, false);
     while (!validating_.empty()) end_validation(validating_.begin()->first, time, false);
@@ -114,7 +115,7 @@ class Historian {
   double first_ = std::numeric_limits<double>::infinity();
   double last_ = 0;
   std::vector<double> reports_ = {};
-  std::map<std::int64_t, double> uploads_ = {};  // by step: when it was reported
+  std::map<std::int64_t, double> uploads_ = {};  // by step: time of the report
   std::optional<TimelineSpan> group_ = {};
   std::map<run::CheckpointId, TimelineSpan> validating_ = {};
   std::vector<TimelineSpan> groups_ = {};

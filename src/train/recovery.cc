@@ -17,7 +17,7 @@ namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
 
-// Feeds recorded events to a run again, and compares every decision with the one that was recorded.
+// Replays recorded events in a run, and compares every decision with the recorded one.
 class EventFeeder {
  public:
   EventFeeder(Run& run, const Witness& witness) : run_(run), witness_(witness) {}
@@ -61,7 +61,7 @@ class EventFeeder {
   const Witness& witness_;
   std::int64_t last_event_ = 0;
   std::vector<store::DecisionRow> decisions_ = {};  // of the last event
-  std::size_t compared_ = 0;                        // so many of them
+  std::size_t compared_ = 0;                        // number of them already compared
 };
 
 bool is_there(const fs::path& path) {
@@ -69,7 +69,8 @@ bool is_there(const fs::path& path) {
   return fs::is_directory(path, unreadable);
 }
 
-// A commit may have been interrupted behind its rename. After a loss of power nothing is sure that was not synced.
+// Returns true if the files of a pending checkpoint are there, also after a commit that was interrupted after its
+// rename. After a power loss, files that were not synced cannot be trusted.
 bool is_whole(const PendingCheckpoint& pending, const fs::path& directory, bool after_reboot) {
   if (after_reboot) return false;
   if (is_there(directory / pending.directory)) return true;
@@ -77,7 +78,8 @@ bool is_whole(const PendingCheckpoint& pending, const fs::path& directory, bool 
                              [&](const CheckpointPart& part) { return is_there(directory / part.path); });
 }
 
-// Contents of the one that the run goes on from, and of an older one where that is lost; sizes of the others.
+// Checks the contents of the latest checkpoint, or of the next older one if that is lost; checks only the sizes of the
+// others.
 void look_at_checkpoints(const store::ExperimentStore& store, const Run& run, const fs::path& directory,
                          Recovered& recovered) {
   const std::string boot = base::boot_id();

@@ -1,4 +1,4 @@
-// Brings a run that was interrupted to where its store says that it was, and its directory to what the store lists.
+// Restores an interrupted run to the state in its store, and removes directories that the store does not list.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 namespace cadre::train {
 
 struct Recovered {
-  std::int64_t last_event = 0;  // that the store has
-  // That the store lists, and that are not there any more, or damaged.
+  std::int64_t last_event = 0;  // the store's last
+  // Listed in the store, but missing or damaged.
   std::vector<run::CheckpointId> lost_checkpoints = {};
-  std::vector<CheckpointNumber> lost_uploads = {};  // pending ones of which something is missing, or may be damaged
-  // That a loss of power could still take, and their directories inside the run's.
+  std::vector<CheckpointNumber> lost_uploads = {};  // pending ones with parts that are missing or may be damaged
+  // Not yet synced to the disk, and their directories inside the run's.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
-  std::vector<std::string> notes = {};  // for the person who watches, a line each
+  std::vector<std::string> notes = {};  // one line each, for the console
 };
 
-// What lies in a run's directory and belongs to no checkpoint, committed or pending: what ranks or the controller were
-// about to report, commit or delete. Names in it.
+// Returns the names of checkpoint-like directories in a run's directory that belong to no committed or pending
+// checkpoint: ranks or the controller were about to report, commit or delete them.
 std::vector<std::string> leftovers(const Run& run, const std::filesystem::path& directory);
 
-// Is told of an event, when it happened (seconds since 1970), and what followed from it.
+// Receives an event, its time (seconds since 1970) and the resulting actions.
 using Witness = std::function<void(const Event& event, const Actions& actions, double time)>;
 
-// Feeds a new Run the events that were recorded. Every decision must come out as it was recorded: the first that does
-// not throws StorageError. Directories that are no checkpoints of the store are removed.
+// Replays the recorded events in a new Run. Throws StorageError at the first decision that differs from the recorded
+// one. Removes directories that are not checkpoints of the store.
 Recovered recover(store::ExperimentStore& store, Run& run, const std::filesystem::path& directory,
                   const Witness& witness);
 

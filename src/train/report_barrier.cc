@@ -9,7 +9,7 @@
 namespace cadre::train {
 namespace {
 
-// Parts that do not become one directory.
+// Returns why the parts cannot become one directory; empty: they can.
 std::string fault_of(const std::vector<CheckpointPart>& parts) {
   const CheckpointPart* in_place = nullptr;
   for (const CheckpointPart& part : parts) {

@@ -1,4 +1,4 @@
-// Where the ranks of a group wait for each other in report(). Pure.
+// The barrier in report(), where the ranks of a group wait for each other. Pure.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace cadre::train {
 
-// What one rank has reported.
+// One rank's report.
 struct RankReport {
   std::int64_t step = 0;
   Metrics metrics = {};
@@ -22,24 +22,24 @@ class ReportBarrier {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // For a new group; nobody waits.
+  // Starts a new group without waiting ranks. `patience`: how long ranks wait for the others.
   void begin(std::int64_t attempt, std::int64_t world_size, std::chrono::nanoseconds patience);
 
-  // A rank has reported, or its function has returned. What follows is GroupReported when it was the last one, and
-  // GroupBroke when the ranks do not report equally often, or not one checkpoint.
+  // Handle a rank's report, or the return of its function. They return GroupReported once all ranks have reported, and
+  // GroupBroke if the ranks do not report equally often or report different checkpoints.
   std::optional<Event> reported(Rank rank, RankReport report, TimePoint now);
   std::optional<Event> returned(Rank rank);
-  // GroupBroke, with the ranks that are missing, when others have waited for them too long.
+  // Returns GroupBroke, which names the missing ranks, if other ranks have waited for them too long.
   std::optional<Event> expire(TimePoint now);
   std::optional<TimePoint> deadline() const { return deadline_; }
 
-  // Those that wait; they are to be answered.
+  // Removes and returns the waiting ranks, which the caller must answer.
   std::vector<Rank> take_waiting();
 
  private:
   struct Member {
     std::optional<RankReport> report = {};
-    std::int64_t reports = 0;  // so far, with the one that waits
+    std::int64_t reports = 0;  // so far, including the waiting one
     bool returned = false;
   };
 

@@ -1,4 +1,4 @@
-// What is known of a checkpoint that a run keeps: for its ranks that ask, and for its result.
+// The description of a kept checkpoint, for ranks that query it and for the run's result.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace cadre::train {
 
-// A ReportedCheckpoint as it goes from process to process.
+// The form of a ReportedCheckpoint in messages between processes.
 struct CheckpointEntry {
-  std::string directory = {};  // inside the run's
+  std::string directory = {};  // relative to the run's directory
   Metrics metrics = {};
   ReportedCheckpointStatus status = ReportedCheckpointStatus::committed;
   Metrics reported_metrics = {};

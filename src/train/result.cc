@@ -30,7 +30,7 @@ Result Result::from_directory(const fs::path& directory) {
   const Description description = parse_description(base::parse_json(reader.info().options, source), source);
   const fs::path plain = fs::absolute(directory).lexically_normal();
 
-  // The run itself, fed what was recorded, knows everything.
+  // Replays the recorded events in a Run and reads the result from its state.
   Run run(description.options);
   Result result{.path = plain, .config = description.options.train_loop_config};
   const auto feed = [&](const Event& event) {

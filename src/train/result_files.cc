@@ -5,7 +5,7 @@
 namespace cadre::train {
 namespace {
 
-// Results are written so long after they have come, or at once where so much waits.
+// Delay before results are written; they are written at once if more than kMostWaitingBytes wait.
 constexpr auto kDelay = std::chrono::milliseconds(100);
 constexpr std::size_t kMostWaitingBytes = std::size_t{1} << 20;
 

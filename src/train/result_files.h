@@ -1,5 +1,5 @@
-// All result files of a run: results and attempts that have failed (run/loggers/result_log.h), validations
-// (validation_log.h). They follow from what is committed, and are written a little after it.
+// All result files of a run: results and errors of failed attempts (run/loggers/result_log.h), and validations
+// (validation_log.h). They are derived from committed data and written shortly after the commit.
 #pragma once
 
 #include <chrono>
@@ -22,17 +22,17 @@ class ResultFiles {
  public:
   using Time = engine::Engine::Clock::time_point;
 
-  // Existing files in the directory, which must exist, are replaced.
+  // Replaces existing files in the directory, which must exist.
   ResultFiles(const std::filesystem::path& directory, const TrainerOptions& options);
 
-  // Throws OutOfSpace on a full disk, as write() does; both can be called again.
+  // Throws OutOfSpace on a full disk, like write(); both can be repeated after that.
   void write_params() { results_.write_params(config_); }
-  // Takes what was committed: an event and what followed from it, `time` in seconds since 1970.
+  // Adds a committed event and the resulting actions; `time` is in seconds since 1970.
   void see(const Event& event, const Actions& actions, double time, Time now);
-  // When what waits is to be written; empty: nothing waits.
+  // Returns when pending rows must be written; empty: there are none.
   const std::optional<Time>& due() const { return due_; }
   void write();
-  // A warning that nobody has taken yet.
+  // Removes and returns a warning, if there is a new one.
   std::optional<std::string> take_warning();
 
  private:
@@ -40,8 +40,8 @@ class ResultFiles {
   Config config_;
   run::ResultLog results_;
   ResultRows rows_;
-  std::optional<ValidationLog> validations_;                 // where there are files in JSON
-  std::deque<std::pair<std::int64_t, std::string>> errors_;  // attempt, error: those that wait
+  std::optional<ValidationLog> validations_;                 // if JSON files are enabled
+  std::deque<std::pair<std::int64_t, std::string>> errors_;  // attempt and error, not yet written
   std::optional<Time> due_;
   bool told_of_columns_ = false;
 };

@@ -14,7 +14,7 @@ std::optional<Dict> ResultRows::see(const Event& event, const Actions& actions, 
   if (const auto* started = std::get_if<ControllerStarted>(&event)) hostname_ = started->hostname;
   if (std::holds_alternative<GroupBegan>(event)) iteration_began_ = time;
   if (const auto* report = std::get_if<GroupReported>(&event)) {
-    const double measured = std::max(0.0, time - iteration_began_);  // the clock may have been set
+    const double measured = std::max(0.0, time - iteration_began_);  // the clock may have been set back
     time_this_iter_s_ = report->metrics.number(result_key::time_this_iter_s).value_or(measured);
     life_.time_s += time_this_iter_s_;
     ++life_.iterations;
@@ -25,13 +25,13 @@ std::optional<Dict> ResultRows::see(const Event& event, const Actions& actions, 
       time_total_s_ += time_this_iter_s_;
       row = row_of(*result, time);
     }
-    if (std::holds_alternative<AnswerGroup>(action)) iteration_began_ = time;  // until then ranks wait in report()
+    if (std::holds_alternative<AnswerGroup>(action)) iteration_began_ = time;  // ranks waited in report() until now
     if (std::holds_alternative<LaunchGroup>(action)) life_ = {};
   }
   return row;
 }
 
-// Source: the auto-filled keys of Ray Tune's function API, in their order.
+// Source: the auto-filled keys of Ray Tune's function API, in the same order.
 Dict ResultRows::row_of(const ShowResult& result, double time) const {
   Dict row = result.metrics.dict();
   const auto add = [&](std::string_view key, Value value) {
@@ -42,7 +42,7 @@ Dict ResultRows::row_of(const ShowResult& result, double time) const {
   add(result_key::date, base::date_text(time));
   add(result_key::time_this_iter_s, time_this_iter_s_);
   add(result_key::time_total_s, time_total_s_);
-  if (!hostname_.empty()) add(result_key::hostname, hostname_);  // stores of earlier versions do not say it
+  if (!hostname_.empty()) add(result_key::hostname, hostname_);  // missing in stores of earlier versions
   add(result_key::time_since_restore, life_.time_s);
   add(result_key::iterations_since_restore, life_.iterations);
   add(result_key::checkpoint_dir_name,

@@ -1,6 +1,6 @@
-// The rows of a run's result files: what rank 0 has reported, and the columns that a trial's results have too, as far
-// as the controller knows them. Pure: they follow from the events, their times and what the Run made of them, so that
-// the events of a store lead to the same rows again.
+// The rows of a run's result files: rank 0's reports, with the columns of a trial's results as far as the controller
+// knows them. Pure: rows depend only on the events, their times and the Run's actions, so that replaying a store gives
+// the same rows.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,12 @@ namespace cadre::train {
 
 class ResultRows {
  public:
-  // Takes an event and the actions that followed from it; `time` is the event's, in seconds since 1970. Returns the row
-  // of a result that nobody has seen yet. What the function has reported stays as it is, also under the name of a
-  // column.
+  // Handles an event and the resulting actions; `time` is the event's, in seconds since 1970. Returns the row of a new
+  // result. Reported values stay unchanged, also under the name of a column.
   std::optional<Dict> see(const Event& event, const Actions& actions, double time);
 
  private:
-  // Since the present group began, with the reports that it repeats.
+  // Totals since the present group began, including the reports that it repeats.
   struct Life {
     std::int64_t iterations = 0;
     double time_s = 0;
@@ -31,7 +30,7 @@ class ResultRows {
   std::string hostname_ = {};  // of the controller's machine
   double iteration_began_ = 0;
   double time_this_iter_s_ = 0;  // of the last report
-  double time_total_s_ = 0;      // of all results, each of them once
+  double time_total_s_ = 0;      // of all results, each counted once
   Life life_;
 };
 

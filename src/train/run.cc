@@ -12,10 +12,10 @@
 namespace cadre::train {
 namespace {
 
-// How long other ranks may take to say why they fail. One that was connected to a dead rank notices it in milliseconds,
-// and so is often heard of first.
+// Time for other ranks to report why they fail. A rank that was connected to a dead one notices that in milliseconds,
+// and is often heard first.
 constexpr double kSettlingSeconds = 0.25;
-// With more of them on their way ranks wait in report(), so that they do not fill the disk.
+// With more pending checkpoints than this, ranks wait in report(), so that they do not fill the disk.
 constexpr std::size_t kMostPending = 16;
 
 const char* name_of(FailureKind kind) {
@@ -92,7 +92,7 @@ void Run::on(const ControllerStarted& event) {
   ranks_.clear();
   broken_.clear();
   answered_after_.reset();
-  bool lost_the_end = false;  // of the training: a loss of power came before the last checkpoint was on the disk
+  bool lost_the_end = false;  // of the training: a power loss came before the last checkpoint was synced
   for (const run::CheckpointId checkpoint : event.lost_checkpoints) {
     const run::CheckpointRegistry& registry = checkpoints_.registry();
     const bool exists = registry.contains(checkpoint);
@@ -259,9 +259,9 @@ void Run::on(const PromiseEnded& event) {
   if (event.attempt == attempt_) uploads_went_on(checkpoints_.promise_ended(event, *actions_));
 }
 
-// ---- Checkpoints on their way
+// ---- Pending checkpoints
 
-// Returns the directory of the last one; empty: there was none.
+// Commits all that are ready. Returns the directory of the last one; empty: there was none.
 std::string Run::commit_ready() {
   std::string last;
   for (CommittedCheckpoint& committed : checkpoints_.commit_ready(*actions_)) {
@@ -271,7 +271,8 @@ std::string Run::commit_ready() {
   return last;
 }
 
-// What may follow when one of them has got further, or was given up: `failure` says why.
+// Continues after a pending checkpoint has made progress or was dropped; `failure`: why it was dropped; empty: it was
+// not.
 void Run::uploads_went_on(const std::string& failure) {
   const std::string committed = commit_ready();
   if (!committed.empty()) actions_->push_back(Say{committed + " is complete"});
@@ -289,7 +290,8 @@ bool Run::waits_for_uploads() const {
   return interrupted_ ? checkpoints_.is_uploading() : !checkpoints_.pending().empty();
 }
 
-// The next group begins where this one has come to, so it waits for what of it is still on its way.
+// Starts the next step of a run without workers. The next group continues from this one's last checkpoint, so it waits
+// for pending ones.
 void Run::go_on() {
   if (workers_ > 0) return;
   if (waits_for_uploads()) {
@@ -360,9 +362,9 @@ void Run::launch() {
     group.checkpoint = from->directory;
     group.step = from->step;
   }
-  if (to_forward_ && to_forward_->step <= group.step) {  // its checkpoint came after the group had failed
+  if (to_forward_ && to_forward_->step <= group.step) {  // its checkpoint was committed after the group had failed
     to_forward_->checkpoint = to_forward_->step == group.step ? group.checkpoint : "";
-    actions_->push_back(*std::exchange(to_forward_, std::nullopt));  // of the attempt that is over
+    actions_->push_back(*std::exchange(to_forward_, std::nullopt));  // with the attempt that is over
   }
   Dict launched{{"attempt", attempt_}, {"checkpoint", group.checkpoint}};
   if (range_.is_elastic()) launched.emplace_back("workers", world_size_);
@@ -371,7 +373,7 @@ void Run::launch() {
   actions_->push_back(std::move(group));
 }
 
-// The first failure of a group. Ranks that wait in report() are told; the others may say why they fail as well.
+// Handles a group's first failure. Ranks that wait in report() are stopped; the others may still report why they fail.
 void Run::begin_to_fail() {
   if (!has_group()) return;
   enter(RunStatus::failing);
@@ -423,7 +425,7 @@ void Run::answer() {
   actions_->push_back(AnswerGroup{attempt_, told_to_stop_, checkpoints_.tell()});
 }
 
-// The report that ranks wait for the answer of had a checkpoint, and that is committed: nothing is lost with the group.
+// Returns true if the report that ranks wait in had a checkpoint that is committed: nothing is lost if the group ends.
 bool Run::is_saved() const {
   const auto& latest = checkpoints_.latest();
   return latest && checkpoints_.registry().get(*latest).step == reported_step_;
@@ -433,7 +435,7 @@ void Run::group_has_ended() {
   checkpoints_.end_group();
   if (status_ == RunStatus::failing || !all_have_returned()) return try_again_or_fail();
   ranks_.clear();
-  if (told_to_stop_ || !checkpoints_.pending().empty()) {  // unwound, or another controller is to finish that
+  if (told_to_stop_ || !checkpoints_.pending().empty()) {  // stopped, or another controller must finish them
     enter(RunStatus::aborted);
   } else {
     group_gpus_.clear();
@@ -444,14 +446,14 @@ void Run::group_has_ended() {
 
 // ---- Validations
 
-// The group's resources are its own until the run has trained, also between two attempts. A run that has failed ends;
-// another controller goes on with its validations.
+// Starts validations. The group keeps its resources until the run has trained, also between two attempts. A failed run
+// ends; another controller continues its validations.
 void Run::start_validations() {
   const bool is_over = status_ == RunStatus::failed || status_ == RunStatus::aborted || status_ == RunStatus::finished;
   if (is_over || interrupted_ || !validations_.is_pending()) return;
   if (group_gpus_.empty() && status_ != RunStatus::validating) return;
   validations_.start(free_beside_group(), checkpoints_, *actions_);
-  finish_when_validated();  // some may have been given up
+  finish_when_validated();  // some may have been dropped
 }
 
 run::ResourceLedger Run::free_beside_group() const {
@@ -490,7 +492,7 @@ void Run::try_again_or_fail() {
   const FailureKind kind = kind_of_failure();
   const std::map<Rank, std::string> causes = causes_of_failure();
   ranks_.clear();
-  if (interrupted_) return enter(RunStatus::aborted);  // nobody is to blame for what happened while all were stopping
+  if (interrupted_) return enter(RunStatus::aborted);  // failures while stopping are not counted
   actions_->push_back(TellOfFailure{attempt_, world_size_, causes, error_});
   Budget& used = budget(kind);
   ++used.failures;
@@ -528,7 +530,7 @@ std::int64_t Run::most_failures(FailureKind kind) const {
   return failure_config_.max_failures;
 }
 
-// A machine that goes takes one rank, and the others fail from that.
+// Returns the group's kind of failure. A preempted machine takes one rank, and the others fail as a consequence.
 FailureKind Run::kind_of_failure() const {
   const auto any = [&](FailureKind kind) { return std::ranges::find(ranks_, kind, &Member::kind) != ranks_.end(); };
   if (any(FailureKind::preemption)) return FailureKind::preemption;
@@ -545,7 +547,7 @@ std::map<Rank, std::string> Run::causes_of_failure() const {
   return causes;
 }
 
-// Whose process died first is what the others failed from.
+// Describes the failure, ranks first whose processes died without a message: they are the likely cause.
 std::string Run::describe_failure() const {
   if (!broken_.empty()) return broken_;
   std::vector<Rank> failed;

@@ -1,8 +1,8 @@
 // The functional core of a training run: events in, actions out. No I/O, no clock, no randomness: the same events
 // always lead to the same state and the same actions. The Controller is the shell around it.
 //
-// What holds after every event: there is one worker group at most, all of its ranks belong to one attempt, every
-// checkpoint that the run may go on from exists, and pending ones were reported by the present group, or by the last
+// Invariants after every event: there is at most one worker group; all its ranks belong to one attempt; every
+// checkpoint that the run may continue from exists; pending ones were reported by the present group, or by the last
 // one before the next begins.
 #pragma once
 
@@ -23,44 +23,44 @@
 namespace cadre::train {
 
 enum class RunStatus {
-  initializing,   // a controller has begun
-  starved,        // there are resources for too few workers
+  initializing,   // a controller has started
+  starved,        // the resources hold too few workers
   scheduling,     // a group is being started: its function has not begun in any rank
-  running,        // it has
+  running,        // the function has begun in some rank
   failing,        // a rank of the group has failed, and the others are being ended
-  waiting,        // for its next attempt
-  resizing,       // the group is ended in good order, and another one of another size follows
-  shutting_down,  // every rank's function has returned, and checkpoints are still on their way
-  validating,     // all of them are committed, and validations are still to be finished
-  finished,       // all is done
-  failed,         // more often than it may
-  aborted,        // somebody has interrupted it, and another controller goes on
+  waiting,        // before the next attempt
+  resizing,       // the group is being stopped in order, and one of another size follows
+  shutting_down,  // every rank's function has returned; checkpoints are still pending
+  validating,     // all checkpoints are committed; validations are still pending
+  finished,       // everything is done
+  failed,         // failed more often than FailureConfig allows
+  aborted,        // interrupted; another controller can continue
 };
-// "INITIALIZING", "SCHEDULING", ...; starved is SCHEDULING too, failing and waiting are RESTARTING, validating is
-// SHUTTING_DOWN, failed is ERRORED.
+// Returns "INITIALIZING", "SCHEDULING", ...; starved is SCHEDULING too, failing and waiting are RESTARTING, validating
+// is SHUTTING_DOWN, failed is ERRORED.
 std::string to_string(RunStatus status);
 
-// What a group has failed from; each kind has a budget of its own.
+// The kind of a group's failure; each has its own budget.
 enum class FailureKind { function, start, preemption };
 
 class Run {
  public:
-  // The options must have passed check_options(). A run that belongs to something (run/parent_run.h) has its results
-  // forwarded, and its ranks wait for that.
+  // The options must have passed check_options(). A run with a parent (run/parent_run.h) forwards its results, and its
+  // ranks wait for the reply.
   explicit Run(const TrainerOptions& options, bool has_parent = false);
 
-  // Takes one event; appends what is to be done, in order.
+  // Handles one event; appends the resulting actions, in order.
   void handle(const Event& event, Actions& actions);
 
-  // Nothing is left to do, or, after an interruption, nothing runs any more.
+  // Returns true if nothing is left to do or, after an interruption, nothing is running.
   bool finished() const;
   bool interrupted() const { return interrupted_; }
-  // By what it belongs to.
+  // Returns true if the parent has ended the run.
   bool ended_by_parent() const { return ended_by_parent_; }
-  // Whether a report adds a result: its group has not failed meanwhile, and its step was not acknowledged before, in an
-  // earlier attempt.
+  // Returns true if a report adds a result: its group has not failed, and its step is higher than that of any
+  // acknowledged report of an earlier attempt.
   bool counts(const GroupReported& event) const { return is_present(event.attempt) && event.step > step_; }
-  // Whether what comes from a worker of this attempt still means something.
+  // Returns true if messages from a worker of this attempt still count.
   bool is_present(std::int64_t attempt) const { return attempt == attempt_ && has_group(); }
   bool awaits(const Timer& timer) const;
 
@@ -71,9 +71,9 @@ class Run {
   const Value& return_value() const { return return_value_; }
   const Checkpoints& checkpoints() const { return checkpoints_; }
   const Validations& validations() const { return validations_; }
-  // Whether its functions have returned in all ranks.
+  // Returns true if the function has returned in all ranks and all checkpoints are committed.
   bool has_trained() const { return status_ == RunStatus::validating || status_ == RunStatus::finished; }
-  // What a validation lacks as long as the group's workers have what they have; empty: nothing.
+  // Returns what a validation lacks while the group's workers hold their resources; empty: nothing.
   std::string lack_of_validations() const;
 
   static void fields(auto& archive, auto& run) {  // for base/archive.h
@@ -108,15 +108,15 @@ class Run {
   struct Member {
     enum class State {
       busy,
-      returned,  // its function has
-      failed,    // it has said so, or has died
-      killed,    // by us
+      returned,  // its function has returned
+      failed,    // its function threw, or its report was refused
+      killed,    // by the core
       gone,      // its process has ended
     };
     State state = State::busy;
     bool said_last_word = false;
-    bool lost = false;  // its process ended without a word, and not by us: likely what others failed from
-    std::optional<FailureKind> kind = {};  // of its failure, where that says more than that its function has failed
+    bool lost = false;  // its process died without a message and was not killed: likely the cause of other failures
+    std::optional<FailureKind> kind = {};  // of its failure; empty: its function failed, or it has not failed
     std::string cause = {};                // of its failure
 
     static void fields(auto& archive, auto& member) {
@@ -149,7 +149,7 @@ class Run {
 
   struct Budget {
     std::int64_t failures = 0;
-    std::int64_t in_a_row = 0;  // without a new report in between
+    std::int64_t in_a_row = 0;  // without a new result in between
 
     static void fields(auto& archive, auto& budget) {
       archive("failures", budget.failures);
@@ -158,17 +158,17 @@ class Run {
   };
 
   void enter(RunStatus status);
-  bool has_group() const;  // that has not failed
+  bool has_group() const;  // true if there is one that has not failed
   bool all_have_returned() const;
   Budget& budget(FailureKind kind) { return budgets_[static_cast<std::size_t>(kind)]; }
   std::int64_t most_failures(FailureKind kind) const;
   FailureKind kind_of_failure() const;
   Member* present(Rank rank, std::int64_t attempt);
-  // How many workers there could be instead; empty: there are as many, or too few resources.
+  // Returns the size that the group should have instead; empty: it has that size, or the resources are too few.
   std::optional<std::int64_t> better_size() const;
-  // Workers that there is room for beside running validators.
+  // Returns the number of workers that fit beside running validators.
   std::int64_t room() const;
-  // What is free beside the group, and taken by validators too.
+  // Returns the resources that the group does not hold; running validators are not subtracted.
   run::ResourceLedger free_beside_group() const;
   std::string commit_ready();
   void start_validations();
@@ -198,27 +198,27 @@ class Run {
 
   RunStatus status_ = RunStatus::initializing;
   std::int64_t attempt_ = 0;
-  std::int64_t capacity_;    // workers that there are resources for, as far as is known
-  std::int64_t world_size_;  // of the present group, or the last one
+  std::int64_t capacity_;    // workers that fit into the resources, as far as known
+  std::int64_t world_size_;  // of the present or last group
   std::int64_t step_ = 0;    // of the last report that counts
   Checkpoints checkpoints_;
   Validations validations_;
   Resources machine_ = {.cpus = 0};
-  // Of the ranks of the present group, or the last one: they are kept for the next one until the run has trained.
+  // GPUs of the present or last group, by rank. Reserved for the next group until the run has trained.
   std::vector<run::Gpus> group_gpus_ = {};
-  // Ranks wait in report() until this one and those before it are committed, or given up.
+  // Ranks wait in report() until this checkpoint and all earlier ones are committed or dropped.
   std::optional<CheckpointNumber> answered_after_ = {};
   std::array<Budget, 3> budgets_ = {};  // by FailureKind
-  bool begun_ = false;                  // the function, in any rank of the present group
+  bool begun_ = false;                  // the function has begun in a rank of the present group
   std::int64_t workers_ = 0;            // processes that have not ended
   std::vector<Member> ranks_ = {};      // of the present group
-  std::string broken_ = {};             // why its ranks do not go together; empty: they do
+  std::string broken_ = {};             // why the ranks' reports do not match; empty: they do
   Value return_value_ = {};
   std::string error_ = {};
-  bool interrupted_ = false;        // by somebody, until another controller begins
-  bool told_to_stop_ = false;       // the present group was
-  std::int64_t reported_step_ = 0;  // that ranks wait for the answer of
-  // A result that counts; where its group failed before, it goes with the report that repeats it.
+  bool interrupted_ = false;        // until another controller starts
+  bool told_to_stop_ = false;       // the present group was stopped
+  std::int64_t reported_step_ = 0;  // step of the report that ranks wait for an answer to
+  // A result that counts but was not forwarded; if its group failed, it is forwarded with the report that repeats it.
   std::optional<ForwardResult> to_forward_ = {};
   bool ended_by_parent_ = false;
   Actions* actions_ = nullptr;  // of the event being handled

@@ -11,10 +11,10 @@
 namespace cadre::train {
 namespace {
 
-// Time between two looks at what workers print.
+// Interval between checks of the workers' output.
 constexpr auto kOutputPeriod = std::chrono::milliseconds(100);
 
-// A number as people read it.
+// Formats a number for reading: five significant digits.
 std::string to_text(const Value& value) {
   if (value.is_number() && !value.is_integer()) return fmt::format("{:.5g}", value.get<double>());
   return value.is_string() ? value.get<std::string>() : to_json(value);

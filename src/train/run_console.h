@@ -1,5 +1,5 @@
-// What a run says to the person who watches: reports, validations, messages, and on request what its workers print.
-// RunConfig::verbose 0 silences all of it but failures. What a terminal would act on is spelled out.
+// A run's console output: reports, validations, messages and, if enabled, the workers' output. RunConfig::verbose 0
+// suppresses all but failures. Control characters are escaped.
 #pragma once
 
 #include <filesystem>
@@ -21,18 +21,18 @@ class RunConsole {
   RunConsole(std::filesystem::path directory, const RunConfig& config, Time began)
       : directory_(std::move(directory)), config_(config), began_(began) {}
 
-  // A line to stdout.
+  // Prints a line to stdout.
   void say(const std::string& text) const;
-  // A failure to stderr, whatever `verbose` is.
+  // Prints a failure to stderr, whatever `verbose` is; other lines as above.
   void say(const Say& what) const;
   void show(const ShowResult& result, Time now) const;
   void show(const ShowValidation& validation, Time now) const;
 
-  // A group of so many ranks is about to begin.
+  // Starts watching the output of a new group of so many ranks.
   void watch_workers(std::int64_t ranks, Time now);
-  // What they have printed since the last time; `last`: when all of them have ended.
+  // Prints the output since the last call; `last`: all workers have ended.
   void show_worker_output(bool last, Time now);
-  // When that is to be done next; empty: never.
+  // Returns when show_worker_output() is due next; empty: never.
   const std::optional<Time>& worker_output_due() const { return worker_output_due_; }
 
  private:

@@ -35,7 +35,7 @@ namespace {
 
 Session* current_session = nullptr;
 
-// What a user's function makes of the checkpoint of a report.
+// Calls a user's upload function, with retries, and returns its checkpoint.
 Checkpoint with_retries(std::int64_t step, const std::function<Checkpoint()>& upload) {
   for (std::int64_t tries = 1;; ++tries) {
     try {
@@ -54,14 +54,15 @@ bool is_inside(const fs::path& path, const fs::path& directory) {
   return *path.lexically_relative(directory).begin() != "..";
 }
 
-// Of a time that somebody waits at most: nobody waits longer than a year.
+// Converts a timeout, limited to a year. Throws InvalidArgument if it is negative or not a number.
 std::int64_t to_milliseconds(Seconds timeout) {
   constexpr double most = 365.0 * 24 * 3600;
   if (!(timeout.count() >= 0)) throw InvalidArgument(fmt::format("a timeout of {:g} s is none", timeout.count()));
   return std::llround(std::min(timeout.count(), most) * 1e3);
 }
 
-// What the user wanted to be gone after its upload. The checkpoint is committed whatever happens here.
+// Removes a directory of the user's after its upload. Errors here do not affect the checkpoint, which is committed
+// anyway.
 void remove_source(const fs::path& directory) {
   try {
     base::remove_tree(directory);
@@ -70,7 +71,7 @@ void remove_source(const fs::path& directory) {
   }
 }
 
-// A worker's entry: forms the group, runs the function, and gives back what it has returned.
+// Runs a worker: forms the group, calls the function, and returns its return value.
 Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::LoopPointer function) {
   RankAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
@@ -133,7 +134,7 @@ void Session::check_report(const Metrics& metrics, const ReportOptions& options)
   check_validation(options);
   const bool is_in_place = options.checkpoint_upload_mode == CheckpointUploadMode::no_upload;
   if (options.checkpoint_dir_name.empty() || is_in_place || assignment_.place.world_rank != 0) return;
-  // A directory that another rank may have made is checked when all ranks have reported.
+  // A directory that another rank may have made is checked once all ranks have reported.
   const bool may_be_begun = options.checkpoint_upload_function || assignment_.place.world_size > 1;
   check_checkpoint_name(options.checkpoint_dir_name, assignment_.run_directory,
                         may_be_begun ? NameCheck::may_be_begun : NameCheck::must_be_free);
@@ -161,7 +162,7 @@ void Session::check_validation(const ReportOptions& options) const {
                           "train::report got a config of its validation");
 }
 
-// Of a report that has passed check_validation().
+// Returns the validation that a report asks for. The report must have passed check_validation().
 std::optional<WantedValidation> Session::wanted_validation(const ReportOptions& options) {
   if (!options.validate.name.empty())
     return WantedValidation{.function = options.validate.name, .config = options.validate_config};
@@ -201,7 +202,7 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint, const
 
 void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options) {
   run::wait_for_space([&] { kept_states_.write(checkpoint.path()); });
-  run::list_files(checkpoint.path());  // throws where the controller could not commit it
+  run::list_files(checkpoint.path());  // throws if the controller could not commit it
   send(metrics,
        {.part = CheckpointPart{.path = checkpoint.path().filename()},
         .waits = options.checkpoint_upload_mode == CheckpointUploadMode::sync,
@@ -255,7 +256,7 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
                                : options.checkpoint_dir_name;
   const bool remove = CheckpointAccess::unreported(checkpoint) == nullptr && deletes(checkpoint.path(), options);
   kept_states_.write(checkpoint.path());
-  // A copy of the checkpoint keeps a directory of Cadre's until the function is done with it.
+  // The captured copy of the checkpoint keeps a directory of Cadre's alive until the function has returned.
   const auto upload = [=, root = fs::path(assignment_.run_directory)] {
     const Checkpoint result = with_retries(step, [&] { return options.checkpoint_upload_function(checkpoint, name); });
     return path_inside(root, result.path(), "checkpoint_upload_function has returned");
@@ -280,7 +281,7 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
       [end, &controller = controller_] {
         try {
           controller.send(channel::Notice{to_value(Notice(*end))});
-        } catch (const channel::ControllerGone&) {  // the other thread notices too
+        } catch (const channel::ControllerGone&) {  // the main thread notices too
         }
       });
   send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::promised},
@@ -303,7 +304,7 @@ bool Session::deletes(const fs::path& checkpoint, const ReportOptions& options) 
   return remove;
 }
 
-// A directory of the user's that was reported to be moved; empty where it has to be copied.
+// Moves a directory of the user's that may be moved; empty: it must be copied.
 std::optional<CheckpointDirectory> Session::take_over(const fs::path& source) {
   if (::access(source.c_str(), W_OK) != 0) return std::nullopt;
   CheckpointDirectory moved = make_checkpoint_directory();
@@ -333,7 +334,7 @@ void Session::send(const Metrics& metrics, const PartReport& said, CheckpointDir
 CheckpointDirectory Session::fill(const CheckpointWriter& write) {
   CheckpointDirectory directory({});
   run::wait_for_space([&] {
-    directory = CheckpointDirectory({});  // what a full disk left unfinished goes first
+    directory = CheckpointDirectory({});  // removes files left by a full disk before retrying
     directory = make_checkpoint_directory();
     write(directory.path());
   });
@@ -345,7 +346,7 @@ CheckpointDirectory Session::make_checkpoint_directory() {
   const fs::path path =
       fs::path(assignment_.run_directory) / fmt::format("{}{}_{}", run::reporting_prefix(assignment_.attempt),
                                                         assignment_.place.world_rank, directories_made_++);
-  if (!base::make_directory(path)) {  // left by a controller that was interrupted in the same attempt
+  if (!base::make_directory(path)) {  // left by an interrupted controller in the same attempt
     base::remove_tree(path);
     base::make_directory(path);
   }
@@ -368,7 +369,7 @@ std::vector<ReportedCheckpoint> Session::get_all_reported_checkpoints(Checkpoint
   return reported;
 }
 
-// ---- Collectives, by keys that every rank numbers alike
+// ---- Collectives, with keys that every rank counts in the same way
 
 std::string Session::next_collective(const char* name) { return fmt::format("cadre/{}/{}", name, ++collectives_); }
 
@@ -390,11 +391,11 @@ void Session::meet(const std::string& key, const char* name) {
     for (std::int64_t rank = 0; rank < world_size; ++rank) {
       if (!store_->contains(std::span(&keys[static_cast<std::size_t>(rank)], 1))) missing.push_back(rank);
     }
-    if (!missing.empty())  // else it came in the last moment
+    if (!missing.empty())  // otherwise the last rank came just after the timeout
       throw Error(fmt::format("train::{} has waited {:g} s for rank {}", name,
                               static_cast<double>(patience.count()) / 1e3, fmt::join(missing, ", ")));
   }
-  // All have come here, so nobody waits for the collective before any more.
+  // All ranks have arrived, so none is still waiting for the previous collective.
   for (const std::string& old : previous_keys_) store_->erase(old);
   previous_keys_ = std::exchange(own_keys_, {});
 }
@@ -414,7 +415,7 @@ Value Session::broadcast_from_rank_zero(const Value& value) {
   return base::parse_json(store_->get(key, std::chrono::milliseconds(0)), key);
 }
 
-// ---- What the program registers
+// ---- Registration
 
 base::Registry<cadre::detail::ConfigStruct>& loop_structs() {
   static base::Registry<cadre::detail::ConfigStruct> instance;

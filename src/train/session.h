@@ -1,4 +1,4 @@
-// A rank's worker: what the functions of cadre/train.h do in it. One for each process.
+// A rank's session: implements the functions of cadre/train.h in its worker. One per process.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,8 @@
 
 namespace cadre::train {
 
-// The structs that training functions take, by the name of the function; one that takes a Config has no check.
+// Returns the config structs of training functions by the name of the function. Functions that take a Config have
+// none.
 base::Registry<cadre::detail::ConfigStruct>& loop_structs();
 
 class Session {
@@ -32,7 +33,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // That of this process; nullptr outside a worker.
+  // Returns the session of this process; nullptr outside a worker.
   static Session* current();
 
   const RankAssignment& assignment() const { return assignment_; }
@@ -48,7 +49,7 @@ class Session {
                                                                std::optional<Seconds> timeout);
   // Tells the controller that the group is formed.
   void say_that_it_begins();
-  // Returns when all checkpoints that functions upload in the background are where they are to be.
+  // Blocks until all background uploads have finished.
   void finish_uploads() { uploads_.finish(); }
 
   void barrier();
@@ -67,13 +68,13 @@ class Session {
   CheckpointDirectory fill(const CheckpointWriter& write);
   std::optional<CheckpointDirectory> take_over(const std::filesystem::path& source);
   bool deletes(const std::filesystem::path& checkpoint, const ReportOptions& options) const;
-  std::string next_collective(const char* name);  // its key
-  // Returns when all ranks have come. Throws Error that names those that do not.
+  std::string next_collective(const char* name);  // returns its key
+  // Blocks until all ranks have arrived. Throws Error with the missing ranks after the timeout.
   void meet(const std::string& key, const char* name);
   void set_for_collective(const std::string& key, const std::string& value);
 
   channel::WorkerEnd& controller_;
-  std::mutex connection_;  // one call at a time, of this session or of the store, in any thread
+  std::mutex connection_;  // held during each call of this session or of the store, in any thread
   const RankAssignment assignment_;
   std::shared_ptr<run::KeyValueStore> store_;
   const std::thread::id thread_ = std::this_thread::get_id();
@@ -83,8 +84,8 @@ class Session {
   BackgroundUploads uploads_;
   KeptStates kept_states_;
   std::int64_t collectives_ = 0;
-  std::vector<std::string> own_keys_ = {};       // that this rank has set for the present collective
-  std::vector<std::string> previous_keys_ = {};  // and for the one before, which others may still wait for
+  std::vector<std::string> own_keys_ = {};       // set by this rank for the present collective
+  std::vector<std::string> previous_keys_ = {};  // of the previous collective; other ranks may still read them
   bool told_to_stop_ = false;
 };
 

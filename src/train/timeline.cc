@@ -15,7 +15,7 @@ namespace {
 
 using Kind = TimelineSpan::Kind;
 
-// ---- Looks. Lengths are pixels.
+// ---- Layout. Lengths are pixels.
 
 constexpr double kWidth = 900;
 constexpr double kLeft = 110;  // names of lanes
@@ -30,7 +30,7 @@ constexpr double kFontSize = 12;
 constexpr double kLabelSize = 10;
 constexpr int kTicks = 8;
 
-// Okabe and Ito's, which people with any colour vision tell apart.
+// Colours of Okabe and Ito, distinguishable with any colour vision.
 std::string_view colour_of(Kind kind) {
   switch (kind) {
     case Kind::training:
@@ -50,10 +50,10 @@ void append(std::string& out, fmt::format_string<T...> format, T&&... values) {
   fmt::format_to(std::back_inserter(out), format, std::forward<T>(values)...);
 }
 
-// A coordinate with at most one decimal.
+// Rounds a coordinate to one decimal.
 double pixels(double value) { return std::round(value * 10) / 10 + 0.0; }
 
-// Each span with the first row that is free when it begins.
+// A span with its row: the first that is free when the span begins.
 struct Placed {
   const TimelineSpan* span = nullptr;
   std::size_t row = 0;
@@ -72,7 +72,7 @@ std::vector<Placed> place(const TimelineLane& lane) {
   return placed;
 }
 
-// What of a label fits into a width: names of checkpoints differ in the number behind the last underscore.
+// Shortens a label to a width; keeps the number after the last underscore, in which names of checkpoints differ.
 std::string label_within(double width, const std::string& label) {
   const auto fits = [&](const std::string& text) { return run::svg::width_of(text, kLabelSize) <= width; };
   if (fits(label)) return label;
@@ -106,7 +106,7 @@ class Picture {
  private:
   double x_of(double seconds) const { return kLeft + axis_.position_of(seconds) * kPlotWidth; }
 
-  // Returns where it ends.
+  // Returns the y coordinate of its end.
   double draw_lane(const TimelineLane& lane, double y) {
     const std::vector<Placed> placed = place(lane);
     std::size_t rows = 1;

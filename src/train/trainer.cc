@@ -29,7 +29,7 @@ namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
 
-// More than the machine has would never start.
+// Throws if the smallest group needs more than the machine has and could never start.
 void require_resources(const ScalingConfig& scaling) {
   if (scaling.placement_strategy == PlacementStrategy::strict_spread && scaling.num_workers.min > 1)
     throw InvalidArgument(
@@ -42,7 +42,8 @@ void require_resources(const ScalingConfig& scaling) {
                                     in_trial ? "the bundles of their trial have" : "this machine has", missing));
 }
 
-// Validations may wait until the run has trained, but not for ever.
+// Throws if a validation needs more than the machine has. It may wait until the run has trained, but must be able to
+// start then.
 void require_resources(const ValidationConfig& validation) {
   if (validation.function.name.empty()) return;
   const std::string missing = run::ResourceLedger(run::root_resources()).shortage(Validations(validation).needs());
@@ -56,8 +57,8 @@ std::string workers_text(const WorkerRange& workers) {
 
 const run::Tenant kTenant{"training run", "a training run", "Trainer::restore"};
 
-// A trial's run lives in the trial's directory, where an earlier attempt of the trial may have had one: its reports and
-// checkpoints are the trial's, so it goes.
+// Returns the directory of a trial's run, inside the trial's. Removes a run that an earlier attempt of the trial left
+// there: its reports and checkpoints are already the trial's.
 publish::Home home_in_trial(const RunConfig& config, const Loop& loop, const run::ParentRun& parent) {
   const fs::path directory = parent.directory() / (config.name.empty() ? loop.name : config.name);
   if (run::holds_store(directory)) run::remove_with_store(directory);
@@ -65,7 +66,7 @@ publish::Home home_in_trial(const RunConfig& config, const Loop& loop, const run
   return {directory};
 }
 
-// Its trial begins it anew, from the trial's checkpoint.
+// Throws if the run belongs to a trial, which restarts it from the trial's checkpoint.
 void refuse_run_of_trial(const fs::path& directory) {
   const fs::path experiment = directory.parent_path().parent_path();
   if (!run::holds_store(experiment)) return;
@@ -113,7 +114,7 @@ bool Trainer::can_restore(const fs::path& directory, const PublishConfig& publis
 
 namespace {
 
-// Returns the directory of an existing run without links, so that the run keeps its name.
+// Returns the directory of an existing run without symbolic links, so that the run keeps its name.
 fs::path find_run(const fs::path& directory) {
   if (!run::holds_store(directory))
     throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
@@ -146,7 +147,7 @@ Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restor
   return trainer;
 }
 
-// Continues an existing run, as IfExists::restore asks.
+// Continues an existing run, for IfExists::restore.
 Result Trainer::continue_in(const fs::path& existing) const {
   const RunConfig& config = options_.run_config;
   Trainer restored =
@@ -162,7 +163,7 @@ Result Trainer::fit() {
   if (std::exchange(fitted_, true)) throw InvalidArgument("fit() was called before on this Trainer; make another one");
   try {
     return base::with_storage_errors([this] { return run(); });
-  } catch (...) {  // so that everything is closed, the lease given back for one, also where nobody catches it
+  } catch (...) {  // unwinds even if the caller does not catch, so that the lease is released
     throw;
   }
 }
@@ -191,7 +192,7 @@ Result Trainer::run() {
   const Description description{loop_, backend_, backend_options_, options_};
   const Dict described = describe(description);
   const auto uses = run::object_uses(described);
-  if (!restored_) {  // before there is a run that would miss them
+  if (!restored_) {  // written before the run exists, which needs them
     run::write_objects(directory, run::held_objects(uses));
     if (parent != nullptr) run::share_objects(parent->experiment(), directory, uses);
   }

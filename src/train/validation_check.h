@@ -1,4 +1,4 @@
-// What a validation may be given.
+// Checks of a validation's config.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cadre::train {
 
-// Throws InvalidArgument that begins with `doing` and names the value which is too large or too deep.
+// Throws InvalidArgument if a value is too large or too deep; the message begins with `doing` and names the value.
 void check_validation_config(const Config& config, const std::string& doing);
 
 }  // namespace cadre::train

@@ -1,5 +1,5 @@
-// validations.json: a line for each validation that has come to its end. It follows from the store and is written after
-// it, as the other result files (run/loggers/result_log.h). docs/formats.md describes it.
+// validations.json: a line for each finished validation. Derived from the store and written after it, like the other
+// result files (run/loggers/result_log.h). docs/formats.md describes it.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +14,12 @@ class ValidationLog {
  public:
   static constexpr const char* kFileName = "validations.json";
 
-  // An existing file is replaced by the first line.
+  // The first line replaces an existing file.
   explicit ValidationLog(const std::filesystem::path& directory) : file_(directory / kFileName) {}
 
-  // `time` is that of its end, in seconds since 1970.
+  // `time` is the end of the validation, in seconds since 1970.
   void add(const ShowValidation& validation, double time);
-  // Writes the lines that wait. After a StorageError it can be called again.
+  // Writes the pending lines. Can be repeated after a StorageError.
   void flush();
 
  private:

@@ -20,7 +20,7 @@ Resources needs_of(const ValidationConfig& config) {
   return group.required_resources();
 }
 
-// Where both have a value, the second one counts.
+// Returns both; values of `more` override.
 template <class Values>
 Values merged(Values values, const Values& more) {
   for (const auto& [name, value] : more) values.set(name, value);
@@ -84,7 +84,6 @@ void Validations::timed_out(run::CheckpointId id, Actions& actions) {
 
 void Validations::try_again(run::CheckpointId id) { validations_.at(id).state = State::waiting; }
 
-// A try has failed.
 void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
   Validation& validation = validations_.at(id);
   validation.error = reason;
@@ -99,7 +98,7 @@ void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoi
                                     checkpoints.registry().get(id).directory, validation.failures, when, reason)});
 }
 
-// No try can succeed.
+// Fails it without another try.
 void Validations::give_up(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
   validations_.at(id).error = reason;
   settle(id, State::failed, checkpoints, actions);
@@ -155,13 +154,13 @@ void Validations::stop(Actions& actions) {
   }
 }
 
-// ---- Which are begun
+// ---- Starts
 
 void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Actions& actions) {
   occupy(room);
   for (const run::CheckpointId id : waiting()) {
     Validation& validation = validations_.at(id);
-    if (validation.state != State::waiting) continue;  // was skipped meanwhile
+    if (validation.state != State::waiting) continue;  // skipped in this loop
     if (const auto hopeless = hopeless_.find(validation.wanted.function); hopeless != hopeless_.end()) {
       give_up(id, hopeless->second, checkpoints, actions);
       continue;
@@ -169,7 +168,7 @@ void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Acti
     const std::int64_t running =
         std::ranges::count_if(validations_, [](const auto& entry) { return entry.second.has_worker; });
     if (config_.max_in_flight && running >= *config_.max_in_flight) return;
-    if (const std::string missing = room.shortage(needs_); !missing.empty()) {  // for ever
+    if (const std::string missing = room.shortage(needs_); !missing.empty()) {  // never fits
       give_up(id, "it needs more than the machine has: " + missing, checkpoints, actions);
       continue;
     }
@@ -193,7 +192,7 @@ void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Acti
   }
 }
 
-// Once, where nothing of a validation is to be seen: when others go on, it is their turn.
+// Prints once that a validation waits for resources. Silent while other validations run: then it just waits its turn.
 void Validations::say_that_it_waits(run::CheckpointId id, const run::ResourceLedger& room,
                                     const Checkpoints& checkpoints, Actions& actions) {
   if (has_said_that_it_waits_ || has_workers()) return;
@@ -203,7 +202,7 @@ void Validations::say_that_it_waits(run::CheckpointId id, const run::ResourceLed
       checkpoints.registry().get(id).directory, room.usage())});
 }
 
-// Those without a worker that has still to end.
+// Returns the validations to start next, in order; without those whose last worker has not ended.
 std::vector<run::CheckpointId> Validations::waiting() const {
   std::vector<run::CheckpointId> ids;
   for (const auto& [id, validation] : validations_) {
@@ -213,7 +212,7 @@ std::vector<run::CheckpointId> Validations::waiting() const {
   return ids;
 }
 
-// Those that have never begun.
+// Skips older validations that have never been started.
 void Validations::skip_older(run::CheckpointId id, Checkpoints& checkpoints, Actions& actions) {
   std::vector<run::CheckpointId> stale;
   for (const auto& [other, validation] : validations_) {
@@ -222,7 +221,7 @@ void Validations::skip_older(run::CheckpointId id, Checkpoints& checkpoints, Act
   for (const run::CheckpointId other : stale) settle(other, State::skipped, checkpoints, actions);
 }
 
-// ---- How things stand
+// ---- Queries
 
 void Validations::occupy(run::ResourceLedger& ledger) const {
   for (const auto& [id, validation] : validations_) {

@@ -1,8 +1,8 @@
-// The validations of a run's checkpoints: those that wait, those that go on, and what has become of the others. Pure:
-// it decides, others start and end validators.
+// The validations of a run's checkpoints: waiting, running and finished. Pure: it decides; the shell starts and kills
+// validators.
 //
-// A validation that is not finished keeps its checkpoint, and out of the ranking. Each is finished once: what a
-// validator says that was ended, or begun again, does not count.
+// An unfinished validation keeps its checkpoint and excludes it from the ranking. Each validation finishes once:
+// messages from a validator that was killed or replaced are ignored.
 #pragma once
 
 #include <cstdint>
@@ -26,20 +26,20 @@ struct Validation {
     validated,
     timed_out,
     failed,
-    skipped,  // a later one has begun
-    pausing,  // before it waits again
+    skipped,  // a later one was started
+    pausing,  // delay before it waits again
   };
   WantedValidation wanted = {};
   State state = State::waiting;
-  std::int64_t attempt = 0;   // tries that have begun
-  std::int64_t failures = 0;  // tries that have failed
-  bool has_worker = false;    // a process that has not ended
-  bool is_late = false;       // the present try has taken too long
-  bool is_forgotten = false;  // the checkpoint is gone, and the worker has still to end
-  run::Gpus gpus = {};        // of the worker
-  Metrics reported = {};      // that the checkpoint was reported with
-  Metrics metrics = {};       // that the validator has returned
-  std::string error = {};     // of the last try that has failed
+  std::int64_t attempt = 0;   // number of started tries
+  std::int64_t failures = 0;  // number of failed tries
+  bool has_worker = false;    // its process has not ended
+  bool is_late = false;       // the present try has timed out
+  bool is_forgotten = false;  // the checkpoint was removed, but the worker has not ended
+  run::Gpus gpus = {};        // the worker's
+  Metrics reported = {};      // as reported with the checkpoint
+  Metrics metrics = {};       // as returned by the validator
+  std::string error = {};     // of the last failed try
 
   static void fields(auto& archive, auto& validation) {
     archive("wanted", validation.wanted);
@@ -60,39 +60,40 @@ class Validations {
  public:
   explicit Validations(const ValidationConfig& config);
 
-  // ---- What happens to them. Actions are appended.
+  // ---- Events. Actions are appended.
 
-  // A checkpoint was committed that is to be validated.
+  // Adds the validation of a committed checkpoint.
   void add(run::CheckpointId id, const WantedValidation& wanted, Checkpoints& checkpoints);
   void returned(const ValidatorReturned& event, Checkpoints& checkpoints, Actions& actions);
   void threw(const ValidatorThrew& event, Checkpoints& checkpoints, Actions& actions);
   void ended(const ValidatorEnded& event, Checkpoints& checkpoints, Actions& actions);
   void timed_out(run::CheckpointId id, Actions& actions);
-  // Its pause is over.
+  // Returns it to the waiting ones after its delay.
   void try_again(run::CheckpointId id);
-  // Another controller goes on; no worker of an earlier one is left.
+  // Restarts unfinished validations in a new controller; no worker of an earlier one is left.
   void resume();
-  // The checkpoint is not there any more. A worker that has not ended keeps its resources until then.
+  // Removes the validation of a checkpoint that was removed. A worker that has not ended keeps its resources until
+  // then.
   void forget(run::CheckpointId id);
-  // Ends what goes on, which waits then for another controller.
+  // Kills the running validators; their validations wait for another controller.
   void stop(Actions& actions);
-  // Starts as many as there is room for on a machine, where the group's workers have taken theirs.
+  // Starts as many as fit into `room`: a machine's resources without the group's.
   void start(run::ResourceLedger room, Checkpoints& checkpoints, Actions& actions);
 
-  // ---- How things stand
+  // ---- Queries
 
-  // Takes what running validators have.
+  // Subtracts the resources of running validators.
   void occupy(run::ResourceLedger& ledger) const;
   bool has_workers() const;
-  bool is_pending() const;  // any of them
+  bool is_pending() const;  // true if any is
   bool is_pending(run::CheckpointId id) const;
   bool is_running(run::CheckpointId id) const;
   bool is_pausing(run::CheckpointId id) const;
   // Returns a text if validations of the run have ended and none has succeeded; else empty.
   std::string summary() const;
-  // What one of them needs.
+  // Returns the resources of one validation.
   const Resources& needs() const { return needs_; }
-  // nullptr where nobody has asked for one.
+  // Returns nullptr if none was requested.
   const Validation* find(run::CheckpointId id) const;
 
   static void fields(auto& archive, auto& validations) {  // for base/archive.h
@@ -115,15 +116,15 @@ class Validations {
 
   ValidationConfig config_;
   Resources needs_;
-  std::map<run::CheckpointId, Validation> validations_;  // of checkpoints that exist
-  std::int64_t succeeded_ = 0;                           // of all that have ended
+  std::map<run::CheckpointId, Validation> validations_;  // by checkpoint, which exists unless is_forgotten
+  std::int64_t succeeded_ = 0;                           // of all finished ones, also of removed checkpoints
   std::int64_t failed_ = 0;
-  std::string last_error_ = {};                       // of those
-  std::map<std::string, std::string> hopeless_ = {};  // functions that cannot succeed, and why
-  bool has_said_that_it_waits_ = false;               // this controller; not part of the state
+  std::string last_error_ = {};                       // of the last failed one
+  std::map<std::string, std::string> hopeless_ = {};  // functions that cannot succeed, with the reason
+  bool has_said_that_it_waits_ = false;               // by this controller; not part of the recorded state
 };
 
-// How far a checkpoint has got; `validation` is its own, or nullptr.
+// Returns a checkpoint's status; `validation`: the checkpoint's, nullptr: none.
 ReportedCheckpointStatus status_of(const Validation* validation);
 
 }  // namespace cadre::train

@@ -25,7 +25,8 @@ namespace {
 
 const ValidatorAssignment* present = nullptr;
 
-// What runs belong to that a validator starts: they begin anew with each try, and their reports are nobody else's.
+// The parent of runs that a validator starts: they start from the beginning in each try, and their reports are
+// dropped.
 class ValidatorRun final : public run::ParentRun {
  public:
   explicit ValidatorRun(const ValidatorAssignment& assignment) : assignment_(assignment) { present = &assignment_; }
@@ -40,7 +41,8 @@ class ValidatorRun final : public run::ParentRun {
   const ValidatorAssignment& assignment_;
 };
 
-// Tells the controller where the function needs workers, which no other try will have either.
+// Runs a validation without workers. If it tries to start some, notifies the controller, because no other try will
+// have any either.
 Metrics without_workers(channel::WorkerEnd& controller, const std::function<Metrics()>& validate) {
   try {
     return validate();

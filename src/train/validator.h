@@ -1,4 +1,4 @@
-// A validator's worker: what it is told at its start, and the entry that runs its function.
+// A validator's worker: its assignment, and the entry that runs its function.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ namespace cadre::train {
 struct ValidatorAssignment {
   std::string run_name = {};
   std::string run_directory = {};  // path
-  std::string directory = {};      // path of its own
+  std::string directory = {};      // path of the validator's own directory
   std::string checkpoint = {};     // path
   Config config = {};
   Resources resources = {};
-  std::optional<Resources> worker_resources = {};   // of workers that it may start; empty: it may not
-  std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is
+  std::optional<Resources> worker_resources = {};   // for workers that it starts; empty: it may start none
+  std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: unchanged
 };
 
 Value to_value(const ValidatorAssignment& assignment);
 ValidatorAssignment to_validator_assignment(const Value& payload);
 
-// That of this process; nullptr where it is no validator's.
+// Returns the assignment of this process; nullptr if it is not a validator.
 const ValidatorAssignment* current_validator();
 
-// The directory of a checkpoint's validator, inside the run's.
+// The parent of all validators' directories, and the directory of one checkpoint's validator.
 inline constexpr const char* kValidationsName = "validations";
 std::filesystem::path directory_of_validator(const std::filesystem::path& run_directory, const std::string& checkpoint);
 

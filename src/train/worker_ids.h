@@ -1,5 +1,4 @@
-// The numbers of a run's workers with the engine: ranks by the attempt of their group, validators by their checkpoint
-// and try.
+// The engine's ids of a run's workers: a rank's contains its group's attempt, a validator's its checkpoint and try.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ inline engine::WorkerId worker_id(Rank rank, std::int64_t attempt) {
 inline Rank rank_of(engine::WorkerId worker) { return static_cast<Rank>(worker & 0xffffffffu); }
 inline std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker >> 32); }
 
-// That of a validator has a bit which ranks' have not.
+// Set in validators' ids only.
 inline constexpr engine::WorkerId kIsValidator = engine::WorkerId{1} << 63;
 inline engine::WorkerId validator_id(run::CheckpointId checkpoint, std::int64_t attempt) {
   return kIsValidator | static_cast<std::uint64_t>(checkpoint) << 20 | static_cast<std::uint64_t>(attempt);

@@ -1,4 +1,4 @@
-// What a trial's worker is told at its start: the typed form of channel::Assignment's payload.
+// The typed form of channel::Assignment's payload for the worker of a trial.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct TrialAssignment {
   Config parameters = {};           // of the trainable, the same for all trials
   std::string metric = {};          // of the TuneConfig; may be empty
   std::string checkpoint = {};      // path of the directory to continue from; empty: from the beginning
-  Metrics checkpoint_metrics = {};  // the result that it was reported with
-  std::int64_t step = 0;            // to continue from
+  Metrics checkpoint_metrics = {};  // reported with that checkpoint
+  std::int64_t step = 0;            // training continues after this step
   std::int64_t seed = 0;            // of the experiment; all 64 bits count
   Resources resources = {};
-  std::optional<Resources> worker_resources = {};  // part of them, for workers of its own; empty: it may have none
-  std::int64_t checkpoint_frequency = 0;  // iterations from one checkpoint to the next; 0: only what is asked for
-  bool checkpoint_at_end = false;         // also one with a result that says done
-  bool runs_in_directory = false;         // its working directory is that of the trial
-  std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: as it is
+  std::optional<Resources> worker_resources = {};   // the part for its own workers; empty: it may have none
+  std::int64_t checkpoint_frequency = 0;            // iterations between checkpoints; 0: only on request
+  bool checkpoint_at_end = false;                   // true: also checkpoint a result with `done`
+  bool runs_in_directory = false;                   // true: the trial's directory is the working directory
+  std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: left unchanged
 };
 
 Value to_value(const TrialAssignment& assignment);

@@ -148,7 +148,7 @@ std::optional<std::string> CallbackList::changed_state() {
   return saved_ = std::move(text);
 }
 
-// Each gets the first state under its name that nobody else has taken.
+// Gives each callback the first unused state under its name.
 void CallbackList::load_state(const std::string& state) {
   saved_ = state;
   if (state.empty()) return;

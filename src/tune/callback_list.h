@@ -1,4 +1,4 @@
-// The callbacks of an experiment, called in order. One that throws is switched off.
+// The callbacks of an experiment, called in order. A callback that throws is switched off.
 #pragma once
 
 #include <filesystem>
@@ -19,16 +19,16 @@ class CallbackList {
   void setup(const ExperimentInfo& experiment);
   void step_begins();
   void step_ends();
-  // A result that counts, before it is handled: callbacks may change it.
+  // Passes a result that counts to the callbacks before the core handles it; they may change it.
   void see(ResultReported& event);
-  // What was done; most actions are no callback's business.
+  // Passes an action to the callbacks after it was performed. Most kinds of actions have no callback.
   void see(const Action& action);
   void end();
 
-  // What they are to remember, as JSON, when that is not what was asked for last.
+  // Returns the callbacks' state as JSON if it differs from the state returned or loaded last, otherwise nothing.
   std::optional<std::string> changed_state();
   void load_state(const std::string& state);
-  // What a person should know since the last call.
+  // Returns the warnings for the user since the last call.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
  private:
@@ -52,7 +52,7 @@ class CallbackList {
 
   TrialInfo info_of(const Trial& trial) const;
   TrialInfo info_of(TrialIndex trial) const { return info_of(experiment_.trials().at(trial)); }
-  // Calls something of a callback, or of each, that is on; `hook` names it.
+  // Runs `call` for one callback, or for each, unless it is switched off; `hook` is its name in warnings.
   template <class Call>
   void call(Entry& entry, const char* hook, Call call);
   template <class Call>
@@ -62,7 +62,7 @@ class CallbackList {
   void end(const Trial& trial);
 
   std::vector<Entry> entries_;
-  List others_ = {};  // states of callbacks that this program has not given
+  List others_ = {};  // saved states of callbacks that this program does not have
   const Experiment& experiment_;
   std::filesystem::path directory_;
   std::string trainable_;

@@ -1,4 +1,4 @@
-// Which trials may have changed: those that an event was about, and those that something was decided about. Pure.
+// Collects the trials that may have changed: those that an event or a decision concerned. Pure.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@ namespace cadre::tune {
 
 class ChangedTrials {
  public:
-  // Takes an event and what followed from it.
+  // Adds the trials of an event and of the actions that followed from it.
   void see(const Event& event, const Actions& actions) {
     std::visit([this](const auto& content) { see_trial(content); }, event);
     for (const Action& action : actions) {
@@ -19,7 +19,7 @@ class ChangedTrials {
     }
   }
 
-  // Those since the last forget().
+  // Returns the trials added since the last forget().
   const std::set<TrialIndex>& trials() const { return trials_; }
   void forget() { trials_.clear(); }
 

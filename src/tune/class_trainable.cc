@@ -20,7 +20,7 @@ void ClassTrainable::save_checkpoint(const fs::path&) {}
 void ClassTrainable::load_checkpoint(const fs::path&) {}
 bool ClassTrainable::reset_config(const Config&) { return false; }
 
-// Drives an object of a trainable class for one worker's life.
+// Drives an object of a trainable class for the life of one worker.
 class ClassRun {
  public:
   ClassRun(Session& session, std::unique_ptr<ClassTrainable> object, std::string name, TrainableMethods methods)
@@ -29,7 +29,7 @@ class ClassRun {
   ClassRun& operator=(const ClassRun&) = delete;
   ~ClassRun();
 
-  // Ends by an exception: StopWorker, Declined, or one of the user's.
+  // Ends by an exception: StopWorker, Declined, or an exception of the user's code.
   [[noreturn]] void run();
 
  private:
@@ -79,7 +79,7 @@ void ClassRun::load() {
 
 void ClassRun::step() {
   const Metrics result = object_->step();
-  object_->training_iteration_ = session_.training_iteration() + 1;  // as the result says that is about to be reported
+  object_->training_iteration_ = session_.training_iteration() + 1;  // the value in the result about to be reported
   if (methods_.save_checkpoint || is_true(result, SHOULD_CHECKPOINT)) {
     session_.report(result, [this](const fs::path& directory) { save(directory); });
   } else {

@@ -31,12 +31,12 @@ constexpr auto kMemoryPeriod = std::chrono::seconds(1);
 constexpr auto kFilesDelay = std::chrono::milliseconds(100);
 constexpr std::size_t kMostWaitingBytes = std::size_t{4} << 20;
 
-// A worker's number with the engine.
+// Returns the worker's id in the engine.
 engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
   return std::uint64_t{trial} << 32 | static_cast<std::uint32_t>(attempt);
 }
 
-// Replies to what only a member of a worker group says; true when `event` is that.
+// Rejects a message that only a member of a worker group may send; returns true if `event` is one.
 bool turn_away(engine::Engine& engine, const engine::Event& event) {
   const auto* received = std::get_if<engine::Received>(&event);
   if (received == nullptr) return false;
@@ -69,7 +69,7 @@ Event to_event(engine::Event&& event) {
       message);
 }
 
-// Does it at the end of a scope, however that is left.
+// Calls `act` at the end of a scope, also when it is left by an exception.
 template <class Act>
 class AtTheEnd {
  public:
@@ -82,7 +82,7 @@ class AtTheEnd {
   Act act_;
 };
 
-// What must not be undone by a loss of power once a worker has been told.
+// Returns true if a loss of power must not undo the action once a worker has been answered.
 bool must_be_synced(const Action& action) {
   if (std::holds_alternative<LogExploit>(action)) return true;
   const auto* answer = std::get_if<AnswerReport>(&action);
@@ -153,7 +153,7 @@ void Controller::take_turns() {
                                .errored = setting_.errored,
                                .lost_checkpoints = lost_checkpoints_,
                                .running_time_s = before}});
-  publishing_.begin(diverged_);  // a trial that has ended by now stays as it is
+  publishing_.begin(diverged_);  // a trial that has ended by now cannot change any more
   while (!experiment_.finished()) {
     take_turn(next_events());
     take_turn(due_timers());
@@ -182,12 +182,12 @@ std::vector<Event> Controller::next_events() {
   std::vector<engine::Event> arrived = clock_.wait(time_to_wait());
   std::vector<Event> events;
   if (const double seconds = clock_.take_lost_seconds(); seconds != 0) events.emplace_back(TimeLost{seconds});
-  take_interrupt(events);  // first: what happens around it is nobody's fault
+  take_interrupt(events);  // first: failures around an interrupt do not count
   for (engine::Event& event : signalled_ends_.pass(std::move(arrived), told_of_interrupt_, engine_.now())) {
     if (turn_away(engine_, event)) continue;
     const auto* exited = std::get_if<engine::Exited>(&event);
     if (exited != nullptr && exited->exit.kind == engine::Exit::Kind::lost) {
-      // No trial's fault, and none is to be recorded as failed: a restore continues where the store is now.
+      // The trial has not failed, and no failure is recorded: a restore continues from the store.
       take_turn(std::move(events));
       throw EngineError("a worker " + engine::to_string(exited->exit));
     }
@@ -198,7 +198,7 @@ std::vector<Event> Controller::next_events() {
   return events;
 }
 
-// Asked when what had come by then was handled: a report that was there in time has started its trial's timer anew.
+// Called after the events that had arrived were handled: a report that came in time has restarted its trial's timer.
 std::vector<Event> Controller::due_timers() {
   std::vector<Event> events;
   if (signalled_ends_.due()) return events;
@@ -237,7 +237,8 @@ void Controller::take_sealed(std::vector<Event>& events) {
   if (!synced.checkpoints.empty()) events.emplace_back(std::move(synced));
 }
 
-// A worker that reports what is no checkpoint of its own fails its trial, before anything believes it.
+// Replaces a report whose checkpoint is not a directory of its own by a failure of the trial, before anything relies on
+// it.
 Event Controller::checked(Event event) {
   const auto* result = std::get_if<ResultReported>(&event);
   if (result == nullptr || result->report.checkpoint.empty()) return event;
@@ -259,7 +260,7 @@ void Controller::take_turn(std::vector<Event> events) {
     auto* result = std::get_if<ResultReported>(&event);
     const bool repeated = result != nullptr && experiment_.is_repeated(*result);
     if (result != nullptr && experiment_.counts(*result)) callbacks_.see(*result);
-    if (repeated && experiment_.is_saved_result(*result))  // as callbacks left it
+    if (repeated && experiment_.is_saved_result(*result))  // as changed by callbacks
       result->report.metrics = experiment_.trials().at(result->trial).last_result;
     Step& step = turn.emplace_back(Step{std::move(event), engine_.wall_seconds(), repeated});
     experiment_.handle(step.event, step.actions);
@@ -336,7 +337,7 @@ void Controller::sync() {
   }
 }
 
-// ---- Into the transaction
+// ---- The transaction
 
 void Controller::write(const std::vector<Step>& turn, const std::optional<std::string>& callback_states) {
   try {
@@ -347,7 +348,7 @@ void Controller::write(const std::vector<Step>& turn, const std::optional<std::s
     }
     store_.commit();
   } catch (...) {
-    store_.roll_back();  // it may have been a directory that could not be renamed
+    store_.roll_back();  // the failure may have been a directory that could not be renamed
     throw;
   }
 }
@@ -362,7 +363,7 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
           [&](const SaveTrial& save) {
             const Trial& trial = experiment_.trials().at(save.trial);
             run::write_objects(setting_.directory,
-                               run::held_objects(run::object_uses(trial.config.value())));  // drawn, or explored
+                               run::held_objects(run::object_uses(trial.config.value())));  // drawn or explored values
             store_.put(to_row(trial));
           },
           [&](const CommitCheckpoint& checkpoint) {
@@ -374,7 +375,7 @@ void Controller::prepare(const Action& action, std::int64_t cause) {
       action);
 }
 
-// ---- Into the world
+// ---- After the commit
 
 void Controller::perform(const Action& action) {
   console_.show(action);
@@ -435,7 +436,7 @@ void Controller::launch(const Launch& launch) {
                  .starts_workers = trial.needs.of_workers.has_value()});
 }
 
-// Removes the checkpoints of a trial of the same name that a loss of power took from the store.
+// Removes checkpoint directories of a trial of the same name, whose rows the store lost in a loss of power.
 void Controller::remove_forgotten_checkpoints(const Trial& trial) {
   for (const std::string& name : base::list_directory(setting_.directory / trial.directory)) {
     if (!run::is_name_of_checkpoint(name)) continue;
@@ -449,7 +450,8 @@ void Controller::take_over(const TakeOver& take_over) {
                  {channel::Verdict::take_over, "", to_value(assignment_of(start))});
 }
 
-// What a worker was about to report when it died. One that ended by itself has seen to that.
+// Removes directories that the worker was about to report when it died. A worker that ended by itself has cleaned up
+// already.
 void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
   const fs::path trial = experiment_.trials().at(ended.trial).directory;
@@ -464,7 +466,7 @@ void Controller::say_callback_warnings() {
   for (const std::string& warning : callbacks_.take_warnings()) console_.say("Warning: " + warning);
 }
 
-// What somebody may go on from; and of every trial the last one, for whoever looks at it.
+// Returns the checkpoints that trials may continue from, and the latest one of every trial for the user.
 std::set<std::string> Controller::checkpoints_to_keep() const {
   std::vector<run::CheckpointId> needed = experiment_.needed_checkpoints();
   for (const Trial& trial : experiment_.trials()) {
@@ -488,7 +490,7 @@ ExperimentInfo Controller::info() const {
           .time_budget = tune.time_budget};
 }
 
-// ---- What follows from the store
+// ---- Result files and snapshots
 
 void Controller::write_result_files() {
   patiently([&] { files_.flush(); });

@@ -1,9 +1,9 @@
-// The shell around the Experiment: carries events in from the engine, and actions out to the store, the files and the
-// engine, in turns.
+// The shell around the Experiment: passes events from the engine to it, and carries out its actions in the store, the
+// files and the engine, in turns.
 //
-// A turn: wait for something to happen; hand everything that is there to the Experiment; commit it and what was decided
-// in one transaction; only then answer and act. So whatever a worker was answered is in the store. The result files
-// follow from it: they are written after the answers, many results at a time.
+// A turn waits for messages, passes all that have arrived to the Experiment, commits the events and decisions in one
+// transaction, and only then answers workers and acts. So everything that a worker was told is in the store. Result
+// files are derived from the store: they are written after the answers, many results at a time.
 #pragma once
 
 #include <filesystem>
@@ -40,28 +40,28 @@ class Controller {
     Trainable trainable;
     TunerOptions options = {};
     ControllerStarted::Errored errored = ControllerStarted::Errored::leave;
-    bool allow_divergence = false;                         // of a restore
-    std::optional<publish::Publication> publication = {};  // empty: it is published nowhere
+    bool allow_divergence = false;                         // on a restore
+    std::optional<publish::Publication> publication = {};  // empty: nothing is published
   };
 
-  // `running_time` is filled by it, for the console.
+  // Updates `running_time`, which the console shows.
   Controller(Setting setting, Experiment& experiment, RunningTime& running_time, store::ExperimentStore& store,
              engine::Engine& engine, Console& console);
 
   // Brings the experiment to the state that the store describes; see recovery.h.
   void recover();
 
-  // Runs the experiment to its end, or until it is interrupted and nothing of it runs any more. A full disk makes it
-  // wait. Throws EngineError when the engine is gone and StorageError when the store or a file cannot be written; the
-  // experiment can then be continued from what is in the store.
+  // Runs the experiment until it ends, or until it is interrupted and no worker is left. Waits while the disk is full.
+  // Throws EngineError when the engine is gone and StorageError when the store or a file cannot be written; the
+  // experiment can then be restored from the store.
   void run();
 
  private:
-  // An event and what followed from it.
+  // An event and the actions that followed from it.
   struct Step {
     Event event;
     double time = 0;        // seconds since 1970
-    bool repeated = false;  // a result whose step was acknowledged before
+    bool repeated = false;  // true for a result whose step was acknowledged before
     Actions actions = {};
   };
 
@@ -76,15 +76,15 @@ class Controller {
   void take_turn(std::vector<Event> events);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
   void sync();
-  // Does it again, as long as the disk is full and nobody interrupts. `act` must be able to begin anew after
+  // Calls `act` again while the disk is full, until an interrupt arrives. `act` must be able to start over after
   // OutOfSpace.
   template <class Act>
   void patiently(Act act);
 
-  // One transaction.
+  // Commits the turn as one transaction.
   void write(const std::vector<Step>& turn, const std::optional<std::string>& callback_states);
   void prepare(const Action& action, std::int64_t cause);
-  // Into the world.
+  // Carries out an action outside the store, after the commit.
   void perform(const Action& action);
   void answer(const AnswerReport& answer);
   TrialAssignment assignment_of(const Launch& launch) const;
@@ -114,15 +114,15 @@ class Controller {
   engine::Engine::Clock::time_point next_look_at_memory_ = {};
   ResultFiles files_;
   CallbackList callbacks_;
-  std::optional<engine::Engine::Clock::time_point> files_due_ = {};  // when results that wait in memory are written
-  std::int64_t last_event_ = 0;  // sequence number of the last one that was recorded
+  std::optional<engine::Engine::Clock::time_point> files_due_ = {};  // when buffered results must be written
+  std::int64_t last_event_ = 0;                                      // sequence number of the last recorded event
   Snapshots snapshots_;
-  std::map<run::CheckpointId, Dict> sealed_;  // files of checkpoints whose transaction is not committed yet
-  // When the transaction that says so is synced.
+  std::map<run::CheckpointId, Dict> sealed_;  // file lists of sealed checkpoints, until the turn is committed
+  // Directories to delete once the transaction that removes them from the store is synced.
   std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
   std::vector<run::CheckpointId> lost_checkpoints_;
   run::FileWorker file_worker_;
-  bool diverged_ = false;  // from what may be published
+  bool diverged_ = false;  // true: a restore diverged from the events that may be published
   publish::Publishing publishing_;
 };
 

@@ -1,4 +1,4 @@
-// What the core decides about a trial, and the names of these decisions in the store.
+// The core's decisions about a trial, and their names in the store.
 #pragma once
 
 #include <array>
@@ -9,21 +9,21 @@
 namespace cadre::tune {
 
 enum class DecisionKind {
-  make,       // it is in the population from now on, with this config
+  make,       // the trial joins the population with this config
   launch,     // a worker is started
-  resume,     // its worker, which was parked, goes on
-  take_over,  // its worker, which waited, goes on with the trial's new checkpoint and config
-  save,       // its worker, which may have been parked, is asked for a checkpoint of the result it has reported
-  pause,      // it waits for its turn; its worker is parked or, where that may not be, told to stop
-  unpark,     // its parked worker is ended
-  exploit,    // it goes on with another one's checkpoint and a new config
-  retry,      // it has failed and is tried again
-  end,        // it has terminated
-  fail,       // it has failed for good
-  set_aside,  // its worker is told to stop because the experiment is interrupted
-  kill,       // its worker is ended by force
-  lose,       // what it would have continued from is gone
-  take_up,    // it had failed, and runs again
+  resume,     // the parked worker goes on
+  take_over,  // the waiting worker goes on with the trial's new checkpoint and config
+  save,       // the worker, which may be parked, is asked for a checkpoint of its last result
+  pause,      // the trial waits to be scheduled again; its worker is parked or, where that is not allowed, told to stop
+  unpark,     // the parked worker is told to stop
+  exploit,    // the trial continues with a donor's checkpoint and a new config
+  retry,      // the trial failed and will be tried again
+  end,        // the trial has terminated
+  fail,       // the trial has failed for good
+  set_aside,  // the worker is told to stop because the experiment is interrupted
+  kill,       // the worker is killed
+  lose,       // the checkpoint that the trial would have continued from is lost
+  take_up,    // the failed trial runs again
 };
 
 inline constexpr std::array<std::string_view, 15> kDecisionNames = {
@@ -32,7 +32,7 @@ inline constexpr std::array<std::string_view, 15> kDecisionNames = {
 
 constexpr std::string_view to_string(DecisionKind kind) { return kDecisionNames[static_cast<std::size_t>(kind)]; }
 
-// Empty for a name that no version of Cadre has written.
+// Returns nothing for a name that no version of Cadre has written.
 constexpr std::optional<DecisionKind> decision_kind_of(std::string_view name) {
   for (std::size_t i = 0; i < kDecisionNames.size(); ++i) {
     if (kDecisionNames[i] == name) return static_cast<DecisionKind>(i);
@@ -40,7 +40,8 @@ constexpr std::optional<DecisionKind> decision_kind_of(std::string_view name) {
   return std::nullopt;
 }
 
-// Whether reports of the worker that the trial has come too late to count, until it goes on or another one is launched.
+// Returns true if reports of the trial's present worker no longer count, until the worker resumes or another is
+// launched.
 constexpr bool stops_worker(DecisionKind kind) {
   switch (kind) {
     case DecisionKind::pause:

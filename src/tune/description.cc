@@ -22,7 +22,7 @@ namespace {
 template <class T>
 using Named = std::vector<std::pair<std::string, T>>;
 
-// What a Value holds as it is.
+// A type that Value can hold directly.
 template <class T>
 concept Plain = std::constructible_from<Value, const T&>;
 
@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 4> kStrategyNames{"PACK", "SPREAD", "STRI
 
 // ---- Writing
 
-// An archive that makes a dictionary.
+// An archive that writes a dictionary.
 class Writer {
  public:
   template <class T>
@@ -97,8 +97,8 @@ class Writer {
     for (const SpaceEntry& entry : *entries) items.push_back(to_value(entry));
     return items;
   }
-  static Value to_value(const Objective& metric) { return metric.name; }  // its direction is stored beside it
-  // The usual direction as a plain number.
+  static Value to_value(const Objective& metric) { return metric.name; }  // the direction is stored beside it
+  // Writes a threshold with mode max as a plain number.
   static Value to_value(const Threshold& threshold) {
     if (threshold.mode == Mode::min) return Dict{{"at_most", threshold.value}};
     return threshold.value;
@@ -134,7 +134,7 @@ class Writer {
 
 // ---- Reading
 
-// A value of the stored description, and where it stands.
+// A value of the stored description, with its path.
 struct Stored {
   const Value& value;
   std::string path;
@@ -157,7 +157,7 @@ struct Stored {
   }
 };
 
-// An archive that takes a dictionary apart.
+// An archive that reads a dictionary.
 class Reader {
  public:
   explicit Reader(const Stored& stored) : stored_(stored), entries_(stored.get<Dict>()) {}
@@ -173,7 +173,7 @@ class Reader {
     if (find_entry(entries_, key) != nullptr) (*this)(key, field);
   }
 
-  // To be called when all fields were read.
+  // Throws StorageError if a field was not read. Call it after all fields.
   void refuse_others() const {
     for (const Dict::value_type& entry : entries_) {
       if (!read_.contains(&entry.second)) stored_.at(entry.first, entry.second).refuse("no such option is known");

@@ -15,7 +15,7 @@ struct Description {
 
 Dict describe(const Trainable& trainable, const TunerOptions& options);
 
-// Reads what describe() made, `source` names it in messages. Throws StorageError that names the key for a field that is
+// Parses the result of describe(); `source` names it in messages. Throws StorageError with the key if a field is
 // missing, unknown or of the wrong type.
 Description parse_description(const Value& stored, const std::string& source);
 

@@ -17,7 +17,7 @@ namespace {
 using base::Overload;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMostValues = 0x1p53;  // that can be told apart by one number of a stream
+constexpr double kMostValues = 0x1p53;  // distinguishable by one number of a stream
 
 std::string text(double value) {
   std::string out;
@@ -41,8 +41,8 @@ struct Multiples {
   static double slack(double steps) { return 1e-9 * std::max(1.0, std::abs(steps)); }
 };
 
-// 3 * 0.1 is 0.30000000000000004, and 3 / 10 is what people write: with a q of few decimal digits, the double that is
-// nearest to the decimal product. Never -0.0.
+// Returns k * q; if q has few decimal digits, the double nearest to the decimal product: 3 / 10, not 3 * 0.1, which is
+// 0.30000000000000004. Never -0.0.
 double multiple(double k, double q) {
   for (double scale = 1; scale <= 1e15; scale *= 10) {
     const double digits = std::round(q * scale);
@@ -51,12 +51,12 @@ double multiple(double k, double q) {
   return k * q + 0.0;
 }
 
-// The nearest whole number, the even one of two: as Python rounds.
+// Rounds as Python does: half-way to the even number.
 double nearest(double value) { return std::nearbyint(value); }
 
 // ---- Drawing
 
-// The largest double below `upper`: rounding must not lead out of a half-open interval.
+// Clamps to [lower, upper): rounding must not lead out of a half-open interval.
 double below(double value, double lower, double upper) {
   return std::clamp(value, lower, std::nextafter(upper, lower));
 }
@@ -66,7 +66,7 @@ double draw_log_uniform(double lower, double upper, base::RandomStream& random) 
   return std::exp(low + random.uniform() * (std::log(upper) - low));
 }
 
-// Rounded to a multiple, from a range that is half a step wider at both ends, so that these get their full share.
+// Draws from a range that is half a step wider at both ends and rounds, so that the end values get their full share.
 double draw_log_multiple(double lower, double upper, double q, base::RandomStream& random) {
   const Multiples steps(lower, upper, q);
   const double drawn = draw_log_uniform(steps.first - 0.5, steps.last + 0.5, random);
@@ -138,7 +138,7 @@ Range range(double lower, double upper, double q, bool logarithmic) {
   return {multiple(steps.first, q), multiple(steps.last, q), q, logarithmic};
 }
 
-// Without the upper bound, unless multiples are asked for.
+// Excludes the upper bound, unless multiples are asked for.
 Range integer_range(const auto& domain, bool logarithmic) {
   const std::int64_t last = domain.q > 0 ? domain.upper : domain.upper - 1;
   return range(static_cast<double>(domain.lower), static_cast<double>(last), static_cast<double>(domain.q),
@@ -160,7 +160,7 @@ bool draws_integers(const Domain& domain) {
   return std::holds_alternative<RandInt>(domain) || std::holds_alternative<LogRandInt>(domain);
 }
 
-// Back and forth between the bounds, like light between mirrors.
+// Folds the value into the bounds, like light between mirrors.
 double reflect(double value, double lower, double upper) {
   const double width = upper - lower;
   if (!(width > 0)) return lower;
@@ -174,7 +174,7 @@ double reflect(double value, const Range& range) {
   return std::exp(reflect(std::log(value), std::log(range.lower), std::log(range.upper)));
 }
 
-// ---- What can be wrong
+// ---- Faults
 
 std::string fault_of_bounds(double lower, double upper, double q) {
   if (!std::isfinite(lower) || !std::isfinite(upper))
@@ -255,7 +255,7 @@ struct Describe {
   }
 };
 
-// Numbers are the same value whether they are integers or not.
+// Compares numbers by value, integer or not.
 bool same(const Value& a, const Value& b) {
   return a == b || (a.is_number() && b.is_number() && a.get<double>() == b.get<double>());
 }

@@ -1,4 +1,4 @@
-// What a domain means: drawing from it, and keeping an explored value inside it.
+// Drawing from a domain, and keeping an explored value inside it.
 #pragma once
 
 #include <string>
@@ -9,33 +9,34 @@
 
 namespace cadre::tune {
 
-// An entry of the domain: a constant, but for a Choice whatever its option is.
+// Draws an entry of the domain: a constant, except that an option of a Choice may be any entry.
 SpaceEntry sample(const Domain& domain, base::RandomStream& random);
 
-// The value inside the domain, or as near to it as `bounds` says. Here a real domain has its upper bound too, and where
-// the domain has a q the value becomes the multiple of it that is nearest (half-way: the even one). An integer stays
-// one: inside the domain, or next to it where it holds none. Values of a Choice or an Ordinal and values that are no
-// numbers stay as they are.
+// Returns the value moved into the domain, as far as `bounds` requires. The upper bound of a real domain counts as
+// inside here, and where the domain has a q the value becomes the nearest multiple of it (half-way: the even one). An
+// integer stays an integer: inside the domain, or next to it where the domain contains none. Values of a Choice or an
+// Ordinal and values that are not numbers are returned unchanged.
 Value keep_inside(const Domain& domain, const Value& value, Bounds bounds);
 
-// The least amount that a number of the domain moves by when it is explored: its q, at least 1 for an integer.
+// Returns the smallest amount by which exploring moves a number of the domain: its q, at least 1 for an integer.
 double smallest_step(const Domain& domain, const Value& value);
 
-// Whether a value that a person gives belongs to the entry: a number within the bounds (both included), one of the
-// options, a dictionary of a nested space. A function may give anything.
+// Returns true if a value given by the user belongs to the entry: a number within the bounds (both included), one of
+// the options, a dictionary of a nested space. Any value belongs to a function.
 bool contains(const SpaceEntry& entry, const Value& value);
 
-// The options of a Choice or an Ordinal; false where some are no constants. Nothing for other domains.
+// Sets `options` to those of a Choice or an Ordinal; returns false if some are not constants. Leaves it unchanged for
+// other domains.
 bool constant_options(const Domain& domain, List& options);
 
-// The same with its bounds in order; says whether they were not.
+// Sorts the domain's bounds; returns true if they were reversed.
 bool put_bounds_in_order(Domain& domain);
 
-// Why the domain cannot be drawn from ("its bounds 1.0 and inf are not both finite"); empty when it can. Options that
-// are domains are not looked at.
+// Returns why the domain cannot be drawn from ("its bounds 1.0 and inf are not both finite"); empty if it can. Does not
+// check options that are domains themselves.
 std::string fault_of(const Domain& domain);
 
-// "uniform(0.001, 1.0)", for messages.
+// Formats for messages: "uniform(0.001, 1.0)".
 std::string to_string(const Domain& domain);
 std::string to_string(const SpaceEntry& entry);
 

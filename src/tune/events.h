@@ -1,4 +1,5 @@
-// What can happen to an experiment, and what it can do about it. Events go into Experiment::handle, actions come out.
+// The events that can happen to an experiment, and the actions it can ask for. Experiment::handle maps events to
+// actions.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +17,31 @@
 
 namespace cadre::tune {
 
-// Time that the core waits for; the shell has the clock. Each kind runs at most once for each trial.
+// A timer that the core has asked for; the clock is the shell's. At most one of each kind runs for each trial.
 struct Timer {
   enum class Kind {
-    running,   // how long a worker may run without a report
-    stopping,  // how long it may take to stop
-    retry,     // how long a trial that fails again and again waits before it is tried again
-    barrier,   // how long trials wait for each other; of the experiment, not of a trial
-    budget,    // how long the experiment may run
+    running,   // limit for a worker without a report
+    stopping,  // limit for a worker that was told to stop
+    retry,     // delay before a trial that fails repeatedly is tried again
+    barrier,   // limit for trials that wait for each other; belongs to the experiment, not to a trial
+    budget,    // limit for the experiment
   };
   Kind kind = Kind::running;
   TrialIndex trial = 0;
-  std::int64_t number = 0;  // of the trial's attempt; of the barrier
+  std::int64_t number = 0;  // the trial's attempt, or the barrier's number
   bool operator==(const Timer&) const = default;
 };
 
 // ---- Events. They carry everything that decisions depend on, so that a recorded sequence leads to the same state.
 
-// A controller began: the first one, or another one after an interruption. No worker of an earlier one is left.
+// A controller began: the first one, or another one after an interruption. Workers of earlier controllers are gone.
 struct ControllerStarted {
   enum class Errored { leave, resume, restart };
 
   Resources resources = {};                              // of all nodes
-  Errored errored = Errored::leave;                      // what becomes of trials that have failed
-  std::vector<run::CheckpointId> lost_checkpoints = {};  // that are not there any more, or damaged
-  double running_time_s = 0;                             // of the experiment before, without the time between
+  Errored errored = Errored::leave;                      // what to do with failed trials
+  std::vector<run::CheckpointId> lost_checkpoints = {};  // missing or damaged
+  double running_time_s = 0;                             // of earlier sessions, without the time between them
 };
 struct ResultReported {
   TrialIndex trial = 0;
@@ -56,7 +57,7 @@ struct FunctionThrew {
   std::int64_t attempt = 0;
   std::string message = {};
 };
-// It was told to take over another checkpoint and config, and cannot.
+// The worker was told to take over another checkpoint and config, and cannot.
 struct WorkerDeclined {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
@@ -66,16 +67,16 @@ struct WorkerEnded {
   std::int64_t attempt = 0;
   engine::Exit exit = {};
 };
-// So many seconds went by in which the controller did not run: it was stopped, or the machine slept.
+// The controller did not run for a while: it was stopped, or the machine slept.
 struct TimeLost {
   double seconds = 0;
 };
-// The machine is about to run out of memory: a worker that only waits is to give its own back.
+// The machine is about to run out of memory: a parked worker should end and free its own.
 struct MemoryRunsShort {};
 struct TimerFired {
   Timer timer = {};
 };
-// Somebody asked for the experiment's end: trials stop at their next report, for another controller to continue them.
+// The user interrupted the experiment: trials stop at their next report, and a restore continues them.
 struct ExperimentInterrupted {};
 // The files of these checkpoints now survive a loss of power.
 struct CheckpointsSynced {
@@ -87,17 +88,17 @@ using Event =
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
 
-// Something was decided; "go on" is not recorded.
+// A decision to record; "go on" is not recorded.
 struct RecordDecision {
   DecisionKind kind = {};
   TrialIndex trial = 0;
   Dict data = {};
 };
-// A trial's status, config or error changed, or the worker of one that had ended is gone.
+// A trial's status, config or error changed, or the worker of an ended trial is gone.
 struct SaveTrial {
   TrialIndex trial = 0;
 };
-// A reported directory becomes a checkpoint. Paths are inside the experiment's directory.
+// A reported directory to turn into a checkpoint. Paths are relative to the experiment's directory.
 struct CommitCheckpoint {
   run::CheckpointId id = 0;
   TrialIndex trial = 0;
@@ -105,17 +106,17 @@ struct CommitCheckpoint {
   std::string from = {};
   std::string directory = {};
 };
-// A checkpoint that survives a loss of power, for the record.
+// A checkpoint to record as synced: it survives a loss of power.
 struct MarkSynced {
   run::CheckpointId id = 0;
 };
-// A checkpoint that nobody needs: forgotten with the transaction, deleted after it.
+// A checkpoint that is no longer needed: removed from the store in the transaction, deleted after it.
 struct DeleteCheckpoint {
   run::CheckpointId id = 0;
   std::string directory = {};
 };
 
-// A reported directory that is not wanted: the report came too late.
+// A reported directory to delete: its report came too late.
 struct DiscardDirectory {
   std::string directory = {};
 };
@@ -126,7 +127,7 @@ struct LogResult {
   bool done = false;
   Config config = {};
 };
-// A trial continues from another one.
+// A trial that continues from another one.
 struct LogExploit {
   TrialIndex target = 0;
   TrialIndex donor = 0;
@@ -135,7 +136,7 @@ struct LogExploit {
   Config donor_config = {};
   Config new_config = {};
 };
-// A trial has terminated, or failed for good.
+// A trial that has terminated, or failed for good.
 struct LogEnd {
   TrialIndex trial = 0;
 };
@@ -144,7 +145,7 @@ struct LogError {
   std::int64_t attempt = 0;
   std::string message = {};
 };
-// One or more lines for the person who watches.
+// One or more lines for the user.
 struct Say {
   std::string text = {};
 };
@@ -152,12 +153,12 @@ struct Launch {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
   Config config = {};
-  std::string checkpoint = {};  // directory to continue from, inside the experiment's; empty: from the beginning
+  std::string checkpoint = {};  // directory to continue from, relative to the experiment's; empty: from the beginning
   Metrics checkpoint_metrics = {};
-  std::int64_t step = 0;  // to continue from
+  std::int64_t step = 0;  // training continues after this step
   run::Gpus gpus = {};
 };
-// The same for the worker that the trial has, which waits for an answer.
+// Like Launch, for the trial's present worker, which waits for an answer.
 struct TakeOver {
   Launch start = {};
 };
@@ -165,15 +166,15 @@ struct AnswerReport {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
   channel::Verdict verdict = channel::Verdict::go_on;
-  // Committed directory of the report that is answered, inside the experiment's; empty: none
+  // Committed directory of the report that is answered, relative to the experiment's; empty: none
   std::string checkpoint = {};
 };
-// Ends a worker by force.
+// Kills a worker.
 struct KillWorker {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
 };
-// Starts a timer, or starts it anew.
+// Starts or restarts a timer.
 struct StartTimer {
   Timer timer = {};
   double seconds = 0;

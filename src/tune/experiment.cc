@@ -17,7 +17,7 @@
 namespace cadre::tune {
 namespace {
 
-// The end of a sentence about a worker that ended by itself.
+// Suffix for "the worker exited ...", depending on how it exited.
 const char* when(engine::Exit::Kind kind) {
   if (kind == engine::Exit::Kind::code) return " before its training function returned";
   return kind == engine::Exit::Kind::signal ? " while its training function ran" : "";
@@ -117,13 +117,13 @@ void Experiment::on(const ControllerStarted& event) {
   running_ = 0;
   workers_ = 0;
   interrupted_ = false;
-  // After an interruption nothing runs any more: whoever had not ended starts again where its checkpoint is.
+  // After an interruption no worker is left: trials that had not ended start again from their checkpoints.
   for (Trial& trial : trials_) {
     trial.holds_resources = false;
     trial.backs_off = false;
     if (trial.worker == WorkerState::none) continue;
     worker_is_done(trial);
-    if (trial.ended()) actions_->push_back(SaveTrial{trial.index});  // it was stored when its worker was still there
+    if (trial.ended()) actions_->push_back(SaveTrial{trial.index});  // stored before, while its worker still existed
   }
   for (const run::CheckpointId checkpoint : event.lost_checkpoints) lose(checkpoint);
   for (Trial& trial : trials_) {
@@ -142,7 +142,7 @@ void Experiment::on(const ControllerStarted& event) {
   std::optional<Seconds> budget = stoppers_.timeout();
   if (const auto& limit = options_.tune_config.time_budget) budget = budget ? std::min(*budget, *limit) : *limit;
   const double left = budget ? budget->count() - event.running_time_s : 0;
-  if (stopping_all_ || (budget && left <= 0)) {  // it was interrupted while all were stopping
+  if (stopping_all_ || (budget && left <= 0)) {  // the interruption came while all trials were stopping
     stop_all();
   } else if (budget) {
     actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, left});
@@ -150,7 +150,7 @@ void Experiment::on(const ControllerStarted& event) {
   if (is_restored) say_if_only_failures_are_left();
 }
 
-// A restore that returns at once without a word looks as if it had done what it was asked for.
+// A restore that returns at once without a message would look as if it had done its work.
 void Experiment::say_if_only_failures_are_left() {
   const auto failed = std::ranges::count(trials_, TrialStatus::error, &Trial::status);
   if (failed == 0 || !live_.empty() || trials_to_come() > 0) return;
@@ -161,10 +161,10 @@ void Experiment::say_if_only_failures_are_left() {
                       failed, trials_.size())});
 }
 
-// Whoever would have continued from it continues from what its lineage was saved in before.
+// Marks a checkpoint as lost. Trials that would have continued from it continue from its closest existing ancestor.
 void Experiment::lose(run::CheckpointId checkpoint) {
   if (!checkpoints_.contains(checkpoint)) return;
-  checkpoints_.retain(checkpoint);  // so that it is known until nobody has it
+  checkpoints_.retain(checkpoint);  // keeps its record until no trial refers to it
   const std::optional<run::CheckpointId> older = checkpoints_.ancestor(checkpoint);
   for (Trial& trial : trials_) {
     if (trial.latest_checkpoint != checkpoint) continue;
@@ -179,7 +179,7 @@ void Experiment::lose(run::CheckpointId checkpoint) {
   checkpoints_.release(checkpoint);
 }
 
-// A trial that had failed for good runs again.
+// Makes a trial that had failed for good run again, from the beginning if `anew`.
 void Experiment::take_up(Trial& trial, bool anew) {
   record(DecisionKind::take_up, trial, {{"anew", anew}});
   failed_fast_ = stopping_all_ = false;
@@ -196,11 +196,11 @@ void Experiment::take_up(Trial& trial, bool anew) {
     }
     if (trial.latest_checkpoint) checkpoints_.release(*std::exchange(trial.latest_checkpoint, std::nullopt));
   }
-  trial.status = TrialStatus::running;  // as it was when it failed
+  trial.status = TrialStatus::running;  // as before the failure
   live_.insert(trial.index);
   scheduler_->on_trial_add(trial);
   if (trial.attempt > 0) return;
-  // It failed before it could be started: a function of its search space threw.
+  // The trial failed before it could be started: a function of its search space threw.
   Variant variant = variants_(trial.index);
   trial.config = std::move(variant.config);
   std::string fault = variant.fault.empty() ? find_needs(trial) : variant.fault;
@@ -211,7 +211,7 @@ void Experiment::take_up(Trial& trial, bool anew) {
 void Experiment::on(const ResultReported& event) {
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr || trial->worker != WorkerState::busy) {
-    // Too late: from a worker that was replaced, or from one that was told to stop and swallowed it.
+    // Too late: the worker was replaced, or it was told to stop and reports again.
     if (!event.report.checkpoint.empty())
       actions_->push_back(DiscardDirectory{trials_.at(event.trial).directory + "/" + event.report.checkpoint});
     actions_->push_back(AnswerReport{event.trial, event.attempt, channel::Verdict::stop, {}});
@@ -225,7 +225,7 @@ void Experiment::on(const ResultReported& event) {
   trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
   trial->reported_checkpoint = commit_checkpoint(*trial, report);
   trial->offers_checkpoint = report.offers_checkpoint && report.checkpoint.empty();
-  if (repeated) {  // it was shown and counted when it came first
+  if (repeated) {  // it was logged and counted the first time
     if (is_saved_result(event)) return on_saved(*trial);
     return stopping_all_ ? end(*trial, TrialStatus::terminated) : resume(*trial);
   }
@@ -255,7 +255,7 @@ void Experiment::on(const FunctionThrew& event) {
   on_last_word(*trial, Failure{event.message});
 }
 
-// Another one is started in its place.
+// Starts another worker for the trial.
 void Experiment::on(const WorkerDeclined& event) {
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
@@ -307,7 +307,7 @@ void Experiment::on(const ExperimentInterrupted&) {
   for (Trial& trial : trials_) {
     if (trial.worker == WorkerState::waiting) {
       if (can_save(trial)) {
-        ask_to_save(trial, AfterSave::go_on);  // which then sets it aside
+        ask_to_save(trial, AfterSave::go_on);  // the trial is set aside after that
       } else {
         set_aside(trial);
       }
@@ -335,12 +335,12 @@ std::vector<run::CheckpointId> Experiment::needed_checkpoints() const {
   return needed;
 }
 
-// The worker has said its last word, or has ended without one.
+// Handles the worker's last message, or its end without one.
 void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
   const WorkerState was = trial.worker;
   if (was == WorkerState::killed) failure = std::exchange(trial.killed_for, std::nullopt);
   const bool expected = was == WorkerState::stopping || was == WorkerState::killed;
-  if (was == WorkerState::stopping) failure.reset();  // thrown while it unwound: it is over either way
+  if (was == WorkerState::stopping) failure.reset();  // thrown while it unwound: the worker was to stop anyway
   if (!failure && !expected) warn_about_lost_offer(trial);
   worker_is_done(trial);
   if (failure && interrupted_ && !expected) return put_off(trial, *failure);
@@ -348,7 +348,7 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
   if (!expected) end(trial, TrialStatus::terminated);
 }
 
-// ---- What a result leads to
+// ---- Handling a result
 
 std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& report) {
   if (report.checkpoint.empty()) return {};
@@ -366,8 +366,8 @@ Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
   try {
     verdict = stoppers_.on_result(trial, metrics);
   } catch (const std::bad_alloc&) {
-    throw;                                 // nothing is decided without memory: a restore decides again
-  } catch (const std::exception& error) {  // of a function of the program
+    throw;                                 // without memory nothing is decided: a restore decides again
+  } catch (const std::exception& error) {  // from a user function
     return {.kind = Decision::Kind::fail, .reason = fmt::format("the stop function failed: {}", error.what())};
   }
   if (verdict == ResultStopper::Verdict::stop_all && !stopping_all_) {
@@ -384,7 +384,7 @@ Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
 
 void Experiment::carry_out(Trial& trial, const Decision& decision) {
   follow(decision);
-  if (trial.status != TrialStatus::running) return;  // it exploits
+  if (trial.status != TrialStatus::running) return;  // an exploit paused it
   if (const auto then = what_waits_for_a_checkpoint(trial, decision.kind)) return ask_to_save(trial, *then);
   switch (decision.kind) {
     case Decision::Kind::go_on:
@@ -407,7 +407,8 @@ bool Experiment::saves_at_end() const {
   return options_.run_config.checkpoint_config.checkpoint_at_end.value_or(false);
 }
 
-// What may be done only when the trial has sent a checkpoint of the result that it has just reported.
+// Returns the step to take after the worker has sent a checkpoint of its last result; nothing if no checkpoint is
+// needed.
 std::optional<AfterSave> Experiment::what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const {
   if (!can_save(trial)) return std::nullopt;
   if (kind == Decision::Kind::save) return AfterSave::decide;
@@ -417,7 +418,7 @@ std::optional<AfterSave> Experiment::what_waits_for_a_checkpoint(const Trial& tr
   return kind == Decision::Kind::go_on && wanted ? std::optional(AfterSave::go_on) : std::nullopt;
 }
 
-// Its worker waits, and may be parked.
+// Asks the trial's waiting worker, which may be parked, for a checkpoint.
 void Experiment::ask_to_save(Trial& trial, AfterSave then) {
   record(DecisionKind::save, trial);
   leave_parking(trial);
@@ -427,8 +428,8 @@ void Experiment::ask_to_save(Trial& trial, AfterSave then) {
   limit_running(trial);
 }
 
-// The last result, which counts already, has come once more: with its checkpoint, or from a worker that got there
-// again after an interruption.
+// Handles the last result, which counts already, when it arrives again: with its checkpoint, or from a new worker that
+// reached the same step after an interruption.
 void Experiment::on_saved(Trial& trial) {
   if (can_save(trial)) return ask_to_save(trial, *trial.after_save);
   if (stopping_all_) return end(trial, TrialStatus::terminated);
@@ -444,7 +445,7 @@ void Experiment::on_saved(Trial& trial) {
   }
 }
 
-// Whoever returns cannot be asked for a checkpoint any more.
+// A worker whose function has returned cannot be asked for a checkpoint any more.
 void Experiment::warn_about_lost_offer(const Trial& trial) {
   const bool is_saved = trial.latest_checkpoint && checkpoints_.get(*trial.latest_checkpoint).step == trial.step;
   if (!trial.offers_checkpoint || is_saved || !saves_at_end()) return;
@@ -454,7 +455,7 @@ void Experiment::warn_about_lost_offer(const Trial& trial) {
                       trial.id, training_iteration(trial.last_result), result_key::done)});
 }
 
-// A name that no result has is most likely misspelt; but a metric may also be reported now and then only.
+// A name that no result has is most likely misspelt; but some metrics are reported only now and then.
 void Experiment::warn_about_missing_metrics(const Metrics& metrics) {
   if (std::exchange(warned_, true)) return;
   const auto warn = [&](const std::string& name, const char* use) {
@@ -468,7 +469,7 @@ void Experiment::warn_about_missing_metrics(const Metrics& metrics) {
        "the checkpoint score attribute");
 }
 
-// Text is compared with nothing, even if it says a number.
+// Text is never compared with anything, even if it reads like a number.
 void Experiment::warn_about_text(const Trial& trial, const Metrics& metrics) {
   const auto warn = [&](const std::string& name) {
     const Value* value = name.empty() ? nullptr : metrics.find(name);
@@ -481,9 +482,9 @@ void Experiment::warn_about_text(const Trial& trial, const Metrics& metrics) {
   for (const std::string& name : stoppers_.metrics()) warn(name);
 }
 
-// The part of a decision that may concern any trial.
+// Carries out the part of a decision that may concern any trial.
 void Experiment::follow(const Decision& decision) {
-  if (failed_fast_ || stopping_all_) return;  // everybody is being ended
+  if (failed_fast_ || stopping_all_) return;  // all trials are being ended
   for (const std::string& message : decision.messages) actions_->push_back(Say{message});
   if (decision.deadline)
     actions_->push_back(StartTimer{{Timer::Kind::barrier, 0, decision.deadline->number}, decision.deadline->seconds});
@@ -502,7 +503,7 @@ void Experiment::exploit(const Exploit& exploit) {
           {"operations", std::move(perturbations)}});
   actions_->push_back(LogExploit{exploit.target, exploit.donor, exploit.target_iteration,
                                  training_iteration(from.metrics), exploit.donor_config, exploit.explored.config});
-  // A new lineage: it goes on with the steps and the results of the donor's checkpoint.
+  // The target's new lineage continues with the steps and the results of the donor's checkpoint.
   target.config = exploit.explored.config;
   target.step = from.step;
   target.last_result = from.metrics;
@@ -535,26 +536,26 @@ void Experiment::pause(Trial& trial) {
   if (parking.max_workers && parked_ > *parking.max_workers) unpark_the_coldest();
 }
 
-// Whether one more worker may wait without another one having to end.
+// Returns true if one more worker may be parked without ending another.
 bool Experiment::can_park(const Trial& trial) const {
   const Parking& parking = options_.tune_config.parking;
   return !gives_gpus_back(trial) && (!parking.max_workers || parked_ < *parking.max_workers);
 }
 
-// Whether its worker, when it waits, would keep GPUs from others.
+// Returns true if the worker, when parked, would keep GPUs from other trials.
 bool Experiment::gives_gpus_back(const Trial& trial) const {
   return trial.needs.total.gpus > 0 && !options_.tune_config.parking.with_gpus;
 }
 
-// Its process stays blocked in report(), and goes on with the answer.
+// The worker's process stays blocked in report() until it is answered.
 void Experiment::park(Trial& trial) {
   release_resources(trial);
   trial.parked_since = ++pauses_;
   ++parked_;
 }
 
-// Ends the worker that has waited longest, of those whose trial loses nothing by it: the others would have to repeat
-// what they did since their latest checkpoint.
+// Ends the parked worker whose trial loses the fewest steps since its latest checkpoint, among equals the one that has
+// waited longest. A worker that can still write a checkpoint is asked for it first.
 void Experiment::unpark_the_coldest() {
   const auto cost = [this](const Trial& trial) {
     const std::int64_t saved = trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).step : 0;
@@ -599,8 +600,8 @@ void Experiment::end_everybody() {
   for (const TrialIndex index : std::set(live_)) end(trials_[index], TrialStatus::terminated);
 }
 
-// Whoever runs has its next report to say how far it has come; nobody else has anything more to say. Who is reporting
-// is told by who called.
+// Ends every trial without a busy worker. A trial with a busy worker ends at its next report, and the trial whose
+// report is being handled is left to the caller.
 void Experiment::stop_all() {
   stopping_all_ = true;
   const double grace = options_.run_config.stop_grace_period.count();
@@ -628,22 +629,22 @@ void Experiment::try_again(Trial& trial) {
   actions_->push_back(StartTimer{{Timer::Kind::retry, trial.index, trial.attempt}, delay});
 }
 
-// It will be started again from its latest checkpoint.
+// Makes the trial start again from its latest checkpoint.
 void Experiment::make_pending(Trial& trial) {
   trial.status = TrialStatus::pending;
   waiting_.insert(trial.index);
   actions_->push_back(SaveTrial{trial.index});
 }
 
-// The same for a trial whose worker waits for its answer, because the experiment is interrupted.
+// Makes a trial whose worker waits for its answer pending, because the experiment is interrupted.
 void Experiment::set_aside(Trial& trial) {
   record(DecisionKind::set_aside, trial);
   tell_to_stop(trial);
   make_pending(trial);
 }
 
-// The same for a trial whose worker failed while all were stopping: nobody is to blame for that. Whoever interrupts a
-// job may have ended what the worker needs.
+// Makes a trial pending whose worker failed during an interruption, without counting the failure: the interrupt may
+// have ended something that the worker needs.
 void Experiment::put_off(Trial& trial, const Failure& failure) {
   record(DecisionKind::set_aside, trial);
   actions_->push_back(
@@ -653,7 +654,8 @@ void Experiment::put_off(Trial& trial, const Failure& failure) {
   make_pending(trial);
 }
 
-// A worker that is busy is told with its next report, which comes too late to count.
+// Tells the trial's worker to stop: a waiting worker by its answer, a busy one with its next report, which does not
+// count.
 void Experiment::tell_to_stop(Trial& trial) {
   if (trial.worker != WorkerState::busy && trial.worker != WorkerState::waiting) return;
   leave_parking(trial);
@@ -680,7 +682,7 @@ std::optional<double> Experiment::time_left(const Trial& trial) const {
   return std::max(0.0, limit->count() - trial.time_total_s);
 }
 
-// Starts the clock of a worker that goes on.
+// Starts the running timer of a worker that goes on.
 void Experiment::limit_running(const Trial& trial) {
   const TrialLimits& limits = options_.run_config.limits;
   std::optional<double> seconds;
@@ -716,7 +718,7 @@ void Experiment::continue_from(Trial& trial, run::CheckpointId checkpoint) {
   trial.latest_checkpoint = checkpoint;
 }
 
-// ---- Who runs next
+// ---- Scheduling
 
 void Experiment::schedule() {
   if (interrupted_) return;
@@ -728,7 +730,7 @@ void Experiment::schedule() {
     const std::optional<TrialIndex> next = scheduler_->choose(candidates(), *this);
     if (!next) {
       if (free && should_make_trial() && !scheduler_->needs_whole_population())
-        continue;  // the one made has failed at once
+        continue;  // the trial just made has failed at once
       return;
     }
     Trial& trial = trials_[*next];
@@ -763,12 +765,12 @@ void Experiment::make_trial() {
   std::string fault = add_trial();
   Trial& trial = trials_.back();
   record(DecisionKind::make, trial, {{"config", trial.config.dict()}});
-  actions_->push_back(SaveTrial{trial.index});  // whoever looks finds each trial that a decision names
+  actions_->push_back(SaveTrial{trial.index});  // so that the store has every trial that a decision names
   if (fault.empty()) fault = shortage_of(trial);
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
 }
 
-// Returns why its config cannot be made; empty where it can.
+// Returns why the trial's config cannot be made; empty if it can.
 std::string Experiment::add_trial() {
   const auto index = static_cast<TrialIndex>(trials_.size());
   Variant variant = variants_(index);
@@ -787,7 +789,7 @@ std::string Experiment::add_trial() {
   return fault;
 }
 
-// Returns why it cannot be known; empty where it can.
+// Returns why the trial's needs cannot be computed; empty if they can.
 std::string Experiment::find_needs(Trial& trial) const {
   try {
     trial.needs = needs_(trial.config);
@@ -799,7 +801,7 @@ std::string Experiment::find_needs(Trial& trial) const {
   }
 }
 
-// After its config has changed. Returns whether it is the same as before.
+// Updates the needs after the config has changed. Returns true if they are the same as before.
 bool Experiment::update_needs(Trial& trial) {
   if (!needs_.by_config()) return true;
   const Needs before = trial.needs;
@@ -812,19 +814,19 @@ bool Experiment::update_needs(Trial& trial) {
   return trial.needs == before;
 }
 
-// What no machine has, where needs are known by the config only; fit() has looked at all others.
+// Returns what the machine lacks for the trial, if needs depend on the config; fit() has checked all others.
 std::string Experiment::shortage_of(const Trial& trial) const {
   if (!needs_.by_config()) return {};
   const std::string shortage = run::ResourceLedger(total_).shortage(trial.needs.total);
   return shortage.empty() ? "" : "it needs more than there is: " + shortage;
 }
 
-// A parked worker has its data on the GPUs that it used.
+// A parked worker keeps its data on the GPUs that it used.
 std::optional<run::Gpus> Experiment::own_gpus(const Trial& trial) {
   return trial.parked_since > 0 && !trial.gpus.empty() ? std::optional(trial.gpus) : std::nullopt;
 }
 
-// Those that could run now.
+// Returns the waiting trials that could run now.
 std::vector<TrialIndex> Experiment::candidates() const {
   const bool alike = !needs_.by_config();
   const bool anywhere = alike && resources_.is_free(needs_.usual());
@@ -847,7 +849,7 @@ void Experiment::launch(Trial& trial) {
   limit_running(trial);
 }
 
-// The trial's worker goes on with what another one would be started with.
+// Makes the trial's worker go on with the assignment that a new worker would get.
 void Experiment::take_over(Trial& trial) {
   trial.takes_over = false;
   trial.reported_checkpoint.clear();
@@ -858,7 +860,7 @@ void Experiment::take_over(Trial& trial) {
   limit_running(trial);
 }
 
-// What a worker is told, for the trial to go on where it is.
+// Marks the worker as busy; returns the Launch that continues the trial from its latest checkpoint.
 Launch Experiment::start_of(Trial& trial) {
   trial.worker = WorkerState::busy;
   trial.restoring = trial.latest_checkpoint.has_value();

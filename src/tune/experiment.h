@@ -1,8 +1,9 @@
-// The functional core of an experiment: events in, actions out. No I/O, no clock, no randomness but the seed's: the
-// same events always lead to the same state and the same actions. The Controller is the shell around it.
+// The functional core of an experiment: events in, actions out. No I/O, no clock, no randomness except from the seed:
+// the same events always lead to the same state and the same actions. The Controller is the shell around it.
 //
-// What holds after every event: a trial has at most one worker that counts, the resources in use are at most those that
-// exist, an ended trial never runs again, and every checkpoint that a trial may continue from exists.
+// Invariants after every event: a trial has at most one worker that counts, the resources in use are at most those that
+// exist, an ended trial runs again only if a restore asks for it, and every checkpoint that a trial may continue from
+// exists.
 #pragma once
 
 #include <cstdint>
@@ -27,41 +28,43 @@ namespace cadre::tune {
 
 class Experiment final : private Population {
  public:
-  // The options must have passed check_options().
+  // `trainable` and `options` must have passed check_options().
   Experiment(Trainable trainable, TunerOptions options);
 
-  // A new one of the same trainable and options.
+  // Returns a new Experiment of the same trainable and options.
   Experiment anew() const { return Experiment(trainable_, options_); }
 
-  // Takes one event; appends what is to be done, in order.
+  // Handles one event; appends the resulting actions, in order.
   void handle(const Event& event, Actions& actions);
 
-  // Everything that later decisions depend on, for a new Experiment of the same trainable and options: `save` without
-  // the trials that have ended, each of which is a value of its own. `load` asks for those in ascending order; each is
-  // then the last one of trials().
+  // `save` returns everything that later decisions depend on, except the ended trials, which save_trial() saves one by
+  // one. `load` restores it into a new Experiment of the same trainable and options; it calls `ended_trial` in
+  // ascending order, and during the call for a trial that trial is the last one of trials().
   Dict save() const;
   Value save_trial(TrialIndex index) const;
   void load(const Dict& state, const std::function<Value(TrialIndex)>& ended_trial);
   static void fields(auto& archive, auto& experiment);  // for base/archive.h
 
-  // Nothing is left to do, or, after an interruption, nothing runs any more.
+  // Returns true if nothing is left to do or, after an interruption, no worker is left.
   bool finished() const;
   bool interrupted() const { return interrupted_; }
-  // What trials that have not terminated would continue from, or others from them.
+  // Returns the latest checkpoints of trials that have not terminated: they, or others in an exploit, continue from
+  // them.
   std::vector<run::CheckpointId> needed_checkpoints() const;
-  // Whether the timer still means something; one that does not is not worth an event.
+  // Returns true if the core still waits for the timer; otherwise the shell need not send an event.
   bool awaits(const Timer& timer) const;
-  // Whether it is a result that nobody has seen, of a worker that was not told to stop.
+  // Returns true if the result is new, and its worker was not told to stop.
   bool counts(const ResultReported& event) const;
-  // Whether it brings the checkpoint of a result that counts already.
+  // Returns true if the report brings the checkpoint of a result that counts already.
   bool is_saved_result(const ResultReported& event) const;
-  // Whether the step of this report was acknowledged before, in an earlier attempt of its trial.
+  // Returns true if the step of this report was acknowledged before: in an earlier attempt of its trial, or in this one
+  // before its checkpoint was asked for.
   bool is_repeated(const ResultReported& event) const;
 
   const std::vector<Trial>& trials() const { return trials_; }
-  const std::set<TrialIndex>& live_trials() const override { return live_; }  // that have not ended
+  const std::set<TrialIndex>& live_trials() const override { return live_; }  // not ended
   const run::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
-  // Workers that only wait for their trial's turn.
+  // Returns the number of workers that wait for their trial to be scheduled.
   std::int64_t parked_workers() const { return parked_; }
   std::string resource_usage() const { return resources_.usage(); }
   std::string scheduler_state() const { return scheduler_->debug_string(); }
@@ -84,13 +87,14 @@ class Experiment final : private Population {
   void on(const ExperimentInterrupted& event);
   void on(const CheckpointsSynced& event);
   void on(const MemoryRunsShort& event);
-  void on(const TimeLost&) {}  // timers run without it
+  void on(const TimeLost&) {}  // timers do not count lost time
   void on_last_word(Trial& trial, std::optional<Failure> failure);
   void say_if_only_failures_are_left();
   void lose(run::CheckpointId checkpoint);
   void take_up(Trial& trial, bool anew);
 
-  // The trial of an event when it comes from the trial's present worker; nullptr when that was replaced or has ended.
+  // Returns the trial of an event if the event comes from the trial's present worker; nullptr if that was replaced or
+  // ended.
   Trial* present(TrialIndex index, std::int64_t attempt);
   const Trial* present(TrialIndex index, std::int64_t attempt) const;
 
@@ -158,15 +162,15 @@ class Experiment final : private Population {
   std::vector<Trial> trials_;
   std::set<TrialIndex> live_;
   std::set<TrialIndex> waiting_;               // pending or paused
-  std::int64_t running_ = 0;                   // trials that hold resources
-  std::int64_t workers_ = 0;                   // processes that have not ended
-  std::int64_t parked_ = 0;                    // those of them that wait for their turn
-  std::int64_t pauses_ = 0;                    // so far
-  bool interrupted_ = false;                   // by somebody, until another controller begins
+  std::int64_t running_ = 0;                   // number of trials that hold resources
+  std::int64_t workers_ = 0;                   // number of processes that have not ended
+  std::int64_t parked_ = 0;                    // number of those processes that are parked
+  std::int64_t pauses_ = 0;                    // number of times a worker was parked
+  bool interrupted_ = false;                   // until the next controller begins
   bool failed_fast_ = false;                   // one trial's failure has ended all others
-  bool stopping_all_ = false;                  // every trial that runs ends with its next report
-  bool warned_ = false;                        // about metrics that the options name and the first result does not have
-  std::set<std::string> warned_of_text_ = {};  // metrics that a trial has reported as text, in this session
+  bool stopping_all_ = false;                  // true: every running trial ends with its next report
+  bool warned_ = false;                        // true: the first result was checked for metrics of the options
+  std::set<std::string> warned_of_text_ = {};  // metrics reported as text in this session
   Actions* actions_ = nullptr;                 // of the event being handled
 };
 

@@ -1,5 +1,5 @@
-// The names of what lies in an experiment's directory, and where experiments lie. docs/formats.md describes the files.
-// The store's own files are named in store/read_store.h, result files in run/loggers/result_log.h.
+// The names of files and directories in an experiment's directory. docs/formats.md describes the files.
+// store/read_store.h names the store's own files, run/loggers/result_log.h the result files.
 #pragma once
 
 #include <filesystem>
@@ -11,26 +11,26 @@
 
 namespace cadre::tune {
 
-// ---- Of the experiment
+// ---- Files of the experiment
 
 inline constexpr const char* kPbtGlobalFile = "pbt_global.txt";
-// "pbt_policy_00003.txt"
+// Returns "pbt_policy_00003.txt".
 std::string policy_file_name(std::string_view trial_id);
 
-// ---- Of a trial, in its own directory
+// ---- Names of a trial and its directory
 
-// "00003"
+// Returns "00003".
 std::string trial_id(TrialIndex index);
-// "3", "3_lr=0.1000,width=3": with what was drawn from the search space, by path.
+// Returns "3", or with the values drawn from the search space, by path, "3_lr=0.1000,width=3".
 std::string trial_tag(TrialIndex index, const Dict& sampled);
-// The trial with this tag. Throws StorageError for a text that is no tag.
+// Returns the trial with this tag. Throws StorageError if the text is not a tag.
 TrialIndex trial_of_tag(std::string_view tag);
-// "00003_lr=0.1000,width=3": the tag as the name of a directory, at most 100 bytes.
+// Returns the tag as the name of a directory, at most 100 bytes: "00003_lr=0.1000,width=3".
 std::string trial_directory_name(TrialIndex index, const Dict& sampled);
 
-// ---- Where they lie
+// ---- Finding experiments
 
-// Whether a directory holds an experiment. False also for one that cannot be looked at.
+// Returns true if the directory holds an experiment, and false also if it cannot be read.
 bool holds_experiment(const std::filesystem::path& directory);
 
 }  // namespace cadre::tune

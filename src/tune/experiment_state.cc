@@ -1,4 +1,4 @@
-// The Experiment as a value: what a snapshot holds. What follows from the options or from other fields is left out.
+// The Experiment as a value, for snapshots. Fields that follow from the options or from other fields are left out.
 #include <algorithm>
 
 #include "base/archive.h"
@@ -15,7 +15,7 @@ void fields(auto& archive, Is<Failure> auto& failure) {
   archive("may_retry", failure.may_retry);
 }
 
-// All that matters of a trial that has terminated and has no worker: there may be very many.
+// The fields needed of a terminated trial without a worker: there may be very many such trials.
 void fields_of_terminated(auto& archive, Is<Trial> auto& trial) {
   archive("status", trial.status);
   archive("config", trial.config);
@@ -28,7 +28,7 @@ void fields_of_terminated(auto& archive, Is<Trial> auto& trial) {
   archive("checkpoints_made", trial.checkpoints_made);
 }
 
-// Without what make_trial() finds out again.
+// Omits the fields that add_trial() computes again.
 void fields(auto& archive, Is<Trial> auto& trial) {
   fields_of_terminated(archive, trial);
   archive("failures", trial.failures);
@@ -50,7 +50,7 @@ void fields(auto& archive, Is<Trial> auto& trial) {
   archive("killed_for", trial.killed_for);
 }
 
-// A Trial of which fields_of_terminated() are written or read.
+// A Trial of which only fields_of_terminated() are saved or loaded.
 template <class T>
 struct Terminated {
   T& trial;
@@ -107,7 +107,7 @@ void Experiment::load(const Dict& state, const std::function<Value(TrialIndex)>&
   stoppers_.load(parts.at("stoppers"));
 }
 
-// Into the trial that was added last.
+// Loads into the trial that was added last.
 void Experiment::load_trial(const Value& saved) {
   Trial& trial = trials_.back();
   if (std::ranges::find(saved.dict(), "worker", &Dict::value_type::first) != saved.dict().end()) {

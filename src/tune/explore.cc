@@ -22,7 +22,7 @@ class Explorer {
     Config config(donor);
     for (const auto& [key, mutation] : mutations) {
       const Value* old_value = find_entry(donor, key);
-      if (old_value == nullptr) continue;  // this donor's option of a conditional space does not have it
+      if (old_value == nullptr) continue;  // the donor's option of a conditional space lacks the key
       config.set(key, mutate(prefix + key, *old_value, mutation));
     }
     return config.dict();
@@ -49,7 +49,7 @@ class Explorer {
     return options.empty() ? within(domain, old_value) : along(options, old_value);
   }
 
-  // To a neighbour in a list.
+  // Moves to a neighbour in the list.
   std::pair<std::string, Value> along(const List& values, const Value& old_value) {
     const auto place = std::ranges::find_if(values, [&](const Value& value) { return same(value, old_value); });
     if (resample() || place == values.end()) return {"resample", values[random_.below(values.size())]};
@@ -60,7 +60,7 @@ class Explorer {
     return {direction, right ? *(place + 1) : *(place - 1)};
   }
 
-  // By a factor, inside a domain of numbers. The type of the old value stays.
+  // Multiplies by a factor, inside a domain of numbers. Keeps the type of the old value.
   std::pair<std::string, Value> within(const Domain& domain, const Value& old_value) {
     if (resample() || !old_value.is_number()) {
       const SpaceEntry drawn = sample(domain, random_);
@@ -71,7 +71,7 @@ class Explorer {
     return {operation(factor), keep_inside(domain, moved, settings_.bounds)};
   }
 
-  // By a factor, or to what the program's own function gives.
+  // Multiplies by a factor, or draws from the user's function.
   std::pair<std::string, Value> by_function(const SampleFrom& function, const Value& old_value) {
     if (resample() || !old_value.is_number()) {
       Random random(random_);
@@ -83,7 +83,7 @@ class Explorer {
 
   bool resample() { return random_.uniform() < settings_.resample_probability; }
 
-  // Numbers are the same value whether they are integers or not.
+  // Compares numbers by value, integer or not.
   static bool same(const Value& a, const Value& b) {
     return a == b || (a.is_number() && b.is_number() && a.get<double>() == b.get<double>());
   }
@@ -110,7 +110,7 @@ class Explorer {
     return static_cast<std::int64_t>(std::nearbyint(std::clamp(value, -limit, limit)));  // half to even, as Python
   }
 
-  // At least a step away, where there are steps: rounding must not undo it, and 1 * 1.2 is 2.
+  // Moves by at least one step, if there are steps: rounding must not undo it, and 1 * 1.2 is 2.
   static Value times(const Value& value, double factor, double step) {
     const auto number = value.get<double>();
     double next = number * factor;

@@ -1,4 +1,4 @@
-// What becomes of a trial whose worker failed. Pure.
+// Decides if a trial whose worker failed is tried again. Pure.
 #pragma once
 
 #include "cadre/failure_config.h"
@@ -6,7 +6,7 @@
 
 namespace cadre::tune {
 
-// Counts a failure of the trial's present worker. True when the trial is to be tried again.
+// Counts a failure of the trial's present worker. Returns true if the trial is to be tried again.
 bool count_failure(Trial& trial, const FailureConfig& config);
 
 }  // namespace cadre::tune

@@ -2,7 +2,7 @@
 
 namespace cadre::tune {
 
-// Inside functions: they are used while other files' objects are initialised.
+// Static locals, because other files' static objects use the registries while they are initialised.
 base::Registry<detail::SamplePointer>& sample_functions() {
   static base::Registry<detail::SamplePointer> instance;
   return instance;

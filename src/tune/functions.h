@@ -1,4 +1,4 @@
-// Functions of the program that take part in an experiment, by name, and what training functions take.
+// Registries of the program's functions that take part in an experiment, and of its trainables, by name.
 #pragma once
 
 #include <string_view>
@@ -16,9 +16,9 @@ base::Registry<detail::ExplorePointer>& explore_functions();
 base::Registry<detail::StopPointer>& stop_functions();
 base::Registry<detail::ResourcePointer>& resource_functions();
 
-// What is known of a trainable beside how it is run.
+// Registered properties of a trainable, besides the entry that runs it (run/entries.h).
 struct TrainableType {
-  detail::ConfigType config = {};  // without members where it takes a Config
+  detail::ConfigType config = {};  // without members if it takes a Config
   TrainableMethods methods = {};
 };
 base::Registry<TrainableType>& trainable_types();

@@ -58,7 +58,7 @@ Dict to_dict(const ControllerStarted& event) {
 
 ControllerStarted to_controller_started(const Config& data, const std::string& source) {
   return {to_resources(data), value_of(data.get<std::string>("errored"), kErrored, source),
-          to_ids(data.get<List>("lost_checkpoints")), data.get<double>("running_time_s", 0)};  // format 3 had none
+          to_ids(data.get<List>("lost_checkpoints")), data.get<double>("running_time_s", 0)};  // none in format 3
 }
 
 std::string checkpoint_of(const channel::Report& report) {

@@ -1,4 +1,4 @@
-// Events as rows of the experiment store, and back; and trials as they stand.
+// Converts events and trials to rows of the experiment store, and rows back to events.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace cadre::tune {
 
-// In the store, as the checkpoint of a result that came without one and could be sent once more with one. No name of a
-// directory that a worker reports is like that.
+// Stored as the checkpoint of a result that came without one although its worker could still write one. No directory
+// that a worker reports has this name.
 inline constexpr std::string_view kOfferedCheckpoint = "offered";
 
-// Names of events in the store; a reported result has a table of its own.
+// Names of events in the store; a reported result has its own table.
 namespace event_name {
 inline constexpr std::string_view controller_started = "controller_started";
 inline constexpr std::string_view function_returned = "function_returned";
@@ -27,10 +27,10 @@ inline constexpr std::string_view memory_runs_short = "memory_runs_short";
 inline constexpr std::string_view time_lost = "time_lost";
 }  // namespace event_name
 
-// Adds the event's row; returns its sequence number. `repeated` concerns results only.
+// Adds the event's row; returns its sequence number. `repeated` applies to results only.
 std::int64_t record(store::ExperimentStore& store, const Event& event, double time, bool repeated);
 
-// The event that a row was made from. Throws StorageError for a row that no version of Cadre wrote.
+// Returns the event that a row was made from. Throws StorageError for a row that no version of Cadre wrote.
 Event to_event(const store::ResultRow& row);
 Event to_event(const store::EventRow& row);
 

@@ -1,5 +1,4 @@
-// The objects that an experiment's options and trials refer to: which they are, who can still use them, and their
-// files.
+// The objects that an experiment's options and trials refer to.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +11,13 @@
 
 namespace cadre::tune {
 
-// What trials can still use: as long as one is to come, has not ended, or has failed and may be taken up again,
-// everything in the experiment's description (description.h) and in the configs of those trials. Otherwise nothing.
+// Returns the objects that trials can still use: all in the experiment's description (description.h) and in the configs
+// of trials that have not terminated (a restore may run failed trials again). Empty if all trials have terminated and
+// none is to come.
 std::vector<run::ObjectUse> objects_in_use(const Dict& description, std::span<const Trial> trials,
                                            std::int64_t trials_to_come);
 
-// Adds what is wrong with references of a new experiment: to what is no object, or to one that nobody holds.
+// Adds faults for references of a new experiment to something that is not an object, or to an object that no ObjectRef
+// holds.
 void check_objects(const Dict& description, Faults& faults);
 }  // namespace cadre::tune

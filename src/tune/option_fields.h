@@ -1,6 +1,6 @@
-// The fields of everything that is stored of an experiment's options: one list for each struct, by which it is written
-// and read (description.cc). Who adds an option adds its name and its line here; a struct with a field more than its
-// list does not compile. What was added() may be missing in an older store, and then has its default.
+// The stored fields of an experiment's options: one list for each struct, used for writing and reading
+// (description.cc). A new option needs its name and its line here; a struct with more fields than its list does not
+// compile. A field that is added() may be missing in an older store, and then has its default.
 #pragma once
 
 #include <variant>
@@ -63,8 +63,7 @@ void fields(auto& archive, Is<SampleFrom> auto& function) {
   archive("function", name);
 }
 
-// What else can stand in a search space or among mutations, each with a type of its own so that none is taken for
-// another.
+// Other entries of a search space or of mutations, each with its own type so that none is read as another.
 struct Constant {
   Value value;
 };
@@ -170,7 +169,7 @@ void fields(auto& archive, Is<FunctionStopper> auto& stopper) {
   archive("function", function);
 }
 
-// ---- What a variant's alternatives are called
+// ---- Names of a variant's alternatives
 
 template <class T>
 inline constexpr const char* type_name = nullptr;
@@ -222,7 +221,7 @@ inline constexpr const char* type_name<FunctionStopper> = "FunctionStopper";
 
 // ---- The experiment
 
-// Without its methods, which are the program's.
+// Omits `methods`, which come from the program.
 void fields(auto& archive, Is<Trainable> auto& trainable) {
   auto& [name, resources, parameters, methods, more_bundles, strategy, resource_function] = trainable;
   archive("name", name);
@@ -286,8 +285,8 @@ void fields(auto& archive, Is<Loggers> auto& loggers) {
   archive("tensorboard", tensorboard);
 }
 
-// Without name, if_exists, storage_path and publish_config, which are where the directory lies and change when it is
-// moved, and without the callbacks, which are the program's.
+// Omits name, if_exists, storage_path and publish_config, which depend on the directory and change when it is moved,
+// and the callbacks, which come from the program.
 void fields(auto& archive, Is<RunConfig> auto& run) {
   auto& [name, if_exists, storage_path, publish_config, stop, checkpoint_config, failure_config, limits,
          stop_grace_period, verbose, log_to_driver, chdir_to_trial_dir, loggers, callbacks] = run;

@@ -32,7 +32,7 @@ bool same(const store::DecisionRow& a, const store::DecisionRow& b) {
   return a.kind == b.kind && a.trial == b.trial && a.data == b.data;
 }
 
-// Only after a divergence can an event concern a trial that is not there.
+// Returns true if the event's trial does not exist, which is possible only after a divergence.
 bool concerns_nobody(const Event& event, std::size_t trials) {
   return std::visit(
       [&](const auto& content) {
@@ -42,25 +42,25 @@ bool concerns_nobody(const Event& event, std::size_t trials) {
       event);
 }
 
-// The event after which a decision differed first, how it did, and all decisions from there on as they are now.
+// The event after which a decision first differed, a description of the difference, and all decisions from there on.
 struct Divergence {
   std::int64_t event = 0;
   std::string description = {};
   std::vector<store::DecisionRow> decisions = {};
 };
 
-// Feeds recorded events to an experiment again, and compares every decision with the one that was recorded.
+// Feeds recorded events to an experiment and compares every decision with the recorded one.
 class EventFeeder {
  public:
   EventFeeder(const Snapshots::Subject& subject, Snapshots& snapshots, bool allow_divergence)
       : subject_(subject), snapshots_(snapshots), allow_divergence_(allow_divergence) {}
 
-  // The store's rows after `event`, in order.
+  // Feeds the store's rows after `event`, in order.
   void run(const store::ExperimentStore& store, std::int64_t event);
 
   std::int64_t last_event() const { return last_event_; }
   const std::optional<Divergence>& divergence() const { return divergence_; }
-  // Directories inside the experiment's that were to be deleted.
+  // Returns the directories, relative to the experiment's, that were to be deleted.
   const std::vector<std::string>& deletions() const { return deletions_; }
 
  private:
@@ -75,7 +75,7 @@ class EventFeeder {
   bool allow_divergence_;
   Actions actions_;
   std::vector<store::DecisionRow> decisions_;  // of the last event
-  std::size_t compared_ = 0;                   // so many of them
+  std::size_t compared_ = 0;                   // number of `decisions_` compared so far
   std::int64_t events_ = 0;
   std::int64_t last_event_ = 0;
   std::vector<std::string> deletions_;
@@ -141,7 +141,7 @@ void EventFeeder::differs(const std::string& recorded, const std::string& now) {
   divergence_ = Divergence{last_event_, what, {}};
 }
 
-// ---- All of it
+// ---- The whole recovery
 
 class Recovery {
  public:
@@ -160,7 +160,7 @@ class Recovery {
   Snapshots& snapshots_;
   const Snapshots::Subject& subject_;
   fs::path directory_;
-  // Trials in whose directories something may be left over.
+  // Trials whose directories may contain leftovers.
   std::set<TrialIndex> untidy_;
   Recovered recovered_;
 };
@@ -179,7 +179,7 @@ Recovered Recovery::run(bool allow_divergence) {
   if (feeder.divergence()) accept(*feeder.divergence());
   const std::set<TrialIndex>& changed = snapshots_.changed_trials();
   untidy_.insert(changed.begin(), changed.end());
-  if (store_.after_reboot())  // the lost end of the log may have been about any of them
+  if (store_.after_reboot())  // the lost end of the log may have concerned any trial
     for (const Trial& trial : subject_.experiment.trials()) untidy_.insert(trial.index);
   remove_leftovers(place.deletions);
   remove_leftovers(feeder.deletions());
@@ -203,7 +203,7 @@ Snapshots::Place Recovery::load_snapshot() {
   return {};
 }
 
-// Makes the store say what the experiment says now.
+// Rewrites the store to match the experiment's present decisions.
 void Recovery::accept(const Divergence& divergence) {
   recovered_.diverged = true;
   recovered_.notes.push_back(
@@ -227,12 +227,12 @@ void Recovery::accept(const Divergence& divergence) {
   store_.commit();
 }
 
-// Directories that a worker or the controller was about to report, commit or delete.
+// Removes directories that a worker or the controller was about to report, commit or delete.
 void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
   std::set<std::string> listed;
   const run::CheckpointRegistry& registry = subject_.experiment.checkpoint_registry();
   for (const run::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
-  // Now and not in the pool: a name may come again as soon as trials run.
+  // Removed at once, not by the file worker: a name may be used again as soon as trials run.
   const auto remove = [&](const std::string& directory) {
     if (!listed.contains(directory)) base::remove_inside(directory_, {directory, "the experiment's store"});
   };
@@ -246,8 +246,8 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
   }
 }
 
-// Contents where a trial may go on from them, sizes where its own trial goes on. Of the others, which may be many, only
-// whether they are there.
+// Checks the contents of checkpoints from which a trial may continue, and the sizes of other checkpoints whose trial
+// has not ended. Of all others, which may be many, only the directory must exist.
 void Recovery::look_at_checkpoints() {
   const Experiment& experiment = subject_.experiment;
   const run::CheckpointRegistry& registry = experiment.checkpoint_registry();

@@ -14,7 +14,7 @@ namespace cadre {
 namespace tune {
 namespace {
 
-// The first bundle is for the trainable itself.
+// The first bundle is the trainable's own worker; the others are for workers that it starts.
 Needs needs_of(const PlacementGroup& group) {
   Needs needs{.total = group.required_resources(), .own_cpus = group.bundles.front().cpus};
   if (group.bundles.size() > 1)

@@ -1,4 +1,4 @@
-// What trials need: as their trainable says, or by their configs.
+// The resources that trials need: fixed by their trainable, or computed from their configs.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ class ResourceNeeds {
  public:
   explicit ResourceNeeds(const Trainable& trainable);
 
-  // Whether trials may need different amounts.
+  // Returns true if the needs depend on the config.
   bool by_config() const { return function_ != nullptr; }
-  // What every trial needs where that does not depend on its config.
+  // Returns the needs of every trial, if they do not depend on the config.
   const Resources& usual() const { return fixed_.total; }
-  // Throws InvalidArgument for amounts that nobody can have, and what a user's function throws.
+  // Throws InvalidArgument for invalid amounts, and passes on exceptions of the user's function.
   Needs operator()(const Config& config) const;
 
  private:
@@ -25,10 +25,10 @@ class ResourceNeeds {
   detail::ResourcePointer function_ = nullptr;
 };
 
-// Adds what is wrong with amounts that a trial is to have.
+// Adds faults of the amounts that a trial is to have.
 void check_resources(const PlacementGroup& group, Faults& faults);
 
-// As with_resources was given it.
+// Returns the group as it was given to with_resources.
 PlacementGroup placement_group(const Trainable& trainable);
 
 }  // namespace cadre::tune

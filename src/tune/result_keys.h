@@ -1,4 +1,4 @@
-// What every result has: the keys that Cadre adds to what a training function reports.
+// The keys that Cadre adds to the results that a training function reports.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ namespace result_key {
 
 using namespace run::result_key;
 
-// Added when it is reported, beside those that training runs have too.
+// Added when a trial reports, besides the keys that training runs have too.
 inline constexpr std::string_view trial_id = "trial_id";
 inline constexpr std::string_view node_ip = "node_ip";
 // Added in the result files; a function that reports `done` as true asks for its trial's end.
-inline constexpr std::string_view should_checkpoint = SHOULD_CHECKPOINT;  // of a trainable class
+inline constexpr std::string_view should_checkpoint = SHOULD_CHECKPOINT;  // reported by trainable classes
 inline constexpr std::string_view done = DONE;
 
-// Added where their part of this iteration is reported, as timesteps_total is.
+// Added if the function reports the amount of this iteration, like timesteps_total.
 inline constexpr std::string_view timesteps_this_iter = "timesteps_this_iter";
 inline constexpr std::string_view episodes_total = "episodes_total";
 inline constexpr std::string_view episodes_this_iter = "episodes_this_iter";
@@ -31,19 +31,19 @@ inline constexpr std::string_view episodes_this_iter = "episodes_this_iter";
 
 static_assert(result_key::training_iteration == TRAINING_ITERATION && result_key::time_total_s == TIME_TOTAL_S);
 
-// Whether a result has true, and nothing else, under a key.
+// Returns true if the result has exactly `true` under the key.
 bool is_true(const Metrics& result, std::string_view key);
 
-// Returns whether Cadre adds the key to results and its values only grow, so that a threshold is reached from below.
+// Returns true if Cadre adds the key to results and its values only grow, so that a threshold is reached from below.
 bool is_counter(std::string_view key);
 
-// The most paths that the following look for.
+// Limit of the paths that the following functions collect.
 inline constexpr std::size_t kMostNumberPaths = 32;
 
-// Paths of the numbers of a result without those that every result has: what says how well a trial does.
+// Returns the paths of the result's numbers except those that every result has: the metrics of the trial.
 std::vector<std::string> number_paths(const Metrics& result);
 
-// Adds those that `paths` does not have, as long as it has fewer than the most.
+// Adds the paths missing in `paths`, up to kMostNumberPaths in all.
 void add_number_paths(const Metrics& result, std::vector<std::string>& paths);
 
 }  // namespace cadre::tune

@@ -1,5 +1,5 @@
-// How long an experiment has been running in all, without the times at which nobody ran it, or its controller was
-// stopped or its machine slept.
+// An experiment's running time over all sessions, without the time between them or while its controller was stopped or
+// its machine slept.
 #pragma once
 
 #include <algorithm>
@@ -7,28 +7,27 @@
 
 namespace cadre::tune {
 
-// Told of everything that happened, in order; times are seconds since 1970.
+// The sum of the durations of all sessions. Must be told of all events in order; times are seconds since 1970.
 class RunningTime {
  public:
-  // A controller has begun.
+  // Begins the session of a new controller.
   void begin_session(double time) {
     before_ += last_ - began_;
     began_ = last_ = time;
     ++sessions_;
   }
-  // Something happened in the present session. A time before the last one does not count.
+  // Records an event in the present session. A time before the last one does not count.
   void see(double time) { last_ = std::max(last_, time); }
 
-  // So many seconds of the present session, up to what was seen last, do not count. Below 0: the clock was set back by
-  // so many.
+  // Excludes `seconds` of the present session, up to the last event. Below 0: the clock was set back by so much.
   void leave_out(double seconds) {
     if (seconds < 0) last_ += seconds;
     began_ = std::min(began_ + seconds, last_);
   }
 
-  // Of all that happened, in seconds.
+  // Returns the running time up to the last event, in seconds.
   double seconds() const { return before_ + last_ - began_; }
-  // Up to `time`, in seconds; and in how many sessions, the present one included.
+  // Return the running time up to `time`, in seconds, and the number of sessions, including the present one.
   double seconds_at(double time) const { return before_ + std::max(last_, time) - began_; }
   std::int64_t sessions() const { return sessions_; }
 
@@ -40,7 +39,7 @@ class RunningTime {
   }
 
  private:
-  double before_ = 0;  // the earlier sessions
+  double before_ = 0;  // of earlier sessions, in seconds
   double began_ = 0;
   double last_ = 0;
   std::int64_t sessions_ = 0;

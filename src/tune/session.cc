@@ -31,14 +31,14 @@ namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
 
-// Running totals that a function may report itself, or by its parts of each iteration.
+// Running totals that a function may report itself, or as amounts of each iteration.
 constexpr std::array kTotals = {result_key::timesteps_total, result_key::episodes_total};
 
 Session* current_session = nullptr;
 
 double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
-// A running total such as timesteps_total, when its part of this iteration is reported.
+// Adds a running total such as timesteps_total, if the result has the amount of this iteration but not the total.
 void add_total(Metrics& row, const Metrics& before, std::string_view part, std::string_view total) {
   const Value* value = row.find(part);
   if (value == nullptr || !value->is_integer() || row.contains(total)) return;
@@ -108,7 +108,7 @@ void Session::report(const Metrics& metrics, const CheckpointWriter& write) {
   send(metrics, &directory);
 }
 
-// Returns whether the result or checkpoint_frequency wants a checkpoint. The controller asks for all others.
+// Returns true if the result or checkpoint_frequency requires a checkpoint. The controller asks for all others.
 bool Session::is_to_be_saved(const Metrics& metrics) const {
   if (is_true(metrics, result_key::should_checkpoint)) return true;
   if (assignment_.checkpoint_at_end && is_true(metrics, result_key::done)) return true;
@@ -142,7 +142,7 @@ bool Session::forward(const Metrics& metrics, const fs::path& checkpoint) {
   }
 }
 
-// The directory keeps its owner, and the counters what they were, until the report is on its way: it may be refused.
+// Keeps the directory's owner and the counters unchanged until the report is on its way: it may be refused.
 void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint, const CheckpointWriter* offer) {
   Progress progress = progress_;
   channel::Report report{.step = ++progress.step,
@@ -156,7 +156,7 @@ void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint, cons
     report.offers_checkpoint = false;
     answer = exchange(report, &saved);
   }
-  iteration_began_ = Clock::now();  // while the controller let this trial wait, its time stood still
+  iteration_began_ = Clock::now();  // time spent waiting for the controller does not count
   if (!answer.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
   if (answer.verdict == channel::Verdict::stop) {
     told_to_stop_ = true;
@@ -190,14 +190,14 @@ void Session::take_over(TrialAssignment assignment) {
 CheckpointDirectory Session::fill(const CheckpointWriter& write) {
   CheckpointDirectory directory({});
   run::wait_for_space([&] {
-    directory = CheckpointDirectory({});  // what a full disk left unfinished goes first
+    directory = CheckpointDirectory({});  // removes what a full disk left unfinished
     directory = make_checkpoint_directory();
     write(directory.path());
   });
   return directory;
 }
 
-// Adds what every result has. Source: the auto-filled keys of Ray Tune's function API.
+// Adds the keys that every result has. Source: the auto-filled keys of Ray Tune's function API.
 Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
   Metrics row = metrics;
   const double now = base::wall_seconds();

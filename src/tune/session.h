@@ -1,4 +1,4 @@
-// The worker's side of a trial: what tune::report and its neighbours do inside a training function, and what drives a
+// The worker's side of a trial: the implementation of tune::report and related functions, and of the loop of a
 // trainable class.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace cadre::tune {
 
-// One worker's life. At most one exists in a process; Session::current() is what the public functions find.
+// The session of one worker. At most one exists in a process; the public functions use Session::current().
 class Session final : public run::ParentRun {
  public:
   Session(channel::WorkerEnd& controller, TrialAssignment assignment);
@@ -25,25 +25,25 @@ class Session final : public run::ParentRun {
 
   static Session* current();
 
-  // Sets the function that goes on with a new assignment() when the controller asks for it. Default: none.
+  // Sets the function that continues with a new assignment() when the controller asks for it. Default: none.
   void set_take_over(std::function<void()> take_over) { take_over_ = std::move(take_over); }
 
   void report(const Metrics& metrics);
-  // A directory of the user's is copied first.
+  // Copies the checkpoint first unless it is a directory made by make_checkpoint_directory().
   void report(const Metrics& metrics, const Checkpoint& checkpoint);
-  // Calls `write` where this result is to have a checkpoint: at once, or when the controller asks for it.
+  // Calls `write` if this result is to have a checkpoint: at once, or when the controller asks for it.
   void report(const Metrics& metrics, const CheckpointWriter& write);
   CheckpointDirectory make_checkpoint_directory();
   const std::optional<Checkpoint>& latest_checkpoint() const { return latest_checkpoint_; }
   const TrialAssignment& assignment() const { return assignment_; }
-  // That were acknowledged since the worker began, or took another assignment over.
+  // Returns the number of reports acknowledged since the worker began or took over another assignment.
   std::int64_t reports() const { return progress_.iterations_since_restore; }
-  // For what is random in the iteration that comes next.
+  // Returns the seed for random numbers of the next iteration.
   std::uint64_t seed() const;
-  // Of the last result, that of the checkpoint at the beginning.
+  // Returns the training_iteration of the last result; at the beginning, of the checkpoint.
   std::int64_t training_iteration() const { return progress_.training_iteration; }
 
-  // Of runs that the trainable starts.
+  // The ParentRun interface, for runs that the trainable starts.
   std::filesystem::path directory() const override { return assignment_.trial_directory; }
   std::filesystem::path experiment() const override { return directory().parent_path(); }
   std::optional<Checkpoint> checkpoint() const override { return latest_checkpoint_; }
@@ -52,22 +52,22 @@ class Session final : public run::ParentRun {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // What the reports so far add up to; a report that is refused adds nothing.
+  // Sums over the reports so far; a report that is refused adds nothing.
   struct Progress {
     std::int64_t step = 0;                // of the last report
-    std::int64_t training_iteration = 0;  // counted from the checkpoint's
+    std::int64_t training_iteration = 0;  // continues from the checkpoint's
     std::int64_t iterations_since_restore = 0;
     double time_total_s = 0;
     double time_since_restore_s = 0;
-    Metrics totals = {};  // of what the function counts itself, such as timesteps_total
+    Metrics totals = {};  // counters that the function reports, such as timesteps_total
   };
 
   static Progress progress_at(const TrialAssignment& assignment);
   void require_own_thread() const;
-  // What is in the way of a report, before anything is done for it.
+  // Throws if a report cannot be sent, before anything is done for it.
   void check_report(const Metrics& metrics) const;
   bool is_to_be_saved(const Metrics& metrics) const;
-  // A directory of Cadre's that `write` has filled.
+  // Returns a new checkpoint directory, filled by `write`.
   CheckpointDirectory fill(const CheckpointWriter& write);
   void send(const Metrics& metrics, CheckpointDirectory* checkpoint, const CheckpointWriter* offer = nullptr);
   channel::Answer exchange(channel::Report& report, CheckpointDirectory* checkpoint);
@@ -88,7 +88,7 @@ class Session final : public run::ParentRun {
   bool told_to_stop_ = false;
 };
 
-// What an entry of run/entries.h does: a session of the trial that the payload describes, while `body` runs.
+// Runs `body` in a session of the trial that the payload describes; called by entries (run/entries.h).
 void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::function<void(Session&)>& body);
 
 }  // namespace cadre::tune

@@ -7,7 +7,7 @@
 namespace cadre::tune {
 namespace {
 
-// To read so many events again takes some hundredths of a second.
+// Replaying so many events takes some hundredths of a second.
 constexpr std::size_t kFewestEvents = 2048;
 
 }  // namespace

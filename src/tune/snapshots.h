@@ -1,6 +1,5 @@
-// Snapshots of an experiment: what a restore begins from instead of the first event. Each is written in the middle of
-// the controller's turns, so it holds little: trials that have ended are written once, in rows of their own, by the
-// first snapshot after their end.
+// Snapshots of an experiment, so that a restore need not replay all events. Each is written at the end of a
+// turn, so it is small: an ended trial is written once, in its own row, by the first snapshot after its end.
 #pragma once
 
 #include <cstddef>
@@ -22,33 +21,33 @@ class Snapshots {
  public:
   explicit Snapshots(store::ExperimentStore& store) : store_(store) {}
 
-  // What a snapshot is of.
+  // The objects whose state a snapshot holds.
   struct Subject {
     Experiment& experiment;
     ResultFiles& files;
     RunningTime& running_time;
   };
-  // What else a restore needs to know of it.
+  // Other data that a restore needs.
   struct Place {
-    std::int64_t event = 0;                   // the last one that it contains
-    std::vector<std::string> deletions = {};  // directories inside the experiment's that were to be deleted
+    std::int64_t event = 0;                   // last event that the snapshot contains
+    std::vector<std::string> deletions = {};  // directories that were to be deleted, relative to the experiment's
   };
 
-  // Trials that may have changed since the last one.
+  // Returns the trials that may have changed since the last snapshot.
   const std::set<TrialIndex>& changed_trials() const { return changed_.trials(); }
-  // Removes the last one, so that nobody uses it any more.
+  // Removes the last snapshot from the store.
   void forget();
 
-  // Takes an event of the experiment and what followed from it.
+  // Records an event of the experiment and the actions that followed from it.
   void see(const Event& event, const Actions& actions);
-  // Whether so much has happened since the last snapshot that it takes as long to read again as a snapshot to write.
+  // Returns true if replaying the events since the last snapshot would take as long as writing a new one.
   bool due(const Experiment& experiment) const;
 
-  // Writes one, in a transaction of its own, if anything has happened since the last one. The files must be flushed.
+  // Writes a snapshot, in its own transaction, if anything has happened since the last one. The files must be flushed.
   void take(const Subject& subject, const Place& place);
-  // Brings the subject to the state of the last one. Empty, and nothing is changed, when there is none. Throws an Error
-  // when it cannot be used, and the subject is then anything: it is of another version of Cadre, or a result file is
-  // not what it was. Those of ended trials are looked at where `lost_power` says that they may have been cut.
+  // Brings the subject to the state of the last snapshot. Returns nothing, and changes nothing, if there is none.
+  // Throws an Error if it cannot be used: it is from another version of Cadre, or a result file has changed. The
+  // subject's state is then unspecified. `lost_power`: also checks the files of ended trials, which may have been cut.
   std::optional<Place> load(const Subject& subject, bool lost_power);
 
  private:

@@ -1,4 +1,4 @@
-// The timers that the core has started, and when they are due.
+// The timers that the core has started, and their due times.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class Timers {
   // Replaces the timer of the same kind and trial.
   void start(const Timer& timer, TimePoint due);
   std::optional<TimePoint> next() const;
-  // Those that are due at `now`, the earliest first; they are gone.
+  // Removes and returns the timers that are due at `now`, the earliest first.
   std::vector<Timer> take_due(TimePoint now);
 
  private:

@@ -36,8 +36,8 @@ namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
 
-// The directory of an existing experiment, without links, so that the experiment keeps its name. Of a published one the
-// working directory.
+// Returns the directory of an existing experiment, with links resolved so that the experiment keeps its name. For a
+// published experiment, returns its working directory.
 fs::path find_experiment(const fs::path& directory, const PublishConfig& config, std::vector<std::string>& notes) {
   return base::with_storage_errors([&] {
     if (const auto uri = publish::published_at(directory)) {
@@ -51,7 +51,7 @@ fs::path find_experiment(const fs::path& directory, const PublishConfig& config,
   });
 }
 
-// What the experiment was begun with. fit() looks at the whole store before it writes.
+// Returns the trainable and options that the experiment was begun with. fit() checks the whole store before it writes.
 Description stored_description(const fs::path& directory) {
   const store::ExperimentLock lock(directory);
   const std::string source = "the options in " + (directory / store::ExperimentStore::kFileName).string();
@@ -71,7 +71,7 @@ void check_registered(const Trainable& trainable, const fs::path& directory) {
                   directory.string(), trainable.name, fmt::join(run::entry_names(), ", ")));
 }
 
-// What a replay's file held when the experiment was begun; it may be gone.
+// Copies the schedule of a replay from the stored options; its policy file may be gone.
 void take_schedule(const Scheduler& stored, Scheduler& scheduler) {
   const auto* before = std::get_if<PopulationBasedTrainingReplay>(&stored);
   auto* now = std::get_if<PopulationBasedTrainingReplay>(&scheduler);
@@ -112,7 +112,7 @@ Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOpt
         "resume_errored and restart_errored are both set: trials that failed either continue or begin anew");
   Callbacks& callbacks = options.run_config.callbacks;
   callbacks.insert(callbacks.end(), restore.callbacks.begin(), restore.callbacks.end());
-  options.run_config.name.clear();  // that of a renamed directory need not be one that a new experiment can have
+  options.run_config.name.clear();  // a renamed directory may have a name that a new experiment cannot have
   const IfExists if_exists = std::exchange(options.run_config.if_exists, IfExists::fail);
   Tuner tuner(std::move(trainable), std::move(options), restore);
   tuner.options_.run_config.name = directory.filename();
@@ -151,7 +151,7 @@ ResultGrid Tuner::fit() {
   if (std::exchange(fitted_, true)) throw InvalidArgument("fit() was called before on this Tuner; make another one");
   try {
     return base::with_storage_errors([this] { return run(); });
-  } catch (...) {  // so that everything is closed, the lease given back for one, also where nobody catches it
+  } catch (...) {  // makes the stack unwind even if no caller catches, to close everything and release the lease
     throw;
   }
 }
@@ -179,7 +179,7 @@ ResultGrid Tuner::run() {
                               : publish::Publication::begin(place, directory, "Tuner::restore");
 
   const Dict description = describe(trainable_, options_);
-  if (!restore_) run::write_objects(directory, objects_);  // before there is an experiment that would miss them
+  if (!restore_) run::write_objects(directory, objects_);  // before the store exists, which would refer to them
   store::ExperimentStore store =
       restore_ ? store::ExperimentStore::open(directory)
                : store::ExperimentStore::create(directory, {name, trainable_.name, base::to_json(description)});
@@ -201,11 +201,11 @@ ResultGrid Tuner::run() {
     controller.recover();
     run::require_objects(directory, uses(), store.after_reboot());
   }
-  objects_.clear();  // they are files of the experiment
+  objects_.clear();  // now files of the experiment
   const auto delete_unused_objects = [&] {
     try {
       run::delete_other_objects(directory, uses());
-    } catch (const StorageError& error) {  // the next restore tries it again
+    } catch (const StorageError& error) {  // the next restore tries again
       console.say(std::string("Warning: an object that nothing needs any more stays: ") + error.what());
     }
   };
@@ -222,7 +222,7 @@ ResultGrid Tuner::run() {
     throw Interrupted(fmt::format("the experiment {} was interrupted, and everything that was reported is saved. {}",
                                   name, run::how_to_continue(run.if_exists, "Tuner::restore", directory)));
   try {
-    return read_results(directory, store::ExperimentReader::Check::rows);  // the rest was looked at before
+    return read_results(directory, store::ExperimentReader::Check::rows);  // the other checks were done before
   } catch (const StorageError& error) {
     throw StorageError(
         fmt::format("the experiment has ended, and its results cannot be read: {}. Continue it with "

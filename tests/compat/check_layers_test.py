@@ -1,4 +1,4 @@
-"""tools/check_layers.py finds what it is there to find."""
+"""tools/check_layers.py finds forbidden includes."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ TOOL = pathlib.Path(os.environ["CADRE_SOURCE"]) / "tools" / "check_layers.py"
 
 
 def faults(path, line):
-    """What the tool says about a checkout with one file of one line."""
+    """Returns the output of the tool for a checkout with one file of one line."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / path
         file.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The program `cadre` on real experiments: what it prints, its exit codes, and what others read of it."""
+"""The program `cadre` on real experiments: its output, its exit codes, and other programs that read its output."""
 
 import contextlib
 import csv
@@ -22,7 +22,7 @@ CONTROL = set(map(chr, range(32))) - {"\n"} | {"\x7f", "\u202e"}
 
 
 def cadre(*arguments, code=0, **environment):
-    """Runs the program in 80 columns; returns its standard output, or its messages where it fails."""
+    """Runs the program in 80 columns; returns its standard output, or its messages if it fails."""
     done = subprocess.run([BIN / "cadre", *map(str, arguments)], capture_output=True, timeout=60,
                           env=os.environ | {"COLUMNS": "80", "LC_ALL": "C.UTF-8"} | environment)
     assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
@@ -64,7 +64,7 @@ class CliTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, target)
         return target
 
-    # ---- What it says is what the files say
+    # ---- Its output agrees with the files
 
     def test_trials_are_as_their_files_say(self):
         shown = document("show", self.experiment)
@@ -104,7 +104,7 @@ class CliTest(unittest.TestCase):
                 told = document("best", self.experiment, "--metric", "score", "--mode", mode, "--scope", scope)
                 self.assertAlmostEqual(told["value"], best_of(values.values()), places=12)
                 self.assertAlmostEqual(values[told["trial_id"]], told["value"], places=12)
-        # "late" comes with iteration 7, and once as NaN: results without a number do not count.
+        # "late" begins with iteration 7 and is NaN once: results without a number do not count.
         told = document("best", self.experiment, "--metric", "late", "--scope", "min", "--mode", "min")
         self.assertEqual(told["value"], min(row["late"] for rows in self.rows.values() for row in rows
                                             if "late" in row and not math.isnan(row["late"])))
@@ -227,7 +227,7 @@ class CliTest(unittest.TestCase):
         self.assertIn("PENDING", cadre("show", experiment, 2))
         self.assertIn("running", cadre("ls", storage))
         self.assertIn("00000", cadre("best", experiment))
-        self.assertEqual(len(cadre("export", experiment, "--all").splitlines()), 3)  # with the names of the columns
+        self.assertEqual(len(cadre("export", experiment, "--all").splitlines()), 3)  # including the header
         cadre("plot", experiment, "-o", storage / "curves.svg")
 
     def test_running_then_killed(self):
@@ -296,7 +296,7 @@ class CliTest(unittest.TestCase):
         self.assertEqual(len(document("show", storage / "experiment")["trials"]), 1000)
         self.assertEqual(len(cadre("export", storage / "experiment", "--all").splitlines()), 1001)
         for command in ["show"], ["export"], ["plot", "-o", "-"]:
-            # Whoever reads may go early.
+            # The reader may close the pipe early.
             process = subprocess.Popen([BIN / "cadre", command[0], storage / "experiment", *command[1:]],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             process.stdout.read(100)
@@ -305,7 +305,7 @@ class CliTest(unittest.TestCase):
             process.stderr.close()
             self.assertIn(process.wait(60), (0, -signal.SIGPIPE))
 
-    # ---- What workers printed
+    # ---- Output of workers
 
     def printing(self, name, **numbers):
         storage = self.storage / name

@@ -1,5 +1,5 @@
-"""What a terminal shows of a running experiment: the program runs on a pseudo-terminal whose output a terminal emulator
-(pyte) takes, and its screen is looked at after every drawing."""
+"""The console output of a running experiment: the program runs on a pseudo-terminal, whose output goes to a terminal
+emulator (pyte); its screen is checked after every drawing."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ BOX = "╭╮╰╯├┤─│"
 
 
 class Terminal:
-    """A terminal of a size in which the tool runs. `check` is called with it after every drawing."""
+    """A terminal of a given size in which the tool runs. `check` is called with it after every drawing."""
 
     def __init__(self, arguments, lines, columns, check=None, **environment):
         self.check = check
@@ -49,7 +49,7 @@ class Terminal:
         self.screen.resize(lines, columns)
 
     def take(self):
-        """Feeds what has come to the screen, drawing by drawing. False at the end of the output."""
+        """Feeds new output to the screen, drawing by drawing. Returns False at the end of the output."""
         try:
             data = os.read(self.fd, 65536)
         except OSError:
@@ -100,19 +100,19 @@ class ConsoleTest(unittest.TestCase):
                         **(environment or {}))
 
     def make_gates(self, count):
-        """Named pipes at which the trials wait before iterations 3, 6, ..."""
+        """Makes named pipes at which the trials wait before iterations 3, 6, ..."""
         os.makedirs(self.storage.name, exist_ok=True)
         for number in range(1, count + 1):
             os.mkfifo(self.gate + str(number))
 
     def open_gate(self, number):
-        """Waits until a trial is at the gate, and lets all four of them pass as they come."""
+        """Waits until a trial is at the gate, then lets all four trials pass as they arrive."""
         gate = os.open(self.gate + str(number), os.O_WRONLY)
         self.addCleanup(os.close, gate)
         os.write(gate, b"....")
 
     def check_screen(self, terminal):
-        """One block, at the lower end of what is shown, with whole lines, and nothing of an earlier one anywhere."""
+        """Expects one complete block, at the lower end of the screen, and no part of an earlier block anywhere."""
         lines = terminal.lines()
         text = "\n".join(lines)
         heads = [number for number, line in enumerate(lines) if line.startswith("Trial status:")]
@@ -126,7 +126,7 @@ class ConsoleTest(unittest.TestCase):
                 self.assertGreater(number, heads[0], text)
                 self.assertIn(line[0] + line[-1], ["╭╮", "├┤", "╰╯", "││"], text)
                 self.assertLess(len(line), terminal.screen.columns, text)
-        if " RUNNING" in lines[heads[0]]:  # the last block of all is wrapped where it is wide
+        if " RUNNING" in lines[heads[0]]:  # the very last block is wrapped if it is wide
             boxes = [number for number, line in enumerate(lines) if line and line[0] in BOX] or [cursor.y]
             self.assertLessEqual(boxes[0] - heads[0], 5, text)
         for line in terminal.scrolled_away():
@@ -195,7 +195,7 @@ class ConsoleTest(unittest.TestCase):
                 self.open_gate(1)
                 drawn = terminal.drawings
                 terminal.run_until(lambda terminal: terminal.drawings > drawn)
-                # What was on the screen is scrolled away, the old block with it.
+                # The content of the screen, including the old block, has scrolled away.
                 terminal.screen.history.top.clear()
                 self.check_screen(terminal)
                 terminal.check = self.check_screen
@@ -206,7 +206,7 @@ class ConsoleTest(unittest.TestCase):
 
     @staticmethod
     def at_iteration(terminal, iteration):
-        """How many trials the table shows there."""
+        """Returns the number of trials that the table shows at the iteration."""
         return sum(bool(re.match(rf"│ 0000\d  RUNNING .* {iteration} ", line)) for line in terminal.lines())
 
     def test_a_terminal_that_is_stopped_does_not_stop_the_experiment(self):
@@ -215,7 +215,7 @@ class ConsoleTest(unittest.TestCase):
         terminal.run_until(lambda terminal: self.at_iteration(terminal, 2) == 4)
         os.write(terminal.fd, b"\x13")
         self.open_gate(1)
-        self.open_gate(2)  # which a trial has reached only because its reports were answered
+        self.open_gate(2)  # a trial reaches it only if its reports are answered
         os.write(terminal.fd, b"\x11")
         self.assertEqual(terminal.finish(), 0)
         self.check_final(terminal, "4 TERMINATED")
@@ -238,7 +238,7 @@ class ConsoleTest(unittest.TestCase):
     def test_being_killed_leaves_the_terminal_as_it_was_and_the_last_block(self):
         self.make_gates(1)
         terminal = self.start(iterations=8, gates=1, fifo=1)
-        terminal.run_until(lambda terminal: self.at_iteration(terminal, 2) == 4)  # and then they wait
+        terminal.run_until(lambda terminal: self.at_iteration(terminal, 2) == 4)  # then they wait
         os.kill(terminal.process, signal.SIGKILL)
         self.assertEqual(terminal.finish(), -signal.SIGKILL)
         self.check_left_as_it_was(terminal)
@@ -352,7 +352,7 @@ class ConsoleTest(unittest.TestCase):
 
     def test_a_reason_that_all_trials_fail_of_is_said_once(self):
         out, _ = self.redirected(trials=12, fifo=1, no_data=1)
-        self.assertEqual(out.count("cannot open /nowhere/data"), 2)  # when it happens, and at the end
+        self.assertEqual(out.count("cannot open /nowhere/data"), 2)  # when it happens and at the end
         self.assertNotIn("frame #0", out)
         self.assertEqual(out.count("for the same reason as trial 0000"), 11)
         summary = out[out.index("Number of errored trials: 12\n"):].splitlines()

@@ -1,4 +1,4 @@
-// Runs an experiment whose console is looked at: console_tool <storage path> [name=number]... with the numbers of
+// Runs an experiment whose console output is tested: console_tool <storage path> [name=number]..., with the names of
 // Setting.
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,17 +24,18 @@ struct Setting {
   std::int64_t hostile = 0;  // names and values with escape sequences
   std::int64_t fail = -1;    // the index of a trial that throws after an iteration
   std::int64_t speak = 0;    // the controller's process writes to standard output before and after fit()
-  std::int64_t fifo = 0;     // instead of Population Based Training
+  std::int64_t fifo = 0;     // FIFO instead of Population Based Training
   std::int64_t cpus = 4;
   std::int64_t restore = 0;
   std::int64_t print = 0;    // each trial, and a process that it starts, writes lines to both streams
   std::int64_t driver = 0;   // RunConfig::log_to_driver
   std::int64_t chdir = 0;    // RunConfig::chdir_to_trial_dir
-  std::int64_t no_data = 0;  // every trial fails from the same data folder that is not there
+  std::int64_t no_data = 0;  // every trial fails because of the same missing data folder
   std::int64_t crash = -1;   // the index of a trial that writes through a null pointer after an iteration
 };
 
-// Clears the screen, sets the window's title, breaks the line, turns the direction of writing; and two wide characters.
+// Clears the screen, sets the window's title, breaks the line, reverses the writing direction; then two wide
+// characters.
 const std::string kHostile = "evil\x1b[2J\x1b]0;title\x07\r\n\xe2\x80\xae \xe8\xa9\xb1\xe9\xa1\x8c";
 
 void pass_gate(const std::string& pipe) {

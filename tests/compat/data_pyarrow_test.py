@@ -1,7 +1,7 @@
-"""cadre::data and pyarrow read the same rows, and aggregate them alike: random tables of all types with nulls, NaN, empty
-files and row groups of all sizes.
+"""cadre::data and pyarrow read the same rows and aggregate them alike: random tables of all types with nulls, NaN,
+empty files and row groups of all sizes.
 
-DATA_PYARROW_ROUNDS=<n> tries more of them, DATA_PYARROW_FIRST=<seed> others.
+DATA_PYARROW_ROUNDS=<n> sets the number of random tables, DATA_PYARROW_FIRST=<seed> the first seed.
 """
 
 import datetime
@@ -53,7 +53,7 @@ def random_time(rng):
     return datetime.datetime(2024, 1, 1) + datetime.timedelta(milliseconds=rng.randint(-10**11, 10**11))
 
 
-# Name: type, and what makes a value. Of "double" and "int" every table has one.
+# Name: type, and a function that makes a value. Every table has the columns "double" and "int".
 COLUMNS = {
     "double": (pyarrow.float64(), random_double),
     "int": (pyarrow.int64(), random_integer(64, True)),
@@ -109,7 +109,7 @@ COMPARISONS = {"equal": "__eq__", "not_equal": "__ne__", "less": "__lt__", "less
 
 
 def random_constant(rng, name):
-    """For Cadre, and for pyarrow."""
+    """Returns a constant for Cadre, and the same for pyarrow."""
     type, make = COLUMNS[name]
     value = make(rng)
     if isinstance(value, float) and math.isnan(value):
@@ -127,7 +127,7 @@ def random_constant(rng, name):
 
 
 def random_condition(rng, names, depth=0):
-    """As Cadre stores it, and as pyarrow's."""
+    """Returns a condition as Cadre stores it, and the same as pyarrow's expression."""
     kind = rng.random()
     if depth < 3 and kind < 0.4:
         one, other = (random_condition(rng, names, depth + 1) for _ in range(2))
@@ -156,7 +156,7 @@ class PyarrowTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def write(self, rng):
-        """Some files, of which any may be empty, with row groups of all sizes; what is in them."""
+        """Writes files, any of which may be empty, with row groups of all sizes; returns the folder and all rows."""
         source = self.folder / f"source_{rng.getrandbits(32)}"
         source.mkdir()
         names = ["double", "int", *rng.sample(sorted(set(COLUMNS) - {"double", "int"}), rng.randint(1, 12))]
@@ -187,7 +187,7 @@ class PyarrowTest(unittest.TestCase):
             self.assertEqual(expected, actual, name)
 
     def extreme(self, column, which):
-        """pyarrow's, as Cadre writes it."""
+        """Returns pyarrow's minimum or maximum in the form in which Cadre writes it."""
         if pyarrow.types.is_dictionary(column.type):
             column = column.cast(pyarrow.string())
         if pyarrow.types.is_float16(column.type):
@@ -215,7 +215,7 @@ class PyarrowTest(unittest.TestCase):
             self.assert_like(pyarrow.compute.mean(column).as_py(), actual[f"mean({name})"], f"mean {name}")
             std = pyarrow.compute.stddev(column, ddof=1).as_py()
             if len(values) == 1:
-                std = math.nan  # of one value there is none: pyarrow says null
+                std = math.nan  # undefined for one value: pyarrow returns null
             self.assert_like(std, actual[f"std({name})"], f"std {name}")
 
     def test_aggregates_agree(self):
@@ -256,7 +256,7 @@ class PyarrowTest(unittest.TestCase):
                 self.assert_like(expected / len(values) if values else None, actual["mean(double)"], "mean")
 
     def assert_same(self, actual, expected):
-        """NaN equals NaN."""
+        """Compares tables; NaN equals NaN."""
         self.assertEqual(actual.schema.remove_metadata(), expected.schema.remove_metadata())
         for name in expected.column_names:
             self.assertEqual(list(map(repr, actual[name].to_pylist())), list(map(repr, expected[name].to_pylist())), name)
@@ -292,7 +292,7 @@ class PyarrowTest(unittest.TestCase):
                 source, table = self.write(rng)
                 ours, theirs = random_condition(rng, table.column_names)
                 if not table.num_rows:
-                    continue  # the function is never called, and says no columns
+                    continue  # the function is never called, so its columns are unknown
                 if (kept := table.filter(theirs)).num_rows:
                     self.assert_same(self.copy(source, {"filter_behind": ours, **self.limits(rng)}), kept)
 
@@ -326,7 +326,7 @@ class PyarrowTest(unittest.TestCase):
                 source = self.folder / f"hive_{seed}"
                 pyarrow.parquet.write_to_dataset(table, source, partition_cols=names)
                 if not (table["year"].null_count < table.num_rows or "year" not in names):
-                    continue  # pyarrow finds no type then
+                    continue  # pyarrow then finds no type
                 theirs = pyarrow.dataset.dataset(source, partitioning="hive")
                 self.assert_same(self.copy(source, self.limits(rng)), theirs.to_table())
                 value = rng.choice(theirs.to_table()[names[0]].to_pylist())

@@ -1,12 +1,13 @@
-// What cadre::data makes of files, for a comparison with pyarrow.
+// Reads files with cadre::data, for a comparison with pyarrow.
 //
-//   data_pyarrow_tool aggregate <folder> <options as JSON>   the aggregates of every column, as JSON
-//   data_pyarrow_tool rows <folder> <options as JSON>        how many rows come without columns, through some operators
-//   data_pyarrow_tool tensors <folder> <options as JSON>     the shape, the type and the numbers of every column, as
-//   JSON data_pyarrow_tool copy <folder> <options as JSON> <new folder>   the rows, written as Parquet
+//   data_pyarrow_tool aggregate <folder> <options as JSON>           aggregates of every column, as JSON
+//   data_pyarrow_tool rows <folder> <options as JSON>                number of rows without columns, by operator
+//   data_pyarrow_tool tensors <folder> <options as JSON>             shape, type and numbers of every column, as JSON
+//   data_pyarrow_tool copy <folder> <options as JSON> <new folder>   writes the rows as Parquet
 //
-// Options: "columns", a list; "filter", a condition as Expression stores it, and "filter_behind", which is not part of
-// the read; "skip"; "limit"; "shuffle"; "memory_limit_bytes"; "num_threads"; "ignore_nan"; "ignore_nulls"; "row_group".
+// Options: "columns", a list; "filter", a condition as Expression stores it, and "filter_behind", a condition that is
+// not part of the read; "skip"; "limit"; "shuffle"; "memory_limit_bytes"; "num_threads"; "ignore_nan"; "ignore_nulls";
+// "row_group".
 #include <cstdio>
 #include <string>
 #include <string_view>

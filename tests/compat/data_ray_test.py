@@ -1,7 +1,7 @@
-"""cadre::data makes of files what Ray Data makes of them: files whose schemas differ are unified by Ray's rules, and the
-tensors of Ray and of pyarrow are tensors.
+"""cadre::data reads files as Ray Data does: it unifies schemas that differ by Ray's rules, and reads the tensors of
+Ray and of pyarrow as tensors.
 
-DATA_PYARROW_ROUNDS=<n> tries more random files, DATA_PYARROW_FIRST=<seed> others.
+DATA_PYARROW_ROUNDS=<n> sets the number of random cases, DATA_PYARROW_FIRST=<seed> the first seed.
 """
 
 import json
@@ -37,7 +37,7 @@ def text(rng):
     return rng.choice([None, "", "a", "ä", "zz"])
 
 
-# Types that some files have a column in, and what makes a value.
+# Types of columns, and functions that make a value.
 TYPES = [(pyarrow.null(), lambda rng: None)]
 TYPES += [(type, small) for type in (pyarrow.int8(), pyarrow.int16(), pyarrow.int32(), pyarrow.int64(),
                                      pyarrow.uint8(), pyarrow.uint16(), pyarrow.uint32(),
@@ -69,7 +69,7 @@ class RayTest(unittest.TestCase):
         return pyarrow.parquet.read_table(copy, partitioning=None) if code == 0 else error
 
     def write(self, rng, like):
-        """Files whose columns differ; `like`: those of each column go together mostly."""
+        """Writes files whose columns differ; with `like` the types of a column can mostly be unified."""
         source = self.folder / f"source_{rng.getrandbits(32)}"
         source.mkdir()
         kinds = {name: rng.choice(TYPES) for name in "abcde"}
@@ -94,8 +94,8 @@ class RayTest(unittest.TestCase):
                              name)
 
     def unified(self, tables):
-        """What Ray makes of them; None: it refuses them."""
-        for name in "abcde":  # beside a struct Ray forgets types that are none, and then cannot read their rows
+        """Returns the table that Ray makes of them; None: it refuses them."""
+        for name in "abcde":  # Ray ignores other types beside a struct, and then cannot read their rows
             types = [table.schema.field(name).type for table in tables if name in table.column_names]
             structs = [pyarrow.types.is_struct(type) for type in types if type != pyarrow.null()]
             if any(structs) and not all(structs):
@@ -181,7 +181,7 @@ class RayTest(unittest.TestCase):
         expected |= {"images": (images, "uint8"), "turned": (turned, "float"),
                      "any_shape": (rows.astype(numpy.float64), "double")}
         self.check_tensors(source, expected)
-        # What Cadre writes is Arrow's type, which pyarrow and Ray read.
+        # Cadre writes Arrow's type, which pyarrow and Ray can read.
         copy = self.copy(source, {})
         for name in ("native", "v1", "v2", "turned"):
             array = copy[name].combine_chunks()

@@ -1,4 +1,4 @@
-"""A finished experiment of six trials, made by experiment_tool, for tests of what it leaves."""
+"""A finished experiment of six trials, made by experiment_tool, for tests of its files."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import unittest
 
 
 class ExperimentTest(unittest.TestCase):
-    """`experiment` is its directory, `trials` those of its trials."""
+    """Has the experiment's directory, `experiment`, and those of its trials, `trials`."""
 
     @classmethod
     def setUpClass(cls):

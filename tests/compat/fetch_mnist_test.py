@@ -1,4 +1,4 @@
-"""tools/fetch_mnist.py reads numpy arrays and nothing else, and what it wrote is MNIST."""
+"""tools/fetch_mnist.py reads numpy arrays and nothing else, and the files that it wrote are MNIST."""
 
 import hashlib
 import io
@@ -16,7 +16,7 @@ sys.path.insert(0, str(SOURCE / "tools"))
 
 import fetch_mnist  # noqa: E402
 
-# Of the original files.
+# Checksums of the original files.
 MD5 = {
     "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
     "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",

@@ -1,11 +1,11 @@
-"""What the controller decides on random traces of results is what the model in pbt_oracle.py decides.
+"""On random traces of results the controller decides as the model in pbt_oracle.py does.
 
-$CADRE_BIN/pbt_decisions_tool reads a JSON document a line: first the settings (see random_settings.py), then events
+$CADRE_BIN/pbt_decisions_tool reads a JSON document per line: first the settings (see random_settings.py), then events
 
     {"trial": 3, "metrics": {"score": 0.5, "training_iteration": 6}, "checkpoint": true}        its worker reports
     {"trial": 3, "returns": true} or {"trial": 3, "throws": "text"} or {"trial": 3, "dies": 9}  and ends
 
-and answers each with a line (see pbt_oracle.py). CADRE_TRACES is the number of traces, CADRE_SEED that of the first.
+and answers each with a line (see pbt_oracle.py). CADRE_TRACES is the number of traces, CADRE_SEED the first seed.
 """
 
 import collections
@@ -25,13 +25,13 @@ from search_space_oracle import NUMBERS, philox
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "pbt_decisions_tool"
 TRACES = int(os.environ.get("CADRE_TRACES", "300"))
 FIRST_SEED = int(os.environ.get("CADRE_SEED", "1"))
-CLOCKS = ("training_iteration", "seconds")  # what a worker continues from, with its checkpoint
+CLOCKS = ("training_iteration", "seconds")  # restored with a worker's checkpoint
 
 
 # ---- Traces
 
 class Trainers:
-    """Plays the training functions: what each of the trials reports next."""
+    """Simulates the training functions: draws the next report of each trial."""
 
     def __init__(self, rng, settings, trials):
         self.rng, self.settings = rng, settings
@@ -43,7 +43,7 @@ class Trainers:
         self.ends = rng.choice([0, 0, 0.001, 0.01])
         self.pace = rng.choice([0.1, 1, 1, 4])
         self.in_turn = rng.random() < 0.3
-        self.clocks = {}  # of each worker
+        self.clocks = {}  # by worker
         self.turn = -1
 
     def next_event(self, oracle):
@@ -89,7 +89,7 @@ class Trainers:
 
 
 def random_trace(seed):
-    """Settings, events and the model's answers, that to the start first."""
+    """Returns settings, events and the model's answers; the first answer is to the start."""
     rng = random.Random(seed)
     settings = random_settings(rng)
     oracle = Oracle(settings)
@@ -106,7 +106,7 @@ def random_trace(seed):
 # ---- Comparison
 
 def same(expected, got):
-    """Equal in type and value, reals but for the last bits of exp and log."""
+    """Returns True for equal types and values; reals may differ in the last bits of exp and log."""
     if type(expected) is not type(got):
         return False
     if isinstance(expected, float):
@@ -119,7 +119,7 @@ def same(expected, got):
 
 
 def sort_answer(answer):
-    """The order of deletions says nothing."""
+    """Sorts deletions, whose order does not matter."""
     deleted = [decision["checkpoint"] for decision in answer["decisions"] if decision["kind"] == "delete"]
     decisions = [decision for decision in answer["decisions"] if decision["kind"] != "delete"]
     return {"decisions": decisions, "deleted": sorted(deleted), "configs": dict(sorted(answer["configs"].items())),
@@ -136,7 +136,7 @@ def answers_of_tool(settings, events):
 
 
 def first_difference(settings, events, expected):
-    """(line, expected, got), None if all is the same."""
+    """Returns (line, expected, got), or None if all answers are equal."""
     got = answers_of_tool(settings, events)
     for line, (wanted, answer) in enumerate(itertools.zip_longest(expected, got)):
         if wanted is None or answer is None or "failed" in answer or not same(sort_answer(wanted), sort_answer(answer)):
@@ -145,7 +145,7 @@ def first_difference(settings, events, expected):
 
 
 def answers_of_model(settings, events):
-    """None if a trial that does not run has an event."""
+    """Returns the answers, or None if there is an event of a trial that does not run."""
     oracle = Oracle(settings)
     answers = [oracle.start()]
     for event in events:
@@ -156,7 +156,7 @@ def answers_of_model(settings, events):
 
 
 def shorten(settings, events):
-    """The events up to the difference, without those that it does not need."""
+    """Returns the events up to the difference, without those that do not contribute to it."""
     index = len(events)
     while index > 0:
         index -= 1
@@ -177,7 +177,7 @@ def describe(seed, settings, events):
 
 
 def features(settings):
-    """What the settings make use of."""
+    """Returns the names of the features that the settings use."""
     def kinds(entries):
         for entry in entries:
             yield entry[0]
@@ -225,7 +225,7 @@ class DecisionsTest(unittest.TestCase):
                     for operation in decision.get("operations", {}).values():
                         seen[operation.split(" ")[0] + ("+noop" if "noop" in operation else "")] += 1
         print(f"{TRACES} traces agree:", ", ".join(f"{count} {name}" for name, count in sorted(seen.items())))
-        if TRACES >= 100:  # then everything occurs often
+        if TRACES >= 100:  # then every feature occurs often
             for name in ("launch", "resume", "pause", "exploit", "end", "fail", "delete", "*", "resample", "shift",
                          "shift+noop"):
                 self.assertGreater(seen[name], TRACES / 3, name)

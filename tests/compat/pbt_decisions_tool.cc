@@ -1,5 +1,5 @@
-// Feeds a trace of results to the experiment's core and prints what it decides, a JSON line for each line of input.
-// pbt_decisions_test.py compares that with a model written from the reference's text; it describes the lines.
+// Feeds a trace of results to the experiment's core and prints its decisions, a JSON line for each line of input.
+// pbt_decisions_test.py compares them with a model written from the reference's text, and describes the lines.
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -15,7 +15,7 @@ namespace {
 using namespace cadre;
 using namespace cadre::tune;
 
-// ---- What the trials run, and the functions of the search space (search_space_oracle.py has the same)
+// ---- The trainable, and the functions of the search space (search_space_oracle.py has the same)
 
 void train(const Config&) {}
 
@@ -32,7 +32,7 @@ SampleFrom to_function(const std::string& name) {
 
 // ---- Settings
 
-// ["uniform", 0, 1] and the like; search_space_oracle.py lists them.
+// Converts ["uniform", 0, 1] and the like; search_space_oracle.py lists them.
 Domain to_domain(const Value& value) {
   const List& words = value.items();
   auto kind = words[0].get<std::string>();
@@ -155,7 +155,7 @@ TunerOptions to_resolved_options(const Config& settings) {
   return options;
 }
 
-// "00003_lr=0.1/checkpoint_000007" as [3, 7]; null where there is none.
+// Converts "00003_lr=0.1/checkpoint_000007" to [3, 7]; null if there is none.
 Value to_pair(const std::string& directory) {
   if (directory.empty()) return {};
   return list(std::stoi(directory.substr(0, 5)), std::stoi(directory.substr(directory.rfind('_') + 1)));
@@ -218,7 +218,7 @@ class Tool {
   }
 
   void show(const RecordDecision& decision) {
-    if (decision.kind == DecisionKind::make) return;  // its config is shown when it is launched
+    if (decision.kind == DecisionKind::make) return;  // the config is shown with the launch
     const Config data(decision.data);
     Dict shown{{"kind", std::string(to_string(decision.kind))}, {"trial", decision.trial}};
     if (decision.kind == DecisionKind::launch) {
@@ -260,7 +260,7 @@ class Tool {
   List decisions_;
   Dict configs_;
   List log_;
-  Dict extra_;  // of the first line
+  Dict extra_;  // further keys of the first line
 };
 
 int answer_lines() {

@@ -1,15 +1,15 @@
-"""A model of what the controller decides under Population Based Training.
+"""A model of the controller's decisions under Population Based Training.
 
-Written from the text that describes the behaviour (Ray Tune's scheduler, its log and its retention of checkpoints, and
-what Cadre does differently on purpose), not from the C++ code, which pbt_decisions_test.py compares with it.
+Written from the descriptions of the behaviour (Ray Tune's scheduler, its log and its retention of checkpoints, and
+Cadre's intended differences), not from the C++ code, which pbt_decisions_test.py compares with it.
 
     oracle = Oracle(settings)             # a dictionary, see pbt_decisions_test.random_settings
     first = oracle.start()
     answer = oracle.handle({"trial": 3, "metrics": {"score": 0.5, "training_iteration": 5}, "checkpoint": True})
 
 An answer is a dictionary: "decisions" in the order in which they were made (deletions last), "configs" of the trials
-that were launched, "log" as the lines of pbt_global.txt; the first one also has "trials", the tag of each trial and what
-is shown of its config. A worker that is told to stop ends at once.
+that were launched, "log" as the lines of pbt_global.txt; the first one also has "trials", the tag of each trial and the
+shown part of its config. A worker that is told to stop ends at once.
 """
 
 import copy
@@ -26,7 +26,7 @@ NO_WORKER, BUSY, PARKED, STOPPING = "none", "busy", "parked", "stopping"
 class Checkpoint:
     owner: int
     number: int
-    metrics: dict  # of the result that it was reported with
+    metrics: dict  # of the result with which it was reported
 
     @property
     def name(self):
@@ -42,12 +42,12 @@ class Trial:
     exploit_stream: Stream
     explore_stream: Stream
     status: str = PENDING
-    # The worker.
+    # The worker's state.
     worker: str = NO_WORKER
     holds_slot: bool = False
     attempt: int = 0
     launched_from: Checkpoint | None = None
-    # What the scheduler knows.
+    # The scheduler's state.
     last_score: float | None = None  # larger is better
     last_perturbation_time: float = 0
     last_train_time: float = 0
@@ -55,7 +55,7 @@ class Trial:
     # Checkpoints.
     latest: Checkpoint | None = None
     made: int = 0
-    kept: list = field(default_factory=list)  # own ones, oldest first
+    kept: list = field(default_factory=list)  # the trial's own, oldest first
 
     @property
     def live(self):
@@ -67,7 +67,7 @@ class Trial:
 
 
 def lookup(metrics, name):
-    """The value of a metric, also by its path in nested metrics; None without one."""
+    """Returns the value of a metric, also by its path in nested metrics; None if there is none."""
     if name in metrics:
         return metrics[name]
     head, slash, rest = name.partition("/")
@@ -80,7 +80,7 @@ def number(metrics, name):
 
 
 def equal(a, b):
-    """Of the same type, too; NaN is itself."""
+    """Returns True if types and values are equal; NaN equals NaN."""
     if type(a) is not type(b):
         return False
     if isinstance(a, list):
@@ -95,7 +95,7 @@ class Oracle:
         self.settings = settings
         self.pbt = settings["pbt"]
         self.next_sync = max(self.pbt["perturbation_interval"], self.pbt["burn_in_period"])
-        self.dropped = []  # by retention, not yet deleted
+        self.dropped = []  # no longer kept, but not yet deleted
         self.told_to_stop = []
         self.answer = {}
         self.schedule = settings["replay"]  # None: Population Based Training
@@ -109,7 +109,7 @@ class Oracle:
         return answer | {"trials": [[trial.tag, trial.sampled] for trial in self.trials]}
 
     def running(self):
-        """The trials whose workers run user code."""
+        """Returns the trials whose workers run user code."""
         return [trial.index for trial in self.trials if trial.worker == BUSY]
 
     def handle(self, event):
@@ -140,7 +140,7 @@ class Oracle:
             self._step(lambda: self._lose_worker(trial, "end" if "returns" in event else "fail"))
 
     def _step(self, work):
-        """One event and what follows from it; then the workers that were told to stop end, one after the other."""
+        """Handles an event and its consequences; then the workers that were told to stop end, one after the other."""
         work()
         self._fill_slots()
         stopping, self.told_to_stop = self.told_to_stop, []
@@ -176,7 +176,7 @@ class Oracle:
             self._compare_all(max(other.last_train_time for other in live))
 
     def _lose_worker(self, trial, kind):
-        """Its process ended: as it was told to, or, with a kind, of itself and the trial with it."""
+        """Handles the end of a process: it was told to stop or, with a kind, it ended by itself, as does its trial."""
         trial.worker, trial.holds_slot, trial.launched_from = NO_WORKER, False, None
         if kind:
             self._finish(trial, kind)
@@ -208,10 +208,10 @@ class Oracle:
         trial.status, trial.worker, trial.holds_slot = PAUSED, PARKED, False
         self._decide("pause", trial)
 
-    # ---- A replay of it
+    # ---- Replays
 
     def _replay(self, trial, metrics):
-        """The trial takes over its own newest checkpoint where a change is due."""
+        """Continues the trial from its own newest checkpoint if a change is due."""
         iteration = number(metrics, "training_iteration")
         if iteration is None or self.changes_made == len(self.schedule["changes"]):
             return
@@ -261,16 +261,16 @@ class Oracle:
             trial.last_perturbation_time = time
             pauses = any(other.waits for other in others)
             self._compare(trial, *self._quantiles())
-        if pauses and trial.worker == BUSY:  # it does not exploit
+        if pauses and trial.worker == BUSY:  # no exploit
             self._pause(trial)
 
     def _never_saves(self, trial):
-        """It is at an interval without a checkpoint, and there is somebody who could exploit it."""
+        """Returns True if the trial is at an interval without a checkpoint and another trial could exploit it."""
         return (not trial.latest and self.pbt["quantile_fraction"] > 0
                 and any(other.live and other is not trial for other in self.trials))
 
     def _compare_all(self, time):
-        """Everybody is at the barrier."""
+        """Compares all trials: all are at the barrier."""
         lower, upper = self._quantiles()
         chosen = {trial.index for trial in lower + upper}
         for trial in upper + [other for other in self.trials if other.index not in chosen] + lower:
@@ -338,7 +338,7 @@ class Oracle:
         return attribute is None or number(checkpoint.metrics, attribute) is not None
 
     def _rank(self, checkpoint):
-        """Ascending: NaN, then by score, then by age."""
+        """Returns a sort key: NaN first, then ascending by score, then by age."""
         attribute = self.settings["score_attribute"]
         score = 0 if attribute is None else number(checkpoint.metrics, attribute)
         if math.isnan(score):

@@ -1,4 +1,4 @@
-"""Ray Tune's own replay reads Cadre's policy files as Cadre does, and Cadre reads those of Ray Tune's own scheduler.
+"""Ray Tune's replay reads Cadre's policy files as Cadre does, and Cadre reads those of Ray Tune's scheduler.
 
 No cluster is started: Ray's classes run in this process, with stand-ins for its controller and its trials.
 """
@@ -20,7 +20,7 @@ from ray.tune.schedulers import PopulationBasedTraining, PopulationBasedTraining
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 logging.getLogger("ray.tune.schedulers.pbt").setLevel(logging.ERROR)  # a line for each exploit
-HISTORIES = 40  # random ones
+HISTORIES = 40  # number of random histories
 
 
 def schedule_of_ray(path):
@@ -34,7 +34,7 @@ def schedules_of_cadre(paths):
 
 
 def same(a, b):
-    """Also in type; NaN is itself."""
+    """Returns True if values and types are equal; NaN equals NaN."""
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
@@ -54,7 +54,7 @@ def random_value(rng, depth=2):
 
 
 def random_exploits(rng):
-    """(target, donor, target iteration, donor iteration, new config) one after the other, and the first configs."""
+    """Returns the first configs, and successive (target, donor, target iteration, donor iteration, new config)."""
     trials = rng.randint(2, 6)
     exploits = []
     iteration = 0
@@ -67,7 +67,7 @@ def random_exploits(rng):
 
 
 class StubTrial:
-    """What Ray's scheduler asks of a trial."""
+    """The part of a trial that Ray's scheduler uses."""
 
     def __init__(self, index, config, directory):
         self.trial_id, self.experiment_tag, self.config = f"ab_{index:05d}", f"{index}_lr={config['lr']:.4f}", config
@@ -135,7 +135,7 @@ class RaysFilesTest(CadresFilesTest):
     test_of_an_experiment = None
 
     def test_of_random_histories(self):
-        """Ray's own exploit, explore and log, from the choice of the donor on."""
+        """Runs Ray's own exploit, explore and log, after the choice of the donor."""
         longest, stale = 0, 0
         for seed in range(HISTORIES):
             rng = random.Random(seed)
@@ -157,7 +157,7 @@ class RaysFilesTest(CadresFilesTest):
             for path in directory.glob("pbt_policy_*.txt"):
                 stale += len(path.read_text().splitlines()) > len(schedule_of_ray(path)["changes"])
         self.assertGreater(longest, 4)
-        self.assertGreater(stale, 4)  # files with older lines that do not count
+        self.assertGreater(stale, 4)  # files with obsolete lines, which a replay ignores
 
     def test_an_empty_file_is_an_empty_schedule(self):
         path = self.storage / "pbt_policy_empty.txt"

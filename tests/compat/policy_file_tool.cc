@@ -1,7 +1,7 @@
 // Policy files of Population Based Training, for pbt_replay_test.py.
 //
-//   policy_file_tool read FILE...       what each file's replay would do, as a JSON line: {"initial_config", "changes"}
-//   policy_file_tool write DIRECTORY    the files of an experiment whose exploits are the JSON lines on standard input:
+//   policy_file_tool read FILE...       each file's schedule, as a JSON line: {"initial_config", "changes"}
+//   policy_file_tool write DIRECTORY    writes the files of an experiment, whose exploits are JSON lines on stdin:
 //                                       [[target, tag], [donor, tag], target iteration, donor iteration, donor config,
 //                                       new config]
 #include <cstdio>

@@ -1,4 +1,4 @@
-"""What a person sees when a program ends: by an exception that nobody catches, by Ctrl-C, and when it is started again."""
+"""The output that users see when a program ends by an uncaught exception or Ctrl-C, and when it is started again."""
 
 import os
 import pathlib
@@ -61,7 +61,7 @@ class InStorage(unittest.TestCase):
 
 class Interrupts(InStorage):
     def interrupted_by(self, number, way, sign):
-        """The exit code and what was said of a program that got a signal when its output had `sign`."""
+        """Sends a signal to a program when its output has `sign`; returns its exit code and messages."""
         process = subprocess.Popen([TOOL, way, str(self.storage / way / str(number))], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         while sign not in process.stdout.readline():

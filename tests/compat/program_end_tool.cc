@@ -1,4 +1,4 @@
-// Ends in many ways, for a test of what a person sees then: program_end_tool <way> [<storage path> [<if_exists>]].
+// Ends in many ways, to test what a user then sees: program_end_tool <way> [<storage path> [<if_exists>]].
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>

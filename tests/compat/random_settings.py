@@ -51,7 +51,7 @@ def random_integers(rng):
 # ---- Spaces
 
 def random_variable(rng):
-    """What a config's value is drawn from, and what it is explored in; None for not at all."""
+    """Returns the entry that a value is drawn from and its mutation; None: it is not mutated."""
     kind = rng.randrange(15)
     if kind <= 2:
         return random_reals(rng), random_reals(rng)
@@ -65,7 +65,7 @@ def random_variable(rng):
         options = random_options(rng)
         others = rng.choice([options, options, random_options(rng)])
         return ([rng.choice(["choice", "ordinal"]), options], [rng.choice(["choice", "ordinal", "list"]), others])
-    if kind == 9:  # a value that may be no number, or an integer, in a domain of numbers
+    if kind == 9:  # possibly no number, or an integer, in a domain of numbers
         options = [option for option in random_options(rng) if not isinstance(option, dict)] or [1]
         return ["choice", options], rng.choice([random_reals_with_an_integer, random_integers])(rng)
     if kind == 10:
@@ -87,7 +87,7 @@ def random_items(rng):
 
 
 def random_alternatives(rng, depth, grids):
-    """Entries of a choice or a grid, among them nested spaces; and mutations of keys that some of them have."""
+    """Returns entries of a choice or a grid, including nested spaces, and mutations of keys that some of these have."""
     entries, mutations, keys = [], {}, set()
     for _ in range(rng.randint(1, 3)):
         if rng.random() < 0.6:
@@ -131,7 +131,7 @@ def random_space(rng, depth=0, grids=True):
 
 
 def random_mutations(rng, space, mutations):
-    """Some of them, at least one."""
+    """Returns some of the mutations, at least one."""
     mutations = dict(rng.sample(list(mutations.items()), rng.randint(1, len(mutations)))) if mutations else {}
     if not mutations:
         space["width"], mutations["width"] = ["randint", 1, 9], ["randint", 1, 9]
@@ -150,7 +150,7 @@ def paths_of(space, path=""):
 
 
 def random_point(rng, space, examples):
-    """Values of a trial that the space itself has made, some of them, by path."""
+    """Returns some values of a trial that the space itself has made, by path."""
     config = rng.choice(examples).config
     return {path: given(config, path) for path, entry in paths_of(space)
             if rng.random() < 0.4 and not contains_function(entry) and given(config, path) != []}
@@ -165,7 +165,7 @@ def contains_function(entry):
 # ---- Experiments
 
 def random_population(rng):
-    """The part of the settings that makes trials."""
+    """Returns the part of the settings that determines the trials."""
     while True:
         space, mutations = random_space(rng)
         mutations = random_mutations(rng, space, mutations)
@@ -183,7 +183,7 @@ def random_population(rng):
 
 
 def random_replay(rng, population):
-    """A schedule of configs as the space makes them, with keys more and fewer."""
+    """Returns a schedule of configs as the space makes them, with some keys added or missing."""
     def config():
         made = rng.choice(configs)
         made = {key: value for key, value in made.items() if rng.random() < 0.9}
@@ -217,7 +217,7 @@ def random_settings(rng):
             "burn_in_period": rng.choice([0, 0, interval, 3.5, 10]),
             "quantile_fraction": rng.choice([0, 0.1, 0.25, 0.25, 0.3, 0.5, 0.5, rng.random() / 2]),
             "resample_probability": rng.choice([0, 0.25, 0.25, 0.5, 1]),
-            # Where nothing stops them, integers would leave 64 bits.
+            # Large factors only with "clip": otherwise integers would exceed 64 bits.
             "perturbation_factors": rng.choice([[1.2, 0.8], [1.2, 0.8], [0.5, 1.5], [3.0, 0.3]] + [
                 [10.0, 0.1], [1e7, 1e-5], [1e300, 1.0]] * (bounds == "clip")),
             "bounds": bounds,
@@ -231,7 +231,7 @@ def random_settings(rng):
         "score_attribute": rng.choice([None, metric, "loss"]),
         "score_order": rng.choice(["max", "min"]),
     }
-    if settings["score_attribute"] == metric:  # of one metric there is one direction
+    if settings["score_attribute"] == metric:  # a metric has one direction
         settings["score_order"] = settings["pbt"]["mode"]
     if rng.random() < 0.15 and len(variants(population | {"num_samples": 1, "points": []})) == 1:
         settings |= {"num_samples": 1, "points": [], "replay": random_replay(rng, population)}

@@ -1,5 +1,5 @@
-"""docs/from-ray-tune.md, from-ray-train.md and from-ray-data.md have every public name of Ray's, and every name of Cadre's
-in the tables of docs/from-*.md exists."""
+"""docs/from-ray-tune.md, from-ray-train.md and from-ray-data.md have all public names of Ray, and all names of Cadre in
+the tables of docs/from-*.md exist."""
 
 import dataclasses
 import enum
@@ -20,7 +20,7 @@ from ray.tune.schedulers import PopulationBasedTraining
 SOURCE = pathlib.Path(os.environ["CADRE_SOURCE"])
 DOCS = SOURCE / "docs"
 
-# Names in the right columns that are neither Cadre's nor in its headers.
+# Names in the right columns that are not Cadre's and not in its headers.
 OTHER_NAMES = {"utils", "len", "stdout", "stderr"}
 
 
@@ -121,7 +121,7 @@ class CadreNamesTest(unittest.TestCase):
     COMMANDS = {path.stem for path in (SOURCE / "src" / "cli").glob("*.cc")}
 
     def unknown_in(self, code):
-        """Identifiers of a piece of code that no header has. Files, commands and texts are looked at elsewhere."""
+        """Returns the identifiers in a piece of code that no header has. Ignores files, options and texts."""
         if command := re.match(r"cadre (\w+)", code):
             return [] if command[1] in self.COMMANDS else [code]
         if re.search(r"^\W*$|^kill -9$|^--|\.(json|csv|txt|md|pt)$|/|^\w+ = ", code):
@@ -135,7 +135,7 @@ class CadreNamesTest(unittest.TestCase):
                 cells = row.strip("|").split(" | ")
                 if not row.startswith("| ") or len(cells) != 2:
                     continue
-                # A name of the left column may stand in the right one too.
+                # Names of the left column may be in the right one, too.
                 of_others = set(re.findall(r"[A-Za-z_]\w*", cells[0]))
                 for code in re.findall(r"`([^`]+)`", cells[1]):
                     with self.subTest(page=path.name, code=code):

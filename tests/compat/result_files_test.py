@@ -1,4 +1,4 @@
-"""Other people's programs read an experiment's files: pandas, Python's json and sqlite3."""
+"""Other programs read an experiment's files: pandas, Python's json and sqlite3."""
 
 import json
 import math
@@ -71,7 +71,7 @@ class ResultFilesTest(ExperimentTest):
             self.assertEqual(policy.exists(), bool(own))
             if own:
                 self.assertEqual(json.loads(policy.read_text().splitlines()[-1]), own[-1])
-                # What a replay walks: from the last line upwards, each target is the donor of the line below.
+                # A replay reads from the last line upwards: each target is the donor of the line below.
                 lines = [json.loads(line) for line in policy.read_text().splitlines()]
                 for above, below in zip(lines, lines[1:]):
                     self.assertEqual(above[0], below[1])

@@ -1,4 +1,4 @@
-"""Where a domain means the same in Ray Tune, values are distributed as Ray Tune's are."""
+"""Domains that Ray Tune has, too, give values of the same distribution as Ray Tune's."""
 
 import json
 import os
@@ -25,7 +25,7 @@ DOMAINS = {
 
 
 def values_of_cadre():
-    """By name of the domain."""
+    """Returns Cadre's values by the name of the domain."""
     settings = {
         "seed": 1, "num_samples": COUNT, "slots": 1, "space": {name: entry for name, (entry, _) in DOMAINS.items()},
         "points": [], "constant_grid_search": False, "mutations": {"uniform": ["uniform", 0, 1]},
@@ -40,7 +40,7 @@ def values_of_cadre():
 
 
 def distance(a, b):
-    """The greatest distance of two empirical distribution functions (Kolmogorov and Smirnov)."""
+    """Returns the Kolmogorov-Smirnov distance: the greatest distance of two empirical distribution functions."""
     places = numpy.concatenate([a, b])
     below = [numpy.searchsorted(numpy.sort(values), places, side="right") / len(values) for values in (a, b)]
     return numpy.abs(below[0] - below[1]).max()

@@ -1,7 +1,7 @@
-"""A model of search spaces: the configs of all trials, what is shown of them, and how a value is explored.
+"""A model of search spaces: the configs of all trials, the parts that are shown, and the exploration of a value.
 
-Written from the text that describes them (the headers of Cadre, docs/formats.md, "Random streams", docs/architecture.md
-on what differs from Ray Tune, and Ray Tune's own behaviour for the rest), not from the C++ code.
+Written from the descriptions (the headers of Cadre, docs/formats.md, "Random streams", docs/from-ray-tune.md for the
+differences from Ray Tune, and Ray Tune's own behaviour for the rest), not from the C++ code.
 
 A space is a dictionary of entries, an entry a list:
 
@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import xxhash
 
-SEARCH_SPACE, EXPLOIT, EXPLORE = 1, 2, 3  # purposes of a stream
+SEARCH_SPACE, EXPLOIT, EXPLORE = 1, 2, 3  # purposes of streams
 INTEGERS = ("randint", "lograndint", "qrandint", "qlograndint")
 NUMBERS = (*INTEGERS, "uniform", "loguniform", "quniform", "qloguniform", "randn", "qrandn")
 MISSING = object()
@@ -28,7 +28,7 @@ MISSING = object()
 # ---- Random numbers
 
 def philox(counter, key):
-    """Philox4x32-10: four words for a counter of four and a key of two."""
+    """Computes Philox4x32-10: returns four words for a counter of four words and a key of two."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(10):
@@ -39,7 +39,7 @@ def philox(counter, key):
 
 
 class Stream:
-    """The random numbers of one trial for one purpose, from an index on."""
+    """The random numbers of a trial for one purpose, beginning at an index."""
 
     def __init__(self, seed, trial, purpose, index=0):
         self.key = (seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF)
@@ -58,7 +58,7 @@ class Stream:
         return radius * math.cos(2 * math.pi * self.uniform())
 
 
-# ---- Functions of the program, as pbt_decisions_tool has them
+# ---- Functions of the program, the same as in pbt_decisions_tool
 
 FUNCTIONS = {
     "ten_times_uniform": lambda config, stream: 10 * stream.uniform(),
@@ -78,12 +78,12 @@ def is_number(value):
 
 
 def exact(number):
-    """What a person wrote: 0.1 is a tenth."""
+    """Returns the number as it was written: 0.1 is a tenth."""
     return Fraction(repr(number))
 
 
 def multiples(lower, upper, q):
-    """The first and the last k such that k * q is from lower to upper."""
+    """Returns the first and the last k with lower <= k * q <= upper."""
     return math.ceil(exact(lower) / exact(q)), math.floor(exact(upper) / exact(q))
 
 
@@ -120,7 +120,7 @@ def draw(domain, stream):
 
 
 def range_of(domain):
-    """(least, greatest, q or None): both ends included."""
+    """Returns (least, greatest, q or None), both ends included."""
     kind, low, high, *q = domain
     if kind in ("randn", "qrandn"):
         return -math.inf, math.inf, q[0] if q else None
@@ -133,7 +133,7 @@ def range_of(domain):
 # ---- Exploring
 
 def position(options, value):
-    """Where a value stands in a list, None if nowhere; a bool is no number."""
+    """Returns the index of a value in a list, None if it is missing; a bool is no number."""
     for index, option in enumerate(options):
         if option == value and isinstance(option, bool) == isinstance(value, bool):
             return index
@@ -141,7 +141,7 @@ def position(options, value):
 
 
 def reflect(value, low, high):
-    """Back inside by as much as it is outside, until it is."""
+    """Reflects the value at the bounds until it is inside."""
     if low >= high:
         return float(low)
     way = math.fmod(abs(value - low), 2 * (high - low))
@@ -149,7 +149,7 @@ def reflect(value, low, high):
 
 
 def keep_inside(domain, value, bounds):
-    """Into the domain, a multiple of its q; an int stays one."""
+    """Moves the value into the domain, to a multiple of its q; an int stays an int."""
     low, high, q = range_of(domain)
     new = float(value)
     if not low <= new <= high and bounds == "clip":
@@ -172,12 +172,12 @@ def keep_inside(domain, value, bounds):
 
 
 def to_integer(number):
-    """The nearest one, within 2^62."""
+    """Returns the nearest integer within 2^62."""
     return round(max(-(2.0**62), min(number, 2.0**62)))
 
 
 def scale(value, factor, step):
-    """Times the factor; by a step at least where there are steps."""
+    """Multiplies the value by the factor; changes it by one step at least, if there are steps."""
     new = value * factor
     if step and factor != 1 and math.isfinite(new) and round(new / step) == round(value / step):
         new = value + step if (factor > 1) == (value >= 0) else value - step
@@ -194,7 +194,7 @@ class Explorer:
         config = copy.deepcopy(config)
         for key, mutation in mutations.items():
             if key not in config:
-                continue  # the donor's option of a conditional space has no such key
+                continue  # the option that the donor has of a conditional space lacks the key
             if mutation[0] == "nested":
                 if isinstance(config[key], dict):
                     config[key] = self.explore(config[key], mutation[1], f"{path}{key}/")
@@ -255,7 +255,7 @@ def join(path, key):
 
 
 def given(point, path):
-    """What a point says of a path; MISSING if nothing."""
+    """Returns a point's value at a path, or MISSING."""
     if path in point:
         return point[path]
     head, slash, rest = path.partition("/")
@@ -263,8 +263,8 @@ def given(point, path):
 
 
 def combinations(entry, path, point):
-    """The entry with each combination of its grids settled, in their order: the first grid by path fastest. The grids
-    inside a grid's options belong to it."""
+    """Returns the entry with each combination of its grids' options, in order: the first grid by path varies fastest.
+    Grids inside a grid's options belong to that grid."""
     kind, content = entry[0], entry[1]
     if kind != "space" and given(point, path) is not MISSING:
         return [entry]
@@ -281,7 +281,7 @@ def combinations(entry, path, point):
 
 
 class Call:
-    """A function that is still to be called, and the place of its random numbers."""
+    """A function that is yet to be called, and the place of its random numbers."""
 
     def __init__(self, name, place):
         self.function, self.place = FUNCTIONS[name], place
@@ -349,7 +349,7 @@ class Variant:
 
 
 def beginning_of_replay(space, config, complete=False):
-    """What is replayed counts; what a config does not have stays as it is, but inside a nested space is not there."""
+    """Replaces entries by the replayed config's values. Keys that it lacks stay, except in a nested space."""
     settled = {}
     for key, entry in space.items():
         if key not in config:
@@ -360,12 +360,12 @@ def beginning_of_replay(space, config, complete=False):
         elif entry[0] == "space" and isinstance(config[key], dict):
             settled[key] = ["space", beginning_of_replay(entry[1], config[key], True)]
         else:
-            settled[key] = ["choice", [config[key]]]  # it varies, and comes out like this
+            settled[key] = ["choice", [config[key]]]  # still counts as varying, with this value
     return settled | {key: ["constant", value] for key, value in config.items() if key not in space}
 
 
 def variants(settings):
-    """All trials of an experiment in their order."""
+    """Returns all trials of an experiment, in order."""
     space, seed, constant = ["space", settings["space"]], settings["seed"], settings["constant_grid_search"]
     points = settings["points"]
     samples = points + [{}] * max(0, settings["num_samples"] - len(points))

@@ -1,4 +1,4 @@
-"""The example of all checkpoint mechanisms: each of them leaves a checkpoint, which Python's torch reads."""
+"""The example of all checkpoint mechanisms: each mechanism leaves a checkpoint that Python's torch reads."""
 
 import json
 import os
@@ -25,7 +25,7 @@ class CheckpointMechanismsTest(unittest.TestCase):
         self.experiment = pathlib.Path(self.storage.name) / "checkpoint_mechanisms"
 
     def iterations(self):
-        """training_iteration of all results, by trial."""
+        """Returns training_iteration of all results, by trial."""
         return [[json.loads(line)["training_iteration"] for line in file.read_text().splitlines()]
                 for file in sorted(self.experiment.glob("*/result.json"))]
 
@@ -35,7 +35,7 @@ class CheckpointMechanismsTest(unittest.TestCase):
         self.assertIn("The machine was taken away", done.stdout)
         for reason in ("the trainable", "so many batches", "the preemption notice", "the frequency"):
             self.assertRegex(done.stdout, rf"iteration \d+: {reason}\n")
-        # The end is the reason only where nobody else wanted a checkpoint of the last result.
+        # The end is the reason only if nothing else requested a checkpoint of the last result.
         last = re.findall(r"iteration 16: (?:the end|the trainable|so many batches|the preemption notice)\n", done.stdout)
         self.assertEqual(len(last), 3, done.stdout)
         listed = re.findall(r"iteration \d+: ", done.stdout)

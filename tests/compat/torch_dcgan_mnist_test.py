@@ -1,4 +1,4 @@
-"""The DCGAN example on real MNIST: a classifier whose scores mean something, checkpoints that Python's torch loads, a
+"""The DCGAN example on real MNIST: a classifier with meaningful scores, checkpoints that Python's torch loads, a
 picture that other programs open, and an experiment that can be continued."""
 
 import json
@@ -32,7 +32,7 @@ def number(pattern, text):
 
 
 def generator():
-    """Ray Tune's, with its names."""
+    """Returns the generator of Ray Tune's example, with its names."""
     return nn.ModuleDict({"main": nn.Sequential(
         nn.ConvTranspose2d(100, 128, 4, 1, 0, bias=False), nn.BatchNorm2d(128), nn.ReLU(),
         nn.ConvTranspose2d(128, 64, 4, 2, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
@@ -97,7 +97,7 @@ class DcganMnistTest(unittest.TestCase):
             self.assertEqual((picture.mode, picture.size), ("L", (272, 272)))
             for y in range(272):
                 for x in range(272):
-                    # What nobody has learnt to draw yet is grey, with a black border around each tile.
+                    # An untrained generator draws grey; each tile has a black border.
                     is_border = x % 34 in (0, 33) or y % 34 in (0, 33)
                     self.assertEqual(picture.getpixel((x, y)) == 0, is_border, (x, y))
 

@@ -1,4 +1,4 @@
-"""A rank's share of a dataset, and its order, are those of Python's torch.utils.data.DistributedSampler."""
+"""A rank's share of a dataset, and its order, are the same as of Python's torch.utils.data.DistributedSampler."""
 
 import itertools
 import os

@@ -1,5 +1,5 @@
 // The C++ half of torch_distributed_sampler_test.py: for each line "size world_size rank shuffle seed epoch remainder"
-// of standard input a line with the indices of that share.
+// of standard input prints a line with the indices of that share.
 #include <cstdint>
 #include <iostream>
 #include <string>

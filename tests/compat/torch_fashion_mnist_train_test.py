@@ -1,5 +1,5 @@
-"""The example of distributed training on real Fashion-MNIST: two workers learn, a dead one costs nothing that was saved,
-and its networks and Python's read each other's parameters."""
+"""The example of distributed training on real Fashion-MNIST: two workers learn, the death of one loses nothing that was
+saved, and its networks and Python's read each other's parameters."""
 
 import json
 import os
@@ -49,7 +49,7 @@ class BasicBlock(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """torchvision's, with one channel."""
+    """ResNet-18 of torchvision, with one channel."""
 
     def __init__(self):
         super().__init__()

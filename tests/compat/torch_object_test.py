@@ -1,4 +1,4 @@
-"""Python's safetensors reads an object of tensors, and an object is what Python's safetensors writes."""
+"""Python's safetensors reads an object of tensors, and Cadre reads what Python's safetensors writes as an object."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ def tool(*arguments):
 
 
 def tensors_of_all_types():
-    """Of odd sizes, so that only the order of types keeps them aligned."""
+    """Returns tensors of odd sizes, which only the order of their types keeps aligned."""
     tensors = {}
     for number, dtype in enumerate(TYPES):
         values = (torch.rand(3, 2 * number + 1) * 100).to(dtype)

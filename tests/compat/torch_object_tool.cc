@@ -1,5 +1,6 @@
 // The C++ half of torch_object_test.py. `torch_object_tool put <checkpoint> <object>` puts the tensors of a checkpoint
-// as a module's state and writes the object's bytes; `torch_object_tool load <object> <checkpoint>` goes the other way.
+// as a module's state and writes the object's bytes; `torch_object_tool load <object> <checkpoint> <new checkpoint>`
+// loads the object into a module with the checkpoint's tensors and saves it as a new checkpoint.
 #include <iostream>
 #include <memory>
 #include <string>
@@ -27,7 +28,7 @@ int put(const std::string& checkpoint, const std::string& file) {
   return 0;
 }
 
-// Into the tensors of `like`, which have other values.
+// Loads the object into a copy of the tensors of `like`, which have other values.
 int load(const std::string& file, const std::string& like, const std::string& checkpoint) {
   const cadre::ObjectRef ref = cadre::put(cadre::base::read_file(file));
   AnyTensors tensors(like);

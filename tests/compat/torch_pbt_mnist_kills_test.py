@@ -1,5 +1,5 @@
-"""The demo with --synch, killed at random moments and restored, comes to the same exploits, configs, results and
-parameters as undisturbed, bit for bit. CADRE_SEED fixes after how many results it is killed."""
+"""The demo with --synch, killed at random moments and restored, has the same exploits, configs, results and parameters
+as an undisturbed one, bit for bit. CADRE_SEED fixes the numbers of results after which it is killed."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def start(storage, *flags):
 
 
 def results_of(experiment):
-    """By trial: (training_iteration, mean_accuracy, lr, momentum) in the order of the reports."""
+    """Returns by trial: (training_iteration, mean_accuracy, lr, momentum), in the order of the reports."""
     rows = {}
     for file in sorted(experiment.glob("*/result.json")):
         rows[file.parent.name] = [
@@ -55,7 +55,7 @@ class KilledPbtMnistTest(unittest.TestCase):
         self.assertEqual(process.returncode, 0, output)
 
     def kill_after(self, results, process, experiment):
-        """Whether it was killed; false where it came to its end before."""
+        """Kills the process after so many results; returns False if it ended before."""
         deadline = time.monotonic() + 240
         while process.poll() is None:
             if sum(len(file.read_bytes().splitlines()) for file in experiment.glob("*/result.json")) >= results:
@@ -88,7 +88,7 @@ class KilledPbtMnistTest(unittest.TestCase):
                 self.assertEqual((got["step"], expected["step"]), (ITERATIONS, ITERATIONS))
                 expected, got = dict(tensors_in(expected)), dict(tensors_in(got))
                 self.assertEqual(got.keys(), expected.keys())
-                self.assertGreaterEqual(len(expected), 4)  # parameters, and momenta where there are any
+                self.assertGreaterEqual(len(expected), 4)  # parameters, and momenta if there are any
                 for path, tensor in expected.items():
                     self.assertTrue(torch.equal(got[path], tensor), f"{trial} {path}")
 

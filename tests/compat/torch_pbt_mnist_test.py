@@ -47,7 +47,7 @@ class PbtMnistTest(unittest.TestCase):
             model.load_state_dict(state["model"])
             optimizer.load_state_dict(state["optimizer"])
 
-        # What the best trial came to is saved.
+        # The final state of the best trial is saved.
         best = json.loads(subprocess.run([os.path.join(os.environ["CADRE_BIN"], "cadre"), "best", experiment, "--json"],
                                          capture_output=True, text=True, check=True, timeout=60).stdout)
         self.assertEqual(best["value"], accuracy)
@@ -68,7 +68,7 @@ class PbtMnistTest(unittest.TestCase):
             self.assertIn(text, picture)
         first = {name: [json.loads(line)["mean_accuracy"] for file in sorted((storage / name).glob("*/result.json"))
                         for line in file.read_text().splitlines()[:3]] for name in ("compared", "compared_random_search")}
-        self.assertEqual(first["compared"], first["compared_random_search"])  # until somebody exploits
+        self.assertEqual(first["compared"], first["compared_random_search"])  # until the first exploit
 
     def test_a_smoke_test_is_two_trials_of_five_iterations_with_a_picture(self):
         done = run(self.storage.name, "--smoke-test", "--name", "smoke")
@@ -98,7 +98,7 @@ class PbtMnistTest(unittest.TestCase):
         self.assertIn("exists already", again.stderr)
         restored = run(self.storage.name, "--restore")
         self.assertEqual(restored.returncode, 0, restored.stderr)
-        self.assertIn("at iteration 5", restored.stdout)  # as it was begun, not the default 40
+        self.assertIn("at iteration 5", restored.stdout)  # the value that it was begun with, not the default 40
 
     def test_bad_input_is_named_before_anything_ran(self):
         for flags, culprit in [(["--data-dir", "/nowhere"], "/nowhere"), (["--num-samples", "0"], "num_samples"),

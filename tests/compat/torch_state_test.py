@@ -1,4 +1,4 @@
-"""Python's torch reads what save_state writes, and load_state reads what torch.save writes."""
+"""Python's torch reads files of save_state, and load_state reads files of torch.save."""
 
 import collections
 import os
@@ -11,7 +11,7 @@ import torch
 
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "torch_state_tool"
 
-# With the options of torch_state_tool.cc.
+# The same options as in torch_state_tool.cc.
 OPTIMIZERS = {
     "SGD": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, weight_decay=1e-4),
     "Adam": lambda parameters: torch.optim.Adam(parameters, lr=0.01, amsgrad=True),

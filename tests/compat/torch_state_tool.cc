@@ -1,5 +1,6 @@
-// The C++ half of torch_state_test.py: trains, saves and loads the model that the Python half knows under the same
-// names. `torch_state_tool save <file> <optimizer>`, `torch_state_tool load <file> <optimizer|none> <values file>`.
+// The C++ half of torch_state_test.py: trains, saves and loads the same model as the Python half, with the same names.
+// `torch_state_tool save <file> <optimizer>`, `torch_state_tool load <file> <optimizer|none> <values file>`,
+// `torch_state_tool copy <file> <new file>`.
 #include <torch/torch.h>
 
 #include <iostream>
@@ -20,7 +21,7 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-// With the options of the Python half.
+// Uses the same options as the Python half.
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name, const Net& model) {
   using namespace torch::optim;
   const auto parameters = model->parameters();
@@ -47,11 +48,11 @@ int save(const std::string& file, const std::string& optimizer_name) {
   for (int i = 0; i < 2; ++i) train_step(model, *optimizer);
   cadre::save_state(file, model, *optimizer, 2);
   train_step(model, *optimizer);
-  cadre::save_state(file + ".next", model, *optimizer, 3);  // what the other half must arrive at
+  cadre::save_state(file + ".next", model, *optimizer, 3);  // the result that the other half must reach
   return 0;
 }
 
-// Loads, trains one step, and writes the values for the other half to compare.
+// Loads, trains one step if there is an optimizer, and saves the values for the other half to compare.
 int load(const std::string& file, const std::string& optimizer_name, const std::string& values_file) {
   Net model;
   std::int64_t step = 0;

@@ -1,4 +1,4 @@
-"""Other people's programs read a training run's files: pandas, Python's json and sqlite3, TensorBoard."""
+"""Other programs read a training run's files: pandas, Python's json and sqlite3, TensorBoard."""
 
 import json
 import math
@@ -79,7 +79,7 @@ class TrainingRunFilesTest(unittest.TestCase):
             self.assertGreaterEqual(row["time_this_iter_s"], 0)
             total += row["time_this_iter_s"]
             self.assertAlmostEqual(row["time_total_s"], total)
-        # Step 9 is the first one that only the second group has done, which began behind the checkpoint of step 6.
+        # Only the second group did step 9 and later ones; it began at the checkpoint of step 6.
         self.assertEqual([row["iterations_since_restore"] for row in self.rows], [*range(1, 9), *range(3, 7)])
 
     def test_checkpoints_are_named_in_their_rows(self):

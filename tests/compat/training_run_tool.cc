@@ -11,7 +11,7 @@ namespace {
 using namespace cadre;
 namespace fs = std::filesystem;
 
-// Saves with every third report, so that the second group does two steps again.
+// Saves with every third report, so that the second group repeats two steps.
 void learn(const Config& config) {
   double loss = 1;
   std::int64_t step = 0;

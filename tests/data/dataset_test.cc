@@ -1,4 +1,4 @@
-// Plans, and what comes out of them, in threads of this process.
+// Plans and their results, in threads of this process.
 #include "cadre/data/dataset.h"
 
 #include <arrow/io/compressed.h>
@@ -167,7 +167,7 @@ TEST_F(DatasetFiles, AreFilteredWhereTheyAreRead) {
   EXPECT_EQ(ids_of(filtered.select_columns({"id"})),
             (std::vector<std::int64_t>{500, 501, 502, 504, 505, 506, 507, 508, 509}));
   EXPECT_EQ(filtered.count(), 9);
-  // The other row groups are not decoded: one of 64 rows has these, and tasks of others give no rows.
+  // Other row groups are not decoded: only one has these rows, and the tasks of the others give no rows.
   const auto stats = *filtered.stats();
   EXPECT_EQ(stats.operators.front().rows, 9);
 }
@@ -234,7 +234,7 @@ TEST_F(DatasetFiles, ThatCannotBeWrittenToTheEndAreRemoved) {
   EXPECT_TRUE(fs::is_empty(target));
 }
 
-// What others see of a folder while it is written; see NobodySeesBeforeTheyAreWhole.
+// Counts files that other processes could see in a folder while it is written; see NobodySeesBeforeTheyAreWhole.
 fs::path watched;
 std::atomic<int> seen = 0;
 Batch look_at_folder(const Batch& batch) {
@@ -254,7 +254,7 @@ TEST_F(DatasetFiles, NobodySeesBeforeTheyAreWhole) {
   EXPECT_EQ(read_parquet(watched).count(), 1000);
 }
 
-// What a process has left that was killed while it wrote.
+// A process that is killed while it writes leaves such a file.
 TEST_F(DatasetFiles, AreWrittenWhereOthersWereNotFinished) {
   fs::create_directory(directory_ / "again");
   test_support::write_bytes(directory_ / "again" / ".part_000000.parquet", "half");

@@ -41,7 +41,7 @@ std::shared_ptr<arrow::Table> table_of(const std::string& ids) {
   return arrow::Table::Make(arrow::schema({arrow::field("id", arrow::int64())}), {array});
 }
 
-// As pyarrow writes it: a table without rows has one row group, which has none.
+// Writes as pyarrow does: a table without rows has one row group, which is empty.
 void write(const fs::path& file, const std::string& ids) {
   fs::create_directories(file.parent_path());
   const auto stream = arrow::io::FileOutputStream::Open(file).ValueOrDie();
@@ -59,7 +59,7 @@ std::int64_t rows_in_batches(const Dataset& dataset, const IterBatchesOptions& o
   return rows;
 }
 
-// Asks everything of a dataset that has so many rows without columns.
+// Expects a dataset of `rows` rows without columns to answer every call.
 void expect_only_rows(const Dataset& dataset, std::int64_t rows) {
   EXPECT_EQ(dataset.count(), rows);
   EXPECT_THAT(dataset.columns(), IsEmpty());
@@ -172,7 +172,7 @@ TEST(RowsWithoutColumns, GetColumnsOfTheirLength) {
               HasSubstr("column \"b\" has 1 rows and the batch 2"));
 }
 
-// A Parquet file has no place for them.
+// A Parquet file cannot hold such rows.
 TEST(RowsWithoutColumns, AreNotWrittenToParquetInSilence) {
   const TemporaryDirectory directory;
   EXPECT_THAT(

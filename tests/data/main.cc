@@ -1,4 +1,4 @@
-// cadre::init, then the tests.
+// Calls cadre::init, then runs the tests.
 #include <gtest/gtest.h>
 
 #include "cadre/init.h"

@@ -15,7 +15,7 @@ using test_support::TemporaryDirectory;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// For each year and country a file with two rows.
+// Has a file with two rows for each year and country.
 class Partitions : public ::testing::Test {
  protected:
   Partitions() {
@@ -126,7 +126,7 @@ TEST_F(Partitions, OfTextFilesAreColumns) {
               ElementsAre(Row{{"n", 1}, {"day", 1}}, Row{{"n", 2}, {"day", 2}}));
 }
 
-// They are opened by several threads at a time.
+// Several threads open the files at a time.
 TEST(ManyFiles, SayWhatIsWrongWithTheFirstThatIs) {
   const TemporaryDirectory directory;
   const Dataset rows = from_batches({Batch{{"id", std::vector<std::int64_t>(40)}}});

@@ -42,7 +42,7 @@ std::vector<std::string> devices_for(const Batch& batch) {
 Batch with_devices(const Batch& batch) { return batch.with("devices", devices_for(batch)); }
 Batch with_more_devices(const Batch& batch) { return batch.with("more_devices", devices_for(batch)); }
 
-// Which call it is, from 0.
+// Adds the number of the call, from 0.
 class CallCounter {
  public:
   explicit CallCounter(const Config&) {}
@@ -54,7 +54,7 @@ class CallCounter {
   std::int64_t calls_ = 0;
 };
 
-// Says with how many rows it leaves.
+// Writes the number of its rows when it is destroyed.
 class SaysGoodbye {
  public:
   explicit SaysGoodbye(const Config& config) : folder_(config.get<std::string>("folder")) {}
@@ -76,7 +76,7 @@ Batch throws_in_worker(const Batch& batch) {
   return batch;
 }
 
-// Ends its process, as often as the config says.
+// Kills its process as often as the config says.
 void die(const Config& config) {
   const fs::path folder = config.get<std::string>("folder");
   for (std::int64_t death = 0; death < config.get<std::int64_t>("deaths"); ++death) {
@@ -203,7 +203,7 @@ TEST(Processes, GiveABatchUpThatKillsEveryWorker) {
       AllOf(HasSubstr("map_batches(dies) has failed 4 times"), HasSubstr("SIGKILL"), HasSubstr("about to die")));
 }
 
-// Memory may have been short for a moment.
+// The cause may have been a short lack of memory.
 TEST(Processes, TakeTheNextWorkerWhereOneDiesBeforeItsClassIsMade) {
   const TemporaryDirectory directory;
   const auto dying = [&](std::int64_t deaths) {
@@ -227,7 +227,7 @@ TEST(Processes, ReadObjectsThatTheirConfigRefersTo) {
   const ObjectRef amounts = put(std::vector<std::int64_t>{100, 20, 3});
   const Dataset sums = processes(range(10)).map_batches(actor<Adder>(), {.constructor_config = {{"amounts", amounts}}});
   EXPECT_EQ(sums.min("id"), Value(123));
-  EXPECT_EQ(sums.max("id"), Value(132));  // a second time: the object is still there
+  EXPECT_EQ(sums.max("id"), Value(132));  // the object is read again
 }
 
 TEST(Processes, HaveGpusOfTheirOwn) {

@@ -1,4 +1,4 @@
-// Datasets of training runs: each rank's share, and where it goes on after an interruption.
+// Datasets of training runs: each rank's share, and its position after an interruption.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,8 +36,8 @@ train::TrainerOptions options_of(const fs::path& storage, std::int64_t workers, 
           .datasets = {{"numbers", read_parquet(numbers_in(storage))}}};
 }
 
-// Every row that it is given, a line each, in a file of the rank and epoch. Fails once, in the middle of the second
-// epoch, behind a checkpoint: what it saw since then does not count.
+// Writes every row that it gets, one per line, to a file of the rank. Fails once in the middle of the second epoch,
+// after a checkpoint: rows since that checkpoint do not count.
 void reads_two_epochs(const Config& config) {
   const train::TrainContext context = train::get_context();
   const std::string rank = std::to_string(context.get_world_rank());

@@ -28,7 +28,7 @@ using Columns = std::vector<std::tuple<std::string, std::shared_ptr<arrow::DataT
 
 class DifferentFiles : public ::testing::Test {
  protected:
-  // A Parquet file of these columns; row groups of 2 rows.
+  // Writes a Parquet file of these columns, in row groups of 2 rows.
   void write(const fs::path& name, const Columns& columns) {
     arrow::FieldVector fields;
     arrow::ArrayVector arrays;
@@ -45,7 +45,7 @@ class DifferentFiles : public ::testing::Test {
                     .ok());
     ASSERT_TRUE(stream->Close().ok());
   }
-  // The type of column "a" in files that have it in these types, and what its rows are.
+  // Returns the type of column "a", and its rows, of files that have the column in these types.
   std::string unified(const std::vector<std::pair<std::shared_ptr<arrow::DataType>, std::string>>& files) {
     fs::remove_all(root());
     int number = 0;
@@ -83,7 +83,7 @@ TEST_F(DifferentFiles, MeetConditionsOnColumnsThatTheyLack) {
   EXPECT_EQ(read().filter(!(column("b") < 1)).take_all().size(), 1U);
   EXPECT_EQ(read().filter(is_null(column("b")) && column("a") > 2).count(), 2);
   EXPECT_EQ(read().filter(column("b") < 1 || column("a") == 1).select_columns({"a"}).take_all().size(), 2U);
-  // Nothing is decoded of a file in which no row can meet it.
+  // A file in which no row can match is not decoded.
   const Dataset filtered = read().filter(column("b") < 1);
   filtered.take_all();
   EXPECT_EQ(filtered.stats()->operators.front().rows, 1);
@@ -161,7 +161,7 @@ TEST_F(DifferentFiles, AreRefusedOnRequest) {
               AllOf(HasSubstr("2.parquet: its column \"a\" is of int64"), HasSubstr("1.parquet is of int32")));
   write("2.parquet", {{"b", arrow::int64(), "[1]"}, {"a", arrow::int32(), "[1]"}});
   EXPECT_THAT(message(), HasSubstr("2.parquet: it has a column \"b\", which "));
-  // A stored dataset is as strict.
+  // A dataset that was stored and read again is as strict.
   EXPECT_THROW(Dataset(Value(read({.schema_mismatch = SchemaMismatch::refuse}))).count(), StorageError);
   EXPECT_EQ(Dataset(Value(read())).count(), 2);
 }
@@ -172,7 +172,7 @@ TEST_F(DifferentFiles, InFoldersHaveTheFoldersColumnsBehindTheirs) {
   EXPECT_THAT(read().take_all(),
               ElementsAre(Row{{"a", 1}, {"b", Value()}, {"year", 2023}}, Row{{"a", 2}, {"b", 7}, {"year", 2024}}));
   EXPECT_EQ(read().filter(column("b") == 7 && column("year") == 2024).count(), 1);
-  // A folder says what a file does not say itself.
+  // A column of the file hides the one in the folder's name.
   write("year=2025/1.parquet", {{"a", arrow::int64(), "[3]"}, {"year", arrow::int64(), "[5000000000]"}});
   EXPECT_THAT(read().select_columns({"year"}).take_all(),
               ElementsAre(Row{{"year", 2023}}, Row{{"year", 2024}}, Row{{"year", 5000000000}}));
@@ -243,7 +243,7 @@ TEST(JsonText, OfBracketsIsRefusedWhereverTheyStand) {
            "{\"a\": \"]]}\", \"b\": " + repeated("[{\"b\": \"]}\", \"a\":"),
            "{\"a\": \"\\\\\", \"b\":" + repeated("["),
            "{\"a\": \"\\\"" + repeated("]") + "\", \"b\":" + repeated("["),
-           // The first line does not end its text; a line of Arrow's ends at either character.
+           // The first line does not end its text; Arrow ends a line at either character.
            "{\"a\": \"\n{\"a\":" + repeated("["),
            "{\"a\": \"\r{\"a\":" + repeated("["),
        }) {
@@ -256,7 +256,7 @@ TEST(JsonText, OfBracketsIsRefusedWhereverTheyStand) {
   }
   test_support::write_bytes(file, lines + "{\"a\": \"" + repeated("[{") + "\", \"b\": null}\n");
   EXPECT_GT(read_json(file).count(), 1000);
-  // A hundred objects in each other, with lists between them, in a compressed file.
+  // Nested objects, with lists between them, in a compressed file.
   const auto codec = arrow::util::Codec::Create(arrow::Compression::GZIP).ValueOrDie();
   const std::string text = "{\"a\": 1}\n" + repeated("{\"a\":[");
   std::string compressed(static_cast<std::size_t>(codec->MaxCompressedLen(std::ssize(text), nullptr)), '\0');
@@ -270,12 +270,12 @@ TEST(JsonText, OfBracketsIsRefusedWhereverTheyStand) {
               HasSubstr("line 2 are nested more than 100 levels deep"));
 }
 
-// The schema of a Parquet file is a list of fields that says of each how many follow below it.
+// A Parquet file whose schema is deep: a list of fields, each with its number of children.
 class DeepParquet : public ::testing::Test {
  protected:
-  // Its name is "a", and one field follows below it.
+  // The field's name is "a", and it has one child.
   static constexpr std::string_view kGroupOfOneColumn = "\x18\x01\x61\x15\x02\0"sv;
-  // A file without rows, whose one column lies in so many groups.
+  // Returns a file without rows, whose one column lies in `levels` groups.
   static std::string file_of(int levels, char repetition) {
     std::string metadata = "\x15\x02\x19\xfc";  // version 1, a list of structs
     put(metadata, levels + 2);
@@ -305,7 +305,7 @@ TEST_F(DeepParquet, IsRefusedAndNamed) {
   }
 }
 
-// Arrow's parser crashes on the second of these.
+// Arrow's parser crashes on the second text.
 TEST(JsonText, WithALineThatIsNoObjectNamesTheLine) {
   const TemporaryDirectory directory;
   const fs::path file = directory / "values.json";

@@ -1,4 +1,4 @@
-// Shares of ranks, and going on from a position.
+// Shards of ranks, and resuming at a position.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -214,7 +214,7 @@ TEST(IterBatches, MixesRowsThatFollowEachOther) {
   EXPECT_EQ(mixed, ids({.batch_size = 32, .local_shuffle_buffer_size = 100, .local_shuffle_seed = 1}));
   EXPECT_NE(mixed, ids({.batch_size = 32, .local_shuffle_buffer_size = 100, .local_shuffle_seed = 2}));
   for (std::size_t at = 0; at < mixed.size(); ++at)
-    EXPECT_EQ(mixed[at] / 100, static_cast<std::int64_t>(at) / 100);  // none leaves its buffer
+    EXPECT_EQ(mixed[at] / 100, static_cast<std::int64_t>(at) / 100);  // no row leaves its buffer
 }
 
 TEST(IterBatches, LeavesOutTheLastBatchWhereItIsSmaller) {

@@ -23,7 +23,7 @@ TEST(SideBySide, MakesEveryCallOnce) {
   side_by_side(0, [](std::size_t) { FAIL(); });
 }
 
-// 9 fails, then 5, then those above it that have begun already.
+// Number 9 fails, then 5, then those above 9, all of which have begun by then.
 TEST(SideBySide, ThrowsWhatTheLowestNumberHasThrown) {
   for (int round = 0; round < 50; ++round) {
     std::latch all_have_begun(16);

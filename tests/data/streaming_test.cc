@@ -1,4 +1,4 @@
-// What an execution holds at a time.
+// Memory limits of streaming execution, and its threads.
 #include <arrow/memory_pool.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Batch negate(const Batch& batch) {
   return Batch{{"x", std::move(negative)}};
 }
 
-// Rows of 8 bytes that do not compress, in row groups of 1 MiB.
+// Writes rows of 8 bytes that do not compress, in row groups of 1 MiB.
 void write_doubles(const std::filesystem::path& folder, std::int64_t bytes) {
   const std::int64_t rows = bytes / 8;
   std::vector<double> values(static_cast<std::size_t>(rows));
@@ -65,7 +65,7 @@ TEST_F(Streaming, OfTenTimesTheLimitStaysWithinIt) {
   }
   EXPECT_EQ(rows, kSize / 8);
   EXPECT_LE(most, kLimit);
-  EXPECT_GE(most, kMiB / 8);  // it is Arrow's memory that was looked at
+  EXPECT_GE(most, kMiB / 8);  // proves that the rows are in Arrow's memory
 }
 
 TEST_F(Streaming, ThroughAFunctionStaysWithinTheLimit) {
@@ -76,7 +76,7 @@ TEST_F(Streaming, ThroughAFunctionStaysWithinTheLimit) {
   EXPECT_EQ(stats.memory_limit_bytes, kLimit);
 }
 
-// A consumer that takes nothing lets the operators before it come to rest: what they hold stops growing.
+// While the consumer takes nothing, the operators before it come to rest: their memory stops growing.
 TEST_F(Streaming, WaitsForWhoeverTakesNothing) {
   const Dataset mapped = dataset().map_batches(function<negate>(), {.batch_size = 5000});
   {
@@ -89,7 +89,7 @@ TEST_F(Streaming, WaitsForWhoeverTakesNothing) {
   EXPECT_LT(stats.operators.back().rows, kSize / 8);
 }
 
-// Returns when nothing more is allocated, or what is allocated is more than `most`.
+// Returns when allocations have stopped, or when more than `most` bytes are allocated.
 void wait_until_at_rest(std::int64_t most) {
   const arrow::MemoryPool& pool = *arrow::default_memory_pool();
   std::int64_t last = -1;

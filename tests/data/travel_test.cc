@@ -1,4 +1,4 @@
-// Datasets in configs, on their way to the workers of a training run.
+// Datasets in configs, passed to the workers of a training run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ Batch halve(const Batch& batch) {
       .with("process", std::vector<std::int64_t>(static_cast<std::size_t>(batch.num_rows()), ::getpid()));
 }
 
-// Each rank sums its share, and rank 0 has the sums of all.
+// Sums the rank's share and reports the sum.
 Value sum_shares(const Config& config) {
   const train::TrainContext context = train::get_context();
   Shard shard = Dataset(config.at("rows"))
@@ -43,8 +43,8 @@ TEST(Travel, RowsInMemoryAndFunctionsReachTheWorkersOfATrainingRun) {
                                                      .scaling_config = {.num_workers = 2},
                                                      .run_config = {.storage_path = directory.path(), .verbose = 0}});
   const train::Result result = trainer.fit();
-  EXPECT_EQ(result.return_value, Value(1.5));         // of the rows 1 and 2
-  EXPECT_EQ(result.metrics.get<bool>("here"), true);  // a worker that may start none has its functions in threads
+  EXPECT_EQ(result.return_value, Value(1.5));         // half of the rows 1 and 2
+  EXPECT_EQ(result.metrics.get<bool>("here"), true);  // a worker without workers of its own runs functions in threads
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Columns of other types than numbers and texts: as values, in conditions and in aggregates.
+// Columns of types other than numbers and texts: as values, in conditions and in aggregates.
 #include <arrow/io/file.h>
 #include <arrow/json/from_string.h>
 #include <arrow/table.h>
@@ -104,7 +104,7 @@ class ConditionsOnTypes : public ::testing::Test {
   std::int64_t count(const Expression& condition) const {
     const Dataset rows =
         read_parquet((directory_ / "a.parquet").string()).with_options({.function_place = FunctionPlace::threads});
-    // In the read, by statistics and by row; and behind a function, where there are no statistics.
+    // In the read, by statistics and by row; and after a function, where there are no statistics.
     const std::int64_t pushed = rows.filter(condition).count();
     EXPECT_EQ(rows.map_batches(function<same_batch>()).filter(condition).count(), pushed);
     return pushed;
@@ -137,7 +137,7 @@ TEST_F(ConditionsOnTypes, TakeUnsignedNumbersOf64Bits) {
   EXPECT_EQ(count(column("large") < 6), 2);
 }
 
-// Statistics leave NaN out: of a row group with 1 and NaN they say that all is 1.
+// Statistics omit NaN: for a row group with 1 and NaN they claim that all values are 1.
 TEST_F(ConditionsOnTypes, KeepNanThatMeetsThem) {
   for (const auto& type : {arrow::float32(), arrow::float64()}) {
     const auto numbers = arrow::json::ArrayFromJSONString(type, "[1, NaN, 1, 5, null]").ValueOrDie();

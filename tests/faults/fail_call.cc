@@ -1,17 +1,17 @@
-// A library to preload: lets one call of a program of Cadre's fail, or ends a process there. What and where comes from
-// the environment:
+// A library to preload: makes one call of a program of Cadre fail, or ends a process at that call. The environment says
+// which call, and how:
 //
-//   CADRE_FAIL_ROLE    whose calls count: controller, server or worker (all workers together)
-//   CADRE_FAIL_ONLY    only those count whose name, a space and what they are about contain this
-//   CADRE_FAIL_CALL    which of them, from 1
-//   CADRE_FAIL_HOW     an error: ENOSPC of calls that need space, EIO of those that write, signal or make something,
-//                      EIO_READ of those that read, EMFILE of those that make a descriptor, ENOMEM of allocations; or
-//                      kill_before, kill_half (a write ends after half of its bytes) or kill_after a call for EIO
+//   CADRE_FAIL_ROLE    the processes whose calls count: controller, server or worker (all workers together)
+//   CADRE_FAIL_ONLY    only calls count whose name, a space and the path (or other object) contain this text
+//   CADRE_FAIL_CALL    the number of the call among these, from 1
+//   CADRE_FAIL_HOW     an error: ENOSPC of calls that need space, EIO of calls that write, signal or make something,
+//                      EIO_READ of calls that read, EMFILE of calls that make a descriptor, ENOMEM of allocations;
+//                      or kill_before, kill_half (a write ends after half of its bytes) or kill_after a call for EIO
 //   CADRE_FAIL_REPORT  a file that gets a line about the call when it is reached
 //   CADRE_FULL_WHILE   a file: as long as it exists, every call of that role that needs space fails with ENOSPC
 //
-// Calls that cannot fail so do not count. A process is known by the name that it gives itself. Waits of a second and
-// more are a hundredth of that, so that patience costs no time.
+// Calls that cannot fail in this way do not count. A process is recognised by the name that it gives itself. Sleeps of
+// one second or more take a hundredth of their time, so that waiting costs no time.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ namespace {
 enum class Role { controller, server, worker, other };
 enum class How { error, kill_before, kill_half, kill_after };
 
-// A call has any of these traits, and a plan one: calls that have it count.
+// A call has any of these traits and a plan has one: calls with the plan's trait count.
 enum Trait : unsigned { changes = 1, needs_space = 2, makes_descriptor = 4, reads = 8, allocates = 16 };
 
 struct Plan {
@@ -95,7 +95,7 @@ Plan read_plan() {
 
 Plan plan;
 Role role = Role::controller;
-std::atomic<long>* calls = nullptr;  // of the role, in all of its processes
+std::atomic<long>* calls = nullptr;  // calls of the role, in all of its processes
 
 __attribute__((constructor)) void begin() {
   plan = read_plan();
@@ -104,7 +104,7 @@ __attribute__((constructor)) void begin() {
   calls = new (shared) std::atomic<long>(0);
 }
 
-// A call in words: its name, and the path that it is about.
+// A call as text: its name, and the path that it uses.
 struct Line {
   Line(const char* name, const char* what) {
     std::snprintf(text, sizeof text, "%s %s", name, what == nullptr ? "" : what);
@@ -126,11 +126,11 @@ void write_report(const Line& line) {
   for (;;) ::syscall(SYS_kill, ::syscall(SYS_getpid), SIGKILL);
 }
 
-// What is to become of a call.
+// The outcome of a call.
 struct Fate {
-  int error = 0;  // it fails with that; 0: it does not
+  int error = 0;  // the call fails with this; 0: it does not
   bool half = false;
-  bool last = false;  // the process ends behind it
+  bool last = false;  // the process ends after the call
 };
 
 Fate fate_of(const char* name, const char* what, unsigned traits) {
@@ -147,7 +147,7 @@ Fate fate_of(const char* name, const char* what, unsigned traits) {
   return {.error = plan.error, .half = plan.how == How::kill_half, .last = plan.how != How::error};
 }
 
-// The function that this library stands before.
+// Returns the function that this library replaces.
 template <typename Function>
 Function* real(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
@@ -171,7 +171,7 @@ auto call(const char* name, const char* what, unsigned traits, Arguments... argu
   return result;
 }
 
-// The same for a call that writes `size` bytes.
+// Does the same for a call that writes `size` bytes.
 template <typename Function, typename... Rest>
 ssize_t call_write(const char* name, int fd, const void* bytes, size_t size, Rest... rest) {
   Function* const function = real<Function>(name);
@@ -191,7 +191,7 @@ unsigned traits_of(int flags) {
   return makes_descriptor | (is_read_only ? reads : changes) | (creates(flags) ? needs_space : 0U);
 }
 
-// One that makes its memory by glibc's own functions, as finding others allocates too. They return null.
+// Allocates with glibc's own functions, because looking up others allocates, too. A failed call returns null.
 void* allocate(void* (*function)(size_t, size_t), size_t a, size_t b) {
   const Fate fate = fate_of("allocate", nullptr, allocates);
   if (fate.error == 0) return function(a, b);

@@ -1,4 +1,4 @@
-// One call that is to fail, and what the tests of such calls have in common.
+// One call that is made to fail, and shared code of the tests of such calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline void expect_no_faults(const std::vector<std::string>& faults, const std::
   for (const std::string& fault : faults) ADD_FAILURE() << context << ": " << fault;
 }
 
-// Says what happens to one call of a process; see fail_call.cc.
+// A call of a process and the way in which it fails; see fail_call.cc.
 struct Failure {
   std::string role;
   std::string how;
@@ -39,8 +39,8 @@ inline std::vector<std::string> environment_of(const Failure& failure) {
   return environment;
 }
 
-// Lets every `stride`-th call fail, from a random one on, or as the environment says, while `fail_one` returns that
-// there is such a call.
+// Lets every `stride`-th call fail, beginning at a random one, or as the environment says, until `fail_one` returns
+// false because there is no such call.
 inline void fail_calls(long stride, const std::function<bool(long)>& fail_one) {
   stride = number_from_environment("CADRE_FAULTS_STRIDE", stride);
   const long drawn = 1 + static_cast<long>(std::random_device()() % static_cast<unsigned long>(stride));

@@ -1,8 +1,8 @@
-// Each call of a controller, a fork server and its workers fails once, or is the last one that the process makes: the
-// experiment goes on or can be continued, and comes out as if nothing had happened.
+// Each call of a controller, a fork server and its workers fails once, or is the last call of its process: the
+// experiment goes on or can be continued, with the outcome of an undisturbed one.
 //
 // CADRE_FAULTS_STRIDE=<n> takes every n-th call only (1: all; default: see stride_of()), and CADRE_FAULTS_FIRST=<n>
-// begins with that one (default: drawn), which repeats a failure.
+// begins with that call (default: random), which repeats a failure.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ Ended run_to_end(const ControllerOptions& options) {
   return ended.value_or(Ended{.code = Ended::other_error, .message = "it hangs"});
 }
 
-// How the experiment comes out when nothing happens to it.
+// Returns the outcome of the experiment if nothing happens to it.
 const Outcome& undisturbed() {
   static const Outcome outcome = [] {
     const TemporaryDirectory storage;
@@ -49,7 +49,7 @@ const Outcome& undisturbed() {
   return outcome;
 }
 
-// How many reports have been acknowledged.
+// Returns the number of acknowledged reports.
 std::size_t witnesses_in(const fs::path& experiment) {
   std::size_t count = 0;
   std::error_code none;
@@ -58,7 +58,7 @@ std::size_t witnesses_in(const fs::path& experiment) {
   return count;
 }
 
-// Until something is so; false when the controller ends before.
+// Waits until `is_so` returns true; returns false if the controller ends before, or after kPatience.
 bool wait_until(const ControllerProcess& controller, const std::function<bool()>& is_so) {
   for (const auto end = std::chrono::steady_clock::now() + kPatience; std::chrono::steady_clock::now() < end;) {
     if (is_so()) return true;
@@ -73,7 +73,7 @@ bool wait_until(const ControllerProcess& controller, const std::function<bool()>
 struct Case {
   std::string role;
   std::string how;
-  bool restores = false;  // the call is one of a controller that continues an experiment
+  bool restores = false;  // the call is made by a controller that continues an experiment
 
   std::string name() const { return role + "_" + how + (restores ? "_restores" : "_begins"); }
 };
@@ -85,7 +85,7 @@ class EveryCall : public ::testing::TestWithParam<Case> {
     if (GetParam().restores) interrupt_in_the_middle();
   }
 
-  // False when the experiment needs fewer calls.
+  // Returns false if the experiment makes fewer calls.
   bool fail_one(long call);
   void judge(const Ended& ended, bool trials_ran, const std::string& context) const;
   void interrupt_in_the_middle();
@@ -116,13 +116,13 @@ bool EveryCall::fail_one(long call) {
   const std::string context = "CADRE_FAULTS_FIRST=" + std::to_string(call) + ", " + what;
   judge(ended, witnesses_in(experiment_) > before, context);
   expect_no_faults(still_running(kPatience), context);
-  // An object that could not be deleted at the end goes with the next restore.
+  // The next restore removes an object that could not be deleted at the end.
   if (ended.code != Ended::finished || fs::exists(experiment_ / "objects")) {
     const Ended restored = run_to_end({.experiment = experiment_, .setting = kSetting, .environment = {}});
     EXPECT_EQ(restored.code, Ended::finished) << context << "then: " << restored.message;
   }
   std::vector<std::string> faults = faults_of(experiment_, kSetting, {.finished = true, .outcome = undisturbed()});
-  // A callback that has no memory throws, and is switched off as any that throws.
+  // A callback that gets no memory throws, and is then disabled like any callback that throws.
   if (how == "ENOMEM")
     std::erase_if(faults, [](const std::string& fault) { return fault.starts_with("a callback has seen"); });
   expect_no_faults(faults, context);
@@ -132,20 +132,20 @@ bool EveryCall::fail_one(long call) {
 void EveryCall::judge(const Ended& ended, bool trials_ran, const std::string& context) const {
   const auto& [role, how, restores] = GetParam();
   if (ended.code == Ended::finished) return;
-  if (how == "ENOMEM") return;  // whoever has no memory may end, in whatever way: what counts is what a restore finds
+  if (how == "ENOMEM") return;  // without memory any end is allowed: a restore must repair it
   const bool killed = how.starts_with("kill");
   if (killed && role == "controller" && ended.code == -SIGKILL) return;
   EXPECT_NE(role, "worker") << context << "a worker's trouble is its trial's only: " << ended.message;
-  // SQLite does not say why its shared memory cannot grow: that may be a full disk, whatever it is here.
+  // SQLite does not say why its shared memory cannot grow, so this may be reported as a full disk.
   EXPECT_TRUE(ended.code == Ended::engine_error ||
               (!killed && (ended.code == Ended::storage_error || ended.code == Ended::out_of_space)))
       << context << "code " << ended.code << ": " << ended.message;
-  if (!trials_ran) return;  // whoever begins or continues an experiment knows what to do again
+  if (!trials_ran) return;  // the user has just begun or continued it, and knows what to do
   EXPECT_THAT(ended.message, HasSubstr("Continue it with Tuner::restore")) << context;
   EXPECT_NE(how, "ENOSPC") << context << "a full disk is waited for: " << ended.message;
 }
 
-// Returns every how many-th call fails where nobody asks for all: some kinds of processes make few.
+// Returns the stride unless the environment sets it: some kinds of processes make few calls.
 long stride_of(const Case& one) {
   const bool is_controller = one.role == "controller";
   if (one.how == "ENOMEM") return is_controller ? 3001 : 301;
@@ -172,11 +172,11 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(, EveryCall, ::testing::ValuesIn(cases()), [](const auto& one) { return one.param.name(); });
 
-// ---- Calls that once were taken badly
+// ---- Calls whose failure was once handled badly
 
 class OneCall : public ::testing::Test {
  protected:
-  // Of a whole experiment that comes out well all the same.
+  // Fails one call of a whole experiment, which must end successfully all the same.
   void fail(Failure failure) {
     failure.report = storage_ / "report";
     const Ended ended =
@@ -195,7 +195,7 @@ TEST_F(OneCall, AResultIsRecordedOnceWhenItsCheckpointCannotBeRenamedOnAFullDisk
 }
 
 TEST_F(OneCall, ASyncOfAFullDiskIsWaitedFor) {
-  for (const long call : {1, 2, 3, 4}) {  // of the log
+  for (const long call : {1, 2, 3, 4}) {  // the first syncs of the log
     SCOPED_TRACE(call);
     fail({.role = "controller", .how = "ENOSPC", .call = call, .only = "fdatasync"});
     fs::remove_all(experiment_);
@@ -239,7 +239,7 @@ class FullDisk : public ::testing::Test {
                               .environment = {"LD_PRELOAD=" CADRE_FAIL_CALL_LIBRARY, "CADRE_FAIL_ROLE=controller",
                                               "CADRE_FULL_WHILE=" + full_.string()}});
   }
-  // Fills the disk in the middle of the experiment, and waits until it has noticed.
+  // Fills the disk in the middle of the experiment and waits until the controller has noticed.
   void fill(const ControllerProcess& controller) {
     ASSERT_TRUE(wait_until(controller, [&] { return witnesses_in(experiment_) > 0; }));
     std::ofstream(full_) << "full";

@@ -1,4 +1,4 @@
-// Identifies a file whatever its name: by the number of its inode and its time of birth, as numbers are used again.
+// Identifies a file whatever its name: by its inode number and its birth time, because inode numbers are reused.
 #pragma once
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ struct FileIdentity {
   mode_t mode = 0;
 };
 
-// Empty where there is no such file. Follows no link.
+// Returns the file's identity; empty if there is no such file. Follows no link.
 inline FileIdentity identity_at(int directory, const char* name) {
   struct statx status{};
   constexpr unsigned wanted = STATX_INO | STATX_BTIME | STATX_TYPE | STATX_MODE;
@@ -25,8 +25,8 @@ inline FileIdentity identity_at(int directory, const char* name) {
   return {text, status.stx_mode};
 }
 
-// Names of the files, in a folder of the test's, that say what a file or a directory held when it was synced: its
-// bytes, or a line "<identity> <name>" for each name in it.
+// Names of the files, in a folder of the test, that record what a file or a directory held when it was synced: the
+// file's bytes, or a line "<identity> <name>" for each name in the directory.
 inline std::string bytes_name(const FileIdentity& file) { return file.text + ".bytes"; }
 inline std::string names_name(const FileIdentity& directory) { return directory.text + ".names"; }
 

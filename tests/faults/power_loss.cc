@@ -22,18 +22,18 @@ constexpr std::size_t kPage = 4096;
 FileIdentity identity_of(const fs::path& path) { return identity_at(AT_FDCWD, path.c_str()); }
 
 struct Place {
-  std::string directory;  // its identity
+  std::string directory;  // identity of the directory
   std::string name;
   auto operator<=>(const Place&) const = default;
 };
 
 struct File {
-  std::set<Place> before;  // where it was when the directories were synced
+  std::set<Place> before;  // its places when the directories were synced
   std::set<Place> now;
-  fs::path path;  // one of those of now; empty: it was removed
+  fs::path path;  // one of the present places; empty: the file was removed
 };
 
-// Makes a third state of a disk out of that of the last syncs and that of now.
+// Makes a third state of a disk from its last synced state and its present state.
 class PowerCut {
  public:
   PowerCut(fs::path folder, const fs::path& memory, Random& random, Disk::Loss loss)
@@ -65,7 +65,7 @@ class PowerCut {
   Random& random_;
   Disk::Loss loss_;
   std::map<std::string, File> files_;
-  std::map<std::string, std::map<std::string, std::string>> left_;  // files by the directory and the name
+  std::map<std::string, std::map<std::string, std::string>> left_;  // files by directory and name
   std::map<std::string, fs::path> written_;
 };
 
@@ -89,7 +89,7 @@ void PowerCut::read_memory() {
   }
 }
 
-// Puts a file that has moved at its old or at its new place, and decides about other names one by one.
+// Puts a file that was moved at its old or its new place, and decides on each other name separately.
 void PowerCut::place(const std::string& identity, const File& file) {
   std::vector<Place> gone;
   std::vector<Place> come;
@@ -102,7 +102,7 @@ void PowerCut::place(const std::string& identity, const File& file) {
     return;
   }
   for (const Place& place : gone)
-    if (is_lost()) claim(place, identity);  // the removal is
+    if (is_lost()) claim(place, identity);  // the removal is lost
   for (const Place& place : come)
     if (!is_lost()) claim(place, identity);
 }
@@ -113,7 +113,7 @@ void PowerCut::claim(const Place& place, const std::string& identity) {
   if (!is_first && files_.at(identity).now.contains(place)) claimed->second = identity;
 }
 
-// Leaves one of the two under its name where another file was renamed over this one.
+// If another file was renamed over this one, makes sure that one of the two is left under the name.
 void PowerCut::keep_replaced(const std::string& identity, const File& file) {
   if (!file.path.empty()) return;
   for (const Place& place : file.before) {

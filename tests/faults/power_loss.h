@@ -1,9 +1,9 @@
-// Makes of a folder what a disk may hold after its power failed: everything that was synced, and any part of all else,
+// Turns a folder into what a disk may hold after a loss of power: everything that was synced, and any part of the rest,
 // in any order.
 //
-// A file that was not synced since it was written has any of its pages in their new or in their old state, and any
-// length between; a name that was made, removed or given to another file since its directory was synced is as before or
-// as after, and each of them for itself. A rename over a file leaves the one or the other, as POSIX wants it.
+// A file that was not synced since it was written has any of its pages in their new or old state, and any length in
+// between. A name that was created, removed or given to another file since its directory was synced is as before or as
+// after, independently of other names. A rename over a file leaves either file, as POSIX requires.
 #pragma once
 
 #include <filesystem>
@@ -16,16 +16,16 @@ namespace cadre::survival {
 
 class Disk {
  public:
-  // Everything below the folder counts, which must exist. What was synced is noted in `memory`, a folder elsewhere.
+  // Covers everything below the folder, which must exist. Records what is synced in `memory`, a folder elsewhere.
   Disk(std::filesystem::path folder, std::filesystem::path memory);
 
-  // Whoever runs with this notes what they sync.
+  // Returns the environment in which a process records what it syncs.
   std::vector<std::string> environment() const;
-  // All that is there now is synced.
+  // Records the present state of the folder as synced.
   void settle();
 
-  enum class Loss { any, all };  // of what was not synced
-  // Leaves in the folder what the disk then holds; all of that is synced. Nobody may use the folder meanwhile.
+  enum class Loss { any, all };  // any part, or all, of the unsynced data
+  // Leaves in the folder what the disk holds afterwards, all of it synced. No process may use the folder meanwhile.
   void lose_power(Random& random, Loss loss);
 
  private:

@@ -1,8 +1,8 @@
-// Cuts the power, again and again: what had been synced by then is all that is sure to be there. A run can be read and
-// continued from whatever is left, and one that has ended has lost nothing.
+// Cuts the power again and again: only what was synced by then is sure to remain. A run can be read and continued from
+// whatever is left, and a finished run has lost nothing.
 //
-//   CADRE_POWER_RUNS=100 cadre_faults_tests --gtest_filter='PowerFails.*'    how many runs of each kind
-//   CADRE_POWER_FIRST=17 CADRE_POWER_RUNS=1 ...                              one of them again
+//   CADRE_POWER_RUNS=100 cadre_faults_tests --gtest_filter='PowerFails.*'    number of runs of each kind
+//   CADRE_POWER_FIRST=17 CADRE_POWER_RUNS=1 ...                              repeats one of them
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,9 +27,9 @@ namespace fs = std::filesystem;
 using test_support::TemporaryDirectory;
 
 constexpr auto kPatience = std::chrono::seconds(180);
-constexpr int kLosses = 4;  // at most, until a run is left alone
+constexpr int kLosses = 4;  // maximum number of losses before a run is left alone
 
-// Ends all processes where they are; stops them first, so that none starts another one.
+// Kills all processes at once; stops them first, so that none starts another one.
 void cut(const ControllerProcess& controller) {
   std::vector<pid_t> family;
   for (std::size_t stopped = family.size(); (family = controller.family()).size() > stopped; stopped = family.size())
@@ -37,8 +37,9 @@ void cut(const ControllerProcess& controller) {
   for (const pid_t process : family) ::kill(process, SIGKILL);
 }
 
-// Trials learn otherwise where a checkpoint was lost; a training run repeats its steps, and then has more validations.
-// A folder that was removed may be there again, until the next one is made.
+// Returns true if the loss of power explains the fault. Trials learn differently after a checkpoint was lost; a
+// training run repeats steps and then has more validations; a removed folder may be there again, until the next one is
+// made.
 bool follows_from_the_loss(const std::string& fault) {
   const auto has = [&](std::string_view part) { return fault.find(part) != fault.npos; };
   return has(kAfterALoss) || fault.starts_with("the temporary ") || fault.starts_with("validations.json has ") ||
@@ -51,7 +52,7 @@ class PowerFails : public ::testing::Test {
 
   void run_all(std::int64_t runs, const Make& make);
   void run(std::int64_t number, const Make& make);
-  // Returns how a controller ended that the power did not fail.
+  // Returns how the controller ended; empty if the power failed first.
   std::optional<Ended> live(Subject& subject, std::optional<Milliseconds> until);
   void lose_power(Subject& subject, Disk::Loss loss);
 
@@ -108,8 +109,8 @@ std::optional<Ended> PowerFails::live(Subject& subject, std::optional<Millisecon
   return was_cut ? std::nullopt : ended;
 }
 
-// Nobody knows any more which reports were acknowledged behind the last sync. A lease that ends a minute later has
-// ended.
+// Cuts the power. Removes the witnesses, because reports acknowledged after the last sync may be lost, and the lease,
+// as if it had expired.
 void PowerFails::lose_power(Subject& subject, Disk::Loss loss) {
   disk_->lose_power(random_, loss);
   for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
@@ -133,7 +134,7 @@ TEST_F(PowerFails, APublishedExperimentIsContinuedFromWhatIsLeft) {
 TEST_F(PowerFails, ATrainingRunIsContinuedFromWhatIsLeft) {
   Trainings trainings(folder_, CADRE_TRAINING_CONTROLLER, folder_of_files(folder_));
   fs::create_directory(folder_);
-  const auto first = trainings.make(0, "first");  // writes what they all read
+  const auto first = trainings.make(0, "first");  // writes the rows that all runs read
   const auto ended = first->start(random_, {}).wait(kPatience);
   ASSERT_TRUE(ended && ended->code == Ended::finished);
   first->remove();

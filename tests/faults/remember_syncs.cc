@@ -1,6 +1,6 @@
-// A library to preload: remembers what a disk is sure to hold when its power fails. Each sync of a file copies its
-// bytes, and each sync of a directory its names, into the folder CADRE_SYNCED; file_identity.h says how they are called
-// there. The syncs themselves are left out, as nobody pulls a plug.
+// A library to preload: records what a disk is sure to hold when its power fails. Each sync of a file copies its bytes,
+// and each sync of a directory its names, into the folder CADRE_SYNCED; file_identity.h says under which names. The
+// syncs themselves are omitted, because no power is really lost.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -20,7 +20,7 @@ namespace {
 using cadre::survival::FileIdentity;
 using cadre::survival::identity_at;
 
-// Whole under its name, or not there at all: a process may be killed while it writes.
+// A file that is complete under its name, or not there at all: a process may be killed while it writes.
 class Memory {
  public:
   explicit Memory(std::string name) : name_(std::move(name)) {
@@ -59,7 +59,7 @@ bool remember_names(int fd, Memory memory) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     const FileIdentity file = identity_at(::dirfd(directory), entry->d_name);
-    if (file.text.empty()) continue;  // it has gone
+    if (file.text.empty()) continue;  // it is gone
     const std::string line = file.text + " " + name + "\n";
     good = good && memory.add(line.data(), line.size());
   }
@@ -67,7 +67,7 @@ bool remember_names(int fd, Memory memory) {
   return good && memory.finish();
 }
 
-// Keeps others away, so that what was looked at first is also written first.
+// Locks out other processes, so that the state that is read first is also written first.
 class Turn {
  public:
   explicit Turn(const std::string& folder)

@@ -1,6 +1,6 @@
 // Each call of a controller that publishes, and of a training run with its validators and their datasets, fails once or
-// is the last one that the process makes: the run goes on or can be continued, and comes out as if nothing had
-// happened. faults_test.cc says how one is repeated.
+// is the last call of its process: the run goes on or can be continued, with the outcome of an undisturbed one.
+// faults_test.cc says how to repeat a failure.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using test_support::content_of;
 using test_support::TemporaryDirectory;
 
 constexpr auto kPatience = std::chrono::seconds(180);
-constexpr int kRestores = 3;  // of a run whose controller has ended
+constexpr int kRestores = 3;  // restores of a run whose controller has ended
 
 enum class Kind { published, training, published_training };
 
@@ -28,7 +28,7 @@ struct Case {
   Kind kind;
   std::string role;
   std::string how;
-  long stride;  // every how many-th call fails where nobody asks for all
+  long stride;  // unless the environment sets it
 
   std::string name() const {
     constexpr const char* names[] = {"published", "training", "published_training"};
@@ -39,7 +39,7 @@ void PrintTo(const Case& one, std::ostream* stream) { *stream << one.name(); }
 
 class EveryCallOfARun : public ::testing::TestWithParam<Case> {
  protected:
-  // One that nothing disturbs writes what they all read.
+  // An undisturbed run writes the rows that all runs read.
   void SetUp() override {
     Random random(0, 0);
     const auto ended = make(0)->start(random, {}).wait(kPatience);
@@ -47,7 +47,7 @@ class EveryCallOfARun : public ::testing::TestWithParam<Case> {
   }
 
   std::unique_ptr<Subject> make(long call);
-  // False when the run needs fewer calls.
+  // Returns false if the run makes fewer calls.
   bool fail_one(long call);
 
   TemporaryDirectory folder_;
@@ -57,7 +57,7 @@ class EveryCallOfARun : public ::testing::TestWithParam<Case> {
 #endif
 };
 
-// One setting is the same in all calls; the validator is another one with each.
+// Makes a run whose setting is the same for all calls, except for the validator, which changes with each call.
 std::unique_ptr<Subject> EveryCallOfARun::make(long call) {
   const std::string name = fmt::format("run_{}", call);
 #ifdef CADRE_TRAINING_CONTROLLER
@@ -92,7 +92,7 @@ bool EveryCallOfARun::fail_one(long call) {
     ended = run({});
   EXPECT_TRUE(ended && ended->code == Ended::finished) << context << "then: " << (ended ? ended->message : "it hangs");
   std::vector<std::string> faults = subject->faults(true, one.how.starts_with("kill") && one.role == "worker" ? 1 : 0);
-  // A callback that has no memory throws, and is switched off as any that throws.
+  // A callback that gets no memory throws, and is then disabled like any callback that throws.
   if (one.how == "ENOMEM")
     std::erase_if(faults, [](const std::string& fault) { return fault.starts_with("a callback has seen"); });
   // The store of a validator's own run that has failed is left as it was.

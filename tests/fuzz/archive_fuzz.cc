@@ -1,4 +1,4 @@
-// State is refused, or comes back as itself.
+// Stored state is either refused or survives a round trip.
 #include "base/archive.h"
 
 #include "base/json.h"
@@ -23,7 +23,7 @@ struct Point {
   }
 };
 
-// One field of each kind that an archive knows.
+// Has a field of each kind that an archive supports.
 struct State {
   bool flag = false;
   int small = 0;

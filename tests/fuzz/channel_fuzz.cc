@@ -1,5 +1,5 @@
-// A hostile worker, and a hostile controller: whatever comes over the connection ends as messages and at most one
-// complaint, at both ends the same however the bytes are cut.
+// A hostile worker and a hostile controller: any stream of bytes gives messages and at most one error, the same at both
+// ends however the bytes are cut.
 #include <fuzzer/FuzzedDataProvider.h>
 #include <sys/socket.h>
 
@@ -21,7 +21,7 @@ using fuzz::require;
 namespace {
 
 struct Received {
-  std::vector<channel::Bytes> messages = {};  // encoded anew
+  std::vector<channel::Bytes> messages = {};  // encoded again
   bool complained = false;
 
   void add(const channel::Message& message) {
@@ -51,7 +51,7 @@ Received read_in_pieces(std::string_view stream, FuzzedDataProvider& cuts) {
   return received;
 }
 
-// Both ends of a connection; the bytes are already in it, and nothing follows.
+// Both ends of a connection; the bytes are already in it, and no more follow.
 struct Connection {
   explicit Connection(std::string_view stream) {
     int sockets[2];

@@ -1,4 +1,4 @@
-// A manifest of any content: the files are as it lists them, or it is said what is wrong.
+// Any manifest: either the files are as it lists them, or a fault is found.
 #include "run/checkpoint_files.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using test_support::TemporaryDirectory;
 
 namespace {
 
-// The files that the seeds list.
+// Returns a checkpoint with the files that the seeds list.
 const std::filesystem::path& checkpoint() {
   static const TemporaryDirectory directory;
   static const bool made = [] {

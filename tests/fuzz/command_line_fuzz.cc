@@ -1,4 +1,4 @@
-// What is typed after --filter is refused or tells trials apart, and stored options of any content are shown on one
+// The text after --filter is either refused or a consistent condition; stored options of any content are shown on one
 // line each.
 #include <fuzzer/FuzzedDataProvider.h>
 
@@ -22,7 +22,7 @@ tune::Result trial_with(Value value) {
 }
 
 void check_filter(const std::string& condition, const Value& value) {
-  if (condition.starts_with('=')) return;  // it would make another operator of one
+  if (condition.starts_with('=')) return;  // it would change the operator
   const tune::Result trial = trial_with(value);
   const auto holds = [&](const char* operation) {
     return cli::Filter("metric " + std::string(operation) + " " + condition)(trial);
@@ -45,7 +45,7 @@ void check_options(const Config& options) {
     for (const auto& [label, text] : cli::option_texts(options))
       require(std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }),
               "options are printable");
-  } catch (const Error&) {  // the search space has no entries where it should have
+  } catch (const Error&) {  // a part of the search space has the wrong form
   }
 }
 

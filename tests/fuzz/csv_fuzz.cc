@@ -1,4 +1,4 @@
-// progress.csv holds each cell of each row, whenever it is flushed and resumed; and any file can be gone on with.
+// progress.csv holds each cell of each row, whenever it is flushed and resumed; and any file can be resumed.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ namespace {
 
 using Record = std::vector<std::string>;
 
-// The records of a file as RFC 4180 has them.
+// Returns the records of a file according to RFC 4180.
 std::vector<Record> records_of(std::string_view text) {
   std::vector<Record> records;
   bool quoted = false;
@@ -49,7 +49,7 @@ std::string cell_of(const Value& value) {
   return records.front().front();
 }
 
-// Keys are those of a result: each once.
+// Returns a row in which each key occurs once, as in a result.
 Dict row_from(FuzzedDataProvider& input) {
   Metrics metrics;
   for (const auto& [key, value] : fuzz::dict_from(input)) metrics.set(key, value);

@@ -1,5 +1,4 @@
-// A stored dataset, a stored condition and a stored position of a shard are refused or as good as one that was stored
-// by Cadre: what is read is stored again and is the same.
+// A stored dataset, condition or position of a shard is either refused or survives a round trip.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <string>
@@ -17,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kRows = 100;
 
-// JSON as a fuzzer writes it, or nothing.
+// Parses the fuzzer's JSON; empty if it is invalid.
 std::optional<Value> parse(const std::string& text) {
   try {
     return base::parse_json(text, "the input");
@@ -32,7 +31,7 @@ void check_plan(const Value& stored) {
     require(data::to_value(data::to_plan(again)) == again, "a plan that was read is stored as it is");
   } catch (const InvalidArgument&) {
   } catch (const NotFound&) {
-  } catch (const EngineError&) {  // rows of an object, where there is no object store
+  } catch (const EngineError&) {  // rows of an object, and there is no object store
   } catch (const StorageError&) {
   }
 }

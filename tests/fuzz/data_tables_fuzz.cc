@@ -1,5 +1,5 @@
 // Small Parquet files with columns of any types, which may differ from file to file: conditions and columns that are
-// pushed into the read have the same rows as they have behind it, and every value can be asked for.
+// pushed into the read give the same rows as after it, and every value can be read.
 #include <arrow/io/file.h>
 #include <arrow/json/from_string.h>
 #include <arrow/table.h>
@@ -64,7 +64,7 @@ Type type_from(FuzzedDataProvider& input, int depth = 0) {
   }
 }
 
-// A value of a type as JSON.
+// Returns a JSON value of this type.
 std::string value_from(FuzzedDataProvider& input, const arrow::DataType& type) {
   if (type.id() == arrow::Type::NA || input.ConsumeIntegralInRange(0, 5) == 0) return "null";
   const auto items = [&](int count) {
@@ -98,7 +98,7 @@ std::string value_from(FuzzedDataProvider& input, const arrow::DataType& type) {
   }
 }
 
-// Makes a note as Ray Data writes it for a tensor, or any other.
+// Returns metadata that Ray Data writes for a tensor, similar metadata, or null.
 std::shared_ptr<arrow::KeyValueMetadata> note_from(FuzzedDataProvider& input) {
   constexpr std::array kTypes{"ray.data.arrow_tensor", "ray.data.arrow_tensor_v2",
                               "ray.data.arrow_variable_shaped_tensor"};
@@ -108,7 +108,7 @@ std::shared_ptr<arrow::KeyValueMetadata> note_from(FuzzedDataProvider& input) {
       {input.PickValueInArray(kTypes), input.ConsumeBool() ? "[2]" : input.ConsumeRandomLengthString(10)});
 }
 
-// The number of rows that it writes; nothing where Arrow cannot write them.
+// Returns the number of rows written; empty if Arrow cannot write them.
 std::optional<std::int64_t> write_file(FuzzedDataProvider& input, const std::string& path) {
   const int rows = input.ConsumeIntegralInRange(0, 5);
   arrow::FieldVector fields;
@@ -153,7 +153,7 @@ data::Expression condition_from(FuzzedDataProvider& input) {
   }
 }
 
-// Nothing where it does not fit the rows.
+// Returns the rows as text; empty if the plan does not fit them.
 std::optional<std::string> text_of(const data::Dataset& rows) {
   try {
     std::string text;
@@ -204,8 +204,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const data::Dataset rows =
         data::read_parquet(files).with_options({.num_threads = 1, .function_place = data::FunctionPlace::threads});
     check(rows, count, input);
-  } catch (const StorageError&) {     // types that do not go together
-  } catch (const InvalidArgument&) {  // types that Parquet's reader of Arrow does not have
+  } catch (const StorageError&) {     // types that cannot be unified
+  } catch (const InvalidArgument&) {  // types that Arrow's Parquet reader does not support
   }
   return 0;
 }

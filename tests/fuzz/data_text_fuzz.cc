@@ -1,5 +1,5 @@
-// CSV and JSON files of any bytes are read or refused; what is read is as much as is counted, whichever columns are
-// asked for.
+// CSV and JSON files of any bytes are read or refused; the number of rows read equals the count, whichever columns are
+// selected.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <string>

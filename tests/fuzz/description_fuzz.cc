@@ -1,4 +1,4 @@
-// A stored description is refused, or is written again as what was read.
+// A stored description is either refused or survives a round trip.
 #include "tune/description.h"
 
 #include "base/json.h"

@@ -1,6 +1,6 @@
-// Puts a fuzzer into a root of its own, where CADRE_FUZZ_ROOT says one: nothing is there but what run.sh has laid
-// there, and an absolute path or a link that a reader follows shows itself afterwards. The working directory stays
-// outside, so that libFuzzer finds its files by relative paths.
+// Changes the fuzzer's root to CADRE_FUZZ_ROOT, if that is set. The root has only the files that run.sh made, so an
+// absolute path or a link that a reader follows is visible afterwards. The working directory stays outside, so that
+// libFuzzer finds its files by relative paths.
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
   const int spaces = CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER);
   if (::unshare(spaces) != 0) return fail("leave the namespace");
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return fail("keep mounts to itself");
-  // The sanitizers look there.
+  // The sanitizers read /proc.
   if (::mount("/proc", (std::string(root) + "/proc").c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
     return fail("mount /proc");
   if (::chroot(root) != 0) return fail("change the root");

@@ -1,4 +1,4 @@
-// Values as a program may report them, out of a fuzzer's bytes.
+// Values that a program may report, made from a fuzzer's bytes.
 #pragma once
 
 #include <fuzzer/FuzzedDataProvider.h>
@@ -16,13 +16,13 @@ namespace cadre::fuzz {
 
 inline std::string text_from(FuzzedDataProvider& input) { return input.ConsumeRandomLengthString(40); }
 
-// All bit patterns, those of NaN included.
+// Returns any bit pattern, including NaNs.
 inline double double_from(FuzzedDataProvider& input) {
   return input.ConsumeBool() ? std::bit_cast<double>(input.ConsumeIntegral<std::uint64_t>())
                              : static_cast<double>(input.ConsumeIntegral<std::int16_t>()) / 8;
 }
 
-// A value inside so many lists and dictionaries, with at most as many levels as a result may have.
+// Returns a value at this nesting depth; a result's limit of levels is never exceeded.
 inline Value value_from(FuzzedDataProvider& input, std::size_t depth = 0);
 
 inline Dict dict_from(FuzzedDataProvider& input, std::size_t depth = 0) {

@@ -1,4 +1,4 @@
-// Text is refused, or is a value that is written and read again as itself.
+// Text is either refused or a value that survives a round trip.
 #include <algorithm>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Whatever a program reports comes back from the store's JSON and from the other end of the channel as it was; a frame
-// that was changed on its way is refused, or is another message.
+// Anything that a program reports survives the store's JSON and the channel unchanged; a frame that was changed on its
+// way is either refused or a different message.
 #include "base/json.h"
 #include "channel/codec.h"
 #include "fuzz/fuzzed_value.h"
@@ -31,7 +31,7 @@ void read_changed(const channel::Bytes& frame) {
     channel::Bytes again;
     std::visit([&](const auto& message) { encode(message, again); }, channel::decode_message(body_of(frame)));
   } catch (const channel::ProtocolError&) {
-  } catch (const InvalidArgument&) {  // a forged message names one value many times: written out it is too large
+  } catch (const InvalidArgument&) {  // a forged message refers to one value many times: written out it is too large
   }
 }
 

@@ -1,5 +1,4 @@
-// Any text is no object's id, or one that can only be the name of a file; and a value's references are found wherever
-// they stand.
+// Text is either no object id or an id that is a plain file name; and a value's references are found in any position.
 #include "base/json.h"
 #include "fuzz/require.h"
 #include "store/object_files.h"

@@ -1,5 +1,5 @@
-// Any output of a worker is described in few lines of text; and any file has a
-// function at an address or none.
+// Any output of a worker is described in a few lines of text; and a lookup of an address in any file gives a function
+// or none.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// A policy file is refused with its lines, or is a schedule whose own file is read as the same schedule.
+// A policy file is either refused with its lines or a schedule that survives a round trip.
 #include "base/json.h"
 #include "fuzz/require.h"
 #include "tune/schedulers/policy_file.h"
@@ -8,7 +8,7 @@ using fuzz::require;
 
 namespace {
 
-// The same schedule as a policy file: a lineage in which every trial is its own donor.
+// Returns the schedule as a policy file, in which every trial is its own donor.
 std::string file_of(const tune::PolicySchedule& schedule) {
   std::string text;
   Config donor = schedule.initial_config;

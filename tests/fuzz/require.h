@@ -1,4 +1,4 @@
-// What a fuzzer says of a program: it holds for every input, or the input is a finding.
+// Assertions of fuzzers: each must hold for every input; an input that violates one is a finding.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 namespace cadre::fuzz {
 
-// Ends the program where `what` does not hold; libFuzzer then writes the input to a file.
+// Ends the program if `holds` is false; libFuzzer then writes the input to a file.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "does not hold: %s\n", what);

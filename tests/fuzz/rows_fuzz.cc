@@ -1,4 +1,4 @@
-// Rows of any content whose checksums are right: they are read in order without a gap, or refused.
+// Rows of any content with correct checksums are read in order without a gap, or refused.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <string>
@@ -15,7 +15,7 @@ using fuzz::require;
 
 namespace {
 
-// Mostly small, so that rows belong together.
+// Returns mostly small numbers, so that rows refer to each other.
 std::int64_t number_from(FuzzedDataProvider& input) {
   return input.ConsumeBool() ? input.ConsumeIntegralInRange<std::int64_t>(-1, 6)
                              : input.ConsumeIntegral<std::int64_t>();

@@ -1,4 +1,4 @@
-// A store with bytes changed anywhere, or cut: refused with its file, or read as it was at some commit.
+// A store that was cut or has changed bytes is either refused, with its file named, or read as it was at some commit.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <algorithm>
@@ -34,14 +34,14 @@ void add_transaction(store::ExperimentStore& store, int i) {
   if (i % 4 == 3) store.put_snapshot(cause, std::string(300, 's'));
 }
 
-// A store's files, and what it held at each commit.
+// A store's files, and its contents at each commit.
 struct Files {
   std::string database = {};
   std::string log = {};
   std::vector<std::string> states = {};
 };
 
-// As a kill leaves them: everything since the creation is in the log.
+// Returns the files after a kill: everything since the creation is in the log.
 Files files_after_kill() {
   const TemporaryDirectory directory;
   store::ExperimentStore store = store::ExperimentStore::create(directory.path(), {"name", "trainable", "{}"});
@@ -56,7 +56,7 @@ Files files_after_kill() {
   return files;
 }
 
-// After a clean end: everything is in the database.
+// Returns the files after a clean end: everything is in the database.
 Files files_after_close(const Files& killed) {
   const TemporaryDirectory directory;
   write_bytes(directory / store::kStoreFileName, killed.database);
@@ -72,7 +72,7 @@ void damage(std::string& bytes, FuzzedDataProvider& input) {
     case 0:
       bytes.resize(at);
       return;
-    case 1: {  // a part of it somewhere else, as a disk that mixes up its blocks does
+    case 1: {  // copies a part elsewhere, as a disk that confuses its blocks does
       const auto from = input.ConsumeIntegralInRange<std::size_t>(0, bytes.size() - 1);
       const std::string part = bytes.substr(from, input.ConsumeIntegral<std::uint16_t>());
       bytes.replace(at, part.size(), part);

@@ -1,5 +1,5 @@
 // An event file is the same however often it was flushed, torn and resumed; and a file of any bytes is read up to its
-// first record that is none.
+// first invalid record.
 #include <cmath>
 #include <memory>
 #include <string>
@@ -71,7 +71,7 @@ void check_any_file(const std::string& file) {
   run::tensorboard::is_cadres(file);
 }
 
-// In a file that Cadre has begun, so that it is taken up again.
+// The file begins with Cadre's header, so that it is resumed.
 void check_any_tail(const std::string& tail) {
   static const TemporaryDirectory directory;
   std::string content;

@@ -1,4 +1,4 @@
-// Names and messages of others: as UTF-8, on a terminal, as the name of a file.
+// Names and messages from outside: as UTF-8, on a terminal, as a file name.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <algorithm>

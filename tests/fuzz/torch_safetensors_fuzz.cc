@@ -1,5 +1,5 @@
-// Any bytes are no safetensors file, or one whose tensors lie in it one after the other, and whose header is written
-// again as one that says the same.
+// Bytes are either no safetensors file or one whose tensors lie one after the other, and whose header survives a round
+// trip.
 #include "cadre/error.h"
 #include "fuzz/require.h"
 #include "torch/safetensors_header.h"

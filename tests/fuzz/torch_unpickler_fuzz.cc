@@ -1,4 +1,4 @@
-// A pickle of any bytes is refused, or is values that are written again and read as the same pickle.
+// A pickle of any bytes is either refused or values that survive a round trip.
 #include "torch/unpickler.h"
 
 #include "cadre/error.h"
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     });
     require(pt::pickle(again).bytes == written.bytes, "what was read is written and read as itself");
   } catch (const StorageError&) {
-  } catch (const InvalidArgument&) {  // values that no program saves, such as a type by its name
+  } catch (const InvalidArgument&) {  // values that programs never save, such as a type by its name
   }
   return 0;
 }

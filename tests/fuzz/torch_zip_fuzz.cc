@@ -1,4 +1,4 @@
-// A file of any bytes: no archive, or one whose records are read whole or refused.
+// A file of any bytes is either no archive or one whose records are each read completely or refused.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// A write-ahead log as SQLite writes it, damaged at one place: what the scan says of it is known beforehand. And a log
-// of any bytes at all.
+// A write-ahead log as SQLite writes it, with damage at one place: the scan's result is known beforehand. And a log of
+// any bytes.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::size_t kFrameHeaderBytes = 24;
 
 struct Frame {
   std::uint32_t page = 1;
-  std::uint32_t commit = 0;  // the database's pages after this transaction; 0 inside of one
+  std::uint32_t commit = 0;  // number of database pages after this transaction; 0 inside of one
 };
 
 void append_number(std::string& out, std::uint32_t number) {
@@ -81,7 +81,7 @@ std::string log_of(const std::vector<Frame>& frames, std::uint32_t page_bytes, b
   return log;
 }
 
-// What whole transactions among the first frames hold.
+// Returns the scan of all complete transactions among the first `whole` frames.
 store::WalScan expected(const std::vector<Frame>& frames, std::size_t whole) {
   store::WalScan scan;
   std::size_t committed = 0;
@@ -139,7 +139,7 @@ void check_known_log(FuzzedDataProvider& input) {
   require_equal(scan(log), damaged);
 }
 
-// Any bytes behind a header whose checksum is right.
+// Scans any bytes that follow a header with a correct checksum.
 void check_any_log(FuzzedDataProvider& input) {
   std::string log = log_of({}, input.ConsumeIntegral<std::uint32_t>(), input.ConsumeBool());
   log += input.ConsumeRemainingBytesAsString();

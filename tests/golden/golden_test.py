@@ -1,4 +1,4 @@
-"""Runs that earlier versions wrote: today's program reads them, and continues those that were interrupted."""
+"""Runs that earlier versions wrote: the present program reads them and continues the interrupted ones."""
 
 import csv
 import io
@@ -16,12 +16,12 @@ import unittest
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 GOLDEN = pathlib.Path(os.environ["CADRE_SOURCE"]) / "tests/golden"
 ENDS = ("finished", "interrupted")
-SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # newer than Debian 12 has it
+SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # missing in Debian 12
 
 
 def boot_of(store):
-    """The start of the machine that a store was written in."""
-    with tempfile.TemporaryDirectory() as folder:  # looking at the original would change its log
+    """Returns the boot id of the machine at the time when a store was written."""
+    with tempfile.TemporaryDirectory() as folder:  # reading the original would change its log
         for file in store.parent.glob("experiment.db*"):
             shutil.copy(file, folder)
         database = sqlite3.connect(pathlib.Path(folder) / store.name)
@@ -46,8 +46,8 @@ class Golden:
         return f"file://{self.folder / end}" if self.is_published else str(self.folder / end)
 
     def run(self, end, program, *arguments):
-        home = {"HOME": str(self.folder / "home" / end)}  # for what is published
-        # On the machine that wrote it, and before its next start: after one nobody trusts what was not synced yet.
+        home = {"HOME": str(self.folder / "home" / end)}  # working directories of published runs
+        # Pretends to be the machine that wrote it, not yet restarted: after a restart unsynced files are not trusted.
         store = self.folder / end / arguments[0] / "experiment.db"
         boot = {"CADRE_BOOT_ID": boot_of(store)} if program == "golden_tool" and store.exists() else {}
         done = subprocess.run([BIN / program, *arguments], capture_output=True, text=True, timeout=60,
@@ -56,12 +56,12 @@ class Golden:
         return done.stdout
 
     def written_scores(self, end, kind):
-        """What the version that wrote it has put into its result files."""
+        """Returns the scores in the result files, by the version that wrote the run."""
         return sorted(json.loads(line)["score"] for file in (self.folder / end / kind).glob("**/result.json")
                       for line in file.read_text().splitlines())
 
     def read_scores(self, end, kind):
-        """What today's program reads: exported of an experiment, of a training run what a restore writes anew."""
+        """Returns the scores that the present program exports, or writes when it restores a training run."""
         run = f"{self.storage(end)}/{kind}"
         if kind == "experiment":
             rows = csv.DictReader(io.StringIO(self.run(end, "cadre", "export", run, "--all")))
@@ -87,7 +87,7 @@ class GoldenTest(unittest.TestCase):
             written = golden.written_scores("finished", kind)
             self.assertEqual(len(written), 3 * 24 if kind == "experiment" else 24)
             self.assertEqual(golden.read_scores("finished", kind), written)
-            written = golden.written_scores("interrupted", kind)  # those of a published run go over once a minute
+            written = golden.written_scores("interrupted", kind)  # published runs upload them once a minute
             read = golden.read_scores("interrupted", kind)
             self.assertGreater(len(read), 11)
             if not golden.is_published:

@@ -1,4 +1,5 @@
-// Makes the runs that lie here, or continues them: golden_tool experiment|training <storage path>. README.md says when.
+// Makes the runs in the archives here, or continues them: golden_tool experiment|training <storage path>. README.md
+// says when.
 #include <chrono>
 #include <fstream>
 #include <iostream>
@@ -12,9 +13,9 @@ namespace {
 
 using namespace cadre;
 
-constexpr auto kPublishInterval = std::chrono::milliseconds(20);  // of a run whose storage path is a URI
+constexpr auto kPublishInterval = std::chrono::milliseconds(20);  // used if the storage path is a URI
 
-// The whole state is in the checkpoints, so that it does not matter where a run was interrupted.
+// The whole state is in the checkpoints, so that the time of an interruption does not matter.
 struct State {
   std::int64_t step = 0;
   double score = 0;
@@ -48,7 +49,7 @@ void learn(const Config& config) {
   }
 }
 
-// The population shares what is best at each perturbation, so that its outcome is always the same.
+// Trains a population that is synchronous, so that its outcome is always the same.
 double run_experiment(const std::filesystem::path& storage_path) {
   const std::filesystem::path directory = storage_path / "experiment";
   const tune::PopulationBasedTraining pbt{.time_attr = "training_iteration",
@@ -102,7 +103,7 @@ double run_training(const std::filesystem::path& storage_path) {
 
 }  // namespace
 
-// Prints how it came out.
+// Prints the outcome.
 int main(int argc, char** argv) {
   init(argc, argv, {.num_cpus = 4});
   try {

@@ -1,6 +1,6 @@
-"""Makes <name>.tar.gz beside this file, of runs by the program golden_tool: make_golden.py <golden_tool> store|published <name>
+"""Makes <name>.tar.gz beside this file from runs of golden_tool: make_golden.py <golden_tool> store|published <name>
 
-One has come to its end, another one was killed half-way. outcomes.json has what the tool printed.
+Of each kind one run is finished and another one was killed half-way. outcomes.json has the output of the tool.
 """
 
 import json
@@ -14,7 +14,7 @@ import time
 
 
 def is_half_way(directory, is_published):
-    """Of 24 steps, some trial or rank 0 has made twelve; where the run is published, so many rows are."""
+    """Returns True if a trial or rank 0 has made twelve of 24 steps, or if more than twelve rows are published."""
     if is_published:
         published = directory / "published.json"
         segments = json.loads(published.read_text())["published"]["segments"] if published.exists() else []
@@ -35,7 +35,7 @@ def kill_half_way(tool, kind, storage, directory, environment):
         time.sleep(0.002)
     process.kill()
     process.wait()
-    time.sleep(1)  # for its workers
+    time.sleep(1)  # until its workers have ended
 
 
 def main(tool, place, name):

@@ -1,10 +1,10 @@
 """Programs with one typical mistake each: the compiler names the mistake in the first three lines of its message.
 
-Each program here says, in comments at its beginning, what is wrong and which words a compiler must say. A line
-"// says: words" counts for clang and g++, "// clang says: words" and "// g++ says: words" for one of them. The lines
-that only say which file includes which do not count.
+Comments at the beginning of each program describe the mistake and list words that the compiler's message must have. A
+line "// says: words" is for clang and g++, "// clang says: words" and "// g++ says: words" are for one of them. Lines of
+the message that only say which file includes which do not count.
 
-no_mistake.cc has none: it compiles without a message, also as C++23.
+no_mistake.cc has no mistake: it compiles without a message, also as C++23.
 """
 
 import concurrent.futures
@@ -18,14 +18,14 @@ import unittest
 
 FOLDER = pathlib.Path(__file__).parent
 INCLUDES = ["-I", os.environ["CADRE_INCLUDE"], "-I", os.environ["CADRE_BUILD_INCLUDE"]]
-ONLY = os.environ.get("CADRE_MISTAKES", "")  # a pattern of names, to try a few of them
+ONLY = os.environ.get("CADRE_MISTAKES", "")  # a pattern of names, to try a few programs
 TORCH_ROOT = os.environ.get("CADRE_TORCH_ROOT", "")
 FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-fsyntax-only"]
 PRECOMPILED = "#include <cadre/data.h>\n#include <cadre/train.h>\n#include <cadre/tune.h>\n"
 
 
 def compilers():
-    """The build's compiler and the other one, where that is installed; by the names that comments have for them."""
+    """Returns the build's compiler, and the other one if it is installed, by their names in the comments."""
     found = {}
     for path in [os.environ["CADRE_CXX"], "g++", "clang++-19", "clang++"]:
         if shutil.which(path) is None:
@@ -55,7 +55,7 @@ class MistakesTest(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(directory.cleanup)
         cls.compilers = compilers()
-        cls.headers = {}  # by compiler: a header that is there as a precompiled one too
+        cls.headers = {}  # by compiler: a header that also exists in precompiled form
         for name, path in cls.compilers.items():
             folder = pathlib.Path(directory.name) / name
             folder.mkdir()

@@ -1,4 +1,4 @@
-// Everything that looks like one of the mistakes here and is right.
+// Correct code that resembles the mistakes in this folder.
 #include <cadre/tune.h>
 
 using namespace cadre;

@@ -1,4 +1,4 @@
-// A template function cannot be told from its other instances by its name.
+// The name of a template function does not distinguish it from other instances of the template.
 // g++ says: an instance of a template has no name
 #include <cadre/tune.h>
 

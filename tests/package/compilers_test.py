@@ -1,7 +1,7 @@
-"""Programs of g++ and of clang, in C++20 and in C++23, link with the installed archives, which one of them made.
+"""Programs of g++ and of clang, in C++20 and in C++23, link with the installed archives, which one of the two made.
 
 All programs of the tutorials are compiled and linked in each of the four ways. They have no libtorch, whose header takes
-ten times as long as all else: torch_examples_test.py says how programs with libtorch share the ways among them.
+ten times as long as all else: torch_examples_test.py builds each program with libtorch in some of the ways only.
 """
 
 import os
@@ -28,7 +28,7 @@ class CompilersTest(InstallationTest):
             (project / f"{name}.cc").write_text(program_of(page), encoding="utf-8")
         targets = []
         if ARROW_ROOT:
-            # All functions of the headers that the archive has for each type of numbers.
+            # Calls all functions of the headers that the archive has for each numeric type.
             (project / "numbers.cc").write_text((FOLDER / "numbers" / "train.cc").read_text("utf-8"), encoding="utf-8")
             targets.append("numbers")
         components = [component for component in self.components if component != "tune"]

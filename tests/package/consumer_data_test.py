@@ -1,4 +1,4 @@
-"""A stranger's program on datasets: that of docs/tutorials/datasets.md, with the lines of CMake that the page shows."""
+"""An external program with datasets: the one of docs/tutorials/datasets.md, with the lines of CMake on that page."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""A stranger's project of one file and the five lines of CMake that README.md shows trains with the installed package."""
+"""An external project of one file, with the five lines of CMake in README.md, trains with the installed package."""
 
 import json
 import unittest
@@ -47,7 +47,7 @@ class ConsumerTest(InstallationTest):
         self.assertIn('"trian"', self.refusal(self.project("misspelt", lines, "consumer")))
 
     def refusal(self, project, *definitions):
-        """What a project that cannot be configured is told, as one line."""
+        """Returns the message for a project that cannot be configured, as one line."""
         done = self.configure(project, *definitions)
         self.assertNotEqual(done.returncode, 0, done.stdout)
         return " ".join(done.stderr.split())

@@ -1,4 +1,4 @@
-"""A stranger's project with libtorch trains a model, and continues it from its checkpoint, with the installed package."""
+"""An external project with libtorch trains a model and continues it from its checkpoint, with the installed package."""
 
 import os
 import unittest
@@ -59,13 +59,13 @@ class ConsumerTorchTest(InstallationTest):
         self.assertIn("is torch 2.5.1", " ".join(done.stderr.split()))
 
     def check_models(self, train):
-        """Runs the program of consumer_torch/ and looks at the lines that it has fitted."""
+        """Runs the program of consumer_torch/ and checks the lines that it has fitted."""
         trials = run(train, train.parent / "results").splitlines()
         self.assertEqual(len(trials), 2)
         for line in trials:
             words = line.split()
             trial = dict(zip(words[::2], words[1::2]))
-            # Every trial failed half-way once and went on from there, and its line is y = 2x + 1.
+            # Every trial failed once half-way and continued from there; its line is y = 2x + 1.
             self.assertEqual((trial["attempts"], trial["iterations"], trial["step"]), ("2", "100", "100"), line)
             self.assertAlmostEqual(float(trial["weight"]), 2, delta=0.05)
             self.assertAlmostEqual(float(trial["bias"]), 1, delta=0.05)

@@ -1,4 +1,4 @@
-"""The Debian packages: what they depend on, what is in them, and that a stranger's project trains with them."""
+"""The Debian packages: their dependencies and contents, and an external project that trains with them."""
 
 import pathlib
 import subprocess
@@ -6,7 +6,7 @@ import unittest
 
 from installation import ARROW_ROOT, BUILD, CMAKE, TORCH_ROOT, VERSION, InstallationTest, readme_lines, run
 
-FILES = {  # one that each package must have
+FILES = {  # a file that each package must have
     "cadre": "usr/bin/cadre",
     "cadre-doc": "usr/share/doc/cadre/docs/tutorials/pbt.md",
     "libcadre-dev": "usr/include/cadre/tune.h",
@@ -18,7 +18,7 @@ if ARROW_ROOT:
     FILES["libcadre-data-dev"] = "usr/include/cadre/data.h"
 if TORCH_ROOT and ARROW_ROOT:
     FILES["libcadre-data-torch-dev"] = "usr/include/cadre/data_torch.h"
-# Each depends on the packages of the libraries that it is linked with.
+# Each package depends on the packages of the libraries that it is linked with.
 DEPENDS = {
     "libcadre-dev": {"libcapnp-dev", "libfmt-dev", "libsqlite3-dev", "libxxhash-dev"},
     "libcadre-torch-dev": {"libcadre-dev", "zlib1g-dev"},
@@ -30,7 +30,7 @@ DEPENDS = {
 
 
 class DebianTest(InstallationTest):
-    """`packages` are the files by the packages' names; `prefix` is what they are unpacked to."""
+    """Has the files of the packages, `packages`, by name, and the folder that they are unpacked to, `prefix`."""
 
     @classmethod
     def install(cls, directory):

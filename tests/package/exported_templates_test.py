@@ -1,17 +1,17 @@
-"""Templates whose bodies are in an archive have no constraints: compilers differ in whether those are a part of the name that
-the linker sees (clang since 18 and g++ since 14 write them, others do not), so other compilers' programs would not link."""
+"""Templates whose bodies are in an archive have no constraints: not all compilers make constraints a part of the name
+that the linker uses (clang since 18 and g++ since 14 do), so programs of other compilers would not link."""
 
 import re
 import unittest
 
 from installation import SOURCE
 
-# The first of these after the parameters of a template ends its declaration; the braces of a requires-expression do not.
+# The first ";" or "{" after a template's parameters ends its declaration, except for a requires-expression's braces.
 PARTS = re.compile(r"requires\s*(?:\([^()]*\))?\s*\{|[(){};]")
 
 
 def closing(text, start, opening, end):
-    """Where what is open at `start` is closed."""
+    """Returns the position after the bracket that closes the one opened before `start`."""
     depth = 1
     while depth:
         depth += {opening: 1, end: -1}.get(text[start], 0)
@@ -20,7 +20,7 @@ def closing(text, start, opening, end):
 
 
 def constrained_declarations(text):
-    """The declarations of constrained templates that have no body in a header."""
+    """Returns the declarations of constrained templates that have no body in a header."""
     text = re.sub(r"//[^\n]*", "", text)
     found = []
     for match in re.finditer(r"\btemplate <", text):
@@ -34,7 +34,7 @@ def constrained_declarations(text):
                 at = closing(text, at, "(", ")")
         declaration = " ".join(text[begin:part.start()].split())
         constrained = "requires" in declaration or re.search(r"(?:^|,\s*)[A-Z]\w* ", parameters)
-        # Nobody calls what carries a compiler's message only, or stands in for a value at compile time.
+        # Declarations that only carry a compiler's message, or represent a value at compile time, are never called.
         is_never_called = re.search(r"CADRE_MISTAKE|CADRE_DELETED|CADRE_UNSUPPORTED_MEMBER|\bconstexpr\b", declaration)
         if part[0] == ";" and constrained and not is_never_called and not declaration.startswith("concept"):
             found.append(declaration)

@@ -1,4 +1,4 @@
-"""The installed headers: how many there are, and that each compiles alone without a warning, and without libtorch.
+"""The installed headers: they are few, and each compiles alone, without a warning and without libtorch.
 
 cadre/torch.h and cadre/train_torch.h take as long as all others together: consumer_torch/train.cc includes them first,
 with the same warnings.
@@ -9,9 +9,9 @@ import unittest
 
 from installation import CMAKE, FOLDER, WITH_WARNINGS, InstallationTest, run
 
-MOST_TUNE_HEADERS = 25  # with cadre/torch.h
+MOST_TUNE_HEADERS = 25  # including cadre/torch.h
 MOST_TRAIN_HEADERS = 12
-TRAIN_HEADERS_WITH_TORCH = 9  # cadre/train_torch.h, and the folder of that name
+TRAIN_HEADERS_WITH_TORCH = 9  # cadre/train_torch.h and the folder of that name
 
 
 class HeadersTest(InstallationTest):

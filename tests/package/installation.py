@@ -1,4 +1,4 @@
-"""Cadre as other projects get it: installed trees, and projects that are configured, built and run against them."""
+"""Cadre as other projects use it: installed trees, and projects that are configured, built and run against them."""
 
 import os
 import pathlib
@@ -16,18 +16,18 @@ VERSION = os.environ["CADRE_VERSION"]
 TORCH_ROOT = os.environ["CADRE_TORCH_ROOT"]  # empty: Cadre is built without torch
 ARROW_ROOT = os.environ["CADRE_ARROW_ROOT"]  # empty: Cadre is built without Arrow
 
-# The compiler of the archives, and the other one of g++ and clang where it is installed.
+# The compiler of the archives, and the other one of g++ and clang if it is installed.
 COMPILERS = [os.environ["CADRE_CXX"]]
 for other in "g++", "clang++-19":
     if shutil.which(other) and os.path.basename(COMPILERS[0]) != other:
         COMPILERS.append(other)
 
-# Warnings in Cadre's headers count, as if they were not those of an installed package.
+# Warnings in Cadre's headers count, although the package is installed.
 WITH_WARNINGS = ["-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_NO_SYSTEM_FROM_IMPORTED=ON"]
 
 
 def run(*command, **options):
-    """Runs a command; its output is in the failure when it fails."""
+    """Runs a command; if it fails, its output is in the failure."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, check=False,
                           **options)
     assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
@@ -35,7 +35,7 @@ def run(*command, **options):
 
 
 def readme_lines(target):
-    """The CMakeLists.txt that README.md shows for a target."""
+    """Returns the CMakeLists.txt that README.md shows for a target."""
     readme = (SOURCE / "README.md").read_text(encoding="utf-8")
     pages = [block for block in re.findall(r"^```cmake\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL) if target in block]
     assert len(pages) == 1, (target, pages)
@@ -43,7 +43,7 @@ def readme_lines(target):
 
 
 class InstallationTest(unittest.TestCase):
-    """`prefix` is an installed tree, in `directory`, which is empty otherwise."""
+    """Has an installed tree, `prefix`, in `directory`, which is empty otherwise."""
 
     components = ("program", "tune")
 
@@ -56,7 +56,7 @@ class InstallationTest(unittest.TestCase):
 
     @classmethod
     def install(cls, directory):
-        """Installed in one place and then moved to another, as a package is."""
+        """Installs in one place and moves the tree to another, as a package is; returns the new place."""
         installed, moved = directory / "installed", directory / "moved"
         for component in cls.components:
             run(CMAKE, "--install", BUILD, "--prefix", installed, "--component", component)
@@ -77,7 +77,7 @@ class InstallationTest(unittest.TestCase):
         return project / "build" / "train"
 
     def project(self, name, cmake, source):
-        """A folder with a CMakeLists.txt and a train.cc."""
+        """Makes a folder with a CMakeLists.txt and a train.cc."""
         project = self.directory / name
         project.mkdir()
         (project / "CMakeLists.txt").write_text(cmake, encoding="utf-8")
@@ -85,7 +85,7 @@ class InstallationTest(unittest.TestCase):
         return project
 
     def check_climb(self, train):
-        """Runs the program of consumer/ and looks at the population that it trains; returns the experiment."""
+        """Runs the program of consumer/ and checks the population that it trains; returns the experiment."""
         storage = self.directory / f"{train.parent.parent.name}-results"
         found = dict(line.split() for line in run(train, storage).splitlines())
         self.assertEqual((found["trials"], found["errors"]), ("4", "0"))

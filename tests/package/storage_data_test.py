@@ -1,6 +1,6 @@
-"""The installed library for object storages has all that it needs: it does not look into the checkout or a Python wheel.
+"""The installed library for object storages is complete: it needs no files of the checkout or of a Python wheel.
 
-The name has "data" for the tests that need Arrow.
+The file's name has "data" because its tests need Arrow.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ LINES = readme_lines("cadre::tune").replace("REQUIRED)", "REQUIRED COMPONENTS st
 
 @contextlib.contextmanager
 def object_server():
-    """A server of S3 with the bucket `bucket`; gives the environment for programs that use it."""
+    """Runs an S3 server with the bucket `bucket`; yields the environment for programs that use it."""
     with subprocess.Popen([sys.executable, SOURCE / "tests" / "storage" / "object_server.py"], text=True,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         port = server.stdout.readline().strip()

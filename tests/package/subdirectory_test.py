@@ -1,4 +1,4 @@
-"""Cadre as a part of another project, by add_subdirectory or FetchContent, keeps to itself."""
+"""Cadre as a part of another project, by add_subdirectory or FetchContent, does not affect that project."""
 
 import json
 import unittest
@@ -11,14 +11,14 @@ class SubdirectoryTest(InstallationTest):
 
     @classmethod
     def install(cls, directory):
-        return directory  # nothing: the sources are enough
+        return directory  # installs nothing: the sources are enough
 
     def test_the_project_compiles_with_its_own_flags(self):
         cmake = (FOLDER / "subdirectory" / "CMakeLists.txt").read_text(encoding="utf-8")
         project = self.project("stranger", cmake, "consumer")
         done = self.configure(project, f"-DCADRE_SOURCE={SOURCE}", "-DCMAKE_BUILD_TYPE=Debug", "-DCADRE_UNITY=OFF")
         self.assertEqual(done.returncode, 0, done.stderr)
-        # Its own file only: what Cadre's are compiled with is not looked at here.
+        # Builds only the project's own file: the flags of Cadre's files do not matter here.
         run(CMAKE, "--build", project / "build", "--target", "CMakeFiles/train.dir/train.cc.o")
 
         commands = json.loads((project / "build" / "compile_commands.json").read_text(encoding="utf-8"))

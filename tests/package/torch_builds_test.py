@@ -1,4 +1,4 @@
-"""Builds of torch, as CMake finds them: another one than the package was built with, and headers of CUDA that are missing."""
+"""Builds of torch, as CMake finds them: builds other than the package's own, and missing headers of CUDA."""
 
 import re
 import unittest
@@ -7,13 +7,13 @@ from installation import SOURCE, TORCH_ROOT, InstallationTest, readme_lines
 
 LINES = readme_lines("cadre::torch")
 
-# What Cadre's own build does, as far as it looks for torch.
+# The part of Cadre's own build that looks for torch.
 FROM_SOURCES = f"""cmake_minimum_required(VERSION 3.25)
 project(training LANGUAGES CXX)
 include("{SOURCE}/cmake/Torch.cmake")
 message(STATUS "fault=${{cadre_torch_fault}} kind=${{cadre_torch_kind}} nccl=${{cadre_torch_nccl}}.")
 """
-# The headers of CUDA and NCCL that cmake/Torch.cmake asks for, of a CUDA that no machine has.
+# The headers of CUDA and NCCL that cmake/Torch.cmake needs, of a version of CUDA that does not exist.
 CUDA_HEADERS = {"cuda_runtime_api.h": "#define CUDART_VERSION 99000\n", "crt/host_config.h": "", "nv/target": "",
                 "cublas_v2.h": "", "cusparse.h": "", "cusolverDn.h": ""}
 NCCL_HEADER = "#define NCCL_MAJOR 2\n#define NCCL_MINOR 98\n#define NCCL_PATCH 7\n"
@@ -23,7 +23,7 @@ class TorchBuildsTest(InstallationTest):
     components = ("tune", "torch")
 
     def torch(self, name, local_version, version=None):
-        """A folder that looks like a build of torch, and how CMake is told of it."""
+        """Makes a folder that looks like a build of torch; returns it."""
         root = self.directory / f"torch-{name}" / "torch"
         (root / "lib").mkdir(parents=True)
         (root / "include" / "torch" / "csrc" / "api" / "include").mkdir(parents=True)
@@ -110,11 +110,11 @@ class TorchBuildsTest(InstallationTest):
 
 
 class CudaHeadersTest(InstallationTest):
-    """A build of torch for CUDA 99.0, with the headers that a test puts here and there."""
+    """A build of torch for CUDA 99.0, with headers in places that the tests choose."""
 
     @classmethod
     def install(cls, directory):
-        return directory  # nothing: the sources are enough
+        return directory  # installs nothing: the sources are enough
 
     def setUp(self):
         self.site_packages = self.directory / self.id().rpartition(".")[2] / "site-packages"
@@ -136,7 +136,7 @@ class CudaHeadersTest(InstallationTest):
         return folder
 
     def found(self, *definitions, **environment):
-        """What a new configuration says."""
+        """Configures anew; returns the version of NCCL that was found, and the messages."""
         self.configurations = getattr(self, "configurations", 0) + 1
         project = self.project(f"{self.torch.parent.parent.name}_{self.configurations}", FROM_SOURCES, "consumer_torch")
         done = self.configure(project, f"-DCADRE_TORCH_ROOT={self.torch}", *definitions, **environment)

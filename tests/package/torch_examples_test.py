@@ -1,7 +1,7 @@
 """The installed examples are a project of their own, which builds with g++ and clang, in C++20 and C++23.
 
-The pages about them show parts of these programs. One compiler's C++20 is left out: it is what Cadre itself was built with,
-examples included. A program with libtorch takes its time, so not every program is built in the other three ways.
+The pages about them show parts of these programs. One compiler's C++20 is omitted: Cadre itself was built with it,
+including the examples. Programs with libtorch build slowly, so not every program is built in the other three ways.
 """
 
 import os
@@ -19,7 +19,7 @@ class TorchExamplesTest(InstallationTest):
     components = ("tune", "torch", "doc") + (("storage", "data", "data_torch") if ARROW_ROOT else ())
 
     def build_examples(self, compiler, standard, programs):
-        """Builds them in a copy of the installed folder; returns the folder with the programs."""
+        """Builds the programs in a copy of the installed folder; returns the folder with the programs."""
         name = f"{os.path.basename(compiler)}-{standard}"
         project = self.directory / name
         shutil.copytree(self.prefix / "share" / "doc" / "cadre" / "examples", project)

@@ -1,4 +1,4 @@
-"""A project compiles cadre::torch and cadre::data_torch from the installed sources, for another libtorch than the archive's."""
+"""A project compiles cadre::torch and cadre::data_torch from the installed sources, for another libtorch."""
 
 import os
 import unittest
@@ -16,7 +16,7 @@ class TorchSourcesTest(InstallationTest):
         if ARROW_ROOT:
             lines = lines.replace("COMPONENTS torch", "COMPONENTS torch data data_torch")
             lines = lines.replace("cadre::torch)", "cadre::data_torch)")
-        # The archives are no help: neither is there.
+        # Removes both archives, so that they cannot be used.
         for archive in self.prefix.rglob("libcadre_*torch.a"):
             archive.unlink()
         project = self.project("sources", lines, "consumer_torch")

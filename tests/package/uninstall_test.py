@@ -22,7 +22,7 @@ class UninstallTest(InstallationTest):
                               env=os.environ | {"PREFIX": str(self.prefix)})
 
     def install_component(self, component):
-        """Installs it and notes what there is; in a folder of its own, for other tests install at the same time."""
+        """Installs a component and records its files in a folder of its own: other tests install at the same time."""
         files_before = self.files()
         run(CMAKE, "--install", BUILD, "--prefix", self.prefix, "--component", component)
         new = sorted(self.files() - files_before)
@@ -41,7 +41,7 @@ class UninstallTest(InstallationTest):
         for path in strangers:
             path.write_text("mine\n", encoding="utf-8")
         self.install_component("tune")
-        self.install_component("program")  # an installation over an older one: both are removed
+        self.install_component("program")  # an installation over an older one; both are removed
         self.assertGreater(len(self.files()), 40)
 
         done = self.manifest()

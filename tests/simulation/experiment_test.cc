@@ -1,6 +1,5 @@
-// The controller's core under random results, orders, faults and interruptions. SIMULATION_SEEDS says how many worlds
-// each test goes through (default 1000), SIMULATION_FIRST_SEED where it begins: a failure names the seed that repeats
-// it.
+// The controller's core under random results, orders, faults and interruptions. SIMULATION_SEEDS is the number of
+// worlds in each test (default 1000), SIMULATION_FIRST_SEED the first seed: a failure names the seed that repeats it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +17,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
 
 enum class Kind { asynchronous, synchronous, replay };
 
-// One after the other and at the same time, from where there is a checkpoint (the learners save every third step).
+// Returns random changes, some at the same step, from the first checkpoint on (the learners save every third step).
 PolicySchedule random_schedule(std::mt19937_64& random) {
   const auto config = [&] {
     return Config{{"lr", std::uniform_real_distribution(0.001, 0.5)(random)}, {"momentum", 0.9}};
@@ -30,7 +29,7 @@ PolicySchedule random_schedule(std::mt19937_64& random) {
   return schedule;
 }
 
-// Options of a random experiment: population, slots, retention, intervals.
+// Returns options of a random experiment: population, slots, retention, intervals.
 TunerOptions random_options(std::mt19937_64& random, Kind kind) {
   const bool synch = kind == Kind::synchronous;
   TunerOptions options;
@@ -65,7 +64,7 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
   return options;
 }
 
-// A function that saves by itself or offers its checkpoints, or one of the classes that there can be.
+// Returns a function that saves by itself or offers its checkpoints, or one of the possible kinds of classes.
 Trainable random_trainable(std::mt19937_64& random, Resources of_a_trial) {
   Trainable learner{.name = "learner", .resources = std::move(of_a_trial)};
   if (random() % 2 == 0)
@@ -75,8 +74,8 @@ Trainable random_trainable(std::mt19937_64& random, Resources of_a_trial) {
   return learner;
 }
 
-// A learner that saves by itself does so every third step, and Population Based Training fails a trial that comes to
-// its first interval without a checkpoint.
+// Raises the perturbation interval to the first checkpoint: a learner that saves by itself does so every third step,
+// and Population Based Training fails a trial that reaches its first interval without a checkpoint.
 void save_before_the_first_interval(TunerOptions& options) {
   auto* pbt = std::get_if<PopulationBasedTraining>(&options.tune_config.scheduler);
   if (pbt != nullptr) pbt->perturbation_interval = std::max(pbt->perturbation_interval, 3.0);
@@ -135,7 +134,8 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
   EXPECT_GT(takeovers, 0);
 }
 
-// Whatever happens to it, it has made all changes that it reached, and has the config of the last one.
+// In spite of faults and interruptions the trial makes all changes that it reaches, and ends with the last one's
+// config.
 TEST(ReplaySimulation, EveryChangeIsMadeOnce) {
   for (std::uint64_t seed = 0; seed < 1000 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -248,7 +248,7 @@ TEST_P(Simulation, FailFastEndsEverybody) {
   EXPECT_GT(failed, 0);
 }
 
-// Also of those that were parked.
+// Includes parked trials.
 TEST_P(Simulation, AnInterruptionCostsNothingWhereEveryResultCanBeSaved) {
   std::int64_t interruptions = 0;
   in_many_worlds(
@@ -269,7 +269,7 @@ TEST_P(Simulation, AnInterruptionCostsNothingWhereEveryResultCanBeSaved) {
   EXPECT_GT(interruptions, 0);
 }
 
-// By the clock, or because nobody gets any better; also where somebody interrupts while all are stopping.
+// Stops by the time budget or at a plateau, in some worlds with an interruption while all trials are stopping.
 TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
   std::int64_t early = 0;
   in_many_worlds(
@@ -296,7 +296,7 @@ TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
   EXPECT_GT(early, 0);
 }
 
-// Also who is parked then.
+// Includes trials that are parked when the experiment stops.
 TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItCanBe) {
   std::int64_t stopped = 0;
   in_many_worlds(

@@ -1,5 +1,5 @@
-// Controllers that publish one experiment in turns, in virtual time: they are stopped, cut off and killed, their
-// requests are lost, answered to nobody or carried out much later, and the storage's clock jumps. One seed repeats
+// Controllers that publish one experiment in turns, in virtual time: they are paused, cut off and killed, their
+// requests are lost, lose their answers or are carried out much later, and the storage's clock jumps. One seed repeats
 // everything.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,13 +27,13 @@ using storage::StorageFault;
 using storage::StoredFile;
 using storage::Version;
 
-// A controller was killed: nothing of it happens any more.
+// Thrown in a controller that was killed, so that it does nothing more.
 class Killed : public std::exception {};
 
-constexpr double kLongestPause = 300;  // seconds: five times as long as a lease counts
+constexpr double kLongestPause = 300;  // seconds: five times the duration of a lease
 
-// A thread that waits for it sleeps: std::binary_semaphore yields for a while first, which takes a time slice for each
-// turn where other processes keep the machine busy.
+// A binary semaphore whose waiting thread sleeps: std::binary_semaphore first yields for a while, which takes a time
+// slice per turn if other processes keep the machine busy.
 class Baton {
  public:
   void release() {
@@ -53,12 +53,12 @@ class Baton {
   bool is_free_ = false;
 };
 
-// Threads that take turns: one runs at a time, from one request to the next, and a random one goes on.
+// Threads that take turns: one runs at a time, from one request to the next; the thread that is due first continues.
 class Turns {
  public:
   explicit Turns(std::uint64_t seed) : random(seed) {}
 
-  // Runs all of them to their ends.
+  // Runs all threads to their ends.
   void run(std::vector<std::function<void()>> bodies) {
     for (auto& body : bodies) {
       auto& one = threads_.emplace_back(std::make_unique<Thread>());
@@ -78,7 +78,7 @@ class Turns {
     }
     threads_.clear();
   }
-  // By the thread whose turn it is: the others may go on for so long.
+  // Suspends the calling thread, whose turn it is, for so much virtual time; other threads may run meanwhile.
   void wait(double seconds) {
     Thread& own = *present_;
     own.due = now + seconds;
@@ -123,7 +123,7 @@ class Turns {
   Baton back_;
 };
 
-// The files of the storage, and what must hold of them after every change.
+// The files of the storage, with the invariants that must hold after every change.
 class Files {
  public:
   struct File {
@@ -146,11 +146,11 @@ class Files {
     files_.erase(name);
   }
   const std::map<std::string, File>& all() const { return files_; }
-  // Returns what the manifest leads to: the rows of its segments, one after the other.
+  // Returns the rows of the manifest's segments, one after the other.
   const std::string& history() const { return history_; }
 
  private:
-  // It names what is there and whole, and goes on from what the one before it said.
+  // Checks that the manifest names complete files and continues the history of the previous manifest.
   void check_manifest(const std::string& text) {
     const Manifest manifest = parse_manifest(text, "the manifest");
     std::string history;
@@ -179,7 +179,7 @@ class Files {
 struct Mishaps {
   double request_is_lost = 0.01;
   double answer_is_lost = 0.01;
-  double is_late = 0.01;  // carried out long after nobody waits for its answer any more
+  double is_late = 0.01;  // carried out long after the client stopped waiting
   double pause = 0.005;   // of the whole controller
   double cut = 0.003;     // from the storage
   double kill = 0.002;
@@ -200,7 +200,7 @@ struct World {
   double clock() const { return turns.now + clock_error; }
 };
 
-// The storage as one controller has it.
+// The storage as one controller uses it.
 class Connection final : public storage::Storage {
  public:
   explicit Connection(World& world) : world_(world) {}
@@ -249,7 +249,7 @@ class Connection final : public storage::Storage {
     return *version;
   }
 
-  // No controller does this to these files.
+  // Controllers never call these for these files.
   storage::Contents upload(const std::filesystem::path&, const std::string&) override { return {}; }
   storage::Contents download(const std::string&, const std::filesystem::path&) override { return {}; }
   void remove_folder(const std::string&) override {}
@@ -257,7 +257,7 @@ class Connection final : public storage::Storage {
  private:
   [[noreturn]] static void fail() { throw StorageFault(StorageFault::Kind::passing, "nobody answers"); }
 
-  // Before each request; what may happen to its controller.
+  // Precedes each request: may kill the controller, cut it off or pause it, or lose the request.
   void request() {
     Turns& turns = world_.turns;
     const Mishaps& mishaps = world_.mishaps;
@@ -290,7 +290,7 @@ class Connection final : public storage::Storage {
   double cut_until_ = 0;
 };
 
-// A controller, from its start to its end: it takes over, and publishes rows that only it has.
+// A controller, from its start to its end: it takes over the lease, and publishes its own rows.
 class Controller {
  public:
   Controller(World& world, std::string token) : world_(world), token_(std::move(token)) {}
@@ -308,7 +308,7 @@ class Controller {
       ++world_.lost;
     } catch (const Killed&) {
       world_.alive.erase(token_);
-    } catch (const Error&) {  // somebody else is at it, or the storage cannot be used
+    } catch (const Error&) {  // another controller is active, or the storage cannot be used
     }
     if (world_.alive.erase(token_) > 0) world_.turns.wait(0.1);
   }
@@ -319,12 +319,12 @@ class Controller {
             .self = [this] { return Holder{.token = token_, .host = "simulated", .machine = token_}; },
             .is_dead =
                 [this](const Holder& holder) {
-                  // Known of some only, as of those on the same machine.
+                  // Deaths are known of some holders only, as if they ran on the same machine.
                   return !world_.alive.contains(holder.token) && holder.token.back() % 2 == 0;
                 }};
   }
 
-  // True when everything is published.
+  // Returns true when everything is published.
   bool publish_again_and_again(Lease& lease, storage::Storage& storage) {
     try {
       for (; rows_left_ > 0 || !rows_.empty(); world_.turns.wait(2 * world_.turns.chance())) {
@@ -350,7 +350,7 @@ class Controller {
     std::string bytes;
     for (std::size_t i = merge.kept; i < manifest_.segments.size(); ++i) {
       const auto part = storage.read(segment_name(manifest_.segments[i]));
-      if (!part) {  // then another one has taken over since
+      if (!part) {  // another controller has taken over
         lease.verify();
         ADD_FAILURE() << segment_name(manifest_.segments[i]) << " is missing, and nobody has taken over";
         return;
@@ -377,8 +377,8 @@ class Controller {
   Manifest manifest_ = {};
   std::int64_t number_ = 1;
   std::int64_t rows_left_ = world_.turns.below(60);
-  std::string rows_ = {};  // that are not published
-  std::string said_ = {};  // all that is
+  std::string rows_ = {};  // not published yet
+  std::string said_ = {};  // all published rows
   std::deque<std::string> replaced_ = {};
 };
 

@@ -6,7 +6,7 @@
 namespace cadre::engine::simulated {
 namespace {
 
-// What engine_conformance.h says about scripts.
+// A worker that runs a script, as described in engine_conformance.h.
 class Script final : public Behaviour {
  public:
   explicit Script(const WorkerSpec& spec) : steps_(spec.assignment.payload.items()) {}

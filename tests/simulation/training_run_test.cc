@@ -1,5 +1,5 @@
-// The core of a training run under random reports, uploads, failures, orders and interruptions. SIMULATION_SEEDS says
-// how many worlds it goes through (default 1000), SIMULATION_FIRST_SEED where it begins: a failure names the seed.
+// The core of a training run under random reports, uploads, failures, orders and interruptions. SIMULATION_SEEDS is the
+// number of worlds (default 1000), SIMULATION_FIRST_SEED the first seed: a failure names the seed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
 
 constexpr std::int64_t kSteps = 30;
 
-// A controller without processes: each step one of its ranks does something, chosen at random.
+// A controller without processes: in each step a random rank acts.
 class World {
  public:
   World(std::uint64_t seed, TrainerOptions options, double failures, bool has_parent)
@@ -38,10 +38,10 @@ class World {
     begin();
   }
 
-  // False when the run has come to an end.
+  // Returns false when the run has ended.
   bool step() {
     if (run_->finished()) {
-      while (!forwards_.empty()) end_forward();  // they are taken where they are decided
+      while (!forwards_.empty()) end_forward();  // results are forwarded in the turn that decides them
       return false;
     }
     if (see_other_resources()) return true;
@@ -69,7 +69,7 @@ class World {
     handle(RunInterrupted{});
     run_to_the_end();
   }
-  // Everything of it is gone; another controller feeds a new Run what was recorded.
+  // Ends the controller and its workers; another controller replays the recorded events in a new Run.
   void kill_controller() {
     auto again = std::make_unique<Run>(options_);
     for (const Event& event : recorded_) {
@@ -83,16 +83,16 @@ class World {
 
   const Run& run() const { return *run_; }
   const std::vector<std::int64_t>& shown() const { return shown_; }
-  // How often a checkpoint's validation was finished, by directory; of those that were asked for.
+  // Returns how often each requested validation was finished, by checkpoint directory.
   const std::map<std::string, std::int64_t>& validations() const { return validations_; }
-  // Directories in which ranks have begun something that nobody has taken over or removed.
+  // Returns the directories that ranks have begun and that were neither committed nor removed.
   const std::set<std::string>& leftovers() const { return parts_; }
   std::int64_t retries = 0;
   std::map<std::string, std::int64_t> retries_of = {};  // by kind
   std::int64_t failed_uploads = 0;
   std::int64_t resizes = 0;
   bool may_lose_checkpoints = false;
-  std::int64_t parent_ends_at = 0;  // a step; 0: never
+  std::int64_t parent_ends_at = 0;  // step; 0: never
   bool has_parent() const { return has_parent_; }
   const std::vector<std::int64_t>& forwarded() const { return forwarded_; }
 
@@ -102,7 +102,7 @@ class World {
     bool began = false;
     bool waits = false;  // in report()
     bool unwound = false;
-    bool silent = false;  // it has said its last word, or was killed
+    bool silent = false;  // it has sent its last message, or was killed
     std::vector<PromiseEnd> promises = {};
   };
 
@@ -111,7 +111,7 @@ class World {
     std::int64_t attempt = 0;
     bool hangs = false;
     bool has_timeout = false;
-    bool silent = false;  // it has said its last word, or was killed
+    bool silent = false;  // it has sent its last message, or was killed
   };
 
   static std::string state_of(const Run& run) { return base::to_json(base::SaveArchive::to_value(run).dict()); }
@@ -246,7 +246,7 @@ class World {
       if (random_() % 2 == 0) said.validation->timeout_s = 10;
     }
     CheckpointPart& part = *said.part;
-    if ((worker.step + run_->attempt()) % 4 == 0) {  // all of them in the same way
+    if ((worker.step + run_->attempt()) % 4 == 0) {  // the same kind for all ranks
       part.kind = random_() % 2 == 0 ? Kind::promised : Kind::in_place;
       if (part.kind == Kind::in_place) part.path = in_place_name(worker.step);
     } else if (random_() % 3 == 0) {
@@ -299,7 +299,7 @@ class World {
 
   void take(std::optional<Event> event) {
     if (!event) return;
-    while (!forwards_.empty()) end_forward();  // other events may be of the same turn, but no further report
+    while (!forwards_.empty()) end_forward();  // a turn may have other events, but no further report
     if (auto* report = std::get_if<GroupReported>(&*event)) {
       report->checkpoint.upload = std::ranges::any_of(report->checkpoint.parts, [](const CheckpointPart& part) {
         return part.kind == CheckpointPart::Kind::borrowed;
@@ -310,7 +310,7 @@ class World {
     }
     handle(*event);
   }
-  // It is unwound: its last word is that it has finished.
+  // Unwinds a worker, so that its last message is FunctionReturned.
   static void stop(Worker& worker) {
     worker.waits = false;
     worker.unwound = true;
@@ -444,28 +444,28 @@ class World {
   std::vector<Event> recorded_;
   std::map<Rank, Worker> workers_;
   bool validates_ = random_() % 2 == 0;
-  std::int64_t spare_cpus_ = static_cast<std::int64_t>(random_() % 3);  // beside those of the group
+  std::int64_t spare_cpus_ = static_cast<std::int64_t>(random_() % 3);  // besides the group's
   std::map<run::CheckpointId, Validator> validators_;
   std::map<std::string, std::int64_t> validations_;
   std::map<std::pair<Timer::Kind, std::int64_t>, Timer> timers_;
-  std::map<CheckpointNumber, UploadCheckpoint> uploads_;  // that have begun
-  bool uploads_everything_ = random_() % 3 == 0;          // not only what has to be copied
-  bool hurried_ = random_() % 8 == 0;                     // reports, and hardly waits for uploads
-  std::set<std::string> parts_;                           // directories of ours that exist
-  std::set<std::string> users_;                           // and of the user's
+  std::map<CheckpointNumber, UploadCheckpoint> uploads_;  // uploads that have begun
+  bool uploads_everything_ = random_() % 3 == 0;          // true: also if nothing has to be copied
+  bool hurried_ = random_() % 8 == 0;                     // reports do not wait for uploads, which are slow
+  std::set<std::string> parts_;                           // Cadre's directories that exist
+  std::set<std::string> users_;                           // the user's directories that exist
   std::int64_t directories_made_ = 0;
   std::int64_t begun_attempt_ = 0;
   std::int64_t capacity_ = options_.scaling_config.num_workers.max;
-  bool resizes_ = false;     // the next group is another one because of its size
-  bool last_waits_ = false;  // the report that ranks wait in
+  bool resizes_ = false;     // the next group starts because of its size
+  bool last_waits_ = false;  // ranks wait in the last report
   std::int64_t last_step_ = 0;
-  std::int64_t committed_step_ = 0;  // the last one of this attempt
-  std::string told_;                 // to the ranks by the last answer
+  std::int64_t committed_step_ = 0;  // the last step committed in this attempt
+  std::string told_;                 // the checkpoint in the last answer to the ranks
   std::map<run::CheckpointId, std::string> existing_;
-  std::string started_from_;                   // by the present group
-  std::map<std::string, std::int64_t> steps_;  // of all checkpoints that ever were, by directory
+  std::string started_from_;                   // the checkpoint that the current group started from
+  std::map<std::string, std::int64_t> steps_;  // by directory, of all checkpoints that ever existed
   std::vector<std::int64_t> shown_;
-  std::vector<ForwardResult> forwards_;  // that what the run belongs to has not taken yet
+  std::vector<ForwardResult> forwards_;  // results that the parent has not taken yet
   std::vector<std::int64_t> forwarded_;
 };
 
@@ -500,7 +500,7 @@ void in_many_worlds(double failures, std::int64_t max_failures, Parent parent, A
   }
 }
 
-// Every step was shown once, in order.
+// Expects that every step was shown once, in order.
 void expect_whole(const World& world) {
   EXPECT_EQ(world.run().status(), RunStatus::finished);
   EXPECT_TRUE(world.run().checkpoints().pending().empty());
@@ -582,7 +582,7 @@ TEST(TrainingRunSimulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
   });
 }
 
-// ---- One at a time
+// ---- Single cases
 
 template <class Wanted>
 bool any_of(const Actions& actions) {
@@ -627,7 +627,7 @@ TEST(TrainingRun, AReportThatComesBehindTheEndOfARankAddsNoResult) {
   handle(ControllerStarted{});
   handle(GroupBegan{1});
   EXPECT_TRUE(run.counts({.attempt = 1, .step = 1}));
-  handle(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGKILL, {}}});  // all have reported before it died
+  handle(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGKILL, {}}});  // all ranks had reported before it died
   const GroupReported late{.attempt = 1, .step = 1};
   EXPECT_FALSE(run.counts(late));
   EXPECT_FALSE(any_of<ShowResult>(handle(late)));
@@ -646,7 +646,7 @@ TrainerOptions options_with(FailureConfig budgets) {
   return options;
 }
 
-// What becomes of a run whose groups end in these ways, in turn: the delays before its attempts, and how it stands.
+// The outcome of a run whose groups end in given ways, in turn: the delays before its attempts, and its status.
 struct Ended {
   std::vector<double> delays = {};
   std::int64_t attempts = 0;

@@ -24,8 +24,8 @@ Value learner_start(const Launch& launch) {
               {"lr", launch.config.get<double>("lr")}};
 }
 
-// A function or class that learns at a speed of its own and meets faults now and then. One that offers its checkpoints
-// writes them when it is asked.
+// A function or class that learns at its own speed and has random faults. A learner that offers its checkpoints writes
+// them when it is asked.
 class Learner final : public engine::simulated::Behaviour {
  public:
   Learner(std::uint64_t seed, const Value& start, bool offers, Mishaps faults)
@@ -81,7 +81,7 @@ class Learner final : public engine::simulated::Behaviour {
   channel::Report last_;
 };
 
-// All of it, also what a snapshot leaves to rows of its own.
+// Returns the whole state, including the parts that a snapshot leaves to separate rows.
 std::string state_of(const Experiment& experiment) {
   std::string state = base::to_json(experiment.save());
   for (const Trial& trial : experiment.trials()) state += "\n" + to_json(experiment.save_trial(trial.index));
@@ -183,7 +183,7 @@ void World::restore_errored(ControllerStarted::Errored errored) {
   begin(errored);
 }
 
-// By all events, and by the last snapshot and the events after it: both must lead to where the controller was.
+// Replays all events, and the last snapshot with the events after it: both must lead to the controller's state.
 void World::replay() {
   auto again = std::make_unique<Experiment>(trainable_, options_);
   Experiment shortcut(trainable_, options_);
@@ -290,7 +290,7 @@ void World::perform(const Action& action) {
   }
 }
 
-// What is recorded tells whose reports count: a reader of the store knows nothing else of a worker.
+// Checks that the recorded decisions determine whose reports count: a reader of the store has nothing else to go by.
 void World::check_decisions(const Event& event, const Actions& actions) {
   if (std::holds_alternative<ControllerStarted>(event)) counting_.clear();
   const auto last_word = [this](const auto& content) {
@@ -313,14 +313,14 @@ void World::check_decisions(const Event& event, const Actions& actions) {
     ASSERT_EQ(counting_.contains(trial.index), trial.worker == WorkerState::busy) << trial.id;
 }
 
-// Nothing that a trial has done which can be asked for checkpoints is lost when its worker is ended.
+// Checks that a trial that can be asked for checkpoints loses no result when its worker is ended.
 void World::check_saved(const Trial& trial) const {
   if (!trainable_.parameters.contains(kOffers)) return;
   ASSERT_TRUE(trial.latest_checkpoint) << trial.id;
   ASSERT_EQ(experiment_->checkpoint_registry().get(*trial.latest_checkpoint).step, trial.step) << trial.id;
 }
 
-// The target continues from the donor's latest checkpoint, which exists.
+// Checks that the target continues from the donor's latest checkpoint, which exists.
 void World::check_exploit(const RecordDecision& decision) const {
   const Config data(decision.data);
   const Trial& donor = experiment_->trials().at(data.get<TrialIndex>("donor"));
@@ -328,14 +328,14 @@ void World::check_exploit(const RecordDecision& decision) const {
   ASSERT_EQ(existing_.at(*donor.latest_checkpoint), data.get<std::string>("checkpoint")) << donor.id;
 }
 
-// What a worker is to continue from exists.
+// Checks that the checkpoint that a worker continues from exists.
 void World::check_start(const Launch& launch) const {
   if (launch.checkpoint.empty()) return;
   const auto exists = [&](const auto& entry) { return entry.second == launch.checkpoint; };
   ASSERT_TRUE(std::ranges::any_of(existing_, exists)) << launch.checkpoint << " was deleted";
 }
 
-// Each step of a lineage is shown once, and in order.
+// Checks that each step of a lineage is shown once, and in order.
 void World::check_result(const LogResult& result) {
   const auto step = result.metrics.get<std::int64_t>("training_iteration");
   ASSERT_EQ(step, ++shown_[result.trial]) << "trial " << result.trial;
@@ -388,7 +388,7 @@ void World::check() const {
       ASSERT_NE(trial.worker, WorkerState::busy) << trial.id;
       ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id;
     }
-    if (trial.worker == WorkerState::busy && !trial.after_save) {  // one that is parked may be saved
+    if (trial.worker == WorkerState::busy && !trial.after_save) {  // a parked one may be saved
       ASSERT_TRUE(trial.holds_resources) << trial.id << " runs without resources";
       ASSERT_EQ(trial.status, TrialStatus::running) << trial.id;
     }

@@ -1,5 +1,5 @@
-// An experiment's core on the simulated engine: random trials, results and faults from one seed, and what must hold
-// after every event.
+// An experiment's core on the simulated engine: random trials, results and faults from one seed, and the invariants
+// that must hold after every event.
 #pragma once
 
 #include <map>
@@ -16,10 +16,10 @@
 
 namespace cadre::tune {
 
-// A parameter of the trainable: it offers a checkpoint with every result, as classes do, and never sends one unasked.
+// A parameter of the trainable: it offers a checkpoint with every result, as classes do, and only sends one when asked.
 inline constexpr const char* kOffers = "offers";
 
-// What may go wrong in a world, as probabilities of each report.
+// Faults in a world, as probabilities per report.
 struct Mishaps {
   double throws = 0;
   double dies = 0;
@@ -27,29 +27,29 @@ struct Mishaps {
   double no_metric = 0;
   double hangs = 0;
   double ignores_stop = 0;
-  double loses_checkpoint = 0;  // each one, at each interruption
+  double loses_checkpoint = 0;  // per checkpoint, at each interruption
   double lacks_memory = 0;      // after each step
   bool plateau = false;         // scores are rounded, so that many are equal
-  double declines = 0;          // a trainable class, each time that it is to take over another config
+  double declines = 0;          // of a trainable class, to continue with another config
 };
 
 class World {
  public:
   World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Mishaps faults);
 
-  // Lets the next events happen. False when the experiment is finished.
+  // Handles the next events. Returns false when the experiment is finished.
   bool step();
   void run_to_the_end() {
     while (step()) {
     }
   }
-  // The controller and all workers are gone; another controller goes on with the recorded events.
+  // Ends the controller and all workers; another controller continues with the recorded events.
   void kill_controller();
-  // Somebody asks for the end: the experiment stops in an orderly way, and another controller goes on.
+  // Interrupts the experiment, which stops in an orderly way; another controller continues.
   void interrupt();
-  // The latest checkpoint of each trial that offers them is that of its last result.
+  // Checks that the latest checkpoint of each trial that offers checkpoints is from its last result.
   void check_all_saved() const;
-  // The same after the end, to take up the trials that failed.
+  // Ends the controller after the experiment; another controller restores failed trials as `errored` says.
   void restore_errored(ControllerStarted::Errored errored);
 
   const Experiment& experiment() const { return *experiment_; }
@@ -58,7 +58,7 @@ class World {
   std::int64_t exploits = 0;
   std::int64_t kills = 0;
   std::int64_t retries = 0;
-  std::int64_t lost = 0;  // checkpoints
+  std::int64_t lost = 0;  // lost checkpoints
   std::int64_t saves = 0;
   std::int64_t takeovers = 0;
 
@@ -87,17 +87,17 @@ class World {
   std::vector<Event> recorded_;
   std::vector<std::string> decisions_;
   Dict snapshot_ = {};
-  std::map<TrialIndex, Value> ended_trials_ = {};  // of the snapshot
+  std::map<TrialIndex, Value> ended_trials_ = {};  // at the snapshot
   ChangedTrials changed_ = {};                     // since the snapshot
   std::size_t events_in_snapshot_ = 0;
   Timers timers_;
   std::map<run::CheckpointId, std::string> existing_;  // checkpoint directories
   std::map<run::CheckpointId, TrialIndex> owners_;
-  std::map<TrialIndex, run::CheckpointId> synced_;  // the newest of each trial that survives a loss of power
+  std::map<TrialIndex, run::CheckpointId> synced_;  // the newest checkpoint per trial that survives a loss of power
   std::map<TrialIndex, std::int64_t> shown_;        // the last step of each trial's lineage in its result files
   std::map<TrialIndex, std::int64_t> attempts_;     // the last one started
-  std::set<engine::WorkerId> alive_;                // that have not said their last word
-  std::set<TrialIndex> counting_;                   // whose reports count, by what was decided
+  std::set<engine::WorkerId> alive_;                // workers that have not sent their last message
+  std::set<TrialIndex> counting_;                   // trials whose reports count, by the decisions
 };
 
 }  // namespace cadre::tune

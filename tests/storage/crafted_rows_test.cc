@@ -1,6 +1,7 @@
-// Rows, lists and manifests that somebody has crafted, with checksums that are right: whoever reads them has a result
-// or an error, and nothing outside of the directory changes. CADRE_CRAFTED_ROWS says how many rows there are, and
-// CADRE_CRAFTED_KEEP where those stay that were not read as they should; CADRE_CRAFTED_READ names one to read again.
+// Rows, lists and manifests with crafted contents and correct checksums: every reader returns a result or throws an
+// error, and nothing outside of the directory changes. Environment: CADRE_CRAFTED_ROWS, the number of rows;
+// CADRE_CRAFTED_KEEP, a folder that gets the directories that were not read correctly; CADRE_CRAFTED_READ, one of these
+// to read again.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -176,7 +177,7 @@ Value crafted_value(Random& random) {
   }
 }
 
-// The same with something else at one place.
+// Returns the value with one place changed.
 Value craft(Random& random, const Value& value) {
   if (value.is_dict() && !value.dict().empty() && !one_in(random, 8)) {
     Dict entries = value.dict();
@@ -216,7 +217,7 @@ std::string craft_text(Random& random, const std::string& text) {
 }
 
 Cell craft(Random& random, const Cell& cell) {
-  if (one_in(random, 12)) {  // of another type
+  if (one_in(random, 12)) {  // a value of another type
     switch (below(random, 3)) {
       case 0:
         return crafted_number(random);
@@ -290,16 +291,16 @@ void put(const store::Database& database, const store::Table& table, const std::
 
 // ---- Directories
 
-// A run as its controller has left it, and where it was.
+// A run as its controller left it, and the places of its files.
 struct Original {
   std::string store;
   std::vector<TableRows> tables;
-  std::vector<std::string> links = {};  // places in which there may be a link
+  std::vector<std::string> links = {};  // relative paths that may be replaced by a link
   bool is_training = false;
 };
 
 Original original_of(const fs::path& directory, bool is_training) {
-  std::vector<TableRows> tables = read_tables(directory);  // before the file is read: it has the log then
+  std::vector<TableRows> tables = read_tables(directory);  // first, while rows are still in the log
   Original original{
       .store = content_of(directory / store::kStoreFileName), .tables = std::move(tables), .is_training = is_training};
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
@@ -324,7 +325,7 @@ std::string state_of(const fs::path& root) {
   return state;
 }
 
-// Says where a child is, and what it has seen.
+// A child's position and counts, in memory shared with the parent.
 struct Progress {
   std::int64_t round;
   char reader[64];
@@ -410,7 +411,8 @@ class Reading {
     train::recover(store, run, directory_, [](const train::Event&, const train::Actions&, double) {});
   }
 
-  // The same store in a segment, which a manifest lists that is crafted or not; and one of its checkpoints there.
+  // Reads the same store from a segment, whose manifest may be crafted, and one published checkpoint with a crafted
+  // list.
   void published(Random& random) {
     const fs::path bucket = directory_.parent_path() / "bucket" / "run";
     const std::string uri = "file://" + bucket.string();
@@ -484,7 +486,7 @@ class CraftedRows : public testing::Test {
 
   fs::path victim() const { return root_ / "victim"; }
 
-  // An experiment and a training run that were interrupted in the middle.
+  // Returns an experiment that was interrupted in the middle; training_run() returns a training run.
   Original experiment() {
     const fs::path directory = root_ / "original" / "experiment";
     fs::create_directories(directory.parent_path());
@@ -508,10 +510,10 @@ class CraftedRows : public testing::Test {
         const auto database = store::open_database(directory);
         database->keep_log(true);
         events = store::last_sequence(*database);
-      } catch (const Error&) {  // it is being made
+      } catch (const Error&) {  // the store is being created
       }
     }
-    controller.kill(SIGTERM);  // SIGINT is ignored by what a shell has in its background
+    controller.kill(SIGTERM);  // a shell's background processes ignore SIGINT
     ASSERT_TRUE(controller.wait(60s));
   }
 
@@ -525,7 +527,8 @@ class CraftedRows : public testing::Test {
       store::Database database(directory / store::kStoreFileName, store::Database::Access::read_write);
       database.execute("PRAGMA synchronous = OFF; BEGIN");
       for (std::size_t i = 0; i < rows; ++i) {
-        // As many of each table; the facts of the store are refused first of all.
+        // Chooses each table as often as another, but seldom "meta": a crafted entry there is refused before other rows
+        // are read.
         const TableRows& table = any_of(random, original.tables);
         if (std::string_view(table.table.name) == "meta" && !one_in(random, 20) && rows > 1) continue;
         std::vector<Cell> cells = any_of(random, table.rows);
@@ -551,7 +554,7 @@ class CraftedRows : public testing::Test {
       const std::string& target = any_of(random, targets);
       const fs::path place = directory / any_of(random, original.links);
       std::error_code ignored;
-      // A link that was planted a moment ago leads out.
+      // A link that was planted before may lead outside.
       if (fs::weakly_canonical(place.parent_path()).string().starts_with(victim().string())) continue;
       fs::create_directories(place.parent_path(), ignored);
       fs::remove_all(place, ignored);
@@ -564,7 +567,7 @@ class CraftedRows : public testing::Test {
     return sizes[round / 2 % std::size(sizes)];
   }
 
-  // Leaves the directory of a round where CADRE_CRAFTED_KEEP says, as it was before it was read.
+  // Copies the directory of a round, as it was before it was read, to CADRE_CRAFTED_KEEP.
   void keep(std::size_t round) const {
     const char* const folder = std::getenv("CADRE_CRAFTED_KEEP");
     if (folder == nullptr) return;
@@ -575,9 +578,9 @@ class CraftedRows : public testing::Test {
              fs::copy_options::recursive | fs::copy_options::copy_symlinks | fs::copy_options::overwrite_existing);
   }
 
-  // One that was kept, as often as chance decides something.
+  // Reads a kept directory with several seeds, because readers also draw random choices.
   void read_again(const fs::path& kept) {
-    const auto is_training = kept.filename().string().back() % 2 == 1;  // by the number of its round
+    const auto is_training = kept.filename().string().back() % 2 == 1;  // rounds with odd numbers are training runs
     for (std::size_t seed = 0; seed < 8; ++seed) {
       const fs::path directory = root_ / "results" / kept.filename();
       fs::remove_all(directory);
@@ -587,7 +590,7 @@ class CraftedRows : public testing::Test {
     }
   }
 
-  // Returns 0, and the victim is as it was.
+  // Returns 0 if every reader returned or threw one of Cadre's errors and the victim is unchanged, otherwise 1.
   int read_in_this_process(std::size_t round, std::size_t rows) {
     progress_->round = static_cast<std::int64_t>(round);
     Random random(round);

@@ -1,4 +1,4 @@
-// The ways to an access token for Google's and Azure's storages, and what is signed.
+// Access tokens for Google's and Azure's storages from all sources, and signatures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ using testing::Not;
 
 class Credentials : public testing::Test {
  protected:
-  // Each test is a process of its own under ctest; together they clear away what another one said.
+  // Clears the environment that an earlier test set: only under ctest is each test a process of its own.
   void SetUp() override {
     for (const char* name : {"GOOGLE_APPLICATION_CREDENTIALS", "AZURE_TENANT_ID", "AZURE_CLIENT_ID",
                              "AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_STORAGE_ACCOUNT",

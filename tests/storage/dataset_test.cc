@@ -64,7 +64,7 @@ TEST(DatasetInS3, IsWrittenAndReadBack) {
               HasSubstr("s3://bucket/written/rows, which has Parquet files already"));
 }
 
-// Several parts of an upload; most of it is sent while it is made.
+// Uploads in several parts, most of which are sent while the file is being written.
 TEST(DatasetInS3, IsWrittenInLargeFiles) {
   ObjectServer server;
   std::vector<double> values(std::size_t{5} << 20);

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Google Cloud Storage on the loopback for tests: an emulator, and in front of it a proxy that knows conditions.
+"""Google Cloud Storage on the loopback for tests: an emulator behind a proxy that checks conditions of writes.
 
     google_server.py
 
-Prints the proxy's port and then obeys lines on its standard input, each of which it answers with a line. It ends with its
-standard input.
+Prints the proxy's port, then reads commands from its standard input, one per line, and answers each with a line. Ends
+when its standard input ends.
 
     bucket <name>            makes a bucket
-    unconditional            conditions of writes are ignored
-    well                     they are not
-    requests                 how many there have been
+    unconditional            ignores conditions of writes
+    well                     checks them again
+    requests                 answers with the number of requests so far
 
-The emulator keeps one object after the other under a name, and counts them; it neither says which one it hands out nor
-compares. So the proxy does, with the words of Google's answers.
+The emulator numbers the successive objects of a name, but neither returns the number of the object that it sends nor
+compares it. The proxy does both, with the wording of Google's answers.
 """
 
 import http.client
@@ -29,7 +29,7 @@ import proxy
 
 
 def read_data(handler, query, read=emulators._read_data):
-    """The emulator cannot store empty objects in one request."""
+    """Reads data as the emulator does, but lets one request store an empty object."""
     data = read(handler, query)
     return b"" if data is None and query.get("uploadType") == ["media"] else data
 
@@ -37,20 +37,20 @@ def read_data(handler, query, read=emulators._read_data):
 emulators._read_data = read_data
 
 class State:
-    lock = threading.RLock()  # what is looked at and written is one step
+    lock = threading.RLock()  # makes a check and the write after it one step
     requests = 0
     ignores_conditions = False
 
 
 class Google(proxy.Proxy):
     def generation(self, bucket, name):
-        """Of the object that is there; "0": none."""
+        """Returns the generation of the object; "0" if there is none."""
         path = f"/storage/v1/b/{bucket}/o/{urllib.parse.quote(name, safe='')}"
         response, body = self.ask("GET", path)
         return json.loads(body)["generation"] if response.status == 200 else "0"
 
     def serve(self):
-        body = self.body()  # who asks may be stopped meanwhile
+        body = self.body()  # without the lock: the client may be stopped meanwhile
         with State.lock:
             State.requests += 1
             answer = self.carried_out(body)

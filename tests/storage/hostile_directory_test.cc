@@ -1,4 +1,4 @@
-// Directories of experiments that somebody has crafted: reading and continuing them changes nothing outside of them.
+// Crafted directories of experiments: reading and continuing them changes nothing outside of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ using test_support::TemporaryDirectory;
 using test_support::write_bytes;
 using testing::HasSubstr;
 
-// A folder with an experiment, and beside it what is somebody's.
+// A folder with an experiment, and beside it a "victim" directory, which must not change.
 class HostileDirectory : public testing::Test {
  protected:
   void SetUp() override {
@@ -54,7 +54,7 @@ class HostileDirectory : public testing::Test {
 
   fs::path experiment() const { return directory_ / "results" / "experiment"; }
   fs::path victim() const { return directory_ / "victim"; }
-  // Ways to the victim from the experiment's directory.
+  // Paths that lead from the experiment's directory to the victim.
   std::vector<std::string> ways() const {
     return {victim().string(), "../../victim", "a/../../../victim", "./../../victim"};
   }
@@ -101,7 +101,7 @@ TEST_F(HostileDirectory, ItsRowsNameNoDirectoryElsewhere) {
   }
 }
 
-// Anything else is a query or an expression that SQLite would run for whoever wrote it.
+// SQLite would run queries or expressions of the store's author in anything but a plain table.
 TEST_F(HostileDirectory, ItsStoreHasPlainTablesOnly) {
   for (const char* const sql :
        {"DROP TABLE results; CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
@@ -143,7 +143,7 @@ std::string page_of_one_child(std::size_t size, std::uint32_t child) {
   return page;
 }
 
-// Its pages refer to the same ones again and again: there are more rows than anybody can read.
+// Pages refer to the same pages again and again, so there are more rows than can ever be read.
 TEST_F(HostileDirectory, AStoreWithRowsWithoutEndIsRefused) {
   make_store();
   put(store::TrialRow{.trial = 0, .trial_id = "00000", .status = "TERMINATED", .config = "{}", .directory = "trial"});
@@ -200,7 +200,7 @@ TEST_F(HostileDirectory, APublishedOneIsReadWithoutMakingFilesElsewhere) {
     fs::create_directories(bucket / "store");
     const fs::path segment = bucket / "store" / "00000001.segment";
     store::SegmentWriter writer(experiment());
-    // As the store has it while the segment is written.
+    // Written after the SegmentWriter exists, as rows are while a segment is written.
     put(store::CheckpointRow{.id = 0, .directory = way, .synced = true, .manifest = R"({"new": {"size": 8}})"});
     try {
       const auto written = writer.write(segment, {.number = 1, .whole_tables = true});
@@ -214,13 +214,13 @@ TEST_F(HostileDirectory, APublishedOneIsReadWithoutMakingFilesElsewhere) {
                                                      .xxh3 = fmt::format("{:016x}", base::checksum_of(bytes))}}};
       write_bytes(bucket / "published.json", publish::to_text(manifest));
       EXPECT_THROW(publish::reading_copy(storage::parse_uri("file://" + bucket.string())), StorageError) << way;
-    } catch (const StorageError& error) {  // it is not even published
+    } catch (const StorageError& error) {  // refused before it is published
       EXPECT_THAT(error.what(), HasSubstr("none inside its directory"));
     }
   }
 }
 
-// The store of an experiment that was interrupted, changed by `craft`, and continued.
+// Interrupts an experiment, changes its store and continues it.
 TEST_F(HostileDirectory, ContinuingItRemovesNothingElsewhere) {
   for (const std::string& way : ways()) {
     fs::remove_all(experiment());
@@ -253,7 +253,7 @@ TEST_F(HostileDirectory, ContinuingItRemovesNothingElsewhere) {
   }
 }
 
-// Links in the places of files that Cadre writes.
+// Links in place of files that Cadre writes.
 TEST_F(HostileDirectory, NothingIsWrittenThroughLinks) {
   for (const char* const name : {".lock", "experiment.db.new", "progress.csv", "params.json.tmp"}) {
     SCOPED_TRACE(name);
@@ -267,7 +267,7 @@ TEST_F(HostileDirectory, NothingIsWrittenThroughLinks) {
     if (file == "experiment.db.new") {
       fs::remove(experiment() / "experiment.db");
       fs::remove(experiment() / "experiment.db-wal");
-      store::ExperimentStore::create(experiment(), {});  // the link is removed, and not what it leads to
+      store::ExperimentStore::create(experiment(), {});  // removes the link and not its target
     }
   }
   ASSERT_EQ(::mkfifo((experiment() / "pipe").c_str(), 0666), 0);
@@ -275,7 +275,7 @@ TEST_F(HostileDirectory, NothingIsWrittenThroughLinks) {
               HasSubstr("a pipe"));
 }
 
-// A link in the place of a trial's directory.
+// A link in place of a trial's directory.
 TEST_F(HostileDirectory, ContinuingItFollowsNoLinksToRemoveWhatIsBehind) {
   fs::create_directories(experiment());
   fs::create_directory_symlink(victim(), experiment() / "trial");

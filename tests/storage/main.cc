@@ -1,4 +1,4 @@
-// A controller of an experiment or a training run, where this program was started to be one; else the tests.
+// Runs a controller of an experiment or a training run if the program was started as one, otherwise the tests.
 #include <gtest/gtest.h>
 
 #include "survival/controller_process.h"

@@ -10,7 +10,7 @@ namespace cadre::storage_tests {
 
 namespace {
 
-// Everybody's: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+// The public key of Azurite's account: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
 constexpr const char* kAzuriteKey =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""S3 on the loopback for tests: moto's server, and in front of it a proxy that injects faults.
+"""S3 on the loopback for tests: moto's server behind a proxy that injects faults.
 
     object_server.py
 
-Prints the proxy's port and then obeys lines on its standard input, each of which it answers with a line. It ends with its
-standard input.
+Prints the proxy's port, then reads commands from its standard input, one per line, and answers each with a line. Ends
+when its standard input ends.
 
     bucket <name>            makes a bucket
-    fail <fault> <count>     the next requests fail so, -1: all of them until another word
-    mix <share> <seed>       a share of all requests fails, each in one of the ways that pass
-    unconditional            conditions of writes are ignored, as some servers do
-    well                     no faults any more
-    requests                 how many there have been
+    fail <fault> <count>     the next <count> requests fail with the fault; -1: all until the next command
+    mix <share> <seed>       a share of all requests fails, each with a random transient fault
+    unconditional            ignores conditions of writes, as some servers do
+    well                     ends all faults
+    requests                 answers with the number of requests so far
 
 Faults: 500, 503 (SlowDown), cut (the request is carried out, its answer is cut), refuse (the connection is closed at
-once), hang (no answer), expired (the credentials have), denied.
+once), hang (no answer), expired (the credentials have expired), denied.
 """
 
 import logging
@@ -77,12 +77,12 @@ class Faults:
 FAULTS = Faults()
 
 
-# What is looked at and written in one step: moto looks first, and another thread may write then.
+# Held during a conditional write: moto checks the condition first, and another thread might write before it does.
 CONDITIONS = threading.Lock()
 
 
 def is_well_signed(method, path, headers):
-    """Whether the signature is that which Amazon's own library makes of the same request."""
+    """Returns True if Amazon's own library makes the same signature for the request."""
     sent = headers.get("Authorization", "")
     if "SignedHeaders=" not in sent or "Credential=test/" not in sent:
         return False

@@ -1,4 +1,4 @@
-"""A proxy on the loopback in front of an emulator of an object storage, for the servers beside it."""
+"""A proxy on the loopback in front of an emulator of an object storage, used by the servers in this folder."""
 
 import http.client
 import http.server
@@ -10,7 +10,7 @@ OF_ONE_CONNECTION = ("connection", "transfer-encoding", "content-length")
 
 class Proxy(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    port = 0  # of what stands behind it
+    port = 0  # of the emulator
 
     def log_message(self, *_):
         pass
@@ -26,7 +26,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
     def forward(self, body):
-        """The answer to this request, and its content."""
+        """Returns the emulator's response to this request, and its content."""
         headers = {name: value for name, value in self.headers.items()
                    if name.lower() not in (*OF_ONE_CONNECTION, "expect")}
         return self.ask(self.command, self.path, headers, body)
@@ -48,7 +48,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
     def handle(self):
         try:
             super().handle()
-        except (OSError, ValueError):  # who asked is gone
+        except (OSError, ValueError):  # the client is gone
             pass
 
 
@@ -58,7 +58,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 
 def start(handler):
-    """Its port."""
+    """Starts the proxy and returns its port."""
     server = Server(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_address[1]

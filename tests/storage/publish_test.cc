@@ -1,4 +1,4 @@
-// Experiments that are published: what is lost with the local disk, and what is not.
+// Published experiments: data that survive the loss of the local disk, and data that do not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ using testing::Not;
 
 constexpr auto kPatience = 120s;
 
-// An experiment of tests/survival that is published in a storage, and what can be done to it.
+// An experiment of tests/survival that is published in a storage.
 class Experiment {
  public:
   explicit Experiment(const std::string& folder, survival::Setting setting = {})
@@ -54,10 +54,10 @@ class Experiment {
   const survival::Setting& setting() const { return setting_; }
   std::string said() const { return content_of(directory_ / "said"); }
 
-  // Its lease is renewed every so many seconds, and stale after six times as long.
+  // Sets how often the lease is renewed; it is stale after six times as long.
   void renew_every(double seconds) { period_ = seconds; }
 
-  // As a path on a file system of a network, which it is not.
+  // Calls it by its path, as on a network file system, which it only pretends to be.
   void call_by_path() { called_ = parsed_uri().location; }
 
   std::unique_ptr<ControllerProcess> start() const {
@@ -78,7 +78,7 @@ class Experiment {
   }
   void lose_the_local_disk() const { fs::remove_all(directory_ / "home"); }
 
-  // What is published now; empty where nothing is.
+  // Returns the published manifest; empty if nothing is published.
   std::optional<publish::Manifest> published() const {
     const auto storage = storage::open_storage(parsed_uri());
     const auto text = storage->read(publish::kManifestFile);
@@ -98,7 +98,7 @@ class Experiment {
   TemporaryDirectory directory_;
   std::string uri_;
   survival::Setting setting_;
-  fs::path called_;  // empty: by its URI
+  fs::path called_;  // empty: called by its URI
   double period_ = 0;
 };
 
@@ -110,7 +110,7 @@ template <class Condition>
   return ::testing::AssertionSuccess();
 }
 
-// The state that is published is whole: each of its checkpoints can be had, and is what its trial wrote.
+// Expects the published state to be complete: each checkpoint can be read and is what its trial wrote.
 void expect_whole(const storage::Uri& uri) {
   const auto copy = publish::reading_copy(uri);
   const store::ExperimentReader reader(*copy, store::ExperimentReader::Check::whole);
@@ -123,7 +123,7 @@ void expect_whole(const storage::Uri& uri) {
   }
 }
 
-// The same without anything that disturbs it.
+// Returns the outcome of an experiment with this setting that nothing disturbs.
 survival::Outcome undisturbed(const survival::Setting& setting) {
   const TemporaryDirectory directory;
   const Experiment experiment("file://" + directory.path().string(), setting);
@@ -132,7 +132,7 @@ survival::Outcome undisturbed(const survival::Setting& setting) {
   return survival::outcome_of(experiment.local());
 }
 
-// Where it is published.
+// Tests with one kind of storage as their parameter.
 class Published : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -153,7 +153,7 @@ class Published : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Storages, Published, testing::Values("file", "s3"),
                          [](const auto& one) { return std::string(one.param); });
 
-// Tests of how a service writes on a condition, and removes.
+// Tests of conditional writes and of removals.
 class PublishedAnywhere : public Published {
  protected:
   // These emulators take ten times as long.
@@ -196,7 +196,7 @@ TEST_P(PublishedAnywhere, GoesOnFromThereWhenTheLocalDiskIsLost) {
     auto controller = experiment.start();
     const std::int64_t wanted = before + 1 + static_cast<std::int64_t>(random() % 100);
     ASSERT_TRUE(eventually([&] { return controller->has_ended() || experiment.published_rows() >= wanted; }));
-    if (controller->has_ended() && kill > 0) break;  // much was published at a time
+    if (controller->has_ended() && kill > 0) break;  // much was published at once
     ASSERT_FALSE(controller->has_ended()) << experiment.said() << controller->wait(0s)->message << ", "
                                           << experiment.published_rows() << " of " << wanted;
     controller->kill(SIGKILL);
@@ -217,8 +217,8 @@ TEST_P(PublishedAnywhere, GoesOnFromThereWhenTheLocalDiskIsLost) {
   if (!server_) EXPECT_THAT(survival::still_running(5s), IsEmpty());
 }
 
-// Kills the controller of a new experiment when more than so many rows are published. Returns how far its local store
-// is then.
+// Kills the controller of a new experiment when more than `rows` rows are published. Returns the position of its local
+// store then.
 store::Position position_when_killed(const Experiment& experiment, std::int64_t rows) {
   const auto controller = experiment.start();
   EXPECT_TRUE(eventually([&] { return experiment.published_rows() > rows; }));
@@ -238,7 +238,7 @@ TEST_P(Published, GoesOnInItsWorkingDirectoryWhereThatHasMore) {
   expect_whole(experiment.parsed_uri());
 }
 
-// As a kill leaves it before anything was published: the program that begins or continues finds it all the same.
+// A kill before anything was published leaves only the working directory; the next start of the program finds it.
 TEST_P(Published, GoesOnInItsWorkingDirectoryWhereNothingWasPublished) {
   const survival::Setting setting{.steps = 100, .interval = 20};
   const Experiment experiment(folder(), setting);
@@ -251,9 +251,9 @@ TEST_P(Published, GoesOnInItsWorkingDirectoryWhereNothingWasPublished) {
   expect_whole(experiment.parsed_uri());
 }
 
-// ---- A controller that was cut off, and comes back
+// ---- A controller that was cut off and comes back
 
-// Returns the places of the files of all checkpoints that are listed; each with a slash at its end.
+// Returns the places of the files of all listed checkpoints, each with a slash at its end.
 std::vector<std::string> listed_places(const storage::Uri& uri) {
   const auto copy = publish::reading_copy(uri);
   std::vector<std::string> places;
@@ -265,7 +265,7 @@ std::vector<std::string> listed_places(const storage::Uri& uri) {
   return places;
 }
 
-// All that is published. What a controller was uploading when it was stopped is there, and nobody lists it.
+// Returns all published files, except those that a stopped controller was uploading: they are there and not listed.
 std::map<std::string, std::string> contents_of(const storage::Uri& uri) {
   const auto storage = storage::open_storage(uri);
   const std::vector<std::string> places = listed_places(uri);
@@ -278,13 +278,13 @@ std::map<std::string, std::string> contents_of(const storage::Uri& uri) {
   return contents;
 }
 
-// Names of files that are in one of them only, or have other contents.
+// Returns names of files that are in only one of the two, or have different contents.
 std::set<std::string> changed(const std::map<std::string, std::string>& before,
                               const std::map<std::string, std::string>& after) {
   std::set<std::string> names;
   for (const auto& [name, text] : before) {
     const auto found = after.find(name);
-    // Only the first machine's trials have written it: its successor has not published it.
+    // Only the first machine's trials have written it; its successor has not published it.
     if (name.ends_with("/witness")) continue;
     if (found == after.end() || found->second != text) names.insert(name);
   }
@@ -294,7 +294,7 @@ std::set<std::string> changed(const std::map<std::string, std::string>& before,
   return names;
 }
 
-// CADRE_TAKE_OVERS is how many there are.
+// CADRE_TAKE_OVERS sets the number of take-overs.
 TEST_P(PublishedAnywhere, IsNotChangedByAControllerThatComesBack) {
   const char* const wanted = std::getenv("CADRE_TAKE_OVERS");
   const int take_overs = wanted != nullptr ? std::atoi(wanted) : is_slow() ? 1 : 2;
@@ -315,7 +315,7 @@ TEST_P(PublishedAnywhere, IsNotChangedByAControllerThatComesBack) {
     Ended ended;
     ASSERT_TRUE(eventually([&] {
       ended = second.run_to_the_end();
-      if (ended.message.find("has been locked by another process") != std::string::npos) {  // stopped in the lock
+      if (ended.message.find("has been locked by another process") != std::string::npos) {  // it holds the lock
         frozen->kill(SIGCONT);
         std::this_thread::sleep_for(1ms);
         frozen->kill(SIGSTOP);
@@ -330,7 +330,7 @@ TEST_P(PublishedAnywhere, IsNotChangedByAControllerThatComesBack) {
     frozen->kill(SIGCONT);
     const auto returned = frozen->wait(kPatience);
     ASSERT_TRUE(returned) << "take-over " << i;
-    if (returned->code == Ended::finished) continue;  // it had ended when it was stopped
+    if (returned->code == Ended::finished) continue;  // it had ended before it was stopped
     EXPECT_EQ(returned->code, Ended::storage_error) << returned->message;
     EXPECT_THAT(returned->message, HasSubstr("was taken over by")) << "take-over " << i;
     EXPECT_THAT(first.said(), Not(HasSubstr("Everything is published")));
@@ -433,7 +433,7 @@ TEST_F(Directory, OnlyWhatATrialMayGoOnFromStaysOnTheLocalDisk) {
   EXPECT_GE(rows.size(), 40u);
   EXPECT_GT(remote, 0u);
   expect_whole(experiment.parsed_uri());
-  // What is read from the working directory is the same.
+  // A read from the working directory gives the same.
   for (const store::CheckpointRow& row : rows) {
     const auto files = Checkpoint::from_directory(experiment.local() / row.directory).as_directory();
     EXPECT_EQ(survival::read_state(files.path())->step, row.step);
@@ -466,7 +466,7 @@ TEST_F(Directory, NothingThatNobodyListsStaysPublished) {
   }
 }
 
-// ---- What cannot be used is said before anything runs
+// ---- Storages that cannot be used are refused before anything runs
 
 TEST(BadStorage, IsRefusedBeforeAnythingRuns) {
   ObjectServer server;
@@ -531,7 +531,7 @@ TEST(BadStorage, CtrlCDoesNotWaitForAStorageThatIsGone) {
   controller->kill(SIGINT);
   ASSERT_TRUE(eventually([&] { return experiment.said().find("Publishing what is left") != std::string::npos; }));
   EXPECT_FALSE(controller->has_ended());
-  std::this_thread::sleep_for(500ms);  // one that comes at once is taken for the first one again
+  std::this_thread::sleep_for(500ms);  // a second signal that follows at once counts as the first one
   controller->kill(SIGINT);
   const auto ended = controller->wait(kPatience);
   ASSERT_TRUE(ended);

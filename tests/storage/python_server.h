@@ -1,4 +1,5 @@
-// A server in Python, of this folder, which says its port first, obeys lines and ends with its standard input.
+// A server in Python, in this folder: it prints its port first, answers commands line by line and ends with its
+// standard input.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +18,7 @@ class PythonServer {
 
   std::string address() const { return "127.0.0.1:" + port_; }
   pid_t process() const { return process_; }
-  // Returns the line that it answers.
+  // Returns the answer, one line.
   std::string tell(const std::string& command);
 
  private:

@@ -136,7 +136,7 @@ TEST_P(AnyStorage, WritesOnACondition) {
   EXPECT_EQ(storage().version_of(name), third);
 }
 
-// One of all that want to write on from one version does so.
+// Exactly one of many writers that start from the same version succeeds.
 TEST_P(AnyStorage, LetsOneOfManyWriteOnACondition) {
   constexpr int kThreads = 8;
   constexpr int kRounds = 20;
@@ -171,7 +171,7 @@ TEST(Google, ThatIgnoresConditionsIsFoundOut) {
   EXPECT_FALSE(storage->has_conditional_writes());
 }
 
-// Arrow's file systems send up to eight, and leave marks of folders.
+// Arrow's file systems send up to eight requests, and leave markers of folders.
 TEST(ObjectStorages, RemoveAnObjectInOneRequest) {
   for (const Service service : {Service::s3, Service::google}) {
     ObjectServer server(service);
@@ -206,7 +206,7 @@ TEST_P(AnyStorage, IsUsedByManyThreadsAtATime) {
   EXPECT_EQ(storage().list("").size(), 64u);
 }
 
-// Nobody waits for it, as for a file system that is away.
+// Without the retries and waits for a file system that is away.
 TEST(FileStorage, SaysAtOnceThatANameIsTooLong) {
   const TemporaryDirectory directory;
   const auto storage = storage::open_storage(storage::parse_uri("file://" + directory.path().string()));
@@ -292,7 +292,7 @@ TEST(ObjectStorage, RefusesWhatNobodyKnows) {
   EXPECT_THAT(open("s3://bucket/folder?nonsense=1"), HasSubstr("nonsense"));
 }
 
-// Whether anybody answers is not known before something is asked for.
+// No connection is made before the first request.
 TEST(ObjectStorage, MakesTheFileSystemsOfGoogleAndAzure) {
   EXPECT_NE(storage::open_storage(storage::parse_uri("gs://anonymous@bucket/folder")), nullptr);
   EXPECT_NE(storage::open_storage(storage::parse_uri("abfs://container@account.dfs.core.windows.net/folder")), nullptr);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What gives access tokens at Google's and Azure's, on the loopback for tests.
+"""Token endpoints of Google and Azure, on the loopback for tests.
 
     token_server.py <folder>
 
-Writes Google's credentials of a service account and of a user into the folder, prints its port, and ends with its
-standard input. A token says for what it was given.
+Writes Google's credentials of a service account and of a user into the folder, prints its port, and ends when its
+standard input ends. Each token names the credentials that it was given for.
 """
 
 import base64

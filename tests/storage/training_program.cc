@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kOption = "--train";
 
-// Every rank has a file in each checkpoint, and goes on from it.
+// Trains; every rank has a file in each checkpoint and continues from it.
 void add_up(const Config&) {
   const std::string file = "rank_" + std::to_string(train::get_context().get_world_rank());
   std::int64_t step = 0;
@@ -26,7 +26,7 @@ void add_up(const Config&) {
   }
 }
 
-// Takes longer than the ranks until they report the next one.
+// Validates more slowly than the ranks report the next checkpoint.
 Metrics adds_up_again(const Checkpoint& checkpoint) {
   std::int64_t step = 0;
   std::int64_t sum = 0;

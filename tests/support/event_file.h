@@ -1,4 +1,4 @@
-// A TensorBoard event file read back: its values in order.
+// Reads the values of a TensorBoard event file, in order.
 #pragma once
 
 #include <bit>
@@ -17,9 +17,9 @@ struct EventValue {
   double wall_time = 0;
   std::int64_t step = 0;
   std::string tag = {};
-  unsigned kind = 0;         // number of the field of Summary.Value: 2 simple_value, 5 histo, 9 metadata
-  float scalar = 0;          // of kind 2
-  std::string message = {};  // of the others
+  unsigned kind = 0;         // field number in Summary.Value: 2 simple_value, 5 histo, 9 metadata
+  float scalar = 0;          // if kind is 2
+  std::string message = {};  // for other kinds
 
   bool operator==(const EventValue&) const = default;
 };
@@ -30,7 +30,8 @@ inline std::uint64_t little_endian(std::string_view bytes) {
   return value;
 }
 
-// The payloads of TFRecord frames. Throws std::runtime_error for anything that is no whole frame with right checksums.
+// Returns the payloads of TFRecord frames. Throws std::runtime_error unless all frames are complete and have correct
+// checksums.
 inline std::vector<std::string> records_of(std::string_view file) {
   const auto check = [](std::string_view bytes, std::string_view masked) {
     const std::uint32_t crc = base::crc32c(bytes);

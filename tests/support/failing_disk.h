@@ -1,4 +1,4 @@
-// A disk that fails under SQLite while this lives: some writes succeed, then every one fails.
+// A disk that fails under SQLite while this object lives: some writes succeed, then every one fails.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@ namespace cadre::test_support {
 
 class FailingDisk {
  public:
-  // `writes_left` succeed, then every write fails with `error` (ENOSPC, EIO...).
+  // Lets `writes_left` writes succeed, then every write fails with `error` (ENOSPC, EIO...).
   FailingDisk(int writes_left, int error) {
     left_ = writes_left;
     error_ = error;

@@ -7,13 +7,13 @@
 
 namespace cadre::test_support {
 
-// Set by `make test-gpu`: a test that finds no GPU fails.
+// Returns true under `make test-gpu`, in which a test that finds no GPU fails.
 inline bool gpu_is_required() { return std::getenv("CADRE_REQUIRE_GPU") != nullptr; }
 
 }  // namespace cadre::test_support
 
-// Skips the test where there are fewer GPUs, and fails it instead where one is required and there is none. CUDA itself
-// is not asked: ranks could not be forked from this process then.
+// Skips the test if there are fewer GPUs, and fails it instead if GPUs are required and there is none. Does not ask
+// CUDA, because ranks could not be forked from this process afterwards.
 #define CADRE_NEEDS_GPUS(count)                                                                    \
   do {                                                                                             \
     const int gpus = ::cadre::run::count_gpus();                                                   \

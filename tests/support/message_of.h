@@ -1,4 +1,4 @@
-// The message of the error that something throws.
+// Returns the message of the error that a call throws.
 #pragma once
 
 #include <string>

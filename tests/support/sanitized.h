@@ -1,4 +1,4 @@
-// Whether this program runs under a sanitizer that has an allocator and mappings of its own.
+// True if this program runs under a sanitizer with its own allocator and mappings.
 #pragma once
 
 namespace cadre::test_support {

@@ -1,4 +1,4 @@
-// The results of one trial in a store, as whoever only looks reads them.
+// The results of one trial in a store, as ExperimentReader returns them.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace cadre::test_support {
 
-// The metrics as JSON, repeated steps left out.
+// Returns the metrics as JSON, without repeated steps.
 inline std::vector<std::string> results_of(const std::filesystem::path& directory, std::int64_t trial) {
   const store::ExperimentReader reader(directory, store::ExperimentReader::Check::whole);
   std::vector<std::string> metrics;

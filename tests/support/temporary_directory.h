@@ -1,4 +1,4 @@
-// A directory of one test, removed at its end, and what is in its files.
+// A test's directory, removed at its end, and the content of its files.
 #pragma once
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-// Empty where there is no such file.
+// Returns a file's content, empty if there is no such file.
 inline std::string content_of(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};

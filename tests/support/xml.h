@@ -1,4 +1,4 @@
-// A reader of XML for tests: elements with attributes and text. Strict in what makes a document well-formed, without
+// An XML reader for tests: elements with attributes and text. Checks that documents are well-formed; does not support
 // comments, namespaces, declarations and sections.
 #pragma once
 
@@ -17,9 +17,9 @@ struct XmlElement {
   std::string name = {};
   std::map<std::string, std::string> attributes = {};
   std::vector<XmlElement> children = {};
-  std::string text = {};  // directly in it
+  std::string text = {};  // directly in the element
 
-  // All elements below it with this name, and, where one is given, this class.
+  // Returns all descendants with this name and, if one is given, this class.
   std::vector<XmlElement> all(std::string_view wanted, std::string_view of_class = {}) const {
     std::vector<XmlElement> found;
     for (const XmlElement& child : children) {

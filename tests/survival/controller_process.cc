@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kOption = "--controller";
 
-// The setting as arguments, and back.
+// Converts the setting to arguments; from_arguments() converts it back.
 std::vector<std::string> to_arguments(const ControllerOptions& options) {
   const Setting& setting = options.setting;
   std::vector<std::string> arguments{kOption, options.experiment.string()};
@@ -59,7 +59,7 @@ ControllerOptions from_arguments(char** argv) {
           .slots = static_cast<int>(number(3))};
 }
 
-// Only the process that begins an experiment holds its object.
+// Restores the experiment if possible. Only the process that begins an experiment holds its object.
 tune::Tuner make_tuner(const ControllerOptions& options) {
   if (tune::Tuner::can_restore(options.experiment))
     return tune::Tuner::restore(options.experiment,
@@ -82,7 +82,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return found;
 }
 
-// The fields of /proc/<process>/stat that count here: the name and the parent.
+// Fields of /proc/<process>/stat: name, state and parent.
 struct Status {
   std::string name;
   char state = 0;

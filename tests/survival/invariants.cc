@@ -26,7 +26,7 @@ namespace {
 using test_support::content_of;
 using test_support::TemporaryDirectory;
 
-// Everything that the store of an experiment holds.
+// The content of an experiment's store.
 struct Record {
   struct Exploit {
     std::int64_t sequence = 0;
@@ -122,7 +122,7 @@ class Inspection {
   std::vector<std::string> faults_;
 };
 
-// What was acknowledged is in the store, and nothing is there twice.
+// Expects the store to have every acknowledged result, and none twice.
 void Inspection::check_witnesses() {
   std::map<std::int64_t, std::map<Witness, int>> stored;
   for (const store::ResultRow& row : record_.results)
@@ -136,11 +136,11 @@ void Inspection::check_witnesses() {
               witness.step);
 }
 
-// Each step of a lineage counts once, and comes after the one before; the others are marked as repeated.
+// Expects each step of a lineage to count once and to follow the step before; all others are marked as repeated.
 void Inspection::check_lineages() {
   std::map<std::int64_t, std::int64_t> steps;       // by trial
   std::map<std::int64_t, std::int64_t> made;        // checkpoints by trial
-  std::map<std::string, std::int64_t> checkpoints;  // steps of all that ever were
+  std::map<std::string, std::int64_t> checkpoints;  // steps of all checkpoints that ever existed
   std::map<std::int64_t, std::string> directories;  // of trials
   for (const store::TrialRow& trial : record_.trials) directories[trial.trial] = trial.directory;
   auto exploit = record_.exploits.begin();
@@ -177,7 +177,7 @@ void Inspection::check_listed_checkpoints() {
   }
 }
 
-// It has seen each result that is stored, once.
+// Expects the callback to have counted each stored result once.
 void Inspection::check_callback() {
   std::int64_t seen = 0;
   if (!record_.callback_states.empty()) {
@@ -207,7 +207,7 @@ void Inspection::check_trials() {
           record_.trials.front().error);
 }
 
-// What is on disk is what is listed.
+// Expects the files on disk to be those that the store lists.
 void Inspection::check_directories() {
   std::set<std::string> listed;
   for (const store::CheckpointRow& row : record_.checkpoints) listed.insert(row.directory);
@@ -232,7 +232,8 @@ std::vector<const store::ResultRow*> Inspection::shown_results(std::int64_t tria
   return shown;
 }
 
-// result.json, progress.csv and the TensorBoard file have each step of each lineage once, with what was reported.
+// Expects result.json, progress.csv and the TensorBoard file to have each step of each lineage once, with the reported
+// values.
 void Inspection::check_result_files() {
   for (const store::TrialRow& trial : record_.trials) {
     const auto shown = shown_results(trial.trial);
@@ -244,7 +245,7 @@ void Inspection::check_result_files() {
       continue;
     }
     for (std::size_t i = 0; i < shown.size(); ++i) {
-      // A row of result.json begins with the metrics as they are stored, a row of progress.csv with the first of them.
+      // A row of result.json begins with the metrics as stored, a row of progress.csv with the first metric.
       const std::string metrics = shown[i]->metrics.substr(0, shown[i]->metrics.size() - 1);
       const Config reported(base::parse_json(shown[i]->metrics, "a result").dict());
       std::string score;
@@ -257,7 +258,7 @@ void Inspection::check_result_files() {
   }
 }
 
-// Each result, then the session of a trial that has ended.
+// Expects each result, then the session of a trial that has ended.
 void Inspection::check_events(const fs::path& directory, const std::vector<const store::ResultRow*>& shown,
                               bool ended) {
   std::vector<test_support::EventValue> values;
@@ -340,7 +341,7 @@ std::vector<std::string> faults_of_readers(const fs::path& experiment, const Set
   }
   if (program.empty()) return faults;
   for (const char* arguments : {"ls .", "show experiment", "best experiment", "export experiment --all"}) {
-    if (!has_results && std::string_view(arguments).starts_with("best")) continue;  // there is none
+    if (!has_results && std::string_view(arguments).starts_with("best")) continue;  // there is no best trial
     const fs::path said = copy / "said";
     const std::string command =
         fmt::format("cd '{}' && '{}' {} > '{}' 2>&1", copy.path().string(), program.string(), arguments, said.string());

@@ -1,4 +1,4 @@
-// What must be true of an experiment of subject.h, however often it was interrupted.
+// Invariants of an experiment of subject.h, however often it was interrupted.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cadre::survival {
 
-// How an experiment came out: with `synch` the same whatever happened on the way.
+// Outcome of an experiment; with `synch` it is the same whatever interrupts the experiment.
 struct Outcome {
   struct Trial {
     std::string config;  // JSON
@@ -24,22 +24,22 @@ struct Outcome {
 };
 
 struct Expectation {
-  bool finished = false;                // the experiment has come to its end
-  bool leftovers = false;               // something could not be deleted: the next restore does it
+  bool finished = false;                // the experiment is finished
+  bool leftovers = false;               // something could not be deleted: the next restore deletes it
   std::int64_t worker_deaths = 0;       // at most; each may have failed a trial once
-  std::optional<Outcome> outcome = {};  // of the same experiment when nothing disturbs it
+  std::optional<Outcome> outcome = {};  // outcome of the same experiment without disturbances
 };
 
-// Part of the faults of an outcome that is another one because checkpoints were lost with the machine's power.
+// Part of a fault's text if the outcome differs because checkpoints were lost with the machine's power.
 inline constexpr char kAfterALoss[] = ", after checkpoints were lost";
 
-// Each fault in a line; none where all is well. The directory may be that of a controller that was killed this moment:
-// a copy of the store is looked at, so that the next controller finds the files as the kill left them.
+// Returns faults, a line each; empty if there are none. The directory may be that of a controller that was killed a
+// moment ago: reads a copy of the store, so that the next controller finds the files as the kill left them.
 std::vector<std::string> faults_of(const std::filesystem::path& experiment, const Setting& setting,
                                    const Expectation& expectation);
 
-// Returns what those who only look make of it: ResultGrid::from_directory, and `program`, which is cadre, where one is
-// given. Each fault in a line. A copy of the store is looked at here as well.
+// Returns the faults that readers find, a line each. Readers are ResultGrid::from_directory and `program`, the program
+// cadre (empty: not run). Reads a copy of the store, too.
 std::vector<std::string> faults_of_readers(const std::filesystem::path& experiment, const Setting& setting,
                                            const std::filesystem::path& program);
 

@@ -16,7 +16,7 @@ Place make_place(const fs::path& folder, const std::string& name, const StorageF
     place.directory = place.home / "cadre_results" / name;
     place.uri = storage() + "/" + name;
   }
-  remove(place);  // of an earlier soak in the same folder
+  remove(place);  // left by an earlier soak in the same folder
   return place;
 }
 

@@ -23,7 +23,7 @@ std::vector<std::string> faults_of_copy(const fs::path& copy, const CheckpointCh
   return faults;
 }
 
-// Names of segments, and of folders of checkpoints.
+// Returns the names of segments and of folders of checkpoints.
 std::set<std::string> listed_names(const publish::Manifest& manifest, const fs::path& copy) {
   std::set<std::string> listed;
   for (const publish::SegmentEntry& entry : manifest.segments) listed.insert(publish::segment_name(entry));

@@ -1,4 +1,4 @@
-// Invariants of what is published of an experiment or a training run.
+// Invariants of published experiments and training runs.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@
 
 namespace cadre::survival {
 
-// Says what is wrong with a checkpoint whose files lie in the directory; empty: nothing.
+// Describes the fault of a checkpoint whose files lie in the directory; empty: none.
 using CheckpointCheck = std::function<std::string(const store::CheckpointRow&, const std::filesystem::path& files)>;
 
-// Each fault in a line. What is published can be read, and has each checkpoint that it lists.
+// Returns faults, a line each. Checks that the published run can be read and has each checkpoint that it lists.
 std::vector<std::string> faults_of_published(const storage::Uri& uri, const CheckpointCheck& check);
-// The same after the run has come to its end: then it is all that the working directory has, and nothing that nobody
-// lists.
+// Does the same for a finished run, of which everything in the working directory, and no unlisted file, must be
+// published.
 std::vector<std::string> faults_of_all_published(const storage::Uri& uri,
                                                  const std::filesystem::path& working_directory,
                                                  const CheckpointCheck& check);

@@ -1,4 +1,4 @@
-// Random numbers of a soak: one seed and one stream give the same ones again.
+// Random numbers of a soak; the same seed and stream give the same numbers.
 #pragma once
 
 #include <cmath>

@@ -32,7 +32,7 @@ class CountsResults final : public tune::Callback {
   std::int64_t count_ = 0;
 };
 
-// What trials need of the object is in its last item: one that is cut short, or another one, is found out.
+// Trials need the last item of the object, so that a truncated or wrong object is noticed.
 constexpr std::size_t kTableItems = 3000;
 constexpr double kSlowness = 500;
 
@@ -43,7 +43,7 @@ double read_slowness(const Config& config) {
   return items.back();
 }
 
-// Several writes, so that there is such a thing as a half-written checkpoint.
+// Uses several writes, so that a checkpoint can be half-written.
 void write_state(const fs::path& directory, const State& state) {
   std::ofstream file(directory / kStateFile);
   file << fmt::format("{} {}\n", state.step, state.score) << std::flush;
@@ -51,7 +51,8 @@ void write_state(const fs::path& directory, const State& state) {
   if (!file) throw std::runtime_error("cannot write " + (directory / kStateFile).string());
 }
 
-// There as soon as this returns, whoever is killed afterwards; and past the C library, where a test may let calls fail.
+// Appends a line that is in the file when this returns, even after a kill. System calls bypass the C library, in which
+// a test may make calls fail.
 void bear_witness(const fs::path& trial, std::int64_t attempt, std::int64_t step) {
   const std::string line = fmt::format("{} {}\n", attempt, step);
   const fs::path path = trial / kWitnessFile;
@@ -72,7 +73,7 @@ void report(const State& state, const Config& config) {
   tune::report(metrics, Checkpoint::from_directory(own));
 }
 
-// Ended by whoever ends the worker's process group.
+// Starts a program that ends with the worker's process group.
 void start_program(const Config& config) {
   if (!config.get<bool>("has_programs") || ::fork() != 0) return;
   ::execlp("sleep", "sleep", "100000", nullptr);
@@ -95,7 +96,7 @@ ObjectRef put_table() {
   return put(items);
 }
 
-// A path, or a URI whose options stand behind its name.
+// Returns the name of an experiment that is given as a path, or as a URI whose options follow its name.
 std::string name_in_storage(const fs::path& experiment) {
   if (!storage::is_uri(experiment.native())) return experiment.filename();
   return name_of(storage::parse_uri(experiment.native()));
@@ -152,7 +153,7 @@ void survivor(const Config& config) {
   const double slowness = read_slowness(config);
   for (;;) {
     ++state.step;
-    state.score += config.get<double>("lr") * (1 - state.score) / slowness;  // no two are to be equally good
+    state.score += config.get<double>("lr") * (1 - state.score) / slowness;  // no two trials get equal scores
     report(state, config);
     bear_witness(trial, attempt, state.step);
   }
@@ -163,7 +164,7 @@ void SurvivorClass::setup(const Config& config) {
   slowness_ = read_slowness(config);
 }
 
-// Called after report() has returned: a witness of the step before.
+// report() has returned when this is called, so the witness is of the step before.
 Metrics SurvivorClass::step() {
   const tune::Session& session = *tune::Session::current();
   if (session.reports() > 0)
@@ -198,7 +199,7 @@ std::vector<Witness> read_witnesses(const fs::path& trial) {
 }
 
 std::int64_t last_step(const fs::path& trial) {
-  constexpr std::streamoff enough = 64;  // for the last line, whose step is the last word
+  constexpr std::streamoff enough = 64;  // for the last line, whose last word is the step
   std::ifstream file(trial / kWitnessFile, std::ios::ate);
   if (!file) return 0;
   file.seekg(std::max<std::streamoff>(0, file.tellg() - enough));

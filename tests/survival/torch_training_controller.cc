@@ -18,15 +18,15 @@ namespace cadre::survival {
 namespace fs = std::filesystem;
 namespace {
 
-// Steps and batches take longer in practice: with these pauses all kinds of workers are found at work.
+// Steps and batches take longer in practice: these pauses make all kinds of workers available as victims.
 constexpr auto kStepTime = std::chrono::milliseconds(20);
-constexpr auto kBatchTime = std::chrono::milliseconds(10);  // of a validator
+constexpr auto kBatchTime = std::chrono::milliseconds(10);  // per batch of a validator
 constexpr std::int64_t kInputs = 8;
 constexpr std::int64_t kRows = 480;
 constexpr std::int64_t kRowsOfBatch = 64;
 constexpr std::int64_t kWorkersOfValidator = 2;
 
-// ---- What is trained
+// ---- Training
 
 struct NetImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& input) { return out(torch::tanh(norm(in(input)))); }
@@ -37,7 +37,7 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-// Returns the same inputs whenever they are asked for by the same number.
+// Returns inputs that depend only on `number`.
 torch::Tensor inputs_of(std::int64_t number, std::int64_t rows) {
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(number));
   return torch::randn({rows, kInputs}, generator);
@@ -72,7 +72,7 @@ void learn(const Config& config) {
   }
 }
 
-// ---- How it is judged: for how many rows, with which nobody trains, is the sum's sign told rightly?
+// ---- Validation: the number of rows, unused in training, for which the sign of the sum is predicted correctly
 
 class Judge {
  public:
@@ -87,7 +87,7 @@ class Judge {
     return net_(batch.at("inputs")).flatten().gt(0).eq(batch.at("above"));
   }
 
-  // The same as a column.
+  // Returns the same as a column.
   data::Batch operator()(const data::Batch& batch) {
     return data::Batch({{"right", data::to_column(is_right(data::to_tensors(batch)).to(torch::kDouble))}});
   }
@@ -114,7 +114,7 @@ Metrics judge_simply(const Checkpoint& checkpoint, const Config& config) {
   return {{"right", right}, {"rows", rows}};
 }
 
-// In every worker of a run that only evaluates.
+// Runs in every worker of a run that only evaluates.
 void evaluate(const Config& config) {
   Judge judge(config);
   train::MeanMetric share;

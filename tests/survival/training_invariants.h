@@ -1,4 +1,4 @@
-// Invariants of a training run that has come to its end, however often it was interrupted.
+// Invariants of a finished training run, however often it was interrupted.
 #pragma once
 
 #include <cadre/value.h>
@@ -13,17 +13,17 @@
 
 namespace cadre::survival {
 
-// How a run came out: the same whatever happened on the way.
+// Outcome of a training run; it is the same whatever interrupts the run.
 struct TrainingOutcome {
   std::vector<Metrics> history;
-  std::string state;                         // the last checkpoint's
-  std::vector<Metrics> kept;                 // what validators say of the kept checkpoints
-  std::map<std::int64_t, Metrics> verdicts;  // what they say of each checkpoint, by the step of its report
-  std::vector<std::string> validator_files;  // what is left of them, below the run's directory
+  std::string state;                         // parameters of the last checkpoint
+  std::vector<Metrics> kept;                 // validation metrics of the kept checkpoints
+  std::map<std::int64_t, Metrics> verdicts;  // validation metrics of each checkpoint, by the step of its report
+  std::vector<std::string> validator_files;  // files left by validators, below the run's directory
 };
 TrainingOutcome outcome_of_training(const std::filesystem::path& run);
 
-// Each fault in a line; none where all is well.
+// Returns faults, a line each; empty if there are none.
 std::vector<std::string> faults_of_training(const std::filesystem::path& run, const TrainingSetting& setting,
                                             const TrainingOutcome& undisturbed);
 

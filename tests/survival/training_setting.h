@@ -1,5 +1,5 @@
-// Training runs to interrupt: small, quick, and the same again and again, whose checkpoints one of three kinds of
-// validators judges, as in examples/async_validation. torch_training_controller.cc trains.
+// Training runs to interrupt: small, quick and reproducible. One of three kinds of validators judges their checkpoints,
+// as in examples/async_validation. torch_training_controller.cc trains.
 #pragma once
 
 #include <array>
@@ -10,11 +10,11 @@
 
 namespace cadre::survival {
 
-// Kinds of validators: each of them counts the same rows, and so the same right answers for the same parameters.
+// Kinds of validators. All count the same rows, and so get the same result for the same parameters.
 enum class Form {
   simple,       // a function that reads the rows
   trainer,      // a training run that only evaluates
-  map_batches,  // a dataset's workers
+  map_batches,  // the workers of a dataset
 };
 inline constexpr std::array kForms = {"simple", "trainer", "map_batches"};
 
@@ -28,18 +28,18 @@ struct TrainingSetting {
   std::string text() const;  // for messages
 };
 
-// In the checkpoints.
+// Files of a checkpoint.
 inline constexpr const char* kStateFile = "model.pt";  // the parameters
 std::string file_of_rank(std::int64_t rank);           // holds the step
 
-// Holds what the controller's main gets as arguments.
+// Arguments of the controller's main.
 struct TrainingOrder {
-  std::string run;             // a directory or URI; continued when it is there, and begun otherwise
-  std::filesystem::path rows;  // that validators count; written where they are not there
+  std::string run;             // a directory or URI; continued if it exists, begun otherwise
+  std::filesystem::path rows;  // rows for the validators; written if they do not exist
   TrainingSetting setting = {};
 };
 std::vector<std::string> to_arguments(const TrainingOrder& order);
-// Throws std::runtime_error for other arguments.
+// Throws std::runtime_error for invalid arguments.
 TrainingOrder from_arguments(const std::vector<std::string>& arguments);
 
 }  // namespace cadre::survival

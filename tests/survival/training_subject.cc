@@ -49,7 +49,7 @@ class TrainingSubject final : public Subject {
   ControllerProcess start(Random&, std::vector<std::string> environment) override {
     return start(std::move(environment));
   }
-  double progress() const override { return 1; }  // plans do not ask for it
+  double progress() const override { return 1; }  // unused by plans
   Plan draw_plan(Random& random) const override;
   std::vector<Candidate> workers(Victim kind, const ControllerProcess& controller) const override;
   void take_away(Random& random) override;
@@ -68,7 +68,7 @@ class TrainingSubject final : public Subject {
   Trainings& all_;
   TrainingSetting setting_;
   Place place_;
-  fs::path temporary_;  // where the run's processes make temporary files
+  fs::path temporary_;  // for temporary files of the run's processes
   std::set<std::string> shared_memory_ = {};
 };
 
@@ -85,7 +85,7 @@ const TrainingOutcome& Trainings::undisturbed(const TrainingSetting& setting) {
     throw std::runtime_error("an undisturbed training run does not end well: " + (ended ? ended->message : "it hangs"));
   const TrainingOutcome& outcome = undisturbed_[setting.text()] = quiet.outcome();
   quiet.remove();
-  // The same parameters are as good, whoever says so.
+  // All kinds of validators must agree on the same parameters.
   TrainingSetting any_form = setting;
   any_form.form = Form::simple;
   const auto [first, is_first] = verdicts_.emplace(any_form.text(), outcome.verdicts);
@@ -100,7 +100,7 @@ ControllerProcess TrainingSubject::start(std::vector<std::string> environment) c
           all_.program_};
 }
 
-// Chooses each kind of worker that there is with such a validator as often as another.
+// Chooses each kind of worker that exists with this validator as often as another.
 Plan TrainingSubject::draw_plan(Random& random) const {
   Plan plan{.after = Milliseconds(random.uniform(0, 600)),
             .patience = Milliseconds(300),
@@ -118,7 +118,7 @@ Plan TrainingSubject::draw_plan(Random& random) const {
   return plan;
 }
 
-// By where its output goes.
+// Returns the kind of a worker by the file of its output.
 Victim TrainingSubject::kind_of(const fs::path& output) const {
   const auto is_below = [&](const fs::path& folder) { return output.string().starts_with(folder.string() + "/"); };
   const fs::path validations = place_.directory / "validations";
@@ -127,10 +127,10 @@ Victim TrainingSubject::kind_of(const fs::path& output) const {
     const fs::path of_validator = output.lexically_relative(validations);  // <checkpoint>/stdout
     return std::distance(of_validator.begin(), of_validator.end()) == 2 ? Victim::validator : Victim::rank_of_validator;
   }
-  return is_below(place_.directory) ? Victim::rank : Victim::newborn;  // it has the server's output still
+  return is_below(place_.directory) ? Victim::rank : Victim::newborn;  // it still has the server's output
 }
 
-// One that has just been born may become any kind.
+// Includes newborn workers, which may become any kind.
 std::vector<Subject::Candidate> TrainingSubject::workers(Victim kind, const ControllerProcess& controller) const {
   std::vector<Candidate> found;
   for (const pid_t process : controller.workers()) {

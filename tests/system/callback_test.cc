@@ -1,4 +1,4 @@
-// Callbacks: which hooks are called, in which order, and what becomes of one that throws.
+// Callbacks: which hooks are called, in which order, and how exceptions of callbacks are handled.
 #include "cadre/tune/callback.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// ---- what trials do in these tests
+// ---- trainables
 
 class Walker : public tune::ClassTrainable {
  public:
@@ -51,7 +51,7 @@ void reports_and_saves(const Config&) {
 
 // ---- callbacks
 
-// Writes the name of every hook down.
+// Records the name of each hook that is called.
 class Recorder : public tune::Callback {
  public:
   void setup(const tune::ExperimentInfo& experiment) override {
@@ -115,7 +115,7 @@ class Recorder : public tune::Callback {
   std::thread::id thread_ = std::this_thread::get_id();
 };
 
-// Asks for a checkpoint after every `each` steps taken, and remembers how many that are.
+// Requests a checkpoint after every `each` steps taken; its state is the number of steps taken.
 class SavesBySteps : public tune::Callback {
  public:
   explicit SavesBySteps(std::int64_t each) : each_(each) {}
@@ -259,7 +259,7 @@ TEST(Loggers, EachCanBeSwitchedOff) {
     EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("tfevents")));
 }
 
-// ---- what ends an experiment
+// ---- ends of an experiment
 
 void walks_for_ever(const Config&) {
   for (int i = 1;; ++i) {

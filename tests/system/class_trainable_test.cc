@@ -1,5 +1,5 @@
-// Trainables that can be asked for checkpoints, classes and functions that offer them: when which method is called, and
-// which checkpoints there are.
+// Trainables that write checkpoints on request (classes, and functions that offer them): the order of method calls, and
+// the checkpoints that result.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// ---- what trials do in these tests
+// ---- trainables
 
 void leave_call(const std::string& name) {
   std::ofstream(tune::get_context().get_trial_dir() / "calls", std::ios::app) << name << std::endl;
@@ -39,7 +39,7 @@ void write_score(const fs::path& directory, double score) {
   file << score;
 }
 
-// Learns by its lr; its whole state is in its checkpoints. Leaves the name of each method that is called in "calls".
+// Learns at a speed set by its lr; its whole state is in its checkpoints. Appends each method call to the file "calls".
 class Counter : public tune::ClassTrainable {
  public:
   void setup(const Config& config) override {
@@ -72,7 +72,7 @@ class Counter : public tune::ClassTrainable {
   double score_ = 0;
 };
 
-// The same as a function, which offers a checkpoint with every result.
+// Does the same as a function, which offers a checkpoint with every result.
 void count(const Config& config) {
   const struct Cleanup {
     ~Cleanup() { leave_call("cleanup"); }
@@ -152,7 +152,7 @@ tune::TunerOptions options_of(const fs::path& storage, double iterations, tune::
           .name = "classes", .storage_path = storage, .stop = {{tune::TRAINING_ITERATION, iterations}}, .verbose = 0}};
 }
 
-// Population Based Training without a checkpoint interval of the trainable's own.
+// Returns options of Population Based Training without a checkpoint interval of the trainable's own.
 tune::TunerOptions pbt_options(const fs::path& storage, bool synch) {
   return {.param_space = {{"lr", tune::uniform(0.01, 1)}},
           .tune_config = {.num_samples = 6,
@@ -175,11 +175,11 @@ std::string error_of(tune::Trainable trainable, tune::TunerOptions options) {
   return run_one(std::move(trainable), std::move(options)).error.value_or("");
 }
 
-// A class, and a function that is asked like one.
+// Tests with a class, and with a function that is asked for checkpoints in the same way.
 class WhatCanBeAsked : public ::testing::TestWithParam<bool> {
  protected:
   static tune::Trainable trainable() { return GetParam() ? tune::trainable<Counter>() : tune::trainable<count>(); }
-  // By itself a function saves every result.
+  // Sets checkpoint_frequency to 0 for the function, which would save every result by default.
   static tune::TunerOptions asked(tune::TunerOptions options) {
     auto& frequency = options.run_config.checkpoint_config.checkpoint_frequency;
     if (!GetParam() && !frequency) frequency = 0;
@@ -224,7 +224,7 @@ TEST_P(WhatCanBeAsked, AResultThatSaysDoneIsTheLastAndIsSavedOnce) {
   EXPECT_THAT(saved_iterations(trial), ElementsAre(3));
 }
 
-// Each of the mechanisms leaves something to go on from.
+// Each mechanism leaves a checkpoint to continue from.
 TEST_P(WhatCanBeAsked, AFailedTrialGoesOnFromEachCheckpoint) {
   const TemporaryDirectory storage;
   tune::TunerOptions options =
@@ -312,7 +312,7 @@ TEST_P(ClassPopulation, AClassThatCannotTakeAnotherConfigGetsANewProcess) {
 INSTANTIATE_TEST_SUITE_P(Pbt, ClassPopulation, ::testing::Bool(),
                          [](const auto& synch) { return synch.param ? "Synchronous" : "Asynchronous"; });
 
-// More trials than slots, and no process may wait.
+// There are more trials than slots, and no process may be parked.
 TEST_P(WhatCanBeAsked, ATrialThatCannotBeParkedIsSavedBeforeItsPause) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = pbt_options(storage.path(), false);
@@ -329,7 +329,7 @@ TEST_P(WhatCanBeAsked, ATrialThatCannotBeParkedIsSavedBeforeItsPause) {
   }
 }
 
-// Sends its own process a Ctrl-C when the first trial has come that far.
+// Sends SIGINT to its own process at the first result of iteration 10.
 class Interrupter final : public tune::Callback {
  public:
   void on_trial_result(std::int64_t, const tune::TrialList&, const tune::TrialInfo&, Metrics& result) override {
@@ -341,7 +341,7 @@ class Interrupter final : public tune::Callback {
   bool sent_ = false;
 };
 
-// Two run then, between two checkpoints, and the others are parked.
+// Two trials are running then, between two checkpoints; the others are parked.
 TEST_P(WhatCanBeAsked, AnInterruptionSavesEveryTrialWhereItIs) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = pbt_options(storage.path(), false);

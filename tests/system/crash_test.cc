@@ -1,5 +1,5 @@
-// Workers that crash: their end is as it would be without a back trace, and says what they wrote last and where they
-// were.
+// Workers that crash: they exit as they would without a back trace, and the error has their last output and a back
+// trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 namespace cadre::system_tests {
 
-// By names of their own in the symbol table, never inlined; the second is nowhere exported.
+// These have names of their own in the symbol table and are never inlined; the second is not exported.
 [[gnu::noinline]] void write_through_a_wild_pointer() {
   volatile int* volatile place = reinterpret_cast<int*>(8);
   *place = 1;
@@ -100,7 +100,7 @@ class CrashOfAWorker : public ::testing::Test {
 TEST_F(CrashOfAWorker, SaysTheLastLinesOfItsStderrAndWhereItWas) {
   const Exit exit = exit_of("writes through a wild pointer");
   EXPECT_EQ(to_string(exit), "was ended by signal 11 (SIGSEGV)");
-  if (test_support::sanitized) return;  // the sanitizer's own handler says it at greater length
+  if (test_support::sanitized) return;  // the sanitizer's own handler prints more
   EXPECT_THAT(exit.output, AllOf(HasSubstr("  line 6\n"), HasSubstr("  line 15\n"), Not(HasSubstr("line 5\n")),
                                  HasSubstr("\n  back trace after SIGSEGV at address 0x8:\n"
                                            "  #0 cadre::system_tests::write_through_a_wild_pointer()")));

@@ -25,8 +25,7 @@ using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-// Counts in steps that rank 0 saves, and says how many ranks there are; goes on until there were `sizes` different
-// ones.
+// Counts steps, which rank 0 saves, and records the size of the group; ends when `sizes` groups have begun.
 Value counts_ranks(const Config& config) {
   const std::int64_t size = train::get_context().get_world_size();
   std::int64_t step = 0;
@@ -48,7 +47,7 @@ Value counts_ranks(const Config& config) {
   return step;
 }
 
-// Half of the machine for each.
+// Returns options in which each worker needs half of the machine.
 train::TrainerOptions elastic_options(const fs::path& storage, train::WorkerRange workers, std::int64_t sizes) {
   train::TrainerOptions options = options_in(storage, 1, {{"sizes", sizes}});
   options.scaling_config = {.num_workers = workers,
@@ -71,7 +70,7 @@ TEST(ElasticGroup, IsAsLargeAsTheResourcesAllow) {
               HasSubstr("from 3 to 2"));
 }
 
-// An engine whose machine grows and shrinks: with every group that has begun there is another amount of it.
+// An engine whose resources grow and shrink: they change with every group that begins.
 class ChangingEngine final : public engine::Engine {
  public:
   ChangingEngine(fs::path run, std::vector<double> workers)

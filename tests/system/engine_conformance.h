@@ -1,4 +1,4 @@
-// What every engine does, as one suite. A subject is a class with
+// Conformance suite of engines. A subject is a class with
 //
 //   std::unique_ptr<engine::Engine> make_engine();
 //   std::filesystem::path make_directory();          // for one worker, empty
@@ -36,7 +36,7 @@ inline Value exits(int code) { return {{"exit", code}}; }
 inline Value signals(int number) { return {{"signal", number}}; }
 inline Value hangs() { return {{"hang", true}}; }
 
-// Everything that one engine said, by worker.
+// Records the events of one engine, by worker.
 class Listener {
  public:
   explicit Listener(Engine& engine) : engine_(engine) {}
@@ -49,12 +49,12 @@ class Listener {
     bool message_after_exit = false;
   };
 
-  // One call of wait(). Reports are answered with `answer` where there is one.
+  // Calls wait() once. Answers reports with `answer` if it is set.
   void listen(const std::optional<channel::Answer>& answer) {
     for (Event& event : engine_.wait(patience)) std::visit([&](auto& e) { take(e, answer); }, event);
   }
 
-  // Until `done` is true; gives up when nothing was heard for a minute.
+  // Waits until `done` returns true; fails after `patience`.
   template <class Done>
   ::testing::AssertionResult until(Done done, const std::optional<channel::Answer>& answer = channel::Answer{}) {
     const auto deadline = std::chrono::steady_clock::now() + patience;

@@ -1,4 +1,4 @@
-// Names, numbers and sizes that nobody should use, and that harm nobody.
+// Hostile names, numbers and sizes, which must do no harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using cadre::test_support::message_of;
 using cadre::test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
 
-// A name for every way in which one can be meant for something else.
+// Names that a file system, a shell, a terminal or a file format could misinterpret, one for each way.
 const std::vector<std::string> kHostileNames = {"..",
                                                 "../../escaped",
                                                 "/etc/passwd",
@@ -71,7 +71,7 @@ void reports_nothing_useful(const Config&) {
   for (int i = 0; i < 8; ++i) tune::report({{"loss", i}});
 }
 
-// A surrogate, a number above U+10FFFF and a byte that begins nothing.
+// A surrogate, a number above U+10FFFF and a byte that starts no sequence.
 constexpr const char* kNoUtf8 = "\xed\xa0\x80 \xf4\x90\x80\x80 \xff";
 
 void reports_and_throws_no_utf8(const Config&) {
@@ -79,14 +79,15 @@ void reports_and_throws_no_utf8(const Config&) {
   throw std::runtime_error(kNoUtf8);
 }
 
-// The innermost list is empty.
+// Returns a list nested `levels` deep, the innermost of which is empty.
 Value nested(std::size_t levels) {
   Value value = List{};
   for (std::size_t i = 1; i < levels; ++i) value = list(value);
   return value;
 }
 
-// As deep as a metric may be, with a checkpoint that its second worker gets the result of; then deeper.
+// Reports a metric as deep as allowed with a checkpoint, whose result the second attempt gets; then reports deeper
+// metrics.
 void reports_deep_values(const Config&) {
   const std::size_t most = base::max_result_depth - 1;
   const auto empty = [](const fs::path&) {};
@@ -98,7 +99,7 @@ void reports_deep_values(const Config&) {
   tune::report({{"score", 3}, {"deep", nested(most + 1)}, {"deeper", nested(base::max_value_depth)}});
 }
 
-// No value is too large by itself; all of them are.
+// Reports metrics that are too large in total, but not one by one.
 void reports_too_much(const Config&) {
   Metrics metrics{{"score", 1}};
   for (std::size_t i = 0; i <= base::max_result_bytes >> 20; ++i)
@@ -118,7 +119,7 @@ tune::PopulationBasedTraining every_second_step() {
           .hyperparam_mutations = {{"lr", tune::uniform(0, 1)}}};
 }
 
-// Whatever is there lies in the experiment's own directory, and its rows are whole.
+// Expects all files to be in the experiment's own directory, and its rows to be complete.
 void expect_rows_in_place(const TemporaryDirectory& storage, const tune::ResultGrid& results, std::size_t rows) {
   std::vector<fs::path> entries;
   for (const auto& entry : fs::directory_iterator(storage.path())) entries.push_back(entry.path().filename());

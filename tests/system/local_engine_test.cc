@@ -1,4 +1,4 @@
-// The local engine: the conformance suite, and what only real processes can show.
+// The local engine: the conformance suite, and tests that need real processes.
 #include "engine/local/local_engine.h"
 #include "base/file_descriptor.h"
 
@@ -51,7 +51,7 @@ using ::testing::HasSubstr;
 
 constexpr int two_seconds_ms = 2000;
 
-// ---- what workers do in these tests
+// ---- worker functions
 
 int sockets_among_descriptors(int type) {
   int found = 0;
@@ -128,7 +128,7 @@ std::string first_line(const std::string& path) {
   for (;;) ::pause();
 });
 
-// Returns which of the signals that a job gets a program would find ignored, or with a handler.
+// Returns the signals that a program executed by the worker finds blocked, ignored or handled, as /proc shows them.
 std::string signals_of_executed_program() {
   int ends[2];
   if (::pipe(ends) != 0) ::abort();
@@ -162,7 +162,7 @@ int end_of_child(int signal) {
 
 volatile sig_atomic_t own_handler_calls = 0;
 
-// Says when it is ready to get signals, and what it has got when the controller answers.
+// Reports its process and signal settings, then the number of calls of its handler before the controller answered.
 [[maybe_unused]] const bool gets_signals = entry("gets signals", [](channel::WorkerEnd& controller, const Value& own) {
   if (own.is_bool()) ::signal(SIGTERM, [](int) { own_handler_calls = own_handler_calls + 1; });
   report_metrics(controller, {{"worker", ::getpid()},
@@ -189,7 +189,7 @@ pid_t fork_child(const std::function<void()>& body) {
   return child;
 }
 
-// A daemon's way: a session of its own, and its parent gone. Its process id comes through a pipe.
+// Forks a daemon (a session of its own, its parent exited); returns its process id, which comes through a pipe.
 pid_t fork_daemon() {
   int ends[2];
   if (::pipe(ends) != 0) ::abort();
@@ -344,7 +344,7 @@ TEST_F(LocalEngine, ADirectoryThatIsGoneIsAnExitThatNamesIt) {
   EXPECT_THAT(to_string(heard.exit(worker)), HasSubstr(directory.string() + "/stdout: No such file or directory"));
 }
 
-// In a directory that somebody else may write into.
+// Others may be able to write into a worker's directory.
 TEST_F(LocalEngine, OutputIsNotWrittenIntoLinksAndPipes) {
   const auto directory = subject.make_directory();
   const auto exit_of = [&] {
@@ -462,7 +462,7 @@ TEST_F(LocalEngine, AWorkerThatSendsItselfSuchASignalEndsByItAtOnce) {
   EXPECT_EQ(heard.exit(worker).value, SIGTERM);
 }
 
-// ---- nothing stays
+// ---- no process stays
 
 TEST_F(LocalEngine, ChildrenOfAWorkerAreGoneWhenItsExitIsTold) {
   const WorkerId returns = start("family");
@@ -536,7 +536,7 @@ TEST_F(LocalEngine, ItsResourcesAreThoseOfInit) {
 
 TEST(Init, CalledTwiceIsRefused) { EXPECT_THROW(cadre::init(0, nullptr), InvalidArgument); }
 
-// ---- a controller of its own
+// ---- a separate controller process
 
 Listener& start_families(Listener& heard, LocalSubject& subject, int count) {
   for (int i = 0; i < count; ++i) {
@@ -564,7 +564,7 @@ void say_members(const Metrics& metrics, std::initializer_list<const char*> memb
   return 0;
 });
 
-// Ends what a test has left, whether it passed or not.
+// Kills the processes that a test has left, whether it passed or not.
 struct EndAtLast {
   ~EndAtLast() {
     for (const pid_t process : processes) ::kill(process, SIGKILL);

@@ -16,7 +16,7 @@
 namespace cadre::system_tests {
 namespace {
 
-// What engine_conformance.h says about scripts.
+// A script as described in engine_conformance.h.
 class Script {
  public:
   explicit Script(channel::WorkerEnd& controller) : controller_(controller) {}

@@ -10,10 +10,10 @@
 
 namespace cadre::system_tests {
 
-// What a worker does, found by the name of its assignment's entry.
+// A worker's function, registered under the name of its assignment's entry.
 using Body = void (*)(channel::WorkerEnd&, const Value&);
 bool entry(const char* name, Body body);
-// In a body: a first report; the worker's end of its connection, -1 when it is closed.
+// For bodies: sends a first report; returns the descriptor of the worker's end of its connection, -1 if it is closed.
 void report_metrics(channel::WorkerEnd& controller, const Metrics& metrics);
 int connection_descriptor();
 

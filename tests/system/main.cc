@@ -1,4 +1,4 @@
-// cadre::init, then the tests; or one scenario (scenario.h) instead of them.
+// Calls cadre::init, then runs the tests, or one scenario (scenario.h) instead of them.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>

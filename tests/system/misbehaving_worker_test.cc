@@ -1,4 +1,4 @@
-// Workers that misbehave: each is ended with a cause that says so, and the other worker of the engine goes on.
+// Workers that misbehave: each is ended with a cause that says how, and the other worker of the engine goes on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -49,13 +49,13 @@ constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::uint64_t limit_bytes = 64 * mebibyte;
 constexpr const char* limit_text = " (the memory limit of this trial is 64 MiB)";
 
-// ---- what the workers do
+// ---- worker functions
 
 [[noreturn]] void hang() {
   for (;;) ::pause();
 }
 
-// Volatile, or the compiler takes memory that nobody reads for none.
+// Writes through a volatile pointer: a compiler may drop memory that is never read.
 char* touched(char* memory, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += 4096) static_cast<volatile char*>(memory)[i] = 1;
   return memory;
@@ -68,7 +68,7 @@ char* touched(char* memory, std::size_t bytes) {
   report_metrics(controller, {});
 });
 
-// A gibibyte at most: a limit that does not hold must not harm the machine.
+// Stops at a gibibyte: a limit that does not work must not harm the machine.
 [[maybe_unused]] const bool leaks = entry("leaks", [](channel::WorkerEnd&, const Value&) {
   for (std::size_t bytes = 0; bytes < 1024 * mebibyte; bytes += 100) touched(new char[100], 100);
 });
@@ -90,7 +90,7 @@ char* touched(char* memory, std::size_t bytes) {
       report_metrics(controller, {{"child", WEXITSTATUS(status)}});
     });
 
-// Writes to both streams until the file of the first has shrunk twice, and reports how much that was for each.
+// Writes to both streams until the file of the first has shrunk twice; reports the bytes written to each stream.
 [[maybe_unused]] const bool floods = entry("floods", [](channel::WorkerEnd& controller, const Value&) {
   std::string block;
   while (block.size() < mebibyte) block += "one of many lines, of which all but the newest are dropped some time\n";
@@ -142,7 +142,7 @@ char* touched(char* memory, std::size_t bytes) {
   ::raise(SIGSTOP);
 });
 
-// A child that is gone before one can kill it, and whose own child goes on.
+// Forks for ever: each process exits before it can be killed, and its child goes on.
 [[noreturn]] void go_on_in_children() {
   for (;;) {
     if (::fork() > 0) ::_exit(0);
@@ -163,14 +163,14 @@ class MisbehavingWorker : public ::testing::Test {
  protected:
   static constexpr int reports = 50;
 
-  // The other worker, which waits for an answer as long as a misbehaving one lives.
+  // Starts the other worker, which waits for an answer as long as a misbehaving one lives.
   MisbehavingWorker() {
     List script;
     for (int i = 0; i < reports; ++i) script.push_back(report({}));
     other = heard.start(subject.make_directory(), std::move(script));
     EXPECT_TRUE(heard.until([&] { return !heard[other].reports.empty(); }, std::nullopt));
   }
-  // It was not disturbed.
+  // Expects that the other worker was not disturbed.
   ~MisbehavingWorker() override {
     if (engine == nullptr) return;
     engine->answer(other, {});
@@ -326,7 +326,7 @@ TEST_F(MisbehavingWorker, ThatFloodsItsOutputLosesTheOldestOfItAndDoesNotDisturb
   EXPECT_THAT(test_support::content_of(directory / "stdout"), EndsWith("the end\n"));
 }
 
-// ---- in surroundings of its own
+// ---- in an environment of its own
 
 constexpr const char* cannot = "cannot: ";
 

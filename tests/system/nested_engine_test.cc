@@ -1,4 +1,4 @@
-// A worker that starts workers: through an engine of its own, with the same fork server.
+// A worker that starts workers through an engine of its own, with the same fork server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 bool exists(pid_t process) { return ::kill(process, 0) == 0; }
 
-// What a worker wants of its own workers: {"directory", "workers": [entry, ...]}.
+// A worker's engine and its workers. Payload: {"directory", "workers": [entry, ...]}.
 struct Family {
   explicit Family(const Value& payload)
       : directory(Config(payload).get<std::string>("directory")), engine(run::make_root_engine()), heard(*engine) {}
@@ -48,7 +48,7 @@ struct Family {
   for (;;) ::pause();
 });
 
-// Two workers, which are ended before it ends.
+// Starts two workers, which exit before it does.
 [[maybe_unused]] const bool parent = entry("nested parent", [](channel::WorkerEnd& controller, const Value& payload) {
   Family family(payload);
   const WorkerId returns = family.start("conformance", list(engine::conformance::report({{"x", 1}})), false);
@@ -59,7 +59,7 @@ struct Family {
                               {"failed", engine::to_string(family.heard.exit(fails))}});
 });
 
-// A worker, and one of that one's where `depth` is more than 1; all of them wait.
+// Starts a worker, which starts another one if `depth` is more than 1, and so on; all of them wait.
 [[maybe_unused]] const bool dynasty = entry("nested dynasty", [](channel::WorkerEnd& controller, const Value& payload) {
   Family family(payload);
   const auto depth = Config(payload).get<std::int64_t>("depth");

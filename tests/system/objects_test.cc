@@ -1,4 +1,4 @@
-// The object store with real workers: what it costs, who sees what, and how long it stays.
+// The object store with real workers: the memory it uses, the visibility of writes, and the lifetime of objects.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,15 +34,15 @@ using ::testing::Not;
 
 namespace fs = std::filesystem;
 
-// ---- What trials and tests wait for
+// ---- Waits of trials and tests
 
-// A pipe with a name, so that workers find it. Whoever opens it for reading and writing never waits for others to.
+// Opens a named pipe, so that workers find it. An open for reading and writing never blocks.
 base::FileDescriptor open_pipe(const fs::path& path, int flags) {
   ::mkfifo(path.c_str(), 0666);
   return base::FileDescriptor(::open(path.c_str(), flags | O_CLOEXEC));
 }
 
-// A worker says its process, and waits until the test lets it go on.
+// Sends the worker's process id and waits until the test lets it go on.
 void wait_at(const fs::path& gate) {
   const pid_t process = ::getpid();
   const auto arrived = open_pipe(gate / "arrived", O_RDWR);
@@ -57,7 +57,7 @@ class Gate {
   explicit Gate(const fs::path& path)
       : arrived_(open_pipe(path / "arrived", O_RDWR)), go_on_(open_pipe(path / "go_on", O_RDWR)) {}
 
-  // The next worker that waits; 0, and the test fails, where none comes for a minute.
+  // Returns the next worker that waits; fails the test and returns 0 if none comes for a minute.
   pid_t arrival() const {
     pid_t process = 0;
     pollfd ready{arrived_.get(), POLLIN, 0};
@@ -75,7 +75,7 @@ class Gate {
   base::FileDescriptor go_on_;
 };
 
-// ---- What an object's mapping costs
+// ---- Memory of an object's mapping
 
 struct Usage {
   std::int64_t size = 0, resident = 0, proportional = 0, written = 0;  // KiB
@@ -124,7 +124,7 @@ void writes_its_name(const Config& config) {
 
 void reads_text(const Config& config) { tune::report({{"text", get_object(config, "data").text()}}); }
 
-// Held as long as the experiment runs; one of them is a function's to choose.
+// References held as long as the experiment runs; a function in the search space chooses one of them.
 std::array<std::optional<ObjectRef>, 2> tables;
 Value chosen_table(const Config& config) { return to_reference(*tables.at(config.get<std::size_t>("index"))); }
 
@@ -159,7 +159,7 @@ std::vector<std::string> object_files(const fs::path& storage) {
 
 TEST(ObjectStore, SixteenWorkersUseTheMemoryOfALargeObjectOnceAndBeginWithoutReadingIt) {
   const TemporaryDirectory storage;
-  // 500 of them, by hand: the figure of docs/performance.md.
+  // CADRE_TEST_OBJECT_MEBIBYTES=500, set by hand, gives the figure of docs/performance.md.
   const char* const mebibytes = std::getenv("CADRE_TEST_OBJECT_MEBIBYTES");
   const std::size_t bytes = (mebibytes ? std::strtoul(mebibytes, nullptr, 10) : 64) * kMebibyte;
   constexpr int kWorkers = 16;
@@ -219,7 +219,7 @@ TEST(ObjectStore, WhatAWorkerWritesNobodyElseSees) {
   EXPECT_EQ(get(data).text(), "-----");
 }
 
-// ---- How long it stays
+// ---- Lifetime
 
 TEST(ObjectStore, EqualObjectsAreOneFile) {
   const TemporaryDirectory storage;
@@ -294,7 +294,7 @@ TEST(ObjectStore, TrialsThatHaveFailedKeepTheirObjectsUntilTheyAreTakenUp) {
 
 // ---- Interruptions
 
-// Killed when two trials have begun and none has used the object yet.
+// Returns an experiment that was killed when two trials had begun and none had used the object yet.
 fs::path killed_experiment(const fs::path& storage) {
   ::setenv("CADRE_TEST_STORAGE", storage.c_str(), 1);
   const Gate gate(storage);

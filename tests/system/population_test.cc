@@ -1,4 +1,4 @@
-// Populations that are larger than the machine: who runs, who waits, and on which GPU.
+// Populations that are larger than the machine: which trials run, which wait, and on which GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ tune::PopulationBasedTraining& pbt_of(tune::TunerOptions& options) {
   return std::get<tune::PopulationBasedTraining>(options.tune_config.scheduler);
 }
 
-// What was decided, and the trial of each result, in the order of the store.
+// An experiment's number of decisions by kind, and the trial of each result, in the order of the store.
 struct Course {
   std::map<std::string, int> decisions;
   std::vector<std::int64_t> reports;
@@ -70,7 +70,7 @@ Course course_of(const fs::path& experiment) {
   return course;
 }
 
-// Looks at the experiment when the first trial starts, as another program could.
+// Reads the experiment's results when the first trial starts, as another program could.
 class Onlooker final : public tune::Callback {
  public:
   explicit Onlooker(fs::path experiment) : experiment_(std::move(experiment)) {}
@@ -98,13 +98,13 @@ TEST(Population, TrialsThatHaveNotRunYetAreAmongTheResults) {
 TEST(Population, SixteenTrialsOnFourSlotsAdvanceEvenlyAndNobodyIsRestarted) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = population(storage, 16);
-  pbt_of(options).quantile_fraction = 0;  // nobody exploits
+  pbt_of(options).quantile_fraction = 0;  // no exploits
   const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_up>(), options).fit();
   EXPECT_EQ(results.num_terminated(), 16u) << ::testing::PrintToString(results.errors());
   Course course = course_of(results.experiment_path());
   EXPECT_EQ(course.decisions["launch"], 16);
   EXPECT_EQ(course.decisions["pause"], 16 * (kSteps / kInterval - 1));
-  // Whoever has done more quanta than another one is at most one quantum ahead of it, whenever it begins the next.
+  // A trial that begins a quantum has done at most one more quantum than any other trial.
   std::map<std::int64_t, std::int64_t> steps;
   for (std::int64_t trial = 0; trial < 16; ++trial) steps[trial] = 0;
   for (const std::int64_t trial : course.reports) {
@@ -128,7 +128,7 @@ TEST(Population, WorkersThatWaitGiveTheirMemoryBackWhenItRunsShort) {
   tune::TunerOptions options = population(storage, 8);
   pbt_of(options).quantile_fraction = 0;
   options.param_space.emplace_back("milliseconds", 50);
-  options.tune_config.parking.min_free_memory = 1;  // that much is never free
+  options.tune_config.parking.min_free_memory = 1;  // more than is ever free
   const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_up>(), options).fit();
   EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
   Course course = course_of(results.experiment_path());
@@ -150,7 +150,7 @@ TEST(Population, OneOfSixtyNeedsMoreOpenFilesThanASmallLimitAllows) {
 [[maybe_unused]] const bool sixty_live_trials = register_scenario("sixty live trials", [] {
   const TemporaryDirectory storage;
   tune::TunerOptions options = population(storage, 60);
-  pbt_of(options).synch = true;  // all of them wait for each other
+  pbt_of(options).synch = true;  // all trials wait for each other
   const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_up>(), options).fit();
   say(std::to_string(results.num_terminated()) + " trials terminated");
   return 0;

@@ -1,4 +1,4 @@
-// What a restore does with trials that have ended: it does not look at them more than it must.
+// Restores and ended trials: a restore reads no more of them than it must.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::size_t lines_in(const fs::path& file) {
   return count;
 }
 
-// As if the machine had lost its power since.
+// Makes the store look as if the machine had lost its power since.
 void change_boot(const fs::path& experiment) {
   const store::Database database(experiment / "experiment.db", store::Database::Access::read_write);
   store::RowWriter<store::MetaRow>(database, store::WriteMode::replace).write({"boot", "another one"});

@@ -1,4 +1,4 @@
-// What trials need, and who runs when. This program's machine has 4 CPUs, 2 GPUs and 2 licenses.
+// Resources of trials, and which trials run at which time. This program's machine has 4 CPUs, 2 GPUs and 2 licenses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

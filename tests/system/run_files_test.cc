@@ -1,5 +1,5 @@
-// What a training run leaves for people and their programs: result files that follow from its store, and what its
-// workers print.
+// Output of a training run for people and their programs: result files that follow from its store, and the output of
+// its workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -37,9 +37,9 @@ using ::testing::StartsWith;
 
 namespace fs = std::filesystem;
 
-// ---- What ranks do in these tests
+// ---- Training functions
 
-// Saves with every other report, so that a group that begins again repeats a step. In "fails_at" rank 1 fails once.
+// Saves with every other report, so that a restarted group repeats a step. Rank 1 fails once in step "fails_at".
 void saves_now_and_then(const Config& config) {
   std::int64_t step = 0;
   if (const auto checkpoint = train::get_checkpoint()) step = read_step(*checkpoint);
@@ -73,7 +73,7 @@ void prints(const Config& config) {
   std::printf("no end");
 }
 
-// ---- What is in the files
+// ---- Contents of the files
 
 std::vector<std::string> lines_of(const fs::path& file) {
   std::vector<std::string> lines;
@@ -92,7 +92,7 @@ std::string event_file_in(const fs::path& run) {
   return found;
 }
 
-// Every result of the store is in each file, once and in order.
+// Expects every result of the store in each file, once and in order.
 void expect_files_as_the_store(const fs::path& run) {
   const std::vector<std::string> stored = test_support::results_of(run, 0);
   const std::vector<std::string> json = lines_of(run / "result.json");
@@ -198,7 +198,7 @@ TEST(RunFiles, ARestoreOfAFinishedRunLeavesThemAsTheyAre) {
   for (const auto& [name, content] : contents) EXPECT_EQ(content_of(run / name), content) << name;
 }
 
-// ---- What workers print
+// ---- Output of workers
 
 train::TrainerOptions printing_options(bool log_to_driver, Config config = {}) {
   train::TrainerOptions options = options_in(std::getenv("CADRE_TEST_STORAGE"), 2, std::move(config));

@@ -15,10 +15,11 @@ namespace cadre::system_tests {
 // Runs after cadre::init; the result is the exit code.
 using Scenario = int (*)();
 bool register_scenario(const char* name, Scenario scenario);
-// The one that this process was started for, if it was. What it says to the test goes to standard output, a line each.
+// Returns the scenario that this process was started for, if any. It writes to the test on standard output, line by
+// line.
 std::optional<Scenario> find_scenario(int argc, char** argv);
 
-// What happens in main before cadre::init, given as further arguments.
+// Actions of main before cadre::init, requested by further arguments.
 inline constexpr const char* thread_before_init = "--thread-before-init";  // in the first process only
 inline constexpr const char* thread_always = "--thread-always";            // in an executed fork server as well
 inline constexpr const char* preload_throws = "--preload-throws";
@@ -36,11 +37,11 @@ class ScenarioProcess {
   ~ScenarioProcess();
 
   pid_t process() const { return process_; }
-  // The next line it says; fails the test after a minute or at the end of its output.
+  // Returns the scenario's next line; fails the test after a minute or at the end of the output.
   std::string line();
-  // Lets it continue after a call of wait_for_test().
+  // Lets the scenario continue after its call of wait_for_test().
   void go_on();
-  // Its exit code, or minus the signal.
+  // Waits for the process; returns its exit code, or minus the signal.
   int wait();
 
  private:
@@ -50,11 +51,11 @@ class ScenarioProcess {
   std::string buffered_;
 };
 
-// In the scenario: says a line; waits for go_on() of the test.
+// For the scenario: writes a line; waits for go_on() of the test.
 void say(const std::string& line);
 void wait_for_test();
 
-// A process as a descriptor, which nobody else can come to bear.
+// A process by its pidfd, which never refers to a later process with the same id.
 class Watched {
  public:
   explicit Watched(pid_t process);

@@ -43,7 +43,7 @@ bool comes_true(const std::function<bool()>& condition) {
   return condition();
 }
 
-// The process and everything below it, parents first.
+// Returns the process and all processes below it, parents first.
 std::vector<pid_t> family_of(pid_t process) {
   std::vector<pid_t> family{process};
   for (std::size_t next = 0; next < family.size(); ++next) {
@@ -64,7 +64,7 @@ void signal_all(pid_t controller, int signal, Order order) {
   if (order == Order::workers_first) std::ranges::reverse(family);
   for (const pid_t process : family) {
     ::kill(process, signal);
-    // Time enough for the end of a worker to be seen before the controller has got its own signal.
+    // Leaves time for a worker's end to be noticed before the controller gets its own signal.
     if (order == Order::workers_first) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
@@ -75,9 +75,9 @@ std::int64_t read_number(const fs::path& file) {
   return number;
 }
 
-// ---- What workers do
+// ---- Training functions
 
-// Saves every step, and is busy in between.
+// Saves every step and is busy in between.
 void counts_steps(const Config& config) {
   std::int64_t step = 0;
   if (const auto checkpoint = tune::get_checkpoint()) step = read_number(checkpoint->path() / "step");
@@ -88,13 +88,13 @@ void counts_steps(const Config& config) {
   }
 }
 
-// The same, and dies of the signals as a program without Cadre does.
+// Does the same, but dies of the signals as a program without Cadre does.
 void counts_steps_unprotected(const Config& config) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
   counts_steps(config);
 }
 
-// The same, and needs a program that it has started.
+// Does the same; fails if the program that it has started dies.
 void counts_steps_with_a_program(const Config& config) {
   const pid_t program = ::fork();
   if (program == 0) {
@@ -295,7 +295,7 @@ TEST(Signals, TheSameOneTwiceInAMomentIsOneRequest) {
   EXPECT_EQ(process.wait(), 0);
 }
 
-// A terminal of its own for a scenario, whose process leads its session.
+// A scenario with a terminal of its own, whose process leads a session.
 class OnATerminal {
  public:
   OnATerminal(const std::string& scenario, const fs::path& storage)
@@ -308,12 +308,12 @@ class OnATerminal {
     process_ = ::fork();
     if (process_ != 0) return;
     ::setsid();
-    const int terminal = ::open(name.c_str(), O_RDWR);  // which becomes the session's
+    const int terminal = ::open(name.c_str(), O_RDWR);  // becomes the session's controlling terminal
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(terminal, stream);
     ::execl("/proc/self/exe", "cadre_system_tests", argument.c_str(), nullptr);
     ::_exit(127);
   }
-  // As a terminal window is closed.
+  // Closes the terminal as a terminal window does.
   void close() { terminal_.reset(); }
   int wait() {
     EXPECT_TRUE(Watched(process_).ends_within(60'000));
@@ -397,7 +397,7 @@ TEST(Signals, AControllerAndAServerThatAreKilledInOneInstantLeaveNothing) {
     const std::vector<pid_t> all = family();
     std::vector<std::pair<std::string, Watched>> watched;
     for (const pid_t one : all) watched.emplace_back(name_of_process(one), one);
-    // Both are stopped first, so that neither outlives the other by a moment.
+    // Stops the controller and the fork server first, so that neither outlives the other by a moment.
     const std::vector<pid_t> both(all.begin(), all.begin() + 2);
     for (const int signal : {SIGSTOP, SIGKILL}) {
       for (const pid_t one : both) ::kill(one, signal);
@@ -424,7 +424,7 @@ const bool experiment_is_stopped = register_scenario("experiment is stopped", []
 enum class Stopped { controller, everybody };
 class StopAndContinue : public ::testing::TestWithParam<Stopped> {};
 
-// Longer than anything may take in these tests.
+// Stops the controller, or all processes, for longer than the limits of these tests.
 void stop_for_long(pid_t controller, Stopped who) {
   const std::vector<pid_t> family = family_of(controller);
   const std::size_t stopped = who == Stopped::controller ? 1 : family.size();
@@ -459,7 +459,7 @@ INSTANTIATE_TEST_SUITE_P(Signals, StopAndContinue, ::testing::Values(Stopped::co
                            return info.param == Stopped::controller ? "TheController" : "Everybody";
                          });
 
-// Takes longer than trials have for a report, once.
+// Takes longer than the limit between reports, once.
 class TakesLong final : public tune::Callback {
  public:
   void on_trial_result(std::int64_t, const tune::TrialList&, const tune::TrialInfo&, Metrics&) override {
@@ -480,7 +480,7 @@ TEST(Signals, AReportThatWaitsUnreadIsInTime) {
   EXPECT_EQ(results.num_terminated(), 2u) << ::testing::PrintToString(results.errors());
 }
 
-// Says once that it is in the middle of a turn, and stays there for a moment.
+// Says once that it is in the middle of a turn and sleeps there.
 class SaysWhereItIs final : public tune::Callback {
  public:
   void on_trial_result(std::int64_t, const tune::TrialList&, const tune::TrialInfo&, Metrics&) override {
@@ -500,7 +500,7 @@ const bool experiment_is_stopped_in_a_turn = register_scenario("experiment is st
   return 0;
 });
 
-// Nobody waits then, so no wait that lasts too long tells of it.
+// The controller is not waiting then, so it cannot notice the stop by a wait that took too long.
 TEST(Signals, AStopOfEverybodyWithinATurnFailsNoTrial) {
   const TemporaryDirectory storage;
   ScenarioProcess process("experiment is stopped in a turn", {}, {"CADRE_TEST_STORAGE=" + storage.path().string()});
@@ -573,7 +573,7 @@ TEST(Signals, AWorkerThatAloneGetsSigtermCountsAsPreempted) {
   std::thread somebody([&] {
     const fs::path file = storage / "run/process";
     if (!comes_true([&] { return fs::exists(file) && content_of(file).ends_with('\n'); })) return;
-    // Again, because the server of these tests may have got one for another test a moment ago.
+    // Repeated, because the fork server of these tests may have got a SIGTERM for another test a moment ago.
     while (::kill(static_cast<pid_t>(read_number(file)), SIGTERM) == 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
   });

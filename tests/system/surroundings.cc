@@ -29,14 +29,14 @@ fs::path small_cgroup_of(pid_t process) {
   return engine::local::oom_counter_file().parent_path() / ("cadre_test_" + std::to_string(process));
 }
 
-// Into a file that is there.
+// Writes into an existing file.
 bool write(const fs::path& file, const std::string& text) {
   std::ofstream stream(file, std::ios::in | std::ios::out);
   stream << text << std::flush;
   return static_cast<bool>(stream);
 }
 
-// As root, or as root of a user namespace.
+// Enters mount namespaces as root, or as root of a new user namespace.
 void take_own_mounts() {
   const std::string user = std::to_string(::getuid());
   const std::string group = std::to_string(::getgid());

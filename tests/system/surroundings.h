@@ -1,19 +1,19 @@
-// What a scenario's process changes of its surroundings before cadre::init, seen by it and its children only.
+// Changes that a scenario's process makes to its environment before cadre::init; only it and its children see them.
 #pragma once
 
 #include <sys/types.h>
 
 namespace cadre::system_tests {
 
-// All of them end the process with a line "cannot: <reason>" where this machine does not allow it.
+// Each function ends the process with a line "cannot: <reason>" if this machine does not allow it.
 
-// A file of ours in the place of the kernel's counter of oom kills.
+// Mounts a file of the test over the kernel's counter of oom kills.
 void take_own_oom_counter();
-// A disk in the place of the directory for temporary files, with space for a hundred files.
+// Mounts a file system with space for a hundred files over the directory for temporary files.
 void take_own_small_disk();
-// A cgroup with 256 MiB of memory.
+// Enters a new cgroup with 256 MiB of memory.
 void take_small_cgroup();
-// When the process that took it is gone, with all below it.
+// Removes the cgroup that `process` entered, after it and its children have exited.
 void remove_small_cgroup(pid_t process);
 
 }  // namespace cadre::system_tests

@@ -27,11 +27,11 @@ using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-// ---- What ranks do
+// ---- Training functions
 
 std::int64_t rank() { return train::get_context().get_world_rank(); }
 
-// The trial's directory, two above that of a rank's.
+// Returns the trial's directory, two above the rank's own directory.
 fs::path trial_of_rank() { return train::get_context().get_storage().path().parent_path(); }
 
 struct State {
@@ -54,12 +54,12 @@ std::vector<std::string> lines_of(const fs::path& file) {
   return lines;
 }
 
-// Says when it goes, also when it is unwound.
+// Appends the rank to the file "unwound" at the end of its function, also if that is unwound.
 struct SaysGoodbye {
   ~SaysGoodbye() { append(trial_of_rank() / "unwound", std::to_string(rank())); }
 };
 
-// Learns by its lr; each rank saves a part. In the step "dies_at" rank 1 dies once.
+// Adds its lr to a score; each rank saves a part. Rank 1 dies once in step "dies_at".
 std::int64_t learns(const Config& config) {
   const SaysGoodbye goodbye;
   State state;
@@ -90,7 +90,7 @@ Metrics doubles_the_score(const Checkpoint& checkpoint) {
   return {{"score", 2 * read_state(checkpoint.path()).score}, {"validated_step", read_state(checkpoint.path()).step}};
 }
 
-// ---- What trials do
+// ---- Trainables
 
 void trains(const Config& config) {
   train::Trainer trainer(
@@ -105,7 +105,7 @@ void trains(const Config& config) {
   append(tune::get_context().get_trial_dir() / "returned", to_json(result.return_value));
 }
 
-// In its second step the trial's own process dies once.
+// Trains; once, the trial's own process is killed as soon as "checkpoint_000002" exists.
 void trains_and_dies(const Config& config) {
   const fs::path died = tune::get_context().get_trial_dir() / "trial_died";
   if (!fs::exists(died)) {
@@ -151,7 +151,7 @@ TEST(TrainInTrial, ReportsAndCheckpointsAreTheTrials) {
   EXPECT_THAT(lines_of(trial.path / "returned"), ElementsAre("3"));
   const train::Result inner = train::Result::from_directory(trial.path / "inner");
   EXPECT_EQ(inner.metrics_history.size(), 3U);
-  for (const fs::path& directory : {trial.path, inner.path}) {  // each has files of its own
+  for (const fs::path& directory : {trial.path, inner.path}) {  // each directory has files of its own
     EXPECT_THAT(lines_of(directory / "result.json"), ::testing::SizeIs(3)) << directory;
     EXPECT_THAT(lines_of(directory / "progress.csv"), ::testing::SizeIs(4)) << directory;
   }

@@ -1,4 +1,4 @@
-// Training runs with real workers: groups, reports, failures, and what is left for a restore.
+// Training runs with real workers: groups, reports, failures, and restores.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ using ::testing::Not;
 
 namespace fs = std::filesystem;
 
-// ---- What ranks do in these tests
+// ---- Training functions
 
 struct Optimizer {
   std::string type = "sgd";
@@ -45,7 +45,7 @@ struct Settings {
 };
 Value says_its_settings(const Settings& settings) { return list(settings.lr, settings.steps, settings.optimizer.type); }
 
-// Counts, and saves what it has counted to with every report.
+// Counts steps, saves the count with every report and returns 10 times the count plus the rank.
 Value counts(const Config& config) {
   const auto steps = config.get<std::int64_t>("steps");
   std::int64_t step = 0;
@@ -71,7 +71,7 @@ Value counts(const Config& config) {
   return step * 10 + rank();
 }
 
-// Every rank has a part of the checkpoint, and one file is in all of them.
+// Saves a part of the checkpoint in every rank, and one file in all ranks.
 void saves_in_all_ranks(const Config&) {
   train::report({{"loss", 1}}, [](const fs::path& directory) {
     std::ofstream(directory / ("rank_" + std::to_string(rank()))) << rank();
@@ -104,7 +104,8 @@ Value knows_its_place(const Config& config) {
   return {};
 }
 
-// In its first attempt everybody passes a barrier and one fails; in the second one, one is late for the same barrier.
+// In the first attempt all ranks pass a barrier and rank 1 fails; in the second one rank 1 is late for the same
+// barrier.
 void meets_again() {
   const fs::path storage = train::get_context().get_storage();
   const bool again = fs::exists(storage / "failed");
@@ -299,7 +300,7 @@ TEST(Trainer, ARankThatDoesNotComeFailsTheRunAfterTheTimeoutAndIsNamed) {
       AllOf(HasSubstr("train::barrier"), HasSubstr("rank 1")));
 }
 
-// The backend of a group that cannot be formed, as long as a file of the run does not say that it can.
+// A backend whose group cannot be formed in the first "failures" attempts; a file of the run counts the attempts.
 class Unwilling final : public run::GroupBackend {
  public:
   Unwilling() { run::register_group_backend("unwilling", *this); }
@@ -344,7 +345,7 @@ TEST(Trainer, AWorkerThatIsTerminatedCostsNoFailure) {
               HasSubstr("SIGTERM"));
 }
 
-// As `cadre show` reads it.
+// Returns the status as `cadre show` reads it.
 std::string status_of(const fs::path& run) {
   return store::ExperimentReader(run, store::ExperimentReader::Check::rows).trials().at(0).status;
 }
@@ -509,7 +510,7 @@ void wait_for_witness(const fs::path& run) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// Each rank has done each step at least once, and was acknowledged in order.
+// Expects one result for each step, in order, and the return value of rank 0.
 void expect_whole(const fs::path& run) {
   const train::Result result = train::Result::from_directory(run);
   EXPECT_EQ(result.metrics_history.size(), 400u);

@@ -1,4 +1,4 @@
-// What tests of training runs share: what ranks do in them, and how their runs are made.
+// Shared code of tests of training runs: functions for ranks, and options.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace cadre::system_tests {
 
 inline std::int64_t rank() { return train::get_context().get_world_rank(); }
 
-// What a rank has done is in a file of the run.
+// Appends a line about a rank's progress to a file of the run.
 inline void bear_witness(const std::string& name, const std::string& text) {
   std::ofstream(train::get_context().get_storage() / name, std::ios::app) << text << std::endl;
 }

@@ -38,9 +38,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// ---- what trials do in these tests
+// ---- trainables
 
-// A line that is there as soon as this returns, whoever is killed afterwards.
+// Appends a line that is in the file as soon as this returns, even if the process is killed afterwards.
 void append_line(const fs::path& path, const std::string& line) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   const std::string text = line + "\n";
@@ -48,7 +48,8 @@ void append_line(const fs::path& path, const std::string& line) {
   ::close(fd);
 }
 
-// Learns by its lr; its whole state is in its checkpoints. Leaves a line in "witness" after each acknowledged report.
+// Learns at a speed set by its lr; its whole state is in its checkpoints. Appends to "witness" after each acknowledged
+// report.
 void learner(const Config& config) {
   double score = 0;
   std::int64_t step = 0;
@@ -81,7 +82,7 @@ void fails_by_number(const Config&) {
   if (id == "00003") ::_exit(0);
 }
 
-// The second trial more than the first.
+// Allocates 32 MiB in the first trial and 200 MiB in the others.
 void allocates_by_number(const Config&) {
   const std::size_t mebibytes = tune::get_context().get_trial_id() == "00000" ? 32 : 200;
   const std::string memory(mebibytes << 20, 'x');
@@ -134,7 +135,7 @@ void swallows_the_stop(const Config&) {
   }
 }
 
-// Fails in each attempt until there was one that got so far.
+// Fails in step `every` of each attempt, until step 10 is reached.
 void fails_at_steps(const Config& config) {
   std::int64_t step = 0;
   if (const auto checkpoint = tune::get_checkpoint()) std::ifstream(checkpoint->path() / "state") >> step;
@@ -223,14 +224,14 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
-// Until the file has that many lines; fails the test when the process that writes it ends before.
+// Waits until the file has `count` lines; fails the test if the process that writes it ends before.
 void wait_for_lines(const fs::path& file, std::size_t count, const ScenarioProcess& process) {
   const Watched writer(process.process());
   while (lines_of(file).size() < count)
     ASSERT_FALSE(writer.ends_within(1)) << file << " has " << lines_of(file).size() << " lines";
 }
 
-// Steps in the store by trial, those that count.
+// Returns the steps of the results in the store, by trial.
 std::map<std::int64_t, std::multiset<std::int64_t>> stored_steps(const fs::path& experiment) {
   std::map<std::int64_t, std::multiset<std::int64_t>> steps;
   store::ExperimentStore::open(experiment)
@@ -252,7 +253,7 @@ void expect_every_witness_in_the_store(const tune::ResultGrid& results) {
   }
 }
 
-// What is on disk is what is listed: no half checkpoint, none too many.
+// Expects the checkpoints on disk to be those that are listed, and complete.
 void expect_tidy_directories(const tune::ResultGrid& results) {
   for (const tune::Result& result : results) {
     std::set<fs::path> listed;
@@ -275,7 +276,7 @@ TEST_P(LearningPopulation, LearnsAndEveryExploitFindsItsCheckpoint) {
   ASSERT_EQ(results.size(), 8u);
   EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
   const std::vector<std::string> exploits = lines_of(results.experiment_path() / "pbt_global.txt");
-  // How many take place without synch depends on which trial is quicker; with it, on the seed alone.
+  // The number of exploits depends without synch on which trial is quicker, with synch on the seed alone.
   EXPECT_GT(exploits.size(), synch ? 8u : 0u);
   for (const std::string& line : exploits) {
     const auto lr = Config(base::parse_json(line, "pbt_global.txt").items().at(5).dict()).get<double>("lr");
@@ -288,7 +289,7 @@ TEST_P(LearningPopulation, LearnsAndEveryExploitFindsItsCheckpoint) {
 INSTANTIATE_TEST_SUITE_P(Tuner, LearningPopulation, ::testing::Bool(),
                          [](const auto& synch) { return synch.param ? "Synchronous" : "Asynchronous"; });
 
-// The trial with the longest history of exploits.
+// Returns the policy file of the trial with the longest history of exploits.
 fs::path longest_policy(const fs::path& experiment) {
   fs::path longest;
   for (const auto& entry : fs::directory_iterator(experiment)) {
@@ -299,10 +300,10 @@ fs::path longest_policy(const fs::path& experiment) {
   return longest;
 }
 
-// What the learner knows depends on nothing but its lr in every step: so the same lr in each step.
+// The learner's score depends only on its lr in every step, so an equal score means equal lrs.
 TEST(Tuner, AReplayTrainsWithTheConfigsThatLedToATrial) {
   const TemporaryDirectory storage;
-  // Synchronous, so that the same exploits take place whatever the load of the machine.
+  // With synch, so that the same exploits take place whatever the load of the machine.
   const tune::ResultGrid population = tune::Tuner(tune::trainable<learner>(), pbt_options(storage.path(), true)).fit();
   const fs::path policy = storage / "policy.txt";
   const fs::path chosen = longest_policy(population.experiment_path());
@@ -320,7 +321,7 @@ TEST(Tuner, AReplayTrainsWithTheConfigsThatLedToATrial) {
   EXPECT_EQ(results[0].config, original->config);
   EXPECT_EQ(results[0].metrics.get<double>("score"), original->metrics.get<double>("score"));
 
-  std::vector<std::pair<std::int64_t, double>> changes;  // iteration after which the lr is another one
+  std::vector<std::pair<std::int64_t, double>> changes;  // iteration after which the lr changes, and the new lr
   for (const std::string& line : lines_of(policy)) {
     const List fields = base::parse_json(line, "the policy").items();
     if (changes.empty()) changes.emplace_back(0, Config(fields.at(4).dict()).get<double>("lr"));
@@ -383,7 +384,7 @@ TEST(Tuner, ATrialBeyondItsMemoryLimitFailsWithThatCause) {
               HasSubstr("std::bad_alloc: std::bad_alloc (the memory limit of this trial is 64 MiB)"));
 }
 
-// The end of the synchronous population does not depend on what happened on the way.
+// Expects the same results as of an undisturbed run: the end of a synchronous population does not depend on kills.
 void expect_the_same_end(const tune::ResultGrid& results, const fs::path& storage) {
   const tune::ResultGrid undisturbed = tune::Tuner(tune::trainable<learner>(), pbt_options(storage, true)).fit();
   EXPECT_EQ(content_of(results.experiment_path() / "pbt_global.txt"),
@@ -460,7 +461,7 @@ TEST(Tuner, TrialsThatFailedContinueOrBeginAnewWhenThatIsAskedFor) {
   EXPECT_EQ(lines_of(anew[0].path / "result.json").size(), 9u);
   const auto events = test_support::event_values(content_of(event_file(anew[0].path)));
   EXPECT_EQ(std::ranges::count(events, "ray/tune/done", &test_support::EventValue::tag), 9);
-  // It failed three times: only the last end is left.
+  // The trial failed three times: only the last session end is left.
   EXPECT_EQ(std::ranges::count(events, "_hparams_/session_end_info", &test_support::EventValue::tag), 1);
   EXPECT_EQ(lines_of(anew[0].path / "error.txt").size(), 3u);
 }
@@ -480,7 +481,7 @@ TEST(Tuner, ATrialThatRunsTooLongFailsWithTheCause) {
   const TemporaryDirectory storage;
   auto options = plain_options(storage.path(), 1);
   options.run_config.limits.time = tune::Seconds(0.3);
-  options.run_config.failure_config.max_failures = 5;  // which would not help
+  options.run_config.failure_config.max_failures = 5;  // retries would not help
   for (const auto& trainable : {tune::trainable<hangs>(), tune::trainable<reports_now_and_then>()}) {
     options.run_config.name = trainable.name;
     options.param_space = {{"pause_ms", 20}};
@@ -510,7 +511,7 @@ TEST(Tuner, ASignalEndsTheExperimentInAnOrderlyWayAndTheNextOneEndsTheProgram) {
     EXPECT_THAT(process.line(),
                 AllOf(HasSubstr("interrupted"), HasSubstr("Tuner::restore from " + (storage / "pbt").string())));
     EXPECT_EQ(process.wait(), 0);
-    // Everything that a worker was told has been recorded, and nothing was given up: no step is repeated.
+    // All acknowledged reports have been recorded, so only steps after a trial's last checkpoint are repeated.
     std::int64_t repeated = 0;
     const tune::ResultGrid results = tune::Tuner::restore(storage / "pbt").fit();
     store::ExperimentStore::open(storage / "pbt")
@@ -594,13 +595,13 @@ void move_experiment(const fs::path& from, const fs::path& to) {
   fs::rename(from, to);
 }
 
-// A killed experiment, and one of its checkpoints that an unfinished trial would continue from.
+// Kills an experiment in which unfinished trials have checkpoints to continue from; returns its directory.
 fs::path kill_with_checkpoints(const fs::path& storage) {
   ::setenv("CADRE_TEST_STORAGE", storage.c_str(), 1);
   ScenarioProcess process("pbt runs long");
   process.line();
   while (lines_of(storage / "pbt/pbt_global.txt").size() < 3) ::usleep(1000);
-  ::usleep(700'000);  // until some are sealed
+  ::usleep(700'000);  // until some checkpoints are sealed
   ::kill(process.process(), SIGKILL);
   process.wait();
   return storage / "pbt";
@@ -641,7 +642,7 @@ void expect_it_goes_on_without(const fs::path& experiment, const std::set<std::i
   expect_tidy_directories(results);
 }
 
-// The newest of each trial.
+// Returns the newest checkpoint of each trial.
 std::map<std::int64_t, store::CheckpointRow> newest_checkpoints(const fs::path& experiment) {
   std::map<std::int64_t, store::CheckpointRow> newest;
   for (const store::CheckpointRow& row : stored_checkpoints(experiment)) newest[row.trial] = row;
@@ -667,7 +668,7 @@ TEST(Tuner, MissingAndCutCheckpointsAreNoticedAndTheirTrialsGoOnFromOlderOnes) {
 TEST(Tuner, AFlippedBitInASealedCheckpointIsNoticed) {
   const TemporaryDirectory storage;
   const fs::path experiment = kill_with_checkpoints(storage.path());
-  // Another controller seals them all, and is interrupted.
+  // Another controller seals all checkpoints and is interrupted.
   {
     ScenarioProcess process("seals and stops");
     process.line();
@@ -682,7 +683,7 @@ TEST(Tuner, AFlippedBitInASealedCheckpointIsNoticed) {
   }
   const tune::ResultGrid results = tune::Tuner::restore(experiment).fit();
   EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
-  // What the last controller launched at its start.
+  // Collects the launches that the last controller decided at its start.
   std::int64_t start = 0;
   std::vector<std::string> launched_from;
   store::ExperimentStore::open(experiment)
@@ -703,7 +704,7 @@ TEST(Tuner, AFlippedBitInASealedCheckpointIsNoticed) {
 }
 const bool seals_and_stops = register_scenario("seals and stops", [] {
   say("begins");
-  std::thread([] {  // Ctrl-C as soon as somebody listens
+  std::thread([] {  // sends SIGINT as soon as a handler is installed
     for (struct sigaction action = {}; action.sa_handler == SIG_DFL; ::sigaction(SIGINT, nullptr, &action))
       ::usleep(100);
     ::kill(::getpid(), SIGINT);
@@ -714,7 +715,7 @@ const bool seals_and_stops = register_scenario("seals and stops", [] {
   return 0;
 });
 
-// As if another version of the program had decided.
+// Changes a recorded exploit as if another version of the program had decided; returns its event.
 std::int64_t change_a_decision(const fs::path& experiment) {
   store::ExperimentStore store = store::ExperimentStore::open(experiment);
   std::vector<store::DecisionRow> decisions;
@@ -749,7 +750,7 @@ TEST(Tuner, ADecisionThatDiffersIsAnErrorThatNamesTheEventOrIsAllowed) {
   EXPECT_EQ(tune::Tuner::restore(experiment).fit().num_terminated(), 8u) << "the store agrees with itself again";
 }
 
-// TensorBoard has every result once, and the trial's session behind them.
+// Expects TensorBoard's file to have every result once and the three values of the trial's session.
 void expect_events_of(const std::vector<Metrics>& history, const fs::path& trial) {
   std::vector<float> scores;
   std::size_t of_session = 0;
@@ -839,7 +840,7 @@ TEST(Tuner, AKilledExperimentGoesOnFromItsDirectoryAloneWhereverThatIs) {
     ::setenv("CADRE_TEST_EXPERIMENT", place.c_str(), 1);
     ScenarioProcess process(kills == 0 ? "pbt begins" : "pbt goes on from its directory");
     process.line();
-    // Not before there is something to continue from; where after that it is killed does not matter.
+    // Waits until there is an exploit to continue from; the time of the kill after that does not matter.
     wait_for_lines(place / "pbt_global.txt", static_cast<std::size_t>(kills + 1), process);
     ::kill(process.process(), SIGKILL);
     process.wait();
@@ -862,14 +863,14 @@ int go_on_from_directory() {
 }
 const bool goes_on_from_directory = register_scenario("pbt goes on from its directory", go_on_from_directory);
 
-// Does not end before it is killed.
+// Returns options of an experiment that does not end before it is killed.
 tune::TunerOptions long_pbt_options(const fs::path& storage) {
   auto options = pbt_options(storage);
   options.run_config.stop = {{"training_iteration", 300}};
   return options;
 }
 
-// The child of a process; -1 when there is none.
+// Returns a child of the process, or -1 if there is none.
 pid_t child_of(pid_t parent) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     if (std::isdigit(static_cast<unsigned char>(entry.path().filename().c_str()[0])) == 0) continue;
@@ -921,7 +922,7 @@ int run_in_scenario(bool restore) {
 const bool begins = register_scenario("pbt begins", [] { return run_in_scenario(false); });
 const bool goes_on = register_scenario("pbt goes on", [] { return run_in_scenario(true); });
 
-// Everything in a directory: what each file holds and when it and its directory were changed.
+// Returns everything in a directory: the content of each file, and when files and directories were changed.
 std::map<fs::path, std::pair<std::string, fs::file_time_type>> snapshot_of(const fs::path& directory) {
   std::map<fs::path, std::pair<std::string, fs::file_time_type>> found;
   for (const auto& entry : fs::recursive_directory_iterator(directory))
@@ -967,7 +968,7 @@ TEST(Tuner, AnExperimentThatIsBeingRunIsNeitherRunNorRestoredAgain) {
   ::setenv("CADRE_TEST_STORAGE", storage.path().c_str(), 1);
   ScenarioProcess process("waits for ever");
   wait_for_lines(storage / "plain/00000/stdout", 1, process);
-  ASSERT_EQ(::kill(process.process(), SIGSTOP), 0);  // what changes from here on is not its doing
+  ASSERT_EQ(::kill(process.process(), SIGSTOP), 0);  // later changes are not made by this process
   ASSERT_EQ(::waitpid(process.process(), nullptr, WUNTRACED), process.process());
   const auto before = snapshot_of(storage.path());
   const std::string holder = "is being run already, by process " + std::to_string(process.process());

@@ -1,4 +1,4 @@
-// How checkpoints of training runs get to where they are kept: modes, users' own uploads, failures, and what is left.
+// Uploads of checkpoints of training runs: modes, users' own uploads, failures, and the files that are left.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ fs::path filled(const fs::path& directory, std::int64_t step) {
   return directory;
 }
 
-// Where a directory cannot be moved from into the run's: another file system.
+// Returns a directory on another file system, which cannot be moved into the run's.
 fs::path other_file_system() {
   static const std::string name = "/dev/shm/cadre_upload_modes_" + std::to_string(::getpid());
   return name;
@@ -52,7 +52,7 @@ std::vector<std::string> names_of_checkpoints(const train::Result& result) {
   return names;
 }
 
-// Whatever lies in the run's directory beside what is expected there.
+// Returns the directories in the run's directory that are not expected there.
 std::vector<std::string> garbage_in(const train::Result& result, const std::vector<std::string>& known = {}) {
   std::vector<std::string> expected = names_of_checkpoints(result);
   expected.insert(expected.end(), known.begin(), known.end());
@@ -65,7 +65,7 @@ std::vector<std::string> garbage_in(const train::Result& result, const std::vect
   return garbage;
 }
 
-// ---- What ranks do
+// ---- Training functions
 
 Checkpoint move_into_run(const Checkpoint& checkpoint, const std::string& name) {
   checkpoint.to_directory(run_directory() / name);
@@ -101,7 +101,7 @@ void reports_in_every_mode(const Config& config) {
   train::report(metrics(10), write(10), {.checkpoint_upload_mode = Mode::async});
 }
 
-// Rank 1 has nothing; all see the same, whatever is on its way.
+// Rank 1 reports no checkpoint; all ranks get the same checkpoint at any time, whatever uploads are in flight.
 void sees_the_same_in_all_ranks(const Config&) {
   for (std::int64_t step = 1; step <= 40; ++step) {
     const Metrics metrics{{"step", step}};
@@ -133,7 +133,7 @@ void makes_one_directory_together(const Config&) {
   }
 }
 
-// Each refusal is a line of the witness; then it goes on as if nothing had been reported.
+// Records each refusal as a line of the witness; goes on each time as if nothing had been reported.
 void is_refused(const Config&) {
   const auto refused = [](const Checkpoint& checkpoint, train::ReportOptions options) {
     try {
@@ -198,7 +198,7 @@ void names_its_checkpoints(const Config&) {
   train::report({{"step", 4}}, write(4));
 }
 
-// Rank 0 wants its files in a directory of that name, and rank 1 has made one there.
+// Rank 0 uploads its files into the directory "best", which rank 1 creates.
 void uploads_and_does_not(const Config& config) {
   const fs::path made = run_directory() / "best";
   const bool is_made_before = config.get<bool>("before");
@@ -321,7 +321,7 @@ TEST(UploadModes, NamesMayBeginLikeCadresOwn) {
     EXPECT_TRUE(fs::exists(result.path / name / ".metadata.json")) << name;
 }
 
-// Rank 1 asks alone, while rank 0 still uploads; rank 0 asks without patience, and then with it.
+// Rank 1 asks alone, while rank 0 still uploads; rank 0 asks with a timeout of 0, then without a timeout.
 Value asks_what_there_is(const Config&) {
   const auto upload = [](const Checkpoint& checkpoint, const std::string& name) {
     while (!fs::exists(run_directory() / "asked")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -386,8 +386,8 @@ TEST(UploadModes, AnUploadThatFailsForGoodFailsTheGroupAndNamesTheCheckpoint) {
 
 // ---- The controller's end
 
-// In its first life it reports from another file system and kills the controller at once: what is being copied then is
-// finished by the next one.
+// Reports from another file system and kills the controller once, at once after a report: the next controller finishes
+// the copies.
 void kills_its_controller(const Config& config) {
   const fs::path shm = config.get<std::string>("shm");
   std::int64_t step = 0;
@@ -405,7 +405,7 @@ void kills_its_controller(const Config& config) {
     if (step == 2 && first) {
       bear_witness("killed", "once");
       const auto controller = static_cast<pid_t>(config.get<std::int64_t>("controller"));
-      ::kill(controller, SIGSTOP);  // so that it cannot see that its source goes
+      ::kill(controller, SIGSTOP);  // so that it cannot notice that its source is removed
       if (config.get<bool>("lose")) fs::remove_all(source);
       ::kill(controller, SIGKILL);
     }
@@ -429,7 +429,7 @@ const bool is_killed = register_scenario("a rank kills its controller", [] {
   return 0;
 });
 
-// The upload is still running when somebody wants the run's end.
+// Interrupts the controller while the upload is still running.
 void is_interrupted_during_an_upload(const Config& config) {
   const auto upload = [](const Checkpoint& checkpoint, const std::string& name) {
     while (!fs::exists(run_directory() / "interrupted")) std::this_thread::sleep_for(std::chrono::milliseconds(1));

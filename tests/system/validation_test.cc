@@ -1,5 +1,5 @@
-// Validation of checkpoints beside training: what becomes of their metrics, of validators that fail, and of runs that
-// are interrupted meanwhile.
+// Validation of checkpoints beside training: the metrics of validators, validators that fail, and runs that are
+// interrupted meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ using Status = train::ReportedCheckpointStatus;
 
 namespace fs = std::filesystem;
 
-// ---- What ranks and validators do
+// ---- Training functions and validators
 
 CheckpointWriter writes(std::int64_t step) {
   return [step](const fs::path& directory) { write_step(directory, step); };
@@ -49,8 +49,8 @@ void wait_for_file(const fs::path& file) {
 
 fs::path run_directory() { return train::get_context().get_storage(); }
 
-// `steps` reports, each with a checkpoint that is to be validated; `wait_for`, if there is one, before the last of
-// them.
+// Reports `steps` times, each time with a checkpoint to validate; waits for the file `wait_for`, if set, before the
+// last report.
 void reports_for_validation(const Config& config) {
   const auto steps = config.get<std::int64_t>("steps");
   const auto checkpoint = train::get_checkpoint();
@@ -62,7 +62,7 @@ void reports_for_validation(const Config& config) {
   bear_witness("trained", "yes");
 }
 
-// 2 is the best one of four.
+// Returns the highest accuracy for step 2, of steps 1 to 4.
 double accuracy_of(const Checkpoint& checkpoint) {
   const std::int64_t step = read_step(checkpoint);
   return step == 2 ? 0.9 : 0.1 * static_cast<double>(step);
@@ -77,7 +77,7 @@ Metrics waits_for_the_end_of_training(const Checkpoint& checkpoint) {
   return {{"accuracy", accuracy_of(checkpoint)}};
 }
 
-// Returns when 8 of them are running.
+// Returns when 8 validators are running.
 Metrics waits_for_others(const Checkpoint& checkpoint) {
   const auto name = [](std::int64_t step) { return "validating_" + std::to_string(step); };
   bear_witness(name(read_step(checkpoint)), "yes");
@@ -85,7 +85,7 @@ Metrics waits_for_others(const Checkpoint& checkpoint) {
   return {};
 }
 
-// The checkpoint's step says in which way.
+// Misbehaves in a way that depends on the checkpoint's step.
 Metrics misbehaves(const Checkpoint& checkpoint) {
   const std::int64_t step = read_step(checkpoint);
   std::printf("validating %d\n", static_cast<int>(step));
@@ -161,7 +161,7 @@ TEST(Validation, ItsMetricsAreTheCheckpointsAndRankIt) {
   EXPECT_EQ(result.metrics.get<double>("loss"), 0.25) << "the history is what was reported";
 }
 
-// The form of a report, with a task or a function of its own.
+// Reports in every form: without a validation, with a task, with a function, and by the defaults of the run.
 void reports_in_every_form(const Config&) {
   train::report({{"step", 1}}, writes(1));
   train::report({{"step", 2}}, writes(2), {.validation = train::ValidationTask{.config = {{"scale", 7}}}});
@@ -213,7 +213,7 @@ TEST(Validation, WaitsForResourcesThatTheRunsWorkersHave) {
 TEST(Validation, AValidatorThatFailsIsTriedAgainAndTheTrainingNeverFailsFromIt) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_with(storage.path(), train::validator<misbehaves>(), 6);
-  options.validation.timeout = std::chrono::seconds(3);  // also of those that return at once
+  options.validation.timeout = std::chrono::seconds(3);  // applies also to validators that return at once
   const train::Result result = run(options);
   EXPECT_EQ(result.error, std::nullopt);
   ASSERT_THAT(kept_steps(result), ElementsAre(1, 2, 3, 4, 5, 6));
@@ -240,7 +240,7 @@ TEST(Validation, ARetryMaySucceed) {
   EXPECT_THAT(result.best_checkpoints.at(0).validation_error, IsEmpty());
 }
 
-// The first one holds the only place until all were reported.
+// The first validator holds the only place until all steps were reported.
 Metrics holds_until_trained(const Checkpoint& checkpoint) {
   bear_witness("validating", std::to_string(read_step(checkpoint)));
   wait_for_file(run_directory() / "trained");
@@ -284,7 +284,7 @@ TEST(Validation, AWaitThatCanNeverEndIsAnError) {
       AllOf(HasSubstr("it would wait for ever for validations"), HasSubstr("4 CPUs")));
 }
 
-// Each refusal is a line of the witness; then it goes on as if nothing had been reported.
+// Records each refusal as a line of the witness; goes on each time as if nothing had been reported.
 void asks_for_wrong_validations(const Config&) {
   const auto refused = [](auto report) {
     try {
@@ -362,7 +362,7 @@ Value measures_in_a_group(const Config& config) {
   return train::get_context().get_world_size();
 }
 
-// Named as everybody would name it, and in each try anew.
+// Trains a group under the name that users would choose, from the start in each try.
 Metrics validates_in_a_group(const Checkpoint& checkpoint, const Config& config) {
   const std::int64_t step = read_step(checkpoint);
   const std::string name = train::get_context().get_experiment_name() + "_validation_epoch_" + std::to_string(step);
@@ -400,7 +400,7 @@ INSTANTIATE_TEST_SUITE_P(Validation, GroupOfValidator, ::testing::Bool(), [](con
   return one.param ? "ThatReportsAPlaceholder" : "ThatReportsMetricsOnly";
 });
 
-// Nothing that a second try, or another checkpoint, could change.
+// Fails in a way that neither a second try nor another checkpoint could change.
 Metrics says_that_it_begins_a_group(const Checkpoint& checkpoint, const Config& config) {
   bear_witness("begun", std::to_string(read_step(checkpoint)));
   return validates_in_a_group(checkpoint, config);
@@ -457,7 +457,7 @@ TEST(Validation, ARunInWhichOneHasSucceededSaysNothingOfTheOthers) {
 
 // ---- Interruptions
 
-// Of the first controller; the second one's validators go on.
+// Signals the first controller from a validator; the validators of the second controller return.
 Metrics kills_its_first_controller(const Checkpoint& checkpoint, const Config& config) {
   const std::int64_t step = read_step(checkpoint);
   bear_witness("validated", std::to_string(step));

@@ -108,7 +108,7 @@ TEST(ModuleObject, ALoadedModuleIsTrainedLikeItsOriginalAndTheObjectStaysAsItIs)
   SmallNet original;
   const ObjectRef ref = put(original);
   SmallNet model;
-  torch::optim::SGD its_sgd(model->parameters(), 0.1);  // made before: it has the model's own tensors
+  torch::optim::SGD its_sgd(model->parameters(), 0.1);  // made before load_object(): it holds the model's own tensors
   load_object(get(ref), model);
   torch::optim::SGD sgd(original->parameters(), 0.1);
   train_step(original, sgd);

@@ -1,4 +1,4 @@
-// Files of torch.save under damage, and pickles that no torch.save writes.
+// Damaged files of torch.save, and pickles that torch.save never writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -44,8 +44,8 @@ class PtFileTest : public testing::Test {
     bytes_ = content_of(file_);
   }
 
-  // Loads a changed file into a fresh model: true when that is refused with a StorageError or InvalidArgument that
-  // names the file; otherwise the values must be those that were saved.
+  // Loads a changed file into a fresh model. Returns true if that throws a StorageError or InvalidArgument that names
+  // the file; otherwise expects the values that were saved.
   bool is_refused(const std::string& bytes) {
     write_bytes(damaged_, bytes);
     SmallNet loaded;
@@ -85,7 +85,7 @@ TEST_F(PtFileTest, flipped_bits_are_refused_or_without_effect) {
     damaged[random() % damaged.size()] ^= static_cast<char>(1 << (random() % 8));
     if (is_refused(damaged)) ++refused;
   }
-  EXPECT_GT(refused, tries / 3);  // the rest hit padding and fields that nobody needs
+  EXPECT_GT(refused, tries / 3);  // the rest hit padding and unused fields
 }
 
 TEST_F(PtFileTest, flipped_bit_in_a_weight_is_found_by_its_checksum) {
@@ -108,7 +108,8 @@ TEST_F(PtFileTest, overwritten_blocks_are_refused_or_without_effect) {
   }
 }
 
-// The directory of a zip archive says where each record is: one that lies over another's bytes reads them twice.
+// The directory of a zip archive has each record's offset: a record that overlaps another one would read the same bytes
+// twice.
 TEST_F(PtFileTest, records_that_overlap_are_refused) {
   constexpr std::string_view entry_signature = "PK\1\2";
   constexpr std::size_t offset_field = 42;
@@ -124,7 +125,7 @@ TEST_F(PtFileTest, records_that_overlap_are_refused) {
   }
 }
 
-// An archive that is larger than 4 GiB, or says that it is, has its end twice; the longer one lies before the other.
+// An archive larger than 4 GiB, or one that claims to be, has two end records; the longer one precedes the other.
 TEST_F(PtFileTest, end_of_a_large_archive_lies_before_what_says_where) {
   const auto number = [](std::uint64_t value, int size) {
     std::string bytes;
@@ -213,7 +214,7 @@ class UnpicklerTest : public testing::Test {
     }
     return "no error";
   }
-  // _rebuild_tensor_v2 of a float storage of `numel` elements; the arguments are pickled.
+  // Returns a pickled _rebuild_tensor_v2 of a float storage of `numel` elements; the arguments are pickled.
   static std::string tensor(const std::string& numel, const std::string& offset, const std::string& sizes,
                             const std::string& strides) {
     return "\x80\x02"
@@ -308,7 +309,7 @@ TEST_F(UnpicklerTest, what_is_remembered_cannot_be_multiplied) {
   };
   EXPECT_EQ(error_of(often(60)), "no error");
   EXPECT_THAT(error_of(often(2000)), HasSubstr("no end of values"));
-  std::string laughs = "]q\0K\1a"s;  // then lists of ten times the one before
+  std::string laughs = "]q\0K\1a"s;  // further lists, each ten times the one before
   for (char level = 1; level < 20; ++level) {
     laughs += "](";
     for (int i = 0; i < 10; ++i) laughs += "h"s + static_cast<char>(level - 1);
@@ -332,7 +333,7 @@ TEST_F(UnpicklerTest, long_names_are_refused) {
               HasSubstr("more than 1000 bytes"));
 }
 
-// Each of them is checked to be 0 or 1: looking at 8 MiB a hundred thousand times would take minutes.
+// Each byte must be 0 or 1: checking 8 MiB a hundred thousand times would take minutes.
 TEST_F(UnpicklerTest, bools_of_a_storage_are_looked_at_once) {
   constexpr int references = 100'000;
   const torch::Tensor bools = torch::zeros({std::int64_t{8} << 20}, torch::kUInt8);
@@ -368,13 +369,13 @@ TEST_F(UnpicklerTest, tensors_must_lie_within_their_storage) {
   EXPECT_THAT(error_of(tensor(eight, zero, huge + huge + "\x86", four_one)), HasSubstr("impossible size"));
   EXPECT_THAT(error_of(tensor(eight, zero, two_by_four, huge + huge + "\x86")), HasSubstr("impossible strides"));
   EXPECT_THAT(error_of(tensor(eight, huge, two_by_four, four_one)), HasSubstr("beyond its storage"));
-  const std::string quarter = "\x8a\x08\0\0\0\0\0\0\0\x40"s;  // of 2^64: the last of three elements is 2^64 - 1
+  const std::string quarter = "\x8a\x08\0\0\0\0\0\0\0\x40"s;  // 2^62: the last of three elements is 2^64 - 1
   EXPECT_THAT(error_of(tensor(eight, huge, "K\x03\x85", quarter + "\x85")), HasSubstr("impossible strides"));
   EXPECT_THAT(error_of(tensor(huge, zero, two_by_four, four_one)), HasSubstr("impossible size"));
 }
 
 TEST_F(UnpicklerTest, random_bytes_never_crash) {
-  // Mostly operations that exist, so that the streams get somewhere.
+  // Mostly valid opcodes, so that the streams are not refused at once.
   const std::string operations = "(.JKMNQRX]abceghjqrstu})\x80\x85\x86\x87\x88\x89\x8a\x8c\x93\x94\x95";
   std::mt19937 random(3);  // NOLINT: the same streams in every run
   for (int i = 0; i < 200000; ++i) {

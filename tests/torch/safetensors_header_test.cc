@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-// A file with this header and so many bytes of data.
+// Returns a file with this header and `data_bytes` bytes of data.
 std::string file_with(const std::string& json, std::size_t data_bytes) {
   std::string file(sizeof(std::uint64_t), '\0');
   const std::uint64_t length = json.size();

@@ -1,4 +1,4 @@
-// A model with every kind of state (parameters, buffers of two types), and what one needs to train and compare it.
+// A model with every kind of state (parameters, buffers of two types), and functions to train and compare it.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,7 +15,7 @@ struct SmallNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(SmallNet);
 
-// One training step on fixed data.
+// Makes one training step on fixed data.
 inline void train_step(SmallNet& model, torch::optim::Optimizer& optimizer) {
   const torch::Tensor images = torch::linspace(-1, 1, 4 * 64).reshape({4, 1, 8, 8});
   const torch::Tensor labels = torch::arange(4);
@@ -24,7 +24,7 @@ inline void train_step(SmallNet& model, torch::optim::Optimizer& optimizer) {
   optimizer.step();
 }
 
-// All values of a model, for bitwise comparison.
+// Returns copies of all parameters and buffers, for bitwise comparison.
 inline std::vector<torch::Tensor> values_of(const SmallNet& model) {
   std::vector<torch::Tensor> values;
   for (const auto& tensor : model->parameters()) values.push_back(tensor.detach().clone());

@@ -1,4 +1,4 @@
-// save_state and load_state: round trips, what is refused, and what is left after a refusal.
+// save_state and load_state: round trips, refused files, and the state after a refusal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -31,8 +31,8 @@ MakeOptimizer maker(Options options) {
 struct OptimizerCase {
   std::string kind;
   std::string name;
-  MakeOptimizer make;        // as the saved one
-  MakeOptimizer make_other;  // other options: the file's must win
+  MakeOptimizer make;        // like the saved one
+  MakeOptimizer make_other;  // other options: those of the file must win
 };
 
 std::vector<OptimizerCase> optimizer_cases() {
@@ -70,7 +70,7 @@ TEST_F(StateTest, next_steps_after_loading_are_bitwise_those_of_the_original) {
 
     SmallNet loaded;
     const auto loaded_optimizer = item.make_other(loaded->parameters());
-    train_step(loaded, *loaded_optimizer);  // has a state of its own, which must go
+    train_step(loaded, *loaded_optimizer);  // gives it a state of its own, which load_state must replace
     EXPECT_EQ(cadre::load_state(file_, loaded, *loaded_optimizer), 3);
     EXPECT_TRUE(equal_values(values_of(model), values_of(loaded)));
     for (int i = 0; i < 2; ++i) {
@@ -121,7 +121,7 @@ TEST_F(StateTest, model_alone_round_trips_with_its_buffers) {
   SmallNet loaded;
   EXPECT_EQ(cadre::load_state(file_, loaded), 7);
   EXPECT_TRUE(equal_values(values_of(model), values_of(loaded)));
-  cadre::save_state(file_, model, optimizer, 8);  // with an optimizer in the file that is not asked for
+  cadre::save_state(file_, model, optimizer, 8);  // the file has an optimizer that is not loaded
   EXPECT_EQ(cadre::load_state(file_, loaded), 8);
 }
 

@@ -1,4 +1,4 @@
-// InitOptions::preload with libtorch: what it computes is there in all workers, which use threads of their own.
+// InitOptions::preload with libtorch: its results are in all workers, which use threads of their own.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ struct Preloaded {
 };
 Preloaded preloaded;
 
-// Everything that libtorch spreads over threads: large sums, products and convolutions, forward and backward.
+// Runs everything that libtorch spreads over threads: large sums, products and convolutions, forward and backward.
 void load() {
   torch::manual_seed(1);
   preloaded.process = ::getpid();
@@ -67,7 +67,7 @@ TEST(Preload, OfTensorsAndAModelIsThereInAllWorkersWithThreadsOfTheirOwn) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ::setenv("MKL_NUM_THREADS", "4", 1);  // as somebody's shell may have it
+  ::setenv("MKL_NUM_THREADS", "4", 1);  // as a user's shell may set it
   cadre::init(argc, argv, {.num_cpus = 2, .preload = load});
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

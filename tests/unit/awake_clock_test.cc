@@ -11,14 +11,14 @@ using engine::Event;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Its clocks go on as each wait says.
+// An engine that advances its clocks as planned for each wait.
 class PlannedEngine final : public engine::Engine {
  public:
   struct Wait {
     milliseconds lasts{0};
     std::size_t events = 0;
-    milliseconds wall{0};     // that the wall clock goes on by, beyond that
-    milliseconds stopped{0};  // of the time that it lasts
+    milliseconds wall{0};     // extra advance of the wall clock
+    milliseconds stopped{0};  // part of `lasts`
   };
   std::deque<Wait> plan;
   std::vector<milliseconds> timeouts;

@@ -129,7 +129,7 @@ TEST(ChannelCodec, AResultNestsLessDeepSoThatItFitsIntoWhateverCarriesIt) {
               HasSubstr("nested deeper than the 54 levels"));
 }
 
-// What a worker can send that does not use encode().
+// Returns a report that was not made with encode(), as a faulty worker may send it.
 Bytes forged_report(const std::function<void(wire::Value::Builder)>& fill) {
   capnp::MallocMessageBuilder message;
   auto root = message.initRoot<wire::FromWorker>();
@@ -221,7 +221,7 @@ TEST(ChannelCodec, AnotherVersionIsRefusedByItsNumber) {
               HasSubstr("protocol version 4; this program speaks version 3"));
 }
 
-// Pointers of a message may be forged to share a target: a small message that unfolds without end.
+// Pointers of a forged message may share a target, so that a small message expands without end.
 TEST(ChannelCodec, AListThatContainsItselfIsRefused) {
   Bytes frame = encoded(Assignment{"", list(list(1))});
   std::mt19937_64 random(1);

@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 constexpr CheckpointQuestions::TimePoint kNow{};
 constexpr auto kSecond = std::chrono::seconds(1);
 
-// Its part is still to be copied.
+// Returns a report whose checkpoint part is still to be copied.
 GroupReported borrowed_report(std::int64_t step) {
   return {.step = step,
           .metrics = {{"step", step}},

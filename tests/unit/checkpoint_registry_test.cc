@@ -77,7 +77,7 @@ TEST(CheckpointRegistry, AReferenceKeepsWhatRetentionDrops) {
   registry.retain(first);
   registry.retain(first);
   add_all(registry, {2.0, 3.0});
-  EXPECT_THAT(deleted(registry), ElementsAre("1"));  // the second list's first
+  EXPECT_THAT(deleted(registry), ElementsAre("1"));  // from the second add_all()
   registry.release(first);
   EXPECT_THAT(deleted(registry), IsEmpty());
   EXPECT_EQ(registry.get(first).directory, "1");
@@ -103,7 +103,7 @@ TEST(CheckpointRegistry, SaysWhichOnesALossOfPowerLeaves) {
   const auto ids = add_all(registry, {1, 2, 3});
   EXPECT_FALSE(registry.is_synced(ids[0]));
   registry.set_synced(ids[1]);
-  EXPECT_TRUE(registry.is_synced(ids[0]));  // one as new is safe
+  EXPECT_TRUE(registry.is_synced(ids[0]));  // safe, because a newer one is
   EXPECT_TRUE(registry.is_synced(ids[1]));
   EXPECT_FALSE(registry.is_synced(ids[2]));
 }

@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 
 const engine::Exit kCrash{engine::Exit::Kind::signal, 11, {}};
 
-// What is said while an experiment is fed by hand.
+// The log lines for events that the test feeds to an experiment.
 class LogLines : public ::testing::Test {
  protected:
   std::vector<std::string> feed(const Event& event) {
@@ -88,7 +88,7 @@ TEST_F(LogLines, TheQuietHearOfFinalFailuresOnly) {
   detail_.verbose = 0;
   feed(ControllerStarted{{.cpus = 2}});
   EXPECT_THAT(report(0, 1, 0.5), IsEmpty());
-  EXPECT_THAT(feed(WorkerEnded{0, 1, kCrash}), IsEmpty());  // it is tried again
+  EXPECT_THAT(feed(WorkerEnded{0, 1, kCrash}), IsEmpty());  // the trial is retried
   EXPECT_THAT(feed(FunctionReturned{1, 1}), IsEmpty());
   EXPECT_THAT(feed(FunctionThrew{0, 2, "std::runtime_error: a\x1b[2J\nb"}),
               ElementsAre("Trial 00000 errored after 1 iteration: std::runtime_error: a\\x1b[2J\n  b\n"

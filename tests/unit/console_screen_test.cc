@@ -13,7 +13,7 @@ using ::testing::StartsWith;
 const WindowSize kWindow{80, 24};
 const Lines kBlock{{{"one"}}, {{"tw", Style::bold}, {"o"}}};
 
-// tests/compat/console_test.py shows what a terminal makes of it.
+// tests/compat/console_test.py tests the result in a terminal.
 
 TEST(Screen, TheFirstBlockIsDrawnWhereTheCursorIs) {
   EXPECT_EQ(Screen(false).draw(kWindow, "", kBlock), "one\x1b[K\r\ntwo\x1b[K\r\n\x1b[J");

@@ -62,7 +62,7 @@ std::string text_of(const Lines& lines) {
 
 class StatusBlock : public ::testing::Test {
  protected:
-  // Times are shown as local ones.
+  // Sets the time zone, because times are shown in local time.
   void SetUp() override {
     if (const char* zone = std::getenv("TZ")) zone_before_ = zone;
     ::setenv("TZ", "UTC", 1);

@@ -24,7 +24,7 @@ using ::testing::Matcher;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// As the store does it: by way of JSON.
+// Parses a description as the store does: from JSON.
 Description read_back(const Dict& description) {
   return parse_description(base::parse_json(base::to_json(description), "the JSON"), "the store");
 }
@@ -41,7 +41,7 @@ const T& domain(const Entry& entry) {
   return std::get<T>(as<Domain>(entry));
 }
 
-// Every option is something else than its default.
+// Returns options that all differ from their defaults.
 Description everything() {
   PopulationBasedTraining pbt{.time_attr = "seconds",
                               .metric = "eval/loss",
@@ -167,7 +167,7 @@ TEST(Description, AReplayIsReadBackWithItsSchedule) {
   }
 }
 
-// Experiments that were begun by a program that knew no parameters have none.
+// Experiments started by programs without parameters have none.
 TEST(Description, ParametersAreReadBackAndMayBeMissing) {
   const Config parameters{{"data", Reference{"object", "1"}}, {"scale", 0.1}, {"nested", {{"a", list(1, 2)}}}};
   const Dict description = describe({.name = "train", .parameters = parameters}, {});
@@ -367,7 +367,7 @@ TEST(Description, RandomOptionsAreReadBackToTheBit) {
     const Description made = Random(seed).description();
     const Dict description = describe(made.trainable, made.options);
     const Description read = read_back(description);
-    // As JSON too: -0.0 equals 0.0 as a value.
+    // Compares the JSON too, because -0.0 equals 0.0 as a value.
     EXPECT_EQ(base::to_json(describe(read.trainable, read.options)), base::to_json(description)) << "seed " << seed;
     EXPECT_EQ(describe(read.trainable, read.options), description) << "seed " << seed;
   }
@@ -375,7 +375,7 @@ TEST(Description, RandomOptionsAreReadBackToTheBit) {
 
 // ---- damage
 
-// Changes one dictionary, at `path`, of a description.
+// Returns a description with one dictionary, at `path`, changed.
 Value changed(const Value& value, const std::string& path, const std::function<void(Dict&)>& change) {
   Dict entries = value.dict();
   if (path.empty()) {
@@ -394,7 +394,7 @@ std::string fault_after(const std::string& path, const std::function<void(Dict&)
   return message_of<StorageError>([&] { parse_description(changed(intact, path, change), "the store of x"); });
 }
 
-// Dictionaries whose keys are fields.
+// Paths of dictionaries whose keys are fields.
 constexpr const char* structs[] = {"",
                                    "trainable",
                                    "trainable/resources",
@@ -419,7 +419,7 @@ Dict fields_at(const std::string& path) {
   return found;
 }
 
-// Stores of format 3 do not have them.
+// Fields that stores of format 3 lack.
 const std::set<std::string> added_since_format_3{
     "time_budget", "stoppers",      "loggers",           "checkpoint_frequency", "checkpoint_at_end",
     "parameters",  "more_bundles",  "strategy",          "resource_function",    "accelerator_type",
@@ -459,7 +459,7 @@ TEST(Description, AFieldOfTheWrongTypeIsNamed) {
   const Value wrong = Reference{"of", "no field's type"};
   for (const std::string path : structs) {
     for (const auto& [key, value] : fields_at(path)) {
-      if (path == "param_space/epochs" && key == "value") continue;  // a constant may be anything
+      if (path == "param_space/epochs" && key == "value") continue;  // a constant may have any value
       const std::string name = path.empty() ? key : path + "/" + key;
       const auto spoil = [&](Dict& entries) {
         std::ranges::find(entries, key, &Dict::value_type::first)->second = wrong;

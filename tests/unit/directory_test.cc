@@ -47,7 +47,7 @@ TEST(Directory, ALinkIsNeitherCopiedNorFollowedWhenRemoving) {
 TEST(Directory, MakesAllThatIsMissingAboveOne) {
   const TemporaryDirectory directory;
   make_directories_durably(directory / "a/b/c");
-  make_directories_durably(directory / "a/b/c");  // it is there
+  make_directories_durably(directory / "a/b/c");  // exists already
   EXPECT_TRUE(fs::is_directory(directory / "a/b/c"));
   replace_file_durably(directory / "a/file", "data");
   EXPECT_EQ(read_file(directory / "a/file"), "data");

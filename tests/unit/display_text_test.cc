@@ -29,7 +29,7 @@ TEST(DisplayText, NewLinesStayBetweenLines) {
 
 TEST(DisplayText, WhatIsNoUtf8IsShownByteForByte) {
   EXPECT_EQ(printable("\xff\xc3", kUtf8), "\\xff\\xc3");
-  EXPECT_EQ(printable("\xed\xa0\x80", kUtf8), "\\xed\\xa0\\x80");  // half of a pair
+  EXPECT_EQ(printable("\xed\xa0\x80", kUtf8), "\\xed\\xa0\\x80");  // half of a surrogate pair
   EXPECT_EQ(printable("\xc0\x9b", kUtf8), "\\xc0\\x9b");           // ESC in two bytes
 }
 

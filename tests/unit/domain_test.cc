@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-// A count that is about so much.
+// Matches counts within 400 of `count`.
 auto near(int count) { return ::testing::AllOf(::testing::Gt(count - 400), ::testing::Lt(count + 400)); }
 
 class DomainSamples : public ::testing::Test {
@@ -86,10 +86,10 @@ TEST_F(DomainSamples, MultiplesIncludeBothEndsWithTheirFullShare) {
 }
 
 TEST_F(DomainSamples, LogarithmicIntegersAndMultiplesHaveTheShareOfTheirIntervals) {
-  // log(2 / 1), log(3 / 2) and log(4 / 3) of log(4 / 1)
+  // Shares: log(2 / 1), log(3 / 2) and log(4 / 3) of log(4 / 1).
   EXPECT_THAT(count_samples(lograndint(1, 4)),
               ::testing::UnorderedElementsAre(Pair("1", near(10'000)), Pair("2", near(5'850)), Pair("3", near(4'150))));
-  // log(1.5 / 0.5) and log(2.5 / 1.5) of log(2.5 / 0.5)
+  // Shares: log(1.5 / 0.5) and log(2.5 / 1.5) of log(2.5 / 0.5).
   EXPECT_THAT(count_samples(qlograndint(10, 20, 10)),
               ::testing::UnorderedElementsAre(Pair("10", near(13'652)), Pair("20", near(6'348))));
   EXPECT_THAT(count_samples(qloguniform(0.5, 1, 0.5)),
@@ -119,8 +119,8 @@ TEST(DomainKeepInside, ClippedNumbersGoToTheNearestBound) {
   EXPECT_EQ(clip(loguniform(0.1, 1), 0.5), Value(0.5));
   EXPECT_EQ(clip(randint(2, 6), 9), Value(5));
   EXPECT_EQ(clip(randint(2, 6), 0), Value(2));
-  EXPECT_EQ(clip(uniform(0.5, 9.5), 11), Value(9));  // an integer stays one
-  EXPECT_EQ(clip(qrandint(2, 6, 2), 9), Value(6));   // with a q the upper bound is there
+  EXPECT_EQ(clip(uniform(0.5, 9.5), 11), Value(9));  // an integer stays an integer
+  EXPECT_EQ(clip(qrandint(2, 6, 2), 9), Value(6));   // with a q the upper bound is included
   EXPECT_EQ(clip(quniform(0, 1, 0.1), 0.33), Value(0.3));
   EXPECT_EQ(clip(quniform(0.25, 1, 0.1), 0.01), Value(0.3));  // the lowest multiple
   EXPECT_EQ(clip(randn(0, 1), 1e9), Value(1e9));
@@ -133,7 +133,7 @@ TEST(DomainKeepInside, ReflectedNumbersComeBackAsFarAsTheyWereOutside) {
   };
   EXPECT_DOUBLE_EQ(reflect(uniform(0, 1), 1.25), 0.75);
   EXPECT_DOUBLE_EQ(reflect(uniform(0, 1), -0.25), 0.25);
-  EXPECT_DOUBLE_EQ(reflect(uniform(0, 1), 2.25), 0.25);  // and again at the other end
+  EXPECT_DOUBLE_EQ(reflect(uniform(0, 1), 2.25), 0.25);  // and reflected again at the other end
   EXPECT_DOUBLE_EQ(reflect(loguniform(0.01, 1), 10.0), 0.1);
   EXPECT_DOUBLE_EQ(reflect(randint(0, 10), 11), 7);  // the highest is 9
   EXPECT_DOUBLE_EQ(reflect(uniform(0, 1), 0.5), 0.5);

@@ -1,4 +1,4 @@
-// A store that may be read and not written: somebody else's, on a read-only medium, in a snapshot.
+// Stores that can be read and not written: another user's, on a read-only medium, in a snapshot.
 #include "store/experiment_reader.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using test_support::content_of;
 using test_support::TemporaryDirectory;
 
-// Acts in a process that ends without its destructors.
+// Runs `act` in a process that exits without its destructors.
 void in_a_process(const std::function<void()>& act) {
   const pid_t process = ::fork();
   if (process == 0) {
@@ -45,7 +45,7 @@ std::map<std::string, std::string> contents(const fs::path& directory) {
 
 class ReadOnlyStore : public testing::Test {
  protected:
-  // So many results, by a controller that is killed: they are in the log.
+  // Adds results in a controller that is then killed, so that they are in the log.
   void leave_log(int results) const {
     in_a_process([&] {
       std::optional<ExperimentStore> store;
@@ -61,7 +61,7 @@ class ReadOnlyStore : public testing::Test {
     });
     ASSERT_GT(fs::file_size(directory() / "experiment.db-wal"), 0u);
   }
-  // By somebody who may read everything and write nothing.
+  // Expects that a user who may read everything and write nothing can read so many results.
   void expect_readable(int results) const {
     const auto before = contents(directory());
     in_a_process([&] {

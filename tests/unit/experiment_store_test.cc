@@ -29,7 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// The rows after a sequence number as text, in the order in which they are visited.
+// Returns the rows after a sequence number as text, in the order in which they are visited.
 std::vector<std::string> rows_of(const ExperimentStore& store, std::int64_t after = 0) {
   std::vector<std::string> rows;
   store.visit({.result = [&](const ResultRow& row) { rows.push_back("result " + row.metrics); },
@@ -132,7 +132,7 @@ TEST(ExperimentStore, WhatHasFinishedIsFinishedUntilTheNextRowIsCommitted) {
   EXPECT_FALSE(is_finished(directory));
 }
 
-// What format 2 was: a table more, and no mark in `meta`.
+// Turns a store into format 2, which had one more table, and no mark in `meta`.
 void make_format_2(const TemporaryDirectory& directory, bool finished) {
   Database database(directory / "experiment.db", Database::Access::read_write);
   database.execute("CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum); DROP TABLE ended_trials");
@@ -205,7 +205,7 @@ TEST(ExperimentStore, ACheckpointIsOfItsBootUntilItIsSynced) {
   store.add(CheckpointRow{.id = 8, .trial = 1, .step = 3, .directory = "b"});
   store.add(CheckpointRow{.id = 7, .trial = 2, .step = 4, .directory = "a", .boot = "another"});
   store.set_checkpoint_synced(7, R"({"file": 1})");
-  store.set_checkpoint_synced(9, "{}");  // gone already
+  store.set_checkpoint_synced(9, "{}");  // removed already
   store.commit();
   const std::vector<CheckpointRow> rows = store.checkpoints();
   ASSERT_EQ(rows.size(), 2);
@@ -333,7 +333,7 @@ TEST(ExperimentStore, OfTwoWritersTheFirstEnds) {
   const TemporaryDirectory directory;
   ExperimentStore first = ExperimentStore::create(directory.path(), {});
   add_and_commit(first);
-  ExperimentStore second = ExperimentStore::open(directory.path());  // somebody has removed the lock's file
+  ExperimentStore second = ExperimentStore::open(directory.path());  // after the lock file was removed
   add_and_commit(second);
   EXPECT_THAT(message_of<StorageError>([&] { add_and_commit(first); }), HasSubstr("another controller"));
   add_and_commit(second);
@@ -352,7 +352,7 @@ TEST(ExperimentLock, TheSecondHolderIsToldWhoIsFirst) {
   }
 }
 
-// SQLite is given a URI then.
+// SQLite opens the database by a URI, in which these characters have a meaning.
 TEST(Database, IsReadAsOneThatNobodyWritesWhateverTheNamesOfItsFoldersAre) {
   const TemporaryDirectory directory;
   const std::filesystem::path folder = directory / "a b?c#d%25&\xc3\xa9";

@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// An experiment, fed by hand. Each call returns what was decided, as "launch 0", "pause 1", …; that a trial was made
-// goes without saying.
+// An experiment whose events the test feeds. Each call returns the decisions, as "launch 0", "pause 1", …, without
+// those that only make a trial.
 class Hand {
  public:
   Hand(TunerOptions options, double slots) : Hand(std::move(options), Resources{.cpus = slots}, {}) {}
@@ -39,7 +39,7 @@ class Hand {
     }
     return made;
   }
-  // The next report of the trial's present worker.
+  // Feeds the next report of the trial's current worker.
   std::vector<std::string> report(TrialIndex trial, Metrics metrics, std::string checkpoint = {}) {
     const Trial& present = experiment_.trials().at(trial);
     return feed(ResultReported{trial, present.attempt, {present.step + 1, std::move(metrics), std::move(checkpoint)}});
@@ -160,7 +160,7 @@ std::string said(const Hand& hand) {
   return text;
 }
 
-// Trial 2 was in the middle when it reported; it is the best one only because another one has done worse since.
+// Trial 2 was in the middle when it reported; it is the best now only because another trial has become worse since.
 TEST(Experiment, WhoeverIsAmongTheBestNowIsADonorWithItsLatestCheckpoint) {
   TunerOptions options = pbt(3);
   std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0.3;
@@ -199,7 +199,7 @@ TEST(Experiment, ACheckpointThatIsBeingClonedIsThereThoughItsTrialHasNewerOnes) 
               AllOf(HasSubstr("00000_lr"), HasSubstr("/checkpoint_000000")));
 }
 
-// Trial 0 was no donor when it reported, so that nobody asked for the checkpoint that it had offered.
+// Trial 0 was no donor when it reported, so the core did not ask for the checkpoint that it offered.
 TEST(Experiment, ADonorThatHasNoCheckpointYetIsNotExploitedAndThatIsSaid) {
   Hand hand(pbt(2), 2);
   hand.report(1, at(2, 0.5), ".reporting");
@@ -252,7 +252,7 @@ TEST(Experiment, AThresholdEndsTheTrialWithoutAskingTheScheduler) {
   EXPECT_EQ(hand.trial(0).status, TrialStatus::terminated);
 }
 
-// Snapshots have the state of ended trials as it was when they changed last.
+// Snapshots have the state of ended trials from their last change.
 TEST(Experiment, AnEndedTrialWhoseWorkerIsGoneWithItsControllerIsSavedAgain) {
   TunerOptions options = fifo(2);
   options.run_config.stop = {{"training_iteration", 2}};
@@ -372,7 +372,7 @@ TEST(Experiment, ANewResultOrAnotherControllerEndsTheWaitBetweenRetries) {
   EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 0"));
   hand.report(0, {{"a", 1}});
   EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
-  hand.feed(ResultReported{0, hand.trial(0).attempt, {1, {{"a", 1}}, ""}});  // repeated: no step forward
+  hand.feed(ResultReported{0, hand.trial(0).attempt, {1, {{"a", 1}}, ""}});  // repeated: no progress
   EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
   EXPECT_THAT(fails(), ElementsAre("retry 0"));
 }
@@ -406,7 +406,7 @@ TEST(Experiment, ATimerOfAWorkerThatHasReportedMeansNothing) {
   options.run_config.limits.time_between_reports = Seconds(5);
   Hand hand(options, 1);
   const Timer timer = hand.all<StartTimer>().at(0)->timer;
-  hand.report(0, at(2, 0.2));  // paused: it waits, and does not run
+  hand.report(0, at(2, 0.2));  // paused, so not running
   EXPECT_THAT(hand.feed(TimerFired{timer}), IsEmpty());
 }
 
@@ -505,7 +505,7 @@ TEST(Experiment, ABarrierThatSomebodyDoesNotReachOpensAtItsDeadline) {
   EXPECT_THAT(hand.feed(TimerFired{barrier}), ElementsAre("exploit 1", "resume 0"));
   EXPECT_THAT(hand.all<Say>().at(0)->text, HasSubstr("1 of 3 trials have not reached"));
   EXPECT_THAT(hand.feed(TimerFired{barrier}), IsEmpty()) << "it was another barrier's";
-  // The late one goes on to the next barrier with everybody.
+  // The late trial continues to the next barrier with the others.
   EXPECT_THAT(hand.report(2, at(2, 0.5), ".reporting_1"), ElementsAre("pause 2", "resume 2"));
 }
 
@@ -551,7 +551,7 @@ TunerOptions pbt_without_exploits(std::int64_t trials, const Parking& parking) {
   return options;
 }
 
-// Two more steps, up to the next interval.
+// Reports two more steps, up to the next interval.
 std::vector<std::string> report_interval(Hand& hand, TrialIndex trial, bool saves_the_last) {
   const std::int64_t step = hand.trial(trial).step;
   hand.report(trial, {{"score", 1}, {"training_iteration", step + 1}}, ".reporting_1");
@@ -577,7 +577,7 @@ TEST(Experiment, MemoryThatRunsShortEndsOneParkedWorkerAfterTheOther) {
   report_interval(hand, 1, true);
   ASSERT_EQ(hand.parked_workers(), 2);
   EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 1"));
-  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 0"));  // it will repeat a step
+  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 0"));  // the trial will repeat a step
   EXPECT_THAT(hand.feed(MemoryRunsShort{}), IsEmpty());
   EXPECT_EQ(hand.parked_workers(), 0);
 }
@@ -588,7 +588,7 @@ TEST(Experiment, ATrialThatUsesAGpuGivesItBackAsAWholeWhenItIsPaused) {
   EXPECT_EQ(hand.all<Launch>().at(0)->gpus, run::Gpus{0});
   EXPECT_THAT(hand.report(0, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1"), ElementsAre("pause 0"));
   EXPECT_EQ(hand.trial(0).worker, WorkerState::stopping);
-  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("launch 1"));  // not before
+  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("launch 1"));  // not before the worker unwinds
 }
 
 TEST(Experiment, AParkedWorkerGoesOnWithTheGpusThatHaveItsData) {
@@ -596,7 +596,7 @@ TEST(Experiment, AParkedWorkerGoesOnWithTheGpusThatHaveItsData) {
   ASSERT_EQ(hand.trial(1).gpus, run::Gpus{1});
   EXPECT_THAT(hand.report(1, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 1", "launch 2"));
   EXPECT_EQ(hand.trial(2).gpus, run::Gpus{1});
-  // The first one's GPU becomes free for good, but the second's data lie on the other one.
+  // Trial 0's GPU becomes free for good, but trial 1's data are on the other GPU.
   EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("end 0"));
   EXPECT_THAT(hand.report(2, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 2", "resume 1"));
   EXPECT_EQ(hand.trial(1).gpus, run::Gpus{1});
@@ -669,7 +669,7 @@ Metrics at(std::int64_t iteration) { return {{"training_iteration", iteration}};
 
 const PolicySchedule kTwoChanges{{{"lr", 0.1}}, {{2, {{"lr", 0.2}}}, {4, {{"lr", 0.4}}}}};
 
-// Its worker unwinds, and the next one is started.
+// Unwinds and ends trial 0's worker, and returns the decisions that follow.
 std::vector<std::string> restart(Hand& hand) {
   hand.feed(FunctionReturned{0, hand.trial(0).attempt});
   return hand.feed(WorkerEnded{0, hand.trial(0).attempt - 1, kClean});

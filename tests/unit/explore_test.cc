@@ -8,7 +8,8 @@
 namespace cadre::tune {
 namespace {
 
-// Explores many times, each from the donor's config; counts the operations of one key and passes on its values.
+// Explores many times, each time from the donor's config; counts the operations on one key and passes its values to
+// `act`.
 template <class Act>
 std::map<std::string, int> explore_often(const PopulationBasedTraining& settings, const Config& donor,
                                          const std::string& key, Act act) {

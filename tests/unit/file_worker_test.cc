@@ -35,7 +35,7 @@ class FileWorkerTest : public ::testing::Test {
     wakes_.push_back(Clock::now());
     woken_.notify_all();
   }
-  // When the worker said so often that there is news.
+  // Returns the times of the worker's wake-ups, as soon as there are `number` of them.
   std::vector<Clock::time_point> wait_for_wakes(std::size_t number) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(woken_.wait_for(lock, std::chrono::seconds(30), [&] { return wakes_.size() >= number; }));
@@ -52,7 +52,7 @@ class FileWorkerTest : public ::testing::Test {
 TEST_F(FileWorkerTest, EveryCheckpointHasItsOwnDelayAndIsToldWhenItIsSealed) {
   worker_.seal(1, make_checkpoint("first"));
   const std::filesystem::path second = make_checkpoint("second");
-  std::this_thread::sleep_for(FileWorker::seal_delay / 2);  // nothing is waited for: it only has to come later
+  std::this_thread::sleep_for(FileWorker::seal_delay / 2);  // no synchronisation: the second one must only come later
   const Clock::time_point came = Clock::now();
   worker_.seal(2, second);
   const std::vector<Clock::time_point> wakes = wait_for_wakes(2);
@@ -75,7 +75,7 @@ TEST_F(FileWorkerTest, ACheckpointThatIsDeletedBeforeIsNotSealed) {
   EXPECT_EQ(sealed[0].id, 2);
 }
 
-// Directories in each other until their path is longer than a path can be: no look at the last one succeeds.
+// Nested directories whose path is longer than a path may be, so that stat of the last one fails.
 class EndlessPath {
  public:
   explicit EndlessPath(const std::filesystem::path& directory) {
@@ -127,7 +127,7 @@ TEST_F(FileWorkerTest, DeletesADirectoryOfTheUsersByItsWholePath) {
 TEST(FileWorkerEnd, TriesADeletionThatFailedOnceMore) {
   const TemporaryDirectory directory;
   const std::filesystem::path trial = directory / "trial";
-  std::filesystem::create_symlink(trial, trial);  // a loop: nothing in it can be looked at
+  std::filesystem::create_symlink(trial, trial);  // a loop: nothing in it can be read
   {
     FileWorker worker(directory.path(), [] {});
     worker.remove("trial/checkpoint");

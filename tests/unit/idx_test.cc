@@ -27,7 +27,7 @@ class IdxTest : public testing::Test {
   cadre::test_support::TemporaryDirectory folder_;
 };
 
-// 3 images of 2x5 pixels with the values 0 to 29.
+// Returns 3 images of 2x5 pixels with the values 0 to 29.
 std::string small_idx() {
   std::string bytes{0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 5};
   for (char value = 0; value < 30; ++value) bytes.push_back(value);

@@ -20,7 +20,7 @@ std::string python_float(double value) {
   return text;
 }
 
-// What Python 3.11 prints for repr() of these.
+// The expected texts are those of repr() in Python 3.11.
 TEST(Json, FloatsAreWrittenAsPythonWritesThem) {
   EXPECT_EQ(python_float(0.1), "0.1");
   EXPECT_EQ(python_float(1e-5), "1e-05");
@@ -107,9 +107,9 @@ TEST(Json, BytesThatAreNoUtf8AreReadAgainAsLatin1) {
   const std::pair<const char*, const char*> texts[] = {
       {"\xed\xa0\x80", "\xc3\xad\xc2\xa0\xc2\x80"},                       // a surrogate
       {"\xf4\x90\x80\x80", "\xc3\xb4\xc2\x90\xc2\x80\xc2\x80"},           // above U+10FFFF
-      {"\xc0\xaf", "\xc3\x80\xc2\xaf"},                                   // longer than it needs to be
-      {"\xe2\x82", "\xc3\xa2\xc2\x82"},                                   // cut
-      {"a\xff\xc3\xa9\xed\xa0z", "a\xc3\xbf\xc3\xa9\xc3\xad\xc2\xa0z"}};  // beside what is right
+      {"\xc0\xaf", "\xc3\x80\xc2\xaf"},                                   // overlong
+      {"\xe2\x82", "\xc3\xa2\xc2\x82"},                                   // truncated
+      {"a\xff\xc3\xa9\xed\xa0z", "a\xc3\xbf\xc3\xa9\xc3\xad\xc2\xa0z"}};  // next to valid text
   for (const auto& [text, read] : texts) {
     const std::string json = to_json(Value(text));
     EXPECT_EQ(parse_json(json, "test"), Value(read)) << json;

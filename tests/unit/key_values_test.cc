@@ -15,7 +15,7 @@ using ::testing::Not;
 
 constexpr auto kNow = KeyValues::TimePoint(std::chrono::seconds(100));
 
-// Asker 1 gets its reply at once.
+// Sends a request of asker 1, which gets its reply at once.
 StoreReply ask(KeyValues& values, const StoreRequest& request) {
   const auto replies = values.handle(1, request, kNow);
   EXPECT_EQ(replies.size(), 1u);

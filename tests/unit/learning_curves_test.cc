@@ -74,7 +74,7 @@ TEST(LearningCurves, AnExploitBreaksTheLineAndIsMarkedWhereItGoesOn) {
   const std::vector<XmlElement> marks = svg.all("path", "exploit");
   ASSERT_THAT(marks, SizeIs(1));
   EXPECT_EQ(title_of(marks[0]), "00003 continued from 00001 at 20");
-  // Its tip is above the place where the second line begins.
+  // The mark's tip is above the start of the second line.
   const std::string& lines = line.attributes.at("d");
   const std::string second = lines.substr(lines.rfind('M') + 1);
   const std::string& mark = marks[0].attributes.at("d");
@@ -142,7 +142,7 @@ TEST(LearningCurves, OfThousandsOfPointsThoseStayThatCanBeSeen) {
   std::vector<double> heights;
   for (std::size_t comma = d.find(','); comma != d.npos; comma = d.find(',', comma + 1))
     heights.push_back(std::stod(d.substr(comma + 1)));
-  // The two that stick out are the ends of the axis but for its margins.
+  // The two outliers are the ends of the axis, apart from its margins.
   EXPECT_NEAR(std::ranges::min(heights), 260 * 0.04 / 1.08, 0.1);
   EXPECT_NEAR(std::ranges::max(heights), 260 * 1.04 / 1.08, 0.1);
 }

@@ -42,7 +42,7 @@ TEST(ObjectFiles, AnIdSaysItsSizeAndAnythingElseIsNone) {
     EXPECT_EQ(size_of_object(id), std::nullopt) << id;
 }
 
-// So that other programs can check a file: these are what `xxhsum -H2` prints.
+// The expected hashes are the output of `xxhsum -H2`, so that other programs can check a file.
 TEST(ObjectFiles, TheHashIsXxh3With128Bits) {
   EXPECT_EQ(id_of(""), "99aa06d3014798d86001c324468d497f-0");
   EXPECT_EQ(id_of("a"), "a96faf705af16834e6c632b61e964e1f-1");

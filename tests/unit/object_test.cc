@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-// Bytes of memory that have no file, which this process holds in objects.
+// Returns the number of memory files (memfd) that this process holds for objects.
 std::size_t object_memory() {
   std::size_t count = 0;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {

@@ -33,7 +33,7 @@ TunerOptions good_options() {
           .run_config = {.name = "good", .stop = {{"accuracy", at_least(0.9)}}}};
 }
 
-// What is said about the options after a change.
+// Returns the error message for the options after a change.
 template <class Change>
 std::string fault_after(Change change) {
   TunerOptions options = good_options();
@@ -247,7 +247,7 @@ TEST(Objective, TheSchedulersIsTheTuneConfigsWhereThatHasNone) {
   };
   expect_max();
   pbt.metric = "accuracy";
-  options.tune_config.mode = Mode::max;  // the name here, the direction there
+  options.tune_config.mode = Mode::max;  // the name in the scheduler, the direction in tune_config
   expect_max();
   options.tune_config = {.metric = "accuracy", .num_samples = 4, .scheduler = good_pbt()};  // and the other way round
   expect_max();

@@ -18,9 +18,9 @@ using test_support::content_of;
 
 class OutputLimitOfAFile : public ::testing::Test {
  protected:
-  // As a worker does.
+  // Appends like a worker.
   void append(const std::string& text) { base::write_all(writer.get(), text, path); }
-  // A hole: nothing is written to the disk.
+  // Extends the file by a hole, so that nothing is written to the disk.
   void grow_to(std::uint64_t bytes) { fs::resize_file(path, bytes); }
   std::string first_line() const {
     const std::string text = content_of(path);
@@ -74,7 +74,7 @@ TEST_F(OutputLimitOfAFile, ASecondCutCountsWhatTheFirstDropped) {
   grow_to(max_output_bytes);
   append("\nsecond\n");
   limit_output(path);
-  // All that was ever in the file but for the second line's own bytes; the first cut's line does not count.
+  // All bytes that were ever in the file, except the line "second"; the notice of the first cut does not count.
   const std::uint64_t hole = max_output_bytes - 80 - 6;
   EXPECT_EQ(first_line(), "[cadre: " + std::to_string(max_output_bytes + 1 + 6 + hole + 1) +
                               " bytes of older output were dropped here]");

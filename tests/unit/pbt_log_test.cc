@@ -39,7 +39,7 @@ TEST(PbtLog, APolicyIsTheHistoryThatLedToTheTrial) {
   };
   exploit(0, 3, 5);
   exploit(1, 0, 10);
-  exploit(0, 2, 15);  // 2 has no history: what led to 0 before is over
+  exploit(0, 2, 15);  // trial 2 has no history, so trial 0's starts anew
   log.flush();
   const std::string first = "[\"0\", \"3\", 4, 5, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";
   const std::string second = "[\"1\", \"0\", 4, 10, {\"lr\": 0.2}, {\"lr\": 0.24}]\n";

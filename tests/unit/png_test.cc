@@ -26,7 +26,7 @@ std::size_t big_endian(const std::string& bytes, std::size_t offset) {
 
 using Chunks = std::vector<std::pair<std::string, std::string>>;
 
-// Types and data of a PNG's chunks; their checksums are compared.
+// Returns types and data of a PNG's chunks, and checks their checksums.
 Chunks chunks_of(const std::string& png) {
   Chunks chunks;
   for (std::size_t offset = 8; offset < png.size();) {

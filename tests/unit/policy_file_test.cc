@@ -26,7 +26,7 @@ std::string fault_of(const std::string& text) {
   return message_of<InvalidArgument>([&] { parse_policy(text, "the file"); });
 }
 
-// As Ray Tune 2.60 writes it.
+// A policy file written by Ray Tune 2.60.
 constexpr const char* kOfRayTune =
     R"(["2_lr=0.0300", "0_lr=0.1000", 4, 5, {"lr": 0.1, "layers": [1, 2], "act": "relu"}, {"lr": 0.12, "layers": [1, 2], "act": "tanh"}])"
     "\n"
@@ -41,7 +41,7 @@ TEST(PolicyFile, EachLineIsAChangeAtTheDonorsIteration) {
   EXPECT_EQ(schedule.changes[1], (PolicySchedule::Change{10, {{"lr", 1e-5}, {"layers", list(1, 2)}, {"act", "tanh"}}}));
 }
 
-// Ray Tune leaves the trial's older lines above those of a donor that had no file of its own.
+// If a donor has no policy file, Ray Tune leaves the trial's older lines above the new one.
 TEST(PolicyFile, LinesThatALaterExploitMadeStaleDoNotCount) {
   const PolicySchedule schedule = parse_policy(R"(["0", "7", 2, 2, {"x": 7}, {"x": 0}]
 ["1", "0", 4, 4, {"x": 0}, {"x": 1}]

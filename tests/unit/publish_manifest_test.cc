@@ -61,18 +61,18 @@ TEST(Manifest, KnowsWhereEachGenerationsFilesAre) {
 
 TEST(Manifest, WithAFlippedBitOrAPartOnlyIsRefused) {
   const std::string text = to_text(some_manifest());
-  for (std::size_t i = 0; i + 1 < text.size(); ++i) {  // the last one is a line feed
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {  // the last character is a line feed
     EXPECT_THROW(parse_manifest(text.substr(0, i), "x"), StorageError) << i;
     std::string flipped = text;
     flipped[i] = static_cast<char>(flipped[i] ^ 1);
     try {
-      EXPECT_EQ(to_text(parse_manifest(flipped, "x")), text) << i;  // a blank between tokens
+      EXPECT_EQ(to_text(parse_manifest(flipped, "x")), text) << i;  // only whitespace between tokens has changed
     } catch (const StorageError&) {
     }
   }
 }
 
-// A restore reads few segments, and each row is written few times.
+// A restore reads few segments, and no row is rewritten often.
 TEST(Manifest, SegmentsBecomeFewerAsTheyGrow) {
   std::vector<SegmentEntry> segments;
   std::int64_t written = 0;

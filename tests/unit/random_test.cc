@@ -10,7 +10,7 @@ namespace {
 
 using Block = std::array<std::uint32_t, 4>;
 
-// The known answers that come with the authors' Random123 1.09.
+// Known answers published with the authors' Random123 1.09.
 TEST(Philox, GivesThePublishedAnswers) {
   constexpr std::uint32_t ones = 0xffffffff;
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));

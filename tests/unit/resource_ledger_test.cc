@@ -37,7 +37,7 @@ TEST(ResourceLedger, SharesOfAGpuAreOnOneGpuAndFillItFirst) {
   EXPECT_EQ(ledger.acquire(share), (Gpus{0}));
   EXPECT_EQ(ledger.acquire(share), (Gpus{1}));
   EXPECT_EQ(ledger.usage(), "0/9 CPUs, 1.2/2 GPUs");
-  EXPECT_FALSE(ledger.is_free({.cpus = 0, .gpus = 1}));  // 0.8 are free, but on no GPU a whole one
+  EXPECT_FALSE(ledger.is_free({.cpus = 0, .gpus = 1}));  // 0.8 GPUs are free, but no whole one
   EXPECT_EQ(ledger.acquire({.cpus = 0, .gpus = 0.2}), (Gpus{0}));
   ledger.release(share, {1});
   EXPECT_EQ(ledger.acquire({.cpus = 0, .gpus = 1}), (Gpus{1}));
@@ -75,7 +75,7 @@ TEST(ResourceLedger, AMachineThatIsNotAsItIsWantedHasNothingFree) {
   EXPECT_TRUE(ledger.acquire({.cpus = 2, .labels = {{"zone", "eu"}}}));
 }
 
-// A store that somebody has changed may say so of a machine.
+// A store that was changed by hand may contain such amounts.
 TEST(ResourceLedger, HasNoAmountsThatNoMachineHas) {
   for (const double amount : {-1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_THROW(ResourceLedger({.cpus = amount}), std::invalid_argument) << amount;

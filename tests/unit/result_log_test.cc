@@ -126,7 +126,7 @@ TEST(ErrorFile, TheNewestFailuresStay) {
   EXPECT_GE(content_of(directory / "error.txt").size(), ErrorFile::kMostBytes / 3);
 }
 
-// As a snapshot remembers them.
+// The expected contents are given by a stamp, as in a snapshot.
 TEST(ResultLog, EveryCutAndEveryFlippedBitIsNoticedAndWhatCameLaterIsCutOff) {
   const TemporaryDirectory directory;
   ResultLog::Stamp stamp;

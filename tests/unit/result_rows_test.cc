@@ -9,7 +9,7 @@
 namespace cadre::train {
 namespace {
 
-// A Run of one worker, and the rows that follow from what it is told.
+// A Run of one worker, and the result rows for the events fed to it.
 class Subject {
  public:
   explicit Subject(TrainerOptions options = {.run_config = {.failure_config = {.max_failures = 1}}})
@@ -89,7 +89,7 @@ TEST(ResultRows, TimeThatRanksWaitInReportIsNobodys) {
   const auto copied = checkpoint({.kind = CheckpointPart::Kind::borrowed, .path = "/users"});
   EXPECT_EQ(Metrics(*subject.report(1002, 1, {}, copied)).get<std::string>("checkpoint_dir_name"), "checkpoint_000000")
       << "although it is not committed yet";
-  subject.feed(1050, CheckpointUploaded{0});  // ranks are answered
+  subject.feed(1050, CheckpointUploaded{0});  // report() returns in the ranks
   EXPECT_EQ(Metrics(*subject.report(1053, 2)).get<double>("time_this_iter_s"), 3);
 }
 

@@ -29,7 +29,7 @@ TEST(RunningTime, GoesOnWhenAClockWasSetBack) {
   RunningTime time;
   time.begin_session(5000);
   time.see(5010);
-  time.see(1412);  // a second after it was set back by 3599 seconds
+  time.see(1412);  // one second after the clock was set back by 3599 seconds
   time.leave_out(-3599);
   EXPECT_EQ(time.seconds(), 10);
   time.see(1417);

@@ -21,14 +21,15 @@ namespace fs = std::filesystem;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// Deeper than a message may be.
+// Returns a value nested deeper than a message may be.
 Value too_deep() {
   Value value = 1;
   for (std::size_t i = 0; i < base::max_value_depth + 1; ++i) value = list(std::move(value));
   return value;
 }
 
-// A worker's session, and the controller's end of its connection: answers lie there before they are asked for.
+// A worker's session, and the controller's end of its connection, where tests put answers before the session asks for
+// them.
 class SessionTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -50,7 +51,7 @@ class SessionTest : public ::testing::Test {
     channel::encode(channel::Answer{verdict, ""}, frame);
     ASSERT_EQ(::write(controller_.get(), frame.data(), frame.size()), static_cast<ssize_t>(frame.size()));
   }
-  // The next report that has arrived.
+  // Returns the next report that has arrived.
   channel::Report received() {
     for (;;) {
       if (const auto body = frames_.next()) return std::get<channel::Report>(channel::decode_message(*body));
@@ -89,7 +90,7 @@ TEST_F(SessionTest, ACheckpointThatWasToBeReportedWithARefusedReportIsRemoved) {
   EXPECT_THAT(directories(), IsEmpty());
 }
 
-// Three reports: which writers have written, and which ones were offered.
+// Makes three reports, and checks which writers ran and which were only offered.
 TEST_F(SessionTest, AWriterIsCalledWhenTheControllerAsksForItAndOtherwiseOnlyOffered) {
   int written = 0;
   const auto write = [&](const fs::path& directory) {

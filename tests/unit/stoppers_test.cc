@@ -19,7 +19,7 @@ bool lost_patience(const std::string& trial_id, const Metrics& result) {
   return trial_id == "00001" && result.get<double>("loss") > 1;
 }
 
-// Stoppers fed by hand.
+// Stoppers that a test feeds with results.
 class Fed {
  public:
   explicit Fed(Stop stop) : description_(std::move(stop)), stoppers_(description_) {}
@@ -29,7 +29,7 @@ class Fed {
     Trial trial;
     trial.index = index;
     trial.id = "0000" + std::to_string(index);
-    const Value state = stoppers_.save();  // whoever goes on from it goes on with the same
+    const Value state = stoppers_.save();  // restored before each result, because a restore must not change decisions
     stoppers_ = Stoppers(description_);
     stoppers_.load(state);
     return stoppers_.on_result(trial, result);

@@ -1,4 +1,4 @@
-// A store that was cut or has flipped bits is refused with the file, or read as it was at some commit: nothing else.
+// A truncated store, or one with flipped bits, is either refused with its path or read as it was at some commit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ void add_transaction(ExperimentStore& store, int i) {
   if (i % 5 == 4) store.put_snapshot(cause, std::string(300 * i, 's'));  // more than a page
 }
 
-// The files of a store, and what it held at each commit.
+// The files of a store, and its content at each commit.
 struct Files {
   std::string database = {};
   std::string log = {};
@@ -66,8 +66,8 @@ struct Files {
   }
 };
 
-// As a kill leaves them: everything since the creation is in the log, where the machine's present start may be one
-// before.
+// Returns a store's files after a kill: everything since its creation is in the log. `boot`: the boot that the store
+// names, the current one or an earlier one.
 Files files_after_kill(const std::string& boot = base::boot_id()) {
   const TemporaryDirectory directory;
   ExperimentStore store = ExperimentStore::create(directory.path(), {"name", "trainable", R"({"seed": 1})"});
@@ -84,7 +84,7 @@ Files files_after_kill(const std::string& boot = base::boot_id()) {
   return files;
 }
 
-// After a clean end: everything is in the database.
+// Returns a store's files after a clean exit: everything is in the database.
 Files files_after_close() {
   const Files killed = files_after_kill();
   const TemporaryDirectory directory;
@@ -93,7 +93,7 @@ Files files_after_close() {
   return {.database = content_of(directory / "experiment.db"), .states = {killed.states.back()}};
 }
 
-// The same after the machine was started again.
+// Returns the files as they are after a reboot of the machine.
 Files in_another_boot(Files files) {
   const TemporaryDirectory directory;
   write_bytes(directory / "experiment.db", files.database);
@@ -122,7 +122,7 @@ Outcome outcome_of(const Files& damaged) {
 
 std::string where(std::size_t offset, const char* file) { return fmt::format("at byte {} of the {}", offset, file); }
 
-// Every length near the borders of a file's parts at its ends, fewer between.
+// Returns all lengths near the borders of the parts at the file's two ends, and fewer in between.
 std::vector<std::size_t> lengths(std::size_t size, std::size_t start, std::size_t part) {
   std::vector<std::size_t> lengths;
   for (std::size_t length = 0; length < size; ++length) {
@@ -293,7 +293,7 @@ TEST(StoreDamage, TheChecksumOfARowIsMadeAsTheFormatSays) {
   checksum.add(std::int64_t{-5});
   checksum.add(0.25);
   checksum.add(std::string_view("text"));
-  EXPECT_EQ(checksum.value(), 5574756894075138254);  // of the bytes as docs/formats.md has them, by another program
+  EXPECT_EQ(checksum.value(), 5574756894075138254);  // by another program, of the bytes in docs/formats.md
 }
 
 TEST(StoreDamage, RowsThatAreGoneAreMissed) {

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using test_support::TemporaryDirectory;
 
-// A store that changes, and the store that its segments make.
+// A changing store, and the store restored from its segments.
 class SegmentTest : public testing::Test {
  protected:
   SegmentTest() {
@@ -24,7 +24,7 @@ class SegmentTest : public testing::Test {
     writer_.emplace(directory_ / "source");
   }
 
-  // What happens once in an experiment: one of each kind of change.
+  // Makes one change of each kind that an experiment makes.
   void change(std::int64_t step) {
     const std::int64_t sequence = store_->add(ResultRow{.time = 0.5, .trial = step % 3, .metrics = "{\"x\": NaN}"});
     store_->add(EventRow{.kind = "function_returned"});

@@ -1,4 +1,4 @@
-// What is left when a write fails, at whatever point.
+// A store's content after a failed write, at any point.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using cadre::test_support::TemporaryDirectory;
 
 using ::testing::HasSubstr;
 
-// A transaction of many pages.
+// Adds a transaction of many pages.
 void add_transaction(ExperimentStore& store) {
   const std::int64_t cause = store.add(EventRow{.kind = "worker_ended", .data = std::string(20'000, 'e')});
   store.add(DecisionRow{.cause = cause, .kind = "end", .trial = 1, .data = std::string(9'000, 'd')});
@@ -29,7 +29,7 @@ void add_transaction(ExperimentStore& store) {
   store.commit();
 }
 
-// What a kill at this moment leaves.
+// Returns the content after a kill at this moment.
 std::string content_after_kill(const TemporaryDirectory& directory) {
   const TemporaryDirectory copy;
   for (const char* name : {"experiment.db", "experiment.db-wal"})
@@ -62,7 +62,7 @@ TEST_F(StoreSpace, AfterAWriteThatFailsTheSameRowsCanBeCommittedAgain) {
     }
     ASSERT_EQ(content_of_store(store), before);
     ASSERT_EQ(content_after_kill(directory), before);
-    store.add(EventRow{.kind = "small"});  // shorter than what failed: its rest stays behind it in the log
+    store.add(EventRow{.kind = "small"});  // shorter than the failed transaction, whose rest stays after it in the log
     store.commit();
     const std::string small = content_of_store(store);
     ASSERT_EQ(content_after_kill(directory), small);
@@ -99,7 +99,7 @@ TEST_F(StoreSpace, ATransactionThatFailsAtItsLastRowIsGoneAsAWhole) {
   store.add(EventRow{.kind = "first"});
   store.add(CheckpointRow{.id = 7, .directory = "trial/checkpoint"});
   EXPECT_THROW(store.add(CheckpointRow{.id = 7, .directory = "trial/checkpoint"}),
-               StorageError);  // there can be only one
+               StorageError);  // ids are unique
   EXPECT_EQ(content_of_store(store), before);
   store.commit();
   EXPECT_EQ(content_of_store(store), before);

@@ -24,7 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// TMPDIR is a directory of the test's own.
+// TMPDIR is the test's own directory.
 class TemporaryFolderTest : public ::testing::Test {
  protected:
   TemporaryFolderTest() { ::setenv("TMPDIR", parent_.path().c_str(), 1); }
@@ -32,7 +32,7 @@ class TemporaryFolderTest : public ::testing::Test {
 
   std::vector<std::string> names() const { return list_directory(parent_.path()); }
 
-  // A process that makes a folder and has no time to remove it. Returns the folder's name.
+  // Makes a folder in a process that is killed before it can remove it. Returns the folder's name.
   std::string make_in_killed_process() const {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -73,7 +73,7 @@ TEST_F(TemporaryFolderTest, ThatAKilledProcessHasLeftGoesWhenTheNextOneIsMade) {
 TEST_F(TemporaryFolderTest, StaysWhileItIsHeld) {
   const TemporaryFolder here("cadre-test");
   const TemporaryFolder beside("cadre-test");
-  make_in_killed_process();  // looks at them as another process does
+  make_in_killed_process();  // another process, which removes folders that are no longer held
   EXPECT_TRUE(fs::exists(here.path()));
   EXPECT_TRUE(fs::exists(beside.path()));
 }

@@ -38,7 +38,7 @@ Dict row(std::int64_t iteration, Dict metrics) {
   return metrics;
 }
 
-// "tag@step=value", with the kind of what is no scalar.
+// Returns texts "tag@step=value", with the kind in place of the value of a histogram.
 std::vector<std::string> shown(const std::string& file) {
   std::vector<std::string> texts;
   for (const EventValue& value : event_values(file)) {
@@ -196,7 +196,7 @@ TEST(TensorBoardFile, AResultWithoutNumbersIsNoRecord) {
   EXPECT_THAT(test_support::records_of(content_of(directory / kName)), SizeIs(1));
 }
 
-// What a kill leaves behind the last snapshot is cut off, and what is missing from it is noticed.
+// Data that a kill leaves after the last snapshot is cut off, and data missing from before it is detected.
 TEST(TensorBoardFile, TornAtAnyByteItGoesOnWithEveryValueOnce) {
   const TemporaryDirectory directory;
   const auto add = [](TensorBoardFile& file, std::int64_t iteration) {
@@ -248,7 +248,7 @@ TEST(TensorBoardFile, AnEndedTrialIsASessionWithTheConfigThatItHadLast) {
                   {{"lr", 0.2}, {"net", {{"act", "tanh"}}}, {"flag", false}, {"bound", kInfinity}},
                   {{"loss", 1}, {"pid", 1}, {"words", "x"}});
   end(file, trial, 1005);
-  end(file, trial, 1006);  // as when the disk was full
+  end(file, trial, 1006);  // again, as after a full disk
   file.flush();
   const std::vector<EventValue> values = event_values(content_of(directory / kName));
   ASSERT_THAT(values, SizeIs(4));
@@ -277,7 +277,7 @@ TEST(TensorBoardFile, WithoutResultsOrSampledParametersThereIsNoSession) {
 
 TEST(TensorBoardFile, ATrialThatIsTakenUpAgainLosesItsSessionUntilItsNextEnd) {
   const TemporaryDirectory directory;
-  const std::string failure = "\b\2";  // the field status, and its value
+  const std::string failure = "\b\2";  // the tag of the field status, and its value
   const std::string success = "\b\1";
   {
     TensorBoardFile file(directory.path());

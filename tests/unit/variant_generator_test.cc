@@ -23,7 +23,7 @@ Variant first_variant(const Space& space, std::uint64_t seed = 1, std::int64_t t
   return VariantGenerator(space, {.num_samples = trial + 1, .seed = seed})(trial);
 }
 
-// The values of one key in all trials.
+// Returns the values of one key in all trials.
 std::vector<std::string> values_of(const VariantGenerator& variants, const std::string& key) {
   std::vector<std::string> values;
   for (std::int64_t trial = 0; trial < variants.size(); ++trial) {
@@ -55,7 +55,7 @@ TEST(VariantGenerator, AnotherKeyChangesNoneOfTheOthers) {
   EXPECT_EQ(first_variant(more).config.at("model"), first_variant(kSpace).config.at("model"));
 }
 
-// The example is that of the reference's appendix B.3.
+// The example is from the reference's appendix B.3.
 TEST(VariantGenerator, TheFirstGridByPathVariesFastestAndEverySampleHasAll) {
   const VariantGenerator variants(
       {{"b", grid_search({"x", "y", "z"})}, {"a", grid_search({1, 2})}, {"c", {{"d", uniform(0, 1)}}}},
@@ -104,7 +104,7 @@ TEST(VariantGenerator, AConditionalSpaceHasOnlyTheKeysOfItsOption) {
   EXPECT_LT(with_momentum, 40);
 }
 
-// The example is that of the reference's section on presets.
+// The example is from the reference's section on presets.
 TEST(VariantGenerator, PointsToEvaluateComeFirstAndTheirGridsAreSearched) {
   const VariantGenerator variants(
       {{"a", grid_search({1, 2})}, {"b", randint(0, 100)}},
@@ -144,7 +144,7 @@ TEST(VariantGenerator, FunctionsSeeWhatIsDrawnAndTheFunctionsBeforeThem) {
   EXPECT_EQ(variant.fault, "");
   EXPECT_EQ(variant.config.get<double>("height"), 2 * variant.config.get<double>("width"));
   EXPECT_EQ(variant.config.get<std::string>("name"), "h" + to_json(variant.config.at("height")));
-  EXPECT_EQ(variant.config.begin()->first, "height");  // where it stands in the space
+  EXPECT_EQ(variant.config.begin()->first, "height");  // its position in the space
   EXPECT_EQ(variant.sampled.size(), 4u);
   EXPECT_EQ(first_variant(space).config, variant.config);
   EXPECT_NE(first_variant(space, 1, 5).config.at("own"), variant.config.at("own"));
@@ -156,7 +156,7 @@ TEST(VariantGenerator, AFunctionThatThrowsIsNamed) {
   EXPECT_EQ(variant.config.get<int>("y"), 3);
 }
 
-// The examples are those of the reference's section on tags.
+// The examples are from the reference's section on tags.
 TEST(FormatVariables, WritesTagsAsRayTuneDoes) {
   EXPECT_EQ(format_variables({{"a", 1}, {"b", "x"}, {"c/d", 0.90712}}), "a=1,b=x,d=0.9071");
   EXPECT_EQ(format_variables({{"b", 0.0}, {"a", -1.5}}), "a=-1.5000,b=0.0000");
@@ -168,7 +168,7 @@ TEST(FormatVariables, WritesTagsAsRayTuneDoes) {
   EXPECT_EQ(format_variables({}), "");
 }
 
-// Ray Tune substitutes every run by itself, and shows Python's str() of a list.
+// Ray Tune replaces every run of other characters separately, and prints a list as Python's str() does.
 TEST(FormatVariables, ARunNextToAnUnderscoreIsOneMoreAndListsAreThoseOfPython) {
   EXPECT_EQ(format_variables({{"text", "a_ b _c"}}), "text=a__b__c");
   EXPECT_EQ(format_variables({{"layers", list(true, Value(), 1, 1e-5, "\u00fc")}}), "layers=True_None_1_1e-05");
@@ -187,7 +187,7 @@ TEST(VariantGenerator, TheNumbersOfAFunctionAreThoseOfItsPlace) {
   EXPECT_EQ(variant.config.at("items").items().at(0).get<double>(), number_at("items/0"));
 }
 
-// As results read from a store tell it, which has the config and not what was drawn.
+// Results read from a store have the config, but no record of the drawn values.
 TEST(VariantGenerator, WhatIsSampledIsTheSameByTheConfigAloneAndPointsSampleConstantsToo) {
   const Space space{{"data", "here"},
                     {"lr", uniform(0, 1)},
@@ -201,7 +201,7 @@ TEST(VariantGenerator, WhatIsSampledIsTheSameByTheConfigAloneAndPointsSampleCons
     const Variant variant = variants(trial);
     EXPECT_EQ(variants.sampled(trial, variant.config), variant.sampled) << trial;
     Config changed = variant.config;
-    changed.set("extra", 1);  // no key of the space
+    changed.set("extra", 1);  // not a key of the space
     EXPECT_EQ(variants.sampled(trial, changed), variant.sampled) << trial;
   }
   const auto paths = [&](std::int64_t trial) {

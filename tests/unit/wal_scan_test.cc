@@ -1,4 +1,4 @@
-// What SQLite itself would not take for a log. Logs that were cut and damaged are in store_damage_test.cc.
+// Files that SQLite itself does not accept as a log. Truncated and damaged logs are in store_damage_test.cc.
 #include "store/wal_scan.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ void append_number(std::string& out, std::uint32_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(number >> shift & 0xffU);
 }
 
-// The header of a log with little-endian checksums.
+// Returns the header of a log with little-endian checksums.
 std::string header_of(std::uint32_t page_bytes) {
   std::string header;
   for (const std::uint32_t number : {0x377f0682U, 3007000U, page_bytes, 0U, 1U, 2U}) append_number(header, number);

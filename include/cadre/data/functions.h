@@ -1,6 +1,6 @@
 /// \file
-/// Functions and classes of the program that take part in a dataset. Like a trainable each is found by its name, which
-/// is registered when the program is loaded: in every process of the program, and in one that is started later.
+/// Functions and classes of the program that a dataset calls. Like a trainable, each is found by its name, which is
+/// registered when the program is loaded: in every process of the program, and in later runs of it.
 #pragma once
 
 #include <concepts>
@@ -16,36 +16,37 @@
 
 namespace cadre::data {
 
-/// A function of batches, `Batch f(const Batch&)` or `Batch f(const Batch&, const Config&)`. Made by function<f>().
+/// A function of batches, by name: `Batch f(const Batch&)` or `Batch f(const Batch&, const Config&)`. Made by
+/// function<f>().
 struct BatchFunction {
-  std::string name = {};                                  ///< of the function, without its namespaces
-  bool operator==(const BatchFunction&) const = default;  ///< the same function
+  std::string name = {};                                  ///< name of the function, without its namespaces
+  bool operator==(const BatchFunction&) const = default;  ///< compares the function
 };
-/// A class whose objects are called with batches. Made by actor<T>().
+/// A class whose objects are called with batches, by name. Made by actor<T>().
 struct Actor {
-  std::string name = {};                          ///< of the class, without its namespaces
-  bool operator==(const Actor&) const = default;  ///< the same class
+  std::string name = {};                          ///< name of the class, without its namespaces
+  bool operator==(const Actor&) const = default;  ///< compares the class
 };
-/// A function of rows, `Row f(const Row&)`. Made by function<f>().
+/// A function of rows, by name: `Row f(const Row&)`. Made by function<f>().
 struct RowFunction {
-  std::string name = {};                                ///< of the function, without its namespaces
-  bool operator==(const RowFunction&) const = default;  ///< the same function
+  std::string name = {};                                ///< name of the function, without its namespaces
+  bool operator==(const RowFunction&) const = default;  ///< compares the function
 };
-/// A condition on rows, `bool f(const Row&)`. Made by function<f>().
+/// A condition on rows, by name: `bool f(const Row&)`. Made by function<f>().
 struct RowPredicate {
-  std::string name = {};                                 ///< of the function, without its namespaces
-  bool operator==(const RowPredicate&) const = default;  ///< the same function
+  std::string name = {};                                 ///< name of the function, without its namespaces
+  bool operator==(const RowPredicate&) const = default;  ///< compares the function
 };
 
 namespace detail {
 
 using BatchCall = std::function<Batch(const Batch&)>;
-// Makes what is called, in the thread and process that calls it, from the config of the operator.
+// A factory that makes the callable from the operator's config, in the thread and process that calls it.
 using BatchCallFactory = BatchCall (*)(const Config&);
 
-// Registers; the kind ("function", "class", "row function", "row predicate") is part of the name's key.
+// Registers a factory; the kind ("function", "class", "row function", "row predicate") is part of the name's key.
 bool register_batch_call(std::string_view kind, std::string_view name, BatchCallFactory make);
-// What row functions are as functions of batches.
+// Applies a row function to each row of a batch.
 Batch map_rows(const Batch& batch, Row (*function)(const Row&));
 Batch filter_rows(const Batch& batch, bool (*predicate)(const Row&));
 
@@ -104,20 +105,20 @@ struct ActorRegistration {
 
 }  // namespace detail
 
-/// The function F for map_batches: Batch f(const Batch&), or Batch f(const Batch&, const Config&), which also gets
-/// MapBatchesOptions::config. A lambda has no name that could be found again, and does not compile.
+/// Returns the function F for map_batches: Batch f(const Batch&), or Batch f(const Batch&, const Config&), which also
+/// gets MapBatchesOptions::config. A lambda has no name by which it could be found again, and does not compile.
 template <auto F>
   requires detail::TakesBatch<decltype(F)> || detail::TakesBatchAndConfig<decltype(F)>
 BatchFunction function() {
   return {cadre::detail::registered_name<F, detail::FunctionRegistration<F>>()};
 }
-/// The function F for map: Row f(const Row&).
+/// Returns the function F for map: Row f(const Row&).
 template <auto F>
   requires detail::TakesRow<decltype(F)> && std::same_as<std::invoke_result_t<decltype(F), const Row&>, Row>
 RowFunction function() {
   return {cadre::detail::registered_name<F, detail::RowFunctionRegistration<F>>()};
 }
-/// The function F for filter: bool f(const Row&).
+/// Returns the function F for filter: bool f(const Row&).
 template <auto F>
   requires detail::TakesRow<decltype(F)> && std::same_as<std::invoke_result_t<decltype(F), const Row&>, bool>
 RowPredicate function() {
@@ -134,10 +135,10 @@ CADRE_MISTAKE(
 BatchFunction function();
 /// \endcond
 
-/// The class T for map_batches: made once in each worker, from MapBatchesOptions::constructor_config where it has a
-/// constructor of a const Config&, and called as Batch operator()(const Batch&), by one thread at a time. It is
-/// destroyed when all is done; a worker process that an execution has no use for any more, because that has failed or
-/// is left, is killed.
+/// Returns the class T for map_batches. An object of it is made once in each worker, from
+/// MapBatchesOptions::constructor_config if it has a constructor of a const Config&, and called as Batch
+/// operator()(const Batch&), by one thread at a time. It is destroyed at the end; a worker process that is not needed
+/// any more because its execution failed or was abandoned is killed.
 template <class T>
   requires(std::constructible_from<T, const Config&> || std::default_initializable<T>) &&
           std::is_invocable_r_v<Batch, T&, const Batch&>

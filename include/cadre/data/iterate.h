@@ -1,5 +1,5 @@
 /// \file
-/// Loops over the batches of a dataset, and the share of a rank in it.
+/// Loops over the batches of a dataset, and a rank's share of it.
 ///
 ///     for (const data::Batch& batch : dataset.iter_batches({.batch_size = 128})) ...
 ///
@@ -26,36 +26,37 @@ namespace detail {
 class PlanAccess;
 }  // namespace detail
 
-/// How a dataset is cut into batches.
+/// Options of batches.
 struct IterBatchesOptions {
-  /// Rows in a batch, above 0; only the last one may have fewer. Empty: as they are read.
+  /// Rows in a batch, above 0; only the last one may have fewer. Empty: batches as they are read.
   std::optional<std::int64_t> batch_size = 256;
-  bool drop_last = false;             ///< leaves out the last batch where it has fewer rows
-  std::int64_t prefetch_batches = 1;  ///< that a thread makes ahead; 0: made when asked for, by the caller
-  /// Rows that are mixed with each other; above 0. Each so many rows that follow each other come in random order.
-  /// Default: nothing is mixed. Those rows are held in memory beside ExecutionOptions::memory_limit_bytes.
+  bool drop_last = false;             ///< drop the last batch if it has fewer rows
+  std::int64_t prefetch_batches = 1;  ///< batches that a thread prepares ahead; 0: prepared on demand, by the caller
+  /// Number of rows that are shuffled among each other, above 0: every group of so many consecutive rows is put in
+  /// random order. Default: no shuffling. These rows are held in memory in addition to
+  /// ExecutionOptions::memory_limit_bytes.
   std::optional<std::int64_t> local_shuffle_buffer_size = {};
-  /// For that. The order depends on it and on the epoch.
+  /// Seed for the shuffling. The order depends on it and on the epoch.
   std::uint64_t local_shuffle_seed = 0;
 };
 
-/// Batches of a dataset or of a shard. Each loop is an execution of its own, which ends with its iterator.
+/// The batches of a dataset or of a shard. Each loop is a separate execution, which ends with its iterator.
 class Batches {
  public:
-  /// Where a loop is. One thread uses it.
+  /// The position of a loop. Used in one thread.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;  ///< one pass
     using value_type = Batch;                           ///< a batch
     using difference_type = std::ptrdiff_t;             ///< not used
-    using reference = const Batch&;                     ///< good until the next ++
-    using pointer = const Batch*;                       ///< good until the next ++
+    using reference = const Batch&;                     ///< valid until the next ++
+    using pointer = const Batch*;                       ///< valid until the next ++
 
-    const Batch& operator*() const;                      ///< the batch
-    const Batch* operator->() const { return &**this; }  ///< the batch
-    Iterator& operator++();                              ///< the next one; throws what executing throws
-    void operator++(int) { ++*this; }                    ///< the same
-    /// Whether there is no further batch.
+    const Batch& operator*() const;                      ///< returns the batch
+    const Batch* operator->() const { return &**this; }  ///< returns the batch
+    Iterator& operator++();                              ///< advances to the next batch; throws errors of the execution
+    void operator++(int) { ++*this; }                    ///< advances to the next batch
+    /// Returns true if there is no further batch.
     friend bool operator==(const Iterator& iterator, std::default_sentinel_t) { return iterator.is_over(); }
 
    private:
@@ -67,9 +68,9 @@ class Batches {
     std::shared_ptr<State> state_;
   };
 
-  /// Begins an execution. Throws what executing throws (see Dataset).
+  /// Starts an execution. Throws errors of the execution (see Dataset).
   Iterator begin() const;
-  std::default_sentinel_t end() const { return {}; }  ///< where every loop ends
+  std::default_sentinel_t end() const { return {}; }  ///< returns the end of every loop
 
  private:
   friend class Dataset;
@@ -80,51 +81,52 @@ class Batches {
   std::shared_ptr<const Recipe> recipe_;
 };
 
-/// Which share of a dataset is whose.
+/// Options of a rank's share of a dataset.
 struct ShardOptions {
   std::int64_t rank = 0;        ///< 0 to world_size - 1
   std::int64_t world_size = 1;  ///< above 0
-  /// All ranks have as many rows, as training wants it, which waits for all ranks in each step: the last rows of an
-  /// epoch, fewer than world_size, are left out. Otherwise every row is in exactly one share, as an evaluation wants
-  /// it.
+  /// If true, all ranks get equally many rows, as needed for training, which waits for all ranks in each step: the last
+  /// rows of an epoch, fewer than world_size, are left out. Otherwise every row is in exactly one share, as needed for
+  /// evaluations.
   bool equal = false;
-  /// Another order of row groups in each epoch, the same on all ranks before they share them. For rows that are to be
-  /// mixed beyond that there is IterBatchesOptions::local_shuffle_buffer_size.
+  /// If true, row groups are in a different order in each epoch, equal on all ranks before they divide them. For
+  /// further shuffling of rows see IterBatchesOptions::local_shuffle_buffer_size.
   bool shuffle = false;
-  std::uint64_t seed = 0;  ///< for shuffle, the same on all ranks
+  std::uint64_t seed = 0;  ///< seed for shuffle, equal on all ranks
 };
 
-/// The rows of a dataset that are one rank's. What each rank reads follows from the options, the epoch and the metadata
-/// of the files, so that ranks share a dataset without a word between them: in the epoch's order of row groups each
-/// rank has rows that follow each other, and no two ranks the same.
+/// One rank's rows of a dataset. Each rank derives its rows from the options, the epoch and the metadata of the files,
+/// so that ranks divide a dataset without communication: each rank gets consecutive rows in the epoch's order of row
+/// groups, and no two ranks get the same row.
 ///
-/// Rows are shared as they are read, before functions and conditions, which then run in each rank on its own rows. A
-/// dataset with a limit, a skip or a random_shuffle behind a function or condition cannot be shared; one that is
-/// materialized can. Of CSV and JSON files each rank counts the rows first, by reading them.
+/// Rows are divided as they are read, before functions and conditions, which then run in each rank on its own rows. A
+/// dataset with a limit, a skip or a random_shuffle after a function or condition cannot be divided; one that is
+/// materialized can. For CSV and JSON files each rank first counts the rows, by reading them.
 ///
-/// Loops go on where the position says, and move it: a shard that is given the position() of another one goes on behind
-/// the last batch that was taken there. Used in one thread, and one loop at a time.
+/// Loops start at the position and advance it: a shard that is given the position() of another one continues after the
+/// last batch that was taken there. Used in one thread, and in one loop at a time.
 class Shard {
  public:
-  /// This many rows are this rank's in the epoch, before functions and conditions. Throws what executing throws.
+  /// Returns the number of this rank's rows in the epoch, before functions and conditions. Throws errors of the
+  /// execution.
   std::int64_t size() const;
 
-  /// Begins an epoch at its beginning. The first is 0. A loop that ends begins none: without this the next loop is the
-  /// same epoch again, from its beginning.
+  /// Starts an epoch at its beginning. The first is 0. The end of a loop does not start a new epoch: without this call
+  /// the next loop repeats the same epoch, from its beginning.
   void set_epoch(std::uint64_t epoch);
-  std::uint64_t epoch() const;  ///< see set_epoch
+  std::uint64_t epoch() const;  ///< returns the epoch; see set_epoch
 
-  /// Where the loop is: a value for a checkpoint, to be given to set_position. Ranks that train in step may all be
-  /// given that of rank 0.
+  /// Returns the position of the loop: a value for a checkpoint, to be passed to set_position. Ranks that train in step
+  /// may all be given that of rank 0.
   Value position() const;
-  /// Goes on there: the next loop begins with the row behind the last batch that was taken. With the options that it
-  /// was saved with the same rows come in the same order as without the interruption. With another number of ranks the
-  /// rows that no rank had are shared anew; every rank must have taken as many as the one that has saved the position,
-  /// and the dataset may have no function or condition, or it throws InvalidArgument. It throws that too for what is no
-  /// position, and for one of another dataset.
+  /// Continues at a position: the next loop begins with the row after the last batch that was taken. With the options
+  /// that it was saved with, the same rows come in the same order as without the interruption. With another number of
+  /// ranks, the rows that no rank has taken are divided anew; every rank must have taken as many rows as the rank that
+  /// saved the position, and the dataset must have no function or condition, otherwise it throws InvalidArgument. Also
+  /// throws InvalidArgument for a value that is not a position, and for the position of another dataset.
   void set_position(const Value& position);
 
-  /// This rank's batches of the epoch, from the position on.
+  /// Returns this rank's batches of the epoch, from the position on.
   Batches iter_batches(const IterBatchesOptions& options = {}) const;
 
  private:

@@ -19,21 +19,21 @@
 
 namespace cadre::data {
 
-/// Which rows of a run's dataset a rank gets; see ShardOptions.
+/// Options of a rank's share of a run's dataset; see ShardOptions.
 struct DatasetShardOptions {
-  bool equal = false;      ///< all ranks have as many rows, as training wants it; else every row is in one share
-  bool shuffle = false;    ///< another order in each epoch
-  std::uint64_t seed = 0;  ///< for shuffle
+  bool equal = false;      ///< true: all ranks get equally many rows, for training; false: every row is in one share
+  bool shuffle = false;    ///< a different order in each epoch
+  std::uint64_t seed = 0;  ///< seed for shuffle
 };
 
-/// This rank's share of a dataset of TrainerOptions::datasets. Its position goes with each checkpoint that a rank
-/// reports, so that training which goes on from the checkpoint goes on behind the last batch that was taken before it:
-/// the shard is then in that epoch, at that row. Ranks take as many batches as each other; where the lowest rank that
-/// had a part of the checkpoint was, all of them go on, also when they are more or fewer than before. In the thread
-/// that reports. Throws NotFound for a name that the run does not have, Error outside a worker of a run, and what
-/// Dataset::shard and Shard::set_position throw.
+/// Returns this rank's share of a dataset in TrainerOptions::datasets. Its position is stored with each checkpoint that
+/// a rank reports, so that training which continues from the checkpoint continues after the last batch that was taken
+/// before it: the shard is then in that epoch, at that row. All ranks must take equally many batches; all continue at
+/// the position of the lowest rank that had a part of the checkpoint, even if their number has changed. Call it in the
+/// thread that reports. Throws NotFound for a name that the run does not have, Error outside a worker of a run, and the
+/// errors of Dataset::shard and Shard::set_position.
 ///
-/// Source: ray.train.get_dataset_shard. No rank waits for another one here.
+/// Source: ray.train.get_dataset_shard. Unlike there, no rank waits for another one.
 Shard get_dataset_shard(const std::string& name, const DatasetShardOptions& options = {});
 
 }  // namespace cadre::data

@@ -9,7 +9,7 @@
 
 namespace cadre::detail {
 
-// The name of a function as it stands in the source, without its namespaces; "(lambda" and the like for a lambda.
+// Returns the name of a function as written in the source, without its namespaces; "(lambda" and the like for a lambda.
 template <auto F>
 constexpr std::string_view function_name() {
   std::string_view text = __PRETTY_FUNCTION__;  // g++: "... [with auto F = f; ...]", clang: "... [F = &f]"
@@ -20,7 +20,7 @@ constexpr std::string_view function_name() {
   return colon == text.npos ? text : text.substr(colon + 2);
 }
 
-// The same of a class.
+// Returns the name of a class, without its namespaces.
 template <class T>
 constexpr std::string_view type_name() {
   std::string_view text = __PRETTY_FUNCTION__;  // g++: "... [with T = C; ...]", clang: "... [T = C]"
@@ -30,11 +30,12 @@ constexpr std::string_view type_name() {
   return colon == text.npos ? text : text.substr(colon + 2);
 }
 
-// A lambda's name differs between compilers and builds, so it cannot be found again.
+// Returns true if `name` is an identifier. A lambda's name differs between compilers and builds, so it cannot be found
+// again.
 constexpr bool is_identifier(std::string_view name) { return !name.empty() && name.find_first_of("(<{ ") == name.npos; }
 
-// Throws InvalidArgument where F of a Named<F> is an instance of a template. Clang leaves the template's arguments out
-// of function_name, so that nobody could tell two instances from each other.
+// Throws InvalidArgument if F of a Named<F> is an instance of a template. Clang omits the template's arguments from
+// function_name, so two instances could not be told apart.
 void refuse_template(const std::type_info& named);
 template <auto F>
 struct Named {};
@@ -42,7 +43,7 @@ struct Named {};
 template <auto F>
 concept HasName = is_identifier(function_name<F>());
 
-// The name of F, which `Registration` registers when the program is loaded.
+// Returns the name of F, which `Registration` registers when the program is loaded.
 template <auto F, class Registration>
   requires HasName<F>
 std::string registered_name() {

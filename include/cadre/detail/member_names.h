@@ -1,4 +1,4 @@
-// The members of a plain struct, by name, without a list that must be kept.
+// Reflection of the members of a plain struct by name, without a list to maintain.
 //
 // Source: the technique of Boost.PFR (Polukhin): structured bindings count and reach the members, and the compiler
 // spells their names in __PRETTY_FUNCTION__.
@@ -35,8 +35,8 @@ struct AnyNumber {
   constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands in for numbers
 };
 
-// Returns whether an array of numbers begins at one of the counted members: it takes one number without braces, and
-// two in braces. Without braces an array counts as many members as it has items.
+// Returns true if an array of numbers begins at one of the counted members: it can be initialised by one number without
+// braces and by two in braces. Without braces an array counts as many members as it has items.
 template <class T, class... Before>
 constexpr bool has_array() {
   if constexpr (requires { T{Before{}..., {AnyNumber{}, AnyNumber{}}}; } && requires { T{Before{}..., AnyNumber{}}; }) {
@@ -53,7 +53,7 @@ struct AnythingToReferTo {
   constexpr operator T&() const;  // NOLINT(google-explicit-constructor): stands in for what a reference refers to
 };
 
-// Returns whether there is a reference behind the members that are counted.
+// Returns true if a reference follows the counted members.
 template <class T, std::size_t... I>
 constexpr bool has_reference(std::index_sequence<I...>) {
   return requires { T{(static_cast<void>(I), Anything{})..., AnythingToReferTo{}}; };
@@ -66,19 +66,19 @@ struct AnyBaseOf {
   constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands in for a base
 };
 
-// Returns whether T's first part is a base of it.
+// Returns true if T has a base class.
 template <class T>
 constexpr bool has_base() {
   return requires { T{AnyBaseOf<T>{}}; };
 }
 
-// A struct with public members only, no base, no array and no reference among them.
+// A struct with public members only: no base, no array member and no reference member.
 template <class T>
 concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0 &&
                       count_members<T>() <= kMostMembers && !has_array<T>() && !has_base<T>() &&
                       !has_reference<T>(std::make_index_sequence<count_members<T>()>());
 
-// References to all members, in order.
+// Returns references to all members, in order.
 template <class T>
 constexpr auto tie_members(T& object) {
   constexpr std::size_t members = count_members<std::remove_const_t<T>>();
@@ -153,13 +153,13 @@ constexpr std::array<std::string_view, sizeof...(I)> names_of(std::index_sequenc
 #pragma clang diagnostic pop
 #endif
 
-// The names of all members, in order.
+// Returns the names of all members, in order.
 template <PlainStruct T>
 constexpr auto member_names() {
   return names_of<T>(std::make_index_sequence<count_members<T>()>());
 }
 
-// The name of a member by its pointer: "lr" of &Hyperparameters::lr.
+// Returns the name of a member by its pointer: "lr" for &Hyperparameters::lr.
 template <auto Member>
 constexpr std::string_view member_pointer_name() {
   std::string_view text =

@@ -1,5 +1,5 @@
 /// \file
-/// This rank's batches of a dataset.
+/// A loader of this rank's batches of a dataset.
 #pragma once
 
 #include <torch/torch.h>
@@ -22,14 +22,15 @@
 
 namespace cadre::train {
 
-/// Examples as rows of two tensors, such as images and labels. A batch of it is one indexing operation for each.
+/// A dataset whose examples are the rows of two tensors, such as images and labels. Reading a batch takes one indexing
+/// operation for each tensor.
 class TensorDataset : public torch::data::datasets::BatchDataset<TensorDataset, torch::data::Example<>> {
  public:
-  /// Example i is (data[i], target[i]). Throws InvalidArgument where they have not equally many rows.
+  /// Makes a dataset whose example i is (data[i], target[i]). Throws InvalidArgument if the numbers of rows differ.
   TensorDataset(torch::Tensor data, torch::Tensor target);
-  /// The rows of these examples.
+  /// Returns the rows of these examples.
   torch::data::Example<> get_batch(torch::ArrayRef<std::size_t> indices) override;
-  /// The number of rows.
+  /// Returns the number of rows.
   std::optional<std::size_t> size() const override;
 
  private:
@@ -37,52 +38,53 @@ class TensorDataset : public torch::data::datasets::BatchDataset<TensorDataset, 
   torch::Tensor target_;
 };
 
-/// What prepare_data_loader may be told.
+/// Options of prepare_data_loader.
 struct DataLoaderOptions {
   std::int64_t batch_size = 1;           ///< examples in a batch of this rank, above 0
-  bool shuffle = false;                  ///< another order in each epoch, the same on all ranks before they share it
-  std::uint64_t seed = 0;                ///< for shuffling, the same on all ranks
-  bool drop_last = false;                ///< leaves out the last batch of an epoch where it is smaller
-  Remainder remainder = Remainder::pad;  ///< of the dataset, where it cannot be shared evenly
-  std::int64_t prefetch = 1;             ///< batches that a thread makes ahead; 0: made when asked for, by the caller
-  bool move_to_device = true;            ///< batches lie on get_device()
+  bool shuffle = false;                  ///< a different order in each epoch, equal on all ranks before they divide it
+  std::uint64_t seed = 0;                ///< seed for shuffling, equal on all ranks
+  bool drop_last = false;                ///< drop the last batch of an epoch if it is smaller
+  Remainder remainder = Remainder::pad;  ///< treatment of examples that cannot be divided evenly
+  std::int64_t prefetch = 1;             ///< batches that a thread prepares ahead; 0: prepared on demand, by the caller
+  bool move_to_device = true;            ///< move batches to get_device()
 };
 
 namespace detail {
 
-// This rank's sampler; what is wrong with the options or the size is an InvalidArgument.
+// Returns this rank's sampler. Throws InvalidArgument for invalid options or an invalid size.
 DistributedSampler make_sampler(std::optional<std::size_t> size, const DataLoaderOptions& options);
-// Batches of this rank in an epoch.
+// Returns the number of batches of this rank in an epoch.
 std::int64_t count_batches(std::size_t share, const DataLoaderOptions& options);
 
-// Items that are made in a thread, a few ahead of those that are taken.
+// A queue of items that a thread makes ahead of their use.
 class Prefetcher {
  public:
-  using Item = std::shared_ptr<void>;  // null: there are no more
+  using Item = std::shared_ptr<void>;  // null: the end
 
   Prefetcher(std::function<Item()> make, std::int64_t ahead);
   ~Prefetcher();  // waits for the item that is being made
-  Item next();    // throws what `make` threw
+  Item next();    // throws exceptions of `make`
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// Brings tensors to a device in one thread, for another one that computes there.
+// Moves tensors to a device in one thread, for another thread that computes there.
 class DeviceTransfer {
  public:
-  explicit DeviceTransfer(std::optional<torch::Device> device);  // empty: everything stays where it is
-  // Replaces the tensors by those that will be on the device when receive() has been called with what this returns.
+  explicit DeviceTransfer(std::optional<torch::Device> device);  // empty: tensors stay where they are
+  // Replaces the tensors by copies on the device, which may be used after receive() has been called with the returned
+  // object.
   std::shared_ptr<void> send(std::span<torch::Tensor* const> tensors) const;
   void receive(const std::shared_ptr<void>& sent, std::span<torch::Tensor* const> tensors) const;
 
  private:
   std::optional<torch::Device> device_;
-  std::optional<c10::Stream> stream_;  // of copies; empty where the device has none
+  std::optional<c10::Stream> stream_;  // stream of the copies; empty if the device has none
 };
 
-// A dataset's batch as the loop gets it: examples of tensors are stacked.
+// Converts a dataset's batch to the loop's type: examples of tensors are stacked.
 template <class Batch>
 struct Collation {
   using Result = Batch;
@@ -104,34 +106,35 @@ concept MapStyleDataset = requires(Dataset& dataset, torch::ArrayRef<std::size_t
 
 }  // namespace detail
 
-/// This rank's batches of a dataset. Each loop over it is one epoch; there is one loop at a time, and a new one ends
-/// the one before. Made by prepare_data_loader.
+/// A loader of this rank's batches of a dataset. Each loop over it is one epoch; only one loop may run at a time, and a
+/// new one ends the previous one. Made by prepare_data_loader.
 template <detail::MapStyleDataset Dataset>
 class DataLoader {
  public:
-  /// What a loop gets: an Example with .data and .target where the dataset gives examples of tensors, otherwise what
-  /// the dataset's get_batch returns.
+  /// The batch of a loop: an Example with .data and .target if the dataset returns examples of tensors, otherwise the
+  /// return type of the dataset's get_batch.
   using Batch = typename detail::Collation<typename Dataset::BatchType>::Result;
 
-  /// Where a loop is. Good as long as the loader stays where it is.
+  /// The position of a loop. Valid until the loader is moved.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;  ///< one pass
     using value_type = Batch;                           ///< a batch
     using difference_type = std::ptrdiff_t;             ///< not used
     using reference = Batch&;                           ///< the batch may be changed or moved from
-    using pointer = Batch*;                             ///< the same
+    using pointer = Batch*;                             ///< as reference
 
-    explicit Iterator(DataLoader* loader) : loader_(loader), loop_(loader->loops_) {}  ///< of the loop just begun
-    Batch& operator*() const { return loader_->current_->batch; }                      ///< good until the next ++
-    Batch* operator->() const { return &**this; }                                      ///< good until the next ++
-    /// Goes on to the next batch. Throws what the dataset threw; the loop is over then.
+    explicit Iterator(DataLoader* loader) : loader_(loader), loop_(loader->loops_) {}  ///< refers to the current loop
+    /// Returns the batch, which is valid until the next ++.
+    Batch& operator*() const { return loader_->current_->batch; }
+    Batch* operator->() const { return &**this; }  ///< returns the batch, valid until the next ++
+    /// Advances to the next batch. Throws exceptions of the dataset, which end the loop.
     Iterator& operator++() {
       if (!is_over()) loader_->advance();
       return *this;
     }
-    void operator++(int) { ++*this; }  ///< the same
-    /// Whether there is no further batch.
+    void operator++(int) { ++*this; }  ///< advances to the next batch
+    /// Returns true if there is no further batch.
     friend bool operator==(const Iterator& iterator, std::default_sentinel_t) { return iterator.is_over(); }
 
    private:
@@ -141,15 +144,15 @@ class DataLoader {
     std::int64_t loop_;
   };
 
-  /// See prepare_data_loader.
+  /// Makes a loader: see prepare_data_loader.
   DataLoader(Dataset dataset, const DataLoaderOptions& options)
       : dataset_(std::make_unique<Dataset>(std::move(dataset))),
         options_(options),
         sampler_(detail::make_sampler(dataset_->size(), options)),
         transfer_(options.move_to_device ? std::optional(get_device()) : std::nullopt) {}
-  DataLoader(DataLoader&&) = default;  ///< not during a loop
+  DataLoader(DataLoader&&) = default;  ///< must not be called during a loop
 
-  /// Begins an epoch: the one of set_epoch, or the one after the last. Throws what the dataset throws.
+  /// Starts an epoch: the one of set_epoch, or the one after the last. Throws exceptions of the dataset.
   Iterator begin() {
     finish();
     ++loops_;
@@ -159,13 +162,13 @@ class DataLoader {
     advance();
     return Iterator(this);
   }
-  std::default_sentinel_t end() const { return {}; }  ///< where every loop ends
+  std::default_sentinel_t end() const { return {}; }  ///< returns the end of every loop
 
-  /// Batches of this rank in an epoch.
+  /// Returns the number of batches of this rank in an epoch.
   std::int64_t size() const { return detail::count_batches(sampler_.share(), options_); }
-  /// The epoch of the latest loop, from 0 on; before any loop, and after set_epoch, that of the next one.
+  /// Returns the epoch of the latest loop, from 0; before the first loop, and after set_epoch, that of the next loop.
   std::uint64_t epoch() const { return epoch_; }
-  /// Which epoch the next loop is: where training continues from a checkpoint.
+  /// Sets the epoch of the next loop, for training that continues from a checkpoint.
   void set_epoch(std::uint64_t epoch) {
     sampler_.set_epoch(epoch);
     epoch_ = epoch;
@@ -215,13 +218,13 @@ class DataLoader {
   detail::DeviceTransfer transfer_;
   std::uint64_t epoch_ = 0;
   std::int64_t loops_ = 0;
-  std::shared_ptr<Prefetched> current_;  // nullptr outside of loops
+  std::shared_ptr<Prefetched> current_;  // nullptr outside loops
   std::unique_ptr<detail::Prefetcher> prefetcher_;
 };
 
-/// This rank's share of a dataset, in batches, on the worker's device. The dataset is a stateless one of torch::data
-/// with a size, such as TensorDataset, or MNIST and what its map() makes of it. It is used in
-/// one thread at a time, which is not the caller's where there is a prefetch. With Remainder::keep the ranks may have
+/// Returns a loader of this rank's share of a dataset, in batches, on the worker's device. The dataset is a stateless
+/// one of torch::data with a size, such as TensorDataset, or MNIST and the result of its map(). It is used in one
+/// thread at a time, which is not the caller's if there is a prefetch. With Remainder::keep the ranks may have
 /// different numbers of batches, which does not suit the training of a prepared model.
 ///
 ///     auto loader = train::prepare_data_loader(dataset, {.batch_size = 128, .shuffle = true});
@@ -229,8 +232,8 @@ class DataLoader {
 ///       for (auto& batch : loader) train_on(batch.data, batch.target);
 ///     }
 ///
-/// Throws InvalidArgument for a dataset that has no size or fewer examples than there are ranks, where drop_last would
-/// leave out every batch, and for bad options.
+/// Throws InvalidArgument for a dataset without a size or with fewer examples than there are ranks, if drop_last would
+/// drop every batch, and for invalid options.
 template <detail::MapStyleDataset Dataset>
 DataLoader<Dataset> prepare_data_loader(Dataset dataset, const DataLoaderOptions& options = {}) {
   return DataLoader<Dataset>(std::move(dataset), options);

@@ -1,5 +1,5 @@
 /// \file
-/// Numbers that all ranks measure together.
+/// Metrics that are computed over all ranks.
 #pragma once
 
 #include <torch/torch.h>
@@ -12,12 +12,13 @@ class MeanMetric {
   /// Counts a value. Throws InvalidArgument for a weight that is negative or not finite.
   void update(double value, double weight = 1);
   /// Counts each value of a tensor of any real type, each with this weight. Values on a GPU are added up there, so that
-  /// nobody waits for it. Throws InvalidArgument for a bad weight, and for a tensor that is undefined or complex.
+  /// the caller does not wait for it. Throws InvalidArgument for an invalid weight, and for a tensor that is undefined
+  /// or complex.
   void update(const torch::Tensor& values, double weight = 1);
-  /// The mean of what all ranks have counted since reset(); NaN where that is nothing. Collective. Throws EngineError
-  /// when another rank is gone.
+  /// Returns the mean of all values that the ranks have counted since reset(); NaN if there are none. Collective.
+  /// Throws EngineError if another rank has ended.
   double compute() const;
-  /// Forgets everything that this rank has counted.
+  /// Discards all values that this rank has counted.
   void reset();
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// One model, trained by all ranks.
+/// A model that all ranks train together.
 #pragma once
 
 #include <torch/torch.h>
@@ -17,27 +17,27 @@
 
 namespace cadre::train {
 
-/// What prepare_model may be told.
+/// Options of prepare_model.
 struct PrepareModelOptions {
-  /// Moves the model to get_device(). Otherwise it stays where it is.
+  /// If true, the model is moved to get_device(). Otherwise it stays where it is.
   bool move_to_device = true;
-  /// Buffers, such as the running means of batch normalisation, are rank 0's before each forward pass that follows a
-  /// synchronised one. Otherwise every rank has its own, which were the same in the beginning.
+  /// If true, buffers, such as the running means of batch normalisation, are copied from rank 0 before each forward
+  /// pass that follows a synchronised one. Otherwise every rank keeps its own; they are equal only at the start.
   bool broadcast_buffers = true;
-  /// Every backward pass looks for parameters that the outputs do not depend on. Needed where a pass may leave some
-  /// out: otherwise the next one throws. forward() must return tensors, or tuples, pairs, arrays, vectors, maps or
+  /// If true, every backward pass searches for parameters that the outputs do not depend on. Needed if a pass may leave
+  /// some out: otherwise the next one throws. forward() must return tensors, or tuples, pairs, arrays, vectors, maps or
   /// optionals of them. Costs a walk over the graph.
   bool find_unused_parameters = false;
-  /// The same parameters are used in the same way in every pass: unused ones, and those that are used several times,
-  /// are found in the first pass only. For what forward() may return see find_unused_parameters.
+  /// If true, every pass uses the same parameters in the same way: unused ones, and those that are used several times,
+  /// are searched for in the first pass only. forward() may return the same types as for find_unused_parameters.
   bool static_graph = false;
-  /// Gradients lie in the memory that they are exchanged in: less memory, and no copy. Such gradients cannot be
-  /// detached: call PreparedModel::zero_grad, not the optimizer's.
+  /// If true, gradients lie in the buffers in which they are exchanged: less memory, and no copy. Such gradients cannot
+  /// be detached: call PreparedModel::zero_grad, not the optimizer's.
   bool gradient_as_bucket_view = false;
-  /// Gradients are exchanged in buckets of up to this many bytes, each as soon as it is complete. Above 0. The first
-  /// bucket has up to 1 MiB, so that the exchange begins early.
+  /// Size of the buckets in which gradients are exchanged, in bytes, above 0. Each bucket is exchanged as soon as it is
+  /// complete. The first one has up to 1 MiB, so that the exchange begins early.
   std::int64_t bucket_cap_bytes = std::int64_t{25} << 20;
-  /// Gradients travel as 16-bit floats: half the bytes, and less precise.
+  /// If true, gradients are exchanged as 16-bit floats: half the bytes, and less precise.
   bool compress_gradients = false;
 };
 
@@ -48,49 +48,50 @@ inline constexpr bool kIsModulePointer = false;
 template <std::derived_from<torch::nn::Module> T>
 inline constexpr bool kIsModulePointer<std::shared_ptr<T>> = true;
 
-// What keeps the model of one rank like those of the others.
+// An interface that keeps the models of all ranks equal.
 class DataParallel {
  public:
   virtual ~DataParallel() = default;
   virtual void before_forward() = 0;
-  // With the tensors of what forward() returned, some of which may be replaced; `are_known` is false where it is of a
+  // Gets the tensors of forward()'s result, some of which may be replaced; `are_known` is false if the result has a
   // type that visit_tensors cannot look into.
   virtual void after_forward(std::span<torch::Tensor* const> outputs, bool are_known) = 0;
 
   bool synchronize = true;
 };
 
-// nullptr in a world of one. Moves the model.
+// Returns nullptr in a world of one. Moves the model.
 std::shared_ptr<DataParallel> make_data_parallel(torch::nn::Module& model, const PrepareModelOptions& options);
 
 }  // namespace detail
 
-/// While it lives, backward passes keep their gradients to this rank: what PreparedModel::no_sync returns.
+/// A guard that keeps gradients local to this rank until it is destroyed; returned by PreparedModel::no_sync.
 class [[nodiscard]] NoSync {
  public:
   explicit NoSync(std::shared_ptr<detail::DataParallel> model);  ///< see PreparedModel::no_sync
-  ~NoSync();                                                     ///< everything is as before
-  NoSync(const NoSync&) = delete;                                ///< lives where it was made
-  NoSync& operator=(const NoSync&) = delete;                     ///< lives where it was made
+  ~NoSync();                                                     ///< restores the previous state
+  NoSync(const NoSync&) = delete;                                ///< neither copied nor moved
+  NoSync& operator=(const NoSync&) = delete;                     ///< neither copied nor moved
 
  private:
   std::shared_ptr<detail::DataParallel> model_;
   bool former_ = true;
 };
 
-/// A model that all ranks train together; `Impl` is the module's class, such as NetImpl for what TORCH_MODULE(Net)
-/// made. Copies are the same model. Made by prepare_model.
+/// A model that all ranks train together; `Impl` is the module's class, such as NetImpl for TORCH_MODULE(Net). Copies
+/// refer to the same model. Made by prepare_model.
 template <std::derived_from<torch::nn::Module> Impl>
 class PreparedModel {
  public:
-  /// Use prepare_model.
+  /// Makes a prepared model; use prepare_model instead.
   PreparedModel(std::shared_ptr<Impl> module, std::shared_ptr<detail::DataParallel> data_parallel)
       : module_(std::move(module)), data_parallel_(std::move(data_parallel)) {}
 
-  /// The module's forward(), with the same arguments and result. backward() on what comes of it averages the gradients
-  /// over the ranks while it computes them, and leaves the same bits on every rank. So a pass with gradients is
-  /// collective, also its buffers (PrepareModelOptions::broadcast_buffers): a rank that works alone, for example to
-  /// evaluate, calls module().forward(). Of several backward() after one forward() the first is averaged.
+  /// Calls the module's forward(), with the same arguments and result. backward() on values derived from the result
+  /// averages the gradients over the ranks while it computes them, and leaves the same bits on every rank. A pass with
+  /// gradients is therefore collective, as are its buffers (PrepareModelOptions::broadcast_buffers): a rank that works
+  /// alone, for example to evaluate, must call module().forward(). If backward() is called several times after one
+  /// forward(), only the first is averaged.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     if (data_parallel_ == nullptr) return module_->forward(std::forward<Arguments>(arguments)...);
@@ -99,27 +100,27 @@ class PreparedModel {
     data_parallel_->after_forward(detail::tensors_of(output), detail::tensors_are_visible<decltype(output)>);
     return output;
   }
-  /// forward()
+  /// Calls forward().
   template <class... Arguments>
   auto operator()(Arguments&&... arguments) {
     return forward(std::forward<Arguments>(arguments)...);
   }
 
-  Impl& module() const { return *module_; }                     ///< the model itself, in a world of any size
-  const std::shared_ptr<Impl>& ptr() const { return module_; }  ///< the model itself, to be shared
-  Impl* operator->() const { return module_.get(); }            ///< members of the model
+  Impl& module() const { return *module_; }                     ///< returns the model itself, in a world of any size
+  const std::shared_ptr<Impl>& ptr() const { return module_; }  ///< returns the model itself, as a shared pointer
+  Impl* operator->() const { return module_.get(); }            ///< accesses members of the model
 
-  /// The model's parameters, for an optimizer.
+  /// Returns the model's parameters, for an optimizer.
   std::vector<torch::Tensor> parameters() const { return module_->parameters(); }
-  /// Drops all gradients, in whatever memory they lie.
+  /// Drops all gradients, regardless of the memory in which they lie.
   void zero_grad() {
     for (torch::Tensor& parameter : module_->parameters()) parameter.mutable_grad().reset();
   }
-  void train(bool on = true) { module_->train(on); }  ///< training mode
-  void eval() { module_->eval(); }                    ///< evaluation mode; forward() is collective all the same
+  void train(bool on = true) { module_->train(on); }  ///< switches to training mode
+  void eval() { module_->eval(); }                    ///< switches to evaluation mode; forward() remains collective
 
-  /// For accumulating gradients: while the returned object lives, forward() and backward() are this rank's alone. The
-  /// first backward() after it, with its own forward(), averages what has been accumulated.
+  /// Returns a guard for accumulating gradients: while it exists, forward() and backward() are local to this rank. The
+  /// first backward() after that, with its own forward(), averages the accumulated gradients.
   ///
   ///     {
   ///       const auto local = model.no_sync();
@@ -133,20 +134,20 @@ class PreparedModel {
   std::shared_ptr<detail::DataParallel> data_parallel_;  // nullptr in a world of one
 };
 
-/// Prepares a model for training by all ranks: it is moved to the worker's device, and its parameters and buffers
-/// become those of rank 0, whatever their values were. Collective. Make the optimizer afterwards. What does not require
-/// a gradient at the first synchronised pass is not averaged later either. The algorithm is that of PyTorch's
+/// Prepares a model for training by all ranks: moves it to the worker's device, and sets its parameters and buffers to
+/// those of rank 0, whatever their values were. Collective. Make the optimizer afterwards. Parameters that do not
+/// require a gradient at the first synchronised pass are not averaged later either. The algorithm is that of PyTorch's
 /// DistributedDataParallel (Li et al., VLDB 2020), with its reducer.
 /// Throws InvalidArgument for a model that is null, that has no parameter which requires a gradient, or that differs
-/// between the ranks (the message names the first parameter or buffer that does), and for bad options; EngineError when
-/// another rank is gone.
+/// between the ranks (the message names the first parameter or buffer that does), and for invalid options; EngineError
+/// if another rank has ended.
 template <std::derived_from<torch::nn::Module> Impl>
 PreparedModel<Impl> prepare_model(std::shared_ptr<Impl> model, const PrepareModelOptions& options = {}) {
   if (model == nullptr) throw InvalidArgument("prepare_model: there is no model");
   auto data_parallel = detail::make_data_parallel(*model, options);
   return {std::move(model), std::move(data_parallel)};
 }
-/// The same for the handles that TORCH_MODULE makes.
+/// Does the same for a handle of TORCH_MODULE.
 template <cadre::detail::ModuleHolder Holder>
 PreparedModel<typename Holder::ContainedType> prepare_model(const Holder& model,
                                                             const PrepareModelOptions& options = {}) {

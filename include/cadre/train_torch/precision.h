@@ -1,5 +1,5 @@
 /// \file
-/// Mixed precision, and runs that give the same bits again.
+/// Mixed precision and reproducibility.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,18 +9,19 @@
 namespace cadre::train {
 
 /// Seeds all random numbers of libtorch and of std::rand, and makes libtorch use algorithms that give the same bits in
-/// every run; an operation that has none throws. Slower. Call it before the first operation on a GPU. A dataset that
-/// draws random numbers itself needs a loader with prefetch = 0 too: otherwise they are drawn beside the model's.
+/// every run; an operation without such an algorithm throws. Slower. Call it before the first operation on a GPU. A
+/// dataset that draws random numbers itself also needs a loader with prefetch = 0: otherwise its draws interleave with
+/// the model's.
 void enable_reproducibility(std::uint64_t seed = 0);
 
-/// While it lives, operations of this thread that may be computed in a shorter type are.
+/// A guard that computes suitable operations of this thread in a shorter type until it is destroyed.
 class [[nodiscard]] Autocast {
  public:
-  /// See autocast().
+  /// Begins autocasting: see autocast().
   Autocast(torch::Device device, torch::Dtype dtype);
-  ~Autocast();                                    ///< everything is as before
-  Autocast(const Autocast&) = delete;             ///< lives where it was made
-  Autocast& operator=(const Autocast&) = delete;  ///< lives where it was made
+  ~Autocast();                                    ///< restores the previous state
+  Autocast(const Autocast&) = delete;             ///< neither copied nor moved
+  Autocast& operator=(const Autocast&) = delete;  ///< neither copied nor moved
 
  private:
   torch::DeviceType device_;
@@ -29,8 +30,8 @@ class [[nodiscard]] Autocast {
   bool was_caching_;
 };
 
-/// Mixed precision on this worker's device for as long as the returned object lives: for a forward pass and its loss,
-/// not for backward(). Throws InvalidArgument where dtype is neither kBFloat16 nor kHalf.
+/// Enables mixed precision on this worker's device while the returned object exists: for a forward pass and its loss,
+/// not for backward(). Throws InvalidArgument unless dtype is kBFloat16 or kHalf.
 ///
 ///     const auto mixed_precision = train::autocast(torch::kBFloat16);
 Autocast autocast(torch::Dtype dtype);

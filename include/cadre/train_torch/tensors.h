@@ -1,5 +1,5 @@
 /// \file
-/// The tensors in a value. Not part of the interface.
+/// Visitors of the tensors in a value. Not part of the public interface.
 #pragma once
 
 #include <torch/torch.h>
@@ -52,7 +52,7 @@ void visit_tensors(T& value, const Visit& visit) {
   }
 }
 
-// Those that are defined.
+// Returns the tensors in a value that are defined.
 template <class T>
 std::vector<torch::Tensor*> tensors_of(T& value) {
   std::vector<torch::Tensor*> tensors;
@@ -62,7 +62,7 @@ std::vector<torch::Tensor*> tensors_of(T& value) {
   return tensors;
 }
 
-// Whether visit_tensors finds all tensors in values of this type: it cannot look into other people's classes.
+// True if visit_tensors finds all tensors in values of this type: it cannot look into unknown classes.
 template <class T>
 inline constexpr bool tensors_are_visible = [] {
   if constexpr (std::same_as<T, torch::Tensor> || is_example<T> || std::is_arithmetic_v<T> || std::is_enum_v<T> ||

@@ -1,9 +1,9 @@
 /// \file
-/// Callbacks: functions of the program that are called as an experiment goes on.
+/// Callbacks: functions of the program that are called as an experiment progresses.
 ///
 /// All hooks are called in the thread and process of Tuner::fit, one callback after the other in the order of
-/// RunConfig::callbacks; nothing else happens meanwhile. Most are called when what they tell of is committed. A
-/// callback that throws is reported and switched off, and the experiment goes on without it.
+/// RunConfig::callbacks; the controller does nothing else meanwhile. Most are called after the event that they report
+/// has been committed. A callback that throws is reported and disabled, and the experiment continues without it.
 ///
 /// Source: Ray Tune's Callback and LoggerCallback.
 #pragma once
@@ -23,95 +23,97 @@
 
 namespace cadre::tune {
 
-/// A trial as it stands when a hook is called. A value.
+/// The state of a trial when a hook is called. A value.
 struct TrialInfo {
   std::string trial_id = {};                  ///< "00003"
   std::string trial_name = {};                ///< "train_convnet_00003"
-  TrialStatus status = TrialStatus::pending;  ///< as it was decided last
-  Config config = {};                         ///< the present one
-  Metrics last_result = {};                   ///< empty when there is none
-  std::optional<Checkpoint> checkpoint = {};  ///< the latest
+  TrialStatus status = TrialStatus::pending;  ///< as last decided
+  Config config = {};                         ///< current config
+  Metrics last_result = {};                   ///< empty if there is none
+  std::optional<Checkpoint> checkpoint = {};  ///< latest checkpoint
   std::filesystem::path path = {};            ///< the trial's directory
-  std::string error = {};                     ///< of its last failure
+  std::string error = {};                     ///< message of its last failure
 };
 
-/// All trials that were made so far; each is looked at when it is asked for. Good until the hook returns.
+/// All trials made so far; the state of each is read on access. Valid until the hook returns.
 class TrialList {
  public:
   virtual ~TrialList() = default;
-  virtual std::size_t size() const = 0;                       ///< how many were made
-  virtual TrialInfo operator[](std::size_t index) const = 0;  ///< by index, below size()
+  virtual std::size_t size() const = 0;                       ///< returns the number of trials
+  virtual TrialInfo operator[](std::size_t index) const = 0;  ///< returns a trial by index, which must be below size()
 };
 
-/// What an experiment is begun or continued with.
+/// A description of an experiment that begins or continues.
 struct ExperimentInfo {
-  std::string name = {};                    ///< of its directory
+  std::string name = {};                    ///< name of its directory
   std::filesystem::path path = {};          ///< its directory
-  Stop stop = {};                           ///< of its RunConfig
-  std::int64_t num_samples = 0;             ///< of its TuneConfig
+  Stop stop = {};                           ///< from its RunConfig
+  std::int64_t num_samples = 0;             ///< from its TuneConfig
   std::int64_t total_num_samples = 0;       ///< trials in all
-  std::optional<Seconds> time_budget = {};  ///< of its TuneConfig
+  std::optional<Seconds> time_budget = {};  ///< from its TuneConfig
 };
 
-/// The base of callbacks; no hook does anything by default. `iteration` counts the turns of the controller since fit()
+/// Base class of callbacks. All hooks do nothing by default. `iteration` counts the turns of the controller since fit()
 /// was called, from 0.
 class Callback {
  public:
   virtual ~Callback() = default;
 
-  /// First of all.
+  /// Called first.
   virtual void setup(const ExperimentInfo& experiment);
-  /// Before and after each turn of the controller; `iteration` is one more afterwards.
+  /// Called before each turn of the controller. on_step_end is called after it; `iteration` is one more then.
   virtual void on_step_begin(std::int64_t iteration, const TrialList& trials);
   virtual void on_step_end(std::int64_t iteration, const TrialList& trials);  ///< see on_step_begin
-  /// A worker is started, or goes on with another config after an exploit: at the beginning, after a pause in which
-  /// the process could not stay, an exploit, a retry.
+  /// Called when a worker starts, or continues with another config after an exploit: at the beginning, after a pause
+  /// without a process, after an exploit, for a retry.
   virtual void on_trial_start(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
-  /// Behind on_trial_start, where the trial continues from a checkpoint.
+  /// Called after on_trial_start if the trial continues from a checkpoint.
   virtual void on_trial_restore(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
-  /// A result that counts (not a step that is repeated after an interruption), before anybody else sees it:
-  /// `trial.last_result` is the one before. `result` may be changed, within the limits of tune::report, and is then
-  /// what stop criteria, scheduler, store and files get. SHOULD_CHECKPOINT as true asks for a checkpoint.
+  /// Called for each result that counts (not for a step that is repeated after an interruption), before it is used
+  /// anywhere else; `trial.last_result` is the previous one. `result` may be changed, within the limits of
+  /// tune::report: stop criteria, scheduler, store and files get the changed one. SHOULD_CHECKPOINT set to true asks
+  /// for a checkpoint.
   virtual void on_trial_result(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial,
                                Metrics& result);
-  /// A checkpoint of the trial is committed.
+  /// Called when a checkpoint of the trial is committed.
   virtual void on_checkpoint(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial,
                              const Checkpoint& checkpoint);
-  /// Behind on_checkpoint.
+  /// Called after on_checkpoint.
   virtual void on_trial_save(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
-  /// The trial has ended well, whatever ended it.
+  /// Called when the trial has ended successfully, for any reason.
   virtual void on_trial_complete(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
-  /// It has failed and is tried again.
+  /// Called when the trial has failed and will be retried.
   virtual void on_trial_recover(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
-  /// It has failed for good.
+  /// Called when the trial has failed for good.
   virtual void on_trial_error(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
-  /// Last of all, also when the experiment is interrupted or fit() throws.
+  /// Called last, also when the experiment is interrupted or fit() throws.
   virtual void on_experiment_end(const TrialList& trials);
 
-  /// What it is to remember, or null. Saved in the transaction of each turn, with the results that it has seen: after a
-  /// crash it is told what it knew when the last of them was committed. At most 1 MiB.
+  /// Returns the state to save, or null. Saved in the transaction of each turn, together with the results that the
+  /// callback has been passed: after a crash it gets the state of the last committed turn. At most 1 MiB.
   virtual Value get_state() const { return {}; }
-  /// What get_state() gave, after a restore; before setup().
+  /// Restores the state that get_state() returned. Called after a restore, before setup().
   virtual void set_state(const Value& state);
-  /// For messages, and to find its state again. Default: its class.
+  /// Returns the name for messages, by which the state is found again. Default: the name of its class.
   virtual std::string name() const;
 };
 
-/// In order. They are the program's: a restore gets them from RestoreOptions or RunConfig, not from the directory.
+/// The callbacks of an experiment, in calling order. The program owns them: a restore gets them from RestoreOptions or
+/// RunConfig, not from the directory.
 using Callbacks = std::vector<std::shared_ptr<Callback>>;
 
-/// A callback that writes a log of each trial, with the hooks that a logger needs.
+/// Base class of callbacks that write a log of each trial, with the hooks that a logger needs.
 class LoggerCallback : public Callback {
  public:
-  /// A worker of the trial is started.
+  /// Called when a worker of the trial starts.
   virtual void log_trial_start(const TrialInfo& trial);
-  /// It continues from a checkpoint.
+  /// Called when the trial continues from a checkpoint.
   virtual void log_trial_restore(const TrialInfo& trial);
-  /// A checkpoint was committed.
+  /// Called when a checkpoint was committed.
   virtual void log_trial_save(const TrialInfo& trial);
-  /// A result that counts.
+  /// Called for each result that counts.
   virtual void log_trial_result(std::int64_t iteration, const TrialInfo& trial, const Metrics& result);
-  /// The trial has ended.
+  /// Called when the trial has ended.
   virtual void log_trial_end(const TrialInfo& trial, bool failed);
 
   void on_trial_start(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial) override;

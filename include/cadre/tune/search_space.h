@@ -1,5 +1,5 @@
 /// \file
-/// What a config is drawn from: domains, constants, grids, functions and nested spaces.
+/// Search spaces, from which configs are drawn: domains, constants, grids, functions and nested spaces.
 #pragma once
 
 #include <concepts>
@@ -21,80 +21,81 @@
 namespace cadre::tune {
 
 class SpaceEntry;
-/// Names and what each is drawn from, in the order in which they are shown.
-/// Keys are not empty, contain no '/', and are there once.
+/// Names and the entries that their values are drawn from, in the order in which they are shown. Keys are not empty,
+/// contain no '/', and occur once each.
 using Space = std::vector<std::pair<std::string, SpaceEntry>>;
 /// Options of a choice or a grid, or items of a list.
 using Entries = std::vector<SpaceEntry>;
 
-/// A real number, every one equally likely.
+/// A uniformly distributed real number.
 ///
-/// Bounds mean the same in all domains: they are finite; the lower one is included, the upper one is not, except where
-/// values are multiples of a `q`: then all multiples from lower to upper are there, both ends included, each with its
-/// full share, at most 2^53 of them. Bounds in the wrong order are swapped, and a warning says so.
+/// Bounds mean the same in all domains: they are finite; the lower one is included, the upper one is not. With a `q`
+/// all multiples of q from lower to upper are possible, both ends included, each with its full share, at most 2^53 of
+/// them. Bounds in the wrong order are swapped, with a warning.
 struct Uniform {
   double lower = 0;                                 ///< included
   double upper = 1;                                 ///< not included without a q
-  double q = 0;                                     ///< multiples of this only; 0: any number
-  bool operator==(const Uniform&) const = default;  ///< the same bounds and q
+  double q = 0;                                     ///< only multiples of q; 0: any number
+  bool operator==(const Uniform&) const = default;  ///< compares bounds and q
 };
-/// A real number, its logarithm uniform. Bounds are as in Uniform.
+/// A real number whose logarithm is uniformly distributed. Bounds are as in Uniform.
 struct LogUniform {
-  double lower = 0;                                    ///< above 0, so it has to be set; included
+  double lower = 0;                                    ///< above 0, so it must be set; included
   double upper = 1;                                    ///< not included without a q
-  double q = 0;                                        ///< multiples of this only; 0: any number
-  bool operator==(const LogUniform&) const = default;  ///< the same bounds and q
+  double q = 0;                                        ///< only multiples of q; 0: any number
+  bool operator==(const LogUniform&) const = default;  ///< compares bounds and q
 };
-/// A real number of a normal distribution, without bounds.
+/// A normally distributed real number, without bounds.
 struct Normal {
   double mean = 0;                                 ///< any finite number
   double sd = 1;                                   ///< standard deviation, above 0
-  double q = 0;                                    ///< rounded to multiples of this; 0: any number
-  bool operator==(const Normal&) const = default;  ///< the same mean, sd and q
+  double q = 0;                                    ///< rounded to multiples of q; 0: any number
+  bool operator==(const Normal&) const = default;  ///< compares mean, sd and q
 };
-/// An integer, each equally likely. At most 2^53 values. Bounds are as in Uniform.
+/// A uniformly distributed integer. At most 2^53 values. Bounds are as in Uniform.
 struct RandInt {
   std::int64_t lower = 0;                           ///< included
   std::int64_t upper = 1;                           ///< not included without a q
-  std::int64_t q = 0;                               ///< multiples of this only; 0: any integer
-  bool operator==(const RandInt&) const = default;  ///< the same bounds and q
+  std::int64_t q = 0;                               ///< only multiples of q; 0: any integer
+  bool operator==(const RandInt&) const = default;  ///< compares bounds and q
 };
-/// An integer, its logarithm uniform: n as likely as the interval from n to n + 1. Bounds are as in Uniform.
+/// An integer whose logarithm is uniformly distributed: n is as likely as the interval from n to n + 1. Bounds are as
+/// in Uniform.
 struct LogRandInt {
   std::int64_t lower = 1;                              ///< above 0; included
   std::int64_t upper = 2;                              ///< not included without a q
-  std::int64_t q = 0;                                  ///< multiples of this only; 0: any integer
-  bool operator==(const LogRandInt&) const = default;  ///< the same bounds and q
+  std::int64_t q = 0;                                  ///< only multiples of q; 0: any integer
+  bool operator==(const LogRandInt&) const = default;  ///< compares bounds and q
 };
-/// One of the options, each equally likely. An option may be a domain or a space again, which is then drawn from: so a
-/// key can exist only together with another one.
+/// One of the options, each equally likely. An option may be a domain or a space itself, which is then drawn from: so a
+/// key can exist only in combination with another one.
 struct Choice {
   std::shared_ptr<const Entries> options;      ///< at least one
-  bool operator==(const Choice& other) const;  ///< the same options in the same order
+  bool operator==(const Choice& other) const;  ///< compares the options, in order
 };
-/// One of the options, each equally likely, in an order that means something: "small", "medium", "large".
+/// One of the options, each equally likely, in a meaningful order: "small", "medium", "large".
 struct Ordinal {
   List options;                                     ///< at least one
-  bool operator==(const Ordinal&) const = default;  ///< the same options in the same order
+  bool operator==(const Ordinal&) const = default;  ///< compares the options, in order
 };
-/// What a value is drawn from.
+/// A domain that a value is drawn from.
 using Domain = std::variant<Uniform, LogUniform, Normal, RandInt, LogRandInt, Choice, Ordinal>;
 
-/// Every option in turn: with each of the num_samples, a trial for every combination of all grids. A grid may be inside
+/// Every option in turn: each of the num_samples makes a trial for every combination of all grids. A grid may be inside
 /// an option of another grid, but not of a choice.
 struct GridSearch {
   std::shared_ptr<const Entries> options;          ///< at least one
-  bool operator==(const GridSearch& other) const;  ///< the same options in the same order
+  bool operator==(const GridSearch& other) const;  ///< compares the options, in order
 };
 
-/// What a function of the program returns; see sample_from().
+/// The return value of a function of the program; made by sample_from().
 struct SampleFrom {
   std::string function = {};                           ///< its name
-  bool operator==(const SampleFrom&) const = default;  ///< the same function
+  bool operator==(const SampleFrom&) const = default;  ///< compares the function
 };
 
 namespace detail {
-// Accepts types that no entry of a search space is made from.
+// Accepts types that no entry of a search space can be made from.
 template <class T>
 concept NoEntry =
     !std::constructible_from<Value, const T&> && !std::convertible_to<const T&, Domain> &&
@@ -102,7 +103,7 @@ concept NoEntry =
     !std::convertible_to<const T&, Space> && !std::convertible_to<const T&, Entries> && !std::same_as<T, SpaceEntry>;
 }  // namespace detail
 
-/// A domain, a grid, a function, a constant, a list of entries, or a nested space:
+/// An entry of a search space: a domain, a grid, a function, a constant, a list of entries, or a nested space:
 ///
 ///     {{"lr", uniform(0, 1)}, {"epochs", 5}, {"model", {{"width", choice({1, 2})}}}}
 class SpaceEntry {
@@ -111,13 +112,13 @@ class SpaceEntry {
   using Data =
       std::variant<Domain, GridSearch, SampleFrom, Value, std::shared_ptr<const Entries>, std::shared_ptr<const Space>>;
 
-  /// A value that is drawn.
+  /// Makes an entry from a domain.
   SpaceEntry(Domain domain) : data_(std::move(domain)) {}
-  /// Each value in turn.
+  /// Makes an entry from a grid.
   SpaceEntry(GridSearch grid) : data_(std::move(grid)) {}
-  /// What a function returns.
+  /// Makes an entry from a function.
   SpaceEntry(SampleFrom function) : data_(std::move(function)) {}
-  /// A constant: anything that a Value is made from.
+  /// Makes a constant, from any type that a Value is made from.
   template <class T>
     requires std::constructible_from<Value, T&&>
   SpaceEntry(T&& constant) : data_(Value(std::forward<T>(constant))) {}
@@ -131,15 +132,15 @@ class SpaceEntry {
   CADRE_MISTAKE("an entry of a search space is a domain, as tune::uniform(0, 1), or a bool, number, text or list(...)")
   SpaceEntry(const T& constant);
   /// \endcond
-  /// A list whose items are entries; list() writes it.
+  /// Makes a list whose items are entries; list() is the way to write it.
   explicit SpaceEntry(Entries list);
-  /// A nested space, in braces.
+  /// Makes a nested space, in braces.
   SpaceEntry(std::initializer_list<std::pair<std::string, SpaceEntry>> nested);
-  /// A nested space.
+  /// Makes a nested space.
   SpaceEntry(Space nested);
 
-  const Data& data() const { return data_; }       ///< for std::visit
-  bool operator==(const SpaceEntry& other) const;  ///< drawn from the same
+  const Data& data() const { return data_; }       ///< returns the alternatives, for std::visit
+  bool operator==(const SpaceEntry& other) const;  ///< returns true if the two entries draw from the same
 
  private:
   Data data_;
@@ -150,50 +151,52 @@ inline SpaceEntry::SpaceEntry(std::initializer_list<std::pair<std::string, Space
     : data_(std::make_shared<const Space>(nested)) {}
 inline SpaceEntry::SpaceEntry(Space nested) : data_(std::make_shared<const Space>(std::move(nested))) {}
 
-/// A real number from `lower` to below `upper`, each equally likely: see Uniform. Nothing is checked by this function
-/// or those below: the Tuner names every fault with its key. Names and meaning are those of Ray Tune's search spaces,
-/// with the differences that docs/architecture.md lists.
+/// Returns a domain of real numbers from `lower` to below `upper`, each equally likely: see Uniform. Neither this
+/// function nor those below check their arguments: the Tuner reports every error with its key. Names and meaning are
+/// those of Ray Tune's search spaces, with the differences that docs/from-ray-tune.md lists.
 inline Domain uniform(double lower, double upper) { return Uniform{lower, upper}; }
-/// A multiple of `q`, above 0, from `lower` to `upper`, each equally likely: see Uniform.
+/// Returns a domain of multiples of `q`, above 0, from `lower` to `upper`, each equally likely: see Uniform.
 inline Domain quniform(double lower, double upper, double q) { return Uniform{lower, upper, q}; }
-/// A real number from `lower`, above 0, to below `upper`, its logarithm uniform: see LogUniform.
+/// Returns a domain of real numbers from `lower`, above 0, to below `upper`, with a uniform logarithm: see LogUniform.
 inline Domain loguniform(double lower, double upper) { return LogUniform{lower, upper}; }
-/// A multiple of `q`, above 0, from `lower`, above 0, to `upper`, its logarithm uniform: see LogUniform.
+/// Returns a domain of multiples of `q`, above 0, from `lower`, above 0, to `upper`, with a uniform logarithm: see
+/// LogUniform.
 inline Domain qloguniform(double lower, double upper, double q) { return LogUniform{lower, upper, q}; }
-/// A real number of the normal distribution with standard deviation `sd`, above 0: see Normal.
+/// Returns a domain of normally distributed real numbers with standard deviation `sd`, above 0: see Normal.
 inline Domain randn(double mean = 0, double sd = 1) { return Normal{mean, sd}; }
-/// A number of the normal distribution, rounded to a multiple of `q`, above 0: see Normal.
+/// Returns a domain of normally distributed numbers, rounded to multiples of `q`, above 0: see Normal.
 inline Domain qrandn(double mean, double sd, double q) { return Normal{mean, sd, q}; }
-/// An integer from `lower` to `upper` - 1, each equally likely: see RandInt.
+/// Returns a domain of integers from `lower` to `upper` - 1, each equally likely: see RandInt.
 inline Domain randint(std::int64_t lower, std::int64_t upper) { return RandInt{lower, upper}; }
-/// A multiple of `q`, at least 1, from `lower` to `upper`, which is included, each equally likely: see RandInt.
+/// Returns a domain of multiples of `q`, at least 1, from `lower` to `upper`, both included, each equally likely: see
+/// RandInt.
 inline Domain qrandint(std::int64_t lower, std::int64_t upper, std::int64_t q = 1) { return RandInt{lower, upper, q}; }
-/// An integer from `lower`, above 0, to `upper` - 1, its logarithm uniform: see LogRandInt.
+/// Returns a domain of integers from `lower`, above 0, to `upper` - 1, with a uniform logarithm: see LogRandInt.
 inline Domain lograndint(std::int64_t lower, std::int64_t upper) { return LogRandInt{lower, upper}; }
-/// A multiple of `q`, at least 1, from `lower`, above 0, to `upper`, which is included, its logarithm uniform: see
-/// LogRandInt.
+/// Returns a domain of multiples of `q`, at least 1, from `lower`, above 0, to `upper`, both included, with a uniform
+/// logarithm: see LogRandInt.
 inline Domain qlograndint(std::int64_t lower, std::int64_t upper, std::int64_t q) {
   return LogRandInt{lower, upper, q};
 }
-/// One of the options, of which there is at least one: see Choice.
+/// Returns a domain of options, at least one: see Choice.
 inline Domain choice(Entries options) { return Choice{std::make_shared<const Entries>(std::move(options))}; }
-/// One of the options in braces: choice({16, 32, uniform(0, 1)}).
+/// Returns a domain of the options in braces: choice({16, 32, uniform(0, 1)}).
 inline Domain choice(std::initializer_list<SpaceEntry> options) { return choice(Entries(options)); }
-/// One of the values of a list.
+/// Returns a domain of the values of a list.
 inline Domain choice(const List& options) { return choice(Entries(options.begin(), options.end())); }
-/// One of the values, of which there is at least one, whose order means something: see Ordinal.
+/// Returns a domain of values in a meaningful order, at least one: see Ordinal.
 inline Domain ordinal(List options) { return Ordinal{std::move(options)}; }
-/// One of the values in braces: ordinal({"small", "medium", "large"}).
+/// Returns a domain of the values in braces: ordinal({"small", "medium", "large"}).
 inline Domain ordinal(std::initializer_list<Value> options) { return Ordinal{List(options)}; }
-/// Each of the options, of which there is at least one: see GridSearch.
+/// Returns a grid of options, at least one: see GridSearch.
 inline GridSearch grid_search(Entries options) { return {std::make_shared<const Entries>(std::move(options))}; }
-/// Each of the options in braces: grid_search({16, 32}).
+/// Returns a grid of the options in braces: grid_search({16, 32}).
 inline GridSearch grid_search(std::initializer_list<SpaceEntry> options) { return grid_search(Entries(options)); }
-/// Each of the values of a list.
+/// Returns a grid of the values of a list.
 inline GridSearch grid_search(const List& options) { return grid_search(Entries(options.begin(), options.end())); }
 
 using cadre::list;
-/// A list whose items are entries of their own: list(randint(1, 9), randint(1, 9), 3).
+/// Makes a list whose items are entries: list(randint(1, 9), randint(1, 9), 3).
 template <class... T>
   requires((std::convertible_to<T &&, SpaceEntry> && ...) && !(std::constructible_from<Value, T &&> && ...))
 SpaceEntry list(T&&... items) {
@@ -221,11 +224,11 @@ struct SampleRegistration {
 };
 }  // namespace detail
 
-/// What the function F returns: Value f(), Value f(const Config&) or Value f(const Config&, Random&), or any type that
-/// a Value is made from. It is called in the process of the Tuner once for each trial, after everything else was drawn,
-/// with the config so far: functions that stand before it in the space have been called, later ones have not. It must
-/// depend on nothing but its arguments, so that a restore finds the same config. An exception fails that trial.
-/// Like a trainable it is found by its name; two functions of one name are refused by the Tuner.
+/// Makes an entry whose value is the return value of F: Value f(), Value f(const Config&) or Value f(const Config&,
+/// Random&), or with any result type that a Value is made from. F is called in the process of the Tuner once for each
+/// trial, after all other values were drawn, with the config so far: functions before it in the space have been called,
+/// later ones have not. It must depend on nothing but its arguments, so that a restore gets the same config. An
+/// exception fails that trial. Like a trainable, F is found by its name; the Tuner refuses two functions of one name.
 template <auto F>
   requires std::invocable<decltype(F)> || std::invocable<decltype(F), const Config&> ||
            std::invocable<decltype(F), const Config&, Random&>
@@ -240,8 +243,8 @@ CADRE_MISTAKE("a function of a search space is f(), f(const Config&) or f(const 
 SampleFrom sample_from();
 /// \endcond
 
-/// An entry of a search space whose key is a member's name: field<&Hyperparameters::lr>(uniform(0, 1)), for a function
-/// that takes such a struct (cadre/typed_config.h).
+/// Returns an entry of a search space whose key is a member's name: field<&Hyperparameters::lr>(uniform(0, 1)), for a
+/// function that takes such a struct (cadre/typed_config.h).
 template <auto Member>
   requires std::is_member_object_pointer_v<decltype(Member)>
 std::pair<std::string, SpaceEntry> field(SpaceEntry entry) {

@@ -1,9 +1,9 @@
 /// \file
-/// When trials, or all of them, are done. Stoppers here are descriptions, which are stored with the experiment; the
-/// controller makes the working ones, and a restore goes on with what they have seen.
+/// Stop criteria of trials and of the whole experiment. Stoppers here are descriptions, which are stored with the
+/// experiment; the controller makes the working stoppers, and a restore continues with their state.
 ///
-/// Whatever ends a trial, it ends the same way: a trainable class is asked for its last checkpoint, result files are
-/// closed, callbacks and the scheduler are told.
+/// A trial always ends in the same way, regardless of the reason: a trainable class is asked for its last checkpoint,
+/// result files are closed, callbacks and the scheduler are notified.
 ///
 /// Source: Ray Tune's stoppers (ray.tune.stopper).
 #pragma once
@@ -26,16 +26,17 @@
 
 namespace cadre::tune {
 
-/// A time; std::chrono::seconds(30) and the like convert.
+/// A duration in seconds; std::chrono::seconds(30) and the like convert.
 using Seconds = std::chrono::duration<double>;
 
 /// A value of a metric that ends a trial.
 struct Threshold {
-  /// 0, from below.
+  /// Makes a threshold of 0 without a direction.
   Threshold() = default;
-  /// A plain number. Its direction is that of the TuneConfig's metric, {"loss", 0.1} with minimize("loss") is
-  /// at_most(0.1); a counter that Cadre adds to results, as "training_iteration" or "time_total_s", is to be at least
-  /// that. For any other metric the Tuner refuses it: say at_least() or at_most().
+  /// Makes a threshold from a plain number. Its direction is that of the TuneConfig's metric, so {"loss", 0.1} with
+  /// minimize("loss") is at_most(0.1); for a counter that Cadre adds to results, such as "training_iteration" or
+  /// "time_total_s", it is at_least. For any other metric the Tuner refuses a plain number: use at_least() or
+  /// at_most().
   template <class Number>
     requires std::is_arithmetic_v<Number>
   Threshold(Number number) : value(static_cast<double>(number)) {}
@@ -45,65 +46,65 @@ struct Threshold {
   CADRE_MISTAKE("a stop threshold is a number, tune::at_least(number) or tune::at_most(number)")
   Threshold(const T& text);
   /// \endcond
-  /// With a direction; at_least() and at_most() read better.
+  /// Makes a threshold with a direction; at_least() and at_most() read better.
   Threshold(double number, Mode direction) : value(number), mode(direction) {}
 
   double value = 0;                                   ///< not NaN
-  std::optional<Mode> mode = {};                      ///< max: reached by what is >= value; min: by what is <= value
-  bool operator==(const Threshold&) const = default;  ///< the same value and direction
+  std::optional<Mode> mode = {};                      ///< max: reached by values >= `value`; min: by values <= `value`
+  bool operator==(const Threshold&) const = default;  ///< compares value and direction
 };
 
-/// Reached by values >= `value`.
+/// Returns a threshold that values >= `value` reach.
 inline Threshold at_least(double value) { return {value, Mode::max}; }
-/// Reached by values <= `value`: of a loss.
+/// Returns a threshold that values <= `value` reach, for example for a loss.
 inline Threshold at_most(double value) { return {value, Mode::min}; }
 
 /// Metrics, by name or path ("eval/loss"), and the values that end a trial.
 using Thresholds = std::vector<std::pair<std::string, Threshold>>;
 
-/// A trial is done after so many results of its own, wherever it continued from.
+/// Ends a trial after this many results of its own, regardless of the trial from which it continued.
 struct MaximumIterationStopper {
   std::int64_t max_iter = 0;                                        ///< at least 1
-  bool operator==(const MaximumIterationStopper&) const = default;  ///< the same number
+  bool operator==(const MaximumIterationStopper&) const = default;  ///< compares the number
 };
 
-/// A trial is done when its metric does not move any more: the standard deviation (of the population) of its last
+/// Ends a trial when its metric has stopped changing: when the standard deviation (of the population) of its last
 /// `num_results` values is below `std`. Results without a finite number do not count.
 struct TrialPlateauStopper {
   Objective metric = {};                        ///< by name or path; default: the TuneConfig's
   double std = 0.01;                            ///< above 0
   std::int64_t num_results = 4;                 ///< at least 1
-  std::int64_t grace_period = 4;                ///< results before it can end, 0 or more
-  std::optional<double> metric_threshold = {};  ///< no plateau before the metric has come so far; needs a mode
-  /// min: so far down; max: so far up. Default: the direction of `metric`, or of the TuneConfig's if it is the same
-  /// one.
+  std::int64_t grace_period = 4;                ///< results before the stopper can end the trial, 0 or more
+  std::optional<double> metric_threshold = {};  ///< value that the metric must reach first; needs a mode
+  /// min: the metric must have fallen to metric_threshold; max: it must have risen to it. Default: the direction of
+  /// `metric`, or of the TuneConfig's metric if it is the same one.
   std::optional<Mode> mode = {};
-  bool operator==(const TrialPlateauStopper&) const = default;  ///< the same settings
+  bool operator==(const TrialPlateauStopper&) const = default;  ///< compares all settings
 };
 
-/// All trials are done when the best results of all do not get better any more: when the standard deviation (of the
-/// population) of the `top` best values has been at most `std` for `patience` results (at least one). Results without a
-/// finite number do not count.
+/// Ends all trials when their best results have stopped improving: when the standard deviation (of the population) of
+/// the `top` best values has been at most `std` for `patience` results (at least one). Results without a finite number
+/// do not count.
 struct ExperimentPlateauStopper {
   Objective metric = {};  ///< by name or path; default: the TuneConfig's
   double std = 0.001;     ///< 0 or more
   std::int64_t top = 10;  ///< at least 2
-  /// Says which values are the best. Must be set unless `metric` says it, or is the TuneConfig's.
+  /// Direction of the best values. Must be set unless `metric` has one or is the TuneConfig's metric.
   std::optional<Mode> mode = {};
   std::int64_t patience = 0;                                         ///< 0 or more
-  bool operator==(const ExperimentPlateauStopper&) const = default;  ///< the same settings
+  bool operator==(const ExperimentPlateauStopper&) const = default;  ///< compares all settings
 };
 
-/// All trials are done when the experiment has run for so long: the same as TuneConfig::time_budget.
+/// Ends all trials when the experiment has run for this time: the same as TuneConfig::time_budget.
 struct TimeoutStopper {
-  Seconds timeout = {};                                    ///< above 0; running time of all sessions together
-  bool operator==(const TimeoutStopper&) const = default;  ///< the same time
+  Seconds timeout = {};                                    ///< above 0; running time over all sessions
+  bool operator==(const TimeoutStopper&) const = default;  ///< compares the time
 };
 
-/// A trial is done when a function of the program says so; made by stop_function<f>().
+/// Ends a trial when a function of the program returns true; made by stop_function<f>().
 struct FunctionStopper {
   std::string function = {};                                ///< its name
-  bool operator==(const FunctionStopper&) const = default;  ///< the same function
+  bool operator==(const FunctionStopper&) const = default;  ///< compares the function
 };
 
 namespace detail {
@@ -116,9 +117,9 @@ struct StopRegistration {
 };
 }  // namespace detail
 
-/// The function F as a stopper: bool f(const std::string& trial_id, const Metrics& result). It is called in the process
-/// of the Tuner with every result that counts, and must depend on nothing but its arguments. When it throws, that trial
-/// fails. It is found by its name; two functions of one name are refused by the Tuner.
+/// Returns the function F as a stopper: bool f(const std::string& trial_id, const Metrics& result). F is called in the
+/// process of the Tuner with every result that counts, and must depend on nothing but its arguments. If it throws, that
+/// trial fails. F is found by its name; the Tuner refuses two functions of one name.
 template <auto F>
   requires std::convertible_to<decltype(F), detail::StopPointer>
 FunctionStopper stop_function() {
@@ -132,18 +133,18 @@ CADRE_MISTAKE("a stop function is bool f(const std::string& trial_id, const Metr
 FunctionStopper stop_function();
 /// \endcond
 
-/// A stopper of Cadre's, with its settings.
+/// One of Cadre's stoppers, with its settings.
 using Stopper = std::variant<MaximumIterationStopper, TrialPlateauStopper, ExperimentPlateauStopper, TimeoutStopper,
                              FunctionStopper>;
 
-/// When a trial is done: as soon as one of the thresholds is reached or one of the stoppers says so. All of them see
-/// every result that counts.
+/// The stop criteria of trials: a trial ends as soon as one of the thresholds is reached or one of the stoppers ends
+/// it. All of them get every result that counts.
 struct Stop {
-  /// Never, but for what else ends a trial.
+  /// Makes a Stop without criteria.
   Stop() = default;
-  /// By thresholds: {{"mean_accuracy", at_least(0.96)}, {"training_iteration", 50}}.
+  /// Stops by thresholds: {{"mean_accuracy", at_least(0.96)}, {"training_iteration", 50}}.
   Stop(std::initializer_list<std::pair<std::string, Threshold>> some) : thresholds(some) {}
-  /// By one stopper.
+  /// Stops by one stopper.
   template <class One>
     requires std::constructible_from<Stopper, One>
   Stop(One stopper) : stoppers{Stopper(std::move(stopper))} {}
@@ -154,13 +155,13 @@ struct Stop {
   Stop(F&& function);
   /// \endcond
 
-  Thresholds thresholds = {};                    ///< in any order; a metric may be there twice
+  Thresholds thresholds = {};                    ///< in any order; a metric may occur twice
   std::vector<Stopper> stoppers = {};            ///< in any order
-  bool operator==(const Stop&) const = default;  ///< the same in the same order
+  bool operator==(const Stop&) const = default;  ///< compares thresholds and stoppers, in order
 };
 
-/// As soon as any of them says so (Ray Tune's CombinedStopper): any_of(Stop{{"loss", at_most(0.1)}},
-/// MaximumIterationStopper{100}).
+/// Returns a Stop with all of these criteria, any of which ends a trial (Ray Tune's CombinedStopper):
+/// any_of(Stop{{"loss", at_most(0.1)}}, MaximumIterationStopper{100}).
 template <class... Some>
   requires(std::constructible_from<Stop, const Some&> && ...)
 Stop any_of(const Some&... some) {

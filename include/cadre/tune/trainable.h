@@ -1,5 +1,5 @@
 /// \file
-/// Training functions by name. cadre/tune/class_trainable.h has classes.
+/// Training functions, which are found by name. cadre/tune/class_trainable.h has trainable classes.
 #pragma once
 
 #include <concepts>
@@ -16,50 +16,50 @@
 
 namespace cadre::tune {
 
-/// What a trainable can be asked for; of a function, nothing.
+/// Optional methods of a trainable class; all false for a function.
 struct TrainableMethods {
-  bool is_class = false;                                     ///< it is a ClassTrainable
-  bool save_checkpoint = false;                              ///< it overrides save_checkpoint()
-  bool load_checkpoint = false;                              ///< it overrides load_checkpoint()
-  bool reset_config = false;                                 ///< it overrides reset_config()
-  bool operator==(const TrainableMethods&) const = default;  ///< the same methods
+  bool is_class = false;                                     ///< true if it is a ClassTrainable
+  bool save_checkpoint = false;                              ///< true if it overrides save_checkpoint()
+  bool load_checkpoint = false;                              ///< true if it overrides load_checkpoint()
+  bool reset_config = false;                                 ///< true if it overrides reset_config()
+  bool operator==(const TrainableMethods&) const = default;  ///< compares all fields
 };
 
-/// What a trial needs, by its config: a function of the program. Empty: none.
+/// A function of the program that returns a trial's resources by its config. Empty: none.
 struct ResourceFunction {
   std::string function = {};                                 ///< its name
-  bool operator==(const ResourceFunction&) const = default;  ///< the same function
+  bool operator==(const ResourceFunction&) const = default;  ///< compares the function
 };
 
-/// Names a training function or class and what each of its trials needs. Made by trainable<f>().
+/// A training function or class, by name, and the resources of each of its trials. Made by trainable<f>().
 struct Trainable {
-  std::string name;                          ///< of the function or class, without its namespaces
-  Resources resources = {};                  ///< of one trial; of a placement group, its first bundle; default: one CPU
-  Config parameters = {};                    ///< what with_parameters gives to all trials; default: none
-  TrainableMethods methods = {};             ///< as trainable() has found them
-  std::vector<Resources> more_bundles = {};  ///< of a placement group, behind its first bundle
-  PlacementStrategy strategy = PlacementStrategy::pack;  ///< of a placement group
-  ResourceFunction resource_function = {};               ///< what a trial needs, instead of all that
+  std::string name;               ///< name of the function or class, without its namespaces
+  Resources resources = {};       ///< resources of one trial; for a placement group, its first bundle; default: one CPU
+  Config parameters = {};         ///< constants of with_parameters for all trials; default: none
+  TrainableMethods methods = {};  ///< methods that trainable() has detected
+  std::vector<Resources> more_bundles = {};              ///< further bundles of a placement group, after the first
+  PlacementStrategy strategy = PlacementStrategy::pack;  ///< strategy of a placement group
+  ResourceFunction resource_function = {};               ///< if set, replaces resources, more_bundles and strategy
 };
 
 namespace detail {
 
 using TrainingPointer = void (*)(const Config&);
 
-// What a function takes.
+// The arguments of a training function.
 struct ConfigType {
-  cadre::detail::ConfigStruct config = {};  // instead of a Config
-  bool takes_parameters = false;            // as its second argument
+  cadre::detail::ConfigStruct config = {};  // the struct that it takes instead of a Config
+  bool takes_parameters = false;            // true if it takes parameters as its second argument
 };
 
 bool register_trainable(std::string_view name, TrainingPointer function, ConfigType type);
-const Config& parameters_of_trial();  // of the trial that this worker runs
+const Config& parameters_of_trial();  // returns the parameters of the trial that this worker runs
 void report_returned(const Metrics& metrics);
-void report_returned_number(const Value& number);  // under the name of the experiment's metric
+void report_returned_number(const Value& number);  // reports under the name of the experiment's metric
 
 using cadre::detail::ConfigArgument;
 
-// With and without parameters behind it.
+// A function with the first argument `First`, alone or followed by parameters.
 template <class F, class First>
 concept TakesFirst = std::invocable<F, First> || std::invocable<F, First, const Config&>;
 
@@ -128,17 +128,17 @@ struct Registration {
 
 }  // namespace detail
 
-/// What trainable() takes: a function of a Config, or of a plain struct that is made from one; a second argument,
-/// `const Config& parameters`, is what with_parameters gives.
+/// A function that trainable() accepts: of a Config, or of a plain struct that is made from one; an optional second
+/// argument, `const Config& parameters`, gets the constants of with_parameters.
 template <class F>
 concept TrainingFunction = detail::TakesConfig<F> || detail::TakesTypedConfig<F>;
 
-/// The function F as a trainable. It is registered under its own name when the program is loaded, so that a worker, and
-/// a later run that restores an experiment, find it by that name. Two functions of one name are refused by cadre::init.
-/// F is called once in each of a trial's workers, with the trial's config or with a struct that is made from it
-/// (cadre/typed_config.h); it reports through tune::report and ends by returning. Metrics that it returns are one
-/// more report, the last one; so is a number, under the name of the TuneConfig's metric, or "_metric" where there is
-/// none. An exception that leaves it fails the trial. A lambda has no name that could be found again, and does not
+/// Returns the function F as a trainable. F is registered under its own name when the program is loaded, so that a
+/// worker, and a later run that restores an experiment, find it by that name. cadre::init refuses two functions of one
+/// name. F is called once in each of a trial's workers, with the trial's config or with a struct that is made from it
+/// (cadre/typed_config.h); it reports through tune::report and ends by returning. Metrics that it returns are one more
+/// report, the last one; so is a number, under the name of the TuneConfig's metric, or "_metric" if there is none. An
+/// exception that leaves F fails the trial. A lambda has no name by which it could be found again, and does not
 /// compile.
 template <auto F>
   requires TrainingFunction<decltype(F)> && detail::ReturnsReport<decltype(F)>
@@ -185,10 +185,11 @@ struct ResourceRegistration {
 };
 }  // namespace detail
 
-/// The function F for with_resources: Resources f(const Config&) or PlacementGroup f(const Config&). It is called in
-/// the process of the Tuner when a trial is made, and when it explores another config; it must depend on nothing but
-/// its argument. When it throws, or asks for what this machine does not have, that trial fails; an exploit keeps what
-/// the trial had. It is found by its name; two functions of one name are refused by the Tuner.
+/// Returns the function F for with_resources: Resources f(const Config&) or PlacementGroup f(const Config&). F is
+/// called in the process of the Tuner when a trial is made, and when it explores another config; it must depend on
+/// nothing but its argument. If F throws or asks for resources that this machine does not have, that trial fails; in an
+/// exploit the trial keeps its former resources instead. F is found by its name; the Tuner refuses two functions of one
+/// name.
 template <auto F>
   requires std::is_invocable_r_v<PlacementGroup, decltype(F), const Config&> ||
            std::is_invocable_r_v<Resources, decltype(F), const Config&>
@@ -204,12 +205,12 @@ CADRE_MISTAKE("a resource function is Resources f(const Config&) or PlacementGro
 ResourceFunction resource_function();
 /// \endcond
 
-/// The same trainable with other resources for each trial. Default without it: one CPU. The amounts are checked by the
-/// Tuner, and fit() refuses what this machine does not have.
+/// Returns the trainable with these resources for each trial. Default without a call: one CPU. The Tuner checks the
+/// amounts, and fit() refuses resources that this machine does not have.
 Trainable with_resources(Trainable trainable, Resources resources);
-/// The same with bundles. A trial's GPUs, of all bundles together, are a share of one, or whole ones.
+/// Does the same with bundles. A trial's GPUs, over all bundles, are a share of one GPU, or whole GPUs.
 Trainable with_resources(Trainable trainable, PlacementGroup group);
-/// The same by each trial's config.
+/// Does the same with resources that depend on each trial's config.
 Trainable with_resources(Trainable trainable, ResourceFunction function);
 /// \cond mistakes, which do not compile
 template <class Number>
@@ -222,16 +223,17 @@ CADRE_MISTAKE("a function is given by its name: write tune::with_resources(train
 Trainable with_resources(Trainable trainable, F&& function);
 /// \endcond
 
-/// The same trainable with constants for all of its trials, which the function takes as its second argument and which
-/// are no part of any config: they are not in results or result files, and no scheduler changes them. They are stored
-/// with the experiment, so that a restore has them. For what is large put it into the object store (cadre/object.h) and
-/// give the reference:
+/// Returns the trainable with constants for all of its trials, which the function takes as its second argument and
+/// which are not part of any config: they do not appear in results or result files, and no scheduler changes them. They
+/// are stored with the experiment, so that a restore has them. Large values belong in the object store
+/// (cadre/object.h), with their reference here:
 ///
 ///     void train(const Config& config, const Config& parameters) { Object data = get_object(parameters, "data"); ... }
 ///     tune::with_parameters(tune::trainable<train>(), {{"data", put(pixels)}, {"epochs", 10}})
 ///
-/// The Tuner refuses parameters for a function of one argument, none for a function of two, a value over 1 MiB, and
-/// more than 16 MiB together. Given again they replace the earlier ones. A class has them from get_parameters().
+/// The Tuner refuses parameters for a function of one argument, missing parameters for a function of two, a value over
+/// 1 MiB, and more than 16 MiB in total. A second call replaces the parameters of the first. A class gets them from
+/// get_parameters().
 Trainable with_parameters(Trainable trainable, Config parameters);
 
 }  // namespace cadre::tune

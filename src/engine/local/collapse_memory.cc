@@ -15,7 +15,7 @@ namespace cadre::engine::local {
 namespace {
 
 constexpr std::uintptr_t huge_page_bytes = 2 << 20;
-constexpr std::size_t most_pages = 512;  // 1 GiB: sparse maps of a strange program must not fill the memory
+constexpr std::size_t most_pages = 512;  // 1 GiB: a program's sparse mappings must not fill the memory
 constexpr long least_anonymous_kib = 16 << 10;
 
 long anonymous_kib() {
@@ -41,8 +41,7 @@ void collapse_memory() {
     if (permissions != "rw-p" || !(name.empty() || name == "[heap]")) continue;
     begin = (begin + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
     for (; begin + huge_page_bytes <= end && pages < most_pages; begin += huge_page_bytes, ++pages) {
-      // An error concerns this page only (it was never touched, memory is short), or comes for every page, quickly.
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel's table has numbers
+      // An error affects only this page (never touched, or too little memory), or repeats quickly for every page.
       ::madvise(reinterpret_cast<void*>(begin), huge_page_bytes, MADV_COLLAPSE);
     }
   }

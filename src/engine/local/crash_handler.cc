@@ -18,12 +18,12 @@ namespace {
 
 constexpr std::array crash_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int most_frames = 64;
-// Frames of the handler itself and of the kernel's way into it.
+// Frames of the handler itself and of the kernel's signal frame.
 constexpr int frames_of_handler = 2;
-// A back trace waits for locks of the dynamic loader, which a thread that has crashed may hold.
+// Limit for a back trace: it waits for locks of the dynamic loader, which the crashed thread may hold.
 constexpr unsigned most_seconds = 10;
 
-// A stack that has overflowed has no room for the handler.
+// Stack of the handler: a stack that has overflowed has no room for it.
 alignas(16) char alternate_stack[std::size_t{64} << 10];
 std::atomic<pid_t> crashed_thread{0};
 std::atomic<int> crash_signal{0};
@@ -42,7 +42,8 @@ void write_hexadecimal(std::uintptr_t number) {
   write_text({digits + begin, sizeof digits - begin});
 }
 
-// Returns the caller of a function at an address without code, as a null pointer: nothing can unwind from there.
+// Returns the caller of a function at an address without code, such as a null pointer, from which backtrace() cannot
+// unwind.
 void* caller_of(const ucontext_t& context) {
 #if defined(__x86_64__)
   return *reinterpret_cast<void**>(context.uc_mcontext.gregs[REG_RSP]);
@@ -72,7 +73,8 @@ void write_back_trace(int signal, const siginfo_t& info, const ucontext_t& conte
   ::backtrace_symbols_fd(frames + frames_of_handler, count - frames_of_handler, STDERR_FILENO);
 }
 
-// The handler returns to a fault, which then happens again; what somebody has sent is sent again.
+// Restores the default action. After a fault the instruction runs and faults again; a signal that was sent is raised
+// again.
 void end_by(int signal, bool is_fault) {
   ::signal(signal, SIG_DFL);
   if (!is_fault) ::raise(signal);
@@ -102,7 +104,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     ::alarm(most_seconds);
     write_back_trace(signal, *info, *static_cast<const ucontext_t*>(context));
   } else if (none != self) {
-    for (;;) ::pause();  // the first one ends the process
+    for (;;) ::pause();  // the thread that crashed first ends the process
   }
   errno = keep;
   end_by(signal, info->si_code > 0);

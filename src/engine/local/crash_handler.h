@@ -5,18 +5,19 @@
 
 namespace cadre::engine::local {
 
-// The line that a back trace follows on stderr begins with it.
+// Beginning of the line before a back trace on stderr.
 inline constexpr std::string_view kBackTraceMark = "cadre: back trace after ";
 
-// SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT.
+// Returns true for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT.
 bool is_crash_signal(int signal);
 
-// In the server, once: loads what back traces need, which a process that has crashed must not do.
+// Loads the libraries that back traces need, because a crashed process must not load them. Called once, in the
+// server.
 void prepare_back_traces();
 
-// In a worker: the signals of crashes write a back trace of their thread to stderr, and then do
-// what they do by default, where the fault is: core dumps, debuggers and the worker's end are as without it. A signal
-// that has a handler already, a sanitizer's or the program's own, keeps it.
+// Makes the signals of crashes write a back trace of their thread to stderr before their default action at the
+// faulting instruction: core dumps, debuggers and the worker's end are as without it. A signal that already has a
+// handler, of a sanitizer or the program, keeps it. Called in a worker.
 void install_crash_handlers();
 
 }  // namespace cadre::engine::local

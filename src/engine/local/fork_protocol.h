@@ -1,5 +1,5 @@
-// What the fork server and those who have workers started say to each other: packets on a SOCK_SEQPACKET socketpair.
-// Both ends are one program, so these are plain structs without a version.
+// Messages between the fork server and the processes that request workers: packets on a SOCK_SEQPACKET socketpair.
+// Both ends are the same program, so these are plain structs without a version.
 #pragma once
 
 #include <climits>
@@ -12,15 +12,15 @@ struct Request {
   enum class Kind : std::uint32_t {
     spawn,  // with the worker's end of its connection as SCM_RIGHTS
     kill,
-    end_disconnected,  // the same for one whose connection is closed: it may be ending by itself already
-    quit,              // of the controller: the server ends
+    end_disconnected,  // kills a worker that closed its connection; it may already be ending by itself
+    quit,              // sent by the controller: the server ends
   };
   Kind kind = Kind::quit;
   std::int32_t threads = 1;  // for numerical libraries
-  std::uint64_t worker = 0;  // unique in the life of the connection
+  std::uint64_t worker = 0;  // unique for the connection
   bool starts_workers = false;
   std::optional<std::uint64_t> memory_bytes = {};
-  char directory[PATH_MAX] = {};  // of its output; sent up to its end only
+  char directory[PATH_MAX] = {};  // of its output; sent up to the terminating zero
 };
 
 struct Notice {
@@ -28,12 +28,12 @@ struct Notice {
     code,
     signal,
     not_started,
-    server_failed,  // last: the server ends, `detail` says why
+    server_failed,  // last: the server ends; `detail` is the reason
   };
   Kind kind = Kind::code;
   std::int32_t value = 0;
   std::uint64_t worker = 0;
-  char detail[1000] = {};  // sent up to its end only
+  char detail[1000] = {};  // sent up to the terminating zero
 };
 
 }  // namespace cadre::engine::local

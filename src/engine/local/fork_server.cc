@@ -26,7 +26,7 @@ namespace {
 
 // "<control descriptor>,<table descriptor>,<process id of the controller>", in the environment of the server only.
 constexpr const char* mark_name = "CADRE_FORK_SERVER";
-// The server's own limit for its end, and some.
+// Longer than the server's own limit for its end.
 constexpr int end_patience_ms = 15'000;
 
 std::string child_reason(pid_t process) {
@@ -37,7 +37,8 @@ std::string child_reason(pid_t process) {
   return "the fork server " + to_string(exit);
 }
 
-// What the executed server needs, made before the fork: after it, a process with threads may only call the kernel.
+// Environment of an executed server, made before the fork: after it, a process with threads may only make system
+// calls.
 struct Execution {
   std::string mark;
   std::vector<char*> environment;
@@ -75,9 +76,9 @@ std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, void (*preload)()
   const bool execute = !other_threads().empty();
   if (!execute) collapse_memory();
   const pid_t controller = ::getpid();
-  std::fflush(nullptr);  // or the server would write it again
+  std::fflush(nullptr);  // otherwise the server would write it again
   std::cout.flush();
-  const sigset_t before = block_outside_signals();  // in the server from its first moment on
+  const sigset_t before = block_outside_signals();  // so that the server starts with them blocked
   const pid_t server = ::fork();
   if (server != 0) ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (server < 0) throw EngineError("cannot fork the fork server: " + base::last_system_error());
@@ -102,8 +103,8 @@ void ForkServer::run_if_executed(WorkerBody body, void (*preload)()) {
   pid_t controller = 0;
   const int read = std::sscanf(mark, "%d,%d,%d", &control, &table_fd, &controller);
   ::unsetenv(mark_name);
-  if (read != 3 || !is_packet_socket(control)) return;  // it came with the environment of somebody else
-  if (controller != ::getppid()) ::_exit(0);            // not to run the whole program a second time, as a controller
+  if (read != 3 || !is_packet_socket(control)) return;  // inherited from another program
+  if (controller != ::getppid()) ::_exit(0);            // do not run the whole program again as a controller
   ::fcntl(control, F_SETFD, FD_CLOEXEC);
   ::fcntl(table_fd, F_SETFD, FD_CLOEXEC);
   WorkerTable table{base::FileDescriptor(table_fd)};
@@ -115,7 +116,7 @@ ForkServer::ForkServer(pid_t server, base::FileDescriptor control, std::unique_p
     : ForkServerConnection(std::move(control)), owner_(::getpid()), server_(server), table_(std::move(table)) {}
 
 ForkServer::~ForkServer() {
-  if (::getpid() != owner_ || gone()) return;  // a fork of the controller that ends normally has no say
+  if (::getpid() != owner_ || gone()) return;  // a forked child of the controller must not end the server
   send({.kind = Request::Kind::quit});
   ::shutdown(control(), SHUT_RDWR);
   const base::FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, server_, 0)));
@@ -183,7 +184,7 @@ std::optional<ForkServerConnection::Ended> ForkServerConnection::read_ended() {
     Notice notice;
     const ssize_t got = ::recv(control_.get(), &notice, sizeof notice, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-    // A reset is told once, before the notices that came ahead of it.
+    // ECONNRESET is returned once, before the notices that arrived ahead of it.
     if (got < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
     if (got <= 0) {
       note_end();

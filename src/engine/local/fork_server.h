@@ -19,7 +19,7 @@ namespace cadre::engine::local {
 
 struct Request;
 
-// What one process has workers started through; used by one engine after the other.
+// A process's connection to the fork server, used by one engine after the other.
 class ForkServerConnection {
  public:
   struct Ended {
@@ -27,39 +27,41 @@ class ForkServerConnection {
     Exit exit;
   };
 
-  // Of a worker that may start workers itself: WorkerParts::fork_server.
+  // Uses the socket of a worker that may start workers itself: WorkerParts::fork_server.
   explicit ForkServerConnection(base::FileDescriptor control) : control_(std::move(control)) {}
-  // The server ends its workers.
+  // Closes the connection; the server then ends its workers.
   virtual ~ForkServerConnection() = default;
   ForkServerConnection(const ForkServerConnection&) = delete;
   ForkServerConnection& operator=(const ForkServerConnection&) = delete;
 
-  // Asks for a worker and returns its number here. Takes effect later; an Ended follows in any case but the server's
-  // end. Throws EngineError when the server is gone.
+  // Requests a worker and returns its number on this connection. The server forks it later; an Ended always follows
+  // unless the server ends. Throws EngineError if the server is gone, the directory's path is too long or the request
+  // cannot be sent.
   std::uint64_t spawn(const WorkerSpec& spec, int threads, const base::FileDescriptor& connection);
-  // Ends a worker's process group. Nothing happens when it, or the server, is gone.
+  // Kills a worker's process group. Does nothing if the worker or the server is gone.
   void kill(std::uint64_t worker);
-  // The same for one that has closed its connection, perhaps because something else ends it: its Ended says if so.
+  // Does the same for a worker that has closed its connection, perhaps because it is ending for another reason: its
+  // Ended then has that reason.
   void end_disconnected(std::uint64_t worker);
 
-  // Readable when next_ended() may have something.
+  // Returns a descriptor that is readable when next_ended() may return something.
   int fd() const { return control_.get(); }
-  // The next end that has been told of; does not wait. When it is empty, gone() may have become true.
+  // Returns the next reported end without waiting. When it is empty, gone() may have become true.
   std::optional<Ended> next_ended();
   bool gone() const { return gone_; }
-  // Why, when it is gone.
+  // Returns why the server is gone; empty while it is not.
   const std::string& reason() const { return reason_; }
-  // Kills what the gone server's workers may have left in their process groups, where that is this process's to do.
+  // Kills the process groups of the gone server's workers, if that is this process's task.
   virtual void kill_groups() const {}
 
-  // One engine at a time: true when there was none.
+  // Reserves the connection for one engine; returns false if another engine has it.
   bool claim();
   void release() { claimed_ = false; }
 
  protected:
   void send(const Request& request);
   int control() const { return control_.get(); }
-  // Of the server, once it has closed the connection without a word.
+  // Returns how the server ended after it closed the connection without a message.
   virtual std::string why_gone() const { return "the fork server ended"; }
 
  private:
@@ -68,21 +70,21 @@ class ForkServerConnection {
   [[noreturn]] void throw_gone() const;
 
   base::FileDescriptor control_;
-  std::deque<Ended> early_;  // read before they were asked for
+  std::deque<Ended> early_;  // read before next_ended() asked for them
   std::uint64_t last_worker_ = 0;
   bool gone_ = false;
   bool claimed_ = false;
   std::string reason_;
 };
 
-// The connection of the process that has started the server. That is done once, before its first thread.
+// The connection of the process that started the server, which happens once.
 class ForkServer final : public ForkServerConnection {
  public:
-  // Forks the server, or executes this program anew where threads are running already. The child that it makes goes on
-  // as the server and never returns from here. Throws EngineError.
+  // Forks the server, or executes this program again if other threads are running already. The child continues as the
+  // server and never returns from here. Throws EngineError.
   static std::unique_ptr<ForkServer> start(WorkerBody body, void (*preload)(), char** argv);
-  // Becomes the server when this process was executed to be one; else returns. Clears the mark of it, also when it is
-  // a stale one that came with the environment.
+  // Becomes the server if this process was executed to be one, otherwise returns. Removes its mark from the
+  // environment, also a stale one that was inherited.
   static void run_if_executed(WorkerBody body, void (*preload)());
 
   // Ends the server and all workers and waits until they are gone.

@@ -34,14 +34,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A process group whose members do not go within this time (stuck in the kernel) no longer delays the notice.
+// Longest delay of a worker's end by processes of its group that do not end (stuck in the kernel).
 constexpr auto group_patience = std::chrono::seconds(1);
-// At the end, for processes that are stuck in the kernel.
+// Longest wait at the server's end for processes that are stuck in the kernel.
 constexpr auto end_patience = std::chrono::seconds(10);
 constexpr int group_interval_ms = 10;
-// Whoever sends a signal to every process of a job has reached all of them within this time.
+// A signal to every process of a job reaches all of them within this time.
 constexpr auto broadcast_time = std::chrono::seconds(1);
-// To read /proc/vmstat takes a third of the time of a fork.
+// Maximum age of a count: reading /proc/vmstat takes a third of the time of a fork.
 constexpr auto oom_kills_age = std::chrono::seconds(1);
 
 std::vector<pid_t> children() {
@@ -56,7 +56,7 @@ std::vector<pid_t> children() {
   return found;
 }
 
-// False also when it cannot be known.
+// Returns true if the process is known to run; false if it is exiting, gone or unknown.
 bool is_running(pid_t process) {
   const std::optional<ProcessStat> stat = read_process_stat("/proc/" + std::to_string(process));
   return stat && !stat->exiting;
@@ -68,7 +68,7 @@ void set_detail(Notice& notice, const std::string& detail) {
   notice.detail[detail.copy(notice.detail, sizeof notice.detail - 1)] = 0;
 }
 
-// The sockets of a worker that may start workers: the server's end and its own.
+// Returns the sockets for a worker that may start workers: the server's end and the worker's.
 std::optional<std::pair<base::FileDescriptor, base::FileDescriptor>> make_client_sockets() {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) return std::nullopt;
@@ -90,31 +90,31 @@ class ForkServerMain {
   }
 
  private:
-  // Who has workers started: the controller, which comes first, or a worker.
+  // A process that has workers started: the controller, which is the first in the list, or a worker.
   struct Client {
-    base::FileDescriptor socket = {};                       // none: it is gone
-    std::unordered_map<std::uint64_t, pid_t> running = {};  // its workers, by their numbers with it
-    std::size_t unfinished = 0;                             // its workers whose end it was not told of
-    bool lives = true;                                      // its process
-    std::deque<Notice> notices = {};                        // it may be busy; this process must not block on it
+    base::FileDescriptor socket = {};                       // empty: the client is gone
+    std::unordered_map<std::uint64_t, pid_t> running = {};  // its workers, by their numbers on its connection
+    std::size_t unfinished = 0;                             // its workers whose end is not reported yet
+    bool lives = true;                                      // false after the end of its process was reported
+    std::deque<Notice> notices = {};                        // queued: a busy client must not block the server
   };
   struct Worker {
     std::uint64_t id = 0;
     std::size_t slot = 0;
     pid_t process = 0;
-    std::optional<std::uint64_t> oom_kills = {};  // up to its start, or a little before
-    bool killed = false;                          // by its starter's order
-    bool disconnected = false;                    // without ending: that is why it was killed
-    int signal = 0;                               // that only it has got: what it was killed for
+    std::optional<std::uint64_t> oom_kills = {};  // count at its start, or up to 1 s before
+    bool killed = false;                          // on request of its starter, or because the starter is gone
+    bool disconnected = false;                    // it closed its connection and went on: the reason of its kill
+    int signal = 0;                               // a signal that only this worker got: the reason of its kill; 0: none
     Client* starter = nullptr;
-    Client* own = nullptr;  // where it may start workers itself
+    Client* own = nullptr;  // null unless it may start workers itself
   };
-  struct Signalled {  // has got a signal that asks it to end
+  struct Signalled {  // a worker that got a termination signal
     pid_t process = 0;
     int signal = 0;
-    Clock::time_point deadline;  // for the server to get it too
+    Clock::time_point deadline;  // until then the server may get the signal too
   };
-  struct Ended {  // reaped; members of its process group, and workers of its own, may be left
+  struct Ended {  // reaped; members of its process group, and its own workers, may still run
     Worker worker;
     Notice notice;
     Clock::time_point deadline;
@@ -154,10 +154,10 @@ class ForkServerMain {
   std::unordered_map<pid_t, Worker> workers_;
   std::list<Ended> ended_;
   std::vector<Signalled> signalled_;
-  std::unordered_map<int, Clock::time_point> heard_;  // signals that ask to end, when the server got one last
+  std::unordered_map<int, Clock::time_point> heard_;  // time when the server last got each termination signal
   std::filesystem::path oom_counter_file_ = oom_counter_file();
   std::optional<std::uint64_t> oom_kills_;
-  Clock::time_point oom_kills_read_ = {};  // long ago
+  Clock::time_point oom_kills_read_ = {};  // never read
   bool ending_ = false;
 };
 
@@ -166,14 +166,14 @@ void ForkServerMain::become_server() {
   ::setpgid(0, 0);
   ::prctl(PR_SET_NAME, "cadre-server");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  end_with_controller(SIGKILL);  // as long as no worker runs
+  end_with_controller(SIGKILL);  // until workers can run
   if (const std::string error = start_group_watcher(*parts_.table); !error.empty())
     give_up("the fork server cannot fork: " + error);
 }
 
 void ForkServerMain::end_with_controller(int signal) {
   ::prctl(PR_SET_PDEATHSIG, signal);
-  if (::getppid() != parts_.controller) ::_exit(0);  // it ended before the line above
+  if (::getppid() != parts_.controller) ::_exit(0);  // the controller ended before the line above
 }
 
 void ForkServerMain::preload() {
@@ -194,13 +194,13 @@ void ForkServerMain::preload() {
   } catch (...) {
     failure = "InitOptions::preload threw something that is no std::exception";
   }
-  std::fflush(nullptr);  // or each worker would write it again
+  std::fflush(nullptr);  // otherwise each worker would write it again
   std::cout.flush();
   prepare_for_workers();
   if (!failure.empty()) give_up(failure);
 }
 
-// Instead of running.
+// Reports the reason and ends the server; used before run() enters its loop.
 void ForkServerMain::give_up(const std::string& reason) {
   Notice notice{.kind = Notice::Kind::server_failed};
   set_detail(notice, reason);
@@ -230,10 +230,10 @@ void ForkServerMain::turn() {
     descriptors.push_back({client.socket ? client.socket.get() : -1, events, 0});
   }
   const int ready = ::poll(descriptors.data(), descriptors.size(), poll_timeout());
-  if (ready < 0 && errno != EINTR) ending_ = true;  // it would never hear of anything again
+  if (ready < 0 && errno != EINTR) ending_ = true;  // no event would ever be received again
   if (descriptors[0].revents != 0) take_signals();
   auto polled = descriptors.begin();
-  for (auto client = clients_.begin(); ++polled != descriptors.end(); ++client) {  // new ones are behind these
+  for (auto client = clients_.begin(); ++polled != descriptors.end(); ++client) {  // new clients are at the end
     if (polled->revents & (POLLIN | POLLHUP | POLLERR)) take_requests(*client);
   }
   if (!ended_.empty()) finish_groups();
@@ -247,7 +247,8 @@ int ForkServerMain::poll_timeout() const { return ended_.empty() && signalled_.e
 void ForkServerMain::take_signals() {
   signalfd_siginfo signal;
   while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
-    // Anybody may send SIGTERM, a batch system to all processes of a job. It is the controller's to decide on.
+    // Any process may send SIGTERM, for example a batch system to all processes of a job. The controller decides
+    // about it.
     if (signal.ssi_signo == SIGTERM && ::getppid() != parts_.controller) ending_ = true;
     if (is_outside_signal(static_cast<int>(signal.ssi_signo)))
       heard_[static_cast<int>(signal.ssi_signo)] = Clock::now();
@@ -263,7 +264,8 @@ void ForkServerMain::look_at_signalled_workers() {
   }
 }
 
-// A signal that the server has got as well, a little before or after, was meant for the controller.
+// Ends workers whose signal the server did not get as well. A signal that the server got a little before or after was
+// meant for the controller.
 void ForkServerMain::end_signalled_workers() {
   std::erase_if(signalled_, [this](const Signalled& one) {
     const auto worker = workers_.find(one.process);
@@ -338,7 +340,7 @@ void ForkServerMain::spawn(Client& client, const Request& request, base::FileDes
     refuse(client, request, "cannot fork: " + base::last_system_error());
     return parts_.table->free_slot(*slot);
   }
-  ::setpgid(process, process);  // the worker does the same; whoever comes first
+  ::setpgid(process, process);  // the worker does the same; either may be first
   parts_.table->set_process(*slot, process);
   Worker& worker = workers_[process] = Worker{request.worker, *slot, process, oom_kills};
   worker.starter = &client;
@@ -350,7 +352,7 @@ void ForkServerMain::spawn(Client& client, const Request& request, base::FileDes
   ++client.unfinished;
 }
 
-// Its workers go with it.
+// Drops a client and kills its workers.
 void ForkServerMain::lose(Client& client) {
   if (is_controller(client)) {
     ending_ = true;
@@ -386,7 +388,7 @@ std::optional<std::uint64_t> ForkServerMain::count_oom_kills(Clock::duration max
 }
 
 void ForkServerMain::work(const Request& request, std::size_t slot, WorkerParts parts) {
-  parts_.table->set_process(slot, ::getpid());  // the server does the same, if it lives that long
+  parts_.table->set_process(slot, ::getpid());  // the server does the same, unless it ends first
   std::vector<int> foreign{signals_.get(), parts_.table->fd()};
   for (const Client& client : clients_) {
     if (client.socket) foreign.push_back(client.socket.get());
@@ -412,7 +414,7 @@ void ForkServerMain::refuse(Client& client, const Request& request, const std::s
 void ForkServerMain::reap() {
   for (;;) {
     siginfo_t info{};
-    // The rest of the group goes while the zombie still keeps the group's number from being used again.
+    // Kill the rest of the group while the zombie keeps the group's number from being reused.
     if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
     const auto found = workers_.find(info.si_pid);
     if (found != workers_.end()) ::kill(-info.si_pid, SIGKILL);
@@ -441,7 +443,7 @@ void ForkServerMain::take_end(const Worker& worker, int status) {
   ended_.push_back({worker, notice, Clock::now() + group_patience});
 }
 
-// As far as it is known here; else empty.
+// Returns why a worker was killed; empty if unknown or if its starter requested it.
 const char* ForkServerMain::why_killed(const Worker& worker) {
   if (worker.disconnected) return "it closed its connection to the controller and went on";
   if (worker.killed || !worker.oom_kills) return "";
@@ -477,7 +479,7 @@ void ForkServerMain::send_notices(Client& client) {
 
 void ForkServerMain::end_all() {
   for (const auto& [process, worker] : workers_) ::kill(-process, SIGKILL);
-  // Orphans of killed children become children of this process in turn, whatever session they hide in.
+  // Orphans of killed children become children of this process, even from other sessions.
   for (const auto deadline = Clock::now() + end_patience; Clock::now() < deadline;) {
     for (const pid_t child : children()) ::kill(child, SIGKILL);
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
@@ -507,8 +509,8 @@ std::string name_in(const std::filesystem::path& task) {
   return name;
 }
 
-// A thread has its maker's name until it has begun and given itself one of its own: one that a library has just started
-// has some time for that, which on a busy machine may be long.
+// Returns a thread's name. A new thread has its creator's name until it sets its own, which takes a thread that a
+// library has just started some time, on a busy machine possibly long.
 std::string settled_name(const std::filesystem::path& task) {
   constexpr auto patience = std::chrono::seconds(5);
   const std::string inherited = name_in("/proc/self");
@@ -527,7 +529,7 @@ std::vector<std::string> other_threads() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
     if (std::atoi(entry.path().filename().c_str()) == ::getpid()) continue;
     const std::string name = settled_name(entry.path());
-    if (name != "jemalloc_bg_thd") names.push_back(name);  // Arrow's; jemalloc looks after it in forks
+    if (name != "jemalloc_bg_thd") names.push_back(name);  // Arrow's; jemalloc handles it in forks
   }
 #if defined(__SANITIZE_THREAD__)
   if (!names.empty()) names.pop_back();  // the sanitizer's own

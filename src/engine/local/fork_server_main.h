@@ -1,10 +1,10 @@
-// The process that forks workers, reaps them and tells the controller how they ended. It is forked before the program
-// has a thread and stays single-threaded, so that its children can use every library.
+// The process that forks workers, reaps them and reports their ends to the controller. It is forked before the
+// program has a thread, or executed anew, and stays single-threaded, so that its children can use every library.
 //
-// A worker that may start workers itself has a connection of its own to it; those go with that worker.
+// A worker that may start workers itself has its own connection to the server; its workers end with it.
 //
-// It ends when the controller does, or asks for it, and leaves no descendant behind: it is the reaper of all orphans
-// below it. Interrupts from the terminal are the controller's business; it sits in a process group of its own.
+// The server ends when the controller ends or requests it, and leaves no descendants: all orphans below it become its
+// children. The controller handles interrupts from the terminal; the server is in a process group of its own.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace cadre::engine::local {
 
-// Runs in a worker after its setup. Does not return.
+// Body of a worker, called after its setup. Does not return.
 using WorkerBody = void (*)(WorkerParts parts);
 
 struct ForkServerParts {
@@ -24,12 +24,13 @@ struct ForkServerParts {
   WorkerTable* table = nullptr;
   pid_t controller = 0;  // its parent
   WorkerBody body = nullptr;
-  void (*preload)() = nullptr;  // may be none
+  void (*preload)() = nullptr;  // may be null
 };
 
 [[noreturn]] void run_fork_server(ForkServerParts parts);
 
-// Threads of this process beside the calling one that a fork would break, by name: all but those known to be harmless.
+// Returns the names of this process's threads, except the calling one and those known to be safe, that a fork would
+// break.
 std::vector<std::string> other_threads();
 
 }  // namespace cadre::engine::local

@@ -14,7 +14,7 @@ constexpr std::size_t kMostSymbols = std::size_t{1} << 20;
 constexpr std::size_t kMostSections = 1 << 16;
 constexpr std::size_t kLongestSymbol = 4096;
 
-// `count` values of T at `offset`; fewer where the file ends.
+// Reads `count` values of T at `offset`; fewer if the file ends before.
 template <class T>
 std::vector<T> read_values(const base::ReadableFile& file, std::uint64_t offset, std::size_t count) {
   const std::uint64_t left = file.size() - std::min(file.size(), offset);

@@ -1,5 +1,5 @@
-// Names of functions by their addresses, from the symbol table of an ELF file. Functions that a program does not export
-// are there only, as long as it is not stripped.
+// Names of functions by address, from the symbol table of an ELF file. Only this table has the functions that a
+// program does not export, unless it is stripped.
 #pragma once
 
 #include <elf.h>
@@ -17,14 +17,14 @@ namespace cadre::engine::local {
 class FunctionSymbols {
  public:
   struct Place {
-    std::string function = {};  // as the linker has it: not demangled
-    std::uint64_t offset = 0;   // of the address in the function
+    std::string function = {};  // mangled name
+    std::uint64_t offset = 0;   // of the address from the start of the function
   };
 
-  // Takes any file; one that cannot be read, or is no ELF file of 64 bits and this byte order, has no symbols.
+  // Reads a file's symbols; has none if the file cannot be read or is not an ELF file of 64 bits and this byte order.
   explicit FunctionSymbols(const std::filesystem::path& file);
 
-  // The function at an address relative to where the file is loaded; empty where the file does not say.
+  // Returns the function at an address relative to the load address of the file; empty if unknown.
   std::optional<Place> find(std::uint64_t address) const;
 
  private:

@@ -17,10 +17,10 @@
 namespace cadre::engine::local {
 namespace {
 
-// For processes that are stuck in the kernel.
+// Longest wait for processes that are stuck in the kernel.
 constexpr auto patience = std::chrono::seconds(10);
 
-// Else the other ends of sockets and pipes would not hear of the server's end.
+// Closes all descriptors: otherwise the peers of sockets and pipes would get no end-of-file when the server ends.
 void close_all_descriptors() {
   std::vector<int> open;
   std::error_code unknown;
@@ -39,7 +39,7 @@ bool end_group(pid_t leader) { return ::kill(-leader, SIGKILL) != 0 && errno == 
   ::sigemptyset(&awaited);
   ::sigaddset(&awaited, SIGTERM);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  while (::getppid() == server) ::sigwaitinfo(&awaited, nullptr);  // anybody may send it
+  while (::getppid() == server) ::sigwaitinfo(&awaited, nullptr);  // any process may send the signal
   std::vector<pid_t> groups = table.processes();
   for (const auto deadline = std::chrono::steady_clock::now() + patience;;) {
     std::erase_if(groups, end_group);
@@ -55,7 +55,7 @@ std::string start_group_watcher(const WorkerTable& table) {
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &before);  // the child is to have it from its first moment on
+  ::sigprocmask(SIG_SETMASK, &all, &before);  // so that the child never runs without this mask
   const pid_t watcher = ::fork();
   const std::string error = watcher < 0 ? base::last_system_error() : "";
   if (watcher == 0) watch(table, server);

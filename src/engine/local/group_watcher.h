@@ -1,6 +1,6 @@
-// A process that outlives the fork server by a moment. Workers go with the server by the kernel's signal, but programs
-// that a worker has started go with its process group, which somebody has to end. The server and the controller do
-// that; where both are killed in one instant, this process does.
+// A process that outlives the fork server briefly. The kernel's signal ends workers with the server, but programs
+// that a worker has started must be killed through its process group. The server and the controller do that; if both
+// are killed in the same instant, this process does.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace cadre::engine::local {
 
-// In the server, before it has blocked or taken any signal: forks a child that ends the process groups of all workers
-// in the table when this process is gone, and then itself. It is in a session of its own, keeps no descriptor, and
-// blocks all signals. Returns why it could not be started; empty: it was.
+// Forks a child that waits for the end of this process, then kills the process groups of all workers in the table and
+// exits. The child is in its own session, keeps no descriptor and blocks all signals. Called in the server before it
+// blocks all signals. Returns why the child could not be started; empty on success.
 std::string start_group_watcher(const WorkerTable& table);
 
 }  // namespace cadre::engine::local

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 4096;
 constexpr std::uint64_t kBytesRead = std::uint64_t{64} << 10;
-// Frames that call what the user has written, as far as they are not inlined; those below them are Cadre's own.
+// Frames that call user code, unless they are inlined; frames below them are Cadre's own.
 constexpr std::array<std::string_view, 3> kFramesOfEntry{"cadre::run::(anonymous namespace)::run_entry(",
                                                          "cadre::run::(anonymous namespace)::serve(",
                                                          "cadre::run::run_worker("};
@@ -43,19 +43,19 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 std::string demangled(const std::string& name) {
-  if (name.size() > kLongestName) return name;  // the worker may have written anything
+  if (name.size() > kLongestName) return name;  // the text is not trusted
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
                                                          &std::free);
   return status == 0 ? text.get() : name;
 }
 
-// One line of backtrace_symbols_fd(): "file(function+0x1f) [0x7f...]", the function or its offset alone where it is not
-// known.
+// One line of backtrace_symbols_fd(): "file(function+0x1f) [0x7f...]", or "file(+0x1f) [0x7f...]" if the function is
+// unknown.
 struct Frame {
   std::string file;
   std::string function = {};
-  std::uint64_t offset = 0;  // in the function, or else in the file
+  std::uint64_t offset = 0;  // in the function, or in the file if the function is unknown
 };
 
 std::optional<Frame> parse_frame(std::string_view line) {
@@ -71,13 +71,14 @@ std::optional<Frame> parse_frame(std::string_view line) {
   return frame;
 }
 
-// The program is called as it was started, from wherever that was.
+// Returns the file of a frame. The frame of the program itself has the name it was started with, which may be
+// relative to another directory.
 fs::path file_of(const Frame& frame) {
   return frame.file == program_invocation_name ? fs::path("/proc/self/exe") : fs::path(frame.file);
 }
 
-// "f(int)+0x1f (libmodel.so)"; the line as it is where it is no frame. The address of a caller is where it goes on,
-// which is behind its end where it calls what never returns.
+// Returns "f(int)+0x1f (libmodel.so)", or the line unchanged if it is not a frame. A caller's frame has its return
+// address, which is past the end of the function after a call that never returns, so the address before it is used.
 std::string frame_text(std::string_view line, bool is_caller, std::map<fs::path, FunctionSymbols>& symbols) {
   std::optional<Frame> frame = parse_frame(line);
   if (!frame) return std::string(line);
@@ -133,7 +134,7 @@ std::string last_output(const fs::path& file, std::uint64_t from) {
     const auto opened = base::ReadableFile::open(file, base::ReadableFile::Links::refuse);
     if (!opened) return {};
     const std::uint64_t size = opened->size();
-    if (size < from) from = 0;  // the limit of output has cut it
+    if (size < from) from = 0;  // the output limit has cut the file
     from = std::max(from, size - std::min(size, kBytesRead));
     std::string text(static_cast<std::size_t>(size - from), '\0');
     text.resize(opened->read(from, std::as_writable_bytes(std::span(text))));

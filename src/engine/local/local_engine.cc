@@ -19,9 +19,9 @@
 namespace cadre::engine::local {
 namespace {
 
-// Workers of a dead fork server are killed by the kernel at once; a copy of their connection may live on in a child.
+// The kernel kills the workers of a dead fork server at once, but a child may hold a copy of a worker's connection.
 constexpr auto lost_patience = std::chrono::seconds(1);
-// Above the fork server's patience with process groups that do not go.
+// Longer than the fork server waits for process groups that do not end.
 constexpr auto end_patience = std::chrono::seconds(10);
 
 constexpr int most_cpus = 4096;
@@ -148,9 +148,9 @@ void LocalEngine::on_closed(WorkerId worker, const std::string& reason) {
   Worker& state = workers_.at(worker);
   state.closed = true;
   state.detail = reason;
-  if (state.ended) return;  // on_ended() goes on with it
+  if (state.ended) return;  // on_ended() handles the rest
   if (server_.gone()) return report_end(worker, {Exit::Kind::lost, 0, server_.reason()});
-  // It can neither report nor be told to stop any more. Where it merely ended, its exit status is fixed already.
+  // The worker can neither report nor receive a stop any more. If it simply ended, its exit status is fixed already.
   if (state.last_message) return;
   if (reason.empty()) return server_.end_disconnected(state.number);
   server_.kill(state.number);

@@ -13,24 +13,25 @@
 
 namespace cadre::engine::local {
 
-// What a machine without further word has: the CPUs that this process may run on.
+// Returns the default resources of this machine: the CPUs on which this process may run.
 Resources machine_resources();
 
-// One at a time for each connection to a fork server; used by the thread that made it. Destroying it ends its workers.
+// An engine on a connection to a fork server: one at a time per connection, used only by the thread that made it.
+// Ends its workers when destroyed.
 class LocalEngine final : public Engine {
  public:
-  // Throws EngineError when another engine uses the server.
+  // Throws EngineError if another engine uses the connection.
   LocalEngine(ForkServerConnection& server, Resources resources);
   ~LocalEngine() override;
 
   Resources resources() const override { return resources_; }
-  // Throws EngineError when the fork server is gone, InvalidArgument for an assignment beyond the channel's limits.
+  // Throws EngineError if the fork server is gone, InvalidArgument for an assignment beyond the channel's limits.
   void start(WorkerId worker, const WorkerSpec& spec) override;
   void answer(WorkerId worker, const channel::Answer& answer) override;
   void reply(WorkerId worker, const channel::StoreReply& reply) override;
   void reply(WorkerId worker, const channel::Reply& reply) override;
   void kill(WorkerId worker) override;
-  // Throws EngineError when the event loop fails.
+  // Throws EngineError if the event loop fails.
   std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;
   void wake() noexcept override;
   Clock::time_point now() const override { return Clock::now(); }
@@ -39,14 +40,14 @@ class LocalEngine final : public Engine {
 
  private:
   struct Worker {
-    std::uint64_t number = 0;  // with the fork server
+    std::uint64_t number = 0;  // on the connection to the fork server
     channel::ConnectionId connection = 0;
-    bool last_message = false;  // Finished or Failed has come
-    bool closed = false;        // its end of the connection
-    bool ended = false;         // the fork server has said how
-    bool killed = false;        // on the controller's word
+    bool last_message = false;  // true: its last message was Finished, Failed or Declined
+    bool closed = false;        // true: its end of the connection is closed
+    bool ended = false;         // true: the fork server has reported its end
+    bool killed = false;        // true: killed by the controller
     std::filesystem::path error_output = {};
-    std::uint64_t earlier_output = 0;  // bytes of it that were there before
+    std::uint64_t earlier_output = 0;  // size in bytes of that file before the start
     std::string detail = {};
   };
 
@@ -68,7 +69,7 @@ class LocalEngine final : public Engine {
   void report_all_lost();
   void end_workers() noexcept;
 
-  Claim claim_;  // first: released when nothing uses the server any more
+  Claim claim_;  // first: released after the last use of the server
   ForkServerConnection& server_;
   Resources resources_;
   std::unordered_map<WorkerId, Worker> workers_;
@@ -76,9 +77,9 @@ class LocalEngine final : public Engine {
   std::vector<Event> events_;
   OutputLimit output_limit_;
   base::FileDescriptor wake_;                 // an eventfd
-  std::optional<Clock::time_point> give_up_;  // for what lost workers may still have to say
+  std::optional<Clock::time_point> give_up_;  // deadline for the last messages of lost workers
   base::Pulse pulse_;
-  channel::Loop loop_;  // last: its callbacks use the rest
+  channel::Loop loop_;  // last: its callbacks use the other members
 };
 
 }  // namespace cadre::engine::local

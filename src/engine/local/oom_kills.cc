@@ -7,7 +7,7 @@ namespace cadre::engine::local {
 namespace fs = std::filesystem;
 namespace {
 
-// Relative to the root of version 2's hierarchy. Empty when this process has none.
+// Returns the cgroup of this process relative to the root of the version 2 hierarchy; empty if it has none.
 std::optional<fs::path> cgroup(const fs::path& root) {
   std::ifstream file(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {

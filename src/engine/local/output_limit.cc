@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds interval{250};
 constexpr int most_rounds = 4;
 
-// The first line of a file that was cut. Of one length, so that the number can come last of all.
+// The first line of a cut file. Its length is fixed, so that the number can be written last.
 constexpr const char* header_format = "[cadre: %llu bytes of older output were dropped here]";
 
 std::string header(std::uint64_t dropped) {
@@ -53,20 +53,20 @@ bool is_too_large(const struct stat& file) {
   return S_ISREG(file.st_mode) && static_cast<std::uint64_t>(file.st_size) > max_output_bytes;
 }
 
-// What was dropped before, without the line that said so.
+// Returns the bytes dropped earlier, without the header line itself.
 std::uint64_t dropped_bytes(int fd) {
   const std::optional<std::uint64_t> dropped = dropped_output(read_at(fd, 0, output_header_bytes));
   return dropped ? *dropped - output_header_bytes : 0;
 }
 
-// Over the oldest part of the same file, and not into a new one: the writers hold this one.
+// Copies the newest part over the oldest part of the same file, because the writers have this file open.
 void cut(int fd, std::uint64_t size) {
   const std::uint64_t dropped_before = dropped_bytes(fd);
   std::string newest = read_at(fd, size - kept_output_bytes, kept_output_bytes);
   newest.erase(0, newest.find('\n') + 1);
   std::uint64_t left = output_header_bytes;
   bool written = true;
-  // Again for what is appended meanwhile: the last words of a writer matter most. One that does not rest loses some.
+  // Repeat for output appended meanwhile: a writer's last lines matter most. A writer that never pauses loses some.
   for (int round = 0; round < most_rounds && written && !newest.empty(); ++round) {
     written = write_at(fd, left, newest);
     left += newest.size();
@@ -77,7 +77,7 @@ void cut(int fd, std::uint64_t size) {
   written =
       written && ::fstat(fd, &file) == 0 &&
       write_at(fd, 0, header(dropped_before + static_cast<std::uint64_t>(file.st_size) + output_header_bytes - left));
-  // A file system that needs space even for this is full, and this is why.
+  // If even this needs space, the disk is full because of this file: empty it.
   if (::ftruncate(fd, written ? static_cast<off_t>(left) : 0) != 0) return;
 }
 

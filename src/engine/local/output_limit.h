@@ -1,4 +1,4 @@
-// The limit of what workers write to stdout and stderr: one that writes without end must not fill the disk.
+// Limit of the stdout and stderr files: a worker that writes without end must not fill the disk.
 #pragma once
 
 #include <condition_variable>
@@ -15,31 +15,30 @@
 
 namespace cadre::engine::local {
 
-// A file that has grown beyond the first loses its oldest part: a line that says so is left, and the newest lines of
-// the second.
+// A file larger than `max_output_bytes` is cut to a header line and its newest lines, up to `kept_output_bytes`.
 inline constexpr std::uint64_t max_output_bytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kept_output_bytes = std::uint64_t{4} << 20;
 
-// The length of that line, and how many bytes of output it says were dropped: empty where the beginning of a file is
-// not such a line.
+// The length of that header line, and a function that returns the number of dropped bytes of output in it; empty if
+// the file does not begin with such a line.
 inline constexpr std::size_t output_header_bytes = 80;
 std::optional<std::uint64_t> dropped_output(std::string_view begin_of_file);
 
-// Cuts the file when it has grown beyond the limit. Its writers may go on (with O_APPEND); what they write at that
-// moment may be lost in part. Does nothing to what is no regular file. Best effort: a file that cannot be cut stays.
+// Cuts a file that is larger than the limit. Its writers may continue (with O_APPEND); output written at that moment
+// may be lost in part. Does nothing if it is not a regular file. Best effort: ignores errors.
 void limit_output(const std::filesystem::path& file);
 
-// Does so to the files of running workers, some times a second, in a thread of its own: copying takes milliseconds. By
-// their paths, because thousands of workers' files would be too many descriptors.
+// A thread that limits the files of running workers several times a second, because copying takes milliseconds. It
+// stores paths, because descriptors for thousands of workers would be too many.
 class OutputLimit {
  public:
   OutputLimit() : thread_([this] { run(); }) {}
-  // Looks at all files a last time.
+  // Checks all files a last time and ends the thread.
   ~OutputLimit();
 
-  // The files stdout and stderr in the directory, which come to be soon, until the worker ends.
+  // Watches the files stdout and stderr in the directory, which may not exist yet, until the worker ends.
   void watch(std::uint64_t worker, std::filesystem::path directory);
-  // Looks at its files a last time, later.
+  // Schedules a last check of the worker's files.
   void worker_ended(std::uint64_t worker);
 
  private:
@@ -49,7 +48,7 @@ class OutputLimit {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::map<std::uint64_t, std::filesystem::path> running_;
-  std::vector<std::filesystem::path> ended_;  // since the last look
+  std::vector<std::filesystem::path> ended_;  // directories of workers that ended since the last check
   bool quit_ = false;
   std::thread thread_;
 };

@@ -8,19 +8,19 @@
 namespace cadre::engine::local {
 namespace {
 
-// The handler reaches this: it has no argument of its own.
+// Used by the handler, which has no argument of its own.
 WorkerTable* table_of_worker = nullptr;
 std::size_t slot_of_worker = 0;
 pid_t worker = 0;
 pid_t server = 0;
 
-// Everything here may be done in a signal handler.
+// Calls only async-signal-safe functions.
 void on_outside_signal(int signal, siginfo_t* info, void*) {
   const int keep = errno;
   const pid_t self = ::getpid();
   if (self != worker || info->si_pid == self) {
     ::signal(signal, SIG_DFL);
-    ::raise(signal);  // comes when the handler returns
+    ::raise(signal);  // delivered when the handler returns
   } else {
     table_of_worker->set_signal(slot_of_worker, signal);
     ::kill(server, attention_signal);

@@ -1,7 +1,7 @@
-// Signals that ask a program to end, and reach a worker from outside. Service managers, batch systems and containers
-// send them to every process of a job at once: then they are meant for the controller, which ends its workers in good
-// order, and a worker goes on. One that only this worker gets is meant for it. The fork server tells the two apart: it
-// gets the first kind as well.
+// Termination signals that reach a worker from outside. Service managers, batch systems and containers send them to
+// every process of a job at once: then they are meant for the controller, which ends its workers in good order, and
+// the worker continues. A signal that only this worker gets is meant for it. The fork server distinguishes the two
+// cases, because it also gets the signals that are sent to all.
 #pragma once
 
 #include <signal.h>
@@ -14,18 +14,18 @@
 namespace cadre::engine::local {
 
 inline constexpr std::array outside_signals{SIGINT, SIGTERM, SIGHUP};
-// How a worker draws the server's attention to its slot of the table.
+// Sent by a worker to the server after it wrote to its slot of the table.
 inline constexpr int attention_signal = SIGUSR1;
 
 bool is_outside_signal(int signal);
 
-// In the calling thread. Returns the mask before.
+// Blocks these signals in the calling thread. Returns the previous mask.
 sigset_t block_outside_signals();
 
-// In a worker, whose server is its parent: one of these signals from another process is noted in the table, and the
-// server is told. One that the worker sends to itself, and one in a child that it has forked, does what it does by
-// default; programs that it executes have the default too. Signals that the program ignored before cadre::init stay
-// ignored. `table` must outlive the process.
+// Installs handlers in a worker, whose parent must be the server: a signal from another process is recorded in the
+// table and the server is notified. A signal that the worker sends to itself, or that reaches a child it has forked,
+// takes its default action; programs that it executes have the default too. Signals that the program ignored before
+// cadre::init stay ignored. `table` must outlive the process.
 void leave_outside_signals_to_server(WorkerTable& table, std::size_t slot);
 
 }  // namespace cadre::engine::local

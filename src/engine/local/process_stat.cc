@@ -9,13 +9,13 @@ namespace cadre::engine::local {
 std::optional<ProcessStat> read_process_stat(const std::filesystem::path& directory) {
   std::ifstream file(directory / "stat");
   std::string text;
-  std::getline(file, text, '\0');  // the name of the program may contain anything, new lines too
+  std::getline(file, text, '\0');  // the program's name may contain any character, even new lines
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   ProcessStat stat;
   unsigned flags = 0;
   constexpr unsigned exiting_flag = 0x4;  // PF_EXITING of the kernel's sched.h
-  // State, parent, process group, session, terminal, its process group, flags.
+  // Fields: state, parent, process group, session, terminal, its process group, flags.
   if (std::sscanf(text.c_str() + name_end + 1, " %*c %d %*d %*d %*d %*d %u", &stat.parent, &flags) != 2) {
     return std::nullopt;
   }

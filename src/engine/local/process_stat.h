@@ -1,4 +1,4 @@
-// What /proc/<process>/stat says about a process.
+// A process's state from /proc/<process>/stat.
 #pragma once
 
 #include <sys/types.h>
@@ -10,10 +10,10 @@ namespace cadre::engine::local {
 
 struct ProcessStat {
   pid_t parent = 0;
-  bool exiting = false;  // it no longer runs any of its code
+  bool exiting = false;  // true: no longer runs any of its code
 };
 
-// `directory` is /proc/<process>. Empty when the process is gone.
+// Reads the state; `directory` is /proc/<process>. Empty if the process is gone.
 std::optional<ProcessStat> read_process_stat(const std::filesystem::path& directory);
 
 }  // namespace cadre::engine::local

@@ -1,4 +1,4 @@
-// What a worker is born with.
+// Descriptors and limits that a worker starts with.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace cadre::engine::local {
 
 struct WorkerParts {
-  base::FileDescriptor connection;                 // its end, to its controller
-  std::optional<std::uint64_t> memory_bytes = {};  // the limit of its memory, which is in force
-  base::FileDescriptor fork_server = {};           // for a ForkServerConnection of its own, where it may start workers
+  base::FileDescriptor connection;                 // the worker's end, to its controller
+  std::optional<std::uint64_t> memory_bytes = {};  // memory limit, already in force; empty: none
+  base::FileDescriptor fork_server = {};           // for its own ForkServerConnection; may be empty
 };
 
 }  // namespace cadre::engine::local

@@ -22,11 +22,11 @@
 namespace cadre::engine::local {
 namespace {
 
-// Beside this a worker's size counts, in thousandths of the memory.
+// Added to oom_score_adj, in thousandths of the memory; the kernel also counts the worker's size.
 constexpr int added_oom_score = 500;
 
 std::string append_output_to(int stream, const std::string& path) {
-  // Without waiting: somebody may have put a pipe there.
+  // O_NONBLOCK: the path may be a pipe.
   constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
   const base::FileDescriptor file(::open(path.c_str(), flags | O_NONBLOCK, 0666));
   struct stat found{};
@@ -37,7 +37,7 @@ std::string append_output_to(int stream, const std::string& path) {
   return full + "cannot write " + path + ": " + base::last_system_error();
 }
 
-// Sets the threads of an OpenMP library that is loaded and has read its environment variable.
+// Sets the thread count of a loaded OpenMP library that has already read its environment variable.
 void set_openmp_threads(int threads) {
   using SetThreads = void (*)(int);
   if (const auto set = reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);
@@ -51,7 +51,7 @@ void set_thread_count(int threads) {
   set_openmp_threads(threads);
 }
 
-// Best effort: without /proc the worker is merely not the first to go.
+// Raises the out-of-memory score. Best effort: without /proc the worker is not the first to be killed.
 void raise_oom_score() {
   const base::FileDescriptor file(::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC));
   char text[16] = {};
@@ -60,7 +60,7 @@ void raise_oom_score() {
   if (::pwrite(file.get(), raised.data(), raised.size(), 0) < 0) return;
 }
 
-// What RLIMIT_DATA counts.
+// Returns the bytes that RLIMIT_DATA counts.
 std::optional<std::uint64_t> allocated_bytes() {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {
@@ -73,7 +73,7 @@ std::string limit_memory(std::uint64_t bytes) {
   const std::optional<std::uint64_t> now = allocated_bytes();
   if (!now) return "cannot limit its memory: /proc/self/status does not say what it uses";
   rlimit limit{};
-  ::getrlimit(RLIMIT_DATA, &limit);  // of the whole program; RLIM_INFINITY is the largest number
+  ::getrlimit(RLIMIT_DATA, &limit);  // the limits of the whole program; RLIM_INFINITY is the largest number
   limit.rlim_cur = std::min(limit.rlim_cur, *now + std::min(limit.rlim_max - std::min(limit.rlim_max, *now), bytes));
   limit.rlim_max = limit.rlim_cur + std::min(limit.rlim_max - limit.rlim_cur, memory_reserve_bytes);
   if (::setrlimit(RLIMIT_DATA, &limit) != 0) return "cannot limit its memory: " + base::last_system_error();
@@ -83,7 +83,7 @@ std::string limit_memory(std::uint64_t bytes) {
 }  // namespace
 
 void prepare_for_preload() {
-  // MKL would keep the number that it finds there, also in workers; without one it uses as many as OpenMP does.
+  // MKL would keep the number found there, also in workers; without it MKL uses as many threads as OpenMP.
   ::unsetenv("MKL_NUM_THREADS");
   ::setenv("OMP_NUM_THREADS", "1", 1);
   set_openmp_threads(1);
@@ -98,7 +98,7 @@ std::string set_up_worker(const WorkerSetup& setup) {
   for (const auto& [stream, name] : {std::pair{STDOUT_FILENO, "/stdout"}, std::pair{STDERR_FILENO, "/stderr"}}) {
     if (std::string failure = append_output_to(stream, setup.directory + name); !failure.empty()) return failure;
   }
-  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not take the lines before it along
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // so that a crash does not lose complete lines
   set_thread_count(setup.threads);
   raise_oom_score();
   leave_outside_signals_to_server(*setup.table, setup.slot);
@@ -117,7 +117,7 @@ void prepare_for_workers() {
     struct sigaction action{};
     const bool is_ignored = ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
     if (is_outside_signal(signal) && is_ignored) continue;
-    ::signal(signal, SIG_DFL);  // fails for SIGKILL and libc's own
+    ::signal(signal, SIG_DFL);  // fails for SIGKILL, SIGSTOP and libc's own signals
   }
   prepare_back_traces();
 }

@@ -1,5 +1,6 @@
-// Memory that the controller, the fork server and its workers share: who runs, so that the controller can end process
-// groups when the server is gone, why a worker could not be set up, and which signals have reached one from outside.
+// Memory shared by the controller, the fork server and its workers: the running workers, so that the controller can
+// kill process groups when the server is gone, the reasons of failed setups, and the signals that workers got from
+// outside.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +21,7 @@ class WorkerTable {
 
   // Makes the memory. Throws EngineError.
   WorkerTable();
-  // Maps what another process made.
+  // Maps the memory that another process made. Throws EngineError.
   explicit WorkerTable(base::FileDescriptor memory);
   ~WorkerTable();
   WorkerTable(const WorkerTable&) = delete;
@@ -28,20 +29,20 @@ class WorkerTable {
 
   int fd() const { return memory_.get(); }
 
-  // In the server.
+  // Used in the server.
   std::optional<std::size_t> take_slot();
   void set_process(std::size_t slot, pid_t process);
   std::string setup_failure(std::size_t slot) const;
-  // The signal that was noted last, and is forgotten with this; 0: none.
+  // Returns and clears the signal recorded last; 0: none.
   int take_signal(std::size_t slot);
   void free_slot(std::size_t slot);
 
-  // In the worker, before it ends because of it. Cut to what fits.
+  // Records the reason, cut to the size of its field. Called in the worker before it ends because of it.
   void set_setup_failure(std::size_t slot, const std::string& reason);
-  // In the worker's signal handler.
+  // Records a signal. Called in the worker's signal handler.
   void set_signal(std::size_t slot, int signal) noexcept;
 
-  // In the controller and in the watcher: the leaders of all process groups, once the server is gone.
+  // Returns the leaders of all process groups. Called in the controller and the watcher after the server is gone.
   std::vector<pid_t> processes() const;
 
  private:
@@ -54,7 +55,7 @@ class WorkerTable {
 
   base::FileDescriptor memory_;
   Slot* slots_ = nullptr;
-  std::vector<std::size_t> free_;  // of the server's; the rest have never been used
+  std::vector<std::size_t> free_;  // freed slots, in the server; slots from `used_` on were never used
   std::size_t used_ = 0;
 };
 

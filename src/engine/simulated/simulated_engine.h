@@ -1,6 +1,5 @@
-// An engine without processes, in virtual time: a week of ten thousand workers fits into a test. What a worker does is
-// a Behaviour; everything that happens is a function of the behaviours and the calls, so a test can be repeated
-// exactly.
+// An engine without processes, in virtual time: a test can simulate a week of ten thousand workers. A Behaviour
+// replaces each worker; all events are a function of the behaviours and the calls, so tests are reproducible.
 #pragma once
 
 #include <atomic>
@@ -15,7 +14,7 @@
 
 namespace cadre::engine::simulated {
 
-// What a worker does next, after computing for a while.
+// A worker's next step, after some time of computing.
 struct Step {
   struct Return {
     Value value = {};
@@ -27,7 +26,7 @@ struct Step {
     Exit exit;
   };
   struct Hang {};     // until it is killed
-  struct Decline {};  // of what is to be taken over
+  struct Decline {};  // refuses the assignment to take over
   using What = std::variant<channel::Report, Return, Throw, Die, Hang, Decline>;
 
   std::chrono::nanoseconds after = {};
@@ -37,10 +36,10 @@ struct Step {
 class Behaviour {
  public:
   virtual ~Behaviour() = default;
-  // Asked at the start, and after each report with its answer (never after a stop). Asked to save, it is to say the
-  // same report with a checkpoint.
+  // Returns the next step; called at the start and after the answer to each report (never after a stop). For a `save`
+  // answer it must return the same report with a checkpoint.
   virtual Step next(const channel::Answer& answer) = 0;
-  // A function that swallows the stop, and then hangs.
+  // Returns true for a function that ignores the stop and then hangs.
   virtual bool ignores_stop() { return false; }
 };
 
@@ -54,25 +53,25 @@ class SimulatedEngine final : public Engine {
   Resources resources() const override { return resources_; }
   void start(WorkerId worker, const WorkerSpec& spec) override;
   void answer(WorkerId worker, const channel::Answer& answer) override;
-  // Nobody here asks the store.
+  // Simulated workers send neither StoreRequest nor Request.
   void reply(WorkerId, const channel::StoreReply&) override {}
   void reply(WorkerId, const channel::Reply&) override {}
   void kill(WorkerId worker) override;
-  // Everything that happens at the next moment at which anything does; the clock is then there. Throws std::logic_error
-  // when nothing will ever happen and there is no timeout: whoever waits has forgotten somebody.
+  // Returns all events of the next moment that has any and advances the clock to it. Throws std::logic_error if there
+  // is no timeout and no event will ever come: the controller waits without a reason.
   std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;
   void wake() noexcept override { woken_ = true; }
   Clock::time_point now() const override { return Clock::time_point(now_); }
   double wall_seconds() const override;
 
-  std::size_t workers() const { return workers_.size(); }  // that have not ended
+  std::size_t workers() const { return workers_.size(); }  // number of workers that have not ended
 
  private:
   struct Happening {
     std::chrono::nanoseconds at;
-    std::uint64_t order;  // of those at the same moment
+    std::uint64_t order;  // orders events of the same moment
     WorkerId worker;
-    std::uint64_t plan;  // of the worker; an older one was overtaken by a kill
+    std::uint64_t plan;  // the worker's plan; an outdated event, as after a kill, is skipped
     Event event;
     bool operator>(const Happening& other) const { return std::pair(at, order) > std::pair(other.at, other.order); }
   };

@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view kHead = "Attempt ";
 constexpr std::string_view kLeftOut = "Earlier failures are left out.\n";
 
-// The failures in the second half of `text`, from the first one on that begins there.
+// Returns the failures in the second half of `text`, from the first one that begins there.
 std::string_view newer_half(std::string_view text) {
   const std::size_t line = text.find(std::string("\n") + std::string(kHead), text.size() / 2);
   return line == text.npos ? std::string_view() : text.substr(line + 1);

@@ -1,5 +1,4 @@
-// error.txt of a trial or a training run: its failures, one after the other. It holds the newest ones and at most 1
-// MiB.
+// error.txt of a trial or a training run: its failures in order. It holds the newest ones and at most 1 MiB.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +17,12 @@ class ErrorFile {
   explicit ErrorFile(std::filesystem::path path) : file_(std::move(path)) {}
 
   base::AppendFile::Stamp stamp() const { return file_.stamp(); }
-  // Goes on with the file as it was. False, and nothing is changed, when it is not what it was.
+  // Continues the file. Returns false, without a change, if the file does not match the stamp.
   bool resume(const base::AppendFile::Stamp& stamp) { return file_.resume(stamp); }
-  // The same as it is, where there is one.
+  // Continues the present file, if there is one.
   void resume() { file_.resume(); }
 
-  // "Attempt 2: why". After a StorageError it can be called again, and nothing is written twice.
+  // Adds "Attempt 2: <message>". After a StorageError it can be called again, and nothing is written twice.
   void add(std::int64_t attempt, const std::string& message);
 
  private:

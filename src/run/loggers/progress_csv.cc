@@ -7,7 +7,7 @@
 namespace cadre::run {
 namespace {
 
-// Rows with empty cells added to each.
+// Returns the rows with empty cells added to each.
 std::string padded(std::string_view rows, std::size_t cells) {
   const std::string padding(cells, ',');
   std::string text;
@@ -73,7 +73,7 @@ void ProgressCsv::add_columns(const Dict& flat_row) {
   }
 }
 
-// The whole file with all columns, in one step.
+// Replaces the file atomically by one with all columns.
 void ProgressCsv::rewrite() {
   std::string text = header();
   if (written_columns_ > 0) {

@@ -1,5 +1,5 @@
-// The wire format of protocol buffers (protobuf.dev/programming-guides/encoding), as much as event files need: fields
-// are appended to a message's bytes, and read again in the order in which they come.
+// The wire format of protocol buffers (protobuf.dev/programming-guides/encoding), as far as event files need it: fields
+// are appended to a message's bytes, and read in the order of the bytes.
 #pragma once
 
 #include <bit>
@@ -31,7 +31,7 @@ inline void append_key(std::string& out, unsigned field, WireType type) {
   append_varint(out, field << 3 | static_cast<unsigned>(type));
 }
 
-// The bytes of an unsigned integer, the lowest first.
+// Appends the bytes of an unsigned integer, the lowest first.
 inline void append_little_endian(std::string& out, std::unsigned_integral auto value) {
   char bytes[sizeof value];
   for (std::size_t i = 0; i < sizeof value; ++i) bytes[i] = static_cast<char>(value >> 8 * i & 0xffu);
@@ -53,7 +53,7 @@ inline void append_float(std::string& out, unsigned field, float value) {
   append_little_endian(out, std::bit_cast<std::uint32_t>(value));
 }
 
-// Text (which must be UTF-8), bytes, a message or packed numbers.
+// Appends text (which must be UTF-8), bytes, a message or packed numbers.
 inline void append_bytes(std::string& out, unsigned field, std::string_view bytes) {
   append_key(out, field, WireType::length_delimited);
   append_varint(out, bytes.size());
@@ -64,10 +64,10 @@ struct Field {
   unsigned number = 0;
   WireType type = {};
   std::uint64_t value = 0;      // a number's bits
-  std::string_view bytes = {};  // what is length-delimited
+  std::string_view bytes = {};  // content of a length-delimited field
 };
 
-// Takes the first field off a message; nothing at its end, or where the rest is no field.
+// Removes the first field of a message and returns it; returns nothing at the end or if the rest is not a field.
 inline std::optional<Field> take_field(std::string_view& message) {
   const auto take_varint = [&]() -> std::optional<std::uint64_t> {
     std::uint64_t value = 0;

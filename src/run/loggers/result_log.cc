@@ -37,7 +37,7 @@ void ResultLog::resume() {
 
 Dict ResultLog::sizes(const std::filesystem::path& directory) {
   Dict sizes;
-  if (!std::filesystem::is_directory(directory)) return sizes;  // it was never run
+  if (!std::filesystem::is_directory(directory)) return sizes;  // the trial has never run
   for (const std::string& name : base::list_directory(directory)) {
     if (name == kResultFile || name == kProgressFile || name.starts_with(TensorBoardFile::kNamePrefix))
       sizes.emplace_back(name, std::filesystem::file_size(directory / name));

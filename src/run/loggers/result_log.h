@@ -1,5 +1,5 @@
 // The result files of a trial or a training run, in its directory: params.json, result.json, progress.csv, error.txt
-// and TensorBoard's. They follow from the store and are written after it. docs/formats.md describes them.
+// and TensorBoard's. They are derived from the store and written after it. docs/formats.md describes them.
 #pragma once
 
 #include <filesystem>
@@ -21,9 +21,9 @@ inline constexpr const char* kErrorFile = "error.txt";
 
 class ResultLog {
  public:
-  // Existing files in the directory, which must exist, are replaced by the first thing written to each.
+  // Existing files in the directory, which must exist, are replaced by the first write to each.
   explicit ResultLog(const std::filesystem::path& directory, Loggers loggers = {});
-  // What they hold, for a later controller to go on with.
+  // Sizes and checksums of the files, with which a later controller continues them.
   struct Stamp {
     base::AppendFile::Stamp json = {};
     base::AppendFile::Stamp csv = {};
@@ -38,32 +38,33 @@ class ResultLog {
     }
   };
   Stamp stamp() const { return {json_.stamp(), csv_.stamp(), tensorboard_.stamp(), errors_.stamp()}; }
-  // Goes on with the files in the directory. False, and nothing is changed that counts, when they are not what they
-  // were.
+  // Continues the files in the directory. Returns false if one does not match its stamp; files before it may have been
+  // cut to their stamps then.
   bool resume(const Stamp& stamp);
-  // The same with files that nobody but this process has written, of a trial that had ended and runs again.
+  // Continues the files of a trial that had ended and runs again, as they are. Only this process may have written them.
   void resume();
 
-  // The sizes in bytes of the files in a directory of an ended trial, by name; and whether they still have them.
+  // sizes() returns the sizes in bytes of the result files in the directory of an ended trial, by name; have_sizes()
+  // returns true if they are the same.
   static Dict sizes(const std::filesystem::path& directory);
   static bool have_sizes(const std::filesystem::path& directory, const Dict& sizes);
 
-  // A result, with all that its row shows, and the config that it was reported with; `time` is when, in seconds since
-  // 1970. Returns the bytes that it added to what waits for flush().
+  // Adds a result: all values of its row and the config that it was reported with; `time` is when, in seconds since
+  // 1970. Returns the number of bytes that it added to those waiting for flush().
   std::size_t add(Dict row, const Config& config, double time);
   // See TensorBoardFile::end.
   void end(tensorboard::Session session, const Dict& last_row);
-  // Writes the results that wait. After a StorageError it can be called again, and nothing is written twice.
+  // Writes the waiting results. After a StorageError it can be called again, and nothing is written twice.
   void flush();
   std::size_t waiting_bytes() const {
     return pending_json_.size() + csv_.waiting_bytes() + tensorboard_.waiting_bytes();
   }
-  // Whether progress.csv has not all metrics, because they are too many; and what to say then of the one in a
-  // directory.
+  // lacks_columns() returns true if progress.csv lacks metrics, because there are too many; columns_warning() returns
+  // the warning about the file in a directory.
   bool lacks_columns() const { return csv_.lacks_columns(); }
   static std::string columns_warning(const std::string& directory);
 
-  // Of what is about to run.
+  // Writes the config of the next attempt.
   void write_params(const Config& config);
   void add_error(std::int64_t attempt, const std::string& message) { errors_.add(attempt, message); }
 

@@ -26,10 +26,10 @@ using protobuf::varint_size;
 using protobuf::WireType;
 
 constexpr std::string_view kSessionTags = "_hparams_/";
-constexpr std::size_t kHeaderSize = 12;  // the payload's size in 64 bits, and the checksum of that
+constexpr std::size_t kHeaderSize = 12;  // the payload's size in 64 bits, and the checksum of the size
 constexpr std::size_t kFooterSize = 4;   // the payload's checksum
 
-// Numbers of fields.
+// Field numbers.
 namespace event {
 constexpr unsigned wall_time = 1, step = 2, file_version = 3, summary = 5, source_metadata = 10;
 }
@@ -87,7 +87,7 @@ std::uint32_t masked_checksum(std::string_view bytes) {
   return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-// A record whose payload is what `append_payload` appends.
+// Appends a record with the payload that `append_payload` appends.
 template <class Append>
 void append_record(std::string& records, Append append_payload) {
   const std::size_t begin = records.size();
@@ -109,7 +109,7 @@ std::string version_fields() {
   return fields;
 }
 
-// The key of a summary's value up to its size, and its tag.
+// Appends the beginning of a summary's value: its key, its size and its tag.
 void append_value_begin(std::string& out, std::string_view tag, std::size_t size_behind_tag) {
   append_key(out, summary::value, WireType::length_delimited);
   append_varint(out, 1 + varint_size(tag.size()) + tag.size() + size_behind_tag);
@@ -129,7 +129,7 @@ struct Buckets {
 
 Buckets buckets_of(const std::vector<double>& numbers, double lowest, double highest) {
   constexpr int most = 30;
-  const double width = highest / most - lowest / most;  // not of the difference, which may be infinite
+  const double width = highest / most - lowest / most;  // not computed from the difference, which may be infinite
   if (!(width > 0)) return {{highest}, {static_cast<double>(numbers.size())}};
   Buckets buckets{std::vector<double>(most), std::vector<double>(most)};
   for (int i = 0; i < most; ++i)
@@ -143,7 +143,7 @@ Buckets buckets_of(const std::vector<double>& numbers, double lowest, double hig
 
 // ---- The hparams plugin
 
-// The name of the type, and the number of the field that holds it.
+// Returns the type under which the plugin shows a value.
 HparamType type_of(const Value& value) {
   if (value.is_bool()) return HparamType::boolean;
   return value.is_number() && std::isfinite(value.get<double>()) ? HparamType::number : HparamType::text;
@@ -172,7 +172,7 @@ std::string to_experiment(const Session& session) {
     std::string info;
     append_bytes(info, hparam_info::name, name);
     append_integer(info, hparam_info::type, static_cast<std::int64_t>(type_of(value)));
-    append_integer(info, hparam_info::differs, 1);  // between trials: TensorBoard hides the columns of others
+    append_integer(info, hparam_info::differs, 1);  // differs between trials: TensorBoard hides the columns of others
     append_bytes(message, experiment::hparam_infos, info);
   }
   for (const std::string& tag : session.metric_tags) {
@@ -206,7 +206,7 @@ std::string to_end_info(const Session& session) {
   return message;
 }
 
-// A summary without a value, whose metadata are what the plugin reads.
+// Appends a summary without a value, with the metadata that the plugin reads.
 void append_hparams(std::string& records, double wall_time, std::string_view name, unsigned content_field,
                     std::string_view content) {
   std::string data;
@@ -226,7 +226,7 @@ void append_hparams(std::string& records, double wall_time, std::string_view nam
 
 // ---- Reading
 
-// The payload of the first record; nothing at the end, or where the rest is no whole record.
+// Removes the first record and returns its payload; returns nothing at the end or if the rest is not a complete record.
 std::optional<std::string_view> take_record(std::string_view& records) {
   if (records.size() < kHeaderSize + kFooterSize) return std::nullopt;
   std::uint64_t size = 0;
@@ -237,7 +237,7 @@ std::optional<std::string_view> take_record(std::string_view& records) {
   return payload;
 }
 
-// Calls `visit` with the tag of each value of a summary, and the number of the field that holds it.
+// Calls `visit` with each value's tag and the number of the field that holds its content.
 template <class Visit>
 void visit_values(std::string_view summary_message, Visit visit) {
   while (const std::optional<Field> value = take_field(summary_message)) {

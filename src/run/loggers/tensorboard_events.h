@@ -1,5 +1,5 @@
-// TensorBoard's event files, as bytes: TFRecord frames around protocol buffers (event.proto, summary.proto and the
-// plugin_data.proto of the hparams plugin, as TensorBoard has them). No I/O.
+// TensorBoard's event files, as bytes: TFRecord frames around protocol buffers (event.proto, summary.proto and
+// plugin_data.proto of the hparams plugin, as in TensorBoard). No I/O.
 #pragma once
 
 #include <cstddef>
@@ -16,29 +16,30 @@ namespace cadre::run::tensorboard {
 
 // Times are seconds since 1970. Tags and other text must be UTF-8. Each of the following appends whole records.
 
-// What every file begins with; says that the file is Cadre's.
+// Appends the first record of every file, which also marks the file as Cadre's.
 void append_file_version(std::string& records, double wall_time);
 
-// The values of one step; see append_scalar and append_histogram. Nothing when there are none.
+// Appends the values of one step; see append_scalar and append_histogram. Does nothing if there are none.
 void append_step(std::string& records, double wall_time, std::int64_t step, std::string_view summary);
 
-// A session of the HPARAMS tab, at its end.
+// A finished session for the HPARAMS tab.
 struct Session {
-  std::string group_name = {};  // sessions with the same one are shown as one
+  std::string group_name = {};  // sessions with the same name are shown as one
   double start_time = 0;
   double end_time = 0;
   bool success = true;
-  // Bools, finite numbers and text keep their type; everything else is shown as JSON text.
+  // Bools, finite numbers and text keep their type; everything else becomes JSON text.
   std::vector<std::pair<std::string, Value>> hparams = {};
-  std::vector<std::string> metric_tags = {};  // scalars
+  std::vector<std::string> metric_tags = {};  // tags of scalars
 };
-// The summaries _hparams_/experiment, _hparams_/session_start_info and _hparams_/session_end_info.
+// Appends the summaries _hparams_/experiment, _hparams_/session_start_info and _hparams_/session_end_info.
 void append_session(std::string& records, const Session& session);
 
 // ---- Parts of a step's summary
 
 void append_scalar(std::string& summary, std::string_view tag, float value);
-// The distribution of numbers, in at most 30 buckets of the same width. There must be one, and all must be finite.
+// Appends the distribution of numbers, in at most 30 buckets of the same width. There must be at least one number, and
+// all must be finite.
 void append_histogram(std::string& summary, std::string_view tag, const std::vector<double>& numbers);
 
 // ---- Reading what was written
@@ -46,13 +47,13 @@ void append_histogram(std::string& summary, std::string_view tag, const std::vec
 bool is_cadres(std::string_view file);
 
 struct FileContent {
-  double start_time = 0;    // of its first record
-  std::size_t results = 0;  // size of the records up to the first of a session
-  // Of the steps, in the order in which they came first.
+  double start_time = 0;    // time of its first record
+  std::size_t results = 0;  // bytes before the first record of a session
+  // Tags of the steps, in the order of their first use.
   std::vector<std::string> scalar_tags = {};
   std::vector<std::string> histogram_tags = {};
 };
-// What is in a file that Cadre wrote, up to its first record that is none.
+// Reads a file that Cadre wrote, up to its first invalid record.
 FileContent read_content(std::string_view file);
 
 }  // namespace cadre::run::tensorboard

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kTagPrefix = "ray/tune/";
 
-// Metrics that would be scalars, and are none that anybody wants to see as one.
+// Returns true for metrics that would be scalars, but are of no interest as such.
 bool is_skipped(std::string_view key) {
   constexpr std::array<std::string_view, 5> skipped{"config", result_key::pid, result_key::timestamp,
                                                     result_key::time_total_s, result_key::training_iteration};
@@ -28,7 +28,7 @@ std::optional<double> scalar_of(const Value& value) {
   return value.get<double>();
 }
 
-// The finite numbers of a list of numbers; none where it holds anything else.
+// Returns the finite numbers of a list of numbers; none if it holds anything else.
 std::vector<double> numbers_of(const List& items) {
   std::vector<double> numbers;
   for (const Value& item : items) {
@@ -38,7 +38,7 @@ std::vector<double> numbers_of(const List& items) {
   return numbers;
 }
 
-// timesteps_total where there is one, else training_iteration.
+// Returns timesteps_total if it is set and not 0, otherwise training_iteration.
 std::int64_t step_of(const Dict& flat_row) {
   for (const std::string_view key : {result_key::timesteps_total, result_key::training_iteration}) {
     const Value* value = find_entry(flat_row, key);
@@ -110,7 +110,7 @@ void TensorBoardFile::append_value(const std::string& key, const Value& value) {
   }
 }
 
-// A metric that changes from one kind to the other goes on under another tag.
+// Returns the tag of a metric. A metric that changes its kind continues under another tag.
 const std::string& TensorBoardFile::tag_of(std::string_view key, Kind kind) {
   tag_.assign(kTagPrefix);
   tag_ += base::is_utf8(key) ? key : base::to_utf8(key);
@@ -144,8 +144,8 @@ void TensorBoardFile::flush() {
   pending_.clear();
 }
 
-// Of an earlier controller, which began the file at another time: with a result that a loss of power has undone. Files
-// that the training function writes into its directory are its own.
+// Removes files of an earlier controller, which began its file at another time, with a result that a loss of power has
+// undone. Keeps files that the training function wrote into the directory.
 void TensorBoardFile::remove_older_files() {
   for (const std::string& name : base::list_directory(directory_)) {
     const std::filesystem::path path = directory_ / name;

@@ -1,6 +1,6 @@
 // The TensorBoard event file of a trial or a training run, events.out.tfevents.<unix seconds>.<hostname>: its results
-// as scalars and histograms, and at a trial's end what it was run with, for the HPARAMS tab. docs/formats.md describes
-// it.
+// as scalars and histograms, and, when a trial ends, its hyper-parameters for the HPARAMS tab. docs/formats.md
+// describes it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class TensorBoardFile {
  public:
   static constexpr std::string_view kNamePrefix = "events.out.tfevents.";
 
-  // The file is begun with the first result, in the place of one that an earlier controller has left in the directory.
+  // The file is created with the first result. It replaces a file that an earlier controller has left in the directory.
   explicit TensorBoardFile(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
   struct Stamp {
@@ -34,23 +34,22 @@ class TensorBoardFile {
     }
   };
   Stamp stamp() const;
-  // Goes on with the file as it was. False, and nothing is changed, when it is not what it was.
+  // Continues the file. Returns false, without a change, if the file does not match the stamp.
   bool resume(const Stamp& stamp);
-  // Goes on with the file of a trial that had ended, and runs again.
+  // Continues the file of a trial that had ended and runs again.
   void resume();
 
-  // A result, flattened, and when it was reported (seconds since 1970).
+  // Adds a result, flattened, with the time of its report (seconds since 1970).
   void add(const Dict& flat_row, double time);
-  // It has ended: `session` says how, but for start_time and metric_tags, which follow from what was added and from the
-  // last result, flattened. Nothing where there was no result, where there are no hparams, or where it was already
-  // ended.
+  // Adds the session of a trial that has ended. Sets its start_time and metric_tags from the added results and the last
+  // result, flattened. Does nothing if there was no result, if there are no hparams, or if it was called before.
   void end(tensorboard::Session session, const Dict& last_flat_row);
-  // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
+  // Writes the added records. After a StorageError it can be called again, and nothing is written twice.
   void flush();
   std::size_t waiting_bytes() const { return pending_.size(); }
 
  private:
-  // What a tag holds. TensorBoard shows one kind a tag: that which came first.
+  // The kind of a tag's values. TensorBoard shows one kind per tag: the first one.
   enum class Kind { scalar, histogram };
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
@@ -64,12 +63,12 @@ class TensorBoardFile {
 
   std::filesystem::path directory_;
   std::optional<base::AppendFile> file_ = {};  // none before the first result
-  bool is_new_ = false;                        // it is not on the disk yet
+  bool is_new_ = false;                        // the file is not on the disk yet
   bool ended_ = false;
   double start_time_ = 0;
   std::unordered_map<std::string, Kind, Hash, std::equal_to<>> kinds_;  // by tag
   std::string pending_;                                                 // records that were not written yet
-  std::string summary_;                                                 // of the result at hand
+  std::string summary_;                                                 // summary of the present result
   std::string tag_;
 };
 

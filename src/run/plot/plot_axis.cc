@@ -9,7 +9,7 @@
 namespace cadre::run {
 namespace {
 
-constexpr double kMargin = 0.04;  // on each side, of what is shown
+constexpr double kMargin = 0.04;  // on each side, as a part of the shown range
 
 // "10⁻³"
 std::string power_of_ten(int exponent) {
@@ -19,7 +19,7 @@ std::string power_of_ten(int exponent) {
   return text;
 }
 
-// The smallest of 1, 2, 5, 10, 20... times a power of ten that is not below `least`.
+// Returns the smallest of 1, 2 and 5 times a power of ten that is not below `least`.
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -28,7 +28,7 @@ double round_step(double least) {
   return 10 * power;
 }
 
-// With a minus sign in place of the hyphen.
+// Formats a number with a minus sign instead of a hyphen.
 std::string number_text(double value, int decimals) {
   std::string text = fmt::format("{:.{}f}", std::abs(value), decimals);
   const bool zero = text.find_first_not_of("0.") == text.npos;
@@ -43,7 +43,7 @@ PlotAxis::PlotAxis(double lowest, double highest, Scale scale) : scale_(scale) {
   const double low = shown(lowest);
   const double high = shown(highest);
   const double size = std::max(std::abs(low), std::abs(high));
-  // Numbers that differ by rounding only are one; so are those that are next to 0 for a double.
+  // Numbers that differ only by rounding count as one, and so do numbers next to 0 for a double.
   constexpr double next_to_zero = 1e-290;
   const bool one = high - low <= std::max(size * 1e-12, next_to_zero);
   const double around_one = scale_ == Scale::logarithmic ? 0.5 : size > next_to_zero ? size / 2 : 1;
@@ -66,7 +66,7 @@ PlotAxis::Ticks PlotAxis::linear_ticks(int count, bool whole) const {
   const double size = std::max(std::abs(begin_), std::abs(end_));
   int exponent = decade_of(size);
   Ticks ticks;
-  // Of numbers that are large and near each other the factor would hide in which digits they differ.
+  // For large numbers that are close to each other, a factor would hide the digits in which they differ.
   const bool alike = exponent > 0 && exponent < 15 && exponent - decade_of(step) > 3;
   if ((exponent >= 5 && !alike) || exponent <= -4) {
     ticks.factor = "×" + power_of_ten(exponent);
@@ -104,7 +104,7 @@ PlotAxis::Ticks PlotAxis::logarithmic_ticks(int count) const {
     }
   }
   if (ticks.ticks.size() >= 2) return ticks;
-  // Less than between two of those: linear ones, which lie evenly enough.
+  // The range has fewer than two of these ticks: use linear ones, which are spaced evenly enough.
   const PlotAxis linear(std::pow(10, begin_), std::pow(10, end_), Scale::linear);
   ticks = linear.linear_ticks(count, false);
   const double low = linear.begin_;

@@ -1,4 +1,4 @@
-// An axis of a plot: which part of the numbers it shows, where they lie on it, and round ticks.
+// An axis of a plot: the range that it shows, the positions of values, and round ticks.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@ class PlotAxis {
  public:
   enum class Scale { linear, logarithmic };
 
-  // Shows everything from `lowest` to `highest` with a margin on both sides. Both must be finite and at most 1e300 in
-  // size, and on a logarithmic axis positive.
+  // Shows the range from `lowest` to `highest`, with a margin on both sides. Both must be finite, at most 1e300 in
+  // size, and positive on a logarithmic axis.
   PlotAxis(double lowest, double highest, Scale scale);
 
-  // Where a value lies: 0 at the axis's lower end, 1 at its upper end.
+  // Returns the position of a value: 0 at the axis's lower end, 1 at its upper end.
   double position_of(double value) const;
 
   struct Tick {
     double position = 0;
     std::string label = {};  // UTF-8
   };
-  // About `count` of them, at least one, at 1, 2 or 5 times powers of ten; `whole` keeps to whole numbers.
+  // About `count` ticks, at least one, at 1, 2 or 5 times powers of ten; `whole`: only whole numbers.
   struct Ticks {
     std::vector<Tick> ticks = {};
-    std::string factor = {};  // what all labels are to be multiplied by, as "×10⁶"; empty: nothing
+    std::string factor = {};  // factor of all labels, as "×10⁶"; empty: 1
   };
   Ticks ticks(int count, bool whole) const;
 
@@ -34,7 +34,7 @@ class PlotAxis {
   double shown(double value) const;
 
   Scale scale_;
-  double begin_ = 0;  // of what is shown; on a logarithmic axis their logarithms
+  double begin_ = 0;  // ends of the shown range; logarithms on a logarithmic axis
   double end_ = 1;
 };
 

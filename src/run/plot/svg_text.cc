@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr std::string_view kEllipsis = "…";
 
-// Widths of the characters from the blank on, in hundredths of the font's size: the widest of DejaVu Sans, Sans Mono
+// Widths of the characters from the space on, in hundredths of the font size: the maximum over DejaVu Sans, Sans Mono
 // and Serif, Liberation Sans, FreeSans and Noto Sans.
 constexpr std::array<std::uint8_t, 95> kWidths{61,  61, 61, 84, 64, 96, 90, 61,  61, 61, 61, 84, 61, 61,  61, 61,  //
                                                64,  64, 64, 64, 64, 64, 64, 64,  64, 64, 61, 61, 84, 84,  84, 61,  //
@@ -21,7 +21,7 @@ constexpr std::array<std::uint8_t, 95> kWidths{61,  61, 61, 84, 64, 96, 90, 61, 
                                                68,  82, 76, 69, 67, 85, 73, 103, 72, 68, 70, 61, 61, 61,  84, 61,  //
                                                61,  62, 65, 61, 65, 62, 61, 65,  65, 61, 61, 61, 61, 98,  65, 62,  //
                                                65,  65, 61, 61, 61, 65, 61, 86,  61, 61, 61, 64, 61, 64,  84};
-constexpr int kWidthOfOthers = 105;  // those of East Asia are squares
+constexpr int kWidthOfOthers = 105;  // East Asian characters are square
 
 int width_of(char first_byte) {
   const std::size_t place = static_cast<unsigned char>(first_byte) - std::size_t{' '};
@@ -62,7 +62,7 @@ std::string escaped(std::string_view text) {
       out += c;
     }
   }
-  replace_all(out, "\xef\xbf\xbe");  // U+FFFE and U+FFFF are no characters of XML
+  replace_all(out, "\xef\xbf\xbe");  // U+FFFE and U+FFFF are not characters of XML
   replace_all(out, "\xef\xbf\xbf");
   return out;
 }

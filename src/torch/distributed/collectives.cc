@@ -32,8 +32,8 @@ c10d::ReduceOp::RedOpType backend_op(train::ReduceOp op) {
   throw InvalidArgument("all_reduce: there is no such operation");
 }
 
-// Backends want contiguous tensors, and no gradients. Calls operate(tensor) with one that shares the memory, or whose
-// values are copied back.
+// Calls operate(tensor) with a contiguous tensor without gradients, as backends require: one that shares the memory,
+// or a copy whose values are copied back.
 template <class Operation>
 void in_place(torch::Tensor& tensor, Operation operation) {
   const torch::NoGradGuard no_gradients;

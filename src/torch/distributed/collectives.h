@@ -1,4 +1,4 @@
-// Operations of all ranks of a group together, with Cadre's errors; cadre/train_torch/group.h is in terms of these.
+// Collective operations of a group's ranks, with Cadre's errors; cadre/train_torch/group.h is based on these.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@
 
 namespace cadre::distributed {
 
-// Throws EngineError when an operation of this group has failed before.
+// Throws EngineError if an operation of this group has failed before.
 inline void check_intact(const Group& group, const std::string& name) {
   const std::string failure = group.failure->text();
   if (failure.empty()) return;
@@ -18,7 +18,8 @@ inline void check_intact(const Group& group, const std::string& name) {
                     ": the group is of no more use after its first error: " + failure);
 }
 
-// What a backend throws when another rank is gone has no type of its own.
+// Runs a collective operation and turns std::exception into EngineError: backends throw no specific type when another
+// rank is gone.
 template <class Operation>
 auto together(const Group& group, const std::string& name, Operation operation) {
   check_intact(group, name);
@@ -35,7 +36,7 @@ auto together(const Group& group, const std::string& name, Operation operation) 
   }
 }
 
-// The texts of all ranks, by rank.
+// Returns the texts of all ranks, by rank.
 std::vector<std::string> all_gather_text(const Group& group, const std::string& text);
 
 }  // namespace cadre::distributed

@@ -18,7 +18,7 @@
 namespace cadre::train {
 namespace {
 
-// The index as a tensor that shares its memory.
+// Returns the indices as a tensor that shares their memory.
 torch::Tensor as_tensor(torch::ArrayRef<std::size_t> indices) {
   static_assert(sizeof(std::size_t) == sizeof(std::int64_t));
   return torch::from_blob(const_cast<std::size_t*>(indices.data()), static_cast<std::int64_t>(indices.size()),
@@ -84,12 +84,12 @@ struct Prefetcher::State {
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Item> ready;  // ends with a null pointer
+  std::deque<Item> ready;  // a null pointer marks the end
   std::exception_ptr error;
   bool stop = false;
   std::thread thread;
 
-  // Whether there is room for another item.
+  // Waits for room for another item; returns false if the thread must stop.
   bool wait_for_room() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return stop || ready.size() < ahead; });
@@ -141,7 +141,7 @@ Prefetcher::Item Prefetcher::next() {
   if (state_->ahead == 0) return state_->make();
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [&] { return !state_->ready.empty(); });
-  if (state_->ready.front() == nullptr) {  // stays: there is nothing after it
+  if (state_->ready.front() == nullptr) {  // the end marker stays in the queue
     if (state_->error) std::rethrow_exception(state_->error);
     return nullptr;
   }
@@ -152,7 +152,7 @@ Prefetcher::Item Prefetcher::next() {
   return item;
 }
 
-// Copies run on a stream of their own, beside the computation, from memory that the GPU can read by itself.
+// Copies run on a separate stream, parallel to the computation, from pinned memory.
 DeviceTransfer::DeviceTransfer(std::optional<torch::Device> device) : device_(device) {
   if (!device_ || !device_->is_cuda()) return;
   stream_ = c10::impl::VirtualGuardImpl(device_->type()).getStreamFromGlobalPool(*device_);

@@ -1,6 +1,6 @@
-// What PyTorch's DistributedDataParallel does in Python around c10d::Reducer, which does the rest.
+// The part of PyTorch's DistributedDataParallel that Python implements around c10d::Reducer.
 #include <torch/torch.h>
-// torch.h comes first: these headers want its macros.
+// torch.h comes first: these headers need its macros.
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/version.h>
@@ -23,7 +23,7 @@
 #include "torch/distributed/model_layout.h"
 #include "torch/faults.h"
 
-// The reducer is no public interface: with another version compare its constructor, and the order of the calls with
+// The reducer is not a public interface: for another version compare its constructor, and the order of the calls with
 // torch/nn/parallel/distributed.py.
 static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 12 && TORCH_VERSION_MINOR <= 15);
 
@@ -35,7 +35,7 @@ using distributed::Group;
 constexpr std::size_t first_bucket_bytes = std::size_t{1} << 20;
 constexpr std::size_t broadcast_bucket_bytes = std::size_t{250} << 20;
 
-// The parameters that are trained, each once: a parameter that two modules share has two names.
+// The trained parameters without duplicates: a parameter shared by two modules has two names.
 struct TrainedParameters {
   std::vector<torch::Tensor> tensors;
   std::unordered_map<std::size_t, std::string> names;
@@ -69,18 +69,18 @@ TrainedParameters trained_parameters(const torch::nn::Module& model) {
   return trained;
 }
 
-// Shares the values and not autograd's count of changes: a backward pass that needs the former values of a buffer goes
-// on.
+// Adds tensors that share the values but not autograd's version counter: a backward pass that needs former values of a
+// buffer does not fail.
 void add_values(std::vector<torch::Tensor>& values, const std::vector<torch::Tensor>& tensors) {
   for (const torch::Tensor& tensor : tensors) {
     if (tensor.defined()) values.push_back(tensor.variable_data());
   }
 }
 
-// An identity at the end of the graph, whose backward pass comes first: Python's _DDPSink. Outputs that the loss does
-// not use get no gradient through it, which tells the reducer that they are unused; and in the first pass of a static
-// graph it makes the reducer wait for the end of the backward pass. Python leaves it out in a static graph's later
-// passes: parameters that only an unused output depends on are waited for then, and nothing is averaged.
+// An identity at the end of the graph, whose backward pass runs first: Python's _DDPSink. Outputs that the loss does
+// not use get no gradient through it, which tells the reducer that they are unused; in the first pass of a static
+// graph it makes the reducer wait for the end of the backward pass. Python omits it in later passes of a static graph:
+// then the reducer waits for parameters that only an unused output depends on, and averages nothing.
 struct Sink : torch::autograd::Function<Sink> {
   struct State : torch::CustomClassHolder {
     std::weak_ptr<c10d::Reducer> reducer;  // the graph may outlive the model
@@ -103,15 +103,15 @@ struct Sink : torch::autograd::Function<Sink> {
       state->delays_reduction = false;
       torch::autograd::Engine::get_default_engine().queue_callback([reducer] { reducer->delay_all_reduce(); });
     }
-    torch::autograd::variable_list of_inputs{torch::Tensor()};  // of the state
+    torch::autograd::variable_list of_inputs{torch::Tensor()};  // for the argument `state`
     of_inputs.insert(of_inputs.end(), gradients.begin(), gradients.end());
     return of_inputs;
   }
 };
 
-// Keeps its buckets. DistributedDataParallel makes them anew after the first pass, in the order in which gradients
-// came; three or more ranks add up what lies in another place of a bucket in another order, and so a run that is
-// continued would come to other parameters than one that nothing has interrupted.
+// A reducer that never rebuilds its buckets. DistributedDataParallel rebuilds them after the first pass, in the order
+// in which gradients arrived. With three or more ranks the order of summation depends on the place in a bucket, so a
+// continued run would get different parameters from an uninterrupted one.
 class Reducer final : public c10d::Reducer {
  public:
   template <class... Arguments>
@@ -139,7 +139,7 @@ class DistributedDataParallel final : public detail::DataParallel {
       if (reducer_ == nullptr) make_reducer();
       reducer_->prepare_for_forward();
     }
-    // Makes none: it tells of parameters that the last pass has left out.
+    // Rebuilds nothing, see Reducer: the call reports parameters that the last pass left out.
     if (has_gradients && reducer_ != nullptr) reducer_->rebuild_buckets();
     if (buffers_may_differ_ && options_.broadcast_buffers) {
       std::vector<torch::Tensor> buffers;
@@ -185,8 +185,8 @@ class DistributedDataParallel final : public detail::DataParallel {
     });
   }
 
-  // Not before it is needed: of a static graph it takes the first backward pass that it sees for the whole, also where
-  // that only accumulates gradients.
+  // Called only when the reducer is needed: for a static graph, the reducer takes the first backward pass that it sees
+  // as the whole graph, even one that only accumulates gradients.
   void make_reducer() {
     const TrainedParameters trained = trained_parameters(model_);
     const auto cap = static_cast<std::size_t>(options_.bucket_cap_bytes);
@@ -200,7 +200,7 @@ class DistributedDataParallel final : public detail::DataParallel {
       reducer_->register_builtin_comm_hook(c10d::BuiltinCommHookType::FP16_COMPRESS);
     }
     if (options_.static_graph) reducer_->set_static_graph();
-    // The reducer tells it about graphs that change, without asking whether it is there.
+    // The reducer reports changed graphs to its logger without checking that it has one.
     logger_ = std::make_shared<c10d::Logger>(reducer_);
     reducer_->set_logger(logger_);
     logger_->set_construction_data_and_log(/*module_name=*/"", /*device_ids=*/{}, /*output_device=*/-1,
@@ -209,13 +209,13 @@ class DistributedDataParallel final : public detail::DataParallel {
     sink_->delays_reduction = options_.static_graph;
   }
 
-  // In the order in which gradients mostly come: the last parameter first.
+  // Assigns parameters to buckets in the usual order of gradients: the last parameter first.
   static std::vector<std::vector<std::size_t>> make_buckets(const TrainedParameters& trained,
                                                             const std::vector<std::size_t>& caps) {
     std::vector<torch::Tensor> tensors(trained.tensors.rbegin(), trained.tensors.rend());
     std::vector<std::int64_t> indices(tensors.size());
     std::iota(indices.rbegin(), indices.rend(), 0);
-    // Whether a gradient is sparse is looked up by its index.
+    // have_sparse_gradients is looked up by these indices.
     return std::get<0>(c10d::compute_bucket_assignment_by_size(tensors, caps, trained.have_sparse_gradients, indices));
   }
 
@@ -232,14 +232,14 @@ class DistributedDataParallel final : public detail::DataParallel {
     for (std::size_t i = 0; i < targets.size(); ++i) *targets[i] = results[i];
   }
 
-  torch::nn::Module& model_;  // its owner has this too
+  torch::nn::Module& model_;  // the model's owner also owns this object
   Group group_;
   PrepareModelOptions options_;
   std::shared_ptr<Reducer> reducer_;
   std::shared_ptr<c10d::Logger> logger_;
   c10::intrusive_ptr<Sink::State> sink_ = c10::make_intrusive<Sink::State>();
   bool is_synchronized_ = false;
-  bool buffers_may_differ_ = false;  // since the last pass
+  bool buffers_may_differ_ = false;  // since the last synchronized pass
 };
 
 void check(const torch::nn::Module& model, const PrepareModelOptions& options) {

@@ -70,7 +70,7 @@ std::vector<std::size_t> DistributedSampler::indices() const {
     std::iota(all.begin(), all.end(), std::size_t{0});
   }
   std::vector<std::size_t> own(share());
-  // Padding repeats the whole order as often as it has to.
+  // Padding repeats the whole order as often as needed.
   for (std::size_t i = 0; i < own.size(); ++i) own[i] = all[(rank_ + i * world_size_) % size_];
   return own;
 }

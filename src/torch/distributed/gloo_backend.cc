@@ -1,10 +1,10 @@
-// The only file that sees ProcessGroupGloo.hpp, and with it gloo_declarations/.
+// The only file that includes ProcessGroupGloo.hpp, and with it gloo_declarations/.
 #include "torch/distributed/gloo_backend.h"
 
 #include <torch/version.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
-// Gloo's own names may change with torch: compare gloo_declarations/ with what ProcessGroupGloo.hpp names.
+// Gloo's declarations may change with torch: compare gloo_declarations/ with the names that ProcessGroupGloo.hpp uses.
 static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 12 && TORCH_VERSION_MINOR <= 15);
 
 namespace cadre::distributed {

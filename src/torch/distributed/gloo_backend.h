@@ -1,8 +1,8 @@
-// Gloo: collective operations on CPU tensors (and on those of GPUs, through the CPU) over TCP.
+// Gloo: collective operations over TCP, on CPU tensors and, copied through the CPU, on GPU tensors.
 #pragma once
 
 #include <torch/torch.h>
-// torch.h comes first: these headers want its macros.
+// torch.h comes first: these headers need its macros.
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -11,15 +11,15 @@
 
 namespace cadre::distributed {
 
-// Where Gloo listens for the other ranks: an address or a host's name, or else a network interface, or else what this
-// machine's own name stands for.
+// The address at which Gloo listens for other ranks: an address or host name, else a network interface, else the
+// address of this machine's own name.
 struct GlooAddress {
   std::string host;
   std::string interface;
 };
 
-// Returns when all ranks are connected with each other. Throws what Gloo throws: std::exception, no narrower type has a
-// header.
+// Makes the backend; returns when all ranks are connected with each other. Throws Gloo's exceptions as std::exception:
+// no header declares a narrower type.
 c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                     int world_size, std::chrono::milliseconds timeout,
                                                     const GlooAddress& address);

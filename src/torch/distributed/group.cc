@@ -12,7 +12,7 @@
 namespace cadre::distributed {
 namespace {
 
-// The one thing that a training function's calls find without being told.
+// The group of this process, global because the training function's calls are not given it.
 struct Membership {
   std::mutex mutex;
   std::optional<Group> group;
@@ -28,7 +28,7 @@ void replace_group(std::optional<Group> group) {
     const std::lock_guard lock(membership().mutex);
     std::swap(membership().group, group);
   }
-  // The former group ends here, outside of the lock: Gloo waits for its threads.
+  // The former group is destroyed here, outside the lock: Gloo waits for its threads.
   if (group && group->process_group && group->device.is_cuda()) group->process_group->shutdown();
 }
 

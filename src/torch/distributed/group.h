@@ -1,8 +1,8 @@
-// The group that this process is in: what the training function's calls (cadre/train_torch.h) work with.
+// The process group of this process, used by the training function's calls (cadre/train_torch.h).
 #pragma once
 
 #include <torch/torch.h>
-// torch.h comes first: these headers want its macros.
+// torch.h comes first: these headers need its macros.
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <chrono>
@@ -15,16 +15,15 @@
 
 namespace cadre::distributed {
 
-// Keeps the message of a group's first operation that failed. Nothing that Gloo does after one is reliable: a
-// connection whose buffer went away with the failed operation never reads on, and so does not hear that its peer has
-// died.
+// The message of a group's first failed operation. Gloo is unreliable after a failure: a connection whose buffer was
+// destroyed with the failed operation never reads again, so it does not notice that its peer has died.
 class FirstFailure {
  public:
   void set(const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (text_.empty()) text_ = text;
   }
-  [[nodiscard]] std::string text() const {  // empty as long as none failed
+  [[nodiscard]] std::string text() const {  // empty: none has failed
     const std::lock_guard lock(mutex_);
     return text_;
   }
@@ -34,30 +33,31 @@ class FirstFailure {
   std::string text_;
 };
 
-// A process that never joined is a world of one.
+// This process's place in a group. A process that has not joined one is a world of one.
 struct Group {
   int rank = 0;
   int world_size = 1;
   int local_rank = 0;
   torch::Device device = torch::kCPU;
   c10::intrusive_ptr<c10d::ProcessGroup> process_group = {};                 // null in a world of one
-  std::shared_ptr<FirstFailure> failure = std::make_shared<FirstFailure>();  // shared by the copies
+  std::shared_ptr<FirstFailure> failure = std::make_shared<FirstFailure>();  // shared by copies
 };
 
 struct JoinOptions {
-  std::string backend;  // "gloo", "nccl", or empty: nccl where there are a GPU and NCCL
+  std::string backend;  // "gloo", "nccl", or empty: nccl if there are a GPU and NCCL, else gloo
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
-  std::string interface;  // that Gloo uses between machines; empty: what this machine's name stands for
+  std::string interface;  // for Gloo between machines; empty: that of this machine's name
 };
 
-// The first GPU that this process sees, or the CPU where it sees none. A worker of Cadre's sees its own only.
+// Returns the first GPU visible to this process, or the CPU if there is none. A Cadre worker sees only its own GPUs.
 torch::Device own_device();
 
-// See run::GroupBackend. A process is in one group at a time; joining another one leaves the first.
+// Join and leave a group, see run::GroupBackend. A process is in one group at a time; joining another one leaves the
+// first.
 void join_group(std::shared_ptr<run::KeyValueStore> store, const run::GroupPlace& place, const JoinOptions& options);
 void leave_group();
 
-// Any thread.
+// Returns the current group; may be called from any thread.
 Group current_group();
 
 }  // namespace cadre::distributed

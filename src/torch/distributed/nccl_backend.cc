@@ -11,7 +11,8 @@
 namespace cadre::distributed {
 namespace {
 
-// Without it a rank waits for ever when another one has died. The older names still count.
+// Enables NCCL's error handling: without it a rank waits forever when another one has died. Respects the older
+// variable names too.
 void let_errors_end_operations() {
   for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_BLOCKING_WAIT",
                            "NCCL_BLOCKING_WAIT"}) {

@@ -1,9 +1,9 @@
-// NCCL: collective operations between GPUs. There where Cadre was built with a CUDA build of libtorch and NCCL's
+// NCCL: collective operations between GPUs. Available if Cadre was built with a CUDA build of libtorch and NCCL's
 // header.
 #pragma once
 
 #include <torch/torch.h>
-// torch.h comes first: these headers want its macros.
+// torch.h comes first: these headers need its macros.
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -13,7 +13,7 @@ namespace cadre::distributed {
 
 bool has_nccl();
 
-// Connections are made by the first operation. Only where has_nccl().
+// Makes the backend; requires has_nccl(), else throws InvalidArgument. The first operation makes the connections.
 c10::intrusive_ptr<c10d::Backend> make_nccl_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                     int world_size, std::chrono::milliseconds timeout);
 

@@ -38,7 +38,7 @@ void enable_reproducibility(std::uint64_t seed) {
   std::srand(static_cast<unsigned>(seed));
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   at::globalContext().setBenchmarkCuDNN(false);
-  // What cuBLAS asks for.
+  // Required by cuBLAS for deterministic results.
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
 }
 

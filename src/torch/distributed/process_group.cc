@@ -33,8 +33,8 @@ void add_backends(ProcessGroup& group, const c10::intrusive_ptr<c10d::Store>& st
   group.setDefaultBackend(ProcessGroup::BackendType::GLOO);
 }
 
-// A rank that has connected to all others may be done with its work, and gone, before they have connected to each
-// other.
+// Waits until all ranks are connected: a rank connected to all others could otherwise finish and exit before these
+// have connected to each other.
 void meet(c10d::Store& store, const GroupOptions& options) {
   const auto key = [](int rank) { return "connected/" + std::to_string(rank); };
   store.set(key(options.rank), std::vector<std::uint8_t>());

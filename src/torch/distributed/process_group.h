@@ -1,8 +1,8 @@
-// A group of processes that work on tensors together.
+// A group of processes that run collective operations on tensors.
 #pragma once
 
 #include <torch/torch.h>
-// torch.h comes first: these headers want its macros.
+// torch.h comes first: these headers need its macros.
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <chrono>
@@ -17,21 +17,21 @@ namespace cadre::distributed {
 struct GroupOptions {
   int rank = 0;
   int world_size = 1;
-  // "gloo", or "nccl" for tensors on GPUs; those on the CPU are Gloo's then too.
+  // "gloo", or "nccl" for tensors on GPUs, with Gloo for tensors on the CPU.
   std::string backend = "gloo";
-  // Of each operation. Of forming the group too.
+  // Limit of each operation, and of forming the group.
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
-  // Before all keys in the store: two groups over one store have two of them.
+  // Prefix of all keys in the store: two groups over one store need different prefixes.
   std::string prefix = "process_group";
   GlooAddress address = {.host = "127.0.0.1", .interface = ""};
-  torch::Device device = torch::kCPU;  // this rank's
+  torch::Device device = torch::kCPU;  // of this rank
 };
 
-// Throws InvalidArgument that names all that is wrong.
+// Throws InvalidArgument that lists all faults.
 void check(const GroupOptions& options);
 
-// Returns when all ranks have called it. Throws InvalidArgument for bad options, EngineError when the group cannot be
-// formed, and what the store throws.
+// Makes the group; returns when all ranks have called it. Throws InvalidArgument for bad options, EngineError if the
+// group cannot be formed, and the store's exceptions.
 c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(std::shared_ptr<run::KeyValueStore> values,
                                                           const GroupOptions& options);
 

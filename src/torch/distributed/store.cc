@@ -15,7 +15,7 @@ using Bytes = std::vector<std::uint8_t>;
 std::string to_text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 Bytes to_bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
-// append, multiGet, multiSet and barrier are the base's, in terms of these.
+// Inherits append, multiGet, multiSet and barrier, which the base implements with these functions.
 class ChannelStore final : public c10d::Store {
  public:
   ChannelStore(std::shared_ptr<run::KeyValueStore> values, std::chrono::milliseconds timeout)

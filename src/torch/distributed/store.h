@@ -1,8 +1,8 @@
-// The store of a process group on Cadre's own channel: nothing listens anywhere.
+// The store of a process group over Cadre's own channel: no process listens on a port.
 #pragma once
 
 #include <torch/torch.h>
-// torch.h comes first: these headers want its macros.
+// torch.h comes first: these headers need its macros.
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace cadre::distributed {
 
-// All keys go to `values` as they are. `timeout` is for get() and wait() without one of their own; where torch says "no
-// timeout", that is a day.
+// Makes a store that passes all keys to `values` unchanged. `timeout` is for get() and wait() calls without their own;
+// one day if it is torch's "no timeout".
 c10::intrusive_ptr<c10d::Store> make_store(std::shared_ptr<run::KeyValueStore> values,
                                            std::chrono::milliseconds timeout);
 

@@ -1,4 +1,4 @@
-// libtorch's process groups, as what the torch-free part of Cadre finds under the name "torch".
+// libtorch's process groups, registered for the torch-free part of Cadre under the name "torch".
 #include <signal.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace {
 using distributed::JoinOptions;
 
 void read_timeout(const Value& value, JoinOptions& options) {
-  constexpr double longest_s = 1e7;  // some months, far from what a clock can count
+  constexpr double longest_s = 1e7;  // about 4 months, far from overflow of a clock
   const auto seconds = value.get<double>();
   if (!(seconds > 0 && seconds <= longest_s)) throw InvalidArgument(to_json(value) + " is no time above 0 s");
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(1000 * seconds)));
@@ -33,7 +33,7 @@ void read_backend(const Value& value, JoinOptions& options) {
   }
 }
 
-// PyTorch's ways to find each other. Here either means the store that the group gets.
+// Accepts PyTorch's rendezvous methods. Both mean the store that the group gets.
 void check_init_method(const Value& value) {
   const auto method = value.get<std::string>();
   if (!method.empty() && method != "env" && method != "tcp") {
@@ -63,7 +63,8 @@ JoinOptions read_options(const Config& config) {
   return options;
 }
 
-// Gloo writes to connections of ranks that have died, and is to hear of it by an error. Python's processes do the same.
+// Ignores SIGPIPE, unless it has a handler: Gloo writes to connections of dead ranks and must get an error. Python
+// ignores SIGPIPE too.
 void ignore_broken_pipes() {
   struct sigaction action{};
   if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
@@ -91,7 +92,7 @@ const bool registered = [] {
 }  // namespace
 
 void train::detail::use_torch_backend() {
-  if (!registered) std::terminate();  // refers to it, so that no compiler drops it
+  if (!registered) std::terminate();  // a reference, so that no compiler drops it
 }
 
 }  // namespace cadre

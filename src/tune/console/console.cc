@@ -15,21 +15,21 @@ using namespace console;
 
 namespace {
 
-// Between two drawings on a terminal: at least, in parts of the time that a drawing takes, and at most, so that the
-// time that is shown does not stand still when nothing happens.
+// On a terminal, the pause between two drawings is at least kShortestPause and kPausePerCost times the duration of a
+// drawing. Without changes a drawing comes every kHeartbeat, so that the time shown goes on.
 constexpr auto kShortestPause = std::chrono::milliseconds(200);
 constexpr int kPausePerCost = 50;
 constexpr auto kHeartbeat = std::chrono::seconds(1);
-// Between two blocks elsewhere.
+// The period of blocks elsewhere.
 constexpr auto kPlainPeriod = std::chrono::seconds(30);
 constexpr auto kOutputPeriod = std::chrono::milliseconds(100);
 constexpr auto kMemoryPeriod = std::chrono::seconds(1);
 
 constexpr std::size_t kMostRowsAtTheEnd = 1000;
 constexpr std::size_t kMostFailuresAtTheEnd = 100;
-constexpr std::size_t kLargestLog = std::size_t{1} << 20;  // bytes that wait for a terminal that was stopped
+constexpr std::size_t kLargestLog = std::size_t{1} << 20;  // bytes to buffer for a stopped terminal
 constexpr std::size_t kPlainWidth = 120;
-// Of a window that has enough of them, the block leaves these to the log and the cursor.
+// In a large window the block leaves these lines to the log and the cursor.
 constexpr std::size_t kLinesForOthers = 3;
 constexpr std::size_t kLinesOfALargeWindow = 12;
 
@@ -110,7 +110,7 @@ std::optional<Console::Clock::time_point> Console::next_block() const {
   return refreshed_ + std::max<Clock::duration>(pause_, kHeartbeat);
 }
 
-// ---- What workers print
+// ---- Output of workers
 
 std::string Console::label_of(TrialIndex trial) const { return "trial " + experiment_.trials().at(trial).id; }
 
@@ -173,7 +173,7 @@ void Console::refresh() {
   pause_ = live_ ? std::max<Clock::duration>(kShortestPause, kPausePerCost * (refreshed_ - began)) : kPlainPeriod;
 }
 
-// For the window as it is now. As long as nothing but time has changed, the tables stay as they are.
+// Formats the block for the present window size. Reuses the tables if only the time has changed.
 void Console::format_live_block() {
   const bool resized = std::exchange(window_, window_size()) != window_;
   const std::size_t others = window_.lines >= kLinesOfALargeWindow ? kLinesForOthers : 1;
@@ -195,7 +195,8 @@ void Console::format_block(Page page, bool with_tables) {
   block_.insert(block_.end(), tables_.begin(), tables_.end());
 }
 
-// With what is in the log. Without `wait` not now when the terminal was stopped, unless too much waits already.
+// Draws the log and the block. Without `wait`, postpones that while the terminal is stopped, unless the log is too
+// large.
 void Console::draw(bool wait) {
   if (!wait && log_.size() < kLargestLog && !is_writable()) return;
   if (begun_ && window_size() != window_) format_live_block();

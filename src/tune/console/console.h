@@ -1,5 +1,5 @@
-// What a person sees of a running experiment. On a terminal: a status block that is drawn in place, with log lines
-// scrolling above it. Elsewhere: the same log lines, and the block now and then. Used by the controller's thread.
+// The console output of a running experiment. On a terminal: a status block that is drawn in place, with log lines
+// scrolling above it. Elsewhere: the same log lines, and the block from time to time. Used by the controller's thread.
 #pragma once
 
 #include <chrono>
@@ -21,33 +21,32 @@ class Console {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Everything goes to standard output. With `verbose` 0 only failures for good are told, on standard error.
-  // With `log_to_driver` also what workers print, see RunConfig. The experiment and its running time must outlive the
-  // console.
+  // Writes to standard output. With `verbose` 0 writes only final failures, to standard error. With `log_to_driver`
+  // also shows the workers' output, see RunConfig. The experiment and its running time must outlive the console.
   Console(const Experiment& experiment, const RunningTime& running_time, std::string directory,
           const TuneConfig& config, int verbose, bool log_to_driver = false);
-  // Leaves the last block where it is, below everything that was said.
+  // Leaves the last block in its place, below all log lines.
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  // The experiment begins, or goes on. What is said before is merely logged.
+  // Begins or continues the experiment: from now on a block is shown. Before that, say() only logs.
   void begin(const std::string& experiment_name, bool restored);
-  // A text for the log, of one or more lines. On a terminal it is shown with the next tick().
+  // Logs a text of one or more lines. On a terminal it is shown with the next tick().
   void say(const std::string& text);
-  // The same, shown at once: for somebody who then waits and does not tick.
+  // Like say(), but shows the text at once: for a caller that then waits without calling tick().
   void say_now(const std::string& text);
-  // Something that was done; most actions are not worth a line.
+  // Logs an action that was carried out; most actions have no line.
   void show(const Action& action);
-  // A trial's worker has ended: what it has printed is all there.
+  // Shows the remaining output of a worker that has ended.
   void worker_ended(TrialIndex trial);
-  // The experiment's state is another one.
+  // Marks the experiment's state as changed.
   void changed() { changed_ = true; }
-  // After each turn: draws what is due. Cheap when nothing is.
+  // Draws if a drawing is due. Call it after each turn; it is cheap if nothing is due.
   void tick(Clock::time_point now);
-  // When the next tick() has something to do by itself.
+  // Returns the time of the next drawing or output.
   std::optional<Clock::time_point> next_tick() const;
-  // The last block, with all trials, and the failures.
+  // Shows the last block, with all trials, and the failures.
   void end();
 
  private:
@@ -69,7 +68,7 @@ class Console {
   console::Focus focus_;
   std::map<std::string, std::string> said_errors_ = {};
   console::LogDetail detail_;
-  bool live_;  // on a terminal
+  bool live_;  // true: on a terminal
   bool shows_output_;
   run::WorkerOutput output_ = {};
   Clock::time_point output_due_ = {};
@@ -77,15 +76,15 @@ class Console {
 
   bool begun_ = false;
   bool changed_ = true;
-  std::string log_ = {};  // on a terminal: what is not shown yet, in whole lines
+  std::string log_ = {};  // on a terminal: whole lines that are not shown yet
   console::WindowSize window_ = {};
   console::Overview overview_ = {};
   console::Lines tables_ = {};
-  console::Lines block_ = {};  // the summary, and these tables
+  console::Lines block_ = {};  // the summary and the tables
   std::optional<run::MemoryUsage> memory_ = {};
   Clock::time_point memory_read_ = {};
   Clock::time_point refreshed_ = {};
-  Clock::duration pause_ = {};  // after that, until the block may be made anew
+  Clock::duration pause_ = {};  // minimum time until the block is formatted again
 };
 
 }  // namespace cadre::tune

@@ -33,7 +33,7 @@ std::string styled(std::string_view text, Style style) {
 }
 
 std::string Screen::draw(WindowSize size, std::string_view log, const Lines& block) {
-  // A log line may be wrapped, and then what is behind it cannot be erased line by line.
+  // A log line may wrap; then the text after it cannot be erased line by line.
   std::string out = begin(size, log, !log.empty());
   for (const Line& line : block) out.append(render(line)).append(kEraseToEndOfLine).append("\r\n");
   out += kEraseBelow;
@@ -49,7 +49,7 @@ std::string Screen::finish(WindowSize size, std::string_view log, const Lines& b
   return out;
 }
 
-// To where the block began, and then the log.
+// Moves to the beginning of the block and writes the log.
 std::string Screen::begin(WindowSize size, std::string_view log, bool erase) {
   std::string out;
   if (drawn_ > 0 && size != size_) {

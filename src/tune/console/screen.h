@@ -1,9 +1,9 @@
-// A status block that stays below the log on a terminal and is drawn anew in its place.
+// A status block that stays below the log on a terminal and is redrawn in place.
 //
 // Only the cursor moves: it rests at the beginning of the line below the block, visible, and no mode of the terminal is
-// ever changed. So however the program ends, the terminal is as it was and the last block stays; a kill in the middle
-// of a drawing leaves half a block, and at worst a colour. What others write in between is drawn over or pushes a part
-// of the old block up.
+// ever changed. So however the program ends, the terminal is as before and the last block stays; a kill during a
+// drawing leaves half a block, and at worst a colour. Other output in between is drawn over, or pushes a part of the
+// old block up.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +20,21 @@ struct WindowSize {
   bool operator==(const WindowSize&) const = default;
 };
 
-// The text as a terminal shows it in a style.
+// Returns the text with the terminal codes of a style.
 std::string styled(std::string_view text, Style style);
 
-// What the terminal is to be sent. Pure: it knows what was drawn, and does no I/O.
+// Computes the bytes to send to the terminal. Pure: it remembers the last drawing, and does no I/O.
 class Screen {
  public:
-  // With styles: bold, dim and colours.
+  // `styles`: use bold, dim and colours.
   explicit Screen(bool styles) : styles_(styles) {}
 
-  // Replaces the block. `log` consists of whole lines that go above it, each with its '\n', and may be longer than the
-  // window is wide. The block's lines must be narrower than the window, and at least one fewer than it has. After a
-  // change of the window's size, which moves what is on it in ways that differ between terminals, everything is
-  // scrolled away first.
+  // Replaces the block. `log` consists of whole lines to write above it, each with its '\n'; they may be longer than
+  // the window is wide. The block's lines must be narrower than the window, and at least one fewer than the window has.
+  // After a change of the window's size, which moves the text in ways that differ between terminals, scrolls everything
+  // away first.
   std::string draw(WindowSize size, std::string_view log, const Lines& block);
-  // The same with a block of any size that stays where it is: what comes then goes below.
+  // Like draw(), but the block may have any size and stays in its place: later output goes below.
   std::string finish(WindowSize size, std::string_view log, const Lines& block);
 
  private:
@@ -42,8 +42,8 @@ class Screen {
   std::string render(const Line& line) const;
 
   bool styles_;
-  std::size_t drawn_ = 0;  // lines of the block
-  WindowSize size_ = {};   // when it was drawn
+  std::size_t drawn_ = 0;  // lines of the last block
+  WindowSize size_ = {};   // at the last drawing
 };
 
 }  // namespace cadre::tune::console

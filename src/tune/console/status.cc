@@ -26,14 +26,14 @@ void add_mutated(const Mutations& mutations, const std::string& prefix, std::vec
   }
 }
 
-// The metric of a trial's latest result, such that more is better; empty where it has none that can be compared.
+// Returns the metric of a trial's latest result, negated for Mode::min; nothing if it is not a finite number.
 std::optional<double> score_of(const Trial& trial, const Focus& focus) {
   const std::optional<double> number = trial.last_result.number(focus.metric);
   if (!number || !std::isfinite(*number)) return std::nullopt;
   return focus.mode == Mode::max ? *number : -*number;
 }
 
-// So many rows for each status.
+// Distributes `maximum` rows equally over the statuses, up to their counts.
 StatusCounts shares(StatusCounts counts, std::size_t maximum) {
   StatusCounts shown = {};
   for (bool any = true; any;) {

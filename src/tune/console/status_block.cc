@@ -12,8 +12,8 @@
 namespace cadre::tune::console {
 namespace {
 
-constexpr std::size_t kLongestParams = 2000;  // columns of the best trial's
-constexpr std::size_t kFewestRows = 4;        // a second table with fewer, and fewer than the first, is left out
+constexpr std::size_t kLongestParams = 2000;  // columns for the best trial's parameters
+constexpr std::size_t kFewestRows = 4;        // a second table with fewer rows, and fewer than the first, is left out
 
 std::string best_text(const Trial& best, const std::vector<std::string>& parameters, const Focus& focus,
                       base::Encoding encoding) {
@@ -26,7 +26,7 @@ std::string best_text(const Trial& best, const std::vector<std::string>& paramet
                      base::first_columns(base::printable(to_json(params), encoding), kLongestParams, encoding));
 }
 
-// In the larger unit of two that tell enough.
+// Uses MiB, or GiB from 1024 MiB on.
 std::string bytes_text(std::uint64_t bytes) {
   constexpr double mib = 1 << 20;
   const double count = static_cast<double>(bytes) / mib;
@@ -42,7 +42,7 @@ std::string time_of_report(const Trial& trial, double now) {
   return same_day ? fmt::format("{:%H:%M:%S}", then) : fmt::format("{:%m-%d %H:%M}", then);
 }
 
-// Tables of the same trials, column by column.
+// Builds the tables of the trials, column by column.
 class TrialTables {
  public:
   TrialTables(const ExperimentView& view, const Overview& overview, const Focus& focus, base::Encoding encoding)
@@ -101,7 +101,8 @@ class TrialTables {
   base::Encoding encoding_;
 };
 
-// So many rows of `trials` fit into a table of so many lines, when `hidden` more would need a line for themselves.
+// Returns the number of rows of `trials` that fit into a table of `lines` lines, if a line is needed for `hidden`
+// trials or for the rows that do not fit.
 std::size_t rows_that_fit(std::size_t trials, bool hidden, std::size_t lines) {
   const std::size_t frame = kTableFrameLines;
   if (frame + trials + (hidden ? 1 : 0) <= lines) return trials;

@@ -1,4 +1,4 @@
-// The status block as lines: a summary, and tables of the trials. Pure: state in, lines out.
+// Formats the status block: a summary, and tables of the trials. Pure: state in, lines out.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,32 @@
 
 namespace cadre::tune::console {
 
-// When the block is shown.
+// The time and memory usage that the block shows.
 struct Moment {
-  double wall_seconds = 0;     // since 1970
-  double running_seconds = 0;  // of the experiment, in all sessions
+  double wall_seconds = 0;     // seconds since 1970
+  double running_seconds = 0;  // of the experiment, over all sessions
   std::int64_t sessions = 1;
   std::optional<run::MemoryUsage> memory = {};
 };
 
-// Where it is shown.
+// The size and encoding of the output.
 struct Page {
   std::size_t width = 120;
-  std::optional<std::size_t> lines = {};  // that there are; empty: no limit, and lines of the summary are not cut
-  std::size_t rows = 20;                  // of a table at most
+  std::optional<std::size_t> lines = {};  // height; empty: no limit, and lines of the summary are not cut
+  std::size_t rows = 20;                  // most rows of a table
   base::Encoding encoding = base::Encoding::utf8;
 };
 
-// Counts, times, resources, the scheduler's state and the best trial: at most five lines.
+// Returns the counts, times, resources, the scheduler's state and the best trial: at most five lines.
 Lines format_summary(const ExperimentView& view, const Overview& overview, const Focus& focus, const Moment& moment,
                      const Page& page);
 
-// A table of the trials with parameters and main metrics, and one with their progress and all other metrics; each as
-// far as there are lines for it. None when there is no trial yet.
+// Returns a table of the trials with parameters and main metrics, and a table with their progress and all other
+// metrics; each with as many rows as fit. Returns nothing if there is no trial yet.
 Lines format_tables(const ExperimentView& view, const Overview& overview, const Focus& focus, double wall_seconds,
                     const Page& page);
 
-// "12.3s", "2min 5s", "1hr 2min 5s", "3d 1hr 2min 5s".
+// Returns "12.3s", "2min 5s", "1hr 2min 5s", "3d 1hr 2min 5s".
 std::string duration_text(double seconds);
 
 }  // namespace cadre::tune::console

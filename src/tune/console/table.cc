@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kWidestText = 20;
 constexpr std::size_t kNarrowestText = 10;
-constexpr std::size_t kGap = 2;     // columns of the terminal between two of the table
+constexpr std::size_t kGap = 2;     // spaces between two columns of the table
 constexpr std::size_t kBorder = 4;  // "│ " and " │"
 
 struct BoxCharacters {
@@ -43,7 +43,7 @@ std::string repeated(std::string_view text, std::size_t times) {
   return all;
 }
 
-// The columns that fit when their texts are as short as they may be.
+// Returns the columns that fit when all texts are shortened to the minimum.
 std::vector<const Column*> fitting(const Table& table, std::size_t width) {
   std::vector<const Column*> columns;
   for (const Column& column : table.columns) columns.push_back(&column);
@@ -110,7 +110,7 @@ class BoxedTable {
   base::Encoding encoding_;
   const BoxCharacters& box_;
   std::vector<std::size_t> widths_;
-  std::vector<bool> numbers_;    // the column has some
+  std::vector<bool> numbers_;    // by column; true: it has numbers
   std::size_t inner_width_ = 0;  // between the outer borders
 };
 

@@ -1,4 +1,4 @@
-// Tables in boxes that fit a width.
+// Tables in boxes, fitted to a width.
 #pragma once
 
 #include <cstddef>
@@ -9,32 +9,33 @@
 
 namespace cadre::tune::console {
 
-// How a piece of text is set off where a terminal can do that.
+// The style of a piece of text on a terminal.
 enum class Style { plain, bold, dim, good, bad };
 
 struct Span {
   std::string text;  // printable
   Style style = Style::plain;
 };
-// One line of what is shown.
+// One line of output.
 using Line = std::vector<Span>;
 using Lines = std::vector<Line>;
 
 std::size_t display_width(const Line& line);
-// The line without any style.
+// Returns the text of the line without styles.
 std::string plain_text(const Line& line);
-// The line in at most so many columns (see display_text.h).
+// Cuts the line to at most `columns` columns (see display_text.h).
 Line first_columns(const Line& line, std::size_t columns, base::Encoding encoding);
 
 struct Cell {
   std::string text = {};  // printable
   Style style = Style::plain;
-  bool number = false;  // stands to the right, and is never shortened: a part of a number is another one
+  bool number = false;  // right-aligned, and never shortened, because a part of a number is a different number
 };
 
 struct Column {
-  Cell head;  // stands where the cells do
-  // Where not all columns fit, those of the highest rank go first, of the same rank the last one. Those of rank 0 stay.
+  Cell head;  // aligned like the cells
+  // If not all columns fit, those of the highest rank are left out first, among equal ranks the last one. Columns of
+  // rank 0 stay.
   int rank = 0;
   std::vector<Cell> cells = {};  // one for each row
 };
@@ -44,12 +45,12 @@ struct Table {
   std::vector<Column> columns = {};
 };
 
-// Lines besides the rows: the borders, the head and the rule below it.
+// Lines of a table besides its rows: the borders, the head and the rule below it.
 constexpr std::size_t kTableFrameLines = 4;
 
-// The table in at most `width` columns of the terminal: texts of more than 20 columns are shortened from their
-// beginning, to as few as 10 where that lets all columns fit, and then columns are left out. If even those of rank 0 do
-// not fit, the lines are cut.
+// Formats the table for at most `width` columns of the terminal: shortens texts of more than 20 columns at their
+// beginning, to as few as 10 if that lets all columns fit, and then leaves out columns. If even the columns of rank 0
+// do not fit, cuts the lines.
 Lines format_table(const Table& table, std::size_t width, base::Encoding encoding);
 
 }  // namespace cadre::tune::console

@@ -52,7 +52,7 @@ void write_to_terminal(std::string_view bytes) {
     if (written > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EAGAIN) {
-      wait_writable(-1);  // somebody has made it non-blocking
+      wait_writable(-1);  // another program made it non-blocking
     } else if (errno != EINTR) {
       return;
     }

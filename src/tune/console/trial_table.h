@@ -1,4 +1,4 @@
-// The table of an experiment's trials, while it runs and for whoever looks at it later. Pure: values in, cells out.
+// The table of an experiment's trials, for the console and for `cadre show`. Pure: values in, cells out.
 #pragma once
 
 #include <cstdint>
@@ -12,48 +12,46 @@
 
 namespace cadre::tune::console {
 
-// So many metrics are in the table of the trials.
+// The number of metrics in the main table.
 inline constexpr std::size_t kMainMetrics = 4;
 
-// One trial; what it points to must outlive it.
+// One trial; the objects it points to must outlive it.
 struct TrialRow {
   std::string id = {};
   TrialStatus status = TrialStatus::pending;
   const Config* config = nullptr;
   const Metrics* last_result = nullptr;
-  bool best = false;  // its id and its metric are set off
+  bool best = false;  // true: its id and metric are emphasised
 };
 
-// What the columns show.
+// The parameters and metrics with columns.
 struct TrialColumns {
   std::vector<std::string> parameters = {};  // paths in the configs
-  std::vector<std::string> metrics = {};     // paths in the results; the main ones come first
-  std::string metric = {};                   // that of the experiment; may be empty
+  std::vector<std::string> metrics = {};     // paths in the results; main metrics first
+  std::string metric = {};                   // the experiment's; may be empty
 };
 
-// Id, status, parameters, iteration, time and main metrics.
+// Returns a table of id, status, parameters, iteration, time and main metrics.
 Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, base::Encoding encoding);
 
 Column id_column(const std::vector<TrialRow>& trials);
 Column status_column(const std::vector<TrialRow>& trials);
-// A metric, by its path.
+// Returns the column of a metric; the experiment's `metric` is emphasised in the best trial's row.
 Column metric_column(const std::vector<TrialRow>& trials, const std::string& path, const std::string& metric, int rank,
                      base::Encoding encoding);
-// Under a head of our own: what every result has, as it is, or a time in seconds.
+// Return a column with a fixed head, of a key that every result has: its value, or a time in seconds.
 Column result_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank,
                      base::Encoding encoding);
 Column seconds_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank);
 
-// "2 RUNNING, 3 TERMINATED" in the order of kStatusOrder; `word` stands between number and status. Empty where all
-// are 0.
+// Returns "2 RUNNING, 3 TERMINATED" in the order of kStatusOrder; `word` follows each number. Empty if all are 0.
 std::string counts_text(const StatusCounts& counts, const char* separator = ", ", const char* word = "");
 StatusCounts status_counts(const ResultGrid& grid);
 
 Cell number_cell(std::string text);
-// A value as the cell of a table: numbers with six digits, texts printable and without their beginning if it is far
-// away.
+// Returns the cell of a value: numbers with six digits; texts printable, and only the end of long ones.
 Cell value_cell(const Value* value, base::Encoding encoding);
-// A head of our own, which is short enough to stay as it is.
+// Returns a column with a fixed head, which is short enough not to be shortened.
 Column number_column(std::string head, int rank);
 
 }  // namespace cadre::tune::console

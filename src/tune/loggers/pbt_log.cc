@@ -34,7 +34,7 @@ bool PbtLog::resume(const base::AppendFile::Stamp& stamp, const std::vector<Tria
   return true;
 }
 
-// The target's own past ends here; from now on the donor's is its past.
+// Replaces the target's history by the donor's, followed by this exploit.
 void PbtLog::remember(const std::string& line, TrialIndex target, TrialIndex donor, const std::string& target_id) {
   policies_[target] = policies_[donor] + line;
   changed_[target] = target_id;

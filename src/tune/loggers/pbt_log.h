@@ -1,5 +1,4 @@
-// pbt_global.txt and pbt_policy_<trial id>.txt: who continued from whom with which config, one JSON line an exploit, in
-// the layout of Ray Tune:
+// pbt_global.txt and pbt_policy_<trial id>.txt: the exploits, as one JSON line each in the layout of Ray Tune:
 //   [target tag, donor tag, target iteration, donor iteration, donor config, new config]
 // A policy file holds the whole history of configs that led to its trial, for PopulationBasedTrainingReplay. The donor
 // iteration is that of the checkpoint that the target continues from.
@@ -17,7 +16,7 @@
 
 namespace cadre::tune {
 
-// Whether an experiment with this scheduler has these files: PopulationBasedTraining::log_config.
+// Returns true if an experiment with this scheduler has these files (PopulationBasedTraining::log_config).
 bool logs_exploits(const Scheduler& scheduler);
 
 class PbtLog {
@@ -27,12 +26,12 @@ class PbtLog {
       : directory_(std::move(experiment_directory)), global_(directory_ / kPbtGlobalFile) {}
 
   void add(const LogExploit& exploit, const Trial& target, const Trial& donor);
-  // What pbt_global.txt holds, and to go on with it; the policy files follow from it and are written anew. False when
-  // the file is not what it was.
+  // `stamp` returns the state of pbt_global.txt. `resume` continues the file from that state and rewrites the policy
+  // files, which follow from it; it returns false if the file has changed.
   base::AppendFile::Stamp stamp() const { return global_.stamp(); }
   bool resume(const base::AppendFile::Stamp& stamp, const std::vector<Trial>& trials);
 
-  // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
+  // Writes the added lines. After a StorageError it can be called again; nothing is written twice.
   void flush();
 
  private:
@@ -42,9 +41,9 @@ class PbtLog {
   std::filesystem::path directory_;
   base::AppendFile global_;
   bool global_is_new_ = true;
-  std::string pending_;                         // lines for pbt_global.txt that were not written yet
-  std::map<TrialIndex, std::string> policies_;  // the lines of each trial's policy file
-  std::map<TrialIndex, std::string> changed_;   // ids of those that were not written yet
+  std::string pending_;                         // lines for pbt_global.txt that are not written yet
+  std::map<TrialIndex, std::string> policies_;  // lines of each trial's policy file
+  std::map<TrialIndex, std::string> changed_;   // trials whose policy files are not written yet, and their ids
 };
 
 }  // namespace cadre::tune

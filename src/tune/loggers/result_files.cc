@@ -14,7 +14,7 @@ void ResultFiles::log(const Action& action, double time) {
                               pbt_log_.add(exploit, trials.at(exploit.target), trials.at(exploit.donor));
                             },
                             [&](const LogError& error) {
-                              make_directory_of(error.trial);  // it may have failed before it was launched
+                              make_directory_of(error.trial);  // the trial may have failed before its first launch
                               files_of(error.trial).add_error(error.attempt, error.message);
                             },
                             [&](const Launch& launch) {
@@ -114,7 +114,7 @@ run::ResultLog& ResultFiles::files_of(TrialIndex trial) {
   std::unique_ptr<run::ResultLog>& files = files_[trial];
   if (!files) {
     files = open_files(trial);
-    if (trial < ended_.size() && ended_[trial]) {  // it was taken up again
+    if (trial < ended_.size() && ended_[trial]) {  // the trial was taken up again
       files->resume();
       ended_[trial] = false;
     }

@@ -1,5 +1,5 @@
-// All result files of an experiment. They follow from what happened: the controller feeds them the core's actions, and
-// after an interruption they are either found to be what they were at the last snapshot, or written anew.
+// All result files of an experiment. They follow from the events: the controller passes the core's actions to them, and
+// after an interruption the files are either unchanged since the last snapshot, or written anew.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace cadre::tune {
 
 class ResultFiles {
  public:
-  // `logs_exploits`: whether there are pbt_*.txt.
+  // `logs_exploits`: pbt_*.txt are written.
   ResultFiles(std::filesystem::path directory, const Experiment& experiment, bool logs_exploits, Loggers loggers = {})
       : directory_(std::move(directory)),
         experiment_(experiment),
@@ -27,19 +27,19 @@ class ResultFiles {
         loggers_(loggers),
         pbt_log_(directory_) {}
 
-  // Takes an action that the experiment has just asked for, at `time` (seconds since 1970); most are none of the files'
-  // business. Results wait in memory for flush(). After a StorageError it can be called again with the same action.
+  // Logs an action of the experiment at `time` (seconds since 1970); most actions change no file. Results wait in
+  // memory for flush(). After a StorageError it can be called again with the same action.
   void log(const Action& action, double time);
-  // Writes what waits, or only what should not wait: exploits, and the results of trials that have ended. After a
-  // StorageError it can be called again, and nothing is written twice.
+  // `flush` writes all waiting data, `flush_urgent` only exploits and the results of ended trials. After a StorageError
+  // they can be called again; nothing is written twice.
   void flush();
   void flush_urgent();
-  // What a person should know of what was logged since the last call.
+  // Returns the warnings for the user since the last call.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
-  // Of results that wait.
+  // Returns the size of the results that wait.
   std::size_t waiting_bytes() const { return waiting_bytes_; }
 
-  // What the files of trials that have not ended hold when nothing is left to be flushed, and pbt_global.txt.
+  // The state of pbt_global.txt and of the files of trials that have not ended, when nothing is left to flush.
   struct Stamp {
     std::map<TrialIndex, run::ResultLog::Stamp> trials = {};
     base::AppendFile::Stamp pbt_global = {};
@@ -50,16 +50,16 @@ class ResultFiles {
     }
   };
   Stamp stamp() const;
-  // Goes on with the files as they were, cutting off what came later. False when one of them is not what it was; only
-  // begin_anew() helps then.
+  // Continues the files from the stamp, cutting off later data. Returns false if one of them has changed; then only
+  // begin_anew() helps.
   bool resume(const Stamp& stamp);
 
-  // The files of a trial that has ended: their sizes in bytes, by name.
+  // Returns the sizes in bytes of the files of an ended trial, by name.
   Dict sizes_of_ended(TrialIndex trial) const;
-  // Leaves the files of an ended trial as they are. `sizes`, where given, is what they must have: a loss of power may
-  // have cut them, and there may be too many of them to look at without need. False when they do not.
+  // Keeps the files of an ended trial as they are. If `sizes` is given, returns false if the files have other sizes: a
+  // loss of power may have cut them. Without it nothing is checked, because there may be very many such files.
   bool resume_ended(const Trial& trial, const Dict* sizes);
-  // Forgets everything: what is logged from now on, from the experiment's first event on, replaces the files.
+  // Forgets everything: the experiment's actions, logged again from its first event on, then replace the files.
   void begin_anew();
 
  private:
@@ -75,9 +75,9 @@ class ResultFiles {
   bool logs_exploits_;
   Loggers loggers_;
   std::map<TrialIndex, std::unique_ptr<run::ResultLog>> files_;  // of trials that have not ended
-  std::vector<bool> ended_;                                      // by trial: it has files, and they are closed
-  std::set<TrialIndex> waiting_;                                 // trials with results that wait
-  std::map<TrialIndex, double> ending_;  // trials whose files are to be closed, and when they ended
+  std::vector<bool> ended_;                                      // by trial; true: it has files, and they are closed
+  std::set<TrialIndex> waiting_;                                 // trials with waiting results
+  std::map<TrialIndex, double> ending_;  // trials whose files are to be closed, and their end times
   std::size_t waiting_bytes_ = 0;
   bool warned_of_columns_ = false;
   std::vector<std::string> warnings_;

@@ -1,4 +1,4 @@
-// What the result files show of a trial.
+// The rows of a trial in its result files.
 #pragma once
 
 #include "cadre/value.h"
@@ -8,11 +8,11 @@
 
 namespace cadre::tune {
 
-// Of a result: what was reported, and what was made of it.
+// Returns the row of a result: the reported metrics, and the keys that the controller adds.
 Dict row_of(const LogResult& result);
 
-// Of a trial that has ended, and was seen last at `time`: what it was run with and how it came out, as a session of
-// TensorBoard's HPARAMS tab (see run::TensorBoardFile::end), and its last row.
+// Return the config and the outcome of a trial that ended at `time` as a session of TensorBoard's HPARAMS tab (see
+// run::TensorBoardFile::end), and its last row.
 run::tensorboard::Session session_of(const Trial& trial, double time);
 Dict last_row_of(const Trial& trial);
 

@@ -76,7 +76,8 @@ void check_run_config(const RunConfig& run, const Objective& objective, Faults& 
                 fmt::format("it is {}; it must be 0 (none by that) or more", frequency));
 }
 
-// Whatever begins can be continued: it reads back from its store as it is.
+// Checks that the description reads back unchanged from the store, so that every experiment that begins can be
+// restored.
 void check_description(const Dict& description, Faults& faults) {
   try {
     const Value stored = base::parse_json(base::to_json(description), "the options as JSON");
@@ -118,7 +119,7 @@ void check_options(const Trainable& trainable, const TunerOptions& options, Obje
   check_description(description, faults);
   if (objects == ObjectsAre::held) check_objects(description, faults);
   faults.throw_if_any("the experiment");
-  // What follows draws from the space, which must be sound for it.
+  // The following checks draw from the space, which must be valid for that.
   check_trials(options, faults);
   faults.throw_if_any("the experiment");
   check_config_type(trainable, options, faults);

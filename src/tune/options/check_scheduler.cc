@@ -34,7 +34,8 @@ bool holds_an_integer(const Domain& domain) {
   return true;
 }
 
-// The spaces in which the key of a nested mutation may be: the nested one, or, in a conditional space, several.
+// Collects the spaces that may contain the keys of a nested mutation: the nested space or, in a conditional space,
+// several.
 void spaces_below(const SpaceEntry& entry, std::vector<const Space*>& found) {
   const auto look_into = [&](const Entries& options) {
     for (const SpaceEntry& option : options) spaces_below(option, found);
@@ -100,7 +101,7 @@ void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& opt
   faults.unless(is_same || tune.metric.name.empty() || pbt.metric.name.empty(), name + "metric",
                 fmt::format("it is \"{}\", but the TuneConfig's metric is \"{}\"", pbt.metric.name, tune.metric.name));
   const std::string fault = run::fault_of(pbt.metric, pbt.mode, "its mode", {tune.metric.name, tune.mode});
-  // A direction that the TuneConfig lacks is reported once.
+  // If the TuneConfig lacks a direction, that is reported only once.
   faults.unless(fault.empty() || pbt.metric.name.empty() || (is_same && !tune.mode), name + "metric", fault);
   faults.unless(std::isfinite(pbt.perturbation_interval) && pbt.perturbation_interval > 0,
                 name + "perturbation_interval",

@@ -1,4 +1,4 @@
-// What can be wrong with the description of a scheduler.
+// Checks of the description of a scheduler.
 #pragma once
 
 #include "cadre/tune/tuner.h"
@@ -6,7 +6,7 @@
 
 namespace cadre::tune {
 
-// How messages about a replay begin.
+// Prefix of messages about a replay.
 inline constexpr const char* kReplay = "scheduler (PopulationBasedTrainingReplay) ";
 
 void check_scheduler(const TunerOptions& options, Faults& faults);

@@ -30,7 +30,7 @@ void check_keys(const Space& space, const std::string& path, Faults& faults) {
   }
 }
 
-// `drawn`: inside the options of a choice, whose trials are not known before it is drawn.
+// `drawn`: the entry is inside the options of a choice, so the number of its trials is unknown before the draw.
 void check_entry(const SpaceEntry& entry, const std::string& name, bool drawn, Faults& faults) {
   std::visit(
       base::Overload{[&](const Domain& domain) {
@@ -119,7 +119,7 @@ void check_trials(const TunerOptions& options, Faults& faults) {
                 "its grids and num_samples make more than 2^31 trials; at most so many are possible");
 }
 
-// Of a function that takes a struct.
+// Checks only functions that take a struct.
 void check_config_type(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
   const TrainableType* known = trainable_types().find(trainable.name);
   const cadre::detail::ConfigStruct* type = known == nullptr ? nullptr : &known->config.config;
@@ -129,7 +129,7 @@ void check_config_type(const Trainable& trainable, const TunerOptions& options, 
                   run::no_such_member(*type, trainable.name));
   }
   const Variant first = VariantGenerator(options.param_space, options.tune_config)(0);
-  if (!first.fault.empty()) return;  // the trial will say so
+  if (!first.fault.empty()) return;  // the trial will fail with it
   const auto check = [&](const Config& config, const std::string& option, const std::string& whose) {
     try {
       type->check(config);

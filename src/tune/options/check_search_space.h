@@ -1,4 +1,4 @@
-// What can be wrong with a search space, and with what draws from it.
+// Checks of a search space, and of options that refer to it.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ void check_space(const Space& space, Faults& faults);
 void check_domain(const Domain& domain, const std::string& name, Faults& faults);
 void check_function(const SampleFrom& function, const std::string& name, Faults& faults);
 
-// The points to evaluate, and how many trials there are. The space must be sound.
+// Checks the points to evaluate and the number of trials. The space must be valid.
 void check_trials(const TunerOptions& options, Faults& faults);
-// Whether a training function that takes a struct can take the configs. The space must be sound.
+// Checks that a training function that takes a struct accepts the configs. The space must be valid.
 void check_config_type(const Trainable& trainable, const TunerOptions& options, Faults& faults);
 
-// The entry of a key, nullptr where there is none; and the keys that there are, for messages.
+// find() returns the entry of a key, nullptr if there is none; keys_of() returns all keys, for messages.
 const SpaceEntry* find(const Space& space, const std::string& key);
 std::string keys_of(const Space& space);
 

@@ -1,4 +1,4 @@
-// Stop criteria, checked before anything runs.
+// Checks of stop criteria.
 #pragma once
 
 #include "cadre/tune/stop.h"

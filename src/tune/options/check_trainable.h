@@ -1,4 +1,4 @@
-// What a trainable needs and can do, against the options that ask for it.
+// Checks of a trainable's needs and abilities against the options.
 #pragma once
 
 #include "cadre/tune/tuner.h"

@@ -1,4 +1,4 @@
-// What is wrong with what somebody asks for, all of it in one message.
+// All faults of a user's request, in one message.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace cadre::tune {
 
-// Collects faults, each with the path of the option.
+// Collects faults, each with the path of its option.
 class Faults {
  public:
-  // Names come from anywhere: what a terminal would act on is spelled out.
+  // Adds a fault. Escapes control characters, because names may come from anywhere.
   void add(const std::string& option, const std::string& what) {
     text_ += "\n  " + base::printable(option + ": " + what, base::Encoding::utf8);
   }
@@ -28,7 +28,8 @@ class Faults {
   std::string text_;
 };
 
-// Adds what is wrong with the name of a function that is to be among the program's, `maker` makes such a name.
+// Adds faults of the name of a function that must be registered in this program; `maker` is the tune:: function that
+// makes it.
 template <class T>
 void check_registered(const base::Registry<T>& functions, const std::string& name, const std::string& maker,
                       const std::string& option, Faults& faults) {

@@ -18,7 +18,7 @@ namespace {
 using Items = std::shared_ptr<const Entries>;
 using Nested = std::shared_ptr<const Space>;
 
-// Puts the bounds of all domains in order, with a note for each that was not.
+// Puts the bounds of all domains in order, with a note for each that was reversed.
 class BoundsSorter {
  public:
   explicit BoundsSorter(std::vector<std::string>& notes) : notes_(notes) {}
@@ -68,7 +68,7 @@ class BoundsSorter {
   std::vector<std::string>& notes_;
 };
 
-// The keys of param_space whose values are the schedule's.
+// Returns the keys of param_space whose values the schedule replaces.
 std::vector<std::string> overruled_keys(const Space& space, const Config& initial) {
   std::vector<std::string> keys;
   for (const auto& [key, entry] : space) {
@@ -94,7 +94,7 @@ void read_schedule(PopulationBasedTrainingReplay& replay, const Space& space, st
                                 fmt::join(keys, ", ")));
 }
 
-// Metric and direction of the TuneConfig and of the scheduler are the same: what one of them lacks the other one has.
+// Copies metric and direction between the TuneConfig and the scheduler, where one of them lacks them.
 void share(TuneConfig& tune, PopulationBasedTraining& pbt) {
   run::complete(tune.metric, tune.mode);
   run::complete(pbt.metric, pbt.mode);

@@ -24,11 +24,11 @@ using run::PlotAxis;
 
 namespace {
 
-// ---- Looks. Lengths are pixels.
+// ---- Appearance. Lengths are pixels.
 
 constexpr double kPlotWidth = 400;
 constexpr double kPlotHeight = 260;
-constexpr double kLeft = 66;  // of a panel, beside its plot: tick labels and the metric's name
+constexpr double kLeft = 66;  // margin of a panel for tick labels and the metric's name
 constexpr double kRight = 14;
 constexpr double kTop = 24;
 constexpr double kBottom = 48;
@@ -39,7 +39,7 @@ constexpr double kTitleSize = 15;
 constexpr double kLegendLine = 19;
 constexpr double kLegendSample = 30;
 constexpr double kLongestLabel = 340;
-constexpr double kWidthOfBold = 1.15;  // beside that of regular text
+constexpr double kWidthOfBold = 1.15;  // relative to regular text
 constexpr int kTicks = 6;
 
 struct Look {
@@ -49,8 +49,8 @@ struct Look {
   double marker = 5;  // from its centre to a corner
 };
 
-// Okabe and Ito's colours, which people with any colour vision tell apart, without black and the yellow that is too
-// pale on white; then the same dashed.
+// Okabe and Ito's colours, which people with any colour vision can distinguish, without black and yellow (too pale on
+// white); then the same colours dashed.
 constexpr std::array<std::string_view, 6> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
 constexpr std::string_view kDashes = "5,2.5";
 constexpr Look kOther{.colour = "#c4c4c4", .dashes = "", .width = 1, .marker = 3.5};
@@ -86,7 +86,7 @@ bool can_be_shown(const CurvePoint& point, bool logarithmic) {
   return std::abs(point.x) <= most && std::abs(point.y) <= most && (!logarithmic || point.y > 0);
 }
 
-// Of all points in the same column of pixels, one after the other, the first, the lowest, the highest and the last.
+// Keeps, of consecutive points in the same column of pixels, the first, the lowest, the highest and the last.
 Line without_what_nobody_sees(const Line& line) {
   Line kept;
   for (auto begin = line.begin(); begin != line.end();) {
@@ -106,7 +106,7 @@ Line without_what_nobody_sees(const Line& line) {
 struct Panel {
   const LearningCurves& curves;
   std::size_t metric = 0;
-  std::optional<PlotAxis> x = {};  // none where there is nothing to show
+  std::optional<PlotAxis> x = {};  // empty: nothing to show
   std::optional<PlotAxis> y = {};
   bool whole_x = true;
 
@@ -114,7 +114,7 @@ struct Panel {
   Pixel pixel_of(const CurvePoint& point) const {
     return {x->position_of(point.x) * kPlotWidth, (1 - y->position_of(point.y)) * kPlotHeight};
   }
-  // The parts of a segment between gaps.
+  // Returns the parts of a segment between gaps.
   std::vector<Line> lines_of(const CurveSegment& segment) const {
     std::vector<Line> lines(1);
     for (const CurvePoint& point : segment.series[metric]) {
@@ -148,7 +148,7 @@ Panel make_panel(const LearningCurves& curves, std::size_t metric) {
 
 // ---- Drawing
 
-// A triangle around a point.
+// Returns the path of a triangle around a point.
 std::string triangle(Pixel at, double size) {
   return fmt::format("M{},{}l{},{}h{}Z", pixels(at.x), pixels(at.y - size), pixels(size * 0.9), pixels(size * 1.6),
                      pixels(-size * 1.8));
@@ -222,7 +222,7 @@ void append_exploits(std::string& out, const Panel& panel, const TrialCurves& tr
   }
 }
 
-// What each trial looks like, and in which order the legend shows those that it does.
+// The look of each trial, and the trials in the legend, in order.
 struct Roles {
   std::vector<Look> looks = {};
   std::vector<std::size_t> legend = {};
@@ -255,7 +255,7 @@ Roles assign_roles(const LearningCurves& curves) {
   return roles;
 }
 
-// Those that the legend does not show first, and the best on top.
+// Returns the trials with those outside the legend first, and the best last, on top.
 std::vector<std::size_t> drawing_order(const Roles& roles) {
   std::vector<std::size_t> order;
   for (std::size_t trial = 0; trial < roles.looks.size(); ++trial) {

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kDefaultMetrics = 4;
 const std::string kConfigPrefix = "config/";
 
-// What can be drawn: numbers of the last results, parameters left out.
+// Returns the metrics that can be drawn: numbers of the last results, except parameters.
 std::vector<std::string> names_in(const ResultGrid& grid) {
   std::vector<std::string> names;
   std::set<std::string> known;
@@ -33,7 +33,7 @@ std::vector<std::string> names_in(const ResultGrid& grid) {
   return names;
 }
 
-// Parameters that are numbers, as they are named here: "config/lr".
+// Returns the parameters that are numbers, named as in PlotOptions: "config/lr".
 std::vector<std::string> parameters_in(const ResultGrid& grid) {
   std::vector<std::string> names;
   std::set<std::string> known;
@@ -47,14 +47,14 @@ std::vector<std::string> parameters_in(const ResultGrid& grid) {
 
 bool is_parameter(const std::string& name) { return name.starts_with(kConfigPrefix); }
 
-// A metric, or else a parameter of the config that the result was reported with.
+// Returns a metric, or else a parameter of the config that the result was reported with.
 std::optional<double> number_of(const std::string& name, const Metrics& result, const Config& config) {
   if (const std::optional<double> metric = result.number(name); metric || !is_parameter(name)) return metric;
   const Value* value = config.find(std::string_view(name).substr(kConfigPrefix.size()));
   return value != nullptr && value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
 }
 
-// Returns whether the search space, or the scheduler's mutations, draw a parameter logarithmically.
+// Returns true if the search space draws the parameter logarithmically.
 bool is_drawn_logarithmically(const Value& entries, std::string_view path) {
   const std::size_t slash = path.find('/');
   const Value* entry = entries.is_dict() ? Config(entries.dict()).find(path.substr(0, slash)) : nullptr;
@@ -66,7 +66,7 @@ bool is_drawn_logarithmically(const Value& entries, std::string_view path) {
   return nested != nullptr && is_drawn_logarithmically(*nested, path.substr(slash + 1));
 }
 
-// All values are positive, and some are many times others.
+// Returns true if all values are positive, and the highest is at least 50 times the lowest.
 bool spans_magnitudes(const std::vector<TrialCurves>& trials, std::size_t metric) {
   constexpr double many = 50;
   double lowest = std::numeric_limits<double>::infinity();
@@ -129,7 +129,7 @@ class CurveMaker {
   }
 
  private:
-  // Of one result: a point for each metric, with NaN where there is none.
+  // One result: a point for each metric, with x NaN if the result lacks it.
   using Points = std::vector<CurvePoint>;
 
   static std::span<const std::int64_t> donor_rows(const Result& trial) {
@@ -174,7 +174,7 @@ class CurveMaker {
       for (std::size_t metric = 0; metric < points.size(); ++metric) {
         if (points[metric].x != points[metric].x) continue;
         CurvePoint begin = points[metric];
-        // The explored value counts from the exploit on.
+        // The explored value applies from the exploit on.
         if (is_parameter(metrics_[metric]))
           begin.y = number_of(metrics_[metric], {}, trial.exploits[i].config).value_or(begin.y);
         segment.x = begin.x;
@@ -202,10 +202,10 @@ class CurveMaker {
   std::vector<bool> seen_;
   bool seen_x_ = false;
   std::vector<TrialCurves> curves_ = {};
-  std::unordered_map<std::int64_t, Points> points_of_donors_ = {};  // by the number of the result
+  std::unordered_map<std::int64_t, Points> points_of_donors_ = {};  // by the result's sequence number
 };
 
-// A picture that has no trials yet.
+// Returns a picture without trials.
 LearningCurves frame_of(const ResultGrid& grid, const PlotOptions& options, const std::vector<std::string>& metrics) {
   LearningCurves curves{.title = options.title.empty() ? grid.summary().name : options.title, .x_name = options.x};
   if (metrics.front() == grid.summary().metric) curves.mode = grid.summary().mode;
@@ -228,7 +228,7 @@ std::string to_svg(const ResultGrid& results, const PlotOptions& options) {
         (space != nullptr && is_drawn_logarithmically(*space, path)) || spans_magnitudes(curves.trials, i);
     curves.metrics[i].logarithmic |= is_log;
   }
-  if (is_parameter(metrics.front()) && !results.summary().metric.empty()) {  // which of them are good says the metric
+  if (is_parameter(metrics.front()) && !results.summary().metric.empty()) {  // the experiment's metric ranks the trials
     const std::vector<std::optional<double>> scores = results.scores(results.summary().metric, Scope::last);
     for (std::size_t i = 0; i < scores.size(); ++i) curves.trials[i].score = scores[i];
     curves.mode = results.summary().mode;

@@ -55,7 +55,7 @@ double in_scope(std::span<const double> values, Scope scope) {
   return values.back();
 }
 
-// The numbers that some trial has reported, for an error about one that none has.
+// Lists the numbers that some trial has reported, for an error about a metric that none has.
 std::string reported_instead(const std::vector<Result>& results) {
   for (const Result& result : results) {
     const std::vector<std::string> numbers = number_paths(result.metrics);

@@ -88,7 +88,7 @@ class ResultMaker {
     return result;
   }
 
-  // `existing` are the trial's own.
+  // `existing` are the trial's own checkpoints.
   void add_checkpoints(Result& result, std::size_t index, std::span<const CheckpointName> existing,
                        const std::vector<store::TrialRow>& rows) const {
     const auto checkpoint = [&](const CheckpointName& name) {
@@ -97,11 +97,11 @@ class ResultMaker {
     };
     const TrialHistory& history = histories_.trials()[index];
     if (history.latest_checkpoint) result.checkpoint = checkpoint(*history.latest_checkpoint);
-    // Those that exist are the ones that retention keeps, and some that somebody may continue from.
+    // Existing checkpoints are those that retention keeps, and some that other trials may continue from.
     run::CheckpointRegistry registry(checkpoint_config_);
     std::map<run::CheckpointId, CheckpointName> names;
     for (const CheckpointName& name : existing) {
-      if (name.number >= history.checkpoints.size()) continue;  // reported by a worker of a replaced decision
+      if (name.number >= history.checkpoints.size()) continue;  // reported too late, by replaced decisions
       names.emplace(registry.add(0, 0, "", metrics(history.checkpoints[name.number].result)), name);
     }
     if (names.empty()) return;
@@ -142,7 +142,7 @@ ResultGrid ResultGrid::from_directory(const fs::path& directory) {
 
 ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check,
                         std::shared_ptr<const fs::path> copy) {
-  const fs::path plain = fs::canonical(directory);  // so that the experiment keeps its name
+  const fs::path plain = fs::canonical(directory);  // resolves links, so that the experiment keeps its name
   ExperimentReader reader(plain, check);
   const Value stored = stored_options(reader, plain);
   const TunerOptions options = parse_description(stored, "the options in " + plain.string()).options;

@@ -1,4 +1,4 @@
-// ResultGrid::from_directory: a result for each trial from the experiment's store.
+// The implementation of ResultGrid::from_directory: reads a result for each trial from the experiment's store.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace cadre::tune {
 
-// The same of a directory, without the look at the whole store where that was done before. A copy that is to be removed
-// stays as long as the results.
+// Reads the results of the experiment in `directory`. `check`: Check::rows if the whole store was checked before.
+// `copy`: a temporary copy to remove when the results are gone; they keep it alive.
 ResultGrid read_results(const std::filesystem::path& directory, store::ExperimentReader::Check check,
                         std::shared_ptr<const std::filesystem::path> copy = {});
 

@@ -1,4 +1,4 @@
-// Where an experiment's store has what a Result reads only when it is asked for.
+// The location, in an experiment's store, of data that a Result reads on demand.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace cadre::tune::detail {
 
-// Sequence numbers of rows, see store::ResultRow.
+// Sequence numbers of rows; see store::ResultRow.
 struct ResultRows {
   std::vector<std::int64_t> own = {};     // the trial's results that count, in order
   std::vector<std::int64_t> donors = {};  // for each exploit, the result with the donor's checkpoint
-  // The directory for temporary files that the store is in; empty: it is where it is.
+  // Temporary directory that holds the store; empty: the store is in the experiment's directory.
   std::shared_ptr<const std::filesystem::path> copy = {};
 };
 

@@ -14,7 +14,7 @@
 namespace cadre::tune {
 namespace {
 
-// One row: "trial_id" and "status", what was reported, "config".
+// Returns one row: "trial_id" and "status", the reported metrics, "config".
 Dict row_of(const Result& trial, const Metrics* metrics, const Config& config) {
   Dict row{{"trial_id", trial.trial_id}, {"status", to_string(trial.status)}};
   if (metrics != nullptr) {
@@ -26,12 +26,12 @@ Dict row_of(const Result& trial, const Metrics* metrics, const Config& config) {
   return row;
 }
 
-// Finds of each trial the result that its row shows.
+// Chooses the result that a trial's row shows.
 class Choice {
  public:
   Choice(std::string metric, Mode mode) : metric_(std::move(metric)), mode_(mode) {}
 
-  // Whether a later result takes the place of the one chosen so far. Without a metric the last one is chosen.
+  // Returns true if `metrics` replaces the result chosen so far. Chooses the last result if none has the metric.
   bool take(const Metrics& metrics) {
     const std::optional<double> number = metrics.number(metric_);
     if (!number || !std::isfinite(*number)) return !best_;
@@ -48,7 +48,7 @@ class Choice {
   std::optional<double> best_ = {};
 };
 
-// The columns in the order in which they come first.
+// The columns, in the order of their first appearance.
 class Columns {
  public:
   void add(const Dict& flat_row) {
@@ -84,7 +84,7 @@ void check(const std::ostream& out) {
   if (!out) throw StorageError("the table cannot be written: the stream has failed");
 }
 
-// The last results of all trials need no walk over the others, unless a trial has taken over a donor's.
+// Returns the last result of the trial's own. Reads other results only if the trial has just taken over a donor's.
 Metrics last_own_result(const Result& trial) {
   const bool is_donors =
       !trial.exploits.empty() && trial.rows != nullptr && trial.exploits.back().first_result == trial.num_results();
@@ -131,7 +131,7 @@ void visit_rows(const ResultGrid& grid, const TableOptions& options, const std::
 }  // namespace
 
 void ResultGrid::write_csv(std::ostream& out, const TableOptions& options) const {
-  // Two walks, because a later row may have another column, and there may be more rows than memory.
+  // Two passes, because a later row may have another column, and the rows may not fit into memory.
   Columns columns;
   columns.add({{"trial_id", {}}, {"status", {}}});
   visit_rows(*this, options, [&](const Dict& row) { columns.add(run::flatten(row)); });

@@ -13,7 +13,7 @@
 namespace cadre::tune {
 namespace {
 
-// After these the trial's worker has nothing more to say.
+// After these events the trial's worker sends nothing more.
 constexpr std::array kLastWords{event_name::function_returned, event_name::function_threw, event_name::worker_declined,
                                 event_name::worker_ended};
 
@@ -52,7 +52,7 @@ void TrialHistories::add(const store::ResultRow& row) {
   see(row.time);
   TrialHistory& history = history_of(row.trial);
   const Worker& worker = workers_[static_cast<std::size_t>(row.trial)];
-  if (!worker.runs || worker.attempt != row.attempt) return;  // it came too late
+  if (!worker.runs || worker.attempt != row.attempt) return;  // too late
   if (!row.checkpoint.empty() && row.checkpoint != kOfferedCheckpoint) {
     history.checkpoints.push_back({row.sequence, history.latest_checkpoint});
     history.latest_checkpoint = {static_cast<std::size_t>(row.trial), history.checkpoints.size() - 1};
@@ -119,7 +119,7 @@ void TrialHistories::add(const store::DecisionRow& row) {
   }
 }
 
-// Whoever would have continued from it continues from the newest one of its lineage that exists.
+// Replaces the lost checkpoint by the newest existing one of its lineage.
 void TrialHistories::lose_latest(TrialHistory& history) const {
   std::optional<CheckpointName>& latest = history.latest_checkpoint;
   do {
@@ -162,7 +162,7 @@ TrialHistory& TrialHistories::history_of(std::int64_t trial) {
   return histories_[static_cast<std::size_t>(trial)];
 }
 
-// "<directory of the trial>/checkpoint_000003"
+// Parses "<directory of the trial>/checkpoint_000003".
 CheckpointName TrialHistories::name_of(const std::string& directory) const {
   const std::size_t slash = directory.rfind('/');
   const std::size_t digits = directory.rfind('_') + 1;

@@ -1,5 +1,5 @@
-// What became of each trial, from the rows of an experiment's store alone: for whoever only looks. Unlike a replay it
-// needs no trainable and no function of the program.
+// The history of each trial, from the rows of an experiment's store alone. Unlike a replay it needs no trainable and no
+// function of the program, so any program can read an experiment.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cadre::tune {
 
-// A checkpoint that was committed, by its trial's index and its number there.
+// A committed checkpoint, by its trial's index and its number in that trial.
 struct CheckpointName {
   std::size_t trial = 0;
   std::size_t number = 0;
@@ -22,28 +22,28 @@ struct CheckpointName {
 };
 
 struct TrialHistory {
-  std::vector<std::int64_t> results = {};  // numbers of those that count, repeated steps left out
+  std::vector<std::int64_t> results = {};  // sequence numbers of the results that count, without repeated steps
   std::int64_t last_result = 0;            // of its lineage; 0: none
   Config drawn_config = {};
   Config config = {};
-  std::vector<ExploitRecord> exploits = {};      // without directories and iterations: those need the results
-  std::vector<std::size_t> donors = {};          // indices, of each exploit
+  std::vector<ExploitRecord> exploits = {};      // directories and iterations are filled in later, from the results
+  std::vector<std::size_t> donors = {};          // trial index of the donor, for each exploit
   std::vector<std::int64_t> before = {};         // the trial's last result before each exploit; 0: none
-  std::vector<std::int64_t> donor_results = {};  // that the donor's checkpoint was reported with, of each exploit
+  std::vector<std::int64_t> donor_results = {};  // the result with the donor's checkpoint, for each exploit
   std::int64_t failures = 0;
   std::optional<CheckpointName> latest_checkpoint = {};
 
   struct Checkpoint {
-    std::int64_t result = 0;                    // that it was reported with
-    std::optional<CheckpointName> parent = {};  // what its lineage was saved in before
+    std::int64_t result = 0;                    // reported with it
+    std::optional<CheckpointName> parent = {};  // the previous checkpoint of its lineage
   };
-  std::vector<Checkpoint> checkpoints = {};  // that were ever committed, by number
+  std::vector<Checkpoint> checkpoints = {};  // all that were ever committed, by number
 };
 
-// Takes the rows of a store in their order.
+// Builds the histories from the rows of a store. Rows must be added in order.
 class TrialHistories {
  public:
-  // The trials and the checkpoints that exist.
+  // Takes all trials, and the checkpoints that still exist.
   TrialHistories(const std::vector<store::TrialRow>& trials, const std::vector<store::CheckpointRow>& checkpoints);
 
   void add(const store::ResultRow& row);
@@ -51,13 +51,13 @@ class TrialHistories {
   void add(const store::DecisionRow& row);
 
   const std::vector<TrialHistory>& trials() const { return histories_; }
-  const std::vector<CheckpointName>& existing_checkpoints() const { return existing_; }  // oldest first
+  const std::vector<CheckpointName>& existing_checkpoints() const { return existing_; }  // by trial, oldest first
   const RunningTime& running_time() const { return running_time_; }
   double first_time() const { return first_time_; }
   double last_time() const { return last_time_; }
 
  private:
-  // The worker of a trial whose reports count.
+  // The latest worker of a trial; its reports count while `runs`.
   struct Worker {
     std::int64_t attempt = 0;
     bool runs = false;

@@ -1,4 +1,4 @@
-// pbt_policy_<trial id>.txt as a schedule of configs: files that loggers/pbt_log.h writes, and those of Ray Tune.
+// Reads pbt_policy_<trial id>.txt, written by loggers/pbt_log.h or by Ray Tune, as a schedule of configs.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ struct PolicyLine {
   Config new_config;
 };
 
-// The lines of a policy file that belong to the history of its trial, in their order: the last one, and each line above
-// whose target is the donor of the next one that counts, up to the first that is not. (Ray Tune keeps older lines of
-// the trial itself above them.)
+// Returns the lines of a policy file that belong to the history of its trial, in order: the last line, and upwards each
+// line whose target is the donor of the line below it, up to the first that does not match. (Ray Tune keeps older lines
+// of the trial itself above them.)
 // Source: Ray Tune's PopulationBasedTrainingReplay.
 //
-// Throws InvalidArgument that names `source` and each line that is no JSON or has another shape.
+// Throws InvalidArgument that names `source` and each line that is not JSON or has another shape.
 std::vector<PolicyLine> parse_policy_lines(std::string_view text, const std::string& source);
 
-// The schedule that led to the trial of a policy file. A file without lines is a schedule without a config. Throws as
-// parse_policy_lines().
+// Returns the schedule that led to the trial of a policy file. A file without lines gives a schedule without a config.
+// Throws like parse_policy_lines().
 PolicySchedule parse_policy(std::string_view text, const std::string& source);
 
-// The same of a file, at most 64 MiB; a leading ~ is the home directory. Throws InvalidArgument also where it cannot be
-// read.
+// Reads the schedule from a file of at most 64 MiB; a leading ~ is the home directory. Throws InvalidArgument also if
+// the file cannot be read.
 PolicySchedule read_policy_file(const std::filesystem::path& path);
 
-// The config of a change for a trial that has `present`: the schedule's, and those keys of the trial that the schedule
-// does not begin with.
+// Returns the config after a change for a trial that has `present`: the change's values, and the trial's own values of
+// keys that the schedule does not begin with.
 Config changed_config(const Config& present, const PolicySchedule& schedule, const PolicySchedule::Change& change);
 
 }  // namespace cadre::tune

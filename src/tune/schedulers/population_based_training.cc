@@ -44,7 +44,7 @@ std::string describe(const std::vector<Perturbation>& perturbations) {
   return text;
 }
 
-// The latest checkpoint of a trial, which may be another's that it continued from itself.
+// Describes the latest checkpoint of a trial, which may belong to another trial.
 std::string describe(const run::CheckpointRecord& checkpoint, const Trial& trial) {
   const std::string name = checkpoint.directory.substr(checkpoint.directory.rfind('/') + 1);
   const std::string owner =
@@ -65,7 +65,7 @@ void PbtScheduler::on_trial_add(const Trial& trial) {
     return;
   }
   if (trial.step > 0) return;
-  // It begins anew; only its random numbers go on, so that it is not drawn what it was drawn before.
+  // The trial begins anew, but its random numbers go on, so that it does not draw the same values again.
   Member& member = members_.at(trial.index);
   member.last_score.reset();
   member.last_perturbation_time = member.last_train_time = 0;
@@ -165,19 +165,19 @@ double PbtScheduler::furthest(const std::vector<TrialIndex>& members) const {
   return time;
 }
 
-// Returns whether no trial could ever exploit it: such a population would train to its end with every exploit skipped.
+// Returns true if no trial could ever exploit it: such a population would train to its end with every exploit skipped.
 bool PbtScheduler::never_saves(const Trial& trial, const Population& population) const {
   const bool exploits_matter = settings_.quantile_fraction > 0 && population.live_trials().size() > 1;
   return exploits_matter && !trial.latest_checkpoint && !population.can_save(trial);
 }
 
-// Returns whether others may continue from it before its next interval. One in the middle is among the best as soon
-// as others report worse scores; with synch all are compared when the last one has arrived.
+// Returns true if others may continue from the trial before its next interval. A trial in the middle becomes one of the
+// best as soon as others report worse scores; with synch all are compared when the last one has arrived.
 bool PbtScheduler::may_become_donor(TrialIndex trial, const Population& population) const {
   return settings_.synch || quantiles(population.live_trials()).ranks[trial] != Rank::lower;
 }
 
-// The one that has just reported counts as arrived: it may be beyond its interval and yet before the barrier.
+// Counts the reporter as arrived: it may be beyond its interval and yet before the barrier.
 bool PbtScheduler::round_is_complete(const Population& population, std::optional<TrialIndex> reporter) const {
   return std::ranges::all_of(population.live_trials(), [&](TrialIndex live) {
     return live == reporter || members_.at(live).last_train_time >= next_sync_;
@@ -195,8 +195,8 @@ void PbtScheduler::perturb_all(double time, const std::vector<TrialIndex>& membe
   next_sync_ = sync_after(beyond);
 }
 
-// The next barrier, whole intervals later and beyond everybody, also after rounding: otherwise nobody would ever be
-// chosen to run again.
+// Returns the next barrier: whole intervals later and beyond `time`, also after rounding, because otherwise no trial
+// would ever be chosen to run again.
 double PbtScheduler::sync_after(double time) const {
   const double interval = settings_.perturbation_interval;
   const double passed = std::floor((time - next_sync_) / interval);
@@ -204,7 +204,7 @@ double PbtScheduler::sync_after(double time) const {
     const double barrier = next_sync_ + std::max(passed + more, 1.0) * interval;
     if (barrier > time) return barrier;
   }
-  return std::nextafter(time, std::numeric_limits<double>::infinity());  // so late that an interval is lost in rounding
+  return std::nextafter(time, std::numeric_limits<double>::infinity());  // rounding loses an interval of a time so late
 }
 
 template <class Trials>
@@ -238,7 +238,7 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
   const Member& giving = members_.at(donor);
   const Trial& from = population.trial(donor);
   const Trial& into = population.trial(target);
-  // Trials that do equally well would otherwise go back and forth between each other's checkpoints for ever.
+  // Without this, trials with equal scores would exchange each other's checkpoints for ever.
   if (!(*giving.last_score > *member.last_score)) return;
   if (!from.latest_checkpoint) {
     decision.messages.push_back(fmt::format(
@@ -250,7 +250,7 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
     explored = explore(from.config, settings_, member.explore);
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::exception& error) {  // of a function of the program
+  } catch (const std::exception& error) {  // from a user function
     decision.messages.push_back(
         fmt::format("[PopulationBasedTraining] cannot explore the config of trial {}: {}. Skip exploit for trial {}",
                     from.id, error.what(), into.id));

@@ -1,5 +1,5 @@
-// The working scheduler behind tune::PopulationBasedTraining (see there for what it does).
-// Source: Jaderberg et al. 2017; Ray Tune's PopulationBasedTraining; docs/architecture.md lists the differences.
+// The scheduler for tune::PopulationBasedTraining, which documents its behaviour.
+// Source: Jaderberg et al. 2017; Ray Tune's PopulationBasedTraining; docs/from-ray-tune.md lists the differences.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class PbtScheduler final : public TrialScheduler {
   }
 
  private:
-  // What is remembered of a trial's last comparison.
+  // The state of a trial since its last comparison.
   struct Member {
     Member(std::uint64_t seed, TrialIndex trial)
         : donors(seed, trial, base::Purpose::exploit), explore(seed, trial, base::Purpose::explore) {}
@@ -57,15 +57,15 @@ class PbtScheduler final : public TrialScheduler {
   };
   enum class Rank : std::uint8_t { middle, lower, upper };
   struct Quantiles {
-    std::vector<TrialIndex> lower;  // the worst one first
-    std::vector<TrialIndex> upper;  // the best one last
+    std::vector<TrialIndex> lower;  // worst first
+    std::vector<TrialIndex> upper;  // best last
     std::vector<Rank> ranks;        // of all members
   };
 
   bool at_interval(const Member& member, double time) const;
   bool never_saves(const Trial& trial, const Population& population) const;
   bool may_become_donor(TrialIndex trial, const Population& population) const;
-  // Synchronous: who waits at the barrier.
+  // Synchronous: returns the trials that wait at the barrier.
   std::vector<TrialIndex> arrived(const Population& population) const;
   double furthest(const std::vector<TrialIndex>& members) const;
   bool round_is_complete(const Population& population, std::optional<TrialIndex> reporter) const;

@@ -1,6 +1,6 @@
-// The working scheduler behind tune::PopulationBasedTrainingReplay (see there for what it does): its one trial exploits
-// itself at every change of its schedule.
-// Source: Ray Tune's PopulationBasedTrainingReplay; docs/architecture.md lists the differences.
+// The scheduler for tune::PopulationBasedTrainingReplay, which documents its behaviour: its one trial exploits itself
+// at every change of its schedule.
+// Source: Ray Tune's PopulationBasedTrainingReplay; docs/from-ray-tune.md lists the differences.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ class PbtReplayScheduler final : public TrialScheduler {
 
  private:
   PolicySchedule schedule_;
-  std::int64_t made_ = 0;  // changes
+  std::int64_t made_ = 0;  // number of changes made
   Value step_ = 0;         // training_iteration of the last result that was compared with a change
 };
 

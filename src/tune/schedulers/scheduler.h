@@ -1,5 +1,5 @@
-// What every scheduler does. A scheduler is a deterministic function of the calls it gets: no clock, no I/O, random
-// numbers only from its seed. It decides; the Experiment carries out.
+// The interface of schedulers. A scheduler is a deterministic function of its calls: no clock, no I/O, random numbers
+// only from its seed. It decides; the Experiment carries out.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@
 
 namespace cadre::tune {
 
-// What a scheduler sees of the experiment.
+// The scheduler's view of the experiment.
 class Population {
  public:
   virtual ~Population() = default;
   virtual const Trial& trial(TrialIndex index) const = 0;
   virtual const std::set<TrialIndex>& live_trials() const = 0;  // made and not ended
   virtual bool anyone_waits() const = 0;                        // a trial is pending or paused, or still to be made
-  // Whether a trial that has just reported has sent no checkpoint with it, and can be asked for one: Decision::save.
+  // Returns true if a trial that has just reported sent no checkpoint with it and can be asked for one: Decision::save.
   virtual bool can_save(const Trial& trial) const = 0;
   virtual const run::CheckpointRegistry& checkpoints() const = 0;
 };
 
-// The target continues from the donor's latest checkpoint with a config made from the donor's.
+// An exploit: the target continues from the donor's latest checkpoint with a config made from the donor's.
 struct Exploit {
   TrialIndex target = 0;
   TrialIndex donor = 0;
@@ -39,7 +39,7 @@ struct Exploit {
   Explored explored;
 };
 
-// To be called back when a time has passed.
+// A request to call on_deadline() later.
 struct Deadline {
   std::int64_t number = 0;  // the scheduler's own
   double seconds = 0;
@@ -51,12 +51,12 @@ struct Decision {
     pause,
     stop,
     fail,
-    save,  // on_result() is called again with the same result when the trial has sent a checkpoint of it
+    save,  // asks for a checkpoint of the result; on_result() is called again with the same result when it has arrived
   };
   Kind kind = Kind::go_on;  // for the trial that reported, unless it exploits
-  std::string reason = {};  // why it fails
+  std::string reason = {};  // of a failure
   std::vector<Exploit> exploits = {};
-  std::vector<std::string> messages = {};  // for the person who watches
+  std::vector<std::string> messages = {};  // for the user
   std::optional<Deadline> deadline = {};   // replaces an earlier one
 };
 
@@ -64,27 +64,27 @@ class TrialScheduler {
  public:
   virtual ~TrialScheduler() = default;
 
-  // Whether all trials belong together, so that they are made at the beginning and not as slots become free.
+  // Returns true if all trials are to be made at the beginning, not as slots become free.
   virtual bool needs_whole_population() const { return false; }
-  // Whether a trial that begins anew takes the config again that it was made with, and not the one that it had last.
+  // Returns true if a trial that begins anew starts with its first config, not with its last one.
   virtual bool begins_with_first_config() const { return false; }
-  // A new trial, or one that had failed and is taken up again.
+  // Adds a new trial, or a failed one that runs again.
   virtual void on_trial_add(const Trial&) {}
-  // A result that counts. Its checkpoint, if it has one, is the trial's latest already; the rest of `trial` is as
-  // before.
+  // Handles a result that counts. Its checkpoint, if it has one, is the trial's latest already; the other fields of
+  // `trial` do not contain the result yet.
   virtual Decision on_result(const Trial& trial, const Metrics& result, Population& population) = 0;
-  // The trial ended, whatever way. The decision is about others: its kind is ignored.
+  // Handles a trial's end of any kind. The decision is about other trials: its kind is ignored.
   virtual Decision on_trial_end(const Trial&, Population&) { return {}; }
-  // A deadline of an earlier decision has passed, or another controller has begun, which restarts deadlines. Decisions
-  // as above.
+  // Handles the deadline of an earlier decision, or the start of another controller, which restarts deadlines.
+  // Decisions as above.
   virtual Decision on_deadline(std::int64_t, Population&) { return {}; }
   virtual Decision on_controller_start(Population&) { return {}; }
-  // Who runs next, of the trials that could (pending and paused ones, in the order of their index).
+  // Returns the trial to run next, of those that could (pending and paused ones, in the order of their index).
   virtual std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) = 0;
-  // Its state as a value, for a new scheduler of the same description that was told of the same trials.
+  // Returns the state, for a new scheduler of the same description that has had the same on_trial_add() calls.
   virtual Value save() const { return {}; }
   virtual void load(const Value&) {}
-  // One line about the scheduler's state.
+  // Returns one line about the scheduler's state.
   virtual std::string debug_string() const = 0;
 };
 

@@ -27,7 +27,7 @@ std::string join(const std::string& path, const std::string& key) { return path.
 
 bool is_nested(const SpaceEntry& entry) { return std::holds_alternative<Nested>(entry.data()); }
 
-// ---- How many combinations of grids there are
+// ---- The number of combinations of grids
 
 std::int64_t combinations(const SpaceEntry& entry, const std::string& path, const Config& point, std::int64_t limit) {
   if (!is_nested(entry) && point.contains(path)) return 1;
@@ -51,10 +51,10 @@ std::int64_t combinations(const SpaceEntry& entry, const std::string& path, cons
   return count;
 }
 
-// ---- What differs between trials
+// ---- Values that differ between trials
 
 bool varies(const SpaceEntry& entry, const std::string& path, const Config& point) {
-  if (is_nested(entry)) return false;  // as a whole; its entries may
+  if (is_nested(entry)) return false;  // not as a whole; its entries may
   if (point.contains(path)) return true;
   return std::visit(Overload{[](const Value&) { return false; },
                              [&](const List& items) {
@@ -87,17 +87,17 @@ void add_sampled(const Space& space, const Config& point, const Dict& config, co
   }
 }
 
-// Of a config that was drawn from the space, with a point to evaluate or an empty one.
+// Returns the sampled values of a config drawn from the space; `point` is the point to evaluate, or empty.
 Dict sampled_of(const Space& space, const Config& point, const Dict& config) {
   Dict sampled;
   add_sampled(space, point, config, "", sampled);
   return sampled;
 }
 
-// ---- What one trial's config is
+// ---- The config of one trial
 
-// Steps of one trial from the space to its config. `path` is what an entry is known by; `place`, which tells the items
-// of a list apart too, is what its random numbers are keyed by.
+// Computes the config of one trial from the space. `path` names an entry; `place`, which also distinguishes the items
+// of a list, keys its random numbers.
 class Settler {
  public:
   Settler(const Config& point, std::uint64_t seed, std::uint32_t stream, std::int64_t combination)
@@ -119,14 +119,14 @@ class Settler {
   }
 
  private:
-  // A function that is called when everything else is drawn. In a settled entry it is named by its number.
+  // A function to call after everything else is drawn. A settled entry refers to it by its index in `calls_`.
   struct Call {
     std::string function;
     std::string path;
     std::string place;
   };
 
-  // The entry with values for all domains and grids.
+  // Returns the entry with values for all domains and grids.
   SpaceEntry without_draws(const SpaceEntry& entry, const std::string& path, const std::string& place) {
     if (const Value* given = is_nested(entry) ? nullptr : point_.find(path)) return *given;
     return std::visit(Overload{[&](const Domain& domain) {
@@ -153,7 +153,7 @@ class Settler {
     return SpaceEntry(std::move(settled));
   }
 
-  // In the order of the keys, so that the first grid by path varies fastest.
+  // Goes by sorted keys, so that the first grid by path varies fastest.
   SpaceEntry space_without_draws(const Space& space, const std::string& path, const std::string& place) {
     std::map<std::string, std::size_t> by_key;
     for (std::size_t i = 0; i < space.size(); ++i) by_key[space[i].first] = i;
@@ -163,8 +163,8 @@ class Settler {
     return settled;
   }
 
-  // The combination is a number whose digits are the grids, the least significant one first. What stands for an option
-  // that has grids of its own stays in it for them.
+  // The combination is a number whose digits are the grids, the least significant one first. The part of the number
+  // that selects within an option with grids of its own stays in `combination_` for them.
   SpaceEntry take_option(const GridSearch& grid, const std::string& path) {
     const std::int64_t all = combinations(SpaceEntry(grid), path, point_, kMostTrials);
     std::int64_t own = combination_ % all;
@@ -184,7 +184,7 @@ class Settler {
     return {seed_, stream_, base::Purpose::search_space, base::checksum_of(place)};
   }
 
-  // Replaces the first function of a settled entry by what it returns; false where there is none.
+  // Replaces the first function of a settled entry by its result; returns false if there is none.
   bool call_first_function(SpaceEntry& entry, const Config& config) const {
     if (const auto* function = std::get_if<SampleFrom>(&entry.data())) {
       entry = call(calls_.at(std::stoul(function->function)), config);
@@ -221,7 +221,7 @@ class Settler {
     }
   }
 
-  // The value of a settled entry, with functions left out.
+  // Returns the value of a settled entry, without functions.
   static Value without_functions(const SpaceEntry& entry) {
     if (const auto* items = std::get_if<List>(&entry.data())) {
       cadre::List values;
@@ -251,8 +251,8 @@ class Settler {
 
 // ---- Replays
 
-// What a replay begins with: where `config` has an entry of the space, its value is the only one. Keys that the space
-// does not have are constants.
+// Returns the space a replay begins with: an entry with a value in `config` has that as its only value. Keys that only
+// `config` has are constants. `complete`: entries without a value in `config` are left out.
 Space settled_by(const Space& space, const Config& config, bool complete) {
   Space settled;
   for (const auto& [key, entry] : space) {
@@ -288,7 +288,7 @@ std::string items_text(const auto& items, auto text_of) {
   return text;
 }
 
-// Python's str() of the value, but for quotes and escapes of text inside it, which no tag shows.
+// Returns Python's str() of the value, except for quotes and escapes of text inside it, which tags do not show.
 std::string plain_text(const Value& value) {
   if (value.is_null()) return "None";
   if (value.is_bool()) return value.get<bool>() ? "True" : "False";
@@ -304,13 +304,13 @@ std::string plain_text(const Value& value) {
   return number;
 }
 
-// Four decimals as long as they keep three significant digits.
+// Uses four decimals as long as they keep three significant digits.
 std::string number_text(double value) {
   constexpr double smallest = 0.01;
   return value == 0 || !(std::abs(value) < smallest) ? fmt::format("{:.4f}", value) : fmt::format("{:.3g}", value);
 }
 
-// Every run of other characters becomes one '_', and none stays at the ends.
+// Replaces every run of other characters by one '_', and removes '_' at the ends.
 std::string clean(std::string_view text) {
   std::string cleaned;
   bool in_run = false;
@@ -359,7 +359,7 @@ Dict VariantGenerator::sampled(std::int64_t trial, const Config& config) const {
 
 std::string format_variables(const Dict& sampled) {
   Dict sorted = sampled;
-  // By path, part by part: a '/' comes before every other character.
+  // Sorts by path, part by part: a '/' comes before every other character.
   std::ranges::sort(sorted, {}, [](const auto& entry) {
     std::string parts = entry.first;
     std::ranges::replace(parts, '/', '\0');

@@ -9,34 +9,34 @@
 
 namespace cadre::tune {
 
-// Of an experiment; more are refused.
+// The most trials of an experiment.
 inline constexpr std::int64_t kMostTrials = std::int64_t{1} << 31;
 
 struct Variant {
   Config config;
-  Dict sampled;            // what differs between trials, by path ("model/width"), in the order of the space
-  std::string fault = {};  // a function of the space threw; the config is what there was before it
+  Dict sampled;            // values that differ between trials, by path ("model/width"), in the order of the space
+  std::string fault = {};  // set if a function of the space threw; the config is then as it was before that call
 };
 
-// Each sample gives a trial for every combination of the grids, the first grid by path fastest. The n-th of
-// points_to_evaluate settles what it names for the n-th sample, grids too; where there are more points than samples,
-// all points are taken.
+// Generates the variants of an experiment. Each sample gives a trial for every combination of the grids; the first grid
+// by path varies fastest. The n-th of points_to_evaluate fixes the values it names, grids too, for the n-th sample; if
+// there are more points than samples, all points are used.
 //
 // The trial of a PopulationBasedTrainingReplay begins with the first config of its schedule.
 //
-// Every value depends on nothing but the seed, its path and the trial's index (with constant_grid_search the sample's):
+// Every value depends only on the seed, its path and the trial's index (with constant_grid_search the sample's):
 // another key in the space changes none of the others.
-// Source: Ray Tune's BasicVariantGenerator; docs/architecture.md lists the differences.
+// Source: Ray Tune's BasicVariantGenerator; docs/from-ray-tune.md lists the differences.
 class VariantGenerator {
  public:
   // The options must have passed check_options().
   VariantGenerator(Space space, const TuneConfig& tune);
 
-  std::int64_t size() const { return size_; }  // trials in all
-  // The config of a trial, 0 to size() - 1.
+  std::int64_t size() const { return size_; }  // number of trials
+  // Returns the config of a trial, 0 to size() - 1.
   Variant operator()(std::int64_t trial) const;
-  // What of a trial's config differs between trials, by path: what the space draws, and what the point names that the
-  // trial evaluates.
+  // Returns the values of a trial's config that differ between trials, by path: those drawn from the space, and those
+  // named by the trial's point to evaluate.
   Dict sampled(std::int64_t trial, const Config& config) const;
 
  private:
@@ -44,17 +44,17 @@ class VariantGenerator {
   std::uint64_t seed_;
   bool constant_grid_search_;
   std::vector<Config> points_;
-  std::vector<std::int64_t> ends_;  // for each point, the number of trials up to it and with it
+  std::vector<std::int64_t> ends_;  // for each point, the number of trials up to and including it
   std::int64_t combinations_;       // trials of a sample without a point
   std::int64_t size_;
 };
 
-// How many trials a sample has, at most `limit`.
+// Returns the number of trials of a sample, at most `limit`.
 std::int64_t count_combinations(const Space& space, const Config& point, std::int64_t limit);
 
-// "lr=0.1000,width=3": sorted by path, only the last part of each path; floats with four decimals,
-// below 0.01 with three significant digits ("0.00123", "1e-05"); other text with everything but letters, digits, '_' and
-// '-' as '_'. Source: Ray Tune's experiment tags, which have four decimals always.
+// Returns "lr=0.1000,width=3": sorted by path, only the last part of each path; floats with four decimals, below 0.01
+// with three significant digits ("0.00123", "1e-05"); in other text, '_' instead of each run of characters other than
+// letters, digits, '_' and '-'. Source: Ray Tune's experiment tags, which always have four decimals.
 std::string format_variables(const Dict& sampled);
 
 }  // namespace cadre::tune

@@ -16,7 +16,7 @@ namespace {
 
 using Verdict = ResultStopper::Verdict;
 
-// Of a population and not of a sample, as numpy.std.
+// Returns the standard deviation of a population, not of a sample, like numpy.std.
 double standard_deviation(const std::vector<double>& values) {
   double mean = 0;
   for (const double value : values) mean += value / static_cast<double>(values.size());
@@ -124,7 +124,7 @@ class ExperimentPlateau final : public ResultStopper {
 
  private:
   ExperimentPlateauStopper settings_;
-  std::vector<double> best_;  // the best first
+  std::vector<double> best_;  // best first
   std::int64_t results_ = 0;  // on the plateau
 };
 

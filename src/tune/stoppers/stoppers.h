@@ -1,4 +1,5 @@
-// The working stoppers of an experiment. Deterministic functions of the results that count, in order.
+// The implementations of an experiment's stoppers. Each is a deterministic function of the results that count, in
+// order.
 #pragma once
 
 #include <memory>
@@ -10,17 +11,17 @@
 
 namespace cadre::tune {
 
-// Sees every result that counts.
+// A stopper that gets every result that counts.
 class ResultStopper {
  public:
   enum class Verdict { go_on, stop_trial, stop_all };
 
   virtual ~ResultStopper() = default;
-  // What a user's function throws passes through.
+  // Passes on exceptions of a user's function.
   virtual Verdict on_result(const Trial& trial, const Metrics& result) = 0;
-  // The trial has ended.
+  // Drops the state of a trial that has ended.
   virtual void forget(TrialIndex) {}
-  // What it has seen, for a new one of the same description.
+  // Returns its state, for a new stopper of the same description.
   virtual Value save() const { return {}; }
   virtual void load(const Value&) {}
 };
@@ -29,13 +30,13 @@ class Stoppers {
  public:
   explicit Stoppers(const Stop& stop);
 
-  // The strongest verdict of all.
+  // Passes the result to all stoppers; returns the strongest verdict.
   ResultStopper::Verdict on_result(const Trial& trial, const Metrics& result);
-  // The trial has ended: nothing of it needs to be remembered.
+  // Drops the state of a trial that has ended.
   void forget(TrialIndex trial);
-  // The shortest time that a TimeoutStopper gives the experiment.
+  // Returns the shortest timeout of the TimeoutStoppers, if any.
   std::optional<Seconds> timeout() const { return timeout_; }
-  // Names of metrics that it looks at.
+  // Returns the names of the metrics that the stoppers use.
   const std::vector<std::string>& metrics() const { return metrics_; }
 
   Value save() const;

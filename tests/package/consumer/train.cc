@@ -1,4 +1,4 @@
-// A stranger's project: the population of the paper's figure 2, and what became of it.
+// A project outside of Cadre: trains the population of the paper's figure 2 and prints its outcome.
 //
 //   train <storage path>
 #include <cadre/tune.h>

@@ -1,4 +1,4 @@
-// A stranger's project with libtorch: a line is fitted to points; half-way every trial fails, and continues from its
+// A project outside of Cadre, with libtorch: fits a line to points; half-way every trial fails and continues from its
 // checkpoint.
 //
 //   train <storage path>
@@ -15,7 +15,7 @@ using namespace cadre;
 
 void fit_line(const Config& config) {
   torch::manual_seed(static_cast<std::int64_t>(tune::get_context().get_seed() >> 1));
-  auto line = train::prepare_model(torch::nn::Linear(1, 1));  // in a world of one
+  auto line = train::prepare_model(torch::nn::Linear(1, 1));  // with a world size of 1
   torch::optim::SGD optimizer(line.parameters(), config.get<double>("lr"));
   std::int64_t step = 1;
   const auto checkpoint = tune::get_checkpoint();

@@ -1,4 +1,4 @@
-// A column of each type of numbers: made, viewed, read in place and converted.
+// Makes, views, reads in place and converts a column of each numeric type.
 #include <cadre/data.h>
 
 #include <cstdint>

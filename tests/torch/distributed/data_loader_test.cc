@@ -1,4 +1,4 @@
-// Shares of a dataset, and batches of them.
+// Distributed samplers, and batches of their shares.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ using ::testing::SizeIs;
 
 using Indices = std::vector<std::size_t>;
 
-// All ranks' shares of an epoch, by rank. What they are is compared with Python's in tests/compat.
+// Returns the shares of all ranks in an epoch, by rank. tests/compat compares the indices with Python's.
 std::vector<Indices> shares(std::size_t size, int world_size, DistributedSamplerOptions options,
                             std::uint64_t epoch = 0) {
   std::vector<Indices> all;
@@ -129,12 +129,12 @@ TEST(DistributedSampler, RefusesRanksThatThereAreNotAndEmptyDatasets) {
   EXPECT_THROW(DistributedSampler(5).reset(0), InvalidArgument);
 }
 
-// Example i is (i, -i).
+// Returns a dataset whose example i is (i, -i).
 TensorDataset numbers(std::int64_t count) {
   return TensorDataset(torch::arange(count).unsqueeze(1), -torch::arange(count));
 }
 
-// The examples of one loop, batch by batch.
+// Returns the examples of one loop, batch by batch.
 template <class Loader>
 std::vector<Indices> batches_of(Loader& loader) {
   std::vector<Indices> batches;
@@ -232,7 +232,7 @@ TEST(DataLoader, AnErrorOfTheDatasetEndsTheLoopAndTheNextOneBeginsAnew) {
   }
 }
 
-// Knows which thread it is used in.
+// Records the threads in which it is used.
 struct Tracing : torch::data::datasets::Dataset<Tracing> {
   explicit Tracing(std::set<std::thread::id>& its_threads) : threads(&its_threads) {}
   torch::data::Example<> get(std::size_t) override {

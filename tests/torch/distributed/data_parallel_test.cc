@@ -1,4 +1,4 @@
-// Models that several ranks train together.
+// Data-parallel training in several ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ torch::optim::SGD make_sgd(const std::vector<torch::Tensor>& parameters) {
   return torch::optim::SGD(parameters, torch::optim::SGDOptions(0.1).momentum(0.9));
 }
 
-// What this rank gets of a batch.
+// Returns this rank's share of a batch.
 Data share_of(const Data& batch, int rank, int world_size) {
   const std::int64_t count = batch.labels.size(0) / world_size;
   return batch.rows(rank * count, (rank + 1) * count);
@@ -46,7 +46,7 @@ struct Setting {
   PrepareModelOptions options;
 };
 
-// So small that the net needs several buckets.
+// Buckets are so small that the net needs several, except in "OneBucket".
 const std::vector<Setting> settings{
     {"Defaults", {.bucket_cap_bytes = 1024}},
     {"OneBucket", {}},
@@ -91,7 +91,8 @@ TEST_P(TrainingTogether, GivesTheSameBitsOnAllRanksAndTheParametersOfOneProcessW
   });
 }
 
-// The sub-batches one after the other, each with the running means of before, and the mean of their gradients.
+// Computes the sub-batches one after the other, each with the same initial running means, and steps with the mean
+// gradient.
 void reference_step(SmallNet& model, torch::optim::Optimizer& optimizer, const Data& batch, int world_size) {
   optimizer.zero_grad();
   std::vector<torch::Tensor> before;
@@ -135,7 +136,7 @@ TEST_P(TrainingTogether, WithBatchNormIsOneProcessThatRunsTheSubBatchesApart) {
     {
       const torch::NoGradGuard no_gradients;
       model.eval();
-      model(data.images.slice(0, 0, 2));  // brings the buffers of the last step
+      model(data.images.slice(0, 0, 2));  // broadcasts the buffers of the last step
     }
     EXPECT_TRUE(same_on_all_ranks(flat(model.parameters())));
     EXPECT_LE(distance(flat(model.parameters()), flat(alone->parameters())), 1e-6);
@@ -151,7 +152,7 @@ TEST_P(TrainingTogether, AccumulatesGradientsOfSeveralPassesAndAveragesThemOnce)
     auto model = prepare_model(PlainNet(), options());
     torch::manual_seed(1);
     PlainNet alone;
-    for (int step = 0; step < 2; ++step) {  // also before the first synchronised pass
+    for (int step = 0; step < 2; ++step) {  // the first time, no synchronised pass precedes
       const Data first = share_of(data.rows(0, 2 * batch_size), rank, world_size());
       const Data second = share_of(data.rows(2 * batch_size, 4 * batch_size), rank, world_size());
       model.zero_grad();
@@ -238,7 +239,7 @@ TEST(UnusedParameters, OfAStaticGraphAreFoundInTheFirstPass) {
   });
 }
 
-// Several outputs, of which the loss uses one.
+// A net with several outputs, of which the loss uses one.
 struct TwoHeadsImpl : torch::nn::Module {
   using Outputs = std::map<std::string, std::tuple<torch::Tensor, int>>;
 
@@ -381,7 +382,7 @@ TEST(SparseGradients, OfEmbeddingsAreAveraged) {
   });
 }
 
-// One parameter under two names.
+// A net with one parameter under two names.
 struct TiedNetImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x) { return torch::relu(x.mm(encoder)).mm(decoder.t()); }
 
@@ -501,7 +502,7 @@ TEST(AKilledRank, EndsTheBackwardPassesOfTheOthersAndTheyCanGoOnWithoutIt) {
       };
       for (int i = 0; i < 3; ++i) step();
       if (rank == victim) ::raise(SIGKILL);
-      EXPECT_ANY_THROW(for (;;) step());  // the group's timeout is longer than this test may take
+      EXPECT_ANY_THROW(for (;;) step());  // the group's timeout is longer than this test's
     }
     torch_backend().leave();
     EXPECT_EQ(process_group(), nullptr);

@@ -1,4 +1,4 @@
-// Tests that need GPUs: `make test-gpu`. Ranks are processes with a GPU each, as workers are.
+// Tests that need GPUs: `make test-gpu`. Ranks are processes with one GPU each, as workers are.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ using namespace test_support;
 
 const torch::Device first_gpu(torch::kCUDA, 0);
 
-// Runs the body in that many ranks, of which each sees one GPU only.
+// Runs the body in that many ranks, each of which has only one visible GPU.
 void run_gpu_ranks(int world_size, const std::function<void(int rank)>& body) {
   const auto see_own_gpu = [](int rank) { ::setenv("CUDA_VISIBLE_DEVICES", run::visible_devices({rank}).c_str(), 1); };
   const std::vector<int> statuses = statuses_of_ranks(world_size, body, {}, see_own_gpu);
@@ -51,7 +51,7 @@ TEST(Gpu, NcclWorksInAGroupOfOneRank) {
   group->allreduce(tensors)->wait();
   EXPECT_TRUE(torch::equal(tensors[0].cpu(), torch::arange(5.F)));
   std::vector<torch::Tensor> on_cpu{torch::arange(3.F)};
-  group->allreduce(on_cpu)->wait();  // Gloo's
+  group->allreduce(on_cpu)->wait();  // by Gloo
   EXPECT_TRUE(torch::equal(on_cpu[0], torch::arange(3.F)));
   group->shutdown();
 }

@@ -1,4 +1,4 @@
-// Operations of all ranks together, and the group that they need.
+// Collective operations, and the group that they need.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -91,7 +91,7 @@ TEST(Collectives, EndWithAnErrorWhenARankIsKilled) {
     torch::Tensor tensor = torch::ones(1000);
     all_reduce(tensor);
     if (rank == 2) ::raise(SIGKILL);
-    // The group's timeout is longer than this test may take.
+    // The group's timeout is longer than this test's.
     EXPECT_THAT(message_of<EngineError>([&] { all_reduce(tensor); }), HasSubstr("all_reduce of rank"));
     EXPECT_THAT(message_of<EngineError>([&] { MeanMetric().compute(); }),
                 HasSubstr("no more use after its first error: all_reduce of rank"));
@@ -108,7 +108,7 @@ TEST(Collectives, EndWithAnErrorWhenARankStallsForLongerThanTheGroupsTimeout) {
         torch::Tensor tensor = torch::ones(1000);
         all_reduce(tensor);
         if (rank == 1) {
-          ::raise(SIGSTOP);  // until the other one is done with it
+          ::raise(SIGSTOP);  // until the other rank has tested it
           ::_exit(0);
         }
         EXPECT_THAT(message_of<EngineError>([&] { all_reduce(tensor); }), HasSubstr("all_reduce of rank 0"));
@@ -125,7 +125,7 @@ TEST(MeanMetric, IsTheWeightedMeanOverAllRanks) {
       double sum = 0;
       double weight = 0;
       for (int other = 0; other < world_size; ++other) {
-        for (int i = 0; i <= other; ++i) {  // another number of values on each rank
+        for (int i = 0; i <= other; ++i) {  // a different number of values on each rank
           if (other == rank) metric.update(0.1 * i + other, i + 1);
           sum += (0.1 * i + other) * (i + 1);
           weight += i + 1;
@@ -195,7 +195,7 @@ TEST(TorchGroupBackend, WaitsForTheOthersUntilItsTimeout) {
   EXPECT_EQ(process_group(), nullptr);
 }
 
-// One that has connected to all others must not go before these have.
+// A rank that has connected to all others must not leave before they have connected, too.
 TEST(TorchGroupBackend, AGroupOfWhichNobodyWantsAnythingIsFormed) {
   for (int i = 0; i < 10; ++i) run_ranks(4, [](int) {});
 }
@@ -212,7 +212,7 @@ TEST(TorchGroupBackend, OnOneMachineGlooListensOnTheLoopbackOnly) {
   run_ranks(2, [](int) {
     EXPECT_EQ(process_group()->getSize(), 2);
     EXPECT_EQ(process_group()->getBackendName(), "gloo");
-    // Of this process's sockets, all that have a local address have that of the loopback.
+    // Every socket of this process that has a local address has the loopback's.
     int sockets = 0;
     for (int descriptor = 0; descriptor < 256; ++descriptor) {
       sockaddr_storage address{};

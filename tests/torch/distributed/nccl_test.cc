@@ -1,4 +1,4 @@
-// Tests of NCCL that need no GPU, where Cadre is built with it; gpu_test.cc has the rest.
+// Tests of NCCL that need no GPU, in builds with NCCL; gpu_test.cc has the others.
 #include "torch/distributed/nccl_backend.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 #ifdef USE_C10D_NCCL
 
-// The size of libtorch's process group follows from the header.
+// The header determines the layout of libtorch's process group.
 TEST(NcclBackend, IsBuiltWithTheHeaderOfTheLibraryThatIsLoaded) {
   ASSERT_TRUE(has_nccl());
   const std::uint64_t loaded = torch::cuda::nccl::version();  // 16 bits each

@@ -1,4 +1,4 @@
-// Small nets that are hard on data parallelism, and data for them.
+// Small nets that are difficult for data parallelism, and data for them.
 #pragma once
 
 #include <torch/torch.h>
@@ -10,7 +10,7 @@
 
 namespace cadre::test_support {
 
-// Without batch normalisation: the gradient of a batch is the mean of those of its parts.
+// A net without batch normalisation: the gradient of a batch is the mean of its parts' gradients.
 struct PlainNetImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images) {
     return last(torch::relu(first(torch::max_pool2d(torch::relu(conv(images)), 2).flatten(1))));
@@ -22,7 +22,7 @@ struct PlainNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(PlainNet);
 
-// Which of its branches a pass goes through is said by the caller; `idle` is never used.
+// A net with branches, of which the caller chooses one per pass; `idle` is never used.
 struct BranchNetImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images, bool left_one) {
     const torch::Tensor features = torch::relu(trunk(images.flatten(1)));
@@ -54,14 +54,14 @@ inline torch::Tensor loss_of(const torch::Tensor& output, const Data& data) {
   return torch::nn::functional::cross_entropy(output, data.labels);
 }
 
-// All values of these tensors in a row.
+// Returns the values of all tensors, concatenated.
 inline torch::Tensor flat(const std::vector<torch::Tensor>& tensors) {
   std::vector<torch::Tensor> rows;
   for (const torch::Tensor& tensor : tensors) rows.push_back(tensor.detach().to(torch::kFloat).flatten());
   return torch::cat(rows);
 }
 
-// All gradients in a row, zeros where there is none.
+// Returns all gradients, concatenated; zeros for a parameter without one.
 inline torch::Tensor flat_gradients(const torch::nn::Module& model) {
   std::vector<torch::Tensor> rows;
   for (const torch::Tensor& parameter : model.parameters()) {

@@ -1,4 +1,4 @@
-// Mixed precision, and the same bits again.
+// Mixed precision, and reproducible results.
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Ranks as processes: what a test wants to happen in each of them.
+// Runs a test's function in ranks, each a process of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline run::GroupBackend& torch_backend() {
   return *backend;
 }
 
-// In the process of a rank: its expectations are its exit status.
+// Runs in the process of a rank; the exit status is 0 if all expectations hold.
 [[noreturn]] inline void be_rank(int rank, int world_size, const std::shared_ptr<run::KeyValueStore>& store,
                                  const Config& group_options, const std::function<void(int)>& body) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -45,8 +45,8 @@ inline run::GroupBackend& torch_backend() {
   ::_exit(testing::Test::HasFailure() ? 1 : 0);
 }
 
-// Runs the body in this many processes, which have joined a group, and returns when all of them have ended. Gives their
-// wait statuses, by rank.
+// Runs the body in this many processes, which have joined a group, and waits until all have ended. Returns their wait
+// statuses, by rank.
 inline std::vector<int> statuses_of_ranks(
     int world_size, const std::function<void(int rank)>& body, const Config& group_options = {},
     const std::function<void(int rank)>& before_joining = [](int) {}) {
@@ -70,7 +70,7 @@ inline std::vector<int> statuses_of_ranks(
   return statuses;
 }
 
-// The same where all ranks are to end well.
+// Does the same and expects all ranks to succeed.
 inline void run_ranks(int world_size, const std::function<void(int rank)>& body) {
   EXPECT_EQ(statuses_of_ranks(world_size, body), std::vector<int>(static_cast<std::size_t>(world_size), 0));
 }

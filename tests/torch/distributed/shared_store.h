@@ -1,4 +1,4 @@
-// A store in memory that forked processes share, instead of the controller's.
+// A key-value store in shared memory of forked processes, in place of the controller's store.
 #pragma once
 
 #include <pthread.h>
@@ -22,8 +22,8 @@
 
 namespace cadre::test_support {
 
-// Made before the fork, and used by all processes after it. A process that is killed while it uses the store harms
-// nobody; one that is killed while it waits does.
+// Create it before the fork; all processes after it may use it. A process that is killed while it uses the store does
+// no harm; one that is killed while it waits does.
 class SharedStore final : public run::KeyValueStore {
  public:
   SharedStore() {
@@ -154,7 +154,7 @@ class SharedStore final : public run::KeyValueStore {
     ::pthread_cond_broadcast(&content_->changed);
   }
 
-  // With the lock held.
+  // Waits for a key. The caller holds the lock.
   void wait_for(const std::string& key, Milliseconds timeout) {
     timespec deadline;
     ::clock_gettime(CLOCK_MONOTONIC, &deadline);

@@ -1,4 +1,4 @@
-// The store of process groups over a key-value store does what PyTorch's own stores do.
+// The store of process groups on a key-value store behaves like PyTorch's own stores.
 #include "torch/distributed/store.h"
 
 #include <gmock/gmock.h>

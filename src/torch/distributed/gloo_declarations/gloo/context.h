@@ -1,6 +1,6 @@
-// The few types of Gloo that torch/csrc/distributed/c10d/ProcessGroupGloo.hpp names, because the torch wheel has that
-// header and not Gloo's. Objects of these types are made, used and destroyed by libtorch alone; we hold pointers to
-// them. So only the names and the signatures of what is declared here have to be Gloo's.
+// Declarations of the few Gloo types that torch/csrc/distributed/c10d/ProcessGroupGloo.hpp uses: the torch wheel has
+// that header but not Gloo's. Only libtorch makes, uses and destroys objects of these types; Cadre holds pointers to
+// them. So only the names and signatures declared here must match Gloo's.
 #pragma once
 
 #include <chrono>
