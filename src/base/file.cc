@@ -123,7 +123,12 @@ void AppendFile::resume() {
 }
 
 void AppendFile::append(std::string_view bytes) {
-  if (!fd_) fd_ = open_own_file(path_, O_WRONLY | O_CREAT | O_APPEND);
+  if (!fd_) {
+    FileDescriptor file = open_own_file(path_, O_WRONLY | O_CREAT | O_APPEND);
+    // A failed write that could not be undone has left a part of its bytes.
+    if (::ftruncate(file.get(), size_) != 0) throw_storage_error("write", path_);
+    fd_ = std::move(file);
+  }
   try {
     write_all(fd_.get(), bytes, path_);
   } catch (const StorageError&) {

@@ -137,6 +137,8 @@ class Loop::Implementation {
   void keep(std::exception_ptr failure);
   OnFailure keep_failure();
   void happened();
+  bool runs_callbacks() const { return turning_ || draining_ > 0; }
+  void forget_closed();
   void rethrow();
 
   kj::UnixEventPort port_;
@@ -152,6 +154,7 @@ class Loop::Implementation {
   Bytes frame_;
   std::exception_ptr failure_;
   bool turning_ = false;
+  int draining_ = 0;       // calls of drain() that have not returned
   bool happened_ = false;  // since the last turn
   bool answered_ = false;  // since the last turn
 };
@@ -249,15 +252,24 @@ void Loop::Implementation::end(Connection& connection, const std::string& reason
 
 void Loop::Implementation::drain(ConnectionId id) {
   const auto found = connections_.find(id);
-  if (found != connections_.end()) read(*found->second, true);
-  if (!turning_) rethrow();
+  if (found == connections_.end()) return;
+  ++draining_;
+  read(*found->second, true);
+  if (--draining_ > 0 || turning_) return;
+  forget_closed();
+  rethrow();
+}
+
+void Loop::Implementation::forget_closed() {
+  closed_connections_.clear();
+  closed_watches_.clear();
 }
 
 void Loop::Implementation::close(ConnectionId id) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   found->second->open = false;
-  if (turning_) closed_connections_.push_back(std::move(found->second));
+  if (runs_callbacks()) closed_connections_.push_back(std::move(found->second));
   connections_.erase(found);
 }
 
@@ -276,7 +288,7 @@ void Loop::Implementation::watch(int fd, std::function<void()> readable) {
 void Loop::Implementation::unwatch(int fd) {
   const auto found = watches_.find(fd);
   if (found == watches_.end()) return;
-  if (turning_) closed_watches_.push_back(std::move(found->second));
+  if (runs_callbacks()) closed_watches_.push_back(std::move(found->second));
   watches_.erase(found);
 }
 
@@ -293,8 +305,7 @@ void Loop::Implementation::turn(std::optional<std::chrono::nanoseconds> timeout)
   }
   happened_ = false;
   turning_ = false;
-  closed_connections_.clear();
-  closed_watches_.clear();
+  forget_closed();
   rethrow();
 }
 

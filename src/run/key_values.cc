@@ -104,8 +104,11 @@ channel::StoreReply KeyValues::add(const std::string& key, std::int64_t amount) 
   std::string& value = values_[key];
   const std::optional<std::int64_t> number = value.empty() ? 0 : as_number(value);
   if (!number) return {.error = fmt::format("the value of \"{}\" is no number, so nothing can be added to it", key)};
-  value = fmt::to_string(*number + amount);
-  return {.number = *number + amount};
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(*number, amount, &sum))
+    return {.error = fmt::format("the sum of {} and {} under \"{}\" does not fit into 64 bits", *number, amount, key)};
+  value = fmt::to_string(sum);
+  return {.number = sum};
 }
 
 std::string KeyValues::missing(const channel::StoreRequest& request) const {

@@ -148,12 +148,14 @@ void fetch(const fs::path& directory) {
   base::make_directory(whole);
   try {
     download_remote(directory, whole);
+    base::sync_tree(whole);  // before the list, by which a loss of power would be noticed, is gone
     exchange(whole, directory);
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(whole, ignored);
     throw;
   }
+  base::sync_directory(directory.parent_path());  // before the list is removed
   base::remove_tree(whole);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -155,6 +156,25 @@ TEST_F(ChannelLoop, AConnectionMayBeClosedInItsOwnCallback) {
   EXPECT_EQ(messages.size(), 1U);
   EXPECT_TRUE(closed.empty());
   EXPECT_THROW(worker.report({}), ControllerGone);
+}
+
+TEST_F(ChannelLoop, AConnectionMayBeClosedInItsOwnCallbackWhileItIsDrained) {
+  ConnectionId connection = 0;
+  const auto owned = std::make_shared<int>(0);
+  const std::weak_ptr<int> callback = owned;
+  bool was_destroyed = true;
+  connection = loop.add_connection(std::move(pair.ours), {[&, owned = owned](Message&&) {
+                                                            loop.close(connection);
+                                                            was_destroyed = callback.use_count() < 2;
+                                                          },
+                                                          [](const std::string&) {}});
+  {
+    WorkerEnd controller(std::move(pair.theirs));
+    controller.send(Finished{});
+  }
+  loop.drain(connection);
+  EXPECT_FALSE(was_destroyed) << "the callback was destroyed while it ran";
+  EXPECT_EQ(callback.use_count(), 1) << "the callback is still there after the drain";
 }
 
 TEST_F(ChannelLoop, SendingToAWorkerThatIsGoneDoesNothing) {

@@ -33,6 +33,17 @@ TEST(File, ErrorsNameThePathAndTheReason) {
   }
 }
 
+// The descriptor is gone after replace(), as after a write that failed and could not be undone.
+TEST(File, WhatAFailedWriteHasLeftIsCutOffByTheNext) {
+  const TemporaryDirectory directory;
+  AppendFile file(directory / "lines");
+  file.replace("one\n");
+  test_support::write_bytes(directory / "lines", "one\ntw");
+  file.append("two\n");
+  EXPECT_EQ(test_support::content_of(directory / "lines"), "one\ntwo\n");
+  EXPECT_EQ(file.stamp().size, 8);
+}
+
 TEST(File, AFullDiskIsAnError) { EXPECT_THROW(AppendFile("/dev/full").append("x"), StorageError); }
 
 TEST(ReadableFile, IsReadAtAnyPlaceUpToItsEnd) {

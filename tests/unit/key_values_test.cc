@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace cadre::run {
 namespace {
 
@@ -42,6 +44,10 @@ TEST(KeyValues, NumbersAreAddedAndAnythingElseIsNot) {
   EXPECT_EQ(ask(values, {.operation = Operation::get, .keys = {"n"}}).value, "-2");
   ask(values, {.operation = Operation::set, .keys = {"text"}, .value = "2x"});
   EXPECT_THAT(ask(values, {.operation = Operation::add, .keys = {"text"}, .amount = 1}).error, HasSubstr("\"text\""));
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  ask(values, {.operation = Operation::set, .keys = {"n"}, .value = std::to_string(largest)});
+  EXPECT_THAT(ask(values, {.operation = Operation::add, .keys = {"n"}, .amount = 1}).error, HasSubstr("64 bits"));
+  EXPECT_EQ(ask(values, {.operation = Operation::get, .keys = {"n"}}).value, std::to_string(largest));
 }
 
 TEST(KeyValues, CompareAndSetSetsWhereTheValueIsTheExpectedOne) {
