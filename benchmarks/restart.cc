@@ -209,8 +209,10 @@ void add_restart(cli::Command& program) {
   workload.option("--trials", &settings->trials, "all at a time");
   workload.option("--steps", &settings->steps, "of each trial, with a checkpoint each; more than --kills");
   workload.option("--kills", &settings->kills, "times that the experiment is killed").in_range(1, 1000);
-  workload.option("--finished", &settings->finished,
-                  "sizes of experiments that are killed when all trials but two have finished; 0: none");
+  workload
+      .option("--finished", &settings->finished,
+              "sizes of experiments that are killed when all trials but two have finished; 0: none")
+      .separated_by(',');
 }
 
 }  // namespace cadre::bench

@@ -130,9 +130,11 @@ void add_trials(cli::Command& program) {
   const auto settings = std::make_shared<Settings>();
   cli::Command workload =
       add_workload(program, "trials", "what a trial costs in experiments of different sizes", settings, measure);
-  workload.option("--trials", &settings->trials,
-                  "sizes of experiments; more than 20000 trials are simulated: without processes, with the store "
-                  "and all files");
+  workload
+      .option("--trials", &settings->trials,
+              "sizes of experiments; more than 20000 trials are simulated: without processes, with the store "
+              "and all files")
+      .separated_by(',');
   workload.option("--slots", &settings->slots, "trials at a time");
 }
 
