@@ -1,4 +1,4 @@
-// The workloads: each adds its subcommand, which measures and prints when it is chosen.
+// The workloads: each function adds a subcommand, which measures and prints when it is chosen.
 #pragma once
 
 #include <filesystem>
@@ -20,8 +20,8 @@ void add_memory(cli::Command& program);
 void add_train(cli::Command& program);  // several
 void add_validation(cli::Command& program);
 
-// A subcommand with --storage-path and --torch. `measure` runs when it is chosen, after the storage path was made; a
-// pointer to its settings keeps them alive.
+// Adds a subcommand with --storage-path and --torch. `measure` runs if it is chosen, after the storage path was
+// created; a pointer to its settings keeps them alive.
 template <class Settings>
 cli::Command add_workload(cli::Command& program, const std::string& name, const std::string& description,
                           const std::shared_ptr<Settings>& settings, void (*measure)(const Settings&)) {

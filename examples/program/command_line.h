@@ -2,6 +2,7 @@
 // with libtorch's.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

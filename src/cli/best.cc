@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cadre/error.h"
 #include "cli/columns.h"
@@ -33,6 +35,12 @@ const std::map<std::string, Scope> kScopes{{"last", Scope::last},
                                            {"max", Scope::max},
                                            {"last-5-avg", Scope::last_5_avg},
                                            {"last-10-avg", Scope::last_10_avg}};
+
+std::vector<std::string> scope_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, scope] : kScopes) names.push_back(name);
+  return names;
+}
 
 // Returns the kept checkpoint with the best value of the metric, else the latest.
 std::optional<Checkpoint> checkpoint_of(const tune::Result& trial, const std::string& metric, Mode mode) {
@@ -101,7 +109,7 @@ void add_best(Command& program) {
   command.option("--metric", &options->metric, "What counts [the experiment's metric]");
   command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});
   command.option("--scope", &options->scope, "What speaks for a trial [last]; see below")
-      .one_of({"last", "avg", "min", "max", "last-5-avg", "last-10-avg"})
+      .one_of(scope_names())
       .named("SCOPE");
   command.flag("--checkpoint", &options->checkpoint, "Print only the path of the checkpoint");
   command.flag("--json", &options->json, "One JSON document with everything");

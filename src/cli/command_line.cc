@@ -1,6 +1,7 @@
 #include "cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <utility>
 
 namespace cadre::cli {
@@ -19,6 +20,8 @@ Option& Option::in_range(double least, double most) {
   option_->check(CLI::Range(least, most));
   return *this;
 }
+
+Option& Option::at_least(double least) { return in_range(least, std::numeric_limits<double>::max()); }
 
 Option& Option::excludes(const Option& other) {
   option_->excludes(other.option_);

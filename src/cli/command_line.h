@@ -30,6 +30,7 @@ class Option {
   // Only these are accepted.
   Option& one_of(std::vector<std::string> texts);
   Option& in_range(double least, double most);
+  Option& at_least(double least);
   // The two are not given together.
   Option& excludes(const Option& other);
   // The help names what it takes so, in capital letters.

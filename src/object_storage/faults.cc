@@ -20,8 +20,8 @@ constexpr std::string_view kRenew =
 constexpr std::string_view kPermit = "give these credentials the right to list, read, write and delete there";
 constexpr std::string_view kWait = "the storage is busy or cannot be reached";
 
-// The first that is in an error counts. AWS's are the names of its SDK's error types and what servers answer; those of
-// Google's and Azure's libraries are their status codes.
+// The first match counts. The texts for AWS are the error types of its SDK and the servers' error codes; those for
+// Google and Azure are the status codes of their libraries.
 constexpr std::array kSymptoms{
     Symptom{"no_such_bucket", Fault::lasting, "make the bucket, or correct its name"},
     Symptom{"nosuchbucket", Fault::lasting, "make the bucket, or correct its name"},
@@ -81,7 +81,7 @@ Diagnosis diagnose(std::string_view error) {
 }
 
 std::string without_secrets(std::string_view error) {
-  // Azure's, Amazon's and Google's.
+  // Signatures and tokens of Azure, Amazon and Google.
   constexpr std::array secrets{std::string_view("sig="), std::string_view("X-Amz-Signature="),
                                std::string_view("X-Amz-Security-Token="), std::string_view("X-Goog-Signature=")};
   std::string text(error);

@@ -1,4 +1,4 @@
-"""What set-up installs after the first configuration of a build folder is found by the next: libFuzzer, which only tests need."""
+"""A build folder finds libFuzzer, which only tests need, if set-up installs it after the first configuration."""
 
 import os
 import pathlib
@@ -16,6 +16,15 @@ exec {compiler} "$@"
 """
 
 
+def has_libfuzzer():
+    program = 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }'
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([CXX, "-fsanitize=fuzzer", "-x", "c++", "-", "-o", f"{folder}/fuzzer"], input=program, text=True,
+                              capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@unittest.skipUnless(has_libfuzzer(), "the compiler has no libFuzzer")
 class InstalledLaterTest(unittest.TestCase):
     def test_the_fuzz_tests_are_there_once_libfuzzer_is(self):
         with tempfile.TemporaryDirectory() as temporary:

@@ -371,18 +371,20 @@ int main(int argc, char** argv) {
   command.option("--only", &options.only, "runs of one kind only").one_of({kKinds.begin(), kKinds.end()});
   command.option("--directory", &options.directory, "where runs live (default: a new one, which goes if all is well)");
   command.flag("--go-on", &options.go_on, "goes on after a failure");
+  bool all_was_well = true;
   command.on_call([&] {
     if (options.directory.empty()) options.directory = temporary_directory();
     options.directory = std::filesystem::absolute(options.directory);
     std::filesystem::create_directories(options.directory);
     adopt_orphans();
-    if (!Soak(options).run()) throw std::runtime_error("a run has failed");
-    std::filesystem::remove_all(options.directory);
+    all_was_well = Soak(options).run();
+    if (all_was_well) std::filesystem::remove_all(options.directory);
   });
   try {
-    return program.parse(argc, argv, /*wrong_usage=*/2);
+    const int exit_code = program.parse(argc, argv, /*wrong_usage=*/2);
+    return all_was_well ? exit_code : 1;
   } catch (const std::exception& error) {
     std::cerr << "cadre_soak: " << error.what() << "\n";
-    return 1;
+    return 2;
   }
 }

@@ -1,4 +1,4 @@
-// The S3 server of a soak, which begins with the first run that is published, and ends with the soak.
+// The S3 server of a soak: starts with the first published run and ends with the soak.
 #pragma once
 
 #include <sys/types.h>

@@ -62,7 +62,7 @@ Setting Experiments::setting_of(std::int64_t setting_number) const {
   setting.checkpoint_interval = number % 3 == 0 ? 2 : 1;
   setting.is_class = number % 4 == 3;
   setting.copied = number % 5 == 0 && !setting.is_class;
-  setting.max_failures = number % 3 - 1;  // without limit, none, one
+  setting.max_failures = number % 3 - 1;  // unlimited, none, one
   setting.has_programs = number % 4 == 1;
   if (storage_) {  // long enough for several states that are published
     setting.population = 2 + number % 3;
@@ -106,7 +106,7 @@ double ExperimentSubject::progress() const {
   return static_cast<double>(steps) / static_cast<double>(setting_.population * setting_.steps);
 }
 
-// All phases are to be hit: the first milliseconds, anything in between, the end.
+// Covers all phases: the first milliseconds, any time in between, the end.
 Plan ExperimentSubject::draw_plan(Random& random) const {
   Plan plan;
   const bool spare_workers = setting_.synch && setting_.max_failures >= 0;
@@ -139,11 +139,11 @@ void ExperimentSubject::take_away(Random& random) {
   if (is_published() && random.chance(0.4)) lose_the_local_disk(place_);
 }
 
-// The program takes longer than all the rest.
+// Runs the program seldom, because it takes longer than everything else.
 std::vector<std::string> ExperimentSubject::faults_of_readers(Random& random) {
   const fs::path program = random.chance(0.1) ? all_.program_ : "";
   std::vector<std::string> faults;
-  // A controller that died in its first moments has made the directory, and no store in it.
+  // A controller that died in its first moments has made the directory, but no store in it.
   if (tune::Tuner::can_restore(place_.directory))
     faults = survival::faults_of_readers(place_.directory, setting_, program);
   if (!faults.empty() || !is_published()) return faults;
@@ -151,7 +151,7 @@ std::vector<std::string> ExperimentSubject::faults_of_readers(Random& random) {
 }
 
 std::vector<std::string> ExperimentSubject::faults(bool finished, std::int64_t worker_kills) {
-  if (!finished && !tune::Tuner::can_restore(place_.directory)) return {};  // the disk is lost
+  if (!finished && !tune::Tuner::can_restore(place_.directory)) return {};  // the local disk is lost
   Expectation expectation{.finished = finished, .worker_deaths = worker_kills, .outcome = {}};
   if (finished && setting_.synch) expectation.outcome = all_.undisturbed(setting_number_);
   std::vector<std::string> faults = faults_of(place_.directory, setting_, expectation);

@@ -23,7 +23,7 @@ class Experiments {
  private:
   friend class ExperimentSubject;
 
-  // How one of these settings comes out. Made by a run that nothing disturbs when it is first asked for.
+  // Returns the outcome of this setting, from an undisturbed run that is made at the first call.
   const Outcome& undisturbed(std::int64_t setting_number);
   Setting setting_of(std::int64_t setting_number) const;
 

@@ -13,10 +13,10 @@ using StorageFolder = std::function<std::string()>;
 StorageFolder folder_of_files(const std::filesystem::path& directory);
 
 struct Place {
-  std::filesystem::path directory;  // with the run's files; a published one's is its working directory
-  std::filesystem::path home;       // of the machine that runs it
+  std::filesystem::path directory;  // the run's files; working directory of a published run
+  std::filesystem::path home;       // home of the machine that runs it
   std::string uri = {};             // where it is published; empty: nowhere
-  std::filesystem::path said;       // what its controllers say
+  std::filesystem::path said;       // output of its controllers
 
   // Returns the path or URI that controllers are called with.
   std::string name() const { return uri.empty() ? directory.string() : uri; }
@@ -26,7 +26,7 @@ struct Place {
 Place make_place(const std::filesystem::path& folder, const std::string& name, const StorageFolder& storage);
 // Removes all files, wherever they are.
 void remove(const Place& place);
-// Leaves only what is published, as when its machine is lost.
+// Leaves only what is published, as if the machine were lost.
 void lose_the_local_disk(const Place& place);
 
 }  // namespace cadre::survival

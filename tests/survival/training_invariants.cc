@@ -33,7 +33,7 @@ std::vector<std::string> names_below(const fs::path& folder) {
   return names;
 }
 
-// The lines of validations.json.
+// Returns the lines of validations.json.
 std::vector<Config> validations_of(const fs::path& run) {
   std::vector<Config> validations;
   std::ifstream lines(run / "validations.json");
@@ -95,7 +95,7 @@ void Inspection::check_outcome() {
     faults_.push_back("validations/" + file + " was left, which is not there undisturbed");
 }
 
-// Each result has a line in it, with more behind what was reported.
+// Expects a line for each result: the reported values, then further keys.
 void Inspection::check_result_file() {
   std::ifstream rows(run_ / "result.json");
   std::size_t line_number = 0;
@@ -107,7 +107,7 @@ void Inspection::check_result_file() {
   require(rows.eof() && line_number == outcome_.history.size(), "result.json has other results than the store");
 }
 
-// Each checkpoint has a line.
+// Expects a line for each checkpoint.
 void Inspection::check_validations() {
   const std::vector<Config> validations = validations_of(run_);
   require(std::ssize(validations) == checkpoints(), "validations.json has " + std::to_string(validations.size()) +
@@ -118,7 +118,7 @@ void Inspection::check_validations() {
   }
 }
 
-// Each checkpoint's validation has come to its end once.
+// Expects each checkpoint's validation to have ended once.
 void Inspection::check_records() {
   std::map<std::string, std::int64_t> ends;
   const store::ExperimentReader reader(run_, store::ExperimentReader::Check::rows);

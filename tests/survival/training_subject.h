@@ -19,14 +19,14 @@ class Trainings {
   Trainings(std::filesystem::path folder, std::filesystem::path program, StorageFolder storage)
       : folder_(std::move(folder)), program_(std::move(program)), storage_(std::move(storage)) {}
 
-  // Three runs after each other differ in their validators only, and half of them are published.
+  // Three successive runs differ only in their validators; half of the runs are published.
   std::unique_ptr<Subject> make(std::int64_t index, const std::string& name);
 
  private:
   friend class TrainingSubject;
 
   std::filesystem::path rows() const { return folder_ / "rows"; }
-  // How a run with this setting comes out. Made by one that nothing disturbs when it is first asked for.
+  // Returns the outcome of this setting, from an undisturbed run that is made at the first call.
   const TrainingOutcome& undisturbed(const TrainingSetting& setting);
 
   std::filesystem::path folder_;

@@ -25,7 +25,7 @@ std::string iterations_text(std::int64_t count) {
   return fmt::format("{} {}", count, count == 1 ? "iteration" : "iterations");
 }
 
-// "mean_accuracy=0.95, loss=0.1", or nothing.
+// Returns "mean_accuracy=0.95, loss=0.1", or nothing.
 std::string numbers_text(const Metrics& metrics, const LogDetail& detail) {
   std::vector<std::string> names = number_paths(metrics);
   const auto main = std::ranges::find(names, detail.metric);
@@ -40,7 +40,7 @@ std::string numbers_text(const Metrics& metrics, const LogDetail& detail) {
 
 std::string first_line(const std::string& message) { return message.substr(0, message.find('\n')); }
 
-// The message on as many lines as it has, each of which but the first is indented.
+// Returns the lines of the message, all but the first indented.
 std::string lines_text(const std::string& message, base::Encoding encoding) {
   const std::string brief = base::without_native_stacks(message);
   std::string text;
@@ -58,7 +58,7 @@ std::string file_text(const Trial& trial, const std::string& directory, base::En
   return fmt::format("  {}/{}/{}", base::printable(directory, encoding), trial.directory, run::kErrorFile);
 }
 
-// How much of the beginning of `text` is different in each trial: its directory, or an address.
+// Returns the length of a prefix of `text` that differs between trials: the trial's directory, or an address.
 std::size_t varying_length(std::string_view text, const std::string& directory) {
   if (text.starts_with(directory)) return directory.size();
   if (!text.starts_with("0x")) return 0;
@@ -76,7 +76,7 @@ class Narrator {
   }
   std::string operator()(const RecordDecision& decision) const {
     const Trial& about = trial(decision.trial);
-    // A quiet console has said nothing of it as long as it could be tried again.
+    // With verbose 0 only a final failure is logged, because a retry may still have succeeded.
     if (decision.kind == DecisionKind::fail && !says()) return failure_text(about, about.error);
     if (decision.kind != DecisionKind::end || !says()) return {};
     const std::string numbers = numbers_text(about.last_result, detail_);
@@ -115,7 +115,7 @@ class Narrator {
 
  private:
   bool says() const { return detail_.verbose > 0; }
-  // A reason that was said of another trial is not said again.
+  // Logs a reason in full only for the first trial that failed for it.
   std::string failure_text(const Trial& about, const std::string& message) const {
     if (detail_.said_errors != nullptr) {
       const auto [said, is_new] = detail_.said_errors->emplace(reason_of(about, message), about.id);

@@ -36,7 +36,7 @@ Column column_of(const std::vector<TrialRow>& trials, Column column, CellOf cell
 
 Style emphasis(const TrialRow& trial) { return trial.best ? Style::bold : Style::plain; }
 
-// What the user has named.
+// Returns a column whose name comes from the user.
 Column named_column(const std::string& name, int rank, base::Encoding encoding) {
   return {{base::printable(name, encoding), Style::bold, false}, rank, {}};
 }
