@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 std::optional<fs::path> find_existing(const Place& place, const std::string& name) {
   if (place.uri && is_published(*place.uri / name)) return fs::path(to_string(*place.uri / name));
-  const fs::path directory = place.local / name;
+  fs::path directory = place.local / name;
   if (!run::holds_store(directory)) return std::nullopt;
   if (place.uri) require_own(directory, *place.uri / name);  // interrupted before anything was published
   return directory;

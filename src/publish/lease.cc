@@ -206,7 +206,7 @@ void Lease::lose() {
     const auto text = setting_.storage->read(kLeaseFile);
     if (const Holder holder = text ? parse_holder(*text) : Holder(); text && holder.token != self_.token)
       by = describe(holder);
-  } catch (const StorageFault&) {  // the successor stays unknown
+  } catch (const StorageFault&) {  // NOLINT(bugprone-empty-catch): the successor stays unknown
   }
   throw LeaseLost(fmt::format("{} was taken over by {}, because nothing was heard of this process for {:g} s", where_,
                               by, seconds_of(stale_after())));
@@ -254,7 +254,7 @@ void Lease::release() noexcept {
     Holder released = self_;
     released.is_released = true;
     write_lease(released, found);
-  } catch (const std::exception&) {  // then the lease expires
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): then the lease expires
   }
 }
 

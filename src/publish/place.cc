@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 fs::path default_local_path() {
-  const fs::path usual = run::default_storage_path();
+  fs::path usual = run::default_storage_path();
   if (storage::is_on_local_disk(usual)) return usual;
   return fs::path("/var/tmp") / fmt::format("cadre_results_{}", ::getuid());
 }

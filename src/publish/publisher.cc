@@ -133,7 +133,7 @@ bool Publisher::attempt(bool last) {
     return true;
   } catch (const StorageFault& fault) {
     tell_of(fault.what(), fault.kind());
-  } catch (const Interrupted&) {
+  } catch (const Interrupted&) {  // NOLINT(bugprone-empty-catch): an upload was given up to stop
   } catch (const std::exception& error) {
     tell_of(error.what(), StorageFault::Kind::lasting);
   }
@@ -293,7 +293,7 @@ void Publisher::clear_away() noexcept {
     const SegmentEntry last{.number = next_number_ - 1, .generation = own};
     const auto is_last = [&](const SegmentEntry& entry) { return segment_name(entry) == segment_name(last); };
     if (std::ranges::none_of(theirs.segments, is_last)) setting_.storage->remove(segment_name(last));
-  } catch (const std::exception&) {  // the leftovers are harmless
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the leftovers are harmless
   }
 }
 

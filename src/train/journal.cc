@@ -139,7 +139,7 @@ std::int64_t record(store::ExperimentStore& store, const Event& event, double ti
           [&](const ValidatorThrew& threw) {
             Dict said{{"message", threw.message}};
             if (threw.is_hopeless) said.emplace_back("is_hopeless", true);
-            return add(event_name::validator_threw, threw.checkpoint, threw.attempt, std::move(said));
+            return add(event_name::validator_threw, threw.checkpoint, threw.attempt, said);
           },
           [&](const ValidatorEnded& ended) {
             return add(event_name::validator_ended, ended.checkpoint, ended.attempt, to_dict(ended.exit));

@@ -281,7 +281,7 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
       [end, &controller = controller_] {
         try {
           controller.send(channel::Notice{to_value(Notice(*end))});
-        } catch (const channel::ControllerGone&) {  // the main thread notices too
+        } catch (const channel::ControllerGone&) {  // NOLINT(bugprone-empty-catch): the main thread notices too
         }
       });
   send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::promised},
