@@ -368,6 +368,7 @@ struct FailureConfig {
   /// it. Waits as for max_failures. A signal to all processes of the run interrupts it (see Trainer::fit) and is no
   /// failure.
   std::int64_t max_preemption_failures = -1;
+  bool operator==(const FailureConfig&) const = default;  ///< compares all budgets
 };
 
 /// Result files of a run, and display of its workers' output.
@@ -498,9 +499,9 @@ class Trainer {
   Trainer(Trainer&&) noexcept = default;             ///< the moved-from Trainer may only be destroyed
   Trainer& operator=(Trainer&&) noexcept = default;  ///< see the move constructor
 
-  /// Returns true if `directory`, a path or a URI, holds a run that restore() can continue. A run that was interrupted
-  /// before anything was published is found in its working directory on this machine, whose location `publish_config`
-  /// may set.
+  /// Returns true if `directory`, a path or a URI, holds a training run, intact or damaged; restore() distinguishes
+  /// them. Throws InvalidArgument for a URI that cannot be read. A run that was interrupted before anything was
+  /// published is found in its working directory on this machine, whose location `publish_config` may set.
   static bool can_restore(const std::filesystem::path& directory, const PublishConfig& publish_config = {});
   /// Returns a Trainer that continues the run in a directory from its last committed checkpoint, with its original
   /// options. A run that failed is retried, with a new budget of failures; a run that finished stays as it is, and

@@ -60,10 +60,6 @@ class AppendFile {
     std::uint64_t checksum = 0;
 
     bool operator==(const Stamp&) const = default;
-    static void fields(auto& archive, auto& stamp) {
-      archive("size", stamp.size);
-      archive("checksum", stamp.checksum);
-    }
   };
 
   // The file must be empty or missing.

@@ -13,8 +13,8 @@
 #include <set>
 #include <utility>
 
-#include "base/archive.h"
 #include "base/overload.h"
+#include "base/stored.h"
 #include "data/arrow_status.h"
 #include "data/expressions.h"
 #include "data/functions.h"
@@ -22,33 +22,32 @@
 
 namespace cadre::data {
 
-// ---- Fields for the archive
+// ---- Operators as values
 
-void fields(auto& archive, base::Is<ExecutionOptions> auto& options) {
-  archive("memory_limit_bytes", options.memory_limit_bytes);
-  archive("num_threads", options.num_threads);
-  archive("function_place", options.function_place);
-  archive("max_task_retries", options.max_task_retries);
-  archive("progress_bars", options.progress_bars);
+Value stored_form(const std::optional<Expression>& condition) { return condition ? condition->to_value() : Value(); }
+void read_stored(std::optional<Expression>& condition, const base::Stored& stored) {
+  if (stored.value().is_null()) return condition.reset();
+  condition = Expression::from_value(stored.value());
+}
+
+Value stored_form(const Filter& filter) { return Dict{{"condition", filter.condition.to_value()}}; }
+void read_stored(Filter& filter, const base::Stored& stored) {
+  const Value* condition = find_entry(stored.dict(), "condition");
+  if (condition == nullptr) stored.refuse("the filter has no condition");
+  filter.condition = Expression::from_value(*condition);
+}
+
+Value stored_form(const FromMemory& memory) { return Dict{{"object", memory.rows->put_into_store()}}; }
+void read_stored(FromMemory& memory, const base::Stored& stored) {
+  const Value* object = find_entry(stored.dict(), "object");
+  if (object == nullptr) stored.refuse("there is no object with the rows");
+  memory.rows = std::make_shared<MemoryRows>(stored.at("object", *object).get<Reference>());
 }
 
 namespace {
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
 constexpr const char* kVersionKey = "cadre_dataset";
-
-// ---- Operators as values: the entry "operator" has the kind
-
-template <class T>
-Value optional_value(const std::optional<T>& value) {
-  return value ? base::SaveArchive::to_value(*value) : Value();
-}
-
-Value names_value(const Names& names) {
-  List list;
-  for (const std::string& name : names) list.emplace_back(name);
-  return list;
-}
 
 const char* name_of(ReadFiles::Format format) {
   switch (format) {
@@ -62,129 +61,49 @@ const char* name_of(ReadFiles::Format format) {
   return "read_json";
 }
 
-Dict save(const ReadFiles& read) {
-  Dict types;
-  for (const auto& [column, type] : read.types) types.emplace_back(column, type);
-  return {{"operator", name_of(read.format)},
-          {"paths", names_value(read.paths)},
-          {"columns", read.columns ? names_value(*read.columns) : Value()},
-          {"filter", read.filter ? read.filter->to_value() : Value()},
-          {"hive_partitioning", read.hive_partitioning},
-          {"unify_schemas", read.unify_schemas},
-          {"delimiter", std::string(1, read.delimiter)},
-          {"column_names", names_value(read.column_names)},
-          {"types", types}};
-}
+// The nodes form a list, inputs before the nodes that use them: plans may be long, but values may not be deeply nested.
+struct StoredNode {
+  decltype(Node::operation) operation = {};
+  std::vector<std::int64_t> inputs = {};  // places in the list
+};
 
-Dict save(const FromMemory& memory) { return {{"operator", "from_memory"}, {"object", memory.rows->put_into_store()}}; }
+struct StoredPlan {
+  std::int64_t cadre_dataset = kVersion;
+  std::string name = {};
+  ExecutionOptions options = {};
+  std::vector<StoredNode> operators = {};
+};
 
-Dict save(const Range& range) { return {{"operator", "range"}, {"count", range.count}}; }
-
-Dict save(const Call& call) {
-  return {{"operator", "call"},
-          {"kind", call.kind},
-          {"name", call.name},
-          {"batch_size", optional_value(call.batch_size)},
-          {"concurrency", optional_value(call.concurrency)},
-          {"num_cpus", call.resources.cpus},
-          {"num_gpus", call.resources.gpus},
-          {"config", call.config.value()}};
-}
-
-Dict save(const Filter& filter) { return {{"operator", "filter"}, {"condition", filter.condition.to_value()}}; }
-
-Dict save(const Select& select) { return {{"operator", "select"}, {"columns", names_value(select.columns)}}; }
-
-Dict save(const Slice& slice) {
-  return {{"operator", "slice"}, {"skip", slice.skip}, {"count", optional_value(slice.count)}};
-}
-
-Dict save(const Concat&) { return {{"operator", "concat"}}; }
-
-Dict save(const Shuffle& shuffle) {
-  return {{"operator", "random_shuffle"}, {"seed", static_cast<std::int64_t>(shuffle.seed)}};
-}
-
-template <class T>
-std::optional<T> optional_at(const Config& entries, const char* key) {
-  const Value& value = entries.at(key);
-  return value.is_null() ? std::nullopt : std::optional(value.get<T>());
-}
-
-ReadFiles load_read(const Config& entries, ReadFiles::Format format) {
-  ReadFiles read{.format = format,
-                 .paths = entries.get<Names>("paths"),
-                 .columns = optional_at<Names>(entries, "columns"),
-                 .hive_partitioning = entries.get<bool>("hive_partitioning", false),
-                 .unify_schemas = entries.get<bool>("unify_schemas", false),
-                 .column_names = entries.get<Names>("column_names")};
-  if (const Value& filter = entries.at("filter"); !filter.is_null()) read.filter = Expression::from_value(filter);
-  const auto delimiter = entries.get<std::string>("delimiter");
-  if (delimiter.size() != 1) throw InvalidArgument("its delimiter is \"" + delimiter + "\", not one character");
-  read.delimiter = delimiter.front();
-  for (const auto& [column, type] : entries.at("types").dict())
-    read.types.emplace_back(column, type.get<std::string>());
-  return read;
-}
-
-Call load_call(const Config& entries) {
-  Call call{.kind = entries.get<std::string>("kind"),
-            .name = entries.get<std::string>("name"),
-            .batch_size = optional_at<std::int64_t>(entries, "batch_size"),
-            .concurrency = optional_at<std::int64_t>(entries, "concurrency"),
-            .resources = {.cpus = entries.get<double>("num_cpus"), .gpus = entries.get<double>("num_gpus")},
-            .config = Config(entries.at("config"))};
-  find_batch_call(call.kind, call.name);  // throws if this program has none
-  return call;
-}
-
-using Operation = decltype(Node::operation);
-
-Operation load(const Config& entries) {
-  using Format = ReadFiles::Format;
-  const auto name = entries.get<std::string>("operator");
-  for (const Format format : {Format::parquet, Format::csv, Format::json}) {
-    if (name == name_of(format)) return load_read(entries, format);
-  }
-  if (name == "from_memory") return FromMemory{std::make_shared<MemoryRows>(entries.get<Reference>("object"))};
-  if (name == "range") return Range{entries.get<std::int64_t>("count")};
-  if (name == "call") return load_call(entries);
-  if (name == "filter") return Filter{Expression::from_value(entries.at("condition"))};
-  if (name == "select") return Select{entries.get<Names>("columns")};
-  if (name == "slice") return Slice{entries.get<std::int64_t>("skip"), optional_at<std::int64_t>(entries, "count")};
-  if (name == "concat") return Concat{};
-  if (name == "random_shuffle") return Shuffle{static_cast<std::uint64_t>(entries.get<std::int64_t>("seed"))};
-  throw InvalidArgument("nothing is known about its operator \"" + name + "\"");
-}
-
-// Saves nodes as a list, inputs before the nodes that use them: plans may be long, but values may not be deeply
-// nested.
-std::int64_t save_into(List& list, const NodePtr& node, std::map<const Node*, std::int64_t>& places) {
+std::int64_t put_into(std::vector<StoredNode>& list, const NodePtr& node, std::map<const Node*, std::int64_t>& places) {
   if (const auto found = places.find(node.get()); found != places.end()) return found->second;
-  List inputs;
-  for (const NodePtr& input : node->inputs) inputs.emplace_back(save_into(list, input, places));
-  Dict entries = std::visit([](const auto& operation) { return save(operation); }, node->operation);
-  entries.emplace_back("inputs", std::move(inputs));
-  list.emplace_back(std::move(entries));
+  std::vector<std::int64_t> inputs;
+  for (const NodePtr& input : node->inputs) inputs.push_back(put_into(list, input, places));
+  list.push_back({node->operation, std::move(inputs)});
   return places[node.get()] = std::ssize(list) - 1;
 }
 
-NodePtr load_nodes(const Value& stored) {
+std::size_t inputs_of(const decltype(Node::operation)& operation, std::size_t given) {
+  return std::visit(
+      base::Overload{[](const ReadFiles&) -> std::size_t { return 0; },
+                     [](const FromMemory&) -> std::size_t { return 0; }, [](const Range&) -> std::size_t { return 0; },
+                     [&](const Concat&) { return given; },  // takes any number
+                     [](const auto&) -> std::size_t { return 1; }},
+      operation);
+}
+
+NodePtr to_node(std::vector<StoredNode> stored) {
   std::vector<NodePtr> nodes;
-  for (const Value& value : stored.items()) {
-    const Config entries(value);
+  for (StoredNode& node : stored) {
+    if (const auto* call = std::get_if<Call>(&node.operation))
+      find_batch_call(call->kind, call->name);  // throws if missing
+    if (node.inputs.size() != inputs_of(node.operation, node.inputs.size()))
+      throw InvalidArgument(fmt::format("an operator has {} inputs", node.inputs.size()));
     std::vector<NodePtr> inputs;
-    for (const auto index : entries.get<std::vector<std::int64_t>>("inputs")) {
+    for (const std::int64_t index : node.inputs) {
       if (index < 0 || index >= std::ssize(nodes)) throw InvalidArgument("an operator's input is none before it");
       inputs.push_back(nodes[static_cast<std::size_t>(index)]);
     }
-    Operation operation = load(entries);
-    const bool is_source = std::holds_alternative<ReadFiles>(operation) ||
-                           std::holds_alternative<FromMemory>(operation) || std::holds_alternative<Range>(operation);
-    const bool is_concat = std::holds_alternative<Concat>(operation);
-    if (!is_concat && inputs.size() != (is_source ? 0U : 1U))
-      throw InvalidArgument(fmt::format("an operator has {} inputs", inputs.size()));
-    nodes.push_back(std::make_shared<Node>(Node{std::move(operation), std::move(inputs)}));
+    nodes.push_back(std::make_shared<Node>(Node{std::move(node.operation), std::move(inputs)}));
   }
   if (nodes.empty()) throw InvalidArgument("it has no operator");
   return nodes.back();
@@ -272,26 +191,22 @@ NodePtr push_down(const NodePtr& node) {
 }
 
 Value to_value(const PlanContent& plan) {
-  List nodes;
+  StoredPlan stored{.name = plan.name, .options = plan.options};
   std::map<const Node*, std::int64_t> places;
-  save_into(nodes, plan.node, places);
-  return {{kVersionKey, kVersion},
-          {"name", plan.name},
-          {"options", base::SaveArchive::to_value(plan.options)},
-          {"operators", std::move(nodes)}};
+  put_into(stored.operators, plan.node, places);
+  return base::to_stored(stored);
 }
 
-PlanContent to_plan(const Value& stored) {
-  if (!stored.is_dict() || find_entry(stored.dict(), kVersionKey) == nullptr)
-    throw InvalidArgument("the value is no dataset: one comes from a data::Dataset");
+PlanContent to_plan(const Value& value) {
+  const Value* version = value.is_dict() ? find_entry(value.dict(), kVersionKey) : nullptr;
+  if (version == nullptr) throw InvalidArgument("the value is no dataset: one comes from a data::Dataset");
   try {
-    const Config entries(stored);
-    if (const auto version = entries.get<std::int64_t>(kVersionKey); version > kVersion)
-      throw InvalidArgument(fmt::format("it has version {}, and this program reads versions up to {}: use a newer one",
-                                        version, kVersion));
-    PlanContent plan{.node = load_nodes(entries.at("operators")), .name = entries.get<std::string>("name")};
-    base::LoadArchive::load(entries.at("options"), plan.options);
-    return plan;
+    if (*version != Value(kVersion))
+      throw InvalidArgument(
+          fmt::format("it has version {}, and this program reads version {}: use the Cadre that stored it",
+                      to_json(*version), kVersion));
+    auto stored = base::from_value<StoredPlan>(value);
+    return {.node = to_node(std::move(stored.operators)), .name = std::move(stored.name), .options = stored.options};
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("the stored dataset cannot be used: {}", error.what()));
   } catch (const NotFound& error) {

@@ -69,7 +69,7 @@ struct Call {
   Config config = {};
 };
 struct Filter {
-  Expression condition;
+  Expression condition = true;
 };
 struct Select {
   Names columns = {};
@@ -105,7 +105,7 @@ struct PlanContent {
 
 // Returns the plan as a value. Puts rows in memory into the object store.
 Value to_value(const PlanContent& plan);
-// Throws InvalidArgument if the value is not a plan of this or an older version.
+// Throws InvalidArgument if the value is not a plan of this version.
 PlanContent to_plan(const Value& stored);
 
 }  // namespace cadre::data

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/stored.h"
 
 namespace cadre::publish {
 namespace fs = std::filesystem;
@@ -23,7 +24,12 @@ namespace {
 
 using storage::StorageFault;
 
-constexpr std::int64_t kLeaseFormat = 1;
+constexpr std::int64_t kLeaseFormat = 2;
+
+struct StoredLease {
+  std::int64_t format = kLeaseFormat;
+  Holder holder = {};
+};
 
 std::string random_text() {
   std::random_device random;
@@ -60,28 +66,13 @@ bool is_known_to_be_dead(const Holder& holder) {
 }
 
 std::string to_text(const Holder& holder) {
-  return base::to_json({{"format", kLeaseFormat},
-                        {"token", holder.token},
-                        {"host", holder.host},
-                        {"machine", holder.machine},
-                        {"pid", holder.pid},
-                        {"start", holder.start},
-                        {"since", holder.since},
-                        {"released", holder.is_released}}) +
-         "\n";
+  return base::to_json(base::to_stored(StoredLease{.holder = holder}).dict()) + "\n";
 }
 
 // Returns an unknown holder if the text cannot be parsed.
 Holder parse_holder(const std::string& text) {
   try {
-    const Config lease(base::parse_json(text, kLeaseFile).dict());
-    return {.token = lease.get<std::string>("token"),
-            .host = lease.get<std::string>("host"),
-            .machine = lease.get<std::string>("machine"),
-            .start = lease.get<std::string>("start"),
-            .pid = lease.get<std::int64_t>("pid"),
-            .since = lease.get<std::int64_t>("since"),
-            .is_released = lease.contains("released") && lease.get<bool>("released")};
+    return base::from_value<StoredLease>(base::parse_json(text, kLeaseFile)).holder;
   } catch (const Error&) {
     return {.host = "a machine that is not known"};
   }

@@ -28,6 +28,24 @@ struct CheckpointRecord {
   // Earlier checkpoints of its lineage, newest first, that existed when this one was added; at most 16. The run
   // continues from the newest of them if this one is lost.
   std::vector<CheckpointId> ancestors = {};
+  bool operator==(const CheckpointRecord&) const = default;
+};
+
+// A checkpoint that exists.
+struct RegistryEntry {
+  CheckpointRecord record = {};
+  std::int64_t references = 0;
+  bool kept = true;
+  bool is_ranked = true;
+  bool operator==(const RegistryEntry&) const = default;
+};
+// The state of a registry.
+struct RegistryState {
+  CheckpointId next_id = 1;
+  std::map<CheckpointId, RegistryEntry> entries = {};
+  std::map<OwnerId, std::vector<CheckpointId>> kept = {};  // by owner, oldest first
+  std::map<OwnerId, CheckpointId> synced = {};             // by owner, the newest one; referenced
+  bool operator==(const RegistryState&) const = default;
 };
 
 class CheckpointRegistry {
@@ -54,16 +72,8 @@ class CheckpointRegistry {
   void drop(CheckpointId id);
   // Returns the newest of its ancestors that still exists; empty if there is none.
   std::optional<CheckpointId> ancestor(CheckpointId id) const;
-  bool contains(CheckpointId id) const { return entries_.contains(id); }
-  std::size_t size() const { return entries_.size(); }
-
-  // For base/archive.h. No checkpoint may be waiting for deletion.
-  static void fields(auto& archive, auto& registry) {
-    archive("next_id", registry.next_id_);
-    archive("entries", registry.entries_);
-    archive("kept", registry.kept_);
-    archive("synced", registry.synced_);
-  }
+  bool contains(CheckpointId id) const { return state_.entries.contains(id); }
+  std::size_t size() const { return state_.entries.size(); }
 
   // Returns the checkpoints that are no longer needed, each once, and removes them from the registry.
   std::vector<CheckpointRecord> take_deletable();
@@ -74,35 +84,21 @@ class CheckpointRegistry {
   // Returns all existing checkpoints, kept or referenced.
   std::vector<CheckpointId> all() const;
 
- private:
-  struct Entry {
-    CheckpointRecord record;
-    std::int64_t references = 0;
-    bool kept = true;
-    bool is_ranked = true;
+  // Return and replace the state, for snapshots. No checkpoint may be waiting for deletion. restore() throws
+  // StorageError if a directory is not inside the experiment's.
+  const RegistryState& state() const { return state_; }
+  void restore(RegistryState state);
+  // Compares the states.
+  bool operator==(const CheckpointRegistry& other) const { return state_ == other.state_; }
 
-    static void fields(auto& archive, auto& entry) {
-      archive("owner", entry.record.owner);
-      archive("step", entry.record.step);
-      archive.inner_path("directory", entry.record.directory);
-      archive("metrics", entry.record.metrics);
-      archive("ancestors", entry.record.ancestors);
-      archive("id", entry.record.id);
-      archive("references", entry.references);
-      archive("kept", entry.kept);
-      archive.added("is_ranked", entry.is_ranked);
-    }
-  };
+ private:
   void apply_retention(OwnerId owner);
   void drop_if_unneeded(CheckpointId id);
   bool worse(CheckpointId a, CheckpointId b) const;
   std::optional<double> score(CheckpointId id) const;
 
   CheckpointConfig config_;
-  CheckpointId next_id_ = 1;
-  std::map<CheckpointId, Entry> entries_;
-  std::map<OwnerId, std::vector<CheckpointId>> kept_;  // by owner, oldest first
-  std::map<OwnerId, CheckpointId> synced_;             // by owner, the newest one; referenced
+  RegistryState state_;
   std::vector<CheckpointRecord> deletable_ = {};
 };
 

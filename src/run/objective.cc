@@ -40,10 +40,6 @@ Direction direction_of(Objective metric, std::optional<Mode> mode, const Objecti
   return {metric.name, *mode};
 }
 
-void drop_order_of_nothing(CheckpointConfig& checkpoints) {
-  if (!checkpoints.checkpoint_score_attribute) checkpoints.checkpoint_score_order.reset();
-}
-
 const char* to_string(Mode mode) { return mode == Mode::max ? "max" : "min"; }
 
 }  // namespace cadre::run

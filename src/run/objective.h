@@ -29,10 +29,6 @@ struct Direction {
 };
 Direction direction_of(Objective metric, std::optional<Mode> mode, const Objective& experiments = {});
 
-// Drops the score order of a stored config that has no score attribute: programs before store format 5 always wrote
-// one.
-void drop_order_of_nothing(CheckpointConfig& checkpoints);
-
 // Returns "min" or "max".
 const char* to_string(Mode mode);
 

@@ -21,12 +21,17 @@ std::string exists_already(const std::string& subject, const std::string& restor
 // Returns the message how to continue an interrupted run: by the same program, or by `restore`.
 std::string how_to_continue(IfExists if_exists, const std::string& restore, const std::filesystem::path& directory);
 
-// The kind of run that uses a directory, for messages.
+// The kind of run that uses a directory, and its words for messages.
 struct Tenant {
+  std::string kind;     // "experiment" or "training_run": `kind` of its stored options
   std::string what;     // "experiment"
   std::string a;        // "an experiment"
   std::string restore;  // "Tuner::restore"
+  std::string workers;  // "trials"
 };
+inline const Tenant experiment_tenant{"experiment", "experiment", "an experiment", "Tuner::restore", "trials"};
+inline const Tenant training_run_tenant{"training_run", "training run", "a training run", "Trainer::restore",
+                                        "workers"};
 // Makes the directory of a new run. Throws InvalidArgument, with what to do, if it is in use or has other contents.
 void make_new_directory(const std::filesystem::path& directory, const Tenant& tenant);
 

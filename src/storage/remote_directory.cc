@@ -13,6 +13,7 @@
 #include "base/file_descriptor.h"
 #include "base/inner_path.h"
 #include "base/json.h"
+#include "base/stored.h"
 #include "base/system_error.h"
 #include "storage/retry.h"
 
@@ -20,15 +21,27 @@ namespace cadre::storage {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kFormat = 1;
-constexpr int kFormatWithPlace = 2;
+struct PublishedTo {
+  std::int64_t format = 1;
+  std::string uri = {};
+};
+
+struct RemoteList {
+  std::int64_t format = 3;
+  Dict files = {};
+  std::string place = {};
+};
+
 constexpr auto kPatience = std::chrono::minutes(5);
 
-Config read_document(const fs::path& path, int newest_format) {
-  const Config document(base::parse_json(base::read_file(path), path.string()).dict());
-  if (const auto format = document.get<std::int64_t>("format"); format < kFormat || format > newest_format)
-    throw StorageError(
-        fmt::format("{} has format {}; this program reads formats up to {}", path.string(), format, newest_format));
+// Reads a file with a `format`.
+template <class Document>
+Document read_document(const fs::path& path) {
+  const Value stored = base::parse_json(base::read_file(path), path.string());
+  auto document = base::from_stored<Document>(stored, path.string());
+  if (document.format != Document().format)
+    throw StorageError(fmt::format("{} has format {}; this program reads format {}", path.string(), document.format,
+                                   Document().format));
   return document;
 }
 
@@ -70,14 +83,14 @@ std::optional<Place> place_of(const fs::path& path) {
 
 void write_published_to(const fs::path& working_directory, const Uri& uri) {
   base::replace_file_durably(working_directory / kPublishedToFile,
-                             base::to_pretty_json({{"format", kFormat}, {"uri", to_string(uri)}}));
+                             base::to_pretty_json(base::to_stored(PublishedTo{.uri = to_string(uri)}).dict()));
 }
 
 std::optional<Uri> published_to(const fs::path& working_directory) {
   const fs::path path = working_directory / kPublishedToFile;
   std::error_code unreadable;
   if (!fs::exists(path, unreadable)) return std::nullopt;
-  return parse_uri(read_document(path, kFormat).get<std::string>("uri"));
+  return base::reading(path.string(), [&] { return parse_uri(read_document<PublishedTo>(path).uri); });
 }
 
 std::optional<Uri> published_place(const fs::path& path) {
@@ -91,9 +104,8 @@ std::optional<Remote> remote_files(const fs::path& directory) {
   const fs::path path = directory / kRemoteFile;
   std::error_code unreadable;
   if (!fs::exists(path, unreadable)) return std::nullopt;
-  const Config document = read_document(path, kFormatWithPlace);
-  Remote remote{.files = document.get<Dict>("files"),
-                .place = document.contains("place") ? document.get<std::string>("place") : std::string()};
+  auto list = read_document<RemoteList>(path);
+  Remote remote{.files = std::move(list.files), .place = std::move(list.place)};
   check(remote, path.string());
   return remote;
 }
@@ -101,9 +113,8 @@ std::optional<Remote> remote_files(const fs::path& directory) {
 void make_remote(const fs::path& directory, const Remote& remote) {
   check(remote, directory.string());  // the list may come from a segment
   base::make_directories(directory);
-  Dict document{{"format", remote.place.empty() ? kFormat : kFormatWithPlace}, {"files", remote.files}};
-  if (!remote.place.empty()) document.emplace_back("place", remote.place);
-  base::replace_file(directory / kRemoteFile, base::to_json(document));
+  const RemoteList list{.files = remote.files, .place = remote.place};
+  base::replace_file(directory / kRemoteFile, base::to_json(base::to_stored(list).dict()));
 }
 
 void replace_by_remote(const fs::path& directory, const Remote& remote) {

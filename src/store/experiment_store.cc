@@ -122,7 +122,7 @@ ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {
   check_length(*database, log);
   ExperimentStore store(std::move(database));
   check_structure(*store.database_);
-  const int format = check_format(*store.database_);
+  check_format(*store.database_);
   const bool same_boot = read_meta(*store.database_).at("boot") == store.boot_;
   if (log.damage) {
     const std::string what = "committed transactions follow what cannot be read";
@@ -137,7 +137,6 @@ ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {
   store.database_->keep_log(false);
   store.after_reboot_ = !same_boot;
   if (!same_boot) store.set_boot();
-  if (format < kFormat) store.upgrade(format);
   store.prepare();
   return store;
 }
@@ -145,20 +144,6 @@ ExperimentStore ExperimentStore::open(const std::filesystem::path& directory) {
 void ExperimentStore::set_boot() {
   write_fact("boot", boot_);
   database_->copy_log();
-}
-
-// Converts an older format to the present one. Format 2 had a table of every trial's results, which was filled when the
-// experiment finished and so marked it as finished. Format 3 had fewer options and kinds of decisions.
-void ExperimentStore::upgrade(int format) {
-  const bool finished = is_finished(*database_);
-  database_->execute("BEGIN IMMEDIATE");
-  if (format == 2) {
-    if (finished) mark_finished();
-    database_->execute("DROP TABLE histories; DELETE FROM snapshots");  // its snapshots contained the ended trials
-    database_->execute(creation_of(EndedTrialRow::table).c_str());
-  }
-  write_fact("format", std::to_string(kFormat));
-  database_->execute("COMMIT");
 }
 
 void ExperimentStore::mark_finished() { write_fact("finished", std::to_string(last_sequence(*database_))); }

@@ -109,7 +109,6 @@ class ExperimentStore {
   auto in_transaction(const Write& write);
   void prepare();
   void set_boot();
-  void upgrade(int format);
   void mark_finished();
   void write_fact(const char* key, const std::string& value);
 

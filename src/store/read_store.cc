@@ -1,5 +1,6 @@
 #include "store/read_store.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -70,17 +71,16 @@ OpenedStore open_to_read(const fs::path& directory, bool is_being_written) {
   return opened;
 }
 
-int check_format(const Database& database) {
+void check_format(const Database& database) {
   check_schema(database);
   Statement statement(database, "SELECT value FROM meta WHERE key = 'format'");
   if (!statement.step()) throw_damaged(database.path(), std::nullopt, "it has no \"format\"");
-  const std::string stored(statement.text(0));
-  for (int format = kOldestStoreFormat; format <= kStoreFormat; ++format) {
-    if (stored == std::to_string(format)) return format;
-  }
-  throw StorageError("the store " + database.path().string() + " has format " + stored +
-                     "; this program reads formats " + std::to_string(kOldestStoreFormat) + " to " +
-                     std::to_string(kStoreFormat) + ": use the version of Cadre that wrote it");
+  const std::string_view stored = statement.text(0);
+  if (stored != std::to_string(kStoreFormat))
+    throw StorageError(
+        fmt::format("the store {} has format {}; this program reads format {}: use the version of Cadre "
+                    "that wrote it",
+                    database.path().string(), stored, kStoreFormat));
 }
 
 std::map<std::string, std::string> read_meta(const Database& database) {
@@ -100,8 +100,7 @@ std::int64_t last_sequence(const Database& database) {
 }
 
 bool is_finished(const Database& database) {
-  if (check_format(database) == kOldestStoreFormat)
-    return read_number(database, "SELECT EXISTS (SELECT 1 FROM histories)") != 0;
+  check_format(database);
   const auto mark = RowReader<MetaRow>(database, "WHERE key = 'finished'").first();
   return mark && mark->value == std::to_string(last_sequence(database));
 }

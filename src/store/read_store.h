@@ -15,8 +15,7 @@
 
 namespace cadre::store {
 
-inline constexpr int kStoreFormat = 5;
-inline constexpr int kOldestStoreFormat = 2;  // oldest readable format; a writer converts it to the present one
+inline constexpr int kStoreFormat = 6;
 inline constexpr const char* kStoreFileName = "experiment.db";
 
 // Facts about the whole experiment.
@@ -47,9 +46,9 @@ struct OpenedStore {
   std::unique_ptr<Database> database = {};
 };
 OpenedStore open_to_read(const std::filesystem::path& directory, bool is_being_written);
-// Returns the store's format. Throws StorageError if this program does not read it. Must be called before any row is
-// read: rows of other formats have other columns.
-int check_format(const Database& database);
+// Throws StorageError if the store has a format that this program does not read. Must be called before any row is read:
+// rows of other formats differ.
+void check_format(const Database& database);
 std::map<std::string, std::string> read_meta(const Database& database);
 ExperimentInfo info_of(const std::map<std::string, std::string>& meta);
 

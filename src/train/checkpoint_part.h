@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/archive.h"
 #include "cadre/value.h"
 #include "channel/message.h"
 
@@ -27,13 +26,6 @@ struct CheckpointPart {
   std::string path = {};       // ours, in_place: relative to the run's directory; borrowed: absolute; promised: empty
   bool remove_source = false;  // borrowed: remove the directory after the copy
   bool operator==(const CheckpointPart&) const = default;
-
-  static void fields(auto& archive, auto& part) {
-    archive("kind", part.kind);
-    archive("rank", part.rank);
-    archive("path", part.path);
-    archive("remove_source", part.remove_source);
-  }
 };
 
 // A validation requested with a report.
@@ -41,12 +33,7 @@ struct WantedValidation {
   std::string function = {};             // empty: the run's function
   Config config = {};                    // for the run's function: overrides entries of the run's config
   std::optional<double> timeout_s = {};  // seconds; empty: the run's timeout
-
-  static void fields(auto& archive, auto& wanted) {
-    archive("function", wanted.function);
-    archive("config", wanted.config);
-    archive("timeout_s", wanted.timeout_s);
-  }
+  bool operator==(const WantedValidation&) const = default;
 };
 
 // Returns true if its files become a part of one directory; otherwise the ranks have agreed on that directory.
@@ -61,14 +48,7 @@ struct GroupCheckpoint {
   bool upload = false;                     // true if it must be copied or sent somewhere before the commit
   std::string directory = {};              // requested name; empty: the next number
   std::optional<WantedValidation> validation = {};
-
-  static void fields(auto& archive, auto& checkpoint) {
-    archive("parts", checkpoint.parts);
-    archive("waits", checkpoint.waits);
-    archive("upload", checkpoint.upload);
-    archive("directory", checkpoint.directory);
-    archive.added("validation", checkpoint.validation);
-  }
+  bool operator==(const GroupCheckpoint&) const = default;
 };
 
 // Returns the form used in the store: comma-separated directory names if they suffice, otherwise JSON.
@@ -83,13 +63,6 @@ struct PartReport {
   bool waits = true;           // true if its report() returns only after the commit
   std::string directory = {};  // requested name of the checkpoint; empty: the next number
   std::optional<WantedValidation> validation = {};
-
-  static void fields(auto& archive, auto& said) {
-    archive("part", said.part);
-    archive("waits", said.waits);
-    archive("directory", said.directory);
-    archive("validation", said.validation);
-  }
 };
 
 // Write it into a report, and read it from one. part_in() throws InvalidArgument or NotFound for details that

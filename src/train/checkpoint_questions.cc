@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/archive.h"
+#include "base/stored.h"
 
 namespace cadre::train {
 namespace {
@@ -31,18 +31,10 @@ std::vector<CheckpointEntry> kept(const Checkpoints& checkpoints, const Validati
 
 }  // namespace
 
-void fields(auto& archive, base::Is<CheckpointQuestion> auto& question) {
-  archive("step", question.step);
-  archive("validated", question.validated);
-  archive("timeout_ms", question.timeout_ms);
-}
-
-Value to_value(const CheckpointQuestion& question) { return base::SaveArchive::to_value(question); }
+Value to_value(const CheckpointQuestion& question) { return base::to_stored(question); }
 
 CheckpointQuestion to_checkpoint_question(const Value& content) {
-  CheckpointQuestion question;
-  base::LoadArchive::load(content, question);
-  return question;
+  return base::from_value<CheckpointQuestion>(content);
 }
 
 void CheckpointQuestions::ask(Asker asker, const CheckpointQuestion& question, TimePoint now) {

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/archive.h"
 #include "cadre/checkpoint_config.h"
 #include "run/checkpoint_registry.h"
 #include "train/events.h"
@@ -34,17 +33,7 @@ struct PendingCheckpoint {
   std::string directory = {};  // name after the commit
   std::int64_t tries = 0;      // failed uploads
   bool waits_for_space = false;
-
-  static void fields(auto& archive, auto& pending) {
-    archive("number", pending.number);
-    archive("state", pending.state);
-    archive("step", pending.step);
-    archive("metrics", pending.metrics);
-    archive("reported", pending.reported);
-    archive("directory", pending.directory);
-    archive("tries", pending.tries);
-    archive("waits_for_space", pending.waits_for_space);
-  }
+  bool operator==(const PendingCheckpoint&) const = default;
 };
 
 struct CommittedCheckpoint {
@@ -56,6 +45,8 @@ struct CommittedCheckpoint {
 class Checkpoints {
  public:
   explicit Checkpoints(CheckpointConfig config) : registry_(std::move(config)) {}
+
+  bool operator==(const Checkpoints&) const = default;
 
   // ---- Events. Actions are appended.
 
@@ -107,17 +98,6 @@ class Checkpoints {
   const std::optional<run::CheckpointId>& latest() const { return latest_; }
   // Returns where a group would continue, for messages: a directory, or "the beginning".
   std::string start_for_people() const;
-
-  static void fields(auto& archive, auto& checkpoints) {  // for base/archive.h
-    archive("reported", checkpoints.reported_);
-    archive("step", checkpoints.step_);
-    archive("early_ends", checkpoints.early_ends_);
-    archive("pending", checkpoints.pending_);
-    archive("registry", checkpoints.registry_);
-    archive("latest", checkpoints.latest_);
-    archive("started_from", checkpoints.started_from_);
-    archive("told", checkpoints.told_);
-  }
 
  private:
   PendingCheckpoint* find(CheckpointNumber number);

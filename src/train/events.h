@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -35,8 +36,10 @@ struct Timer {
   Kind kind = Kind::settling;
   std::int64_t attempt = 0;  // upload: the checkpoint's number; validation: the checkpoint's id
   bool operator==(const Timer&) const = default;
-  bool is_of_checkpoint() const {
-    return kind == Kind::upload || kind == Kind::validation || kind == Kind::validation_retry;
+  // A timer of an attempt replaces that of an earlier attempt.
+  std::pair<Kind, std::int64_t> key() const {
+    const bool is_of_checkpoint = kind == Kind::upload || kind == Kind::validation || kind == Kind::validation_retry;
+    return {kind, is_of_checkpoint ? attempt : 0};
   }
 };
 
@@ -108,12 +111,7 @@ struct PromiseEnded {
   Rank rank = 0;
   std::int64_t attempt = 0;
   PromiseEnd end = {};
-
-  static void fields(auto& archive, auto& ended) {
-    archive("rank", ended.rank);
-    archive("attempt", ended.attempt);
-    archive("end", ended.end);
-  }
+  bool operator==(const PromiseEnded&) const = default;
 };
 // A validator's function has returned.
 struct ValidatorReturned {
@@ -236,13 +234,7 @@ struct ForwardResult {
   std::int64_t step = 0;
   Metrics metrics = {};
   std::string checkpoint = {};  // directory; empty: none
-
-  static void fields(auto& archive, auto& result) {
-    archive("attempt", result.attempt);
-    archive("step", result.step);
-    archive("metrics", result.metrics);
-    archive("checkpoint", result.checkpoint);
-  }
+  bool operator==(const ForwardResult&) const = default;
 };
 // Answers all ranks that wait in report().
 struct AnswerGroup {

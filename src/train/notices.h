@@ -18,12 +18,7 @@ struct PromiseEnd {
   std::int64_t step = 0;   // the report's
   std::string path = {};   // relative to the run's directory
   std::string error = {};  // empty: it succeeded
-
-  static void fields(auto& archive, auto& end) {
-    archive("step", end.step);
-    archive("path", end.path);
-    archive("error", end.error);
-  }
+  bool operator==(const PromiseEnd&) const = default;
 };
 
 // A validator needs workers, and the run provides none: no other validation by this function can succeed.

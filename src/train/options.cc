@@ -8,8 +8,10 @@
 #include <set>
 #include <utility>
 
-#include "base/archive.h"
 #include "base/name.h"
+#include "base/stored.h"
+#include "control/faults.h"
+#include "control/stored_options.h"
 #include "run/config_struct.h"
 #include "run/entries.h"
 #include "run/group_backend.h"
@@ -17,180 +19,46 @@
 #include "run/object_uses.h"
 #include "run/objective.h"
 #include "run/parent_run.h"
-#include "run/resource_fields.h"
+#include "run/run_directory.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
 #include "train/session.h"
 #include "train/validation_check.h"
 
-namespace cadre {
+// Members that are not stored: callbacks belong to the program; name and places change when a run is moved.
+template <>
+inline constexpr auto cadre::base::kNotStored<cadre::train::RunConfig> =
+    names("name", "if_exists", "storage_path", "publish_config", "callbacks");
 
-void fields(auto& archive, base::Is<Loggers> auto& loggers) {
-  auto& [csv, json, tensorboard] = loggers;
-  archive("csv", csv);
-  archive("json", json);
-  archive("tensorboard", tensorboard);
-}
+namespace cadre::train {
 
-namespace train {
+namespace {
 
-void fields(auto& archive, base::Is<LoggingConfig> auto& logging) {
-  auto& [loggers, log_to_driver] = logging;
-  archive("loggers", loggers);
-  archive("log_to_driver", log_to_driver);
-}
-
-void fields(auto& archive, base::Is<WorkerRange> auto& range) {
-  archive("min", range.min);
-  archive("max", range.max);
-}
-
-// Times in seconds.
-struct StoredScalingConfig {
-  WorkerRange num_workers = {};
-  bool use_gpu = false;
-  std::optional<Resources> resources = {};
-  PlacementStrategy strategy = {};
-  std::string accelerator_type = {};
-  std::map<std::string, std::string> label_selector = {};
-  double elastic_resize_monitor_interval = 0;
+struct StoredRange {
+  std::int64_t min = 1;
+  std::int64_t max = 1;
 };
 
-void fields(auto& archive, base::Is<StoredScalingConfig> auto& scaling) {
-  auto& [workers, use_gpu, resources, strategy, accelerator_type, label_selector, interval] = scaling;
-  archive("num_workers", workers);
-  archive("use_gpu", use_gpu);
-  archive("resources_per_worker", resources);
-  archive("placement_strategy", strategy);
-  archive.added("accelerator_type", accelerator_type);
-  archive.added("label_selector", label_selector);
-  archive("elastic_resize_monitor_interval", interval);
-}
+}  // namespace
 
-struct StoredValidationConfig {
-  std::string function = {};
-  Config config = {};
-  Resources resources = {};
-  std::vector<Resources> workers = {};
-  PlacementStrategy workers_strategy = {};
-  std::optional<double> timeout = {};
-  std::optional<std::int64_t> max_in_flight = {};
-  std::int64_t max_retries = 0;
-  ValidationOrder order = {};
-};
+Value stored_form(const WorkerRange& range) { return base::to_stored(StoredRange{range.min, range.max}); }
 
-void fields(auto& archive, base::Is<StoredValidationConfig> auto& validation) {
-  archive("function", validation.function);
-  archive("config", validation.config);
-  archive("resources", validation.resources);
-  archive("workers", validation.workers);
-  archive.added("workers_strategy", validation.workers_strategy);
-  archive("timeout", validation.timeout);
-  archive("max_in_flight", validation.max_in_flight);
-  archive("max_retries", validation.max_retries);
-  archive("order", validation.order);
+void read_stored(WorkerRange& range, const base::Stored& stored) {
+  const auto [min, max] = base::from_stored<StoredRange>(stored);
+  range = {min, max};
 }
 
 namespace {
 
-constexpr const char* kKind = "training_run";
-
-struct StoredCheckpointConfig {
-  std::optional<std::int64_t> num_to_keep = {};
-  std::optional<std::string> score_attribute = {};
-  std::optional<Mode> score_order = {};
-
-  static void fields(auto& archive, auto& checkpoints) {
-    archive("num_to_keep", checkpoints.num_to_keep);
-    archive("checkpoint_score_attribute", checkpoints.score_attribute);
-    archive("checkpoint_score_order", checkpoints.score_order);
-  }
-};
-
-StoredCheckpointConfig to_stored(const CheckpointConfig& checkpoints) {
-  StoredCheckpointConfig stored{.num_to_keep = checkpoints.num_to_keep,
-                                .score_order = checkpoints.checkpoint_score_order};
-  if (checkpoints.checkpoint_score_attribute) stored.score_attribute = checkpoints.checkpoint_score_attribute->name;
-  return stored;
-}
-
-CheckpointConfig to_checkpoint_config(const StoredCheckpointConfig& stored) {
-  CheckpointConfig checkpoints{.num_to_keep = stored.num_to_keep, .checkpoint_score_order = stored.score_order};
-  if (stored.score_attribute) checkpoints.checkpoint_score_attribute = *stored.score_attribute;
-  run::drop_order_of_nothing(checkpoints);
-  return checkpoints;
-}
-
-// Times in seconds.
-struct StoredRunConfig {
-  std::int64_t max_failures = 0;
-  std::int64_t max_start_failures = 0;
-  std::int64_t max_preemption_failures = 0;
-  StoredCheckpointConfig checkpoint_config = {};
-  LoggingConfig logging_config = {};
-  double collective_timeout = 0;
-  double stop_grace_period = 0;
-  int verbose = 0;
-  bool chdir_to_rank_dir = false;
-
-  static void fields(auto& archive, auto& run) {
-    archive("max_failures", run.max_failures);
-    archive("max_start_failures", run.max_start_failures);
-    archive("max_preemption_failures", run.max_preemption_failures);
-    archive("checkpoint_config", run.checkpoint_config);
-    archive.added("logging_config", run.logging_config);
-    archive("collective_timeout", run.collective_timeout);
-    archive("stop_grace_period", run.stop_grace_period);
-    archive("verbose", run.verbose);
-    archive.added("chdir_to_rank_dir", run.chdir_to_rank_dir);
-  }
-};
-
-struct Stored {
-  std::string kind = kKind;
-  std::string loop = {};
-  std::string backend = {};
-  Config backend_options = {};
-  Config train_loop_config = {};
-  StoredScalingConfig scaling_config = {};
-  StoredRunConfig run_config = {};
-  StoredValidationConfig validation = {};
-  Config datasets = {};
-
-  static void fields(auto& archive, auto& stored) {
-    archive("kind", stored.kind);
-    archive("loop", stored.loop);
-    archive("backend", stored.backend);
-    archive("backend_options", stored.backend_options);
-    archive("train_loop_config", stored.train_loop_config);
-    archive("scaling_config", stored.scaling_config);
-    archive("run_config", stored.run_config);
-    archive.added("validation", stored.validation);
-    archive.added("datasets", stored.datasets);
-  }
-};
-
 bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
-
-class Faults {
- public:
-  void unless(bool good, const std::string& option, const std::string& what) {
-    if (!good) text_ += "\n  " + option + ": " + what;
-  }
-  void throw_if_any(const std::string& subject) const {
-    if (!text_.empty()) throw InvalidArgument(subject + " cannot be run:" + text_);
-  }
-
- private:
-  std::string text_;
-};
 
 Resources selectors(const ScalingConfig& scaling) {
   return {.cpus = 0, .accelerator_type = scaling.accelerator_type, .labels = scaling.label_selector};
 }
 
 // Checks the resources of a worker. `name` is the option's.
-void check_resources(const Resources& resources, const std::string& name, bool may_be_nothing, Faults& faults) {
+void check_resources(const Resources& resources, const std::string& name, bool may_be_nothing,
+                     control::Faults& faults) {
   const auto is_amount = [](double amount) { return std::isfinite(amount) && amount >= 0; };
   bool good = is_amount(resources.cpus) && is_amount(resources.gpus);
   double sum = resources.cpus + resources.gpus;
@@ -204,7 +72,7 @@ void check_resources(const Resources& resources, const std::string& name, bool m
   faults.unless(label_fault.empty(), name, label_fault);
 }
 
-void check_scaling(const ScalingConfig& scaling, Faults& faults) {
+void check_scaling(const ScalingConfig& scaling, control::Faults& faults) {
   const auto [fewest, most] = scaling.num_workers;
   faults.unless(fewest >= 1, "scaling_config num_workers",
                 fmt::format("it is {}; a run has at least 1 worker", fewest));
@@ -226,7 +94,7 @@ void check_scaling(const ScalingConfig& scaling, Faults& faults) {
                 fmt::format("it has {:g} gpus, and use_gpu is {}: set both, or none", resources.gpus, scaling.use_gpu));
 }
 
-void check_validation(const ValidationConfig& validation, Faults& faults) {
+void check_validation(const ValidationConfig& validation, control::Faults& faults) {
   const std::string& function = validation.function.name;
   faults.unless(function.empty() || run::find_entry(function) != nullptr, "validation function",
                 fmt::format("this program has no function \"{}\"; make it with train::validator<f>()", function));
@@ -254,7 +122,7 @@ void check_validation(const ValidationConfig& validation, Faults& faults) {
                 fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", validation.max_retries));
 }
 
-void check_datasets(const Dict& datasets, Faults& faults) {
+void check_datasets(const Dict& datasets, control::Faults& faults) {
   std::set<std::string> names;
   for (const auto& [name, dataset] : datasets) {
     faults.unless(!name.empty(), "datasets", "one of them has no name");
@@ -262,7 +130,7 @@ void check_datasets(const Dict& datasets, Faults& faults) {
   }
 }
 
-void check_run_config(const RunConfig& run, Faults& faults) {
+void check_run_config(const RunConfig& run, control::Faults& faults) {
   if (!run.name.empty()) {
     const std::string fault = base::fault_of_file_name(run.name);
     faults.unless(fault.empty(), "run_config name", "\"" + run.name + "\" cannot name a directory: " + fault);
@@ -301,7 +169,7 @@ void check_run_config(const RunConfig& run, Faults& faults) {
                 "checkpoints itself");
 }
 
-void check_backend(const Description& description, Faults& faults) {
+void check_backend(const Description& description, control::Faults& faults) {
   if (description.backend.empty()) return;
   const run::GroupBackend* backend = run::find_group_backend(description.backend);
   if (backend == nullptr)
@@ -315,7 +183,7 @@ void check_backend(const Description& description, Faults& faults) {
   }
 }
 
-void check_objects(const Dict& description, Faults& faults) {
+void check_objects(const Dict& description, control::Faults& faults) {
   const run::ParentRun* const parent = run::ParentRun::current();
   const auto is_of_parent = [&](const std::string& id) {
     return parent != nullptr &&
@@ -327,7 +195,7 @@ void check_objects(const Dict& description, Faults& faults) {
 }
 
 // Adds faults for keys that the training function's struct has no member for, and for values that it refuses.
-void check_loop_config(const Description& description, Faults& faults) {
+void check_loop_config(const Description& description, control::Faults& faults) {
   const std::string& function = description.loop.name;
   const Config& config = description.options.train_loop_config;
   const auto* type = loop_structs().find(function);
@@ -357,7 +225,7 @@ void resolve(TrainerOptions& options) {
 }
 
 void check_options(const Description& description, bool new_run) {
-  Faults faults;
+  control::Faults faults;
   faults.unless(run::find_entry(description.loop.name) != nullptr, "loop",
                 fmt::format("this program has no function \"{}\"; make it with train::loop<f>(). It has: {}",
                             description.loop.name, fmt::join(run::entry_names(), ", ")));
@@ -371,84 +239,46 @@ void check_options(const Description& description, bool new_run) {
   faults.throw_if_any("the training run");
 }
 
+namespace {
+
+// Everything but the options.
+struct StoredRun {
+  std::string kind = run::training_run_tenant.kind;
+  Loop loop = {};
+  std::string backend = {};
+  Config backend_options = {};
+};
+const std::set<std::string_view> kKeysOfRun{"kind", "loop", "backend", "backend_options"};
+
+Dict joined(const Value& first, const Value& second) {
+  Dict entries = first.dict();
+  entries.insert(entries.end(), second.dict().begin(), second.dict().end());
+  return entries;
+}
+
+}  // namespace
+
 Dict describe(const Description& description) {
-  const auto& [config, scaling, run, validation, datasets] = description.options;
-  const Stored stored{
-      .loop = description.loop.name,
-      .backend = description.backend,
-      .backend_options = description.backend_options,
-      .train_loop_config = config,
-      .scaling_config = {.num_workers = scaling.num_workers,
-                         .use_gpu = scaling.use_gpu,
-                         .resources = scaling.resources_per_worker,
-                         .strategy = scaling.placement_strategy,
-                         .accelerator_type = scaling.accelerator_type,
-                         .label_selector = scaling.label_selector,
-                         .elastic_resize_monitor_interval = scaling.elastic_resize_monitor_interval.count()},
-      .run_config = {.max_failures = run.failure_config.max_failures,
-                     .max_start_failures = run.failure_config.max_start_failures,
-                     .max_preemption_failures = run.failure_config.max_preemption_failures,
-                     .checkpoint_config = to_stored(run.checkpoint_config),
-                     .logging_config = run.logging_config,
-                     .collective_timeout = run.collective_timeout.count(),
-                     .stop_grace_period = run.stop_grace_period.count(),
-                     .verbose = run.verbose,
-                     .chdir_to_rank_dir = run.chdir_to_rank_dir},
-      .validation = {.function = validation.function.name,
-                     .config = validation.config,
-                     .resources = validation.resources,
-                     .workers = validation.workers.bundles,
-                     .workers_strategy = validation.workers.strategy,
-                     .timeout = validation.timeout ? std::optional(validation.timeout->count()) : std::nullopt,
-                     .max_in_flight = validation.max_in_flight,
-                     .max_retries = validation.max_retries,
-                     .order = validation.order},
-      .datasets = Config(datasets)};
-  return base::SaveArchive::to_value(stored).dict();
+  const StoredRun run{
+      .loop = description.loop, .backend = description.backend, .backend_options = description.backend_options};
+  return joined(base::to_stored(run), base::to_stored(description.options));
 }
 
 Description parse_description(const Value& value, const std::string& source) {
-  Stored stored;
-  try {
-    base::LoadArchive::load(value, stored);
-    if (stored.kind != kKind) throw InvalidArgument("it is a " + stored.kind);
-  } catch (const Error& error) {
-    throw StorageError(fmt::format("{} describe no training run: {}", source, error.what()));
-  }
-  return {.loop = {stored.loop},
-          .backend = std::move(stored.backend),
-          .backend_options = std::move(stored.backend_options),
-          .options = {
-              .train_loop_config = std::move(stored.train_loop_config),
-              .scaling_config = {.num_workers = stored.scaling_config.num_workers,
-                                 .use_gpu = stored.scaling_config.use_gpu,
-                                 .resources_per_worker = std::move(stored.scaling_config.resources),
-                                 .placement_strategy = stored.scaling_config.strategy,
-                                 .accelerator_type = std::move(stored.scaling_config.accelerator_type),
-                                 .label_selector = std::move(stored.scaling_config.label_selector),
-                                 .elastic_resize_monitor_interval =
-                                     Seconds(stored.scaling_config.elastic_resize_monitor_interval)},
-              .run_config = {.failure_config = {.max_failures = stored.run_config.max_failures,
-                                                .max_start_failures = stored.run_config.max_start_failures,
-                                                .max_preemption_failures = stored.run_config.max_preemption_failures},
-                             .checkpoint_config = to_checkpoint_config(stored.run_config.checkpoint_config),
-                             .logging_config = stored.run_config.logging_config,
-                             .collective_timeout = Seconds(stored.run_config.collective_timeout),
-                             .stop_grace_period = Seconds(stored.run_config.stop_grace_period),
-                             .verbose = stored.run_config.verbose,
-                             .chdir_to_rank_dir = stored.run_config.chdir_to_rank_dir},
-              .validation = {.function = {std::move(stored.validation.function)},
-                             .config = std::move(stored.validation.config),
-                             .resources = std::move(stored.validation.resources),
-                             .workers = {.bundles = std::move(stored.validation.workers),
-                                         .strategy = stored.validation.workers_strategy},
-                             .timeout = stored.validation.timeout ? std::optional(Seconds(*stored.validation.timeout))
-                                                                  : std::nullopt,
-                             .max_in_flight = stored.validation.max_in_flight,
-                             .max_retries = stored.validation.max_retries,
-                             .order = stored.validation.order},
-              .datasets = stored.datasets.dict()}};
+  return base::reading(source, [&] {
+    const base::Stored stored(value);
+    Dict of_run;
+    for (const auto& [key, entry] : stored.dict()) {
+      if (kKeysOfRun.contains(key)) of_run.emplace_back(key, entry);
+    }
+    if (Config(of_run).get<std::string>("kind", "") != run::training_run_tenant.kind)
+      throw StorageError(source + " describe no training run");
+    auto run = base::from_value<StoredRun>(of_run);
+    Description description{
+        .loop = run.loop, .backend = std::move(run.backend), .backend_options = std::move(run.backend_options)};
+    base::from_stored(description.options, stored, kKeysOfRun);
+    return description;
+  });
 }
 
-}  // namespace train
-}  // namespace cadre
+}  // namespace cadre::train

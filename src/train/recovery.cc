@@ -9,60 +9,13 @@
 #include "base/inner_path.h"
 #include "base/machine.h"
 #include "cadre/error.h"
+#include "control/replay.h"
 #include "run/checkpoint_files.h"
-#include "run/stored_events.h"
 #include "train/journal.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
-
-// Replays recorded events in a run, and compares every decision with the recorded one.
-class EventFeeder {
- public:
-  EventFeeder(Run& run, const Witness& witness) : run_(run), witness_(witness) {}
-
-  void take(std::int64_t sequence, double time, const Event& event) {
-    end_of_event();
-    last_event_ = sequence;
-    Actions actions;
-    run_.handle(event, actions);
-    witness_(event, actions, time);
-    for (const Action& action : actions) {
-      if (const auto* decision = std::get_if<RecordDecision>(&action))
-        decisions_.push_back(to_row(*decision, sequence));
-    }
-  }
-
-  void compare(const store::DecisionRow& recorded) {
-    if (compared_ == decisions_.size()) differs(recorded.kind, "nothing");
-    const store::DecisionRow& now = decisions_[compared_++];
-    if (now.kind != recorded.kind || now.data != recorded.data)
-      differs(recorded.kind + " " + recorded.data, now.kind + " " + now.data);
-  }
-
-  void end_of_event() {
-    if (compared_ < decisions_.size()) differs("nothing more", decisions_[compared_].kind);
-    decisions_.clear();
-    compared_ = 0;
-  }
-
-  std::int64_t last_event() const { return last_event_; }
-
- private:
-  [[noreturn]] void differs(const std::string& recorded, const std::string& now) const {
-    throw StorageError(
-        fmt::format("after event {} the store records {}, but this program decides {}: continue the run "
-                    "with the program that began it",
-                    last_event_, recorded, now));
-  }
-
-  Run& run_;
-  const Witness& witness_;
-  std::int64_t last_event_ = 0;
-  std::vector<store::DecisionRow> decisions_ = {};  // of the last event
-  std::size_t compared_ = 0;                        // number of them already compared
-};
 
 bool is_there(const fs::path& path) {
   std::error_code unreadable;
@@ -120,18 +73,21 @@ std::vector<std::string> leftovers(const Run& run, const fs::path& directory) {
 }
 
 Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& directory, const Witness& witness) {
-  EventFeeder feeder(run, witness);
+  Recovered recovered;
+  control::DecisionCheck check;
+  Actions actions;
+  const auto take = [&](const auto& row) -> const Actions& {
+    const Event event = to_event(row);
+    actions.clear();
+    run.handle(event, actions);
+    witness(event, actions, row.time);
+    return actions;
+  };
   try {
-    run::replaying("the store", [&] {
-      store.visit({.result = [&](const store::ResultRow& row) { feeder.take(row.sequence, row.time, to_event(row)); },
-                   .event = [&](const store::EventRow& row) { feeder.take(row.sequence, row.time, to_event(row)); },
-                   .decision = [&](const store::DecisionRow& row) { feeder.compare(row); }});
-      feeder.end_of_event();
-    });
+    control::replaying("the store", [&] { recovered.last_event = control::replay<Run>(store, 0, check, take); });
   } catch (const StorageError& error) {
-    throw StorageError(fmt::format("the run in {} cannot be continued: {}", directory.string(), error.what()));
+    throw StorageError(fmt::format("the training run in {} cannot be continued: {}", directory.string(), error.what()));
   }
-  Recovered recovered{.last_event = feeder.last_event()};
   if (!store.recovered().empty()) recovered.notes.push_back("Warning: " + store.recovered());
   for (const PendingCheckpoint& pending : run.checkpoints().pending()) {
     if (!is_whole(pending, directory, store.after_reboot())) recovered.lost_uploads.push_back(pending.number);

@@ -8,19 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "control/replay.h"
 #include "store/experiment_store.h"
 #include "train/run.h"
 
 namespace cadre::train {
 
-struct Recovered {
-  std::int64_t last_event = 0;  // the store's last
-  // Listed in the store, but missing or damaged.
-  std::vector<run::CheckpointId> lost_checkpoints = {};
-  std::vector<CheckpointNumber> lost_uploads = {};  // pending ones with parts that are missing or may be damaged
-  // Not yet synced to the disk, and their directories inside the run's.
-  std::vector<std::pair<run::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
-  std::vector<std::string> notes = {};  // one line each, for the console
+struct Recovered : control::Recovered {
+  std::vector<CheckpointNumber> lost_uploads = {};  // pending checkpoints with parts that are missing or may be damaged
 };
 
 // Returns the names of checkpoint-like directories in a run's directory that belong to no committed or pending

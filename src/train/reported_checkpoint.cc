@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "base/archive.h"
+#include "base/stored.h"
 
 namespace cadre::train {
 
@@ -38,21 +38,10 @@ ReportedCheckpoint to_reported_checkpoint(CheckpointEntry entry, const std::file
           .validation_error = std::move(entry.validation_error)};
 }
 
-void fields(auto& archive, base::Is<CheckpointEntry> auto& entry) {
-  archive("directory", entry.directory);
-  archive("metrics", entry.metrics);
-  archive("status", entry.status);
-  archive("reported_metrics", entry.reported_metrics);
-  archive("validation_metrics", entry.validation_metrics);
-  archive("validation_error", entry.validation_error);
-}
-
-Value to_value(const std::vector<CheckpointEntry>& entries) { return base::SaveArchive::to_value(entries); }
+Value to_value(const std::vector<CheckpointEntry>& entries) { return base::to_stored(entries); }
 
 std::vector<CheckpointEntry> to_checkpoint_entries(const Value& content) {
-  std::vector<CheckpointEntry> entries;
-  base::LoadArchive::load(content, entries);
-  return entries;
+  return base::from_value<std::vector<CheckpointEntry>>(content);
 }
 
 }  // namespace cadre::train

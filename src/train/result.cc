@@ -5,10 +5,10 @@
 
 #include "base/json.h"
 #include "cadre/train.h"
+#include "control/replay.h"
 #include "publish/restore.h"
 #include "run/checkpoint_registry.h"
 #include "run/objective.h"
-#include "run/stored_events.h"
 #include "store/experiment_reader.h"
 #include "train/journal.h"
 #include "train/options.h"
@@ -37,7 +37,7 @@ Result Result::from_directory(const fs::path& directory) {
     Actions actions;
     run.handle(event, actions);
   };
-  run::replaying("the store in " + plain.string(), [&] {
+  control::replaying("the store in " + plain.string(), [&] {
     reader.visit({.result =
                       [&](const store::ResultRow& row) {
                         Event event = to_event(row);

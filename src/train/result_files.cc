@@ -5,8 +5,7 @@
 namespace cadre::train {
 namespace {
 
-// Delay before results are written; they are written at once if more than kMostWaitingBytes wait.
-constexpr auto kDelay = std::chrono::milliseconds(100);
+// Results are written at once if more than this wait.
 constexpr std::size_t kMostWaitingBytes = std::size_t{1} << 20;
 
 }  // namespace
@@ -18,22 +17,18 @@ ResultFiles::ResultFiles(const std::filesystem::path& directory, const TrainerOp
   if (options.run_config.logging_config.loggers.json) validations_.emplace(directory);
 }
 
-void ResultFiles::see(const Event& event, const Actions& actions, double time, Time now) {
-  const auto be_due = [&](Time when) { due_ = due_ ? std::min(*due_, when) : when; };
+void ResultFiles::see(const Event& event, const Actions& actions, double time) {
   if (std::optional<Dict> row = rows_.see(event, actions, time)) {
     results_.add(*std::move(row), config_, time);
-    be_due(results_.waiting_bytes() > kMostWaitingBytes ? now : now + kDelay);
+    is_urgent_ |= results_.waiting_bytes() > kMostWaitingBytes;
   }
   for (const Action& action : actions) {
     if (const auto* failed = std::get_if<TellOfFailure>(&action)) {
       errors_.emplace_back(failed->attempt, failed->error);
-      be_due(now);
+      is_urgent_ = true;
     }
     const auto* validation = std::get_if<ShowValidation>(&action);
-    if (validation != nullptr && validations_) {
-      validations_->add(*validation, time);
-      be_due(now + kDelay);
-    }
+    if (validation != nullptr && validations_) validations_->add(*validation, time);
   }
 }
 
@@ -41,7 +36,7 @@ void ResultFiles::write() {
   for (; !errors_.empty(); errors_.pop_front()) results_.add_error(errors_.front().first, errors_.front().second);
   results_.flush();
   if (validations_) validations_->flush();
-  due_.reset();
+  is_urgent_ = false;
 }
 
 std::optional<std::string> ResultFiles::take_warning() {

@@ -42,7 +42,7 @@ Dict ResultRows::row_of(const ShowResult& result, double time) const {
   add(result_key::date, base::date_text(time));
   add(result_key::time_this_iter_s, time_this_iter_s_);
   add(result_key::time_total_s, time_total_s_);
-  if (!hostname_.empty()) add(result_key::hostname, hostname_);  // missing in stores of earlier versions
+  add(result_key::hostname, hostname_);
   add(result_key::time_since_restore, life_.time_s);
   add(result_key::iterations_since_restore, life_.iterations);
   add(result_key::checkpoint_dir_name,

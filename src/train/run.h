@@ -13,9 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/archive.h"
 #include "cadre/train.h"
-#include "run/resource_fields.h"
 #include "train/checkpoints.h"
 #include "train/events.h"
 #include "train/validations.h"
@@ -45,12 +43,28 @@ enum class FailureKind { function, start, preemption };
 
 class Run {
  public:
+  // Names for control/turns.h and control/replay.h.
+  using Event = train::Event;
+  using Actions = train::Actions;
+  using Timer = train::Timer;
+  using TimerFired = train::TimerFired;
+  using Interrupted = train::RunInterrupted;
+  using CheckpointsSynced = train::CheckpointsSynced;
+  using RecordDecision = train::RecordDecision;
+  using CommitCheckpoint = train::CommitCheckpoint;
+  using MarkSynced = train::MarkSynced;
+  using DeleteCheckpoint = train::DeleteCheckpoint;
+  using StartTimer = train::StartTimer;
+
   // The options must have passed check_options(). A run with a parent (run/parent_run.h) forwards its results, and its
   // ranks wait for the reply.
   explicit Run(const TrainerOptions& options, bool has_parent = false);
 
   // Handles one event; appends the resulting actions, in order.
   void handle(const Event& event, Actions& actions);
+
+  // Returns true if all later events have the same effects.
+  bool operator==(const Run&) const = default;
 
   // Returns true if nothing is left to do or, after an interruption, nothing is running.
   bool finished() const;
@@ -76,33 +90,6 @@ class Run {
   // Returns what a validation lacks while the group's workers hold their resources; empty: nothing.
   std::string lack_of_validations() const;
 
-  static void fields(auto& archive, auto& run) {  // for base/archive.h
-    archive("status", run.status_);
-    archive("attempt", run.attempt_);
-    archive("capacity", run.capacity_);
-    archive("world_size", run.world_size_);
-    archive("step", run.step_);
-    archive("checkpoints", run.checkpoints_);
-    archive("validations", run.validations_);
-    archive("machine", run.machine_);
-    archive("group_gpus", run.group_gpus_);
-    archive("answered_after", run.answered_after_);
-    archive("function_failures", run.budgets_[0]);
-    archive("start_failures", run.budgets_[1]);
-    archive("preemption_failures", run.budgets_[2]);
-    archive("begun", run.begun_);
-    archive("workers", run.workers_);
-    archive("ranks", run.ranks_);
-    archive("broken", run.broken_);
-    archive("return_value", run.return_value_);
-    archive("error", run.error_);
-    archive("interrupted", run.interrupted_);
-    archive("told_to_stop", run.told_to_stop_);
-    archive("reported_step", run.reported_step_);
-    archive("to_forward", run.to_forward_);
-    archive("ended_by_parent", run.ended_by_parent_);
-  }
-
  private:
   // One worker of the present group.
   struct Member {
@@ -118,14 +105,7 @@ class Run {
     bool lost = false;  // its process died without a message and was not killed: likely the cause of other failures
     std::optional<FailureKind> kind = {};  // of its failure; empty: its function failed, or it has not failed
     std::string cause = {};                // of its failure
-
-    static void fields(auto& archive, auto& member) {
-      archive("state", member.state);
-      archive("said_last_word", member.said_last_word);
-      archive("lost", member.lost);
-      archive("kind", member.kind);
-      archive("cause", member.cause);
-    }
+    bool operator==(const Member&) const = default;
   };
 
   void on(const ControllerStarted& event);
@@ -150,11 +130,7 @@ class Run {
   struct Budget {
     std::int64_t failures = 0;
     std::int64_t in_a_row = 0;  // without a new result in between
-
-    static void fields(auto& archive, auto& budget) {
-      archive("failures", budget.failures);
-      archive("in_a_row", budget.in_a_row);
-    }
+    bool operator==(const Budget&) const = default;
   };
 
   void enter(RunStatus status);

@@ -1,16 +1,14 @@
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <utility>
 
 #include "base/directory.h"
-#include "base/json.h"
 #include "base/system_error.h"
 #include "cadre/train.h"
+#include "control/beginning.h"
+#include "control/differences.h"
 #include "publish/home.h"
 #include "publish/publishing.h"
-#include "publish/restore.h"
-#include "run/differences.h"
 #include "run/object_uses.h"
 #include "run/parent_run.h"
 #include "run/resource_ledger.h"
@@ -55,14 +53,12 @@ std::string workers_text(const WorkerRange& workers) {
   return fmt::format("{} {}", workers.max, workers.max == 1 ? "worker" : "workers");
 }
 
-const run::Tenant kTenant{"training run", "a training run", "Trainer::restore"};
-
 // Returns the directory of a trial's run, inside the trial's. Removes a run that an earlier attempt of the trial left
 // there: its reports and checkpoints are already the trial's.
 publish::Home home_in_trial(const RunConfig& config, const Loop& loop, const run::ParentRun& parent) {
   const fs::path directory = parent.directory() / (config.name.empty() ? loop.name : config.name);
   if (run::holds_store(directory)) run::remove_with_store(directory);
-  run::make_new_directory(directory, kTenant);
+  run::make_new_directory(directory, run::training_run_tenant);
   return {directory};
 }
 
@@ -98,45 +94,15 @@ Trainer::Trainer(Restored, Loop loop, TrainerOptions options, std::string backen
 }
 
 bool Trainer::can_restore(const fs::path& directory, const PublishConfig& publish_config) {
-  if (const auto uri = publish::published_at(directory)) {
-    if (publish::is_published(*uri)) return can_restore(*publish::reading_copy(*uri));
-    return publish::can_continue(*uri, publish_config) && can_restore(publish::local_directory(*uri, publish_config));
-  }
-  if (!run::holds_store(directory)) return false;
-  try {
-    const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
-    parse_description(base::parse_json(reader.info().options, "the options"), "the options");
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
+  return control::can_restore(directory, publish_config, run::training_run_tenant);
 }
-
-namespace {
-
-// Returns the directory of an existing run without symbolic links, so that the run keeps its name.
-fs::path find_run(const fs::path& directory) {
-  if (!run::holds_store(directory))
-    throw NotFound("there is no training run in " + fs::absolute(directory).lexically_normal().string() +
-                   " to continue: it has no file " + store::ExperimentStore::kFileName);
-  return fs::canonical(directory);
-}
-
-}  // namespace
 
 Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restore) {
-  if (const auto uri = publish::published_at(directory)) {
-    publish::WorkingDirectory working = publish::working_directory(*uri, restore.publish_config);
-    Trainer trainer = Trainer::restore(working.path, restore);
-    trainer.notes_ = std::move(working.notes);
-    return trainer;
-  }
-  const fs::path plain = base::with_storage_errors([&] { return find_run(directory); });
+  std::vector<std::string> notes;
+  const fs::path plain = control::find(directory, restore.publish_config, run::training_run_tenant, notes);
   refuse_run_of_trial(plain);
-  const store::ExperimentLock lock(plain);
-  const std::string source = "the options in " + (plain / store::ExperimentStore::kFileName).string();
-  const store::ExperimentReader reader(plain, store::ExperimentReader::Check::rows);
-  Description stored = parse_description(base::parse_json(reader.info().options, source), source);
+  const control::StoredOptions options = control::read_options(plain);
+  Description stored = parse_description(options.options, options.source);
   stored.options.run_config.name = "";
   stored.options.run_config.callbacks = restore.callbacks;
   Trainer trainer(Restored(), std::move(stored.loop), std::move(stored.options), std::move(stored.backend),
@@ -144,6 +110,7 @@ Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restor
   trainer.options_.run_config.name = plain.filename();
   trainer.options_.run_config.storage_path = plain.parent_path();
   trainer.options_.run_config.publish_config = restore.publish_config;
+  trainer.notes_ = std::move(notes);
   return trainer;
 }
 
@@ -152,8 +119,9 @@ Result Trainer::continue_in(const fs::path& existing) const {
   const RunConfig& config = options_.run_config;
   Trainer restored =
       Trainer::restore(existing, {.callbacks = config.callbacks, .publish_config = config.publish_config});
-  run::check_same(describe({restored.loop_, restored.backend_, restored.backend_options_, restored.options_}),
-                  describe({loop_, backend_, backend_options_, options_}), "the training run in " + existing.string());
+  control::check_same(describe({restored.loop_, restored.backend_, restored.backend_options_, restored.options_}),
+                      describe({loop_, backend_, backend_options_, options_}),
+                      "the training run in " + existing.string());
   restored.options_.run_config.verbose = config.verbose;
   restored.options_.run_config.if_exists = config.if_exists;
   return restored.fit();
@@ -183,54 +151,42 @@ Result Trainer::run() {
   const auto [directory, home_notes] =
       restored_  ? publish::Home{config.storage_path / config.name}
       : in_trial ? home_in_trial(config, loop_, *parent)
-                 : publish::make_home(place, config.name, loop_.name, config.if_exists, kTenant);
-  const std::string name = directory.filename();
-  const store::ExperimentLock lock(directory);
-  const auto publication = restored_ ? publish::Publication::resume(directory)
-                                     : publish::Publication::begin(place, directory, "Trainer::restore");
-
+                 : publish::make_home(place, config.name, loop_.name, config.if_exists, run::training_run_tenant);
   const Description description{loop_, backend_, backend_options_, options_};
   const Dict described = describe(description);
   const auto uses = run::object_uses(described);
-  if (!restored_) {  // written before the run exists, which needs them
-    run::write_objects(directory, run::held_objects(uses));
-    if (parent != nullptr) run::share_objects(parent->experiment(), directory, uses);
-  }
-  store::ExperimentStore store =
-      restored_ ? store::ExperimentStore::open(directory)
-                : store::ExperimentStore::create(directory, {name, loop_.name, base::to_json(described)});
+  const auto write_objects = [&, &inside = directory] {
+    run::write_objects(inside, run::held_objects(uses));
+    if (parent != nullptr) run::share_objects(parent->experiment(), inside, uses);
+  };
+  control::Session session =
+      restored_ ? control::resume(directory)
+                : control::begin(directory, place, run::training_run_tenant, write_objects, loop_.name, described);
 
   Run run(options_, parent != nullptr);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
-  Controller controller(description, directory, run, store, *engine, parent, publication);
+  RunConsole console(directory, config, engine->now());
+  Controller controller(description, directory, run, session.store, *engine, console, parent, session.publication);
   if (restored_) {
     controller.recover();
-    if (run.status() != RunStatus::finished) run::require_objects(directory, uses, store.after_reboot());
+    if (run.status() != RunStatus::finished) run::require_objects(directory, uses, session.store.after_reboot());
   }
-  if (config.verbose > 0) {
-    fmt::print("Training run {}: {}, in {}\n", name, workers_text(options_.scaling_config.num_workers),
-               directory.string());
-    for (const std::string& note : home_notes) fmt::print("{}\n", note);
-    for (const std::string& note : notes_) fmt::print("{}\n", note);
-    if (publication) fmt::print("{}\n", description_of(*publication, config.publish_config));
-    std::fflush(stdout);
-  }
+  console.say(fmt::format("Training run {}: {}, in {}", session.name(),
+                          workers_text(options_.scaling_config.num_workers), directory.string()));
+  for (const std::string& note : home_notes) console.say(note);
+  for (const std::string& note : notes_) console.say(note);
+  if (session.publication) console.say(description_of(*session.publication, config.publish_config));
   controller.run();
   if (run.status() == RunStatus::finished) run::delete_other_objects(directory, {});
   if (run.ended_by_parent()) throw run::StopWorker{};
-  if (run.interrupted())
-    throw Interrupted(fmt::format("the training run {} was interrupted, and everything that was reported is saved. {}",
-                                  name, run::how_to_continue(config.if_exists, "Trainer::restore", directory)));
+  if (run.interrupted()) control::throw_interrupted(session, run::training_run_tenant, config.if_exists);
   const std::string lack = run.validations().summary();
   if (run.status() == RunStatus::failed)
     throw TrainingFailed(
         fmt::format("the training run {} has failed: {}\nWhat its workers have printed is in {}; "
                     "Trainer::restore tries it again{}{}",
-                    name, run.error(), (directory / "rank_*").string(), lack.empty() ? "" : "\n", lack));
-  if (!lack.empty() && config.verbose > 0) {
-    fmt::print("{}\n", lack);
-    std::fflush(stdout);
-  }
+                    session.name(), run.error(), (directory / "rank_*").string(), lack.empty() ? "" : "\n", lack));
+  if (!lack.empty()) console.say(lack);
   return Result::from_directory(directory);
 }
 

@@ -34,7 +34,7 @@ Validations::Validations(const ValidationConfig& config) : config_(config), need
 // ---- From a checkpoint's commit to its metrics
 
 void Validations::add(run::CheckpointId id, const WantedValidation& wanted, Checkpoints& checkpoints) {
-  Validation& validation = validations_[id];
+  Validation& validation = recorded_.validations[id];
   validation = {.wanted = wanted, .reported = checkpoints.registry().get(id).metrics};
   if (wanted.function.empty()) {
     validation.wanted.function = config_.function.name;
@@ -55,19 +55,19 @@ void Validations::threw(const ValidatorThrew& event, Checkpoints& checkpoints, A
   if (validation == nullptr) return;
   if (!event.is_hopeless) return fail(event.checkpoint, event.message, checkpoints, actions);
   const std::string& function = validation->wanted.function;
-  hopeless_[function] = event.message;
+  recorded_.hopeless[function] = event.message;
   actions.push_back(
       Say{fmt::format("No validation by {} can succeed, so none is begun any more: {}", function, event.message)});
   give_up(event.checkpoint, event.message, checkpoints, actions);
 }
 
 void Validations::ended(const ValidatorEnded& event, Checkpoints& checkpoints, Actions& actions) {
-  const auto found = validations_.find(event.checkpoint);
-  if (found == validations_.end() || found->second.attempt != event.attempt) return;
+  const auto found = recorded_.validations.find(event.checkpoint);
+  if (found == recorded_.validations.end() || found->second.attempt != event.attempt) return;
   Validation& validation = found->second;
   validation.has_worker = false;
   if (validation.is_forgotten) {
-    validations_.erase(found);
+    recorded_.validations.erase(found);
     return;
   }
   if (validation.state != State::running) return;
@@ -78,14 +78,14 @@ void Validations::ended(const ValidatorEnded& event, Checkpoints& checkpoints, A
 }
 
 void Validations::timed_out(run::CheckpointId id, Actions& actions) {
-  validations_.at(id).is_late = true;
-  actions.push_back(KillValidator{id, validations_.at(id).attempt});
+  recorded_.validations.at(id).is_late = true;
+  actions.push_back(KillValidator{id, recorded_.validations.at(id).attempt});
 }
 
-void Validations::try_again(run::CheckpointId id) { validations_.at(id).state = State::waiting; }
+void Validations::try_again(run::CheckpointId id) { recorded_.validations.at(id).state = State::waiting; }
 
 void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
-  Validation& validation = validations_.at(id);
+  Validation& validation = recorded_.validations.at(id);
   validation.error = reason;
   ++validation.failures;
   if (config_.max_retries >= 0 && validation.failures > config_.max_retries)
@@ -100,17 +100,17 @@ void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoi
 
 // Fails it without another try.
 void Validations::give_up(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
-  validations_.at(id).error = reason;
+  recorded_.validations.at(id).error = reason;
   settle(id, State::failed, checkpoints, actions);
 }
 
 void Validations::settle(run::CheckpointId id, State state, Checkpoints& checkpoints, Actions& actions) {
-  Validation& validation = validations_.at(id);
+  Validation& validation = recorded_.validations.at(id);
   validation.state = state;
-  if (state == State::validated) ++succeeded_;
+  if (state == State::validated) ++recorded_.succeeded;
   if (state == State::failed || state == State::timed_out) {
-    ++failed_;
-    last_error_ = validation.error;
+    ++recorded_.failed;
+    recorded_.last_error = validation.error;
   }
   const std::string directory = checkpoints.registry().get(id).directory;
   actions.push_back(RecordDecision{
@@ -128,8 +128,8 @@ void Validations::settle(run::CheckpointId id, State state, Checkpoints& checkpo
 }
 
 void Validations::resume() {
-  std::erase_if(validations_, [](const auto& entry) { return entry.second.is_forgotten; });
-  for (auto& [id, validation] : validations_) {
+  std::erase_if(recorded_.validations, [](const auto& entry) { return entry.second.is_forgotten; });
+  for (auto& [id, validation] : recorded_.validations) {
     validation.has_worker = false;
     validation.is_late = false;
     if (!is_finished(validation.state)) validation.state = State::waiting;
@@ -137,17 +137,17 @@ void Validations::resume() {
 }
 
 void Validations::forget(run::CheckpointId id) {
-  const auto found = validations_.find(id);
-  if (found == validations_.end()) return;
+  const auto found = recorded_.validations.find(id);
+  if (found == recorded_.validations.end()) return;
   if (found->second.has_worker) {
     found->second.is_forgotten = true;
   } else {
-    validations_.erase(found);
+    recorded_.validations.erase(found);
   }
 }
 
 void Validations::stop(Actions& actions) {
-  for (auto& [id, validation] : validations_) {
+  for (auto& [id, validation] : recorded_.validations) {
     if (validation.state != State::running) continue;
     validation.state = State::waiting;
     actions.push_back(KillValidator{id, validation.attempt});
@@ -159,14 +159,15 @@ void Validations::stop(Actions& actions) {
 void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Actions& actions) {
   occupy(room);
   for (const run::CheckpointId id : waiting()) {
-    Validation& validation = validations_.at(id);
+    Validation& validation = recorded_.validations.at(id);
     if (validation.state != State::waiting) continue;  // skipped in this loop
-    if (const auto hopeless = hopeless_.find(validation.wanted.function); hopeless != hopeless_.end()) {
+    if (const auto hopeless = recorded_.hopeless.find(validation.wanted.function);
+        hopeless != recorded_.hopeless.end()) {
       give_up(id, hopeless->second, checkpoints, actions);
       continue;
     }
     const std::int64_t running =
-        std::ranges::count_if(validations_, [](const auto& entry) { return entry.second.has_worker; });
+        std::ranges::count_if(recorded_.validations, [](const auto& entry) { return entry.second.has_worker; });
     if (config_.max_in_flight && running >= *config_.max_in_flight) return;
     if (const std::string missing = room.shortage(needs_); !missing.empty()) {  // never fits
       give_up(id, "it needs more than the machine has: " + missing, checkpoints, actions);
@@ -205,7 +206,7 @@ void Validations::say_that_it_waits(run::CheckpointId id, const run::ResourceLed
 // Returns the validations to start next, in order; without those whose last worker has not ended.
 std::vector<run::CheckpointId> Validations::waiting() const {
   std::vector<run::CheckpointId> ids;
-  for (const auto& [id, validation] : validations_) {
+  for (const auto& [id, validation] : recorded_.validations) {
     if (validation.state == State::waiting && !validation.has_worker) ids.push_back(id);
   }
   if (config_.order == ValidationOrder::newest_first) std::ranges::reverse(ids);
@@ -215,7 +216,7 @@ std::vector<run::CheckpointId> Validations::waiting() const {
 // Skips older validations that have never been started.
 void Validations::skip_older(run::CheckpointId id, Checkpoints& checkpoints, Actions& actions) {
   std::vector<run::CheckpointId> stale;
-  for (const auto& [other, validation] : validations_) {
+  for (const auto& [other, validation] : recorded_.validations) {
     if (other < id && validation.state == State::waiting && validation.attempt == 0) stale.push_back(other);
   }
   for (const run::CheckpointId other : stale) settle(other, State::skipped, checkpoints, actions);
@@ -224,17 +225,17 @@ void Validations::skip_older(run::CheckpointId id, Checkpoints& checkpoints, Act
 // ---- Queries
 
 void Validations::occupy(run::ResourceLedger& ledger) const {
-  for (const auto& [id, validation] : validations_) {
+  for (const auto& [id, validation] : recorded_.validations) {
     if (validation.has_worker) ledger.acquire(needs_, validation.gpus);
   }
 }
 
 bool Validations::has_workers() const {
-  return std::ranges::any_of(validations_, [](const auto& entry) { return entry.second.has_worker; });
+  return std::ranges::any_of(recorded_.validations, [](const auto& entry) { return entry.second.has_worker; });
 }
 
 bool Validations::is_pending() const {
-  return std::ranges::any_of(validations_, [](const auto& entry) { return !is_finished(entry.second.state); });
+  return std::ranges::any_of(recorded_.validations, [](const auto& entry) { return !is_finished(entry.second.state); });
 }
 
 bool Validations::is_pending(run::CheckpointId id) const {
@@ -243,10 +244,11 @@ bool Validations::is_pending(run::CheckpointId id) const {
 }
 
 std::string Validations::summary() const {
-  if (succeeded_ > 0 || failed_ == 0) return {};
-  return failed_ == 1 ? "Its only validation has failed: " + last_error_
-                      : fmt::format("None of its {} validations has succeeded. The last one has failed with: {}",
-                                    failed_, last_error_);
+  if (recorded_.succeeded > 0 || recorded_.failed == 0) return {};
+  return recorded_.failed == 1
+             ? "Its only validation has failed: " + recorded_.last_error
+             : fmt::format("None of its {} validations has succeeded. The last one has failed with: {}",
+                           recorded_.failed, recorded_.last_error);
 }
 
 bool Validations::is_running(run::CheckpointId id) const {
@@ -255,8 +257,8 @@ bool Validations::is_running(run::CheckpointId id) const {
 }
 
 const Validation* Validations::find(run::CheckpointId id) const {
-  const auto found = validations_.find(id);
-  return found == validations_.end() ? nullptr : &found->second;
+  const auto found = recorded_.validations.find(id);
+  return found == recorded_.validations.end() ? nullptr : &found->second;
 }
 
 bool Validations::is_pausing(run::CheckpointId id) const {
@@ -265,8 +267,8 @@ bool Validations::is_pausing(run::CheckpointId id) const {
 }
 
 Validation* Validations::present(run::CheckpointId id, std::int64_t attempt) {
-  const auto found = validations_.find(id);
-  if (found == validations_.end()) return nullptr;
+  const auto found = recorded_.validations.find(id);
+  if (found == recorded_.validations.end()) return nullptr;
   const bool is_present = found->second.state == State::running && found->second.attempt == attempt;
   return is_present ? &found->second : nullptr;
 }

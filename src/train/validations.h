@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "base/archive.h"
 #include "cadre/validation.h"
 #include "run/resource_ledger.h"
 #include "train/checkpoints.h"
@@ -40,25 +39,15 @@ struct Validation {
   Metrics reported = {};      // as reported with the checkpoint
   Metrics metrics = {};       // as returned by the validator
   std::string error = {};     // of the last failed try
-
-  static void fields(auto& archive, auto& validation) {
-    archive("wanted", validation.wanted);
-    archive("state", validation.state);
-    archive("attempt", validation.attempt);
-    archive("failures", validation.failures);
-    archive("has_worker", validation.has_worker);
-    archive("is_late", validation.is_late);
-    archive("is_forgotten", validation.is_forgotten);
-    archive("gpus", validation.gpus);
-    archive("reported", validation.reported);
-    archive("metrics", validation.metrics);
-    archive("error", validation.error);
-  }
+  bool operator==(const Validation&) const = default;
 };
 
 class Validations {
  public:
   explicit Validations(const ValidationConfig& config);
+
+  // Compares the recorded states.
+  bool operator==(const Validations& other) const { return recorded_ == other.recorded_; }
 
   // ---- Events. Actions are appended.
 
@@ -96,15 +85,16 @@ class Validations {
   // Returns nullptr if none was requested.
   const Validation* find(run::CheckpointId id) const;
 
-  static void fields(auto& archive, auto& validations) {  // for base/archive.h
-    archive("validations", validations.validations_);
-    archive.added("succeeded", validations.succeeded_);
-    archive.added("failed", validations.failed_);
-    archive.added("last_error", validations.last_error_);
-    archive.added("hopeless", validations.hopeless_);
-  }
-
  private:
+  struct Recorded {
+    std::map<run::CheckpointId, Validation> validations = {};  // by checkpoint, which exists unless is_forgotten
+    std::int64_t succeeded = 0;                                // of all finished ones, also of removed checkpoints
+    std::int64_t failed = 0;
+    std::string last_error = {};                       // of the last failed one
+    std::map<std::string, std::string> hopeless = {};  // functions that cannot succeed, with the reason
+    bool operator==(const Recorded&) const = default;
+  };
+
   Validation* present(run::CheckpointId id, std::int64_t attempt);
   void fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
   void give_up(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
@@ -116,12 +106,8 @@ class Validations {
 
   ValidationConfig config_;
   Resources needs_;
-  std::map<run::CheckpointId, Validation> validations_;  // by checkpoint, which exists unless is_forgotten
-  std::int64_t succeeded_ = 0;                           // of all finished ones, also of removed checkpoints
-  std::int64_t failed_ = 0;
-  std::string last_error_ = {};                       // of the last failed one
-  std::map<std::string, std::string> hopeless_ = {};  // functions that cannot succeed, with the reason
-  bool has_said_that_it_waits_ = false;               // by this controller; not part of the recorded state
+  Recorded recorded_;
+  bool has_said_that_it_waits_ = false;  // by this controller; not part of the recorded state
 };
 
 // Returns a checkpoint's status; `validation`: the checkpoint's, nullptr: none.

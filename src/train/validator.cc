@@ -6,14 +6,13 @@
 #include <string_view>
 #include <utility>
 
-#include "base/archive.h"
+#include "base/stored.h"
 #include "base/value_limits.h"
 #include "cadre/error.h"
 #include "cadre/validation.h"
 #include "channel/worker_end.h"
 #include "run/entries.h"
 #include "run/parent_run.h"
-#include "run/resource_fields.h"
 #include "run/root_engine.h"
 #include "storage/remote_directory.h"
 #include "store/held_objects.h"
@@ -67,23 +66,10 @@ Value run_validator(channel::WorkerEnd& controller, const Value& payload, detail
 
 }  // namespace
 
-void fields(auto& archive, base::Is<ValidatorAssignment> auto& assignment) {
-  archive("run_name", assignment.run_name);
-  archive("run_directory", assignment.run_directory);
-  archive("directory", assignment.directory);
-  archive("checkpoint", assignment.checkpoint);
-  archive("config", assignment.config);
-  archive("resources", assignment.resources);
-  archive("worker_resources", assignment.worker_resources);
-  archive("visible_devices", assignment.visible_devices);
-}
-
-Value to_value(const ValidatorAssignment& assignment) { return base::SaveArchive::to_value(assignment); }
+Value to_value(const ValidatorAssignment& assignment) { return base::to_stored(assignment); }
 
 ValidatorAssignment to_validator_assignment(const Value& payload) {
-  ValidatorAssignment assignment;
-  base::LoadArchive::load(payload, assignment);
-  return assignment;
+  return base::from_value<ValidatorAssignment>(payload);
 }
 
 const ValidatorAssignment* current_validator() { return present; }

@@ -1,10 +1,9 @@
 // The core's decisions about a trial, and their names in the store.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <optional>
 #include <string_view>
+
+#include "base/enum_names.h"
 
 namespace cadre::tune {
 
@@ -26,19 +25,7 @@ enum class DecisionKind {
   take_up,    // the failed trial runs again
 };
 
-inline constexpr std::array<std::string_view, 15> kDecisionNames = {
-    "make",  "launch", "resume", "take_over", "save", "pause", "unpark", "exploit",
-    "retry", "end",    "fail",   "set_aside", "kill", "lose",  "take_up"};
-
-constexpr std::string_view to_string(DecisionKind kind) { return kDecisionNames[static_cast<std::size_t>(kind)]; }
-
-// Returns nothing for a name that no version of Cadre has written.
-constexpr std::optional<DecisionKind> decision_kind_of(std::string_view name) {
-  for (std::size_t i = 0; i < kDecisionNames.size(); ++i) {
-    if (kDecisionNames[i] == name) return static_cast<DecisionKind>(i);
-  }
-  return std::nullopt;
-}
+constexpr std::string_view to_string(DecisionKind kind) { return base::enum_name(kind); }
 
 // Returns true if reports of the trial's present worker no longer count, until the worker resumes or another is
 // launched.

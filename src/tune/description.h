@@ -9,14 +9,14 @@
 namespace cadre::tune {
 
 struct Description {
-  Trainable trainable;
+  Trainable trainable = {};
   TunerOptions options = {};  // without run_config's name and storage_path
 };
 
 Dict describe(const Trainable& trainable, const TunerOptions& options);
 
-// Parses the result of describe(); `source` names it in messages. Throws StorageError with the key if a field is
-// missing, unknown or of the wrong type.
+// Parses the result of describe(); `source` names it in messages. A missing option has its default. Throws StorageError
+// with the key if an option is unknown or of the wrong type.
 Description parse_description(const Value& stored, const std::string& source);
 
 }  // namespace cadre::tune

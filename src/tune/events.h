@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct Timer {
   TrialIndex trial = 0;
   std::int64_t number = 0;  // the trial's attempt, or the barrier's number
   bool operator==(const Timer&) const = default;
+  std::pair<Kind, TrialIndex> key() const { return {kind, trial}; }
 };
 
 // ---- Events. They carry everything that decisions depend on, so that a recorded sequence leads to the same state.

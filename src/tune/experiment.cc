@@ -48,12 +48,12 @@ void Experiment::handle(const Event& event, Actions& actions) {
 }
 
 bool Experiment::finished() const {
-  return workers_ == 0 && (interrupted_ || (live_.empty() && trials_to_come() == 0));
+  return state_.workers == 0 && (state_.interrupted || (live_.empty() && trials_to_come() == 0));
 }
 
 bool Experiment::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::barrier) return !live_.empty();
-  if (timer.kind == Timer::Kind::budget) return !finished() && !stopping_all_;
+  if (timer.kind == Timer::Kind::budget) return !finished() && !state_.stopping_all;
   if (timer.kind == Timer::Kind::retry) {
     const Trial& trial = trials_.at(timer.trial);
     return trial.backs_off && trial.attempt == timer.number;
@@ -63,7 +63,7 @@ bool Experiment::awaits(const Timer& timer) const {
   const bool runs = trial->worker == WorkerState::busy;
   return timer.kind == Timer::Kind::running
              ? runs
-             : trial->worker == WorkerState::stopping || (runs && (interrupted_ || stopping_all_));
+             : trial->worker == WorkerState::stopping || (runs && (state_.interrupted || state_.stopping_all));
 }
 
 bool Experiment::counts(const ResultReported& event) const {
@@ -81,7 +81,7 @@ bool Experiment::is_repeated(const ResultReported& event) const {
 }
 
 std::int64_t Experiment::trials_to_come() const {
-  if (failed_fast_ || stopping_all_) return 0;
+  if (state_.failed_fast || state_.stopping_all) return 0;
   return variants_.size() - static_cast<std::int64_t>(trials_.size());
 }
 
@@ -112,11 +112,11 @@ void Experiment::record(DecisionKind kind, const Trial& trial, Dict data) {
 
 void Experiment::on(const ControllerStarted& event) {
   const bool is_restored = !trials_.empty();
-  total_ = event.resources;
-  resources_ = run::ResourceLedger(total_);
+  state_.resources = event.resources;
+  resources_ = run::ResourceLedger(state_.resources);
   running_ = 0;
-  workers_ = 0;
-  interrupted_ = false;
+  state_.workers = 0;
+  state_.interrupted = false;
   // After an interruption no worker is left: trials that had not ended start again from their checkpoints.
   for (Trial& trial : trials_) {
     trial.holds_resources = false;
@@ -129,8 +129,7 @@ void Experiment::on(const ControllerStarted& event) {
   for (Trial& trial : trials_) {
     if (trial.status == TrialStatus::error && event.errored != ControllerStarted::Errored::leave)
       take_up(trial, event.errored == ControllerStarted::Errored::restart);
-    const bool is_pending = trial.status == TrialStatus::pending && trial.attempt > 0;
-    if (trial.ended() || is_pending) continue;  // earlier versions stored a trial only when it first ran
+    if (trial.ended() || trial.status == TrialStatus::pending) continue;
     trial.status = TrialStatus::pending;
     waiting_.insert(trial.index);
     actions_->push_back(SaveTrial{trial.index});
@@ -142,7 +141,7 @@ void Experiment::on(const ControllerStarted& event) {
   std::optional<Seconds> budget = stoppers_.timeout();
   if (const auto& limit = options_.tune_config.time_budget) budget = budget ? std::min(*budget, *limit) : *limit;
   const double left = budget ? budget->count() - event.running_time_s : 0;
-  if (stopping_all_ || (budget && left <= 0)) {  // the interruption came while all trials were stopping
+  if (state_.stopping_all || (budget && left <= 0)) {  // the interruption came while all trials were stopping
     stop_all();
   } else if (budget) {
     actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, left});
@@ -182,7 +181,7 @@ void Experiment::lose(run::CheckpointId checkpoint) {
 // Makes a trial that had failed for good run again, from the beginning if `anew`.
 void Experiment::take_up(Trial& trial, bool anew) {
   record(DecisionKind::take_up, trial, {{"anew", anew}});
-  failed_fast_ = stopping_all_ = false;
+  state_.failed_fast = state_.stopping_all = false;
   trial.error.clear();
   trial.failures = trial.restore_failures = trial.futile_attempts = 0;
   if (anew) {
@@ -227,7 +226,7 @@ void Experiment::on(const ResultReported& event) {
   trial->offers_checkpoint = report.offers_checkpoint && report.checkpoint.empty();
   if (repeated) {  // it was logged and counted the first time
     if (is_saved_result(event)) return on_saved(*trial);
-    return stopping_all_ ? end(*trial, TrialStatus::terminated) : resume(*trial);
+    return state_.stopping_all ? end(*trial, TrialStatus::terminated) : resume(*trial);
   }
   trial->after_save.reset();
   trial->futile_attempts = 0;
@@ -261,12 +260,12 @@ void Experiment::on(const WorkerDeclined& event) {
   if (trial == nullptr) return;
   if (trial->worker != WorkerState::busy) return on_last_word(*trial, std::nullopt);
   worker_is_done(*trial);
-  if (stopping_all_) return end(*trial, TrialStatus::terminated);
+  if (state_.stopping_all) return end(*trial, TrialStatus::terminated);
   make_pending(*trial);
 }
 
 void Experiment::on(const WorkerEnded& event) {
-  --workers_;
+  --state_.workers;
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
   on_last_word(*trial, Failure{"the worker " + engine::to_string(event.exit) + when(event.exit.kind) +
@@ -290,7 +289,7 @@ void Experiment::on(const TimerFired& event) {
   if (timer.kind == Timer::Kind::stopping) {
     if (trial.worker == WorkerState::busy) {
       kill(trial, std::nullopt);
-      return stopping_all_ ? end(trial, TrialStatus::terminated) : make_pending(trial);
+      return state_.stopping_all ? end(trial, TrialStatus::terminated) : make_pending(trial);
     }
     return kill(trial, std::nullopt);
   }
@@ -302,7 +301,7 @@ void Experiment::on(const TimerFired& event) {
 }
 
 void Experiment::on(const ExperimentInterrupted&) {
-  interrupted_ = true;
+  state_.interrupted = true;
   const double grace = options_.run_config.stop_grace_period.count();
   for (Trial& trial : trials_) {
     if (trial.worker == WorkerState::waiting) {
@@ -343,7 +342,7 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
   if (was == WorkerState::stopping) failure.reset();  // thrown while it unwound: the worker was to stop anyway
   if (!failure && !expected) warn_about_lost_offer(trial);
   worker_is_done(trial);
-  if (failure && interrupted_ && !expected) return put_off(trial, *failure);
+  if (failure && state_.interrupted && !expected) return put_off(trial, *failure);
   if (failure) return fail(trial, std::move(*failure));
   if (!expected) end(trial, TrialStatus::terminated);
 }
@@ -370,11 +369,11 @@ Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
   } catch (const std::exception& error) {  // from a user function
     return {.kind = Decision::Kind::fail, .reason = fmt::format("the stop function failed: {}", error.what())};
   }
-  if (verdict == ResultStopper::Verdict::stop_all && !stopping_all_) {
+  if (verdict == ResultStopper::Verdict::stop_all && !state_.stopping_all) {
     actions_->push_back(Say{"The results of the experiment do not get better any more: all trials stop."});
     stop_all();
   }
-  if (is_true(metrics, result_key::done) || verdict != ResultStopper::Verdict::go_on || stopping_all_)
+  if (is_true(metrics, result_key::done) || verdict != ResultStopper::Verdict::go_on || state_.stopping_all)
     return {.kind = Decision::Kind::stop};
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
@@ -412,7 +411,7 @@ bool Experiment::saves_at_end() const {
 std::optional<AfterSave> Experiment::what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const {
   if (!can_save(trial)) return std::nullopt;
   if (kind == Decision::Kind::save) return AfterSave::decide;
-  const bool wanted = interrupted_ || is_true(trial.last_result, result_key::should_checkpoint);
+  const bool wanted = state_.interrupted || is_true(trial.last_result, result_key::should_checkpoint);
   if (kind == Decision::Kind::stop) return wanted || saves_at_end() ? std::optional(AfterSave::stop) : std::nullopt;
   if (kind == Decision::Kind::pause) return wanted || !can_park(trial) ? std::optional(AfterSave::pause) : std::nullopt;
   return kind == Decision::Kind::go_on && wanted ? std::optional(AfterSave::go_on) : std::nullopt;
@@ -432,7 +431,7 @@ void Experiment::ask_to_save(Trial& trial, AfterSave then) {
 // reached the same step after an interruption.
 void Experiment::on_saved(Trial& trial) {
   if (can_save(trial)) return ask_to_save(trial, *trial.after_save);
-  if (stopping_all_) return end(trial, TrialStatus::terminated);
+  if (state_.stopping_all) return end(trial, TrialStatus::terminated);
   switch (*std::exchange(trial.after_save, std::nullopt)) {
     case AfterSave::go_on:
       return resume(trial);
@@ -457,7 +456,7 @@ void Experiment::warn_about_lost_offer(const Trial& trial) {
 
 // A name that no result has is most likely misspelt; but some metrics are reported only now and then.
 void Experiment::warn_about_missing_metrics(const Metrics& metrics) {
-  if (std::exchange(warned_, true)) return;
+  if (std::exchange(state_.warned, true)) return;
   const auto warn = [&](const std::string& name, const char* use) {
     if (name.empty() || metrics.contains(name)) return;
     actions_->push_back(Say{fmt::format("Warning: the first result has no \"{}\", which is {}. It has: {}", name, use,
@@ -484,7 +483,7 @@ void Experiment::warn_about_text(const Trial& trial, const Metrics& metrics) {
 
 // Carries out the part of a decision that may concern any trial.
 void Experiment::follow(const Decision& decision) {
-  if (failed_fast_ || stopping_all_) return;  // all trials are being ended
+  if (state_.failed_fast || state_.stopping_all) return;  // all trials are being ended
   for (const std::string& message : decision.messages) actions_->push_back(Say{message});
   if (decision.deadline)
     actions_->push_back(StartTimer{{Timer::Kind::barrier, 0, decision.deadline->number}, decision.deadline->seconds});
@@ -513,7 +512,7 @@ void Experiment::exploit(const Exploit& exploit) {
   continue_from(target, exploit.checkpoint);
   const bool needs_the_same = update_needs(target);
   const bool keeps_worker = trainable_.methods.reset_config && target.worker == WorkerState::waiting;
-  if (keeps_worker && needs_the_same && can_park(target) && !interrupted_) {
+  if (keeps_worker && needs_the_same && can_park(target) && !state_.interrupted) {
     target.takes_over = true;
     if (target.parked_since == 0) park(target);
   } else {
@@ -525,7 +524,7 @@ void Experiment::exploit(const Exploit& exploit) {
 }
 
 void Experiment::pause(Trial& trial) {
-  if (interrupted_) return set_aside(trial);
+  if (state_.interrupted) return set_aside(trial);
   record(DecisionKind::pause, trial);
   trial.status = TrialStatus::paused;
   waiting_.insert(trial.index);
@@ -550,7 +549,7 @@ bool Experiment::gives_gpus_back(const Trial& trial) const {
 // The worker's process stays blocked in report() until it is answered.
 void Experiment::park(Trial& trial) {
   release_resources(trial);
-  trial.parked_since = ++pauses_;
+  trial.parked_since = ++state_.pauses;
   ++parked_;
 }
 
@@ -575,10 +574,10 @@ void Experiment::unpark_the_coldest() {
 void Experiment::fail(Trial& trial, Failure failure) {
   trial.error = std::move(failure.cause);
   actions_->push_back(LogError{trial.index, trial.attempt, trial.error});
-  if (failure.may_retry && !stopping_all_ && count_failure(trial, options_.run_config.failure_config))
+  if (failure.may_retry && !state_.stopping_all && count_failure(trial, options_.run_config.failure_config))
     return try_again(trial);
   end(trial, TrialStatus::error);
-  if (options_.run_config.failure_config.fail_fast && !failed_fast_) end_everybody();
+  if (options_.run_config.failure_config.fail_fast && !state_.failed_fast) end_everybody();
 }
 
 void Experiment::end(Trial& trial, TrialStatus status) {
@@ -596,14 +595,14 @@ void Experiment::end(Trial& trial, TrialStatus status) {
 }
 
 void Experiment::end_everybody() {
-  failed_fast_ = true;
+  state_.failed_fast = true;
   for (const TrialIndex index : std::set(live_)) end(trials_[index], TrialStatus::terminated);
 }
 
 // Ends every trial without a busy worker. A trial with a busy worker ends at its next report, and the trial whose
 // report is being handled is left to the caller.
 void Experiment::stop_all() {
-  stopping_all_ = true;
+  state_.stopping_all = true;
   const double grace = options_.run_config.stop_grace_period.count();
   for (const TrialIndex index : std::set(live_)) {
     Trial& trial = trials_[index];
@@ -721,7 +720,7 @@ void Experiment::continue_from(Trial& trial, run::CheckpointId checkpoint) {
 // ---- Scheduling
 
 void Experiment::schedule() {
-  if (interrupted_) return;
+  if (state_.interrupted) return;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
   while ((limit == 0 || running_ < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
     const bool free = needs_.by_config() || resources_.is_free(needs_.usual());
@@ -817,7 +816,7 @@ bool Experiment::update_needs(Trial& trial) {
 // Returns what the machine lacks for the trial, if needs depend on the config; fit() has checked all others.
 std::string Experiment::shortage_of(const Trial& trial) const {
   if (!needs_.by_config()) return {};
-  const std::string shortage = run::ResourceLedger(total_).shortage(trial.needs.total);
+  const std::string shortage = run::ResourceLedger(state_.resources).shortage(trial.needs.total);
   return shortage.empty() ? "" : "it needs more than there is: " + shortage;
 }
 
@@ -842,7 +841,7 @@ std::vector<TrialIndex> Experiment::candidates() const {
 
 void Experiment::launch(Trial& trial) {
   ++trial.attempt;
-  ++workers_;
+  ++state_.workers;
   Launch launch = start_of(trial);
   record(DecisionKind::launch, trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
   actions_->push_back(std::move(launch));
@@ -878,7 +877,7 @@ Launch Experiment::start_of(Trial& trial) {
 }
 
 void Experiment::resume(Trial& trial) {
-  if (interrupted_) return set_aside(trial);
+  if (state_.interrupted) return set_aside(trial);
   actions_->push_back(
       AnswerReport{trial.index, trial.attempt, channel::Verdict::go_on, std::exchange(trial.reported_checkpoint, {})});
   trial.worker = WorkerState::busy;

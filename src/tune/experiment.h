@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/archive.h"
+#include "base/stored.h"
 #include "cadre/tune/tuner.h"
 #include "run/checkpoint_registry.h"
 #include "run/resource_ledger.h"
@@ -28,6 +28,20 @@ namespace cadre::tune {
 
 class Experiment final : private Population {
  public:
+  // Names for control/turns.h and control/replay.h.
+  using Event = tune::Event;
+  using Actions = tune::Actions;
+  using Timer = tune::Timer;
+  using TimerFired = tune::TimerFired;
+  using TimeLost = tune::TimeLost;
+  using Interrupted = tune::ExperimentInterrupted;
+  using CheckpointsSynced = tune::CheckpointsSynced;
+  using RecordDecision = tune::RecordDecision;
+  using CommitCheckpoint = tune::CommitCheckpoint;
+  using MarkSynced = tune::MarkSynced;
+  using DeleteCheckpoint = tune::DeleteCheckpoint;
+  using StartTimer = tune::StartTimer;
+
   // `trainable` and `options` must have passed check_options().
   Experiment(Trainable trainable, TunerOptions options);
 
@@ -40,14 +54,13 @@ class Experiment final : private Population {
   // `save` returns everything that later decisions depend on, except the ended trials, which save_trial() saves one by
   // one. `load` restores it into a new Experiment of the same trainable and options; it calls `ended_trial` in
   // ascending order, and during the call for a trial that trial is the last one of trials().
-  Dict save() const;
+  Value save() const;
   Value save_trial(TrialIndex index) const;
-  void load(const Dict& state, const std::function<Value(TrialIndex)>& ended_trial);
-  static void fields(auto& archive, auto& experiment);  // for base/archive.h
+  void load(const Value& saved, const std::function<Value(TrialIndex)>& ended_trial);
 
   // Returns true if nothing is left to do or, after an interruption, no worker is left.
   bool finished() const;
-  bool interrupted() const { return interrupted_; }
+  bool interrupted() const { return state_.interrupted; }
   // Returns the latest checkpoints of trials that have not terminated: they, or others in an exploit, continue from
   // them.
   std::vector<run::CheckpointId> needed_checkpoints() const;
@@ -71,6 +84,26 @@ class Experiment final : private Population {
   std::int64_t trials_to_come() const;
 
  private:
+  // State that neither follows from the options nor belongs to a trial, the scheduler, a stopper or a checkpoint.
+  struct State {
+    Resources resources = {};   // of all nodes
+    std::int64_t workers = 0;   // number of processes that have not ended
+    std::int64_t pauses = 0;    // number of times a worker was parked
+    bool interrupted = false;   // until the next controller begins
+    bool failed_fast = false;   // one trial's failure has ended all others
+    bool stopping_all = false;  // true: every running trial ends with its next report
+    bool warned = false;        // true: the first result was checked for metrics of the options
+  };
+  // The Experiment, without the ended trials.
+  struct Saved {
+    TrialIndex trials = 0;
+    std::map<TrialIndex, Value> live = {};
+    Value scheduler = {};
+    Value stoppers = {};
+    run::RegistryState checkpoints = {};
+    State rest = {};
+  };
+
   // Population
   const Trial& trial(TrialIndex index) const override { return trials_.at(index); }
   bool anyone_waits() const override;
@@ -156,20 +189,14 @@ class Experiment final : private Population {
   std::unique_ptr<TrialScheduler> scheduler_;
   Stoppers stoppers_;
   run::CheckpointRegistry checkpoints_;
-  Resources total_ = {};  // of all nodes
   run::ResourceLedger resources_;
+  State state_;
 
   std::vector<Trial> trials_;
   std::set<TrialIndex> live_;
   std::set<TrialIndex> waiting_;               // pending or paused
   std::int64_t running_ = 0;                   // number of trials that hold resources
-  std::int64_t workers_ = 0;                   // number of processes that have not ended
   std::int64_t parked_ = 0;                    // number of those processes that are parked
-  std::int64_t pauses_ = 0;                    // number of times a worker was parked
-  bool interrupted_ = false;                   // until the next controller begins
-  bool failed_fast_ = false;                   // one trial's failure has ended all others
-  bool stopping_all_ = false;                  // true: every running trial ends with its next report
-  bool warned_ = false;                        // true: the first result was checked for metrics of the options
   std::set<std::string> warned_of_text_ = {};  // metrics reported as text in this session
   Actions* actions_ = nullptr;                 // of the event being handled
 };

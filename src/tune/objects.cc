@@ -20,7 +20,7 @@ std::vector<run::ObjectUse> objects_in_use(const Dict& description, std::span<co
   return uses;
 }
 
-void check_objects(const Dict& description, Faults& faults) {
+void check_objects(const Dict& description, control::Faults& faults) {
   for (const auto& [place, id] : run::object_uses(description)) {
     if (!store::size_of_object(id)) {
       faults.add(place, "\"" + id + "\" names no object; cadre::put makes one");

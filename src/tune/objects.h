@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "control/faults.h"
 #include "run/object_uses.h"
-#include "tune/options/faults.h"
 #include "tune/trial.h"
 
 namespace cadre::tune {
@@ -19,5 +19,5 @@ std::vector<run::ObjectUse> objects_in_use(const Dict& description, std::span<co
 
 // Adds faults for references of a new experiment to something that is not an object, or to an object that no ObjectRef
 // holds.
-void check_objects(const Dict& description, Faults& faults);
+void check_objects(const Dict& description, control::Faults& faults);
 }  // namespace cadre::tune

@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "cadre/error.h"
+#include "control/replay.h"
 #include "run/checkpoint_files.h"
-#include "run/stored_events.h"
 #include "tune/journal.h"
 
 namespace cadre::tune {
@@ -23,14 +23,6 @@ namespace {
 constexpr std::int64_t kEventsPerFlush = 256;
 
 // ---- Events
-
-std::string describe(const store::DecisionRow& decision) {
-  return fmt::format("\"{}\" for trial {} with {}", decision.kind, decision.trial, decision.data);
-}
-
-bool same(const store::DecisionRow& a, const store::DecisionRow& b) {
-  return a.kind == b.kind && a.trial == b.trial && a.data == b.data;
-}
 
 // Returns true if the event's trial does not exist, which is possible only after a divergence.
 bool concerns_nobody(const Event& event, std::size_t trials) {
@@ -42,103 +34,60 @@ bool concerns_nobody(const Event& event, std::size_t trials) {
       event);
 }
 
-// The event after which a decision first differed, a description of the difference, and all decisions from there on.
-struct Divergence {
-  std::int64_t event = 0;
-  std::string description = {};
-  std::vector<store::DecisionRow> decisions = {};
-};
-
-// Feeds recorded events to an experiment and compares every decision with the recorded one.
+// Feeds recorded events to an experiment.
 class EventFeeder {
  public:
   EventFeeder(const Snapshots::Subject& subject, Snapshots& snapshots, bool allow_divergence)
-      : subject_(subject), snapshots_(snapshots), allow_divergence_(allow_divergence) {}
+      : subject_(subject),
+        snapshots_(snapshots),
+        check_(allow_divergence, ", or let RestoreOptions allow the divergence") {}
 
-  // Feeds the store's rows after `event`, in order.
-  void run(const store::ExperimentStore& store, std::int64_t event);
+  // Feeds the store's rows after `event`, in order; returns the last one's sequence number.
+  std::int64_t run(const store::ExperimentStore& store, std::int64_t event);
 
-  std::int64_t last_event() const { return last_event_; }
-  const std::optional<Divergence>& divergence() const { return divergence_; }
+  const std::optional<control::Divergence>& divergence() const { return check_.divergence(); }
   // Returns the directories, relative to the experiment's, that were to be deleted.
   const std::vector<std::string>& deletions() const { return deletions_; }
 
  private:
-  void take(std::int64_t sequence, double time, const Event& event);
+  const Actions& take(const Event& event, double time);
   void take(const Action& action, double time);
-  void compare(const store::DecisionRow& recorded);
-  void end_of_event();
-  void differs(const std::string& recorded, const std::string& now);
 
   const Snapshots::Subject& subject_;
   Snapshots& snapshots_;
-  bool allow_divergence_;
-  Actions actions_;
-  std::vector<store::DecisionRow> decisions_;  // of the last event
-  std::size_t compared_ = 0;                   // number of `decisions_` compared so far
+  control::DecisionCheck check_;
+  Actions actions_;  // of the last event
   std::int64_t events_ = 0;
-  std::int64_t last_event_ = 0;
   std::vector<std::string> deletions_;
-  std::optional<Divergence> divergence_ = {};
 };
 
-void EventFeeder::run(const store::ExperimentStore& store, std::int64_t event) {
-  last_event_ = event;
-  store.visit({.result = [this](const store::ResultRow& row) { take(row.sequence, row.time, to_event(row)); },
-               .event = [this](const store::EventRow& row) { take(row.sequence, row.time, to_event(row)); },
-               .decision = [this](const store::DecisionRow& row) { compare(row); }},
-              event);
-  end_of_event();
+std::int64_t EventFeeder::run(const store::ExperimentStore& store, std::int64_t event) {
+  const std::int64_t last = control::replay<Experiment>(
+      store, event, check_, [this](const auto& row) -> const Actions& { return take(to_event(row), row.time); });
   subject_.files.flush();
+  return last;
 }
 
-void EventFeeder::take(std::int64_t sequence, double time, const Event& event) {
-  end_of_event();
-  last_event_ = sequence;
+const Actions& EventFeeder::take(const Event& event, double time) {
+  actions_.clear();
   if (std::holds_alternative<ControllerStarted>(event)) subject_.running_time.begin_session(time);
   subject_.running_time.see(time);
   if (const auto* lost = std::get_if<TimeLost>(&event)) subject_.running_time.leave_out(lost->seconds);
-  if (concerns_nobody(event, subject_.experiment.trials().size())) return;
-  actions_.clear();
+  if (concerns_nobody(event, subject_.experiment.trials().size())) return actions_;
   subject_.experiment.handle(event, actions_);
   snapshots_.see(event, actions_);
   for (const Action& action : actions_) take(action, time);
   if (++events_ % kEventsPerFlush == 0) subject_.files.flush();
+  return actions_;
 }
 
 void EventFeeder::take(const Action& action, double time) {
   subject_.files.log(action, time);
-  if (const auto* decision = std::get_if<RecordDecision>(&action)) {
-    decisions_.push_back(
-        {last_event_, std::string(to_string(decision->kind)), decision->trial, base::to_json(decision->data)});
-  } else if (const auto* checkpoint = std::get_if<DeleteCheckpoint>(&action)) {
+  if (const auto* checkpoint = std::get_if<DeleteCheckpoint>(&action)) {
     deletions_.push_back(checkpoint->directory);
   } else if (const auto* discard = std::get_if<DiscardDirectory>(&action)) {
     deletions_.push_back(discard->directory);
   }
-}
-
-void EventFeeder::compare(const store::DecisionRow& recorded) {
-  if (divergence_) return;
-  if (compared_ == decisions_.size()) return differs(describe(recorded), "nothing");
-  const store::DecisionRow& now = decisions_[compared_++];
-  if (!same(now, recorded)) differs(describe(recorded), describe(now));
-}
-
-void EventFeeder::end_of_event() {
-  if (!divergence_ && compared_ < decisions_.size()) differs("nothing more", describe(decisions_[compared_]));
-  if (divergence_) divergence_->decisions.insert(divergence_->decisions.end(), decisions_.begin(), decisions_.end());
-  decisions_.clear();
-  compared_ = 0;
-}
-
-void EventFeeder::differs(const std::string& recorded, const std::string& now) {
-  const std::string what =
-      fmt::format("after event {} the store records {}, but this program decides {}", last_event_, recorded, now);
-  if (!allow_divergence_)
-    throw StorageError(what +
-                       ". Continue it with the program that began it, or let RestoreOptions allow the divergence");
-  divergence_ = Divergence{last_event_, what, {}};
 }
 
 // ---- The whole recovery
@@ -152,7 +101,7 @@ class Recovery {
 
  private:
   Snapshots::Place load_snapshot();
-  void accept(const Divergence& divergence);
+  void accept(const control::Divergence& divergence);
   void remove_leftovers(const std::vector<std::string>& deletions);
   void look_at_checkpoints();
 
@@ -170,11 +119,10 @@ Recovered Recovery::run(bool allow_divergence) {
   untidy_ = subject_.experiment.live_trials();
   EventFeeder feeder(subject_, snapshots_, allow_divergence);
   try {
-    run::replaying("the store", [&] { feeder.run(store_, place.event); });
+    control::replaying("the store", [&] { recovered_.last_event = feeder.run(store_, place.event); });
   } catch (const StorageError& error) {
     throw StorageError(fmt::format("the experiment in {} cannot be continued: {}", directory_.string(), error.what()));
   }
-  recovered_.last_event = feeder.last_event();
   if (!store_.recovered().empty()) recovered_.notes.push_back("Warning: " + store_.recovered());
   if (feeder.divergence()) accept(*feeder.divergence());
   const std::set<TrialIndex>& changed = snapshots_.changed_trials();
@@ -183,13 +131,13 @@ Recovered Recovery::run(bool allow_divergence) {
     for (const Trial& trial : subject_.experiment.trials()) untidy_.insert(trial.index);
   remove_leftovers(place.deletions);
   remove_leftovers(feeder.deletions());
-  run::replaying("the store in " + directory_.string(), [&] { look_at_checkpoints(); });
+  control::replaying("the store in " + directory_.string(), [&] { look_at_checkpoints(); });
   return std::move(recovered_);
 }
 
 Snapshots::Place Recovery::load_snapshot() {
   try {
-    if (auto place = run::replaying("it", [&] { return snapshots_.load(subject_, store_.after_reboot()); }))
+    if (auto place = control::replaying("it", [&] { return snapshots_.load(subject_, store_.after_reboot()); }))
       return *std::move(place);
   } catch (const Error& error) {
     recovered_.notes.push_back(
@@ -204,7 +152,7 @@ Snapshots::Place Recovery::load_snapshot() {
 }
 
 // Rewrites the store to match the experiment's present decisions.
-void Recovery::accept(const Divergence& divergence) {
+void Recovery::accept(const control::Divergence& divergence) {
   recovered_.diverged = true;
   recovered_.notes.push_back(
       fmt::format("Warning: {}; what it decides now counts from there on", divergence.description));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/replay.h"
 #include "store/experiment_store.h"
 #include "tune/experiment.h"
 #include "tune/loggers/result_files.h"
@@ -15,14 +16,8 @@
 
 namespace cadre::tune {
 
-struct Recovered {
-  std::int64_t last_event = 0;  // last one in the store
-  // Listed in the store, but missing or damaged.
-  std::vector<run::CheckpointId> lost_checkpoints = {};
-  // Checkpoints that a loss of power could still damage, and their directories, relative to the experiment's.
-  std::vector<std::pair<run::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
-  bool diverged = false;                // true: decisions differ from those recorded
-  std::vector<std::string> notes = {};  // lines for the user
+struct Recovered : control::Recovered {
+  bool diverged = false;  // true: decisions differ from those recorded
 };
 
 // Loads the last snapshot and feeds the experiment the events recorded after it, or all events if there is no usable

@@ -1,7 +1,7 @@
 #include "tune/snapshots.h"
 
-#include "base/archive.h"
 #include "base/json.h"
+#include "base/stored.h"
 #include "cadre/error.h"
 
 namespace cadre::tune {
@@ -9,6 +9,18 @@ namespace {
 
 // Replaying so many events takes some hundredths of a second.
 constexpr std::size_t kFewestEvents = 2048;
+
+struct SavedSnapshot {
+  Value experiment = {};
+  ResultFiles::Stamp files = {};
+  RunningTime::State running_time = {};
+  std::vector<std::string> deletions = {};
+};
+
+struct SavedTrial {
+  Value trial = {};
+  Dict files = {};  // sizes in bytes, by name
+};
 
 }  // namespace
 
@@ -24,11 +36,11 @@ bool Snapshots::due(const Experiment& experiment) const {
 void Snapshots::take(const Subject& subject, const Place& place) {
   if (events_ == 0) return;
   put_ended_trials(subject);
-  const Dict state{{"experiment", subject.experiment.save()},
-                   {"files", base::SaveArchive::to_value(subject.files.stamp())},
-                   {"running_time", base::SaveArchive::to_value(subject.running_time)},
-                   {"deletions", List(place.deletions.begin(), place.deletions.end())}};
-  store_.put_snapshot(place.event, base::to_json(state));
+  const SavedSnapshot state{.experiment = subject.experiment.save(),
+                            .files = subject.files.stamp(),
+                            .running_time = subject.running_time.state(),
+                            .deletions = place.deletions};
+  store_.put_snapshot(place.event, base::to_json(base::to_stored(state).dict()));
   store_.commit();
   changed_.forget();
   events_ = 0;
@@ -45,33 +57,30 @@ void Snapshots::put_ended_trials(const Subject& subject) {
       store_.remove_ended_trial(trial);
       continue;
     }
-    const Dict state{{"trial", subject.experiment.save_trial(trial)}, {"files", subject.files.sizes_of_ended(trial)}};
-    store_.put(store::EndedTrialRow{trial, base::to_json(state)});
+    const SavedTrial state{subject.experiment.save_trial(trial), subject.files.sizes_of_ended(trial)};
+    store_.put(store::EndedTrialRow{trial, base::to_json(base::to_stored(state).dict())});
   }
 }
 
 std::optional<Snapshots::Place> Snapshots::load(const Subject& subject, bool lost_power) {
   const std::optional<store::Snapshot> snapshot = store_.last_snapshot();
   if (!snapshot) return std::nullopt;
-  const Config saved(base::parse_json(snapshot->state, "the snapshot").dict());
-  Place place{.event = snapshot->sequence, .deletions = saved.get<std::vector<std::string>>("deletions")};
+  auto saved = base::from_stored<SavedSnapshot>(base::parse_json(snapshot->state, "the snapshot"), "the snapshot");
   Experiment& experiment = subject.experiment;
   store::EndedTrials ended = store_.ended_trials();
-  experiment.load(saved.at("experiment").dict(), [&](TrialIndex trial) {
+  experiment.load(saved.experiment, [&](TrialIndex trial) {
     const std::string source = "the end of trial " + std::to_string(trial) + " in the store";
-    const Config state(base::parse_json(ended.next(trial), source).dict());
-    const Dict* sizes = lost_power ? &state.at("files").dict() : nullptr;
+    const auto state = base::from_stored<SavedTrial>(base::parse_json(ended.next(trial), source), source);
+    const Dict* sizes = lost_power ? &state.files : nullptr;
     if (!subject.files.resume_ended(experiment.trials().at(trial), sizes))
       throw StorageError("result files of trial " + std::to_string(trial) + " are not as they were written");
-    return state.at("trial");
+    return state.trial;
   });
-  ResultFiles::Stamp stamp;
-  base::LoadArchive::load(saved.at("files"), stamp);
-  if (!subject.files.resume(stamp)) throw StorageError("result files are not as they were written");
-  base::LoadArchive::load(saved.at("running_time"), subject.running_time);
+  if (!subject.files.resume(saved.files)) throw StorageError("result files are not as they were written");
+  subject.running_time = RunningTime(saved.running_time);
   events_ = 0;
   changed_.forget();
-  return place;
+  return Place{.event = snapshot->sequence, .deletions = std::move(saved.deletions)};
 }
 
 }  // namespace cadre::tune

@@ -42,12 +42,6 @@ struct Needs {
   double own_cpus = 1;                       // the part for its worker itself
   std::optional<Resources> of_workers = {};  // the part for workers that this worker starts; empty: it may start none
   bool operator==(const Needs&) const = default;
-
-  static void fields(auto& archive, auto& needs) {  // for base/archive.h
-    archive("total", needs.total);
-    archive("own_cpus", needs.own_cpus);
-    archive("of_workers", needs.of_workers);
-  }
 };
 
 struct Trial {

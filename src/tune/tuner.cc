@@ -6,25 +6,22 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/json.h"
 #include "base/system_error.h"
+#include "control/beginning.h"
+#include "control/differences.h"
 #include "publish/home.h"
 #include "publish/place.h"
 #include "publish/publishing.h"
-#include "publish/restore.h"
-#include "run/differences.h"
 #include "run/entries.h"
 #include "run/object_uses.h"
 #include "run/objective.h"
 #include "run/root_engine.h"
 #include "run/run_directory.h"
 #include "run/storage_path.h"
-#include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
 #include "tune/controller.h"
 #include "tune/description.h"
-#include "tune/experiment_directory.h"
 #include "tune/functions.h"
 #include "tune/objects.h"
 #include "tune/options/options.h"
@@ -36,31 +33,9 @@ namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
 
-// Returns the directory of an existing experiment, with links resolved so that the experiment keeps its name. For a
-// published experiment, returns its working directory.
-fs::path find_experiment(const fs::path& directory, const PublishConfig& config, std::vector<std::string>& notes) {
-  return base::with_storage_errors([&] {
-    if (const auto uri = publish::published_at(directory)) {
-      publish::WorkingDirectory working = publish::working_directory(*uri, config);
-      std::ranges::move(working.notes, std::back_inserter(notes));
-      return fs::canonical(working.path);
-    }
-    if (holds_experiment(directory)) return fs::canonical(directory);
-    throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
-                   " to continue: it has no file " + store::ExperimentStore::kFileName);
-  });
-}
-
-// Returns the trainable and options that the experiment was begun with. fit() checks the whole store before it writes.
 Description stored_description(const fs::path& directory) {
-  const store::ExperimentLock lock(directory);
-  const std::string source = "the options in " + (directory / store::ExperimentStore::kFileName).string();
-  return base::with_storage_errors([&] {
-    const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
-    Description description = parse_description(base::parse_json(reader.info().options, source), source);
-    run::drop_order_of_nothing(description.options.run_config.checkpoint_config);
-    return description;
-  });
+  const control::StoredOptions stored = control::read_options(directory);
+  return parse_description(stored.options, stored.source);
 }
 
 void check_registered(const Trainable& trainable, const fs::path& directory) {
@@ -101,8 +76,7 @@ Tuner::Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOpt
 }
 
 bool Tuner::can_restore(const fs::path& directory, const PublishConfig& publish_config) {
-  const auto uri = publish::published_at(directory);
-  return uri ? publish::can_continue(*uri, publish_config) : holds_experiment(directory);
+  return control::can_restore(directory, publish_config, run::experiment_tenant);
 }
 
 Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOptions options,
@@ -124,7 +98,7 @@ Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOpt
 
 Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
   std::vector<std::string> notes;
-  const fs::path plain = find_experiment(directory, restore.publish_config, notes);
+  const fs::path plain = control::find(directory, restore.publish_config, run::experiment_tenant, notes);
   Description stored = stored_description(plain);
   check_registered(stored.trainable, plain);
   if (const TrainableType* known = trainable_types().find(stored.trainable.name))
@@ -137,12 +111,12 @@ Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
 Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOptions options,
                      const RestoreOptions& restore) {
   std::vector<std::string> notes;
-  const fs::path plain = find_experiment(directory, restore.publish_config, notes);
+  const fs::path plain = control::find(directory, restore.publish_config, run::experiment_tenant, notes);
   const Description stored = stored_description(plain);
   take_schedule(stored.options.tune_config.scheduler, options.tune_config.scheduler);
   Tuner tuner = continuing(plain, std::move(trainable), std::move(options), restore);
-  run::check_same(describe(stored.trainable, stored.options), describe(tuner.trainable_, tuner.options_),
-                  "the experiment in " + plain.string());
+  control::check_same(describe(stored.trainable, stored.options), describe(tuner.trainable_, tuner.options_),
+                      "the experiment in " + plain.string());
   tuner.restore_notes_ = std::move(notes);
   return tuner;
 }
@@ -170,32 +144,29 @@ ResultGrid Tuner::run() {
     if (const auto existing = publish::find_existing(place, run.name))
       return Tuner::restore(*existing, trainable_, options_, {.publish_config = run.publish_config}).fit();
   }
-  const auto [directory, home_notes] = restore_ ? publish::Home{place.local / run.name}
-                                                : publish::make_home(place, run.name, trainable_.name, run.if_exists,
-                                                                     {"experiment", "an experiment", "Tuner::restore"});
-  const std::string name = directory.filename();
-  const store::ExperimentLock lock(directory);
-  auto publication = restore_ ? publish::Publication::resume(directory)
-                              : publish::Publication::begin(place, directory, "Tuner::restore");
-
+  const auto [directory, home_notes] =
+      restore_ ? publish::Home{place.local / run.name}
+               : publish::make_home(place, run.name, trainable_.name, run.if_exists, run::experiment_tenant);
   const Dict description = describe(trainable_, options_);
-  if (!restore_) run::write_objects(directory, objects_);  // before the store exists, which would refer to them
-  store::ExperimentStore store =
-      restore_ ? store::ExperimentStore::open(directory)
-               : store::ExperimentStore::create(directory, {name, trainable_.name, base::to_json(description)});
+  control::Session session =
+      restore_ ? control::resume(directory)
+               : control::begin(
+                     directory, place, run::experiment_tenant,
+                     [&, &inside = directory] { run::write_objects(inside, objects_); }, trainable_.name, description);
+  store::ExperimentStore& store = session.store;
 
   Experiment experiment(trainable_, options_);
   const auto uses = [&] { return objects_in_use(description, experiment.trials(), experiment.trials_to_come()); };
   RunningTime running_time;
   Console console(experiment, running_time, directory.string(), options_.tune_config, run.verbose, run.log_to_driver);
   const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
-  Controller controller({.experiment_name = name,
+  Controller controller({.experiment_name = session.name(),
                          .directory = directory,
                          .trainable = trainable_,
                          .options = options_,
                          .errored = errored_of(restore_.value_or(RestoreOptions())),
                          .allow_divergence = restore_ && restore_->allow_divergence,
-                         .publication = publication},
+                         .publication = session.publication},
                         experiment, running_time, store, *engine, console);
   if (restore_) {
     controller.recover();
@@ -210,17 +181,15 @@ ResultGrid Tuner::run() {
     }
   };
   delete_unused_objects();
-  console.begin(name, restore_.has_value());
+  console.begin(session.name(), restore_.has_value());
   for (const std::string& note : home_notes) console.say(note);
   for (const std::string& note : notes_) console.say("Warning: " + note);
   for (const std::string& note : restore_notes_) console.say(note);
-  if (publication) console.say(description_of(*publication, run.publish_config));
+  if (session.publication) console.say(description_of(*session.publication, run.publish_config));
   controller.run();
   delete_unused_objects();
   console.end();
-  if (experiment.interrupted())
-    throw Interrupted(fmt::format("the experiment {} was interrupted, and everything that was reported is saved. {}",
-                                  name, run::how_to_continue(run.if_exists, "Tuner::restore", directory)));
+  if (experiment.interrupted()) control::throw_interrupted(session, run::experiment_tenant, run.if_exists);
   try {
     return read_results(directory, store::ExperimentReader::Check::rows);  // the other checks were done before
   } catch (const StorageError& error) {

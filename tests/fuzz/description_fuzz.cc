@@ -2,8 +2,8 @@
 #include "tune/description.h"
 
 #include "base/json.h"
+#include "control/differences.h"
 #include "fuzz/require.h"
-#include "run/differences.h"
 
 using namespace cadre;
 using fuzz::require;
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     return 0;
   }
   require(described(first) == first, "what was described is described again as itself");
-  require(run::differences(first, first).empty(), "a description does not differ from itself");
-  run::differences(stored.dict(), first);
+  require(control::differences(first, first).empty(), "a description does not differ from itself");
+  control::differences(stored.dict(), first);
   return 0;
 }

@@ -18,7 +18,7 @@ def is_half_way(directory, is_published):
     if is_published:
         published = directory / "published.json"
         segments = json.loads(published.read_text())["published"]["segments"] if published.exists() else []
-        return bool(segments) and segments[-1]["sequence"] > 12
+        return bool(segments) and segments[-1]["position"]["sequence"] > 12
     files = [directory / "result.json", *directory.glob("*/result.json")]
     return any(len(file.read_text().splitlines()) >= 12 for file in files if file.exists())
 

@@ -83,7 +83,7 @@ class Learner final : public engine::simulated::Behaviour {
 
 // Returns the whole state, including the parts that a snapshot leaves to separate rows.
 std::string state_of(const Experiment& experiment) {
-  std::string state = base::to_json(experiment.save());
+  std::string state = to_json(experiment.save());
   for (const Trial& trial : experiment.trials()) state += "\n" + to_json(experiment.save_trial(trial.index));
   return state;
 }
@@ -187,8 +187,8 @@ void World::restore_errored(ControllerStarted::Errored errored) {
 void World::replay() {
   auto again = std::make_unique<Experiment>(trainable_, options_);
   Experiment shortcut(trainable_, options_);
-  if (!snapshot_.empty())
-    shortcut.load(base::parse_json(base::to_json(snapshot_), "the snapshot").dict(),
+  if (!snapshot_.is_null())
+    shortcut.load(base::parse_json(to_json(snapshot_), "the snapshot"),
                   [this](TrialIndex trial) { return ended_trials_.at(trial); });
   for (std::size_t i = events_in_snapshot_; i < recorded_.size(); ++i) {
     Actions ignored;

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "control/timers.h"
 #include "engine/simulated/simulated_engine.h"
 #include "tune/changed_trials.h"
 #include "tune/experiment.h"
-#include "tune/timers.h"
 
 namespace cadre::tune {
 
@@ -86,11 +86,11 @@ class World {
   std::unique_ptr<engine::simulated::SimulatedEngine> engine_;
   std::vector<Event> recorded_;
   std::vector<std::string> decisions_;
-  Dict snapshot_ = {};
+  Value snapshot_ = {};
   std::map<TrialIndex, Value> ended_trials_ = {};  // at the snapshot
   ChangedTrials changed_ = {};                     // since the snapshot
   std::size_t events_in_snapshot_ = 0;
-  Timers timers_;
+  control::Timers<Timer> timers_;
   std::map<run::CheckpointId, std::string> existing_;  // checkpoint directories
   std::map<run::CheckpointId, TrialIndex> owners_;
   std::map<TrialIndex, run::CheckpointId> synced_;  // the newest checkpoint per trial that survives a loss of power

@@ -451,7 +451,7 @@ class Reading {
     write_bytes(bucket / "checkpoint_000000" / "file", "1234");
     storage::write_published_to(checkpoint.parent_path(), storage::parse_uri(uri));
     const Dict list{
-        {"format", 2},
+        {"format", 3},
         {"place", "checkpoint_000000"},
         {"files", Dict{{"file", Dict{{"size", 4}, {"xxh3", fmt::format("{:016x}", base::checksum_of("1234"))}}}}}};
     write_bytes(checkpoint / storage::kRemoteFile, cadre::to_json(craft(random, list)));

@@ -171,7 +171,7 @@ TEST_P(PublishedAnywhere, HasEverythingAtItsEnd) {
   expect_whole(experiment.parsed_uri());
   const auto storage = storage::open_storage(experiment.parsed_uri());
   EXPECT_EQ(storage->read("pbt_global.txt"), content_of(experiment.local() / "pbt_global.txt"));
-  EXPECT_THAT(*storage->read(publish::kLeaseFile), HasSubstr("\"released\": true"));
+  EXPECT_THAT(*storage->read(publish::kLeaseFile), HasSubstr("\"is_released\": true"));
   const tune::ResultGrid there = tune::ResultGrid::from_directory(experiment.uri());
   const tune::ResultGrid here = tune::ResultGrid::from_directory(experiment.local());
   ASSERT_EQ(there.size(), here.size());

@@ -111,7 +111,8 @@ TEST(ElasticGroup, FollowsTheResourcesAndLosesNoStep) {
       directory, {"run", description.loop.name, base::to_json(train::describe(description))});
   train::Run run(options);
   ChangingEngine engine(directory, {1, 3, 2});
-  train::Controller(description, directory, run, store, engine, nullptr, {}).run();
+  train::RunConsole console(directory, options.run_config, engine.now());
+  train::Controller(description, directory, run, store, engine, console, nullptr, {}).run();
 
   EXPECT_EQ(run.status(), train::RunStatus::finished);
   const train::Result result = train::Result::from_directory(directory);

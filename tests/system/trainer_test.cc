@@ -466,6 +466,14 @@ TEST(Trainer, BadInputIsNamedBeforeAnythingRuns) {
   EXPECT_FALSE(fs::exists(storage / "run"));
 }
 
+TEST(Trainer, ControlCharactersInOptionsDoNotReachTheTerminal) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_in(storage.path(), 1, {});
+  options.run_config.name = "../\x1b[2J";
+  const std::string fault = message_of<InvalidArgument>([&] { train::Trainer(train::loop<counts>(), options); });
+  EXPECT_THAT(fault, AllOf(HasSubstr("cannot name a directory"), Not(HasSubstr("\x1b"))));
+}
+
 TEST(Trainer, ANameInUseIsRefusedAndAFinishedRunStaysAsItIs) {
   const TemporaryDirectory storage;
   const train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 2}});
@@ -474,6 +482,7 @@ TEST(Trainer, ANameInUseIsRefusedAndAFinishedRunStaysAsItIs) {
               HasSubstr("exists already"));
   EXPECT_TRUE(train::Trainer::can_restore(storage / "run"));
   EXPECT_FALSE(train::Trainer::can_restore(storage.path()));
+  EXPECT_FALSE(tune::Tuner::can_restore(storage / "run")) << "a training run is no experiment";
   EXPECT_THAT(message_of<StorageError>([&] { tune::Tuner::restore(storage / "run"); }),
               HasSubstr("a training run, which train::Trainer::restore continues"));
   const std::string before = content_of(storage / "run/witness");

@@ -1,10 +1,10 @@
-#include "run/awake_clock.h"
+#include "control/awake_clock.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 
-namespace cadre::run {
+namespace cadre::control {
 namespace {
 
 using engine::Event;
@@ -128,4 +128,4 @@ TEST_F(AwakeClockTest, AWallClockThatWasSetBackIsNoticed) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::control

@@ -132,42 +132,6 @@ TEST(ExperimentStore, WhatHasFinishedIsFinishedUntilTheNextRowIsCommitted) {
   EXPECT_FALSE(is_finished(directory));
 }
 
-// Turns a store into format 2, which had one more table, and no mark in `meta`.
-void make_format_2(const TemporaryDirectory& directory, bool finished) {
-  Database database(directory / "experiment.db", Database::Access::read_write);
-  database.execute("CREATE TABLE histories(trial INTEGER PRIMARY KEY, sequences, checksum); DROP TABLE ended_trials");
-  if (finished) database.execute("INSERT INTO histories VALUES(0, '1', 0)");
-  database.execute("DELETE FROM meta WHERE key = 'finished'");
-  RowWriter<MetaRow>(database, WriteMode::replace).write({"format", "2"});
-}
-
-TEST(ExperimentStore, Format2IsReadAndBecomesFormat3WhenItIsOpenedForWriting) {
-  for (const bool finished : {false, true}) {
-    const TemporaryDirectory directory;
-    ExperimentStore::create(directory.path(), {.name = "old"}).add(EventRow{.kind = "lost"});
-    {
-      ExperimentStore store = ExperimentStore::open(directory.path());
-      store.add(ResultRow{.metrics = "1"});
-      store.commit();
-    }
-    make_format_2(directory, finished);
-    EXPECT_EQ(is_finished(directory), finished);
-    EXPECT_THAT(results_of(directory.path(), 0), ElementsAre("1"));
-    {
-      ExperimentStore store = ExperimentStore::open(directory.path());
-      EXPECT_EQ(store.info().name, "old");
-      EXPECT_EQ(is_finished(directory), finished);
-      store.add(ResultRow{.metrics = "2"});
-      store.commit();
-      EXPECT_FALSE(is_finished(directory));
-    }
-    const Database database(directory / "experiment.db", Database::Access::read_write);
-    EXPECT_EQ(check_format(database), ExperimentStore::kFormat);
-    EXPECT_EQ(read_number(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'histories'"), 0);
-    EXPECT_THAT(results_of(directory.path(), 0), ElementsAre("1", "2"));
-  }
-}
-
 TEST(ExperimentStore, ALargeTransactionIsCopiedFromTheLogIntoTheDatabaseSoon) {
   const TemporaryDirectory directory;
   ExperimentStore store = ExperimentStore::create(directory.path(), {});

@@ -778,9 +778,9 @@ TEST(Experiment, AStateThatFitsNoExperimentOfTheseOptionsIsRefused) {
   Experiment four({"f"}, pbt(4));
   Actions ignored;
   four.handle(ControllerStarted{{.cpus = 4}}, ignored);
-  const Dict state = four.save();
+  const Value state = four.save();
   EXPECT_THROW(Experiment({"f"}, pbt(2)).load(state, none_has_ended), InvalidArgument);
-  Dict fewer_members = state;
+  Dict fewer_members = state.dict();
   for (auto& [key, part] : fewer_members) {
     if (key != "scheduler") continue;
     Config scheduler(part.dict());

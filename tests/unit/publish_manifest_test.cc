@@ -32,15 +32,13 @@ TEST(Manifest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(Manifest().position(), store::Position());
 }
 
-TEST(Manifest, OfTheFirstFormatIsReadAsOfTheFirstGeneration) {
-  const std::string content =
-      R"({"segments": [{"number": 8, "level": 1, "sequence": 164, "row": -5, "decision": 26, "bytes": 100, )"
-      R"("xxh3": "00000000000000ff"}], "time": 1.5})";
-  const Manifest read = parse_manifest(
-      fmt::format(R"({{"format": 1, "published": {}, "xxh3": "{:016x}"}})", content, base::checksum_of(content)), "x");
-  EXPECT_EQ(read.generation, 1);
-  EXPECT_EQ(segment_name(read.segments.at(0)), "store/00000008.segment");
-  EXPECT_EQ(read.generation_of(5), 1);
+TEST(Manifest, OfAnotherFormatIsRefused) {
+  for (const int format : {2, 4}) {
+    const std::string text =
+        fmt::format(R"({{"format": {}, "published": {{}}, "xxh3": "{:016x}"}})", format, base::checksum_of("{}"));
+    EXPECT_THAT([&] { parse_manifest(text, "x"); },
+                testing::ThrowsMessage<StorageError>(testing::HasSubstr(fmt::format("it has format {}, ", format))));
+  }
 }
 
 TEST(Manifest, KnowsWhereEachGenerationsFilesAre) {

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::Contains;
 
-const Tenant kTenant{"training run", "a training run", "Trainer::restore"};
+const Tenant& kTenant = training_run_tenant;
 
 // Names that are deleted in a directory, in order.
 class Deletions {

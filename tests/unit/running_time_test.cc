@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/archive.h"
+#include "base/stored.h"
 
 namespace cadre::tune {
 namespace {
@@ -54,8 +54,7 @@ TEST(RunningTime, ItGoesOnFromWhereItWasSaved) {
   RunningTime time;
   time.begin_session(100);
   time.see(130);
-  RunningTime loaded;
-  base::LoadArchive::load(base::SaveArchive::to_value(time), loaded);
+  RunningTime loaded(base::from_value<RunningTime::State>(base::to_stored(time.state())));
   loaded.begin_session(200);
   EXPECT_EQ(loaded.seconds_at(205), 35);
   EXPECT_EQ(loaded.sessions(), 2);

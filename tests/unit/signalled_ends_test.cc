@@ -1,10 +1,10 @@
-#include "run/signalled_ends.h"
+#include "control/signalled_ends.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
-namespace cadre::run {
+namespace cadre::control {
 namespace {
 
 using engine::Event;
@@ -64,4 +64,4 @@ TEST(SignalledEnds, EachWaitsFromItsOwnMoment) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::control

@@ -13,50 +13,64 @@
 
 namespace cadre::detail {
 
-inline constexpr std::size_t kMostMembers = 24;
+inline constexpr std::size_t kMostMembers = 40;
 
-struct Anything {
-  template <class T>
-  constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands in for every member's type
-};
-
-template <class T, class... Members>
+// Returns the number of members, at most kMostMembers + 1; 0 if one of them cannot be made without arguments. Every
+// other member takes an empty initializer, an array as a whole.
+template <class T>
 constexpr std::size_t count_members() {
-  if constexpr (requires { T{Members{}..., Anything{}}; }) {
-    return count_members<T, Members..., Anything>();
-  } else {
-    return sizeof...(Members);
-  }
-}
-
-struct AnyNumber {
-  template <class T>
-    requires std::is_arithmetic_v<T>
-  constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands in for numbers
-};
-
-// Returns true if an array of numbers begins at one of the counted members: it can be initialised by one number without
-// braces and by two in braces. Without braces an array counts as many members as it has items.
-template <class T, class... Before>
-constexpr bool has_array() {
-  if constexpr (requires { T{Before{}..., {AnyNumber{}, AnyNumber{}}}; } && requires { T{Before{}..., AnyNumber{}}; }) {
-    return true;
-  } else if constexpr (requires { T{Before{}..., Anything{}}; }) {
-    return has_array<T, Before..., Anything>();
-  } else {
-    return false;
-  }
-}
-
-struct AnythingToReferTo {
-  template <class T>
-  constexpr operator T&() const;  // NOLINT(google-explicit-constructor): stands in for what a reference refers to
-};
-
-// Returns true if a reference follows the counted members.
-template <class T, std::size_t... I>
-constexpr bool has_reference(std::index_sequence<I...>) {
-  return requires { T{(static_cast<void>(I), Anything{})..., AnythingToReferTo{}}; };
+  // clang-format off
+#define CADRE_COUNT(n, ...) if constexpr (requires { T{__VA_ARGS__}; }) return n;
+#define CADRE_5 {}, {}, {}, {}, {}
+#define CADRE_10 CADRE_5, CADRE_5
+#define CADRE_20 CADRE_10, CADRE_10
+  CADRE_COUNT(41, CADRE_20, CADRE_20, {})
+  else CADRE_COUNT(40, CADRE_20, CADRE_20)
+  else CADRE_COUNT(39, CADRE_20, CADRE_10, CADRE_5, {}, {}, {}, {})
+  else CADRE_COUNT(38, CADRE_20, CADRE_10, CADRE_5, {}, {}, {})
+  else CADRE_COUNT(37, CADRE_20, CADRE_10, CADRE_5, {}, {})
+  else CADRE_COUNT(36, CADRE_20, CADRE_10, CADRE_5, {})
+  else CADRE_COUNT(35, CADRE_20, CADRE_10, CADRE_5)
+  else CADRE_COUNT(34, CADRE_20, CADRE_10, {}, {}, {}, {})
+  else CADRE_COUNT(33, CADRE_20, CADRE_10, {}, {}, {})
+  else CADRE_COUNT(32, CADRE_20, CADRE_10, {}, {})
+  else CADRE_COUNT(31, CADRE_20, CADRE_10, {})
+  else CADRE_COUNT(30, CADRE_20, CADRE_10)
+  else CADRE_COUNT(29, CADRE_20, CADRE_5, {}, {}, {}, {})
+  else CADRE_COUNT(28, CADRE_20, CADRE_5, {}, {}, {})
+  else CADRE_COUNT(27, CADRE_20, CADRE_5, {}, {})
+  else CADRE_COUNT(26, CADRE_20, CADRE_5, {})
+  else CADRE_COUNT(25, CADRE_20, CADRE_5)
+  else CADRE_COUNT(24, CADRE_20, {}, {}, {}, {})
+  else CADRE_COUNT(23, CADRE_20, {}, {}, {})
+  else CADRE_COUNT(22, CADRE_20, {}, {})
+  else CADRE_COUNT(21, CADRE_20, {})
+  else CADRE_COUNT(20, CADRE_20)
+  else CADRE_COUNT(19, CADRE_10, CADRE_5, {}, {}, {}, {})
+  else CADRE_COUNT(18, CADRE_10, CADRE_5, {}, {}, {})
+  else CADRE_COUNT(17, CADRE_10, CADRE_5, {}, {})
+  else CADRE_COUNT(16, CADRE_10, CADRE_5, {})
+  else CADRE_COUNT(15, CADRE_10, CADRE_5)
+  else CADRE_COUNT(14, CADRE_10, {}, {}, {}, {})
+  else CADRE_COUNT(13, CADRE_10, {}, {}, {})
+  else CADRE_COUNT(12, CADRE_10, {}, {})
+  else CADRE_COUNT(11, CADRE_10, {})
+  else CADRE_COUNT(10, CADRE_10)
+  else CADRE_COUNT(9, CADRE_5, {}, {}, {}, {})
+  else CADRE_COUNT(8, CADRE_5, {}, {}, {})
+  else CADRE_COUNT(7, CADRE_5, {}, {})
+  else CADRE_COUNT(6, CADRE_5, {})
+  else CADRE_COUNT(5, CADRE_5)
+  else CADRE_COUNT(4, {}, {}, {}, {})
+  else CADRE_COUNT(3, {}, {}, {})
+  else CADRE_COUNT(2, {}, {})
+  else CADRE_COUNT(1, {})
+  else return 0;
+#undef CADRE_20
+#undef CADRE_10
+#undef CADRE_5
+#undef CADRE_COUNT
+  // clang-format on
 }
 
 template <class Derived>
@@ -72,11 +86,10 @@ constexpr bool has_base() {
   return requires { T{AnyBaseOf<T>{}}; };
 }
 
-// A struct with public members only: no base, no array member and no reference member.
+// A struct with public members only and no base, each of which can be made without arguments.
 template <class T>
 concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0 &&
-                      count_members<T>() <= kMostMembers && !has_array<T>() && !has_base<T>() &&
-                      !has_reference<T>(std::make_index_sequence<count_members<T>()>());
+                      count_members<T>() <= kMostMembers && !has_base<T>();
 
 // Returns references to all members, in order.
 template <class T>
@@ -109,6 +122,30 @@ constexpr auto tie_members(T& object) {
   CADRE_TIE(22, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v)
   CADRE_TIE(23, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w)
   CADRE_TIE(24, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x)
+  CADRE_TIE(25, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y)
+  CADRE_TIE(26, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z)
+  CADRE_TIE(27, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa)
+  CADRE_TIE(28, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab)
+  CADRE_TIE(29, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac)
+  CADRE_TIE(30, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad)
+  CADRE_TIE(31, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae)
+  CADRE_TIE(32, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af)
+  CADRE_TIE(33, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
+    ac, ad, ae, af, ag)
+  CADRE_TIE(34, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
+    ac, ad, ae, af, ag, ah)
+  CADRE_TIE(35, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
+    ac, ad, ae, af, ag, ah, ai)
+  CADRE_TIE(36, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
+    ac, ad, ae, af, ag, ah, ai, aj)
+  CADRE_TIE(37, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
+    ac, ad, ae, af, ag, ah, ai, aj, ak)
+  CADRE_TIE(38, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
+    ac, ad, ae, af, ag, ah, ai, aj, ak, al)
+  CADRE_TIE(39, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
+    ac, ad, ae, af, ag, ah, ai, aj, ak, al, am)
+  CADRE_TIE(40, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
+    ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an)
 #undef CADRE_TIE
   // clang-format on
 }

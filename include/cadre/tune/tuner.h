@@ -177,8 +177,9 @@ class Tuner {
   static Tuner restore(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                        const RestoreOptions& restore = {});
   /// Returns true if `directory`, a path or a URI, holds an experiment, intact or damaged; restore() distinguishes
-  /// them. Throws InvalidArgument for a URI that cannot be read. An experiment that was interrupted before anything was
-  /// published is found in its working directory on this machine, whose location `publish_config` may set.
+  /// them; false for a training run. Throws InvalidArgument for a URI that cannot be read. An experiment that was
+  /// interrupted before anything was published is found in its working directory on this machine, whose location
+  /// `publish_config` may set.
   static bool can_restore(const std::filesystem::path& directory, const PublishConfig& publish_config = {});
 
   /// Runs the experiment to its end in this thread and returns the results of all trials. May be called once. A trial

@@ -29,13 +29,6 @@ class ResultLog {
     base::AppendFile::Stamp csv = {};
     TensorBoardFile::Stamp tensorboard = {};
     base::AppendFile::Stamp errors = {};
-
-    static void fields(auto& archive, auto& stamp) {
-      archive("json", stamp.json);
-      archive("csv", stamp.csv);
-      archive("tensorboard", stamp.tensorboard);
-      archive("errors", stamp.errors);
-    }
   };
   Stamp stamp() const { return {json_.stamp(), csv_.stamp(), tensorboard_.stamp(), errors_.stamp()}; }
   // Continues the files in the directory. Returns false if one does not match its stamp; files before it may have been

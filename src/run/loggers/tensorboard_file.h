@@ -27,11 +27,6 @@ class TensorBoardFile {
   struct Stamp {
     std::string name = {};  // empty: none was written yet
     base::AppendFile::Stamp content = {};
-
-    static void fields(auto& archive, auto& stamp) {
-      archive("name", stamp.name);
-      archive("content", stamp.content);
-    }
   };
   Stamp stamp() const;
   // Continues the file. Returns false, without a change, if the file does not match the stamp.

@@ -43,11 +43,6 @@ class ResultFiles {
   struct Stamp {
     std::map<TrialIndex, run::ResultLog::Stamp> trials = {};
     base::AppendFile::Stamp pbt_global = {};
-
-    static void fields(auto& archive, auto& stamp) {
-      archive("trials", stamp.trials);
-      archive("pbt_global", stamp.pbt_global);
-    }
   };
   Stamp stamp() const;
   // Continues the files from the stamp, cutting off later data. Returns false if one of them has changed; then only

@@ -5,7 +5,8 @@
 
 #include "base/json.h"
 #include "base/name.h"
-#include "run/differences.h"
+#include "control/differences.h"
+#include "control/faults.h"
 #include "run/objective.h"
 #include "tune/description.h"
 #include "tune/functions.h"
@@ -14,14 +15,13 @@
 #include "tune/options/check_search_space.h"
 #include "tune/options/check_stop.h"
 #include "tune/options/check_trainable.h"
-#include "tune/options/faults.h"
 #include "tune/options/options.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
 namespace {
 
-void check_failure_config(const FailureConfig& failure, Faults& faults) {
+void check_failure_config(const FailureConfig& failure, control::Faults& faults) {
   faults.unless(failure.max_failures >= -1, "failure_config max_failures",
                 fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", failure.max_failures));
   faults.unless(failure.max_restore_failures >= 0, "failure_config max_restore_failures",
@@ -32,7 +32,7 @@ void check_failure_config(const FailureConfig& failure, Faults& faults) {
 
 bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
 
-void check_limits(const TrialLimits& limits, Faults& faults) {
+void check_limits(const TrialLimits& limits, control::Faults& faults) {
   const auto check = [&](const std::string& name, const std::optional<Seconds>& limit) {
     const bool good = !limit || (is_time(*limit) && limit->count() > 0);
     faults.unless(good, "limits " + name,
@@ -43,7 +43,7 @@ void check_limits(const TrialLimits& limits, Faults& faults) {
   faults.unless(limits.memory_bytes != 0, "limits memory_bytes", "it is 0; a worker needs some memory");
 }
 
-void check_run_config(const RunConfig& run, const Objective& objective, Faults& faults) {
+void check_run_config(const RunConfig& run, const Objective& objective, control::Faults& faults) {
   if (!run.name.empty()) {
     const std::string fault = base::fault_of_file_name(run.name);
     if (!fault.empty()) faults.add("name", "\"" + run.name + "\" cannot name a directory: " + fault);
@@ -78,10 +78,10 @@ void check_run_config(const RunConfig& run, const Objective& objective, Faults& 
 
 // Checks that the description reads back unchanged from the store, so that every experiment that begins can be
 // restored.
-void check_description(const Dict& description, Faults& faults) {
+void check_description(const Dict& description, control::Faults& faults) {
   try {
     const Value stored = base::parse_json(base::to_json(description), "the options as JSON");
-    for (const run::Difference& difference : run::differences(description, stored.dict())) {
+    for (const control::Difference& difference : control::differences(description, stored.dict())) {
       faults.add(difference.path,
                  "it would not be read back from the store as it is: text must be UTF-8, and the key \"$reference\" is "
                  "reserved");
@@ -94,7 +94,7 @@ void check_description(const Dict& description, Faults& faults) {
 }  // namespace
 
 void check_options(const Trainable& trainable, const TunerOptions& options, ObjectsAre objects) {
-  Faults faults;
+  control::Faults faults;
   check_trainable(trainable, options, faults);
   check_space(options.param_space, faults);
   const TuneConfig& tune = options.tune_config;

@@ -48,9 +48,10 @@ void spaces_below(const SpaceEntry& entry, std::vector<const Space*>& found) {
 }
 
 void check_mutations(const Mutations& mutations, const std::vector<const Space*>& spaces, const std::string& path,
-                     Faults& faults);
+                     control::Faults& faults);
 
-void check_mutation(const Mutation& mutation, const SpaceEntry& entry, const std::string& name, Faults& faults) {
+void check_mutation(const Mutation& mutation, const SpaceEntry& entry, const std::string& name,
+                    control::Faults& faults) {
   std::vector<const Space*> below;
   spaces_below(entry, below);
   if (const auto* nested = std::get_if<std::shared_ptr<const Mutations>>(&mutation.data())) {
@@ -71,7 +72,7 @@ void check_mutation(const Mutation& mutation, const SpaceEntry& entry, const std
 }
 
 void check_mutations(const Mutations& mutations, const std::vector<const Space*>& spaces, const std::string& path,
-                     Faults& faults) {
+                     control::Faults& faults) {
   for (auto mutation = mutations.begin(); mutation != mutations.end(); ++mutation) {
     const std::string& key = mutation->first;
     const std::string name = path + "\"" + key + "\"";
@@ -88,9 +89,9 @@ void check_mutations(const Mutations& mutations, const std::vector<const Space*>
   }
 }
 
-void check_scheduler(const FIFO&, const TunerOptions&, Faults&) {}
+void check_scheduler(const FIFO&, const TunerOptions&, control::Faults&) {}
 
-void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& options, Faults& faults) {
+void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& options, control::Faults& faults) {
   const std::string name = "scheduler (PopulationBasedTraining) ";
   faults.unless(!pbt.time_attr.empty(), name + "time_attr",
                 "say what perturbation_interval counts, such as \"training_iteration\" or \"time_total_s\"");
@@ -126,7 +127,8 @@ void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& opt
     check_registered(explore_functions(), custom, "explore_function", name + "custom_explore_fn", faults);
 }
 
-void check_scheduler(const PopulationBasedTrainingReplay& replay, const TunerOptions& options, Faults& faults) {
+void check_scheduler(const PopulationBasedTrainingReplay& replay, const TunerOptions& options,
+                     control::Faults& faults) {
   if (!replay.schedule)
     return faults.add(std::string(kReplay) + "policy_file",
                       "name the file to replay, pbt_policy_<trial id>.txt of an experiment");
@@ -144,7 +146,7 @@ void check_scheduler(const PopulationBasedTrainingReplay& replay, const TunerOpt
 
 }  // namespace
 
-void check_scheduler(const TunerOptions& options, Faults& faults) {
+void check_scheduler(const TunerOptions& options, control::Faults& faults) {
   std::visit([&](const auto& scheduler) { check_scheduler(scheduler, options, faults); },
              options.tune_config.scheduler);
 }

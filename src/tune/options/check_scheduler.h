@@ -2,13 +2,13 @@
 #pragma once
 
 #include "cadre/tune/tuner.h"
-#include "tune/options/faults.h"
+#include "control/faults.h"
 
 namespace cadre::tune {
 
 // Prefix of messages about a replay.
 inline constexpr const char* kReplay = "scheduler (PopulationBasedTrainingReplay) ";
 
-void check_scheduler(const TunerOptions& options, Faults& faults);
+void check_scheduler(const TunerOptions& options, control::Faults& faults);
 
 }  // namespace cadre::tune

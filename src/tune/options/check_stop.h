@@ -2,11 +2,11 @@
 #pragma once
 
 #include "cadre/tune/stop.h"
-#include "tune/options/faults.h"
+#include "control/faults.h"
 
 namespace cadre::tune {
 
 // `objective` is the TuneConfig's.
-void check_stop(const Stop& stop, const Objective& objective, Faults& faults);
+void check_stop(const Stop& stop, const Objective& objective, control::Faults& faults);
 
 }  // namespace cadre::tune

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "cadre/tune/tuner.h"
-#include "tune/options/faults.h"
+#include "control/faults.h"
 
 namespace cadre::tune {
 
-void check_trainable(const Trainable& trainable, const TunerOptions& options, Faults& faults);
+void check_trainable(const Trainable& trainable, const TunerOptions& options, control::Faults& faults);
 
 }  // namespace cadre::tune

@@ -84,7 +84,7 @@ void read_schedule(PopulationBasedTrainingReplay& replay, const Space& space, st
   try {
     replay.schedule = read_policy_file(replay.policy_file);
   } catch (const InvalidArgument& error) {
-    Faults faults;
+    control::Faults faults;
     faults.add(std::string(kReplay) + "policy_file", error.what());
     faults.throw_if_any("the experiment");
   }

@@ -1,24 +1,26 @@
 #include "tune/results/trial_histories.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 
 #include "base/json.h"
 #include "cadre/error.h"
+#include "control/event_rows.h"
 #include "tune/decision_kind.h"
 #include "tune/journal.h"
 
 namespace cadre::tune {
 namespace {
 
-// After these events the trial's worker sends nothing more.
-constexpr std::array kLastWords{event_name::function_returned, event_name::function_threw, event_name::worker_declined,
-                                event_name::worker_ended};
+// Returns true if the trial's worker sends nothing after the event.
+bool is_last_word(const store::EventRow& row) {
+  return row.kind == control::event_kind<FunctionReturned>() || row.kind == control::event_kind<FunctionThrew>() ||
+         row.kind == control::event_kind<WorkerDeclined>() || row.kind == control::event_kind<WorkerEnded>();
+}
 
 DecisionKind kind_of(const store::DecisionRow& row) {
-  if (const std::optional<DecisionKind> kind = decision_kind_of(row.kind)) return *kind;
+  if (const auto kind = base::enum_value<DecisionKind>(row.kind)) return *kind;
   throw StorageError("the store has a decision of the unknown kind \"" + row.kind +
                      "\": it is damaged or of a newer Cadre");
 }
@@ -63,15 +65,15 @@ void TrialHistories::add(const store::ResultRow& row) {
 }
 
 void TrialHistories::add(const store::EventRow& row) {
-  if (row.kind == event_name::controller_started) {
+  if (row.kind == control::event_kind<ControllerStarted>()) {
     running_time_.begin_session(row.time);
     for (Worker& worker : workers_) worker.runs = false;
   }
   see(row.time);
-  if (row.kind == event_name::time_lost)
+  if (row.kind == control::event_kind<TimeLost>())
     running_time_.leave_out(
         Config(base::parse_json(row.data, "an event of kind " + row.kind).dict()).get<double>("seconds"));
-  if (std::ranges::find(kLastWords, row.kind) == kLastWords.end()) return;
+  if (!is_last_word(row)) return;
   history_of(row.trial);
   Worker& worker = workers_[static_cast<std::size_t>(row.trial)];
   if (worker.attempt == row.attempt) worker.runs = false;

@@ -8,7 +8,7 @@
 #include <new>
 #include <span>
 
-#include "base/archive.h"
+#include "base/stored.h"
 #include "cadre/error.h"
 #include "tune/experiment_directory.h"
 
@@ -57,16 +57,16 @@ std::string describe(const run::CheckpointRecord& checkpoint, const Trial& trial
 PbtScheduler::PbtScheduler(PopulationBasedTraining settings, std::uint64_t seed)
     : settings_(std::move(settings)),
       seed_(seed),
-      next_sync_(std::max(settings_.perturbation_interval, settings_.burn_in_period)) {}
+      state_{.next_sync = std::max(settings_.perturbation_interval, settings_.burn_in_period)} {}
 
 void PbtScheduler::on_trial_add(const Trial& trial) {
-  if (trial.index == members_.size()) {
-    members_.emplace_back(seed_, trial.index);
+  if (trial.index == state_.members.size()) {
+    state_.members.emplace_back();
     return;
   }
   if (trial.step > 0) return;
   // The trial begins anew, but its random numbers go on, so that it does not draw the same values again.
-  Member& member = members_.at(trial.index);
+  Member& member = state_.members.at(trial.index);
   member.last_score.reset();
   member.last_perturbation_time = member.last_train_time = 0;
   member.last_iteration = 0;
@@ -85,7 +85,7 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
     return decision;
   }
 
-  Member& member = members_.at(trial.index);
+  Member& member = state_.members.at(trial.index);
   if (!at_interval(member, *time)) return decision;
   if (never_saves(trial, population)) {
     decision.kind = Decision::Kind::fail;
@@ -106,7 +106,7 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
     if (round_is_complete(population, trial.index)) {
       perturb_all(*time, {live.begin(), live.end()}, population, decision);
     } else if (settings_.synch_deadline > 0 && arrived(population) == std::vector{trial.index}) {
-      decision.deadline = Deadline{round_, settings_.synch_deadline};
+      decision.deadline = Deadline{state_.round, settings_.synch_deadline};
     }
     return decision;
   }
@@ -130,12 +130,12 @@ Decision PbtScheduler::on_trial_end(const Trial&, Population& population) {
 Decision PbtScheduler::on_deadline(std::int64_t number, Population& population) {
   Decision decision;
   const std::vector<TrialIndex> waiting = arrived(population);
-  if (number != round_ || waiting.empty()) return decision;
+  if (number != state_.round || waiting.empty()) return decision;
   decision.messages.push_back(
       fmt::format("[PopulationBasedTraining] {} of {} trials have not reached {} {:g} within {:g} s; the others go on "
                   "without them",
                   population.live_trials().size() - waiting.size(), population.live_trials().size(),
-                  settings_.time_attr, next_sync_, settings_.synch_deadline));
+                  settings_.time_attr, state_.next_sync, settings_.synch_deadline));
   perturb_all(furthest(waiting), waiting, population, decision);
   return decision;
 }
@@ -143,7 +143,7 @@ Decision PbtScheduler::on_deadline(std::int64_t number, Population& population) 
 Decision PbtScheduler::on_controller_start(Population& population) {
   Decision decision;
   const bool waits = settings_.synch && settings_.synch_deadline > 0 && !arrived(population).empty();
-  if (waits) decision.deadline = Deadline{round_, settings_.synch_deadline};
+  if (waits) decision.deadline = Deadline{state_.round, settings_.synch_deadline};
   return decision;
 }
 
@@ -154,14 +154,14 @@ bool PbtScheduler::at_interval(const Member& member, double time) const {
 std::vector<TrialIndex> PbtScheduler::arrived(const Population& population) const {
   std::vector<TrialIndex> found;
   for (const TrialIndex live : population.live_trials()) {
-    if (members_.at(live).last_train_time >= next_sync_) found.push_back(live);
+    if (state_.members.at(live).last_train_time >= state_.next_sync) found.push_back(live);
   }
   return found;
 }
 
 double PbtScheduler::furthest(const std::vector<TrialIndex>& members) const {
   double time = 0;
-  for (const TrialIndex member : members) time = std::max(time, members_.at(member).last_train_time);
+  for (const TrialIndex member : members) time = std::max(time, state_.members.at(member).last_train_time);
   return time;
 }
 
@@ -180,28 +180,28 @@ bool PbtScheduler::may_become_donor(TrialIndex trial, const Population& populati
 // Counts the reporter as arrived: it may be beyond its interval and yet before the barrier.
 bool PbtScheduler::round_is_complete(const Population& population, std::optional<TrialIndex> reporter) const {
   return std::ranges::all_of(population.live_trials(), [&](TrialIndex live) {
-    return live == reporter || members_.at(live).last_train_time >= next_sync_;
+    return live == reporter || state_.members.at(live).last_train_time >= state_.next_sync;
   });
 }
 
 void PbtScheduler::perturb_all(double time, const std::vector<TrialIndex>& members, Population& population,
                                Decision& decision) {
   const Quantiles parts = quantiles(members);
-  for (const TrialIndex member : members) members_.at(member).last_perturbation_time = time;
+  for (const TrialIndex member : members) state_.members.at(member).last_perturbation_time = time;
   for (const TrialIndex target : parts.lower) exploit(target, parts.upper, population, decision);
-  ++round_;
-  double beyond = next_sync_;
-  for (const Member& member : members_) beyond = std::max(beyond, member.last_train_time);
-  next_sync_ = sync_after(beyond);
+  ++state_.round;
+  double beyond = state_.next_sync;
+  for (const Member& member : state_.members) beyond = std::max(beyond, member.last_train_time);
+  state_.next_sync = sync_after(beyond);
 }
 
 // Returns the next barrier: whole intervals later and beyond `time`, also after rounding, because otherwise no trial
 // would ever be chosen to run again.
 double PbtScheduler::sync_after(double time) const {
   const double interval = settings_.perturbation_interval;
-  const double passed = std::floor((time - next_sync_) / interval);
+  const double passed = std::floor((time - state_.next_sync) / interval);
   for (const double more : {-1.0, 0.0, 1.0, 2.0}) {
-    const double barrier = next_sync_ + std::max(passed + more, 1.0) * interval;
+    const double barrier = state_.next_sync + std::max(passed + more, 1.0) * interval;
     if (barrier > time) return barrier;
   }
   return std::nextafter(time, std::numeric_limits<double>::infinity());  // rounding loses an interval of a time so late
@@ -209,10 +209,10 @@ double PbtScheduler::sync_after(double time) const {
 
 template <class Trials>
 PbtScheduler::Quantiles PbtScheduler::quantiles(const Trials& trials) const {
-  Quantiles parts{.lower = {}, .upper = {}, .ranks = std::vector<Rank>(members_.size(), Rank::middle)};
+  Quantiles parts{.lower = {}, .upper = {}, .ranks = std::vector<Rank>(state_.members.size(), Rank::middle)};
   std::vector<std::pair<double, TrialIndex>> ranked;
   for (const TrialIndex index : trials) {
-    const std::optional<double>& score = members_[index].last_score;
+    const std::optional<double>& score = state_.members[index].last_score;
     if (score && !std::isnan(*score)) ranked.emplace_back(*score, index);
   }
   if (ranked.size() < 2) return parts;
@@ -233,9 +233,11 @@ PbtScheduler::Quantiles PbtScheduler::quantiles(const Trials& trials) const {
 
 void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upper, Population& population,
                            Decision& decision) {
-  Member& member = members_.at(target);
-  const TrialIndex donor = upper[member.donors.below(upper.size())];
-  const Member& giving = members_.at(donor);
+  Member& member = state_.members.at(target);
+  base::RandomStream donors(seed_, target, base::Purpose::exploit, member.donors_drawn);
+  const TrialIndex donor = upper[donors.below(upper.size())];
+  member.donors_drawn = donors.index();
+  const Member& giving = state_.members.at(donor);
   const Trial& from = population.trial(donor);
   const Trial& into = population.trial(target);
   // Without this, trials with equal scores would exchange each other's checkpoints for ever.
@@ -246,11 +248,14 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
     return;
   }
   Explored explored;
+  base::RandomStream stream(seed_, target, base::Purpose::explore, member.explores_drawn);
   try {
-    explored = explore(from.config, settings_, member.explore);
+    explored = explore(from.config, settings_, stream);
+    member.explores_drawn = stream.index();
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {  // from a user function
+    member.explores_drawn = stream.index();
     decision.messages.push_back(
         fmt::format("[PopulationBasedTraining] cannot explore the config of trial {}: {}. Skip exploit for trial {}",
                     from.id, error.what(), into.id));
@@ -271,37 +276,32 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
                   describe(exploit.explored.perturbations)));
   member.last_perturbation_time = giving.last_perturbation_time;
   member.last_train_time = giving.last_train_time;
-  ++exploits_;
+  ++state_.exploits;
   decision.exploits.push_back(std::move(exploit));
 }
 
 std::optional<TrialIndex> PbtScheduler::choose(std::span<const TrialIndex> candidates, const Population&) {
   std::optional<TrialIndex> least;
   for (const TrialIndex candidate : candidates) {
-    const double time = members_.at(candidate).last_train_time;
-    if (settings_.synch && time >= next_sync_) continue;
-    if (!least || time < members_.at(*least).last_train_time) least = candidate;
+    const double time = state_.members.at(candidate).last_train_time;
+    if (settings_.synch && time >= state_.next_sync) continue;
+    if (!least || time < state_.members.at(*least).last_train_time) least = candidate;
   }
   return least;
 }
 
-Value PbtScheduler::save() const {
-  List members;
-  for (const Member& member : members_) members.push_back(base::SaveArchive::to_value(member));
-  return Dict{{"members", std::move(members)}, {"rest", base::SaveArchive::to_value(*this)}};
-}
+Value PbtScheduler::save() const { return base::to_stored(state_); }
 
-void PbtScheduler::load(const Value& state) {
-  const Config parts(state.dict());
-  const List& members = parts.at("members").items();
-  if (members.size() != members_.size())
-    throw InvalidArgument(fmt::format("the state has {} members of {} trials", members.size(), members_.size()));
-  for (std::size_t i = 0; i < members.size(); ++i) base::LoadArchive::load(members[i], members_[i]);
-  base::LoadArchive::load(parts.at("rest"), *this);
+void PbtScheduler::load(const Value& saved) {
+  auto state = base::from_value<State>(saved);
+  if (state.members.size() != state_.members.size())
+    throw InvalidArgument(
+        fmt::format("the state has {} members of {} trials", state.members.size(), state_.members.size()));
+  state_ = std::move(state);
 }
 
 std::string PbtScheduler::debug_string() const {
-  return fmt::format("PopulationBasedTraining: {} exploits", exploits_);
+  return fmt::format("PopulationBasedTraining: {} exploits", state_.exploits);
 }
 
 }  // namespace cadre::tune

@@ -26,34 +26,21 @@ class PbtScheduler final : public TrialScheduler {
   void load(const Value& state) override;
   std::string debug_string() const override;
 
-  // For base/archive.h.
-  static void fields(auto& archive, auto& scheduler) {
-    archive("next_sync", scheduler.next_sync_);
-    archive("round", scheduler.round_);
-    archive("exploits", scheduler.exploits_);
-  }
-
  private:
   // The state of a trial since its last comparison.
   struct Member {
-    Member(std::uint64_t seed, TrialIndex trial)
-        : donors(seed, trial, base::Purpose::exploit), explore(seed, trial, base::Purpose::explore) {}
-
-    std::optional<double> last_score;  // larger is better
+    std::optional<double> last_score = {};  // larger is better
     double last_perturbation_time = 0;
     double last_train_time = 0;
     std::int64_t last_iteration = 0;
-    base::RandomStream donors;
-    base::RandomStream explore;
-
-    static void fields(auto& archive, auto& member) {
-      archive("last_score", member.last_score);
-      archive("last_perturbation_time", member.last_perturbation_time);
-      archive("last_train_time", member.last_train_time);
-      archive("last_iteration", member.last_iteration);
-      archive("donors", member.donors);
-      archive("explore", member.explore);
-    }
+    std::uint64_t donors_drawn = 0;    // random numbers used to choose donors
+    std::uint64_t explores_drawn = 0;  // and to explore
+  };
+  struct State {
+    std::vector<Member> members = {};  // by the trial's index
+    double next_sync = 0;              // synchronous: all live trials wait here
+    std::int64_t round = 0;            // barriers passed
+    std::int64_t exploits = 0;
   };
   enum class Rank : std::uint8_t { middle, lower, upper };
   struct Quantiles {
@@ -77,10 +64,7 @@ class PbtScheduler final : public TrialScheduler {
 
   PopulationBasedTraining settings_;
   std::uint64_t seed_;
-  std::vector<Member> members_;  // by the trial's index
-  double next_sync_;             // synchronous: all live trials wait here
-  std::int64_t round_ = 0;       // barriers passed
-  std::int64_t exploits_ = 0;
+  State state_;
 };
 
 }  // namespace cadre::tune

@@ -2,23 +2,22 @@
 
 #include <fmt/format.h>
 
-#include "base/archive.h"
+#include "base/stored.h"
 #include "tune/schedulers/policy_file.h"
 
 namespace cadre::tune {
 
 void PbtReplayScheduler::on_trial_add(const Trial& trial) {
   if (trial.step > 0) return;
-  made_ = 0;
-  step_ = 0;
+  state_ = {};
 }
 
 Decision PbtReplayScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
   Decision decision;
   const Value* iteration = result.find("training_iteration");
-  const auto next = static_cast<std::size_t>(made_);
+  const auto next = static_cast<std::size_t>(state_.made);
   if (next == schedule_.changes.size() || iteration == nullptr || !iteration->is_number()) return decision;
-  step_ = *iteration;
+  state_.step = *iteration;
   const PolicySchedule::Change& change = schedule_.changes[next];
   const bool reached = iteration->get<double>() >= static_cast<double>(change.change_at);
   if (!reached) return decision;
@@ -37,7 +36,7 @@ Decision PbtReplayScheduler::on_result(const Trial& trial, const Metrics& result
   Config config = changed_config(trial.config, schedule_, change);
   std::string message =
       fmt::format("[PopulationBasedTrainingReplay] Replay is now at step {}. Configuration will be changed to {}.",
-                  to_json(step_), to_json(config.dict()));
+                  to_json(state_.step), to_json(config.dict()));
   const std::int64_t saved = training_iteration(population.checkpoints().get(*trial.latest_checkpoint).metrics);
   if (saved < training_iteration(result))
     message += fmt::format(" It continues from step {}, its newest checkpoint.", saved);
@@ -49,7 +48,7 @@ Decision PbtReplayScheduler::on_result(const Trial& trial, const Metrics& result
                                       .target_iteration = training_iteration(result),
                                       .donor_config = trial.config,
                                       .explored = {std::move(config), std::move(changed)}});
-  ++made_;
+  ++state_.made;
   return decision;
 }
 
@@ -57,12 +56,12 @@ std::optional<TrialIndex> PbtReplayScheduler::choose(std::span<const TrialIndex>
   return candidates.empty() ? std::nullopt : std::optional(candidates.front());
 }
 
-Value PbtReplayScheduler::save() const { return base::SaveArchive::to_value(*this); }
+Value PbtReplayScheduler::save() const { return base::to_stored(state_); }
 
-void PbtReplayScheduler::load(const Value& state) { base::LoadArchive::load(state, *this); }
+void PbtReplayScheduler::load(const Value& saved) { state_ = base::from_value<State>(saved); }
 
 std::string PbtReplayScheduler::debug_string() const {
-  return fmt::format("PopulationBasedTraining replay: Step {}, perturb {}", to_json(step_), made_);
+  return fmt::format("PopulationBasedTraining replay: Step {}, perturb {}", to_json(state_.step), state_.made);
 }
 
 }  // namespace cadre::tune

@@ -21,16 +21,13 @@ class PbtReplayScheduler final : public TrialScheduler {
   void load(const Value& state) override;
   std::string debug_string() const override;
 
-  // For base/archive.h.
-  static void fields(auto& archive, auto& scheduler) {
-    archive("made", scheduler.made_);
-    archive("step", scheduler.step_);
-  }
-
  private:
   PolicySchedule schedule_;
-  std::int64_t made_ = 0;  // number of changes made
-  Value step_ = 0;         // training_iteration of the last result that was compared with a change
+  struct State {
+    std::int64_t made = 0;  // number of changes made
+    Value step = 0;         // training_iteration of the last result that was compared with a change
+  };
+  State state_;
 };
 
 }  // namespace cadre::tune

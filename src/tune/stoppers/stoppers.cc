@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "base/archive.h"
 #include "base/overload.h"
+#include "base/stored.h"
 #include "cadre/error.h"
 #include "tune/functions.h"
 
@@ -55,12 +55,13 @@ class IterationsCounted final : public ResultStopper {
     return ++counts_[trial.index] >= settings_.max_iter ? Verdict::stop_trial : Verdict::go_on;
   }
   void forget(TrialIndex trial) override { counts_.erase(trial); }
-  Value save() const override { return base::SaveArchive::to_value(counts_); }
-  void load(const Value& state) override { base::LoadArchive::load(state, counts_); }
+  Value save() const override { return base::to_stored(counts_); }
+  void load(const Value& state) override { counts_ = base::from_value<Counts>(state); }
 
  private:
+  using Counts = std::map<TrialIndex, std::int64_t>;
   MaximumIterationStopper settings_;
-  std::map<TrialIndex, std::int64_t> counts_;
+  Counts counts_;
 };
 
 class TrialPlateau final : public ResultStopper {
@@ -79,19 +80,15 @@ class TrialPlateau final : public ResultStopper {
     return standard_deviation(seen.last) < settings_.std ? Verdict::stop_trial : Verdict::go_on;
   }
   void forget(TrialIndex trial) override { seen_.erase(trial); }
-  Value save() const override { return base::SaveArchive::to_value(seen_); }
-  void load(const Value& state) override { base::LoadArchive::load(state, seen_); }
+  Value save() const override { return base::to_stored(seen_); }
+  void load(const Value& state) override { seen_ = base::from_value<SeenByTrial>(state); }
 
  private:
   struct Seen {
     std::int64_t results = 0;
     std::vector<double> last = {};
-
-    static void fields(auto& archive, auto& seen) {
-      archive("results", seen.results);
-      archive("last", seen.last);
-    }
   };
+  using SeenByTrial = std::map<TrialIndex, Seen>;
 
   bool has_come_far(double value) const {
     if (!settings_.metric_threshold) return true;
@@ -99,7 +96,7 @@ class TrialPlateau final : public ResultStopper {
   }
 
   TrialPlateauStopper settings_;
-  std::map<TrialIndex, Seen> seen_;
+  SeenByTrial seen_;
 };
 
 class ExperimentPlateau final : public ResultStopper {
@@ -110,22 +107,22 @@ class ExperimentPlateau final : public ResultStopper {
     const std::optional<double> value = finite_number(result, settings_.metric.name);
     if (!value) return Verdict::go_on;
     const auto better = [this](double a, double b) { return settings_.mode == Mode::min ? a < b : a > b; };
-    best_.insert(std::ranges::upper_bound(best_, *value, better), *value);
-    if (std::ssize(best_) > settings_.top) best_.pop_back();
-    const bool plateau = std::ssize(best_) == settings_.top && standard_deviation(best_) <= settings_.std;
-    results_ = plateau ? results_ + 1 : 0;
-    return plateau && results_ >= settings_.patience ? Verdict::stop_all : Verdict::go_on;
+    state_.best.insert(std::ranges::upper_bound(state_.best, *value, better), *value);
+    if (std::ssize(state_.best) > settings_.top) state_.best.pop_back();
+    const bool plateau = std::ssize(state_.best) == settings_.top && standard_deviation(state_.best) <= settings_.std;
+    state_.results = plateau ? state_.results + 1 : 0;
+    return plateau && state_.results >= settings_.patience ? Verdict::stop_all : Verdict::go_on;
   }
-  Value save() const override { return list(results_, base::SaveArchive::to_value(best_)); }
-  void load(const Value& state) override {
-    results_ = state.items().at(0).get<std::int64_t>();
-    base::LoadArchive::load(state.items().at(1), best_);
-  }
+  Value save() const override { return base::to_stored(state_); }
+  void load(const Value& state) override { state_ = base::from_value<State>(state); }
 
  private:
   ExperimentPlateauStopper settings_;
-  std::vector<double> best_;  // best first
-  std::int64_t results_ = 0;  // on the plateau
+  struct State {
+    std::vector<double> best = {};  // best first
+    std::int64_t results = 0;       // on the plateau
+  };
+  State state_;
 };
 
 class FunctionCalled final : public ResultStopper {

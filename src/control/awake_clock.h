@@ -10,7 +10,7 @@
 
 #include "engine/engine.h"
 
-namespace cadre::run {
+namespace cadre::control {
 
 class AwakeClock {
  public:
@@ -48,4 +48,4 @@ class AwakeClock {
   double lost_seconds_ = 0;
 };
 
-}  // namespace cadre::run
+}  // namespace cadre::control

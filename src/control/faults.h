@@ -8,7 +8,7 @@
 #include "base/registry.h"
 #include "cadre/error.h"
 
-namespace cadre::tune {
+namespace cadre::control {
 
 // Collects faults, each with the path of its option.
 class Faults {
@@ -40,4 +40,4 @@ void check_registered(const base::Registry<T>& functions, const std::string& nam
                 "two functions of this program are called \"" + name + "\"");
 }
 
-}  // namespace cadre::tune
+}  // namespace cadre::control

@@ -1,4 +1,4 @@
-#include "run/signalled_ends.h"
+#include "control/signalled_ends.h"
 
 #include <signal.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-namespace cadre::run {
+namespace cadre::control {
 namespace {
 
 constexpr int kCodeBeforeSignal = 128;  // as a program says that handles the signal and ends
@@ -40,4 +40,4 @@ std::optional<SignalledEnds::TimePoint> SignalledEnds::due() const {
   return held_.empty() ? std::nullopt : held_.front().due;
 }
 
-}  // namespace cadre::run
+}  // namespace cadre::control

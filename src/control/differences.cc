@@ -1,10 +1,10 @@
-#include "run/differences.h"
+#include "control/differences.h"
 
 #include <fmt/format.h>
 
 #include "cadre/error.h"
 
-namespace cadre::run {
+namespace cadre::control {
 namespace {
 
 List keys_of(const Dict& entries) {
@@ -61,4 +61,4 @@ void check_same(const Dict& before, const Dict& now, const std::string& subject)
   if (!text.empty()) throw InvalidArgument(subject + " was begun with other options:" + text);
 }
 
-}  // namespace cadre::run
+}  // namespace cadre::control

@@ -1,10 +1,10 @@
-#include "run/awake_clock.h"
+#include "control/awake_clock.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 
-namespace cadre::run {
+namespace cadre::control {
 namespace {
 
 // One call returns some of the events that have arrived, but new reports may arrive as fast as they are read.
@@ -50,4 +50,4 @@ void AwakeClock::compare_clocks() {
   wall_ = wall;
 }
 
-}  // namespace cadre::run
+}  // namespace cadre::control

@@ -10,7 +10,7 @@
 
 #include "engine/engine.h"
 
-namespace cadre::run {
+namespace cadre::control {
 
 class SignalledEnds {
  public:
@@ -32,4 +32,4 @@ class SignalledEnds {
   std::deque<Held> held_;  // from the first such end on
 };
 
-}  // namespace cadre::run
+}  // namespace cadre::control

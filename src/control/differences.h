@@ -6,7 +6,7 @@
 
 #include "cadre/value.h"
 
-namespace cadre::run {
+namespace cadre::control {
 
 struct Difference {
   std::string path;    // path of the key: "tune_config/seed"
@@ -20,4 +20,4 @@ std::vector<Difference> differences(const Dict& before, const Dict& now);
 // Throws InvalidArgument with all differences, a line each. `subject` is "the experiment in <directory>".
 void check_same(const Dict& before, const Dict& now, const std::string& subject);
 
-}  // namespace cadre::run
+}  // namespace cadre::control

@@ -1,0 +1,413 @@
+// Structs as Values and back, by the names of their members: for options, events, snapshots, assignments and messages.
+//
+//   struct Point { double x = 0; double y = 0; };
+//   const Value value = base::to_stored(Point{1, 2});                       // {"x": 1.0, "y": 2.0}
+//   const auto point = base::from_stored<Point>(value, "points.json");      // of a file: throws StorageError
+//   const auto same = base::from_value<Point>(value);                       // of a message: throws InvalidArgument
+//
+// A member that the value lacks keeps its default, so members may be added. Anything else that does not fit is refused
+// with the path to it: a key without a member, a value of another type, an unknown name.
+//
+// A type with a form of its own has two functions in its namespace:
+//
+//   Value stored_form(const Colour& colour);
+//   void read_stored(Colour& colour, const base::Stored& stored);
+//
+// Members that are not stored are named by a specialization: template <> inline constexpr auto kNotStored<T> =
+// names("a", "b");
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <concepts>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/enum_names.h"
+#include "base/inner_path.h"
+#include "cadre/detail/member_names.h"
+#include "cadre/error.h"
+#include "cadre/value.h"
+
+namespace cadre::base {
+
+// A value that is read, and its path in the whole.
+class Stored {
+ public:
+  explicit Stored(const Value& value) : value_(value) {}
+
+  const Value& value() const { return value_; }
+  // Returns the value at a key or index of this one.
+  Stored at(std::string_view key, const Value& entry) const {
+    return {entry, path_.empty() ? std::string(key) : path_ + "/" + std::string(key)};
+  }
+  // These throw InvalidArgument if the value has another type.
+  template <class T>
+  T get() const {
+    try {
+      return value_.get<T>();
+    } catch (const InvalidArgument& error) {
+      refuse(error.what());
+    }
+  }
+  const Dict& dict() const {
+    if (!value_.is_dict()) refuse(to_json(value_) + " is no dictionary");
+    return value_.dict();
+  }
+  const List& items() const {
+    if (!value_.is_list()) refuse(to_json(value_) + " is no list");
+    return value_.items();
+  }
+  // Throws InvalidArgument that names the path.
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw InvalidArgument(path_.empty() ? why : path_ + ": " + why);
+  }
+
+ private:
+  Stored(const Value& value, std::string path) : value_(value), path_(std::move(path)) {}
+
+  const Value& value_;
+  std::string path_ = {};
+};
+
+// Calls `read` and returns what it returns; throws StorageError that names `source` instead of InvalidArgument.
+template <class Read>
+decltype(auto) reading(const std::string& source, const Read& read) {
+  try {
+    return read();
+  } catch (const InvalidArgument& error) {
+    throw StorageError(source + ": " + error.what() + ". The store is damaged, or of another version of Cadre");
+  }
+}
+
+// "Uniform" of cadre::tune::Uniform.
+template <class T>
+constexpr std::string_view type_name() {
+  std::string_view text = __PRETTY_FUNCTION__;  // "... [T = ns::S]", g++: "... [with T = ns::S; ...]"
+  text = text.substr(text.find("T = ") + 4);
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.substr(text.rfind(':') + 1);
+}
+
+// ---- What has a form of its own
+
+template <class... Text>
+constexpr std::array<std::string_view, sizeof...(Text)> names(Text... text) {
+  return {text...};
+}
+template <class T>
+inline constexpr std::array<std::string_view, 0> kNotStored{};
+
+template <class T>
+concept WithOwnForm = requires(T object, const T& constant, const Stored& stored) {
+  { stored_form(constant) } -> std::convertible_to<Value>;
+  read_stored(object, stored);
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_duration = false;
+template <class Rep, class Period>
+inline constexpr bool is_duration<std::chrono::duration<Rep, Period>> = std::is_floating_point_v<Rep>;
+
+template <class T, template <class...> class Template>
+inline constexpr bool is_a = false;
+template <class... Arguments, template <class...> class Template>
+inline constexpr bool is_a<Template<Arguments...>, Template> = true;
+
+template <class T>
+inline constexpr bool is_array = false;
+template <class T, std::size_t Size>
+inline constexpr bool is_array<std::array<T, Size>> = true;
+
+// Members with the names that are stored.
+template <class T>
+void for_each_stored_member(T& object, auto&& use) {
+  using Object = std::remove_const_t<T>;
+  constexpr auto all_names = cadre::detail::member_names<Object>();
+  const auto members = cadre::detail::tie_members(object);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto use_stored = [&]<std::size_t Index>(std::integral_constant<std::size_t, Index>) {
+      constexpr std::string_view name = all_names[Index];
+      constexpr bool is_stored = std::ranges::find(kNotStored<Object>, name) == kNotStored<Object>.end();
+      if constexpr (is_stored) use(name, std::get<Index>(members));
+    };
+    (use_stored(std::integral_constant<std::size_t, I>()), ...);
+  }(std::make_index_sequence<all_names.size()>());
+}
+
+template <class T>
+concept StoredStruct = std::is_empty_v<T> || cadre::detail::PlainStruct<T>;
+
+}  // namespace detail
+
+// ---- Writing
+
+template <class T>
+Value to_stored(const T& object) {
+  if constexpr (WithOwnForm<T>) {
+    return stored_form(object);
+  } else if constexpr (std::is_enum_v<T>) {
+    return enum_name(object);
+  } else if constexpr (std::same_as<T, std::uint64_t>) {
+    // A Value's integers have a sign.
+    if (object > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::to_string(object);
+    return static_cast<std::int64_t>(object);
+  } else if constexpr (std::same_as<T, char>) {
+    return std::string(1, object);
+  } else if constexpr (std::convertible_to<const T&, Value>) {
+    return object;
+  } else if constexpr (requires {
+                         object.dict();
+                         object.value();
+                       }) {
+    return object.value();  // Config, Metrics
+  } else if constexpr (detail::is_duration<T>) {
+    return std::chrono::duration<double>(object).count();
+  } else if constexpr (std::same_as<T, std::filesystem::path>) {
+    return object.string();
+  } else if constexpr (std::same_as<T, InnerPath>) {
+    return object.text();
+  } else if constexpr (detail::is_a<T, std::optional>) {
+    return object ? to_stored(*object) : Value();
+  } else if constexpr (detail::is_a<T, std::shared_ptr>) {
+    return object ? to_stored(*object) : Value();
+  } else if constexpr (detail::is_a<T, std::variant>) {
+    return std::visit(
+        []<class Type>(const Type& alternative) {
+          Dict entries{{"type", type_name<Type>()}};
+          const Value value = to_stored(alternative);
+          entries.insert(entries.end(), value.dict().begin(), value.dict().end());
+          return Value(std::move(entries));
+        },
+        object);
+  } else if constexpr (detail::is_a<T, std::pair> || detail::is_a<T, std::tuple>) {
+    return std::apply([](const auto&... part) { return list(to_stored(part)...); }, object);
+  } else if constexpr (detail::is_a<T, std::map>) {
+    if constexpr (std::same_as<typename T::key_type, std::string>) {
+      Dict entries;
+      for (const auto& [key, item] : object) entries.emplace_back(key, to_stored(item));
+      return entries;
+    } else {
+      List items;
+      for (const auto& [key, item] : object) items.push_back(list(to_stored(key), to_stored(item)));
+      return items;
+    }
+  } else if constexpr (std::ranges::range<T>) {
+    if constexpr (requires(typename T::value_type entry) {
+                    { entry.first } -> std::convertible_to<std::string>;
+                  }) {
+      Dict entries;  // a list of names with what they have
+      for (const auto& [name, item] : object) entries.emplace_back(name, to_stored(item));
+      return entries;
+    } else {
+      List items;
+      for (const auto& item : object) items.push_back(to_stored(item));
+      return items;
+    }
+  } else {
+    static_assert(detail::StoredStruct<T>,
+                  "this type has no members that could be stored; give it stored_form() and read_stored()");
+    Dict entries;
+    if constexpr (!std::is_empty_v<T>) {
+      detail::for_each_stored_member(
+          object, [&](std::string_view name, const auto& member) { entries.emplace_back(name, to_stored(member)); });
+    }
+    return entries;
+  }
+}
+
+// Returns to_stored(object) without the entries that are equal in `standard`, which is to_stored() of the same type.
+// Reading it into an object of which `standard` was made gives the first object back.
+template <class T>
+Value stored_changes(const T& object, const Value& standard) {
+  Dict changes;
+  auto usual = standard.dict().begin();
+  for (Dict::value_type& entry : Dict(to_stored(object).dict())) {
+    if (entry != *usual++) changes.push_back(std::move(entry));
+  }
+  return changes;
+}
+
+// ---- Reading
+
+template <class T>
+void from_stored(T& object, const Stored& stored);
+
+namespace detail {
+
+// Reads the members out of the entries. Each key must be that of a member, or one of `others`.
+template <class T>
+void members_from_stored(T& object, const Stored& stored, std::set<std::string_view> others = {}) {
+  std::set<std::string_view> known = std::move(others);
+  if constexpr (!std::is_empty_v<T>) {
+    for_each_stored_member(object, [&](std::string_view name, auto& member) {
+      known.insert(name);
+      if (const Value* entry = find_entry(stored.dict(), name)) from_stored(member, stored.at(name, *entry));
+    });
+  }
+  for (const auto& [key, entry] : stored.dict()) {
+    if (known.erase(key) == 0) stored.at(key, entry).refuse("no such member is known, or it is there twice");
+  }
+}
+
+template <class Variant, class... Type>
+bool alternative_from_stored(Variant& variant, std::string_view type, const Stored& stored,
+                             std::type_identity<std::variant<Type...>>) {
+  const auto take = [&]<class Alternative>(std::type_identity<Alternative>) {
+    if (type != type_name<Alternative>()) return false;
+    auto& object = variant.template emplace<Alternative>();
+    if constexpr (WithOwnForm<Alternative>) {
+      read_stored(object, stored);
+    } else {
+      members_from_stored(object, stored, {"type"});
+    }
+    return true;
+  };
+  return (take(std::type_identity<Type>()) || ...);
+}
+
+}  // namespace detail
+
+template <class T>
+void from_stored(T& object, const Stored& stored) {
+  if constexpr (WithOwnForm<T>) {
+    read_stored(object, stored);
+  } else if constexpr (std::is_enum_v<T>) {
+    const auto name = stored.get<std::string>();
+    const auto value = enum_value<T>(name);
+    if (!value) stored.refuse("\"" + name + "\" is none of " + enum_names_text<T>());
+    object = *value;
+  } else if constexpr (std::same_as<T, std::uint64_t>) {
+    if (!stored.value().is_string()) {
+      const auto number = stored.get<std::int64_t>();
+      if (number < 0) stored.refuse(std::to_string(number) + " is below 0");
+      object = static_cast<std::uint64_t>(number);
+      return;
+    }
+    const auto text = stored.get<std::string>();
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, object);
+    if (error != std::errc() || stop != end) stored.refuse("\"" + text + "\" is no number from 0 to 2^64 - 1");
+  } else if constexpr (std::same_as<T, char>) {
+    const auto text = stored.get<std::string>();
+    if (text.size() != 1) stored.refuse("\"" + text + "\" is not one character");
+    object = text.front();
+  } else if constexpr (std::same_as<T, Value>) {
+    object = stored.value();
+  } else if constexpr (std::same_as<T, Dict>) {
+    object = stored.dict();
+  } else if constexpr (std::same_as<T, List>) {
+    object = stored.items();
+  } else if constexpr (std::convertible_to<const T&, Value>) {
+    object = stored.get<T>();
+  } else if constexpr (requires {
+                         object.dict();
+                         object.value();
+                       }) {
+    object = T(stored.dict());
+  } else if constexpr (detail::is_duration<T>) {
+    object = T(stored.get<double>());
+  } else if constexpr (std::same_as<T, std::filesystem::path>) {
+    object = stored.get<std::string>();
+  } else if constexpr (detail::is_a<T, std::optional>) {
+    if (stored.value().is_null()) return object.reset();
+    from_stored(object.emplace(), stored);
+  } else if constexpr (detail::is_a<T, std::shared_ptr>) {
+    if (stored.value().is_null()) return object.reset();
+    const auto made = std::make_shared<std::remove_const_t<typename T::element_type>>();
+    from_stored(*made, stored);
+    object = made;
+  } else if constexpr (detail::is_a<T, std::variant>) {
+    const Value* type = find_entry(stored.dict(), "type");
+    if (type == nullptr) stored.refuse("it has no \"type\"");
+    const auto name = stored.at("type", *type).get<std::string>();
+    if (!detail::alternative_from_stored(object, name, stored, std::type_identity<T>()))
+      stored.refuse("the type \"" + name + "\" is unknown");
+  } else if constexpr (detail::is_a<T, std::pair> || detail::is_a<T, std::tuple>) {
+    const List& items = stored.items();
+    if (items.size() != std::tuple_size_v<T>)
+      stored.refuse(to_json(stored.value()) + " has not " + std::to_string(std::tuple_size_v<T>) + " parts");
+    std::size_t next = 0;
+    const auto take = [&](auto& part) {
+      from_stored(part, stored.at(std::to_string(next), items[next]));
+      ++next;
+    };
+    std::apply([&](auto&... part) { (take(part), ...); }, object);
+  } else if constexpr (detail::is_a<T, std::map>) {
+    object.clear();
+    if constexpr (std::same_as<typename T::key_type, std::string>) {
+      for (const auto& [key, entry] : stored.dict()) from_stored(object[key], stored.at(key, entry));
+    } else {
+      std::vector<std::pair<typename T::key_type, typename T::mapped_type>> entries;
+      from_stored(entries, stored);
+      for (auto& [key, item] : entries) object.emplace(std::move(key), std::move(item));
+    }
+  } else if constexpr (detail::is_a<T, std::set>) {
+    std::vector<typename T::key_type> items;
+    from_stored(items, stored);
+    object = T(items.begin(), items.end());
+  } else if constexpr (detail::is_array<T>) {
+    if (stored.items().size() != object.size())
+      stored.refuse(to_json(stored.value()) + " has not " + std::to_string(object.size()) + " items");
+    for (std::size_t i = 0; i < object.size(); ++i)
+      from_stored(object[i], stored.at(std::to_string(i), stored.items()[i]));
+  } else if constexpr (detail::is_a<T, std::vector>) {
+    object.clear();
+    using Item = typename T::value_type;
+    if constexpr (requires(Item entry) {
+                    { entry.first } -> std::convertible_to<std::string>;
+                  }) {
+      for (const auto& [name, entry] : stored.dict()) {
+        object.emplace_back().first = name;
+        from_stored(object.back().second, stored.at(name, entry));
+      }
+    } else {
+      for (const Value& item : stored.items()) {
+        Item made{};
+        from_stored(made, stored.at(std::to_string(object.size()), item));
+        object.push_back(std::move(made));
+      }
+    }
+  } else {
+    static_assert(detail::StoredStruct<T>,
+                  "this type has no members that could be stored; give it stored_form() and read_stored()");
+    detail::members_from_stored(object, stored);
+  }
+}
+
+// The same for a struct whose entries stand among `others`.
+template <class T>
+void from_stored(T& object, const Stored& stored, std::set<std::string_view> others) {
+  detail::members_from_stored(object, stored, std::move(others));
+}
+template <class T>
+T from_stored(const Stored& stored) {
+  T object{};
+  from_stored(object, stored);
+  return object;
+}
+template <class T>
+T from_value(const Value& value) {
+  return from_stored<T>(Stored(value));
+}
+template <class T>
+T from_stored(const Value& value, const std::string& source) {
+  return reading(source, [&] { return from_value<T>(value); });
+}
+
+}  // namespace cadre::base

@@ -1,0 +1,89 @@
+#include "control/beginning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/json.h"
+#include "base/system_error.h"
+#include "cadre/error.h"
+#include "publish/restore.h"
+#include "store/experiment_reader.h"
+
+namespace cadre::control {
+namespace fs = std::filesystem;
+namespace {
+
+StoredOptions options_in(const fs::path& directory) {
+  const std::string source = "the options in " + (directory / store::ExperimentStore::kFileName).string();
+  const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
+  return {base::parse_json(reader.info().options, source), source};
+}
+
+// Returns true also if the store is damaged: restore() describes that.
+bool holds_one_of(const fs::path& directory, const run::Tenant& tenant) {
+  if (!run::holds_store(directory)) return false;
+  try {
+    const Value options = options_in(directory).options;
+    const Value* kind = find_entry(options.dict(), "kind");
+    return kind != nullptr && *kind == Value(tenant.kind);
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+}  // namespace
+
+bool can_restore(const fs::path& directory, const PublishConfig& config, const run::Tenant& tenant) {
+  const auto uri = publish::published_at(directory);
+  if (!uri) return holds_one_of(directory, tenant);
+  if (!publish::can_continue(*uri, config)) return false;
+  if (!publish::is_published(*uri)) return holds_one_of(publish::local_directory(*uri, config), tenant);
+  try {
+    return holds_one_of(*publish::reading_copy(*uri), tenant);
+  } catch (const StorageError&) {  // damaged
+    return true;
+  }
+}
+
+fs::path find(const fs::path& directory, const PublishConfig& config, const run::Tenant& tenant,
+              std::vector<std::string>& notes) {
+  return base::with_storage_errors([&] {
+    if (const auto uri = publish::published_at(directory)) {
+      publish::WorkingDirectory working = publish::working_directory(*uri, config);
+      std::ranges::move(working.notes, std::back_inserter(notes));
+      return fs::canonical(working.path);
+    }
+    if (run::holds_store(directory)) return fs::canonical(directory);
+    throw NotFound(fmt::format("there is no {} in {} to continue: it has no file {}", tenant.what,
+                               fs::absolute(directory).lexically_normal().string(), store::ExperimentStore::kFileName));
+  });
+}
+
+StoredOptions read_options(const fs::path& directory) {
+  const store::ExperimentLock lock(directory);
+  return base::with_storage_errors([&] { return options_in(directory); });
+}
+
+Session begin(const fs::path& directory, const publish::Place& place, const run::Tenant& tenant,
+              const std::function<void()>& write_objects, const std::string& function, const Dict& options) {
+  store::ExperimentLock lock(directory);
+  auto publication = publish::Publication::begin(place, directory, tenant.restore);
+  write_objects();  // before the store exists, which refers to them
+  return {directory, std::move(lock), std::move(publication),
+          store::ExperimentStore::create(directory, {directory.filename(), function, base::to_json(options)})};
+}
+
+Session resume(const fs::path& directory) {
+  store::ExperimentLock lock(directory);
+  auto publication = publish::Publication::resume(directory);
+  return {directory, std::move(lock), std::move(publication), store::ExperimentStore::open(directory)};
+}
+
+void throw_interrupted(const Session& session, const run::Tenant& tenant, IfExists if_exists) {
+  throw Interrupted(fmt::format("the {} {} was interrupted, and everything that was reported is saved. {}", tenant.what,
+                                session.name(), run::how_to_continue(if_exists, tenant.restore, session.directory)));
+}
+
+}  // namespace cadre::control

@@ -1,0 +1,59 @@
+// The beginning of an experiment or a training run, and of its continuation: what Tuner and Trainer do before their
+// controllers run.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/checkpoint_config.h"
+#include "publish/home.h"
+#include "publish/place.h"
+#include "run/run_directory.h"
+#include "store/experiment_lock.h"
+#include "store/experiment_store.h"
+
+namespace cadre::control {
+
+// ---- Existing ones
+
+// Returns true if the directory or URI holds one of the tenant's, intact or damaged. Throws InvalidArgument for a URI
+// that cannot be read.
+bool can_restore(const std::filesystem::path& directory, const PublishConfig& config, const run::Tenant& tenant);
+
+// Returns the directory of an existing one, with links resolved so that it keeps its name; of a published one, the
+// working directory. Adds messages for the user. Throws NotFound if there is none, and StorageError.
+std::filesystem::path find(const std::filesystem::path& directory, const PublishConfig& config,
+                           const run::Tenant& tenant, std::vector<std::string>& notes);
+// The options that an existing one was begun with, and their name in messages.
+struct StoredOptions {
+  Value options = {};
+  std::string source = {};
+};
+// Reads them while no controller writes the store. A controller checks the whole store before it writes.
+StoredOptions read_options(const std::filesystem::path& directory);
+
+// ---- Sessions
+
+// What a session owns: nobody else may have it.
+struct Session {
+  std::filesystem::path directory;
+  store::ExperimentLock lock;
+  std::optional<publish::Publication> publication;  // empty: nothing is published
+  store::ExperimentStore store;
+
+  std::string name() const { return directory.filename(); }
+};
+
+// Begins a new one in the directory, which was made for it. `write_objects` writes what its options refer to.
+Session begin(const std::filesystem::path& directory, const publish::Place& place, const run::Tenant& tenant,
+              const std::function<void()>& write_objects, const std::string& function, const Dict& options);
+// Continues an existing one.
+Session resume(const std::filesystem::path& directory);
+
+// Throws Interrupted with how to continue.
+[[noreturn]] void throw_interrupted(const Session& session, const run::Tenant& tenant, IfExists if_exists);
+
+}  // namespace cadre::control

@@ -1,0 +1,96 @@
+// Replays recorded events in a core, and compares every decision with the recorded one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cadre/error.h"
+#include "run/checkpoint_registry.h"
+#include "store/experiment_store.h"
+
+namespace cadre::control {
+
+// What a recovery has found in the store and in the directory of an experiment or a training run.
+struct Recovered {
+  std::int64_t last_event = 0;  // last one in the store
+  // Listed in the store, but missing or damaged.
+  std::vector<run::CheckpointId> lost_checkpoints = {};
+  // Checkpoints that a loss of power could still damage, and their directories, relative to the experiment's or run's.
+  std::vector<std::pair<run::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
+  std::vector<std::string> notes = {};  // lines for the user
+};
+
+// The event after which a decision first differed, a description of the difference, and all decisions from there on.
+struct Divergence {
+  std::int64_t event = 0;
+  std::string description = {};
+  std::vector<store::DecisionRow> decisions = {};
+};
+
+// Compares decisions with the recorded ones, in the order of the store's rows. The first difference throws
+// StorageError, or begins the divergence if that is allowed.
+class DecisionCheck {
+ public:
+  // `advice` follows the message about a difference: what else than the program that began it may help; may be empty.
+  explicit DecisionCheck(bool allow_divergence = false, std::string advice = {})
+      : allow_divergence_(allow_divergence), advice_(std::move(advice)) {}
+
+  void begin_event(std::int64_t sequence);
+  // Adds a decision that followed from the event.
+  void add(store::DecisionRow decision) { decisions_.push_back(std::move(decision)); }
+  void compare(const store::DecisionRow& recorded);
+  void end_event();
+
+  const std::optional<Divergence>& divergence() const { return divergence_; }
+
+ private:
+  void differs(const std::string& recorded, const std::string& now);
+
+  bool allow_divergence_;
+  std::string advice_;
+  std::int64_t event_ = 0;
+  std::vector<store::DecisionRow> decisions_ = {};  // of the event
+  std::size_t compared_ = 0;                        // number of them already compared
+  std::optional<Divergence> divergence_ = {};
+};
+
+// Replays the store's rows after `event`, in order; returns the sequence number of the last one. `take` handles
+// the event of a ResultRow or an EventRow and returns the actions that follow from it.
+template <class Core, class Take>
+std::int64_t replay(const store::ExperimentStore& store, std::int64_t event, DecisionCheck& check, const Take& take) {
+  std::int64_t last = event;
+  const auto take_row = [&](const auto& row) {
+    last = row.sequence;
+    check.begin_event(row.sequence);
+    for (const auto& action : take(row)) {
+      if (const auto* decision = std::get_if<typename Core::RecordDecision>(&action))
+        check.add(to_row(*decision, row.sequence));
+    }
+  };
+  store.visit({.result = [&](const store::ResultRow& row) { take_row(row); },
+               .event = [&](const store::EventRow& row) { take_row(row); },
+               .decision = [&](const store::DecisionRow& row) { check.compare(row); }},
+              event);
+  check.end_event();
+  return last;
+}
+
+// Calls `act`, which feeds rows of a store to what made them. Its state is looked up by numbers that rows name; rows
+// that somebody has changed name others. Throws StorageError then.
+template <class Act>
+decltype(auto) replaying(const std::string& source, const Act& act) {
+  try {
+    return act();
+  } catch (const std::logic_error& error) {
+    throw StorageError(source + " names what was not there (" + error.what() + "): it was changed by another program");
+  }
+}
+
+}  // namespace cadre::control

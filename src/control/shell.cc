@@ -1,0 +1,127 @@
+#include "control/shell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <iterator>
+
+namespace cadre::control {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr auto kPauseOnFullDisk = std::chrono::seconds(1);
+
+std::string capitalized(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+}  // namespace
+
+Shell::Shell(Setting setting, store::ExperimentStore& store, engine::Engine& engine)
+    : setting_(std::move(setting)),
+      store_(store),
+      engine_(engine),
+      clock_(engine),
+      interrupts_(engine),
+      file_worker_(setting_.directory, [&engine] { engine.wake(); }),
+      publishing_({.directory = setting_.directory,
+                   .config = setting_.publish_config,
+                   .publication = setting_.publication,
+                   .wake = [&engine] { engine.wake(); },
+                   .say = [this](const std::string& text) { say(text); }}) {}
+
+void Shell::continue_from(const Recovered& recovered) {
+  last_event_ = recovered.last_event;
+  for (const auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, directory);
+  for (const std::string& note : recovered.notes) say(note);
+}
+
+void Shell::patiently(const std::function<void()>& act) const {
+  for (bool told = false;; told = true) {
+    try {
+      act();
+      if (told) say(fmt::format("There is space again; the {} goes on.", setting_.tenant.what));
+      return;
+    } catch (const OutOfSpace& error) {
+      if (interrupts_.signal() != 0) throw;
+      if (!told)
+        setting_.print(fmt::format("The disk is full: {}. {} wait in report() until there is space.", error.what(),
+                                   capitalized(setting_.tenant.workers)),
+                       true);
+      run::Interrupts::sleep(kPauseOnFullDisk);
+    }
+  }
+}
+
+void Shell::resumably(const std::function<void()>& act) const {
+  const auto resumable = [this](const char* reason) {
+    return fmt::format("the {} is interrupted: {}. Continue it with {} from {}", setting_.tenant.what, reason,
+                       setting_.tenant.restore, directory().string());
+  };
+  try {
+    act();
+  } catch (const EngineError& error) {
+    throw EngineError(resumable(error.what()));
+  } catch (const OutOfSpace& error) {
+    throw OutOfSpace(resumable(error.what()));
+  } catch (const StorageError& error) {
+    throw StorageError(resumable(error.what()));
+  } catch (const fs::filesystem_error& error) {
+    throw StorageError(resumable(error.what()));
+  }
+}
+
+bool Shell::takes_interrupt() {
+  if (interrupts_.signal() == 0 || std::exchange(told_of_interrupt_, true)) return false;
+  say(fmt::format(
+      "Interrupted by SIG{}: {} stop at their next report. Once more ends them at once; what was reported is "
+      "saved either way.",
+      ::sigabbrev_np(interrupts_.signal()), setting_.tenant.workers));
+  return true;
+}
+
+std::vector<run::CheckpointId> Shell::take_sealed() {
+  std::vector<run::CheckpointId> checkpoints;
+  for (auto& [id, files] : file_worker_.take_sealed()) {
+    checkpoints.push_back(id);
+    sealed_[id] = std::move(files);
+  }
+  return checkpoints;
+}
+
+void Shell::delete_after_sync(run::CheckpointId id, fs::path directory) {
+  to_delete_.emplace_back(id, std::move(directory));
+}
+
+void Shell::sync() {
+  patiently([&] { store_.sync(); });
+  for (auto& [id, directory] : std::exchange(to_delete_, {})) {
+    if (publishing_.takes_over_removal(directory)) {
+      file_worker_.forget(id);
+    } else {
+      file_worker_.remove(id, std::move(directory));
+    }
+  }
+}
+
+void Shell::warn_of_errors() {
+  for (const std::string& error : file_worker_.take_errors()) warn(error);
+}
+
+std::vector<std::string> Shell::pending_deletions() const {
+  std::vector<std::string> pending;
+  for (const auto& [id, directory] : to_delete_) pending.push_back(directory);
+  std::ranges::copy(file_worker_.deletions(), std::back_inserter(pending));
+  std::ranges::copy(publishing_.removals(), std::back_inserter(pending));
+  return pending;
+}
+
+void Shell::finish_publishing(std::set<std::string> checkpoints_to_keep) {
+  const int signal = interrupts_.signal();
+  publishing_.finish([&] { return interrupts_.signal() != signal; }, std::move(checkpoints_to_keep));
+}
+
+}  // namespace cadre::control

@@ -1,0 +1,111 @@
+// The parts of a controller that do not depend on its core: what it needs of the world, patience with a full disk,
+// interrupts, the deletion and sealing of checkpoints, publishing. turns.h adds the core.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cadre/error.h"
+#include "control/awake_clock.h"
+#include "control/replay.h"
+#include "control/signalled_ends.h"
+#include "engine/engine.h"
+#include "publish/publishing.h"
+#include "run/checkpoint_registry.h"
+#include "run/file_worker.h"
+#include "run/interrupts.h"
+#include "run/run_directory.h"
+#include "store/experiment_store.h"
+
+namespace cadre::control {
+
+// The earliest of several deadlines.
+class Earliest {
+ public:
+  using TimePoint = engine::Engine::Clock::time_point;
+  void add(const std::optional<TimePoint>& due) {
+    if (due && (!due_ || *due < *due_)) due_ = due;
+  }
+  const std::optional<TimePoint>& due() const { return due_; }
+
+ private:
+  std::optional<TimePoint> due_ = {};
+};
+
+class Shell {
+ public:
+  using TimePoint = engine::Engine::Clock::time_point;
+
+  struct Setting {
+    std::filesystem::path directory = {};  // of the experiment or training run
+    run::Tenant tenant = {};               // which of both it is
+    PublishConfig publish_config = {};
+    std::optional<publish::Publication> publication = {};  // empty: nothing is published
+    // Prints one or more lines for the user; `at_once`: the controller will wait.
+    std::function<void(const std::string& text, bool at_once)> print = {};
+  };
+
+  Shell(Setting setting, store::ExperimentStore& store, engine::Engine& engine);
+  Shell(const Shell&) = delete;
+  Shell& operator=(const Shell&) = delete;
+
+ protected:
+  ~Shell() = default;
+
+  void say(const std::string& text) const { setting_.print(text, false); }
+  void warn(const std::string& text) const { say("Warning: " + text); }
+  std::filesystem::path path_of(const std::filesystem::path& inner) const { return setting_.directory / inner; }
+
+  // Takes over what a recovery has found, but for the lost checkpoints, and tells the user.
+  void continue_from(const Recovered& recovered);
+
+  // Calls `act` again while the disk is full, until an interrupt arrives. `act` must be able to start over after
+  // OutOfSpace.
+  void patiently(const std::function<void()>& act) const;
+  // Calls `act`; adds to its errors how the run can be continued.
+  void resumably(const std::function<void()>& act) const;
+
+  // Returns the sequence number of the last recorded event.
+  std::int64_t last_event() const { return last_event_; }
+
+  // Returns true once, when the first interrupt has arrived, and tells the user.
+  bool takes_interrupt();
+  // Returns the checkpoints that were sealed since the last call.
+  std::vector<run::CheckpointId> take_sealed();
+  // Deletes a directory after the next sync; `id`: the checkpoint's, 0 if it is none.
+  void delete_after_sync(run::CheckpointId id, std::filesystem::path directory);
+  // Syncs the store; then deletes what waits for that.
+  void sync();
+  void warn_of_errors();
+  // Returns directories that were to be deleted and may not be yet.
+  std::vector<std::string> pending_deletions() const;
+  // Publishes the rest, for as long as PublishConfig allows or until another interrupt.
+  void finish_publishing(std::set<std::string> checkpoints_to_keep);
+
+  const std::filesystem::path& directory() const { return setting_.directory; }
+
+  Setting setting_;
+  store::ExperimentStore& store_;
+  engine::Engine& engine_;
+  AwakeClock clock_;  // for deadlines of workers
+  run::Interrupts interrupts_;
+  SignalledEnds signalled_ends_;
+  bool told_of_interrupt_ = false;
+  std::map<run::CheckpointId, Dict> sealed_;  // file lists of sealed checkpoints, until the turn is committed
+  run::FileWorker file_worker_;
+  publish::Publishing publishing_;
+  std::int64_t last_event_ = 0;
+
+ private:
+  // Directories to delete once the transaction that removes them from the store is synced.
+  std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
+};
+
+}  // namespace cadre::control
