@@ -52,6 +52,7 @@ inline constexpr auto kEnumNames =
 
 template <class E>
 constexpr std::string_view enum_name(E value) {
+  static_assert(!kEnumNames<E>.empty(), "the first value of the enumeration is not 0, or the compiler hides its name");
   return kEnumNames<E>.at(static_cast<std::size_t>(value));
 }
 

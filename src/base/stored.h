@@ -14,7 +14,7 @@
 //   void read_stored(Colour& colour, const base::Stored& stored);
 //
 // Members that are not stored are named by a specialization: template <> inline constexpr auto kNotStored<T> =
-// names("a", "b");
+// names("a", "b"); and an alternative of a variant that is not called as its type by kStoredName.
 #pragma once
 
 #include <array>
@@ -102,6 +102,10 @@ constexpr std::string_view type_name() {
   return text.substr(text.rfind(':') + 1);
 }
 
+// The name of an alternative of a variant: its `type`.
+template <class T>
+inline constexpr std::string_view kStoredName = type_name<T>();
+
 // ---- What has a form of its own
 
 template <class... Text>
@@ -151,7 +155,7 @@ void for_each_stored_member(T& object, auto&& use) {
 }
 
 template <class T>
-concept StoredStruct = std::is_empty_v<T> || cadre::detail::PlainStruct<T>;
+concept StoredStruct = std::is_empty_v<T> || cadre::detail::NamedStruct<T>;
 
 }  // namespace detail
 
@@ -189,7 +193,7 @@ Value to_stored(const T& object) {
   } else if constexpr (detail::is_a<T, std::variant>) {
     return std::visit(
         []<class Type>(const Type& alternative) {
-          Dict entries{{"type", type_name<Type>()}};
+          Dict entries{{"type", kStoredName<Type>}};
           const Value value = to_stored(alternative);
           entries.insert(entries.end(), value.dict().begin(), value.dict().end());
           return Value(std::move(entries));
@@ -235,10 +239,11 @@ Value to_stored(const T& object) {
 // Reading it into an object of which `standard` was made gives the first object back.
 template <class T>
 Value stored_changes(const T& object, const Value& standard) {
+  const Value all = to_stored(object);
   Dict changes;
   auto usual = standard.dict().begin();
-  for (Dict::value_type& entry : Dict(to_stored(object).dict())) {
-    if (entry != *usual++) changes.push_back(std::move(entry));
+  for (const Dict::value_type& entry : all.dict()) {
+    if (entry != *usual++) changes.push_back(entry);
   }
   return changes;
 }
@@ -269,7 +274,7 @@ template <class Variant, class... Type>
 bool alternative_from_stored(Variant& variant, std::string_view type, const Stored& stored,
                              std::type_identity<std::variant<Type...>>) {
   const auto take = [&]<class Alternative>(std::type_identity<Alternative>) {
-    if (type != type_name<Alternative>()) return false;
+    if (type != kStoredName<Alternative>) return false;
     auto& object = variant.template emplace<Alternative>();
     if constexpr (WithOwnForm<Alternative>) {
       read_stored(object, stored);
@@ -390,7 +395,7 @@ void from_stored(T& object, const Stored& stored) {
   }
 }
 
-// The same for a struct whose entries stand among `others`.
+// Reads a struct whose entries stand among those of the keys `others`.
 template <class T>
 void from_stored(T& object, const Stored& stored, std::set<std::string_view> others) {
   detail::members_from_stored(object, stored, std::move(others));
@@ -408,6 +413,27 @@ T from_value(const Value& value) {
 template <class T>
 T from_stored(const Value& value, const std::string& source) {
   return reading(source, [&] { return from_value<T>(value); });
+}
+
+// Does the same for a struct of which no member may be missing.
+template <class T>
+T complete_from_value(const Value& value) {
+  const Stored stored(value);
+  auto object = from_stored<T>(stored);
+  detail::for_each_stored_member(object, [&](std::string_view name, const auto&) {
+    if (find_entry(stored.dict(), name) == nullptr) stored.at(name, value).refuse("it is missing");
+  });
+  return object;
+}
+// Reads a file whose struct has a member `format`, which must be that of T().
+template <class T>
+T document_from_value(const Value& value) {
+  const Value* format = find_entry(Stored(value).dict(), "format");
+  if (format == nullptr || *format != Value(T().format))
+    throw InvalidArgument("it has format " + (format == nullptr ? "null" : to_json(*format)) +
+                          ", and this program reads format " + std::to_string(T().format) +
+                          ": use the version of Cadre that wrote it");
+  return complete_from_value<T>(value);
 }
 
 }  // namespace cadre::base

@@ -49,10 +49,17 @@ bool is_default(const Value& value) {
          (value.is_dict() && value.dict().empty()) || (value.is_list() && value.items().empty());
 }
 
+// Returns the name of a stored function, {"function": name}; nullptr for other values.
+const Value* function_name(const Value& value) {
+  return value.is_dict() && value.dict().size() == 1 ? find_entry(value.dict(), "function") : nullptr;
+}
+
 // Returns "key=value, ..." for the fields that are not at their default.
 std::string fields_text(const Dict& fields, std::initializer_list<std::string_view> left_out) {
   std::vector<std::string> texts;
-  for (const auto& [key, value] : fields) {
+  for (const auto& [key, field] : fields) {
+    const Value* const function = function_name(field);
+    const Value& value = function != nullptr ? *function : field;
     if (is_default(value) || std::ranges::find(left_out, key) != left_out.end()) continue;
     texts.push_back(
         fmt::format("{}={}", shown(key), value.is_dict() ? "{" + entries_text(value.dict()) + "}" : value_text(value)));
@@ -96,8 +103,8 @@ std::vector<std::pair<std::string, std::string>> option_texts(const Config& opti
   add("search space", "param_space", [](const Value& value) { return entries_text(value.dict()); });
   add("tuning", "tune_config", [](const Value& value) { return fields_text(value.dict(), {"scheduler", "parking"}); });
   add("scheduler", "tune_config/scheduler", typed_text);
-  add("stop", "run_config/stop", [](const Value& value) { return stop_text(value.dict()); });
-  add("stoppers", "run_config/stoppers", stoppers_text);
+  add("stop", "run_config/stop/thresholds", [](const Value& value) { return stop_text(value.dict()); });
+  add("stoppers", "run_config/stop/stoppers", stoppers_text);
   add("checkpoints", "run_config/checkpoint_config", fields);
   add("failures", "run_config/failure_config", fields);
   add("limits", "run_config/limits", fields);

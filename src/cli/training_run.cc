@@ -7,12 +7,14 @@
 #include "base/native_stack.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "control/beginning.h"
+#include "run/run_directory.h"
 #include "store/experiment_reader.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
 
-bool is_training_run(const fs::path& directory) { return train::Trainer::can_restore(directory); }
+bool is_training_run(const fs::path& directory) { return control::kind_in(directory) == run::training_run_tenant.kind; }
 
 TrainingRun read_training_run(const fs::path& directory) {
   const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);

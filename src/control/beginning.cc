@@ -23,17 +23,19 @@ StoredOptions options_in(const fs::path& directory) {
 
 // Returns true also if the store is damaged: restore() describes that.
 bool holds_one_of(const fs::path& directory, const run::Tenant& tenant) {
-  if (!run::holds_store(directory)) return false;
-  try {
-    const Value options = options_in(directory).options;
-    const Value* kind = find_entry(options.dict(), "kind");
-    return kind != nullptr && *kind == Value(tenant.kind);
-  } catch (const Error&) {
-    return true;
-  }
+  return run::holds_store(directory) && kind_in(directory).value_or(tenant.kind) == tenant.kind;
 }
 
 }  // namespace
+
+std::optional<std::string> kind_in(const fs::path& directory) {
+  if (!run::holds_store(directory)) return std::nullopt;
+  try {
+    return Config(options_in(directory).options).get<std::string>("kind");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
 
 bool can_restore(const fs::path& directory, const PublishConfig& config, const run::Tenant& tenant) {
   const auto uri = publish::published_at(directory);

@@ -19,6 +19,8 @@ namespace cadre::control {
 
 // ---- Existing ones
 
+// Returns the `kind` of the tenant that a directory holds; empty if it holds none, or a store that cannot be read.
+std::optional<std::string> kind_in(const std::filesystem::path& directory);
 // Returns true if the directory or URI holds one of the tenant's, intact or damaged. Throws InvalidArgument for a URI
 // that cannot be read.
 bool can_restore(const std::filesystem::path& directory, const PublishConfig& config, const run::Tenant& tenant);
@@ -37,7 +39,7 @@ StoredOptions read_options(const std::filesystem::path& directory);
 
 // ---- Sessions
 
-// What a session owns: nobody else may have it.
+// Owns everything of which there is one at a time: the lock, the lease in a storage, the store opened for writing.
 struct Session {
   std::filesystem::path directory;
   store::ExperimentLock lock;

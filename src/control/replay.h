@@ -17,7 +17,7 @@
 
 namespace cadre::control {
 
-// What a recovery has found in the store and in the directory of an experiment or a training run.
+// The findings of a recovery in the store and the directory of an experiment or a training run.
 struct Recovered {
   std::int64_t last_event = 0;  // last one in the store
   // Listed in the store, but missing or damaged.

@@ -56,9 +56,13 @@ class Shell {
   Shell(const Shell&) = delete;
   Shell& operator=(const Shell&) = delete;
 
+ private:
+  Setting setting_;  // first: the others are made from it
+
  protected:
   ~Shell() = default;
 
+  const std::filesystem::path& directory() const { return setting_.directory; }
   void say(const std::string& text) const { setting_.print(text, false); }
   void warn(const std::string& text) const { say("Warning: " + text); }
   std::filesystem::path path_of(const std::filesystem::path& inner) const { return setting_.directory / inner; }
@@ -89,9 +93,6 @@ class Shell {
   // Publishes the rest, for as long as PublishConfig allows or until another interrupt.
   void finish_publishing(std::set<std::string> checkpoints_to_keep);
 
-  const std::filesystem::path& directory() const { return setting_.directory; }
-
-  Setting setting_;
   store::ExperimentStore& store_;
   engine::Engine& engine_;
   AwakeClock clock_;  // for deadlines of workers

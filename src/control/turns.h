@@ -87,7 +87,7 @@ class Turns : protected Shell {
   // Parts of the transaction. They must be able to start over after an error.
   virtual void write_facts() {}
   virtual std::int64_t record(const Step& step) = 0;  // returns the event's sequence number
-  virtual void prepare(const Action& action, std::int64_t cause) = 0;
+  virtual void prepare(const Action& action) = 0;
   // Returns true if a loss of power must not undo the action once a worker has been answered.
   virtual bool must_be_synced(const Action& action) const = 0;
   // Answers workers, if the action is that.
@@ -122,8 +122,6 @@ class Turns : protected Shell {
     files_due_.reset();
   }
 
-  Core& core_;
-
  private:
   // Results are in the store when report() returns. Their lines in the result files may come later.
   static constexpr auto kFilesDelay = std::chrono::milliseconds(100);
@@ -138,6 +136,7 @@ class Turns : protected Shell {
   void perform_always(const Action& action);
   std::optional<std::chrono::nanoseconds> time_to_wait() const;
 
+  Core& core_;
   Timers<Timer> timers_;
   std::vector<Event> added_ = {};
   std::optional<TimePoint> files_due_ = {};  // when buffered results must be written
@@ -247,7 +246,7 @@ void Turns<Core>::write(const std::vector<Step>& turn) {
       last_event_ = record(step);
       for (const Action& action : step.actions) {
         prepare_always(action, last_event_);
-        prepare(action, last_event_);
+        prepare(action);
       }
     }
     store_.commit();

@@ -82,12 +82,13 @@ std::int64_t put_into(std::vector<StoredNode>& list, const NodePtr& node, std::m
   return places[node.get()] = std::ssize(list) - 1;
 }
 
-std::size_t inputs_of(const decltype(Node::operation)& operation, std::size_t given) {
+// Returns the number of inputs of an operator; empty: any.
+std::optional<std::size_t> inputs_of(const decltype(Node::operation)& operation) {
+  using Count = std::optional<std::size_t>;
   return std::visit(
-      base::Overload{[](const ReadFiles&) -> std::size_t { return 0; },
-                     [](const FromMemory&) -> std::size_t { return 0; }, [](const Range&) -> std::size_t { return 0; },
-                     [&](const Concat&) { return given; },  // takes any number
-                     [](const auto&) -> std::size_t { return 1; }},
+      base::Overload{[](const ReadFiles&) -> Count { return 0; }, [](const FromMemory&) -> Count { return 0; },
+                     [](const Range&) -> Count { return 0; }, [](const Concat&) -> Count { return std::nullopt; },
+                     [](const auto&) -> Count { return 1; }},
       operation);
 }
 
@@ -96,7 +97,7 @@ NodePtr to_node(std::vector<StoredNode> stored) {
   for (StoredNode& node : stored) {
     if (const auto* call = std::get_if<Call>(&node.operation))
       find_batch_call(call->kind, call->name);  // throws if missing
-    if (node.inputs.size() != inputs_of(node.operation, node.inputs.size()))
+    if (const auto count = inputs_of(node.operation); count && node.inputs.size() != *count)
       throw InvalidArgument(fmt::format("an operator has {} inputs", node.inputs.size()));
     std::vector<NodePtr> inputs;
     for (const std::int64_t index : node.inputs) {
@@ -205,7 +206,7 @@ PlanContent to_plan(const Value& value) {
       throw InvalidArgument(
           fmt::format("it has version {}, and this program reads version {}: use the Cadre that stored it",
                       to_json(*version), kVersion));
-    auto stored = base::from_value<StoredPlan>(value);
+    auto stored = base::complete_from_value<StoredPlan>(value);
     return {.node = to_node(std::move(stored.operators)), .name = std::move(stored.name), .options = stored.options};
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("the stored dataset cannot be used: {}", error.what()));

@@ -72,7 +72,7 @@ std::string to_text(const Holder& holder) {
 // Returns an unknown holder if the text cannot be parsed.
 Holder parse_holder(const std::string& text) {
   try {
-    return base::from_value<StoredLease>(base::parse_json(text, kLeaseFile)).holder;
+    return base::document_from_value<StoredLease>(base::parse_json(text, kLeaseFile)).holder;
   } catch (const Error&) {
     return {.host = "a machine that is not known"};
   }

@@ -68,16 +68,9 @@ std::string to_text(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text, const std::string& source) {
   try {
-    const Value stored = base::parse_json(text, source);
-    if (const Value* format = find_entry(stored.dict(), "format");
-        format != nullptr && *format != Value(kManifestFormat))
-      throw StorageError(
-          fmt::format("it has format {}, and this program reads format {}: use the version of Cadre that "
-                      "wrote it",
-                      to_json(*format), kManifestFormat));
-    const auto document = base::from_value<Document>(stored);
+    const auto document = base::document_from_value<Document>(base::parse_json(text, source));
     if (checksum_text(document.published) != document.xxh3) throw StorageError("its contents do not have its checksum");
-    return base::from_value<Manifest>(document.published);
+    return base::complete_from_value<Manifest>(document.published);
   } catch (const Error& error) {
     throw StorageError(fmt::format("{} is damaged: {}", source, error.what()));
   }

@@ -34,15 +34,10 @@ struct RemoteList {
 
 constexpr auto kPatience = std::chrono::minutes(5);
 
-// Reads a file with a `format`.
 template <class Document>
 Document read_document(const fs::path& path) {
   const Value stored = base::parse_json(base::read_file(path), path.string());
-  auto document = base::from_stored<Document>(stored, path.string());
-  if (document.format != Document().format)
-    throw StorageError(fmt::format("{} has format {}; this program reads format {}", path.string(), document.format,
-                                   Document().format));
-  return document;
+  return base::reading(path.string(), [&] { return base::document_from_value<Document>(stored); });
 }
 
 void check(const Remote& remote, const std::string& source) {

@@ -271,7 +271,7 @@ std::int64_t Controller::record(const Step& step) {
   return train::record(store_, step.event, step.time, step.repeated);
 }
 
-void Controller::prepare(const Action& action, std::int64_t) {
+void Controller::prepare(const Action& action) {
   if (std::holds_alternative<SaveRun>(action)) {
     store_.put(to_row(run_, description_.options.train_loop_config));
   } else if (const auto* checkpoint = std::get_if<CommitCheckpoint>(&action)) {
@@ -282,15 +282,15 @@ void Controller::prepare(const Action& action, std::int64_t) {
 // Merges the ranks' parts into one directory: moves the files of the others into the lowest rank's. Part of this may
 // be done already if the transaction is retried or another controller repeats it.
 void Controller::commit(const CommitCheckpoint& checkpoint) {
-  const fs::path first = directory() / checkpoint.from.front();
-  const fs::path committed = directory() / checkpoint.directory;
+  const fs::path first = path_of(checkpoint.from.front());
+  const fs::path committed = path_of(checkpoint.directory);
   run::CheckpointMetadata metadata{
       .trial_id = "run", .training_iteration = checkpoint.step, .timestamp = std::llround(engine_.wall_seconds())};
   std::error_code unreadable;
   if (first == committed) {
     run::write_metadata(first, metadata);
   } else if (!fs::is_directory(committed, unreadable)) {
-    for (const std::string& other : checkpoint.from | std::views::drop(1)) merge_into(first, directory() / other);
+    for (const std::string& other : checkpoint.from | std::views::drop(1)) merge_into(first, path_of(other));
     if (!run::is_name_of_checkpoint(checkpoint.directory)) metadata.directory = checkpoint.directory;
     run::write_metadata(first, metadata);
     run::commit_directory(directory(), checkpoint.from.front(), checkpoint.directory);
@@ -338,9 +338,8 @@ void Controller::upload(const UploadCheckpoint& checkpoint) {
   run::Uploader::Upload upload{.number = checkpoint.number};
   for (const CheckpointPart& part : checkpoint.parts) {
     const bool borrowed = part.kind == CheckpointPart::Kind::borrowed;
-    upload.parts.push_back(
-        {.directory = directory() / part.path,  // an absolute path stays unchanged
-         .copy = borrowed ? directory() / run::copy_name(checkpoint.number, part.rank) : fs::path()});
+    upload.parts.push_back({.directory = path_of(part.path),  // an absolute path stays unchanged
+                            .copy = borrowed ? path_of(run::copy_name(checkpoint.number, part.rank)) : fs::path()});
   }
   uploader_.begin(std::move(upload));
 }
@@ -356,7 +355,7 @@ void Controller::turn_ends(const std::vector<Step>& turn) {
 // meanwhile.
 void Controller::forward(const ForwardResult& result) {
   write_files_now();
-  const fs::path checkpoint = result.checkpoint.empty() ? fs::path() : directory() / result.checkpoint;
+  const fs::path checkpoint = result.checkpoint.empty() ? fs::path() : path_of(result.checkpoint);
   add_event(ResultForwarded{result.attempt, parent_->forward(result.metrics, checkpoint)});
 }
 
@@ -370,7 +369,7 @@ void Controller::launch(const LaunchGroup& group) {
   if (group.attempt > 1) remove_leftovers();
   std::string checkpoint;
   if (!group.checkpoint.empty()) {
-    checkpoint = (directory() / group.checkpoint).string();
+    checkpoint = path_of(group.checkpoint).string();
   } else if (const auto beginning = parent_ != nullptr ? parent_->checkpoint() : std::nullopt) {
     checkpoint = beginning->path().string();
   }
@@ -421,7 +420,7 @@ void Controller::start(const StartValidator& validator) {
       .run_name = directory().filename(),
       .run_directory = directory().string(),
       .directory = own_directory.string(),
-      .checkpoint = (directory() / validator.checkpoint).string(),
+      .checkpoint = path_of(validator.checkpoint).string(),
       .config = validator.wanted.config,
       .resources = config.resources,
       .worker_resources = starts_workers ? std::optional(config.workers.required_resources()) : std::nullopt,
@@ -435,9 +434,8 @@ void Controller::start(const StartValidator& validator) {
 }
 
 void Controller::answer(const AnswerGroup& answer) {
-  const channel::Answer message{
-      .verdict = answer.stop ? channel::Verdict::stop : channel::Verdict::go_on,
-      .checkpoint = answer.checkpoint.empty() ? "" : (directory() / answer.checkpoint).string()};
+  const channel::Answer message{.verdict = answer.stop ? channel::Verdict::stop : channel::Verdict::go_on,
+                                .checkpoint = answer.checkpoint.empty() ? "" : path_of(answer.checkpoint).string()};
   for (const Rank rank : barrier_.take_waiting()) engine_.answer(worker_id(rank, answer.attempt), message);
 }
 
@@ -508,7 +506,7 @@ RunContext Controller::context() const {
 
 void Controller::tell_callbacks(const Action& action) {
   if (callbacks_.empty()) return;
-  const auto checkpoint = [this](const std::string& name) { return Checkpoint::from_directory(directory() / name); };
+  const auto checkpoint = [this](const std::string& name) { return Checkpoint::from_directory(path_of(name)); };
   if (const auto* result = std::get_if<ShowResult>(&action)) {
     callbacks_.after_report(context(), result->metrics,
                             result->checkpoint.empty() ? std::nullopt : std::optional(checkpoint(result->checkpoint)));

@@ -47,7 +47,7 @@ class Controller final : public control::Turns<Run> {
   void look_at_deadlines(std::vector<Event>& events) override;
   bool receive(Event& event) override;
   std::int64_t record(const Step& step) override;
-  void prepare(const Action& action, std::int64_t cause) override;
+  void prepare(const Action& action) override;
   bool must_be_synced(const Action& action) const override;
   void answer(const Action& action) override;
   void log(const Step& step) override;

@@ -91,8 +91,8 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       snapshots_(store) {}
 
 void Controller::recover() {
-  Recovered recovered = tune::recover(store_, snapshots_, {experiment_, files_, running_time_}, setting_.directory,
-                                      setting_.allow_divergence);
+  Recovered recovered =
+      tune::recover(store_, snapshots_, {experiment_, files_, running_time_}, directory(), setting_.allow_divergence);
   continue_from(recovered);
   callbacks_.load_state(store_.callback_states());
   lost_checkpoints_ = std::move(recovered.lost_checkpoints);
@@ -132,7 +132,7 @@ Event Controller::checked(Event event) {
   const auto* result = std::get_if<ResultReported>(&event);
   if (result == nullptr || result->report.checkpoint.empty()) return event;
   const std::string& name = result->report.checkpoint;
-  const fs::path directory = setting_.directory / experiment_.trials().at(result->trial).directory;
+  const fs::path directory = path_of(experiment_.trials().at(result->trial).directory);
   std::error_code unusable;  // a name may be too long for any file
   if (run::is_reporting_name(name) && fs::is_directory(fs::symlink_status(directory / name, unusable))) return event;
   engine_.kill(worker_id(result->trial, result->attempt));
@@ -169,14 +169,14 @@ void Controller::write_facts() {
 
 std::int64_t Controller::record(const Step& step) { return tune::record(store_, step.event, step.time, step.repeated); }
 
-void Controller::prepare(const Action& action, std::int64_t) {
+void Controller::prepare(const Action& action) {
   if (const auto* save = std::get_if<SaveTrial>(&action)) {
     const Trial& trial = experiment_.trials().at(save->trial);
-    run::write_objects(setting_.directory,
+    run::write_objects(directory(),
                        run::held_objects(run::object_uses(trial.config.value())));  // drawn or explored values
     store_.put(to_row(trial));
   } else if (const auto* checkpoint = std::get_if<CommitCheckpoint>(&action)) {
-    run::commit_directory(setting_.directory, checkpoint->from, checkpoint->directory);
+    run::commit_directory(directory(), checkpoint->from, checkpoint->directory);
     store_.add(store::CheckpointRow{checkpoint->id, checkpoint->trial, checkpoint->step, checkpoint->directory});
   }
 }
@@ -229,7 +229,7 @@ void Controller::turn_ends(const std::vector<Step>& turn) {
 
 TrialAssignment Controller::assignment_of(const Launch& launch) const {
   const Trial& trial = experiment_.trials().at(launch.trial);
-  const fs::path directory = setting_.directory / trial.directory;
+  const fs::path directory = path_of(trial.directory);
   const CheckpointConfig& checkpoints = setting_.options.run_config.checkpoint_config;
   return {.experiment_name = setting_.experiment_name,
           .trial = trial.index,
@@ -240,7 +240,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .config = launch.config,
           .parameters = setting_.trainable.parameters,
           .metric = setting_.options.tune_config.metric.name,
-          .checkpoint = launch.checkpoint.empty() ? "" : (setting_.directory / launch.checkpoint).string(),
+          .checkpoint = launch.checkpoint.empty() ? "" : path_of(launch.checkpoint).string(),
           .checkpoint_metrics = launch.checkpoint_metrics,
           .step = launch.step,
           .seed = static_cast<std::int64_t>(setting_.options.tune_config.seed),
@@ -258,7 +258,7 @@ void Controller::launch(const Launch& launch) {
   if (launch.attempt == 1) remove_forgotten_checkpoints(trial);
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {setting_.trainable.name, to_value(assignment_of(launch))},
-                 .directory = setting_.directory / trial.directory,
+                 .directory = path_of(trial.directory),
                  .cpus = trial.needs.own_cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes,
                  .starts_workers = trial.needs.of_workers.has_value()});
@@ -266,9 +266,9 @@ void Controller::launch(const Launch& launch) {
 
 // Removes checkpoint directories of a trial of the same name, whose rows the store lost in a loss of power.
 void Controller::remove_forgotten_checkpoints(const Trial& trial) {
-  for (const std::string& name : base::list_directory(setting_.directory / trial.directory)) {
+  for (const std::string& name : base::list_directory(path_of(trial.directory))) {
     if (!run::is_name_of_checkpoint(name)) continue;
-    base::remove_inside(setting_.directory, {trial.directory + "/" + name, "the directory of a trial"});
+    base::remove_inside(directory(), {trial.directory + "/" + name, "the directory of a trial"});
   }
 }
 
@@ -283,9 +283,9 @@ void Controller::take_over(const TakeOver& take_over) {
 void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
   const fs::path trial = experiment_.trials().at(ended.trial).directory;
-  if (!fs::is_directory(setting_.directory / trial)) return;
+  if (!fs::is_directory(path_of(trial))) return;
   const std::string prefix = run::reporting_prefix(ended.attempt);
-  for (const std::string& name : base::list_directory(setting_.directory / trial)) {
+  for (const std::string& name : base::list_directory(path_of(trial))) {
     if (name.starts_with(prefix)) file_worker_.remove(trial / name);
   }
 }
@@ -333,7 +333,7 @@ std::set<std::string> Controller::checkpoints_to_keep() const {
 ExperimentInfo Controller::info() const {
   const auto& [space, tune, run] = setting_.options;
   return {.name = setting_.experiment_name,
-          .path = setting_.directory,
+          .path = directory(),
           .stop = run.stop,
           .num_samples = tune.num_samples,
           .total_num_samples = static_cast<std::int64_t>(experiment_.trials().size()) + experiment_.trials_to_come(),

@@ -39,6 +39,45 @@ struct Values {
 struct NestedMutations {
   Mutations entries = {};
 };
+
+}  // namespace
+}  // namespace cadre::tune
+
+// The names of the functions that make them.
+namespace cadre::base {
+template <>
+inline constexpr std::string_view kStoredName<tune::Uniform> = "uniform";
+template <>
+inline constexpr std::string_view kStoredName<tune::LogUniform> = "loguniform";
+template <>
+inline constexpr std::string_view kStoredName<tune::Normal> = "randn";
+template <>
+inline constexpr std::string_view kStoredName<tune::RandInt> = "randint";
+template <>
+inline constexpr std::string_view kStoredName<tune::LogRandInt> = "lograndint";
+template <>
+inline constexpr std::string_view kStoredName<tune::Choice> = "choice";
+template <>
+inline constexpr std::string_view kStoredName<tune::Ordinal> = "ordinal";
+template <>
+inline constexpr std::string_view kStoredName<tune::GridSearch> = "grid_search";
+template <>
+inline constexpr std::string_view kStoredName<tune::SampleFrom> = "sample_from";
+template <>
+inline constexpr std::string_view kStoredName<tune::Constant> = "constant";
+template <>
+inline constexpr std::string_view kStoredName<tune::ListSpace> = "list";
+template <>
+inline constexpr std::string_view kStoredName<tune::NestedSpace> = "space";
+template <>
+inline constexpr std::string_view kStoredName<tune::Values> = "values";
+template <>
+inline constexpr std::string_view kStoredName<tune::NestedMutations> = "mutations";
+}  // namespace cadre::base
+
+namespace cadre::tune {
+namespace {
+
 using StoredEntry = std::variant<Uniform, LogUniform, Normal, RandInt, LogRandInt, Choice, Ordinal, GridSearch,
                                  SampleFrom, Constant, ListSpace, NestedSpace>;
 using StoredMutation = std::variant<Uniform, LogUniform, Normal, RandInt, LogRandInt, Choice, Ordinal, SampleFrom,

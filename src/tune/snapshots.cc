@@ -65,12 +65,12 @@ void Snapshots::put_ended_trials(const Subject& subject) {
 std::optional<Snapshots::Place> Snapshots::load(const Subject& subject, bool lost_power) {
   const std::optional<store::Snapshot> snapshot = store_.last_snapshot();
   if (!snapshot) return std::nullopt;
-  auto saved = base::from_stored<SavedSnapshot>(base::parse_json(snapshot->state, "the snapshot"), "the snapshot");
+  auto saved = base::complete_from_value<SavedSnapshot>(base::parse_json(snapshot->state, "the snapshot"));
   Experiment& experiment = subject.experiment;
   store::EndedTrials ended = store_.ended_trials();
   experiment.load(saved.experiment, [&](TrialIndex trial) {
     const std::string source = "the end of trial " + std::to_string(trial) + " in the store";
-    const auto state = base::from_stored<SavedTrial>(base::parse_json(ended.next(trial), source), source);
+    const auto state = base::complete_from_value<SavedTrial>(base::parse_json(ended.next(trial), source));
     const Dict* sizes = lost_power ? &state.files : nullptr;
     if (!subject.files.resume_ended(experiment.trials().at(trial), sizes))
       throw StorageError("result files of trial " + std::to_string(trial) + " are not as they were written");

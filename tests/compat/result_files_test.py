@@ -78,7 +78,7 @@ class ResultFilesTest(ExperimentTest):
 
     def test_the_store_is_open_to_any_sqlite_client(self):
         store = sqlite3.connect(self.experiment / "experiment.db")
-        self.assertEqual(store.execute("SELECT value FROM meta WHERE key = 'format'").fetchone(), ("5",))
+        self.assertEqual(store.execute("SELECT value FROM meta WHERE key = 'format'").fetchone(), ("6",))
         self.assertEqual(store.execute("SELECT DISTINCT status FROM trials").fetchall(), [("TERMINATED",)])
         for trial in self.trials:
             stored = store.execute("SELECT metrics FROM results WHERE trial = ? ORDER BY sequence", (int(trial.name[:5]),))

@@ -501,8 +501,8 @@ TEST(Description, ADifferentSearchSpaceIsShownWhereItDiffers) {
     });
   };
   EXPECT_THAT(after({{"lr", uniform(-1.5, 2)}}), ElementsAre("param_space/lr/upper: 1e+300 -> 2.0"));
-  EXPECT_THAT(after({{"lr", 5}}), ElementsAre(AllOf(HasSubstr("param_space/lr: {\"type\": \"Uniform\", "),
-                                                    HasSubstr(" -> {\"type\": \"Constant\", \"value\": 5}"))));
+  EXPECT_THAT(after({{"lr", 5}}), ElementsAre(AllOf(HasSubstr("param_space/lr: {\"type\": \"uniform\", "),
+                                                    HasSubstr(" -> {\"type\": \"constant\", \"value\": 5}"))));
   EXPECT_THAT(after({}), ElementsAre(AllOf(HasSubstr("param_space/lr: {"), testing::EndsWith(" -> "))));
   EXPECT_THAT(after({{"lr", uniform(-1.5, 1e300)}, {"wd", 0}}), ElementsAre(HasSubstr("param_space/wd:  -> {")));
 }

@@ -95,6 +95,13 @@ inline constexpr auto kNotStored<stored_test::WithFunction> = names("function");
 namespace stored_test {
 namespace {
 
+enum class Hidden { first, second };
+
+struct Document {
+  std::int64_t format = 2;
+  std::string place = {};
+};
+
 std::string refusal(const Value& value) {
   try {
     from_stored<Everything>(value, "file");
@@ -138,6 +145,19 @@ TEST(Stored, WhatDoesNotFitIsRefusedWithItsPlace) {
         Value{{"shape", Dict()}}, Value{{"by_name", list()}}, Value{{"by_number", list(list(1))}}, Value{{"limits", 3}},
         Value{{"limits", Dict{{"memory", -1}}}}, Value(1)})
     EXPECT_NE(refusal(value), "") << to_json(value);
+}
+
+TEST(Stored, ValuesOfAnEnumerationInAnAnonymousNamespaceHaveNames) {
+  EXPECT_EQ(to_json(to_stored(Hidden::second)), R"("second")");
+  EXPECT_EQ(from_value<Hidden>("second"), Hidden::second);
+  EXPECT_THROW(from_value<Hidden>("third"), InvalidArgument);
+}
+
+TEST(Stored, ADocumentOfAnotherFormatOrWithoutAMemberIsRefused) {
+  EXPECT_EQ(document_from_value<Document>({{"format", 2}, {"place", "x"}}).place, "x");
+  for (const Value& value : {Value{{"format", 1}, {"place", "x"}}, Value{{"place", "x"}}, Value{{"format", 2}},
+                             Value{Dict()}, Value{{"format", 2}, {"place", "x"}, {"more", 1}}})
+    EXPECT_THROW(document_from_value<Document>(value), InvalidArgument) << to_json(value);
 }
 
 TEST(Stored, ChangesAreTheMembersThatAreNotAsUsual) {

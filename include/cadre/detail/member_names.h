@@ -14,6 +14,7 @@
 namespace cadre::detail {
 
 inline constexpr std::size_t kMostMembers = 40;
+inline constexpr std::size_t kMostConfigMembers = 24;  // of a struct of the user's
 
 // Returns the number of members, at most kMostMembers + 1; 0 if one of them cannot be made without arguments. Every
 // other member takes an empty initializer, an array as a whole.
@@ -86,9 +87,9 @@ constexpr bool has_base() {
   return requires { T{AnyBaseOf<T>{}}; };
 }
 
-// A struct with public members only and no base, each of which can be made without arguments.
+// A struct without a base, whose members are public and can be made without arguments.
 template <class T>
-concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0 &&
+concept NamedStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0 &&
                       count_members<T>() <= kMostMembers && !has_base<T>();
 
 // Returns references to all members, in order.
@@ -150,6 +151,33 @@ constexpr auto tie_members(T& object) {
   // clang-format on
 }
 
+struct Anything {
+  template <class T>
+  constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands in for every member's type
+};
+struct AnythingToReferTo {
+  template <class T>
+  constexpr operator T&() const;  // NOLINT(google-explicit-constructor): stands in for what a reference refers to
+};
+
+// Returns true if a reference with an initializer follows the counted members: it takes no empty one.
+template <class T, std::size_t... I>
+constexpr bool has_reference(std::index_sequence<I...>) {
+  return requires { T{(static_cast<void>(I), Anything{})..., AnythingToReferTo{}}; };
+}
+
+template <class T>
+constexpr bool has_array() {
+  return []<class... Member>(std::type_identity<std::tuple<Member&...>>) {
+    return (std::is_array_v<Member> || ...);
+  }(std::type_identity<decltype(tie_members(std::declval<T&>()))>());
+}
+
+// A struct that a config can be: with public members only, no base, no array member and no reference member.
+template <class T>
+concept PlainStruct = NamedStruct<T> && count_members<T>() <= kMostConfigMembers &&
+                      !has_reference<T>(std::make_index_sequence<count_members<T>()>()) && !has_array<T>();
+
 // Never defined and never read: only addresses inside it are named.
 #if defined(__clang__)
 #pragma clang diagnostic push
@@ -191,7 +219,7 @@ constexpr std::array<std::string_view, sizeof...(I)> names_of(std::index_sequenc
 #endif
 
 // Returns the names of all members, in order.
-template <PlainStruct T>
+template <NamedStruct T>
 constexpr auto member_names() {
   return names_of<T>(std::make_index_sequence<count_members<T>()>());
 }
