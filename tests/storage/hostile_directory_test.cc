@@ -181,8 +181,7 @@ TEST_F(HostileDirectory, AListOfFilesThatAreElsewhereWritesNothingOutside) {
     storage::write_published_to(experiment(), storage::parse_uri("file://" + bucket.string() + "/experiment"));
     for (const bool is_place : {false, true}) {
       const Dict files{{is_place ? "file" : way + "/file", Dict{{"size", 4}}}};
-      Dict list{{"format", 3}, {"files", files}};
-      if (is_place) list.emplace_back("place", way);
+      const Dict list{{"format", 3}, {"files", files}, {"place", is_place ? way : ""}};
       write_bytes(checkpoint / ".remote.json", base::to_json(list));
       EXPECT_THAT(message_of<StorageError>([&] { Checkpoint::from_directory(checkpoint).as_directory(); }),
                   HasSubstr("none inside its directory"));
