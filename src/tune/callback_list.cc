@@ -64,18 +64,17 @@ void CallbackList::see(ResultReported& event) {
 
 void CallbackList::see(const Action& action) {
   if (entries_.empty()) return;
-  std::visit(
-      base::Overload{[&](const Launch& launch) { start(launch); },
-                     [&](const TakeOver& take_over) { start(take_over.start); },
-                     [&](const CommitCheckpoint& checkpoint) { commit(checkpoint); },
-                     [&](const RecordDecision& decision) {
-                       if (decision.kind != DecisionKind::retry) return;
-                       for_each("on_trial_recover", [&](Callback& callback) {
-                         callback.on_trial_recover(iteration_, Trials(*this), info_of(decision.trial));
-                       });
-                     },
-                     [&](const LogEnd& ended) { end(experiment_.trials().at(ended.trial)); }, [](const auto&) {}},
-      action);
+  std::visit(base::Overload{[&](const Launch& launch) { start(launch); },
+                            [&](const TakeOver& take_over) { start(take_over.start); },
+                            [&](const CommitCheckpoint& checkpoint) { commit(checkpoint); },
+                            [&](const RecordDecision& decision) {
+                              if (decision.kind != DecisionKind::retry) return;
+                              for_each("on_trial_recover", [&](Callback& callback) {
+                                callback.on_trial_recover(iteration_, Trials(*this), info_of(decision.trial));
+                              });
+                            },
+                            [&](const LogEnd& ended) { end(ended); }, [](const auto&) {}},
+             action);
 }
 
 void CallbackList::start(const Launch& launch) {
@@ -95,13 +94,13 @@ void CallbackList::commit(const CommitCheckpoint& checkpoint) {
            [&](Callback& callback) { callback.on_trial_save(iteration_, Trials(*this), info_of(checkpoint.trial)); });
 }
 
-void CallbackList::end(const Trial& trial) {
-  const bool failed = trial.status == TrialStatus::error;
+void CallbackList::end(const LogEnd& ended) {
+  const bool failed = ended.status == TrialStatus::error;
   for_each(failed ? "on_trial_error" : "on_trial_complete", [&](Callback& callback) {
     if (failed) {
-      callback.on_trial_error(iteration_, Trials(*this), info_of(trial));
+      callback.on_trial_error(iteration_, Trials(*this), info_of(ended.trial));
     } else {
-      callback.on_trial_complete(iteration_, Trials(*this), info_of(trial));
+      callback.on_trial_complete(iteration_, Trials(*this), info_of(ended.trial));
     }
   });
 }

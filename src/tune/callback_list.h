@@ -59,7 +59,7 @@ class CallbackList {
   void for_each(const char* hook, Call call);
   void start(const Launch& launch);
   void commit(const CommitCheckpoint& checkpoint);
-  void end(const Trial& trial);
+  void end(const LogEnd& ended);
 
   std::vector<Entry> entries_;
   List others_ = {};  // saved states of callbacks that this program does not have

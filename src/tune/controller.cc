@@ -171,10 +171,9 @@ std::int64_t Controller::record(const Step& step) { return tune::record(store_, 
 
 void Controller::prepare(const Action& action) {
   if (const auto* save = std::get_if<SaveTrial>(&action)) {
-    const Trial& trial = experiment_.trials().at(save->trial);
     run::write_objects(directory(),
-                       run::held_objects(run::object_uses(trial.config.value())));  // drawn or explored values
-    store_.put(to_row(trial));
+                       run::held_objects(run::object_uses(save->config.value())));  // drawn or explored values
+    store_.put(to_row(*save));
   } else if (const auto* checkpoint = std::get_if<CommitCheckpoint>(&action)) {
     run::commit_directory(directory(), checkpoint->from, checkpoint->directory);
     store_.add(store::CheckpointRow{checkpoint->id, checkpoint->trial, checkpoint->step, checkpoint->directory});
@@ -244,8 +243,8 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .checkpoint_metrics = launch.checkpoint_metrics,
           .step = launch.step,
           .seed = static_cast<std::int64_t>(setting_.options.tune_config.seed),
-          .resources = trial.needs.total,
-          .worker_resources = trial.needs.of_workers,
+          .resources = launch.needs.total,
+          .worker_resources = launch.needs.of_workers,
           .checkpoint_frequency = checkpoints.checkpoint_frequency.value_or(0),
           .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
           .runs_in_directory = setting_.options.run_config.chdir_to_trial_dir,
@@ -259,9 +258,9 @@ void Controller::launch(const Launch& launch) {
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {setting_.trainable.name, to_value(assignment_of(launch))},
                  .directory = path_of(trial.directory),
-                 .cpus = trial.needs.own_cpus,
+                 .cpus = launch.needs.own_cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes,
-                 .starts_workers = trial.needs.of_workers.has_value()});
+                 .starts_workers = launch.needs.of_workers.has_value()});
 }
 
 // Removes checkpoint directories of a trial of the same name, whose rows the store lost in a loss of power.

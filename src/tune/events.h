@@ -88,7 +88,9 @@ using Event =
     std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined, WorkerEnded,
                  TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort, TimeLost>;
 
-// ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed.
+// ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed. They
+// carry what they need of a trial's state, which may be another one when they are carried out; its id, tag and
+// directory never change.
 
 // A decision to record; "go on" is not recorded.
 struct RecordDecision {
@@ -96,9 +98,16 @@ struct RecordDecision {
   TrialIndex trial = 0;
   Dict data = {};
 };
-// A trial's status, config or error changed, or the worker of an ended trial is gone.
+// Saves the state of a trial, which has changed.
 struct SaveTrial {
   TrialIndex trial = 0;
+  std::string id = {};
+  TrialStatus status = TrialStatus::pending;
+  std::int64_t attempt = 0;
+  Config config = {};
+  std::string tag = {};
+  std::string directory = {};
+  std::string error = {};
 };
 // A reported directory to turn into a checkpoint. Paths are relative to the experiment's directory.
 struct CommitCheckpoint {
@@ -141,10 +150,15 @@ struct LogExploit {
 // A trial that has terminated, or failed for good.
 struct LogEnd {
   TrialIndex trial = 0;
+  TrialStatus status = TrialStatus::terminated;
+  Config config = {};
+  Metrics last_result = {};
+  std::string error = {};
 };
 struct LogError {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
+  std::int64_t iteration = 0;  // of the last result
   std::string message = {};
 };
 // One or more lines for the user.
@@ -158,6 +172,7 @@ struct Launch {
   std::string checkpoint = {};  // directory to continue from, relative to the experiment's; empty: from the beginning
   Metrics checkpoint_metrics = {};
   std::int64_t step = 0;  // training continues after this step
+  Needs needs = {};
   run::Gpus gpus = {};
 };
 // Like Launch, for the trial's present worker, which waits for an answer.
@@ -185,5 +200,17 @@ using Action =
     std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult, LogExploit,
                  LogEnd, LogError, Say, Launch, TakeOver, AnswerReport, KillWorker, StartTimer, MarkSynced>;
 using Actions = std::vector<Action>;
+
+// Returns the action that saves the trial's present state.
+inline SaveTrial state_of(const Trial& trial) {
+  return {.trial = trial.index,
+          .id = trial.id,
+          .status = trial.status,
+          .attempt = trial.attempt,
+          .config = trial.config,
+          .tag = trial.tag,
+          .directory = trial.directory,
+          .error = trial.error};
+}
 
 }  // namespace cadre::tune

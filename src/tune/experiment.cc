@@ -123,7 +123,7 @@ void Experiment::on(const ControllerStarted& event) {
     trial.backs_off = false;
     if (trial.worker == WorkerState::none) continue;
     worker_is_done(trial);
-    if (trial.ended()) actions_->push_back(SaveTrial{trial.index});  // stored before, while its worker still existed
+    if (trial.ended()) actions_->push_back(state_of(trial));  // stored before, while its worker still existed
   }
   for (const run::CheckpointId checkpoint : event.lost_checkpoints) lose(checkpoint);
   for (Trial& trial : trials_) {
@@ -132,7 +132,7 @@ void Experiment::on(const ControllerStarted& event) {
     if (trial.ended() || trial.status == TrialStatus::pending) continue;
     trial.status = TrialStatus::pending;
     waiting_.insert(trial.index);
-    actions_->push_back(SaveTrial{trial.index});
+    actions_->push_back(state_of(trial));
   }
   if (scheduler_->needs_whole_population()) {
     while (trials_to_come() > 0) make_trial();
@@ -520,7 +520,7 @@ void Experiment::exploit(const Exploit& exploit) {
   }
   target.status = TrialStatus::paused;
   waiting_.insert(target.index);
-  actions_->push_back(SaveTrial{target.index});
+  actions_->push_back(state_of(target));
 }
 
 void Experiment::pause(Trial& trial) {
@@ -528,7 +528,7 @@ void Experiment::pause(Trial& trial) {
   record(DecisionKind::pause, trial);
   trial.status = TrialStatus::paused;
   waiting_.insert(trial.index);
-  actions_->push_back(SaveTrial{trial.index});
+  actions_->push_back(state_of(trial));
   if (gives_gpus_back(trial)) return tell_to_stop(trial);
   park(trial);
   const Parking& parking = options_.tune_config.parking;
@@ -573,7 +573,7 @@ void Experiment::unpark_the_coldest() {
 
 void Experiment::fail(Trial& trial, Failure failure) {
   trial.error = std::move(failure.cause);
-  actions_->push_back(LogError{trial.index, trial.attempt, trial.error});
+  actions_->push_back(LogError{trial.index, trial.attempt, training_iteration(trial.last_result), trial.error});
   if (failure.may_retry && !state_.stopping_all && count_failure(trial, options_.run_config.failure_config))
     return try_again(trial);
   end(trial, TrialStatus::error);
@@ -588,8 +588,8 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   live_.erase(trial.index);
   waiting_.erase(trial.index);
   stoppers_.forget(trial.index);
-  actions_->push_back(SaveTrial{trial.index});
-  actions_->push_back(LogEnd{trial.index});
+  actions_->push_back(state_of(trial));
+  actions_->push_back(LogEnd{trial.index, trial.status, trial.config, trial.last_result, trial.error});
   tell_to_stop(trial);
   follow(scheduler_->on_trial_end(trial, *this));
 }
@@ -632,7 +632,7 @@ void Experiment::try_again(Trial& trial) {
 void Experiment::make_pending(Trial& trial) {
   trial.status = TrialStatus::pending;
   waiting_.insert(trial.index);
-  actions_->push_back(SaveTrial{trial.index});
+  actions_->push_back(state_of(trial));
 }
 
 // Makes a trial whose worker waits for its answer pending, because the experiment is interrupted.
@@ -750,7 +750,7 @@ void Experiment::schedule() {
     } else {
       launch(trial);
     }
-    actions_->push_back(SaveTrial{trial.index});
+    actions_->push_back(state_of(trial));
   }
 }
 
@@ -764,7 +764,7 @@ void Experiment::make_trial() {
   std::string fault = add_trial();
   Trial& trial = trials_.back();
   record(DecisionKind::make, trial, {{"config", trial.config.dict()}});
-  actions_->push_back(SaveTrial{trial.index});  // so that the store has every trial that a decision names
+  actions_->push_back(state_of(trial));  // so that the store has every trial that a decision names
   if (fault.empty()) fault = shortage_of(trial);
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
 }
@@ -863,7 +863,8 @@ void Experiment::take_over(Trial& trial) {
 Launch Experiment::start_of(Trial& trial) {
   trial.worker = WorkerState::busy;
   trial.restoring = trial.latest_checkpoint.has_value();
-  Launch launch{.trial = trial.index, .attempt = trial.attempt, .config = trial.config, .gpus = trial.gpus};
+  Launch launch{
+      .trial = trial.index, .attempt = trial.attempt, .config = trial.config, .needs = trial.needs, .gpus = trial.gpus};
   if (trial.latest_checkpoint) {
     const run::CheckpointRecord& from = checkpoints_.get(*trial.latest_checkpoint);
     launch.checkpoint = from.directory;

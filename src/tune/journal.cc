@@ -53,8 +53,8 @@ store::DecisionRow to_row(const RecordDecision& decision, std::int64_t cause) {
           .data = base::to_json(decision.data)};
 }
 
-store::TrialRow to_row(const Trial& trial) {
-  return {.trial = trial.index,
+store::TrialRow to_row(const SaveTrial& trial) {
+  return {.trial = trial.trial,
           .trial_id = trial.id,
           .status = to_string(trial.status),
           .attempt = trial.attempt,

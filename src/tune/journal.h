@@ -21,6 +21,6 @@ store::DecisionRow to_row(const RecordDecision& decision, std::int64_t cause);
 Event to_event(const store::ResultRow& row);
 Event to_event(const store::EventRow& row);
 
-store::TrialRow to_row(const Trial& trial);
+store::TrialRow to_row(const SaveTrial& trial);
 
 }  // namespace cadre::tune

@@ -171,7 +171,7 @@ void Recovery::accept(const control::Divergence& divergence) {
     const run::CheckpointRecord& record = registry.get(id);
     if (!as_before.contains(id)) store_.add(store::CheckpointRow{id, record.owner, record.step, record.directory});
   }
-  for (const Trial& trial : subject_.experiment.trials()) store_.put(to_row(trial));
+  for (const Trial& trial : subject_.experiment.trials()) store_.put(to_row(state_of(trial)));
   store_.commit();
 }
 

@@ -65,7 +65,8 @@ tune::Trial ended_trial(Dict sampled, Config config, Metrics last_result,
 }
 
 void end(TensorBoardFile& file, const tune::Trial& trial, double time) {
-  file.end(tune::session_of(trial, time), flatten(tune::last_row_of(trial)));
+  const tune::LogEnd ended{.status = trial.status, .config = trial.config, .last_result = trial.last_result};
+  file.end(tune::session_of(trial, ended, time), flatten(tune::last_row_of(ended)));
 }
 
 TEST(TensorBoardFile, NumbersAndBoolsAreScalarsUnderRaysTags) {

@@ -125,9 +125,8 @@ void Console::show_output_of(const Action& action) {
                   std::filesystem::path(directory_) / experiment_.trials().at(launch->trial).directory);
   } else if (const auto* error = std::get_if<LogError>(&action)) {
     show_output(output_.take(label_of(error->trial)));
-  } else if (const auto* decision = std::get_if<RecordDecision>(&action);
-             decision != nullptr && decision->kind == DecisionKind::end) {
-    show_output(output_.take(label_of(decision->trial)));
+  } else if (const auto* ended = std::get_if<LogEnd>(&action)) {
+    show_output(output_.take(label_of(ended->trial)));
   }
 }
 

@@ -72,16 +72,17 @@ class Narrator {
 
   std::string operator()(const Say& say) const { return says() ? say.text : ""; }
   std::string operator()(const LogError& error) const {
-    return says() ? failure_text(trial(error.trial), error.message) : "";
+    return says() ? failure_text(trial(error.trial), error.iteration, error.message) : "";
   }
-  std::string operator()(const RecordDecision& decision) const {
-    const Trial& about = trial(decision.trial);
+  std::string operator()(const LogEnd& end) const {
+    const Trial& about = trial(end.trial);
+    const std::int64_t iteration = training_iteration(end.last_result);
     // With verbose 0 only a final failure is logged, because a retry may still have succeeded.
-    if (decision.kind == DecisionKind::fail && !says()) return failure_text(about, about.error);
-    if (decision.kind != DecisionKind::end || !says()) return {};
-    const std::string numbers = numbers_text(about.last_result, detail_);
-    return fmt::format("Trial {} completed after {}{}{}", about.id,
-                       iterations_text(training_iteration(about.last_result)), numbers.empty() ? "" : ": ", numbers);
+    if (end.status == TrialStatus::error) return says() ? "" : failure_text(about, iteration, end.error);
+    if (!says()) return {};
+    const std::string numbers = numbers_text(end.last_result, detail_);
+    return fmt::format("Trial {} completed after {}{}{}", about.id, iterations_text(iteration),
+                       numbers.empty() ? "" : ": ", numbers);
   }
   std::string operator()(const Launch& launch) const {
     if (!says()) return {};
@@ -116,16 +117,15 @@ class Narrator {
  private:
   bool says() const { return detail_.verbose > 0; }
   // Logs a reason in full only for the first trial that failed for it.
-  std::string failure_text(const Trial& about, const std::string& message) const {
+  std::string failure_text(const Trial& about, std::int64_t iteration, const std::string& message) const {
     if (detail_.said_errors != nullptr) {
       const auto [said, is_new] = detail_.said_errors->emplace(reason_of(about, message), about.id);
       if (!is_new && detail_.verbose < 2 && detail_.trials > kFewTrials) return {};
       if (!is_new)
         return fmt::format("Trial {} errored after {}, for the same reason as trial {}{}", about.id,
-                           iterations_text(training_iteration(about.last_result)), said->second,
-                           said->second == about.id ? " before" : "");
+                           iterations_text(iteration), said->second, said->second == about.id ? " before" : "");
     }
-    return error_text(about, message, directory_, detail_.encoding);
+    return error_text(about, iteration, message, directory_, detail_.encoding);
   }
   const Trial& trial(TrialIndex index) const { return experiment_.trials().at(index); }
 
@@ -141,11 +141,10 @@ std::string log_text(const Action& action, const Experiment& experiment, const s
   return std::visit(Narrator(experiment, directory, detail), action);
 }
 
-std::string error_text(const Trial& trial, const std::string& message, const std::string& directory,
-                       base::Encoding encoding) {
-  return fmt::format("Trial {} errored after {}: {}\n{}", trial.id,
-                     iterations_text(training_iteration(trial.last_result)), lines_text(message, encoding),
-                     file_text(trial, directory, encoding));
+std::string error_text(const Trial& trial, std::int64_t iteration, const std::string& message,
+                       const std::string& directory, base::Encoding encoding) {
+  return fmt::format("Trial {} errored after {}: {}\n{}", trial.id, iterations_text(iteration),
+                     lines_text(message, encoding), file_text(trial, directory, encoding));
 }
 
 std::string reason_of(const Trial& trial, const std::string& message) {
@@ -162,7 +161,8 @@ std::string reason_of(const Trial& trial, const std::string& message) {
 std::string errors_text(const std::vector<const Trial*>& trials, const std::string& directory,
                         base::Encoding encoding) {
   const Trial& first = *trials.front();
-  if (trials.size() == 1) return error_text(first, first_line(first.error), directory, encoding);
+  if (trials.size() == 1)
+    return error_text(first, training_iteration(first.last_result), first_line(first.error), directory, encoding);
   return fmt::format("{} trials failed: {}\n{} of trial {}, and of others", trials.size(),
                      shortened(first_line(first.error), encoding), file_text(first, directory, encoding), first.id);
 }

@@ -30,8 +30,8 @@ std::string log_text(const Action& action, const Experiment& experiment, const s
 // Describes a trial's failure and names the file with the whole error: "Trial 00003 errored after 12 iterations:
 // <message>\n <file>". Shows the message without the stacks of libtorch's errors, and at most kMostErrorLines of it.
 inline constexpr std::size_t kMostErrorLines = 36;
-std::string error_text(const Trial& trial, const std::string& message, const std::string& directory,
-                       base::Encoding encoding);
+std::string error_text(const Trial& trial, std::int64_t iteration, const std::string& message,
+                       const std::string& directory, base::Encoding encoding);
 
 // Returns the message with the trial's directory and memory addresses replaced, so that trials that fail for the same
 // reason have the same text.

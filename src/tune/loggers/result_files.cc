@@ -22,7 +22,7 @@ void ResultFiles::log(const Action& action, double time) {
                               files_of(launch.trial).write_params(launch.config);
                             },
                             [&](const LogEnd& end) {
-                              if (files_.contains(end.trial)) ending_[end.trial] = time;
+                              if (files_.contains(end.trial)) ending_[end.trial] = {end, time};
                             },
                             [](const auto&) {}},
              action);
@@ -39,15 +39,12 @@ void ResultFiles::add(const LogResult& result, double time) {
 void ResultFiles::flush_urgent() {
   pbt_log_.flush();
   while (!ending_.empty()) {
-    const auto [index, time] = *ending_.begin();
-    const Trial& trial = experiment_.trials().at(index);
-    const auto files = files_.find(index);
-    if (trial.ended() && files != files_.end()) {
-      files->second->end(session_of(trial, time), last_row_of(trial));
-      files->second->flush();
-      files_.erase(files);
-      set_ended(index);
-    }
+    const auto& [index, ending] = *ending_.begin();
+    run::ResultLog& files = *files_.at(index);
+    files.end(session_of(experiment_.trials().at(index), ending.end, ending.time), last_row_of(ending.end));
+    files.flush();
+    files_.erase(index);
+    set_ended(index);
     ending_.erase(ending_.begin());
   }
 }
@@ -111,6 +108,7 @@ std::unique_ptr<run::ResultLog> ResultFiles::open_files(TrialIndex trial) const 
 }
 
 run::ResultLog& ResultFiles::files_of(TrialIndex trial) {
+  if (ending_.contains(trial)) flush_urgent();  // the trial was taken up again
   std::unique_ptr<run::ResultLog>& files = files_[trial];
   if (!files) {
     files = open_files(trial);

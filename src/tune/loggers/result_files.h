@@ -58,6 +58,11 @@ class ResultFiles {
   void begin_anew();
 
  private:
+  struct Ending {
+    LogEnd end = {};
+    double time = 0;
+  };
+
   std::filesystem::path directory_of(TrialIndex trial) const;
   void make_directory_of(TrialIndex trial) const;
   std::unique_ptr<run::ResultLog> open_files(TrialIndex trial) const;
@@ -72,7 +77,7 @@ class ResultFiles {
   std::map<TrialIndex, std::unique_ptr<run::ResultLog>> files_;  // of trials that have not ended
   std::vector<bool> ended_;                                      // by trial; true: it has files, and they are closed
   std::set<TrialIndex> waiting_;                                 // trials with waiting results
-  std::map<TrialIndex, double> ending_;  // trials whose files are to be closed, and their end times
+  std::map<TrialIndex, Ending> ending_;                          // trials whose files are to be closed
   std::size_t waiting_bytes_ = 0;
   bool warned_of_columns_ = false;
   std::vector<std::string> warnings_;

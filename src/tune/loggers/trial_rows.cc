@@ -14,18 +14,18 @@ Dict row_of(const LogResult& result) {
   return row;
 }
 
-run::tensorboard::Session session_of(const Trial& trial, double time) {
+run::tensorboard::Session session_of(const Trial& trial, const LogEnd& end, double time) {
   run::tensorboard::Session session{
-      .group_name = trial.id, .end_time = time, .success = trial.status == TrialStatus::terminated};
+      .group_name = trial.id, .end_time = time, .success = end.status == TrialStatus::terminated};
   for (const auto& [path, drawn] : trial.sampled) {
-    const Value* now = trial.config.find(path);
+    const Value* now = end.config.find(path);
     session.hparams.emplace_back(base::to_utf8(path), now == nullptr ? drawn : *now);
   }
   return session;
 }
 
-Dict last_row_of(const Trial& trial) {
-  Dict row = trial.last_result.dict();
+Dict last_row_of(const LogEnd& end) {
+  Dict row = end.last_result.dict();
   if (find_entry(row, result_key::done) == nullptr) row.emplace_back(result_key::done, true);
   return row;
 }

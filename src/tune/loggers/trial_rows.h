@@ -13,7 +13,7 @@ Dict row_of(const LogResult& result);
 
 // Return the config and the outcome of a trial that ended at `time` as a session of TensorBoard's HPARAMS tab (see
 // run::TensorBoardFile::end), and its last row.
-run::tensorboard::Session session_of(const Trial& trial, double time);
-Dict last_row_of(const Trial& trial);
+run::tensorboard::Session session_of(const Trial& trial, const LogEnd& end, double time);
+Dict last_row_of(const LogEnd& end);
 
 }  // namespace cadre::tune
