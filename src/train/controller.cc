@@ -272,8 +272,8 @@ std::int64_t Controller::record(const Step& step) {
 }
 
 void Controller::prepare(const Action& action) {
-  if (std::holds_alternative<SaveRun>(action)) {
-    store_.put(to_row(run_, description_.options.train_loop_config));
+  if (const auto* save = std::get_if<SaveRun>(&action)) {
+    store_.put(to_row(*save, description_.options.train_loop_config));
   } else if (const auto* checkpoint = std::get_if<CommitCheckpoint>(&action)) {
     commit(*checkpoint);
   }

@@ -17,6 +17,7 @@
 #include "run/retry_delay.h"
 #include "train/checkpoint_part.h"
 #include "train/notices.h"
+#include "train/run_status.h"
 
 namespace cadre::train {
 
@@ -150,8 +151,12 @@ struct RecordDecision {
   DecisionKind kind = {};
   Dict data = {};
 };
-// Saves the run's status, attempt and error, one of which has changed.
-struct SaveRun {};
+// Saves the state of the run, which has changed.
+struct SaveRun {
+  RunStatus status = RunStatus::initializing;
+  std::int64_t attempt = 0;
+  std::string error = {};  // of the last group that failed; empty: none
+};
 // Commits the ranks' parts as a checkpoint. Names are relative to the run's directory.
 struct CommitCheckpoint {
   run::CheckpointId id = 0;

@@ -48,15 +48,15 @@ store::DecisionRow to_row(const RecordDecision& decision, std::int64_t cause) {
           .data = base::to_json(decision.data)};
 }
 
-store::TrialRow to_row(const Run& run, const Config& config) {
+store::TrialRow to_row(const SaveRun& run, const Config& config) {
   return {.trial = kRun,
           .trial_id = "run",
-          .status = to_string(run.status()),
-          .attempt = run.attempt(),
+          .status = to_string(run.status),
+          .attempt = run.attempt,
           .config = base::to_json(config.dict()),
           .tag = "",
           .directory = "",
-          .error = run.error()};
+          .error = run.error};
 }
 
 }  // namespace cadre::train

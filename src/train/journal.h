@@ -5,7 +5,6 @@
 
 #include "store/experiment_store.h"
 #include "train/events.h"
-#include "train/run.h"
 
 namespace cadre::train {
 
@@ -19,6 +18,6 @@ Event to_event(const store::EventRow& row);
 // Returns the row of a decision that followed from the event with the number `cause`.
 store::DecisionRow to_row(const RecordDecision& decision, std::int64_t cause);
 // Returns the run's row, the only one in the table of trials.
-store::TrialRow to_row(const Run& run, const Config& config);
+store::TrialRow to_row(const SaveRun& run, const Config& config);
 
 }  // namespace cadre::train

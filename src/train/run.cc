@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <stdexcept>
 #include <utility>
 
+#include "base/enum_names.h"
 #include "run/retry_delay.h"
 
 namespace cadre::train {
@@ -29,12 +31,6 @@ const char* what_happened(FailureKind kind) {
 }
 
 }  // namespace
-
-std::string to_string(RunStatus status) {
-  constexpr std::array names{"INITIALIZING", "SCHEDULING",    "SCHEDULING",    "RUNNING",  "RESTARTING", "RESTARTING",
-                             "RESIZING",     "SHUTTING_DOWN", "SHUTTING_DOWN", "FINISHED", "ERRORED",    "ABORTED"};
-  return names.at(static_cast<std::size_t>(status));
-}
 
 Run::Run(const TrainerOptions& options, bool has_parent)
     : range_(options.scaling_config.num_workers),
@@ -146,7 +142,7 @@ void Run::on(const GroupBegan& event) {
   if (!is_present(event.attempt)) return;
   begun_ = true;
   budget(FailureKind::start) = {};
-  enter(RunStatus::running);
+  if (status_ == RunStatus::scheduling) enter(RunStatus::running);
 }
 
 void Run::on(const ResourcesSeen& event) {
@@ -295,7 +291,7 @@ bool Run::waits_for_uploads() const {
 void Run::go_on() {
   if (workers_ > 0) return;
   if (waits_for_uploads()) {
-    if (has_group() && all_have_returned() && !told_to_stop_) enter(RunStatus::shutting_down);
+    if (has_group() && all_have_returned() && status_ != RunStatus::stopping) enter(RunStatus::shutting_down);
     return;
   }
   if (status_ == RunStatus::resizing && !interrupted_) {
@@ -314,11 +310,17 @@ void Run::go_on() {
 // ---- The group
 
 void Run::enter(RunStatus status) {
-  if (std::exchange(status_, status) != status) actions_->push_back(SaveRun{});
+  if (status == status_) return;
+  if (!may_become(status_, status))
+    throw std::logic_error(
+        fmt::format("the run was {}, and cannot be {}", base::enum_name(status_), base::enum_name(status)));
+  status_ = status;
+  actions_->push_back(SaveRun{status_, attempt_, error_});
 }
 
 bool Run::has_group() const {
-  return status_ == RunStatus::scheduling || status_ == RunStatus::running || status_ == RunStatus::shutting_down;
+  return status_ == RunStatus::scheduling || status_ == RunStatus::running || status_ == RunStatus::stopping ||
+         status_ == RunStatus::shutting_down;
 }
 
 bool Run::all_have_returned() const {
@@ -345,12 +347,10 @@ void Run::launch() {
   }
   world_size_ = std::min(workers, range_.max);
   ++attempt_;
-  status_ = RunStatus::scheduling;
   begun_ = false;
   workers_ = world_size_;
   ranks_.assign(static_cast<std::size_t>(world_size_), Member{});
   broken_.clear();
-  told_to_stop_ = false;
   return_value_ = {};
   run::ResourceLedger ledger(machine_);
   validations_.occupy(ledger);
@@ -369,7 +369,7 @@ void Run::launch() {
   Dict launched{{"attempt", attempt_}, {"checkpoint", group.checkpoint}};
   if (range_.is_elastic()) launched.emplace_back("workers", world_size_);
   record(DecisionKind::launch, std::move(launched));
-  actions_->push_back(SaveRun{});
+  enter(RunStatus::scheduling);
   actions_->push_back(std::move(group));
 }
 
@@ -412,17 +412,17 @@ void Run::forward_or_answer() {
 void Run::answer() {
   answered_after_.reset();
   if (interrupted_) {
-    told_to_stop_ = true;
     record(DecisionKind::stop);
+    enter(RunStatus::stopping);
   } else if (const auto size = better_size(); size && is_saved()) {
-    told_to_stop_ = true;
     record(DecisionKind::resize, {{"workers", *size}});
     actions_->push_back(
         Say{fmt::format("The group of {} workers is ended and begins anew with {}", world_size_, *size)});
     actions_->push_back(StartTimer{{Timer::Kind::stopping, attempt_}, stop_grace_s_});
     enter(RunStatus::resizing);
   }
-  actions_->push_back(AnswerGroup{attempt_, told_to_stop_, checkpoints_.tell()});
+  const bool stop = status_ == RunStatus::stopping || status_ == RunStatus::resizing;
+  actions_->push_back(AnswerGroup{attempt_, stop, checkpoints_.tell()});
 }
 
 // Returns true if the report that ranks wait in had a checkpoint that is committed: nothing is lost if the group ends.
@@ -435,7 +435,8 @@ void Run::group_has_ended() {
   checkpoints_.end_group();
   if (status_ == RunStatus::failing || !all_have_returned()) return try_again_or_fail();
   ranks_.clear();
-  if (told_to_stop_ || !checkpoints_.pending().empty()) {  // stopped, or another controller must finish them
+  const bool is_left_to_the_next = status_ == RunStatus::stopping || !checkpoints_.pending().empty();
+  if (is_left_to_the_next) {
     enter(RunStatus::aborted);
   } else {
     group_gpus_.clear();
@@ -501,7 +502,7 @@ void Run::try_again_or_fail() {
   if (kind != FailureKind::function) counted.emplace_back("kind", name_of(kind));
   const std::int64_t most = most_failures(kind);
   if (most >= 0 && used.failures > most) {
-    status_ = RunStatus::failed;
+    enter(RunStatus::failed);
     validations_.stop(*actions_);
     record(DecisionKind::fail, std::move(counted));
     actions_->push_back(Say{"The run has failed: " + error_, true});
@@ -512,10 +513,9 @@ void Run::try_again_or_fail() {
         Say{fmt::format("Attempt {} {}: {}\nIt is tried again{} from {}", attempt_, what_happened(kind), error_,
                         delay > 0 ? fmt::format(" in {:g} s", delay) : "", checkpoints_.start_for_people())});
     if (delay == 0) return launch();
-    status_ = RunStatus::waiting;
+    enter(RunStatus::waiting);
     actions_->push_back(StartTimer{{Timer::Kind::retry, attempt_}, delay});
   }
-  actions_->push_back(SaveRun{});
 }
 
 std::int64_t Run::most_failures(FailureKind kind) const {

@@ -16,27 +16,10 @@
 #include "cadre/train.h"
 #include "train/checkpoints.h"
 #include "train/events.h"
+#include "train/run_status.h"
 #include "train/validations.h"
 
 namespace cadre::train {
-
-enum class RunStatus {
-  initializing,   // a controller has started
-  starved,        // the resources hold too few workers
-  scheduling,     // a group is being started: its function has not begun in any rank
-  running,        // the function has begun in some rank
-  failing,        // a rank of the group has failed, and the others are being ended
-  waiting,        // before the next attempt
-  resizing,       // the group is being stopped in order, and one of another size follows
-  shutting_down,  // every rank's function has returned; checkpoints are still pending
-  validating,     // all checkpoints are committed; validations are still pending
-  finished,       // everything is done
-  failed,         // failed more often than FailureConfig allows
-  aborted,        // interrupted; another controller can continue
-};
-// Returns "INITIALIZING", "SCHEDULING", ...; starved is SCHEDULING too, failing and waiting are RESTARTING, validating
-// is SHUTTING_DOWN, failed is ERRORED.
-std::string to_string(RunStatus status);
 
 // The kind of a group's failure; each has its own budget.
 enum class FailureKind { function, start, preemption };
@@ -192,7 +175,6 @@ class Run {
   Value return_value_ = {};
   std::string error_ = {};
   bool interrupted_ = false;        // until another controller starts
-  bool told_to_stop_ = false;       // the present group was stopped
   std::int64_t reported_step_ = 0;  // step of the report that ranks wait for an answer to
   // A result that counts but was not forwarded; if its group failed, it is forwarded with the report that repeats it.
   std::optional<ForwardResult> to_forward_ = {};

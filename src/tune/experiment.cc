@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <new>
 #include <ranges>
+#include <stdexcept>
 #include <utility>
 
+#include "base/enum_names.h"
 #include "run/checkpoint_files.h"
 #include "run/retry_delay.h"
 #include "tune/experiment_directory.h"
@@ -53,22 +55,21 @@ bool Experiment::finished() const {
 
 bool Experiment::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::barrier) return !live_.empty();
-  if (timer.kind == Timer::Kind::budget) return !finished() && !state_.stopping_all;
+  if (timer.kind == Timer::Kind::budget) return !finished() && state_.phase == Phase::running;
   if (timer.kind == Timer::Kind::retry) {
     const Trial& trial = trials_.at(timer.trial);
     return trial.backs_off && trial.attempt == timer.number;
   }
   const Trial* trial = present(timer.trial, timer.number);
   if (trial == nullptr) return false;
-  const bool runs = trial->worker == WorkerState::busy;
-  return timer.kind == Timer::Kind::running
-             ? runs
-             : trial->worker == WorkerState::stopping || (runs && (state_.interrupted || state_.stopping_all));
+  const bool runs = runs_user_code(trial->worker);
+  if (timer.kind == Timer::Kind::running) return runs;
+  return trial->worker == WorkerState::stopping || (runs && (state_.interrupted || state_.phase == Phase::stopping));
 }
 
 bool Experiment::counts(const ResultReported& event) const {
   const Trial* trial = present(event.trial, event.attempt);
-  return trial != nullptr && trial->worker == WorkerState::busy && !is_repeated(event);
+  return trial != nullptr && runs_user_code(trial->worker) && !is_repeated(event);
 }
 
 bool Experiment::is_saved_result(const ResultReported& event) const {
@@ -81,7 +82,7 @@ bool Experiment::is_repeated(const ResultReported& event) const {
 }
 
 std::int64_t Experiment::trials_to_come() const {
-  if (state_.failed_fast || state_.stopping_all) return 0;
+  if (state_.phase != Phase::running) return 0;
   return variants_.size() - static_cast<std::int64_t>(trials_.size());
 }
 
@@ -89,7 +90,7 @@ bool Experiment::anyone_waits() const {
   if (trials_to_come() > 0) return true;
   for (const TrialIndex index : waiting_) {
     const Trial& trial = trials_[index];
-    const bool ready = trial.worker == WorkerState::none || trial.worker == WorkerState::waiting;
+    const bool ready = trial.worker == WorkerState::none || trial.worker == WorkerState::parked;
     if (ready && !trial.backs_off) return true;  // others are about to start again
   }
   return false;
@@ -119,7 +120,7 @@ void Experiment::on(const ControllerStarted& event) {
   state_.interrupted = false;
   // After an interruption no worker is left: trials that had not ended start again from their checkpoints.
   for (Trial& trial : trials_) {
-    trial.holds_resources = false;
+    trial.held.reset();
     trial.backs_off = false;
     if (trial.worker == WorkerState::none) continue;
     worker_is_done(trial);
@@ -141,7 +142,8 @@ void Experiment::on(const ControllerStarted& event) {
   std::optional<Seconds> budget = stoppers_.timeout();
   if (const auto& limit = options_.tune_config.time_budget) budget = budget ? std::min(*budget, *limit) : *limit;
   const double left = budget ? budget->count() - event.running_time_s : 0;
-  if (state_.stopping_all || (budget && left <= 0)) {  // the interruption came while all trials were stopping
+  if (state_.phase == Phase::stopping ||
+      (budget && left <= 0)) {  // the interruption came while all trials were stopping
     stop_all();
   } else if (budget) {
     actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, left});
@@ -181,7 +183,7 @@ void Experiment::lose(run::CheckpointId checkpoint) {
 // Makes a trial that had failed for good run again, from the beginning if `anew`.
 void Experiment::take_up(Trial& trial, bool anew) {
   record(DecisionKind::take_up, trial, {{"anew", anew}});
-  state_.failed_fast = state_.stopping_all = false;
+  state_.phase = Phase::running;
   trial.error.clear();
   trial.failures = trial.restore_failures = trial.futile_attempts = 0;
   if (anew) {
@@ -209,7 +211,7 @@ void Experiment::take_up(Trial& trial, bool anew) {
 
 void Experiment::on(const ResultReported& event) {
   Trial* trial = present(event.trial, event.attempt);
-  if (trial == nullptr || trial->worker != WorkerState::busy) {
+  if (trial == nullptr || !runs_user_code(trial->worker)) {
     // Too late: the worker was replaced, or it was told to stop and reports again.
     if (!event.report.checkpoint.empty())
       actions_->push_back(DiscardDirectory{trials_.at(event.trial).directory + "/" + event.report.checkpoint});
@@ -218,7 +220,7 @@ void Experiment::on(const ResultReported& event) {
   }
   const channel::Report& report = event.report;
   const bool repeated = is_repeated(event);
-  trial->worker = WorkerState::waiting;
+  set_worker(*trial, WorkerState::waiting);
   trial->restoring = false;
   trial->restore_failures = 0;
   trial->time_total_s = report.metrics.number(result_key::time_total_s).value_or(0);
@@ -226,7 +228,7 @@ void Experiment::on(const ResultReported& event) {
   trial->offers_checkpoint = report.offers_checkpoint && report.checkpoint.empty();
   if (repeated) {  // it was logged and counted the first time
     if (is_saved_result(event)) return on_saved(*trial);
-    return state_.stopping_all ? end(*trial, TrialStatus::terminated) : resume(*trial);
+    return state_.phase == Phase::stopping ? end(*trial, TrialStatus::terminated) : resume(*trial);
   }
   trial->after_save.reset();
   trial->futile_attempts = 0;
@@ -258,9 +260,9 @@ void Experiment::on(const FunctionThrew& event) {
 void Experiment::on(const WorkerDeclined& event) {
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
-  if (trial->worker != WorkerState::busy) return on_last_word(*trial, std::nullopt);
+  if (!runs_user_code(trial->worker)) return on_last_word(*trial, std::nullopt);
   worker_is_done(*trial);
-  if (state_.stopping_all) return end(*trial, TrialStatus::terminated);
+  if (state_.phase == Phase::stopping) return end(*trial, TrialStatus::terminated);
   make_pending(*trial);
 }
 
@@ -287,9 +289,9 @@ void Experiment::on(const TimerFired& event) {
   }
   const TrialLimits& limits = options_.run_config.limits;
   if (timer.kind == Timer::Kind::stopping) {
-    if (trial.worker == WorkerState::busy) {
+    if (runs_user_code(trial.worker)) {
       kill(trial, std::nullopt);
-      return state_.stopping_all ? end(trial, TrialStatus::terminated) : make_pending(trial);
+      return state_.phase == Phase::stopping ? end(trial, TrialStatus::terminated) : make_pending(trial);
     }
     return kill(trial, std::nullopt);
   }
@@ -304,14 +306,14 @@ void Experiment::on(const ExperimentInterrupted&) {
   state_.interrupted = true;
   const double grace = options_.run_config.stop_grace_period.count();
   for (Trial& trial : trials_) {
-    if (trial.worker == WorkerState::waiting) {
+    if (trial.worker == WorkerState::parked) {
       if (can_save(trial)) {
         ask_to_save(trial, AfterSave::go_on);  // the trial is set aside after that
       } else {
         set_aside(trial);
       }
     }
-    if (trial.worker == WorkerState::busy)
+    if (runs_user_code(trial.worker))
       actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
   }
 }
@@ -369,11 +371,11 @@ Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
   } catch (const std::exception& error) {  // from a user function
     return {.kind = Decision::Kind::fail, .reason = fmt::format("the stop function failed: {}", error.what())};
   }
-  if (verdict == ResultStopper::Verdict::stop_all && !state_.stopping_all) {
+  if (verdict == ResultStopper::Verdict::stop_all && state_.phase == Phase::running) {
     actions_->push_back(Say{"The results of the experiment do not get better any more: all trials stop."});
     stop_all();
   }
-  if (is_true(metrics, result_key::done) || verdict != ResultStopper::Verdict::go_on || state_.stopping_all)
+  if (is_true(metrics, result_key::done) || verdict != ResultStopper::Verdict::go_on || state_.phase == Phase::stopping)
     return {.kind = Decision::Kind::stop};
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
@@ -420,10 +422,9 @@ std::optional<AfterSave> Experiment::what_waits_for_a_checkpoint(const Trial& tr
 // Asks the trial's waiting worker, which may be parked, for a checkpoint.
 void Experiment::ask_to_save(Trial& trial, AfterSave then) {
   record(DecisionKind::save, trial);
-  leave_parking(trial);
   trial.after_save = then;
   actions_->push_back(AnswerReport{trial.index, trial.attempt, channel::Verdict::save, {}});
-  trial.worker = WorkerState::busy;
+  set_worker(trial, WorkerState::saving);
   limit_running(trial);
 }
 
@@ -431,7 +432,7 @@ void Experiment::ask_to_save(Trial& trial, AfterSave then) {
 // reached the same step after an interruption.
 void Experiment::on_saved(Trial& trial) {
   if (can_save(trial)) return ask_to_save(trial, *trial.after_save);
-  if (state_.stopping_all) return end(trial, TrialStatus::terminated);
+  if (state_.phase == Phase::stopping) return end(trial, TrialStatus::terminated);
   switch (*std::exchange(trial.after_save, std::nullopt)) {
     case AfterSave::go_on:
       return resume(trial);
@@ -483,7 +484,7 @@ void Experiment::warn_about_text(const Trial& trial, const Metrics& metrics) {
 
 // Carries out the part of a decision that may concern any trial.
 void Experiment::follow(const Decision& decision) {
-  if (state_.failed_fast || state_.stopping_all) return;  // all trials are being ended
+  if (state_.phase != Phase::running) return;  // all trials are being ended
   for (const std::string& message : decision.messages) actions_->push_back(Say{message});
   if (decision.deadline)
     actions_->push_back(StartTimer{{Timer::Kind::barrier, 0, decision.deadline->number}, decision.deadline->seconds});
@@ -511,10 +512,10 @@ void Experiment::exploit(const Exploit& exploit) {
   target.after_save.reset();
   continue_from(target, exploit.checkpoint);
   const bool needs_the_same = update_needs(target);
-  const bool keeps_worker = trainable_.methods.reset_config && target.worker == WorkerState::waiting;
+  const bool keeps_worker = trainable_.methods.reset_config && is_blocked(target.worker);
   if (keeps_worker && needs_the_same && can_park(target) && !state_.interrupted) {
     target.takes_over = true;
-    if (target.parked_since == 0) park(target);
+    if (target.worker == WorkerState::waiting) park(target);
   } else {
     tell_to_stop(target);
   }
@@ -535,6 +536,21 @@ void Experiment::pause(Trial& trial) {
   if (parking.max_workers && parked_ > *parking.max_workers) unpark_the_coldest();
 }
 
+void Experiment::set_worker(Trial& trial, WorkerState state) {
+  if (!may_become(trial.worker, state))
+    throw std::logic_error(fmt::format("the worker of trial {} was {}, and cannot be {}", trial.id,
+                                       base::enum_name(trial.worker), base::enum_name(state)));
+  if (trial.worker == WorkerState::parked) {
+    trial.parked_since = 0;
+    --parked_;
+  }
+  if (state == WorkerState::parked) {
+    trial.parked_since = ++state_.pauses;
+    ++parked_;
+  }
+  trial.worker = state;
+}
+
 // Returns true if one more worker may be parked without ending another.
 bool Experiment::can_park(const Trial& trial) const {
   const Parking& parking = options_.tune_config.parking;
@@ -549,8 +565,7 @@ bool Experiment::gives_gpus_back(const Trial& trial) const {
 // The worker's process stays blocked in report() until it is answered.
 void Experiment::park(Trial& trial) {
   release_resources(trial);
-  trial.parked_since = ++state_.pauses;
-  ++parked_;
+  set_worker(trial, WorkerState::parked);
 }
 
 // Ends the parked worker whose trial loses the fewest steps since its latest checkpoint, among equals the one that has
@@ -563,7 +578,7 @@ void Experiment::unpark_the_coldest() {
   Trial* coldest = nullptr;
   for (const TrialIndex index : waiting_) {
     Trial& trial = trials_[index];
-    if (trial.parked_since > 0 && (coldest == nullptr || cost(trial) < cost(*coldest))) coldest = &trial;
+    if (trial.worker == WorkerState::parked && (coldest == nullptr || cost(trial) < cost(*coldest))) coldest = &trial;
   }
   if (coldest == nullptr) return;
   if (can_save(*coldest)) return ask_to_save(*coldest, AfterSave::pause);  // it then costs nothing to end it
@@ -574,10 +589,10 @@ void Experiment::unpark_the_coldest() {
 void Experiment::fail(Trial& trial, Failure failure) {
   trial.error = std::move(failure.cause);
   actions_->push_back(LogError{trial.index, trial.attempt, training_iteration(trial.last_result), trial.error});
-  if (failure.may_retry && !state_.stopping_all && count_failure(trial, options_.run_config.failure_config))
+  if (failure.may_retry && state_.phase != Phase::stopping && count_failure(trial, options_.run_config.failure_config))
     return try_again(trial);
   end(trial, TrialStatus::error);
-  if (options_.run_config.failure_config.fail_fast && !state_.failed_fast) end_everybody();
+  if (options_.run_config.failure_config.fail_fast && state_.phase != Phase::failed_fast) end_everybody();
 }
 
 void Experiment::end(Trial& trial, TrialStatus status) {
@@ -595,20 +610,19 @@ void Experiment::end(Trial& trial, TrialStatus status) {
 }
 
 void Experiment::end_everybody() {
-  state_.failed_fast = true;
+  state_.phase = Phase::failed_fast;
   for (const TrialIndex index : std::set(live_)) end(trials_[index], TrialStatus::terminated);
 }
 
 // Ends every trial without a busy worker. A trial with a busy worker ends at its next report, and the trial whose
 // report is being handled is left to the caller.
 void Experiment::stop_all() {
-  state_.stopping_all = true;
+  state_.phase = Phase::stopping;
   const double grace = options_.run_config.stop_grace_period.count();
   for (const TrialIndex index : std::set(live_)) {
     Trial& trial = trials_[index];
-    const bool is_paused = trial.status == TrialStatus::paused && trial.worker == WorkerState::waiting;
-    if (is_paused && saves_at_end() && can_save(trial)) ask_to_save(trial, AfterSave::stop);
-    if (trial.worker == WorkerState::busy) {
+    if (trial.worker == WorkerState::parked && saves_at_end() && can_save(trial)) ask_to_save(trial, AfterSave::stop);
+    if (runs_user_code(trial.worker)) {
       actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
     } else if (trial.status != TrialStatus::running) {
       end(trial, TrialStatus::terminated);
@@ -656,12 +670,11 @@ void Experiment::put_off(Trial& trial, const Failure& failure) {
 // Tells the trial's worker to stop: a waiting worker by its answer, a busy one with its next report, which does not
 // count.
 void Experiment::tell_to_stop(Trial& trial) {
-  if (trial.worker != WorkerState::busy && trial.worker != WorkerState::waiting) return;
-  leave_parking(trial);
-  if (trial.worker == WorkerState::waiting)
+  if (!may_become(trial.worker, WorkerState::stopping)) return;
+  if (is_blocked(trial.worker))
     actions_->push_back(
         AnswerReport{trial.index, trial.attempt, channel::Verdict::stop, std::exchange(trial.reported_checkpoint, {})});
-  trial.worker = WorkerState::stopping;
+  set_worker(trial, WorkerState::stopping);
   actions_->push_back(
       StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, options_.run_config.stop_grace_period.count()});
 }
@@ -671,7 +684,7 @@ void Experiment::kill(Trial& trial, std::optional<Failure> failure) {
   record(DecisionKind::kill, trial, {{"reason", reason}});
   actions_->push_back(Say{fmt::format("Trial {}: its worker is ended by force: {}", trial.id, reason)});
   trial.killed_for = std::move(failure);
-  trial.worker = WorkerState::killed;
+  set_worker(trial, WorkerState::killed);
   actions_->push_back(KillWorker{trial.index, trial.attempt});
 }
 
@@ -691,9 +704,8 @@ void Experiment::limit_running(const Trial& trial) {
 }
 
 void Experiment::worker_is_done(Trial& trial) {
-  trial.worker = WorkerState::none;
+  set_worker(trial, WorkerState::none);
   trial.takes_over = false;
-  leave_parking(trial);
   trial.killed_for.reset();
   trial.reported_checkpoint.clear();
   trial.offers_checkpoint = false;
@@ -702,13 +714,9 @@ void Experiment::worker_is_done(Trial& trial) {
 }
 
 void Experiment::release_resources(Trial& trial) {
-  if (!std::exchange(trial.holds_resources, false)) return;
-  resources_.release(trial.held, trial.gpus);
+  if (!trial.held) return;
+  resources_.release(*std::exchange(trial.held, std::nullopt), trial.gpus);
   --running_;
-}
-
-void Experiment::leave_parking(Trial& trial) {
-  if (std::exchange(trial.parked_since, 0) > 0) --parked_;
 }
 
 void Experiment::continue_from(Trial& trial, run::CheckpointId checkpoint) {
@@ -735,20 +743,16 @@ void Experiment::schedule() {
     Trial& trial = trials_[*next];
     trial.gpus = *resources_.acquire(trial.needs.total, own_gpus(trial));
     trial.held = trial.needs.total;
-    trial.holds_resources = true;
     ++running_;
     waiting_.erase(trial.index);
     trial.status = TrialStatus::running;
-    if (trial.worker == WorkerState::waiting) {
-      leave_parking(trial);
-      if (trial.takes_over) {
-        take_over(trial);
-      } else {
-        record(DecisionKind::resume, trial);
-        resume(trial);
-      }
-    } else {
+    if (trial.worker == WorkerState::none) {
       launch(trial);
+    } else if (trial.takes_over) {
+      take_over(trial);
+    } else {
+      record(DecisionKind::resume, trial);
+      resume(trial);
     }
     actions_->push_back(state_of(trial));
   }
@@ -822,7 +826,7 @@ std::string Experiment::shortage_of(const Trial& trial) const {
 
 // A parked worker keeps its data on the GPUs that it used.
 std::optional<run::Gpus> Experiment::own_gpus(const Trial& trial) {
-  return trial.parked_since > 0 && !trial.gpus.empty() ? std::optional(trial.gpus) : std::nullopt;
+  return trial.worker == WorkerState::parked && !trial.gpus.empty() ? std::optional(trial.gpus) : std::nullopt;
 }
 
 // Returns the waiting trials that could run now.
@@ -832,7 +836,7 @@ std::vector<TrialIndex> Experiment::candidates() const {
   std::vector<TrialIndex> ready;
   for (const TrialIndex index : waiting_) {
     const Trial& trial = trials_[index];
-    const bool may_go = (trial.worker == WorkerState::none || trial.worker == WorkerState::waiting) && !trial.backs_off;
+    const bool may_go = (trial.worker == WorkerState::none || trial.worker == WorkerState::parked) && !trial.backs_off;
     const std::optional<run::Gpus> own = own_gpus(trial);
     if (may_go && (own || !alike ? resources_.is_free(trial.needs.total, own) : anywhere)) ready.push_back(index);
   }
@@ -861,7 +865,7 @@ void Experiment::take_over(Trial& trial) {
 
 // Marks the worker as busy; returns the Launch that continues the trial from its latest checkpoint.
 Launch Experiment::start_of(Trial& trial) {
-  trial.worker = WorkerState::busy;
+  set_worker(trial, WorkerState::busy);
   trial.restoring = trial.latest_checkpoint.has_value();
   Launch launch{
       .trial = trial.index, .attempt = trial.attempt, .config = trial.config, .needs = trial.needs, .gpus = trial.gpus};
@@ -881,7 +885,7 @@ void Experiment::resume(Trial& trial) {
   if (state_.interrupted) return set_aside(trial);
   actions_->push_back(
       AnswerReport{trial.index, trial.attempt, channel::Verdict::go_on, std::exchange(trial.reported_checkpoint, {})});
-  trial.worker = WorkerState::busy;
+  set_worker(trial, WorkerState::busy);
   limit_running(trial);
 }
 

@@ -84,15 +84,19 @@ class Experiment final : private Population {
   std::int64_t trials_to_come() const;
 
  private:
+  enum class Phase {
+    running,
+    stopping,     // every running trial ends with its next report
+    failed_fast,  // one trial's failure has ended all others
+  };
   // State that neither follows from the options nor belongs to a trial, the scheduler, a stopper or a checkpoint.
   struct State {
-    Resources resources = {};   // of all nodes
-    std::int64_t workers = 0;   // number of processes that have not ended
-    std::int64_t pauses = 0;    // number of times a worker was parked
-    bool interrupted = false;   // until the next controller begins
-    bool failed_fast = false;   // one trial's failure has ended all others
-    bool stopping_all = false;  // true: every running trial ends with its next report
-    bool warned = false;        // true: the first result was checked for metrics of the options
+    Resources resources = {};  // of all nodes
+    std::int64_t workers = 0;  // number of processes that have not ended
+    std::int64_t pauses = 0;   // number of times a worker was parked
+    Phase phase = Phase::running;
+    bool interrupted = false;  // until the next controller begins
+    bool warned = false;       // true: the first result was checked for metrics of the options
   };
   // The Experiment, without the ended trials.
   struct Saved {
@@ -140,10 +144,10 @@ class Experiment final : private Population {
   void on_saved(Trial& trial);
   void exploit(const Exploit& exploit);
   void pause(Trial& trial);
+  void set_worker(Trial& trial, WorkerState state);
   bool can_park(const Trial& trial) const;
   bool gives_gpus_back(const Trial& trial) const;
   void park(Trial& trial);
-  void leave_parking(Trial& trial);
   void unpark_the_coldest();
   void fail(Trial& trial, Failure failure);
   void end(Trial& trial, TrialStatus status);

@@ -41,8 +41,8 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
   state_ = std::move(saved.rest);
   resources_ = run::ResourceLedger(state_.resources);
   for (const Trial& trial : trials_) {
-    if (trial.holds_resources) resources_.acquire(trial.held, trial.gpus);
-    parked_ += trial.parked_since > 0 ? 1 : 0;
+    if (trial.held) resources_.acquire(*trial.held, trial.gpus);
+    parked_ += trial.worker == WorkerState::parked ? 1 : 0;
   }
   scheduler_->load(saved.scheduler);
   stoppers_.load(saved.stoppers);
@@ -61,7 +61,7 @@ void Experiment::load_trial(const Value& saved) {
   if (added.ended()) live_.erase(added.index);
   const bool waits = added.status == TrialStatus::pending || added.status == TrialStatus::paused;
   if (!waits) waiting_.erase(added.index);
-  running_ += added.holds_resources ? 1 : 0;
+  running_ += added.held ? 1 : 0;
 }
 
 }  // namespace cadre::tune

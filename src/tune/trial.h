@@ -18,10 +18,36 @@ using TrialIndex = std::uint32_t;
 enum class WorkerState {
   none,      // no process, or it has sent its last message
   busy,      // runs user code
-  waiting,   // blocked in report() until answered
+  saving,    // like busy, asked to send the checkpoint of its last result
+  waiting,   // blocked in report(), while the report is being handled
+  parked,    // blocked in report() without resources, until its trial's turn has come
   stopping,  // told to stop, or will be with its next report, and unwinds
   killed,    // killed, and its end is not reported yet
 };
+inline bool runs_user_code(WorkerState state) { return state == WorkerState::busy || state == WorkerState::saving; }
+inline bool is_blocked(WorkerState state) { return state == WorkerState::waiting || state == WorkerState::parked; }
+
+// Returns true if a worker can change from one state to the other. Every state can change to `none`.
+inline bool may_become(WorkerState from, WorkerState to) {
+  using enum WorkerState;
+  switch (to) {
+    case none:
+      return true;
+    case busy:
+      return from == none || is_blocked(from);  // started; told to go on
+    case saving:
+      return is_blocked(from);
+    case waiting:
+      return runs_user_code(from);  // has reported
+    case parked:
+      return from == waiting;
+    case stopping:
+      return runs_user_code(from) || is_blocked(from);
+    case killed:
+      return runs_user_code(from) || from == stopping;  // over a time limit
+  }
+  return false;
+}
 
 // The step that follows when the worker has sent the checkpoint that it was asked for.
 enum class AfterSave {
@@ -60,17 +86,16 @@ struct Trial {
   bool backs_off = false;             // true: pending, but waits for its retry timer
 
   WorkerState worker = WorkerState::none;
-  std::int64_t attempt = 0;  // workers started so far; the last of them is the trial's worker
-  Needs needs = {};          // of its next worker
-  bool holds_resources = false;
-  Resources held = {};            // if it holds resources: its needs at that time
-  run::Gpus gpus = {};            // used by its worker, also before it was parked
-  std::int64_t parked_since = 0;  // the experiment's count of pauses when the worker was parked; 0: not parked
+  std::int64_t attempt = 0;            // workers started so far; the last of them is the trial's worker
+  Needs needs = {};                    // of its next worker
+  std::optional<Resources> held = {};  // its needs when it acquired resources; empty: it holds none
+  run::Gpus gpus = {};                 // used by its worker, also before it was parked
+  std::int64_t parked_since = 0;       // the experiment's count of pauses when the worker was parked; 0: not parked
   std::optional<run::CheckpointId> started_from = {};  // reference held while the worker lives
   std::string reported_checkpoint = {};                // committed with the report that awaits its answer
   bool offers_checkpoint = false;            // true: the worker can still send a checkpoint of its last report
   std::optional<AfterSave> after_save = {};  // the step after the requested checkpoint of the last result
-  bool takes_over = false;                   // true: the waiting worker will get another checkpoint and config
+  bool takes_over = false;                   // true: the parked worker will get another checkpoint and config
   bool restoring = false;                    // true: the worker began with a checkpoint and has not reported yet
   std::optional<Failure> killed_for = {};    // why it was killed; empty: not for a failure
   double time_total_s = 0;                   // up to its last report

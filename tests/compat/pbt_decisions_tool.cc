@@ -175,7 +175,7 @@ class Tool {
   void feed(const Config& line) {
     const auto index = static_cast<TrialIndex>(line.get<std::int64_t>("trial"));
     const Trial& trial = experiment_.trials().at(index);
-    if (trial.worker != WorkerState::busy) throw Error("trial " + trial.id + " does not run user code");
+    if (!runs_user_code(trial.worker)) throw Error("trial " + trial.id + " does not run user code");
     if (line.contains("metrics")) {
       const bool checkpoint = line.get<bool>("checkpoint");
       step(ResultReported{index,

@@ -1,7 +1,8 @@
 """The installed examples are a project of their own, which builds with g++ and clang, in C++20 and C++23.
 
 The pages about them show parts of these programs. One compiler's C++20 is omitted: Cadre itself was built with it,
-including the examples. Programs with libtorch build slowly, so not every program is built in the other three ways.
+including the examples. Programs with libtorch build slowly, so all of them are built in one of the other three ways,
+the one in which most differs, and one program in each of the others.
 """
 
 import os
@@ -29,21 +30,21 @@ class TorchExamplesTest(InstallationTest):
         run(CMAKE, "--build", project / "build", "-j", "2", "--target", *programs)
         return project / "build"
 
-    def test_all_build_in_cpp_23(self):
-        build = self.build_examples(COMPILERS[0], "23", PROGRAMS)
+    def test_all_build_with_another_compiler_in_cpp_23_and_train(self):
+        build = self.build_examples(COMPILERS[-1], "23", PROGRAMS)
         for program in PROGRAMS:
             self.assertIn("--smoke-test", run(build / program, "--help"))
-
-    @unittest.skipIf(len(COMPILERS) < 2, "there is no other compiler")
-    def test_all_build_with_another_compiler_and_train(self):
-        build = self.build_examples(COMPILERS[1], "20", PROGRAMS)
         said = run(build / "pbt_mnist", "--smoke-test", "--data-dir", SOURCE / "data" / "mnist", cwd=self.directory,
                    env=os.environ | {"OMP_NUM_THREADS": "1"})
         self.assertIn("Best trial", said)
 
     @unittest.skipIf(len(COMPILERS) < 2, "there is no other compiler")
-    def test_one_builds_with_another_compiler_in_cpp_23(self):
-        self.build_examples(COMPILERS[1], "23", ["fashion_mnist_train"])
+    def test_one_builds_with_the_same_compiler_in_cpp_23(self):
+        self.build_examples(COMPILERS[0], "23", ["fashion_mnist_train"])
+
+    @unittest.skipIf(len(COMPILERS) < 2, "there is no other compiler")
+    def test_one_builds_with_another_compiler_in_cpp_20(self):
+        self.build_examples(COMPILERS[1], "20", ["fashion_mnist_train"])
 
 
 if __name__ == "__main__":

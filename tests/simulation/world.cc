@@ -310,7 +310,7 @@ void World::check_decisions(const Event& event, const Actions& actions) {
       counting_.insert(made->trial);
   }
   for (const Trial& trial : experiment_->trials())
-    ASSERT_EQ(counting_.contains(trial.index), trial.worker == WorkerState::busy) << trial.id;
+    ASSERT_EQ(counting_.contains(trial.index), runs_user_code(trial.worker)) << trial.id;
 }
 
 // Checks that a trial that can be asked for checkpoints loses no result when its worker is ended.
@@ -368,12 +368,13 @@ void World::check() const {
   std::map<int, double> gpus;  // in use, by number
   const run::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   for (const Trial& trial : experiment_->trials()) {
-    running += trial.holds_resources ? 1 : 0;
-    parked += trial.parked_since > 0 ? 1 : 0;
-    for (const int gpu : trial.holds_resources ? trial.gpus : run::Gpus())
-      gpus[gpu] += std::min(1.0, trainable_.resources.gpus);
-    if (trial.parked_since > 0) {
-      ASSERT_EQ(trial.worker, WorkerState::waiting) << trial.id;
+    running += trial.held ? 1 : 0;
+    parked += trial.worker == WorkerState::parked ? 1 : 0;
+    for (const int gpu : trial.held ? trial.gpus : run::Gpus()) gpus[gpu] += std::min(1.0, trainable_.resources.gpus);
+    ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id << " waits, and its report was handled";
+    ASSERT_EQ(trial.parked_since > 0, trial.worker == WorkerState::parked) << trial.id;
+    if (trial.worker == WorkerState::parked) {
+      ASSERT_FALSE(trial.held) << trial.id;
       ASSERT_TRUE(trainable_.resources.gpus == 0 || options_.tune_config.parking.with_gpus) << trial.id;
     }
     const std::int64_t budget = options_.run_config.failure_config.max_failures;
@@ -385,11 +386,11 @@ void World::check() const {
       ASSERT_EQ(trial.worker, WorkerState::none) << trial.id;
     }
     if (trial.ended()) {
-      ASSERT_NE(trial.worker, WorkerState::busy) << trial.id;
-      ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id;
+      ASSERT_FALSE(runs_user_code(trial.worker)) << trial.id;
+      ASSERT_FALSE(is_blocked(trial.worker)) << trial.id;
     }
-    if (trial.worker == WorkerState::busy && !trial.after_save) {  // a parked one may be saved
-      ASSERT_TRUE(trial.holds_resources) << trial.id << " runs without resources";
+    if (trial.worker == WorkerState::busy) {  // a parked one may be saved
+      ASSERT_TRUE(trial.held) << trial.id << " runs without resources";
       ASSERT_EQ(trial.status, TrialStatus::running) << trial.id;
     }
     if (trial.status == TrialStatus::error) {

@@ -112,8 +112,8 @@ TEST(Experiment, APausedTrialKeepsItsWorkerAndGivesUpItsSlot) {
   Hand hand(pbt(2), 1);
   hand.report(0, at(2, 0.2), ".reporting");
   EXPECT_EQ(hand.trial(0).status, TrialStatus::paused);
-  EXPECT_EQ(hand.trial(0).worker, WorkerState::waiting);
-  EXPECT_FALSE(hand.trial(0).holds_resources);
+  EXPECT_EQ(hand.trial(0).worker, WorkerState::parked);
+  EXPECT_FALSE(hand.trial(0).held);
   EXPECT_THAT(hand.all<AnswerReport>(), IsEmpty());
 }
 
@@ -564,7 +564,7 @@ TEST(Experiment, WhereTooManyAreParkedOneIsEndedThatLosesNothingElseTheOneThatWa
   EXPECT_THAT(report_interval(hand, 1, true), ElementsAre("pause 1", "unpark 1", "launch 2"));
   EXPECT_EQ(hand.trial(1).worker, WorkerState::stopping);
   EXPECT_EQ(hand.trial(1).status, TrialStatus::paused);
-  EXPECT_EQ(hand.trial(0).worker, WorkerState::waiting);
+  EXPECT_EQ(hand.trial(0).worker, WorkerState::parked);
   EXPECT_THAT(report_interval(hand, 2, false), ElementsAre("pause 2", "unpark 0", "resume 2"));
   EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), IsEmpty());
   EXPECT_THAT(report_interval(hand, 2, true), ElementsAre("pause 2", "launch 1"));
