@@ -172,8 +172,9 @@ struct ReportedCheckpoint {
 /// Returns the checkpoints that the run keeps, in the order of their reports, including those of earlier attempts.
 /// Waits until all checkpoints that this rank has reported with report() so far are committed or validated, at most for
 /// `timeout`, and returns the state at that time, without checkpoints whose upload is not complete. Any rank may call
-/// it alone, in any thread that does not report. Empty outside a worker. Throws Error if it would wait for ever: for
-/// validations that need resources which the run's own workers occupy.
+/// it alone, in any thread; report() goes on in its own meanwhile. Empty outside a worker. Throws Error if the run is
+/// interrupted meanwhile, and if it would wait for ever: for validations that need resources which the run's own
+/// workers occupy.
 std::vector<ReportedCheckpoint> get_all_reported_checkpoints(
     CheckpointConsistency consistency = CheckpointConsistency::validated, std::optional<Seconds> timeout = {});
 

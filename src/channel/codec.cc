@@ -226,12 +226,13 @@ Ours from_wire(const std::pair<Ours, Wire> (&names)[n], Wire read, const char* u
   return found->first;
 }
 
-StoreRequest read_store_request(wire::FromWorker::StoreRequest::Reader in) {
+StoreRequest read_store_request(wire::FromWorker::StoreRequest::Reader in, CallNumber call) {
   StoreRequest request{.operation = from_wire(kOperations, in.getOperation(), "a store's operation is unknown"),
                        .value = as_string(in.getValue()),
                        .expected = as_string(in.getExpected()),
                        .amount = in.getAmount(),
-                       .timeout_ms = in.getTimeoutMs()};
+                       .timeout_ms = in.getTimeoutMs(),
+                       .call = call};
   for (const auto key : in.getKeys()) request.keys.push_back(as_string(key));
   return request;
 }
@@ -290,12 +291,15 @@ void encode(const StoreRequest& request, Bytes& frame) {
     out.setExpected(as_data(request.expected));
     out.setAmount(request.amount);
     out.setTimeoutMs(request.timeout_ms);
+    root.setCall(request.call);
   });
 }
 
 void encode(const Request& request, Bytes& frame) {
-  encode_as<wire::FromWorker>(
-      frame, [&](wire::FromWorker::Builder root) { write_value(root.initRequest(), request.content, kPayloadLevels); });
+  encode_as<wire::FromWorker>(frame, [&](wire::FromWorker::Builder root) {
+    write_value(root.initRequest(), request.content, kPayloadLevels);
+    root.setCall(request.call);
+  });
 }
 
 void encode(const Notice& notice, Bytes& frame) {
@@ -308,6 +312,7 @@ void encode(const Reply& reply, Bytes& frame) {
     auto out = root.initReply();
     write_value(out.initContent(), reply.content, kPayloadLevels);
     if (!reply.error.empty()) out.setError(as_kj(reply.error));
+    root.setCall(reply.call);
   });
 }
 
@@ -317,6 +322,7 @@ void encode(const StoreReply& reply, Bytes& frame) {
     out.setValue(as_data(reply.value));
     out.setNumber(reply.number);
     if (!reply.error.empty()) out.setError(as_kj(reply.error));
+    root.setCall(reply.call);
   });
 }
 
@@ -332,9 +338,9 @@ Message decode_message(std::span<const std::byte> body) {
       case wire::FromWorker::DECLINED:
         return Declined{};
       case wire::FromWorker::STORE_REQUEST:
-        return read_store_request(root.getStoreRequest());
+        return read_store_request(root.getStoreRequest(), root.getCall());
       case wire::FromWorker::REQUEST:
-        return Request{read_value(root.getRequest(), kPayloadLevels)};
+        return Request{read_value(root.getRequest(), kPayloadLevels), root.getCall()};
       case wire::FromWorker::NOTICE:
         return Notice{read_value(root.getNotice(), kPayloadLevels)};
     }
@@ -342,37 +348,29 @@ Message decode_message(std::span<const std::byte> body) {
   });
 }
 
-Assignment decode_assignment(std::span<const std::byte> body) {
-  return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) {
-    if (!root.isAssignment()) throw ProtocolError("the controller's first message is no assignment");
-    const auto in = root.getAssignment();
-    return Assignment{as_string(in.getEntry()), read_value(in.getPayload(), kPayloadLevels)};
-  });
-}
-
-Answer decode_answer(std::span<const std::byte> body) {
-  return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) {
-    if (!root.isAnswer()) throw ProtocolError("the controller's message is no answer");
-    const auto in = root.getAnswer();
-    Value assignment = in.hasAssignment() ? read_value(in.getAssignment(), kPayloadLevels) : Value();
-    return Answer{from_wire(kVerdicts, in.getVerdict(), "an answer's verdict is unknown"),
-                  as_string(in.getCheckpoint()), std::move(assignment)};
-  });
-}
-
-StoreReply decode_store_reply(std::span<const std::byte> body) {
-  return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) {
-    if (!root.isStoreReply()) throw ProtocolError("the controller's message is no reply of the store");
-    const auto in = root.getStoreReply();
-    return StoreReply{as_string(in.getValue()), in.getNumber(), as_string(in.getError())};
-  });
-}
-
-Reply decode_reply(std::span<const std::byte> body) {
-  return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) {
-    if (!root.isReply()) throw ProtocolError("the controller's message is no reply");
-    const auto in = root.getReply();
-    return Reply{read_value(in.getContent(), kPayloadLevels), as_string(in.getError())};
+FromController decode_from_controller(std::span<const std::byte> body) {
+  return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) -> FromController {
+    switch (root.which()) {
+      case wire::FromController::ASSIGNMENT: {
+        const auto in = root.getAssignment();
+        return Assignment{as_string(in.getEntry()), read_value(in.getPayload(), kPayloadLevels)};
+      }
+      case wire::FromController::ANSWER: {
+        const auto in = root.getAnswer();
+        Value assignment = in.hasAssignment() ? read_value(in.getAssignment(), kPayloadLevels) : Value();
+        return Answer{from_wire(kVerdicts, in.getVerdict(), "an answer's verdict is unknown"),
+                      as_string(in.getCheckpoint()), std::move(assignment)};
+      }
+      case wire::FromController::STORE_REPLY: {
+        const auto in = root.getStoreReply();
+        return StoreReply{as_string(in.getValue()), in.getNumber(), as_string(in.getError()), root.getCall()};
+      }
+      case wire::FromController::REPLY: {
+        const auto in = root.getReply();
+        return Reply{read_value(in.getContent(), kPayloadLevels), as_string(in.getError()), root.getCall()};
+      }
+    }
+    throw ProtocolError("the controller's message is of an unknown kind");
   });
 }
 

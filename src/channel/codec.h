@@ -27,10 +27,7 @@ void encode(const Notice& notice, Bytes& frame);
 
 // Decode a body returned by FrameReader. Input is not trusted: throws ProtocolError if it is not a message of this
 // version within the limits.
-Message decode_message(std::span<const std::byte> body);        // from a worker
-Assignment decode_assignment(std::span<const std::byte> body);  // from the controller, its first message
-Answer decode_answer(std::span<const std::byte> body);          // from the controller, after a Report
-StoreReply decode_store_reply(std::span<const std::byte> body);
-Reply decode_reply(std::span<const std::byte> body);
+Message decode_message(std::span<const std::byte> body);  // from a worker
+FromController decode_from_controller(std::span<const std::byte> body);
 
 }  // namespace cadre::channel

@@ -1,6 +1,7 @@
 // Messages between a worker and its controller as plain values. protocol.capnp defines their wire format.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -34,8 +35,16 @@ struct Failed {
 };
 // Worker to controller, last: it cannot take over the assignment that it was given. Not answered.
 struct Declined {};
-// Worker to controller: a call of the group's key-value store (run/key_value_store.h). The worker waits for the
-// StoreReply, which may come much later.
+// Calls of the controller. Each thread of a worker may have one at a time, and waits for its reply, which may come much
+// later; the reply repeats the call's number.
+using CallNumber = std::uint64_t;  // from 1 in each worker
+struct Caller {
+  std::uint64_t worker = 0;  // its id in the engine
+  CallNumber call = 0;
+  auto operator<=>(const Caller&) const = default;
+};
+
+// Worker to controller: a call of the group's key-value store (run/key_value_store.h), replied to by a StoreReply.
 struct StoreRequest {
   enum class Operation { set, get, wait, contains, add, compare_and_set, erase, size };
   Operation operation = Operation::size;
@@ -44,12 +53,13 @@ struct StoreRequest {
   std::string expected = {};           // bytes that compare_and_set expects
   std::int64_t amount = 0;             // for add
   std::int64_t timeout_ms = 0;         // of operations that wait
+  CallNumber call = 0;
   bool operator==(const StoreRequest&) const = default;
 };
-// Worker to controller: a request that the controller of this kind of run understands. The worker waits for the
-// Reply, which may come much later.
+// Worker to controller: a call that the controller of this kind of run understands, replied to by a Reply.
 struct Request {
   Value content = {};
+  CallNumber call = 0;
 };
 // Worker to controller, at any time: information for the controller of this kind of run. Not answered.
 struct Notice {
@@ -82,6 +92,7 @@ struct StoreReply {
   std::string value = {};   // bytes; result of get and compare_and_set
   std::int64_t number = 0;  // result of add and size; 1 or 0 for contains and erase
   std::string error = {};   // reason of a failure, which makes the other fields invalid; empty: success
+  CallNumber call = 0;      // of the StoreRequest
   bool operator==(const StoreReply&) const = default;
 };
 
@@ -89,7 +100,10 @@ struct StoreReply {
 struct Reply {
   Value content = {};
   std::string error = {};  // reason of a failure; empty: success
+  CallNumber call = 0;     // of the Request
   bool operator==(const Reply&) const = default;
 };
+
+using FromController = std::variant<Assignment, Answer, StoreReply, Reply>;
 
 }  // namespace cadre::channel

@@ -3,7 +3,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("cadre::channel::wire");
 
-const version :UInt16 = 3;
+const version :UInt16 = 4;
 # Raised when a reader of the old version could misread a new message. Both ends refuse any other version.
 
 struct Value {
@@ -49,6 +49,7 @@ struct FromController {
       error @10 :Text;
     }
   }
+  call @11 :UInt64;  # that a reply is to
 }
 
 enum Verdict {
@@ -82,6 +83,7 @@ struct FromWorker {
     request @14 :Value;
     notice @15 :Value;
   }
+  call @17 :UInt64;  # number of a request
 }
 
 enum StoreOperation {

@@ -29,23 +29,76 @@ ssize_t receive_soon(int connection, std::span<std::byte> space, void (*when_idl
 
 }  // namespace
 
-Assignment WorkerEnd::receive_assignment() { return decode_assignment(receive()); }
+Assignment WorkerEnd::receive_assignment() {
+  FromController first = decode_from_controller(receive());
+  if (auto* assignment = std::get_if<Assignment>(&first)) return std::move(*assignment);
+  throw ProtocolError("the controller's first message is no assignment");
+}
 
-Answer WorkerEnd::receive_answer() { return decode_answer(receive()); }
+Answer WorkerEnd::receive_answer() { return take<Answer>(0); }
 
 Answer WorkerEnd::report(const Report& report) {
   send(report);
   return receive_answer();
 }
 
-StoreReply WorkerEnd::call(const StoreRequest& request) {
+StoreReply WorkerEnd::call(StoreRequest request) {
+  request.call = next_call();
   send(request);
-  return decode_store_reply(receive());
+  return take<StoreReply>(request.call);
 }
 
-Reply WorkerEnd::call(const Request& request) {
+Reply WorkerEnd::call(Request request) {
+  request.call = next_call();
   send(request);
-  return decode_reply(receive());
+  return take<Reply>(request.call);
+}
+
+CallNumber WorkerEnd::next_call() {
+  const std::lock_guard lock(shared_->receiving);
+  return ++shared_->calls;
+}
+
+template <class Reply>
+Reply WorkerEnd::take(CallNumber call) {
+  FromController reply = wait_for(call);
+  if (auto* expected = std::get_if<Reply>(&reply)) return std::move(*expected);
+  throw ProtocolError("the controller's reply is of another kind than its request");
+}
+
+// Returns the reply to a call. The first thread that waits reads the connection for all others; when it has its reply,
+// another one reads on.
+FromController WorkerEnd::wait_for(CallNumber call) {
+  std::unique_lock lock(shared_->receiving);
+  for (;;) {
+    if (auto reply = shared_->replies.extract(call)) return std::move(reply.mapped());
+    if (shared_->has_ended) throw ControllerGone{};
+    if (shared_->is_being_read) {
+      shared_->arrived.wait(lock);
+      continue;
+    }
+    shared_->is_being_read = true;
+    lock.unlock();
+    try {
+      FromController reply = decode_from_controller(receive());
+      lock.lock();
+      const CallNumber number = std::visit(
+          [](const auto& content) -> CallNumber {
+            if constexpr (requires { content.call; }) return content.call;
+            return 0;
+          },
+          reply);
+      shared_->replies.insert_or_assign(number, std::move(reply));
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      shared_->is_being_read = false;
+      shared_->has_ended = true;
+      shared_->arrived.notify_all();
+      throw;
+    }
+    shared_->is_being_read = false;
+    shared_->arrived.notify_all();
+  }
 }
 
 std::span<const std::byte> WorkerEnd::receive() {
@@ -62,7 +115,7 @@ std::span<const std::byte> WorkerEnd::receive() {
 }
 
 void WorkerEnd::send_frame() {
-  for (std::span<const std::byte> rest(out_); !rest.empty();) {
+  for (std::span<const std::byte> rest(shared_->out); !rest.empty();) {
     const ssize_t sent = ::send(connection_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno != EINTR) throw ControllerGone{};
     if (sent > 0) rest = rest.subspan(static_cast<std::size_t>(sent));

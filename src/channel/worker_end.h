@@ -1,6 +1,8 @@
-// The worker's end of the connection: sends a message and waits for the answer. No thread, no event loop.
+// The worker's end of the connection: sends messages and waits for answers. No thread, no event loop.
 #pragma once
 
+#include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,9 +18,9 @@ namespace cadre::channel {
 // those does not continue.
 struct ControllerGone {};
 
-// The worker's end of a connection. All functions block. They throw ControllerGone when the connection ends, and
-// InvalidArgument for a message beyond the limits, which is then not sent. Only one thread at a time may receive;
-// send() may be called from any thread, also meanwhile.
+// The worker's end of a connection. Any thread may send and call; no thread waits for the reply to another one. One
+// report is sent at a time. All functions block. They throw ControllerGone when the connection ends, and
+// InvalidArgument for a message beyond the limits, which is then not sent.
 class WorkerEnd {
  public:
   explicit WorkerEnd(base::FileDescriptor connection) : connection_(std::move(connection)) {}
@@ -34,28 +36,44 @@ class WorkerEnd {
   // Sends a message. The directory that a report names then belongs to the controller.
   template <class Sent>
   void send(const Sent& message) {
-    const std::lock_guard lock(*sending_);
-    encode(message, out_);
+    const std::lock_guard lock(shared_->sending);
+    encode(message, shared_->out);
     send_frame();
   }
   // Waits until the controller has committed the report that was sent, and returns its answer.
   Answer receive_answer();
   // Sends a report and returns its answer.
   Answer report(const Report& report);
-  // Calls the group's key-value store and returns when the call has succeeded or failed.
-  StoreReply call(const StoreRequest& request);
-  // Sends a request and returns the controller's reply.
-  Reply call(const Request& request);
+  // Calls the group's key-value store and returns when the call has succeeded or failed. Numbers the request.
+  StoreReply call(StoreRequest request);
+  // Sends a request, numbers it, and returns the controller's reply.
+  Reply call(Request request);
 
  private:
+  // What threads share; a pointer, so that this object can be moved.
+  struct Shared {
+    std::mutex sending;
+    Bytes out;
+    std::mutex receiving;  // guards the following members
+    std::condition_variable arrived;
+    bool is_being_read = false;                    // one of the waiting threads reads for all
+    bool has_ended = false;                        // nothing can be read any more
+    std::map<CallNumber, FromController> replies;  // not taken yet; 0: the answer to the report
+    CallNumber calls = 0;                          // made so far
+  };
+
+  CallNumber next_call();
+  FromController wait_for(CallNumber call);
+  template <class Reply>
+  Reply take(CallNumber call);
   std::span<const std::byte> receive();
   void send_frame();
 
+  // The connection is read by one thread at a time.
   base::FileDescriptor connection_;
   void (*when_idle_)() = nullptr;
   FrameReader in_;
-  std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // a pointer, so that this object can be moved
-  Bytes out_;
+  std::unique_ptr<Shared> shared_ = std::make_unique<Shared>();
 };
 
 }  // namespace cadre::channel

@@ -173,8 +173,9 @@ void WorkerPool::take(engine::WorkerId id, channel::Request& request) {
   Worker& worker = workers_.at(id);
   if (worker.asked > 0) worker.answers.emplace(worker.asked, to_answer(std::move(request.content)));
   ++worker.asked;
+  worker.call = request.call;
   if (!worker.waiting.empty()) {
-    engine_->reply(id, channel::Reply{.content = std::move(worker.waiting.front())});
+    engine_->reply(id, channel::Reply{.content = std::move(worker.waiting.front()), .call = worker.call});
     worker.waiting.pop_front();
   }
   changed_.notify_all();
@@ -213,7 +214,9 @@ std::int64_t WorkerPool::give(engine::WorkerId id, const Value& task) {
   if (++worker.given > worker.asked) {
     worker.waiting.push_back(task);
   } else {
-    commands_.emplace_back([id, task](engine::Engine& engine) { engine.reply(id, channel::Reply{.content = task}); });
+    commands_.emplace_back([id, reply = channel::Reply{.content = task, .call = worker.call}](engine::Engine& engine) {
+      engine.reply(id, reply);
+    });
     if (engine_ != nullptr) engine_->wake();
   }
   return worker.given;
@@ -246,8 +249,8 @@ void WorkerPool::end(engine::WorkerId id) {
   const std::lock_guard lock(mutex_);
   Worker& worker = workers_.at(id);
   worker.leaves = worker.asked > worker.given;
-  commands_.emplace_back([id, leaves = worker.leaves](engine::Engine& engine) {
-    leaves ? engine.reply(id, channel::Reply{}) : engine.kill(id);
+  commands_.emplace_back([id, leaves = worker.leaves, call = worker.call](engine::Engine& engine) {
+    leaves ? engine.reply(id, channel::Reply{.call = call}) : engine.kill(id);
   });
   if (engine_ != nullptr) engine_->wake();
 }

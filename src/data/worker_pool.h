@@ -76,6 +76,7 @@ class WorkerPool {
   struct Worker {
     std::int64_t given = 0;          // number of tasks
     std::int64_t asked = 0;          // number of requests for a task; each later one means that a task is done
+    channel::CallNumber call = 0;    // of the last request
     std::deque<Value> waiting = {};  // tasks not yet requested
     std::map<std::int64_t, Answer> answers = {};  // by task; not yet taken
     std::optional<std::variant<Failure, Death>> end = {};

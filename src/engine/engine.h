@@ -74,9 +74,8 @@ class Engine {
   virtual void start(WorkerId worker, const WorkerSpec& spec) = 0;
   // Replies to the worker's last Report. Does nothing if the worker is gone.
   virtual void answer(WorkerId worker, const channel::Answer& answer) = 0;
-  // Replies to the worker's last StoreRequest. Does nothing if the worker is gone.
+  // Replies to a call of the worker, whose number the reply has. Does nothing if the worker is gone.
   virtual void reply(WorkerId worker, const channel::StoreReply& reply) = 0;
-  // Replies to the worker's last Request. Does nothing if the worker is gone.
   virtual void reply(WorkerId worker, const channel::Reply& reply) = 0;
   // Kills the worker's process group; Exited follows. Does nothing if the worker is gone.
   virtual void kill(WorkerId worker) = 0;

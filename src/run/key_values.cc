@@ -23,14 +23,16 @@ std::optional<std::int64_t> as_number(const std::string& text) {
 
 }  // namespace
 
-std::vector<KeyValues::Reply> KeyValues::handle(Asker asker, const channel::StoreRequest& request, TimePoint now) {
+std::vector<KeyValues::Reply> KeyValues::handle(std::uint64_t worker, const channel::StoreRequest& request,
+                                                TimePoint now) {
+  const channel::Caller caller{worker, request.call};
   if (takes_one_key(request.operation) && request.keys.size() != 1)
-    return {{asker, {.error = fmt::format("a store's operation takes one key and got {}", request.keys.size())}}};
+    return {{caller, {.error = fmt::format("a store's operation takes one key and got {}", request.keys.size())}}};
   if (!is_ready(request)) {
-    waiting_[asker] = {request, now + std::chrono::milliseconds(request.timeout_ms)};
+    waiting_[caller] = {request, now + std::chrono::milliseconds(request.timeout_ms)};
     return {};
   }
-  std::vector<Reply> replies{{asker, execute(request)}};
+  std::vector<Reply> replies{{caller, execute(request)}};
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     if (!is_ready(it->second.request)) {
       ++it;
@@ -57,7 +59,7 @@ std::vector<KeyValues::Reply> KeyValues::expire(TimePoint now) {
 
 std::optional<KeyValues::TimePoint> KeyValues::next_deadline() const {
   std::optional<TimePoint> next;
-  for (const auto& [asker, waiting] : waiting_) next = next ? std::min(*next, waiting.until) : waiting.until;
+  for (const auto& [caller, waiting] : waiting_) next = next ? std::min(*next, waiting.until) : waiting.until;
   return next;
 }
 

@@ -16,15 +16,14 @@ namespace cadre::run {
 class KeyValues {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Asker = std::uint64_t;  // id of a requester, which has one request at a time
   struct Reply {
-    Asker asker = 0;
+    channel::Caller caller = {};
     channel::StoreReply reply = {};
   };
 
   // Handles a request. Returns its reply, unless it must wait, and the replies to waiting requests that it has made
   // ready.
-  std::vector<Reply> handle(Asker asker, const channel::StoreRequest& request, TimePoint now);
+  std::vector<Reply> handle(std::uint64_t worker, const channel::StoreRequest& request, TimePoint now);
   // Returns replies to requests that timed out.
   std::vector<Reply> expire(TimePoint now);
   // Returns the next time at which a request times out; empty if none is waiting.
@@ -44,7 +43,7 @@ class KeyValues {
   std::string missing(const channel::StoreRequest& request) const;
 
   std::map<std::string, std::string> values_;
-  std::map<Asker, Waiting> waiting_;
+  std::map<channel::Caller, Waiting> waiting_;
 };
 
 }  // namespace cadre::run

@@ -37,24 +37,26 @@ CheckpointQuestion to_checkpoint_question(const Value& content) {
   return base::from_value<CheckpointQuestion>(content);
 }
 
-void CheckpointQuestions::ask(Asker asker, const CheckpointQuestion& question, TimePoint now) {
-  Waiting& waiting = waiting_[asker] = {.step = question.step, .validated = question.validated};
+void CheckpointQuestions::ask(channel::Caller caller, const CheckpointQuestion& question, TimePoint now) {
+  Waiting& waiting = waiting_[caller] = {.step = question.step, .validated = question.validated};
   if (question.timeout_ms) waiting.until = now + std::chrono::milliseconds(*question.timeout_ms);
 }
 
 std::vector<CheckpointQuestions::Reply> CheckpointQuestions::take_replies(const Checkpoints& checkpoints,
                                                                           const Validations& validations,
                                                                           const std::string& lack_of_validations,
-                                                                          TimePoint now) {
+                                                                          bool interrupted, TimePoint now) {
   std::vector<Reply> replies;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
-    const auto& [asker, waiting] = *it;
+    const auto& [caller, waiting] = *it;
     const bool committed = is_committed(checkpoints, waiting.step);
     const bool done = committed && (!waiting.validated || is_validated(checkpoints, validations, waiting.step));
     if (done || (waiting.until && *waiting.until <= now)) {
-      replies.push_back({asker, {.content = to_value(kept(checkpoints, validations))}});
+      replies.push_back({caller, {.content = to_value(kept(checkpoints, validations))}});
+    } else if (interrupted) {
+      replies.push_back({caller, {.error = "the run is interrupted"}});
     } else if (committed && !waiting.until && !lack_of_validations.empty()) {
-      replies.push_back({asker,
+      replies.push_back({caller,
                          {.error = "it would wait for ever for validations: " + lack_of_validations +
                                    ". Give a timeout, or ask for CheckpointConsistency::committed"}});
     } else {
@@ -68,7 +70,7 @@ std::vector<CheckpointQuestions::Reply> CheckpointQuestions::take_replies(const 
 
 std::optional<CheckpointQuestions::TimePoint> CheckpointQuestions::next_deadline() const {
   std::optional<TimePoint> next;
-  for (const auto& [asker, waiting] : waiting_) {
+  for (const auto& [caller, waiting] : waiting_) {
     if (waiting.until && (!next || *waiting.until < *next)) next = waiting.until;
   }
   return next;

@@ -28,17 +28,17 @@ CheckpointQuestion to_checkpoint_question(const Value& content);
 class CheckpointQuestions {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Asker = std::uint64_t;  // has at most one query at a time
   struct Reply {
-    Asker asker = 0;
+    channel::Caller caller = {};
     channel::Reply reply = {};
   };
 
-  void ask(Asker asker, const CheckpointQuestion& question, TimePoint now);
-  // Removes and returns replies to queries whose checkpoints are ready or that timed out, and errors for queries
-  // without a timeout whose validations lack resources and would never finish.
+  void ask(channel::Caller caller, const CheckpointQuestion& question, TimePoint now);
+  // Removes and returns replies to queries whose checkpoints are ready or that timed out, and errors for queries that
+  // would never be replied to: all others of an interrupted run, and those without a timeout whose validations lack
+  // resources.
   std::vector<Reply> take_replies(const Checkpoints& checkpoints, const Validations& validations,
-                                  const std::string& lack_of_validations, TimePoint now);
+                                  const std::string& lack_of_validations, bool interrupted, TimePoint now);
   bool empty() const { return waiting_.empty(); }
   // Returns the earliest deadline of a waiting query.
   std::optional<TimePoint> next_deadline() const;
@@ -51,7 +51,7 @@ class CheckpointQuestions {
     bool validated = true;
     std::optional<TimePoint> until = {};
   };
-  std::map<Asker, Waiting> waiting_;
+  std::map<channel::Caller, Waiting> waiting_;
 };
 
 }  // namespace cadre::train

@@ -127,9 +127,9 @@ void Controller::take(engine::Received received, std::vector<Event>& events) {
           [&](channel::StoreRequest& request) { reply(key_values_.handle(received.worker, request, clock_.now())); },
           [&](channel::Request& request) {
             try {
-              questions_.ask(received.worker, to_checkpoint_question(request.content), clock_.now());
+              questions_.ask({received.worker, request.call}, to_checkpoint_question(request.content), clock_.now());
             } catch (const Error& error) {
-              engine_.reply(received.worker, channel::Reply{.error = error.what()});
+              engine_.reply(received.worker, channel::Reply{.error = error.what(), .call = request.call});
             }
           },
           [&](channel::Notice& notice) { take(notice, rank, attempt, events); }},
@@ -439,18 +439,22 @@ void Controller::answer(const AnswerGroup& answer) {
   for (const Rank rank : barrier_.take_waiting()) engine_.answer(worker_id(rank, answer.attempt), message);
 }
 
-void Controller::reply(const std::vector<run::KeyValues::Reply>& replies) {
-  for (const auto& [worker, message] : replies) engine_.reply(worker, message);
+void Controller::reply(std::vector<run::KeyValues::Reply> replies) {
+  for (auto& [caller, message] : replies) {
+    message.call = caller.call;
+    engine_.reply(caller.worker, message);
+  }
 }
 
 void Controller::reply_about_checkpoints() {
   if (questions_.empty()) return;
-  for (const auto& [worker, message] :
-       questions_.take_replies(run_.checkpoints(), run_.validations(), run_.lack_of_validations(), clock_.looked())) {
+  for (auto& [caller, message] : questions_.take_replies(
+           run_.checkpoints(), run_.validations(), run_.lack_of_validations(), run_.interrupted(), clock_.looked())) {
+    message.call = caller.call;
     try {
-      engine_.reply(worker, message);
+      engine_.reply(caller.worker, message);
     } catch (const InvalidArgument& error) {  // the metrics of all checkpoints exceed a message's limit
-      engine_.reply(worker, channel::Reply{.error = error.what()});
+      engine_.reply(caller.worker, channel::Reply{.error = error.what(), .call = caller.call});
     }
   }
 }

@@ -78,7 +78,7 @@ class Controller final : public control::Turns<Run> {
   void launch(const LaunchGroup& group);
   void start(const StartValidator& validator);
   void answer(const AnswerGroup& answer);
-  void reply(const std::vector<run::KeyValues::Reply>& replies);
+  void reply(std::vector<run::KeyValues::Reply> replies);
   void reply_about_checkpoints();
   RunContext context() const;
   void tell_callbacks(const Action& action);

@@ -1,14 +1,15 @@
 #include "train/group_store.h"
 
+#include <utility>
+
 #include "cadre/error.h"
 
 namespace cadre::train {
 
 using Operation = channel::StoreRequest::Operation;
 
-channel::StoreReply GroupStore::call(const channel::StoreRequest& request) {
-  const std::lock_guard lock(connection_);
-  channel::StoreReply reply = controller_.call(request);
+channel::StoreReply GroupStore::call(channel::StoreRequest request) {
+  channel::StoreReply reply = controller_.call(std::move(request));
   if (!reply.error.empty()) throw Error("the group's store: " + reply.error);
   return reply;
 }

@@ -1,8 +1,6 @@
 // The key-value store of a worker's group, over the worker's connection to its controller.
 #pragma once
 
-#include <mutex>
-
 #include "channel/worker_end.h"
 #include "run/key_value_store.h"
 
@@ -10,9 +8,7 @@ namespace cadre::train {
 
 class GroupStore final : public run::KeyValueStore {
  public:
-  // `connection` is locked during each call.
-  GroupStore(channel::WorkerEnd& controller, std::mutex& connection)
-      : controller_(controller), connection_(connection) {}
+  explicit GroupStore(channel::WorkerEnd& controller) : controller_(controller) {}
 
   void set(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key, Milliseconds timeout) override;
@@ -24,10 +20,9 @@ class GroupStore final : public run::KeyValueStore {
   std::int64_t size() override;
 
  private:
-  channel::StoreReply call(const channel::StoreRequest& request);
+  channel::StoreReply call(channel::StoreRequest request);
 
   channel::WorkerEnd& controller_;
-  std::mutex& connection_;
 };
 
 }  // namespace cadre::train

@@ -110,7 +110,7 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::Loo
 Session::Session(channel::WorkerEnd& controller, RankAssignment assignment)
     : controller_(controller),
       assignment_(std::move(assignment)),
-      store_(std::make_shared<GroupStore>(controller, connection_)),
+      store_(std::make_shared<GroupStore>(controller)),
       step_(assignment_.step) {
   if (!assignment_.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(assignment_.checkpoint);
   current_session = this;
@@ -317,13 +317,9 @@ std::optional<CheckpointDirectory> Session::take_over(const fs::path& source) {
 void Session::send(const Metrics& metrics, const PartReport& said, CheckpointDirectory* ours) {
   channel::Report report{.step = step_ + 1, .metrics = assignment_.place.world_rank == 0 ? metrics : Metrics()};
   put_into(report, said);
-  channel::Answer answer;
-  {
-    const std::lock_guard lock(connection_);
-    controller_.send(report);
-    if (ours != nullptr) ours->release();
-    answer = controller_.receive_answer();
-  }
+  controller_.send(report);
+  if (ours != nullptr) ours->release();
+  const channel::Answer answer = controller_.receive_answer();
   ++step_;
   if (!answer.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
   if (answer.verdict != channel::Verdict::stop) return;
@@ -357,11 +353,7 @@ std::vector<ReportedCheckpoint> Session::get_all_reported_checkpoints(Checkpoint
                                                                       std::optional<Seconds> timeout) {
   CheckpointQuestion question{.step = step_, .validated = consistency == CheckpointConsistency::validated};
   if (timeout) question.timeout_ms = to_milliseconds(*timeout);
-  channel::Reply reply;
-  {
-    const std::lock_guard lock(connection_);
-    reply = controller_.call(channel::Request{to_value(question)});
-  }
+  const channel::Reply reply = controller_.call(channel::Request{to_value(question)});
   if (!reply.error.empty()) throw Error("train::get_all_reported_checkpoints: " + reply.error);
   std::vector<ReportedCheckpoint> reported;
   for (CheckpointEntry& entry : to_checkpoint_entries(reply.content))

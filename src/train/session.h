@@ -1,10 +1,10 @@
 // A rank's session: implements the functions of cadre/train.h in its worker. One per process.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -74,12 +74,11 @@ class Session {
   void set_for_collective(const std::string& key, const std::string& value);
 
   channel::WorkerEnd& controller_;
-  std::mutex connection_;  // held during each call of this session or of the store, in any thread
   const RankAssignment assignment_;
   std::shared_ptr<run::KeyValueStore> store_;
   const std::thread::id thread_ = std::this_thread::get_id();
   std::optional<Checkpoint> latest_checkpoint_;
-  std::int64_t step_;
+  std::atomic<std::int64_t> step_;  // of the last report; other threads ask with it
   std::int64_t directories_made_ = 0;
   BackgroundUploads uploads_;
   KeptStates kept_states_;

@@ -41,10 +41,10 @@ bool turn_away(engine::Engine& engine, const engine::Event& event) {
   const auto* received = std::get_if<engine::Received>(&event);
   if (received == nullptr) return false;
   const std::string error = "a trial is no member of a worker group";
-  if (std::holds_alternative<channel::StoreRequest>(received->message)) {
-    engine.reply(received->worker, channel::StoreReply{.error = error});
-  } else if (std::holds_alternative<channel::Request>(received->message)) {
-    engine.reply(received->worker, channel::Reply{.error = error});
+  if (const auto* store = std::get_if<channel::StoreRequest>(&received->message)) {
+    engine.reply(received->worker, channel::StoreReply{.error = error, .call = store->call});
+  } else if (const auto* request = std::get_if<channel::Request>(&received->message)) {
+    engine.reply(received->worker, channel::Reply{.error = error, .call = request->call});
   } else {
     return std::holds_alternative<channel::Notice>(received->message);
   }

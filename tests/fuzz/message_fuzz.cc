@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const channel::Assignment assignment{report.checkpoint, report.metrics.dict()};
   encode(assignment, frame);
-  const channel::Assignment assigned = channel::decode_assignment(body_of(frame));
+  const auto assigned = std::get<channel::Assignment>(channel::decode_from_controller(body_of(frame)));
   require(assigned.entry == assignment.entry && assigned.payload == assignment.payload,
           "an assignment comes back from its frame");
 

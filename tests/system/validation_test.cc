@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -273,6 +274,24 @@ TEST(Validation, RanksMayWaitForIt) {
   train::TrainerOptions options = options_with(storage.path(), train::validator<measures>(), 0);
   const train::Result result = train::Trainer(train::loop<asks_what_was_validated>(), options).fit();
   EXPECT_THAT(content_of(result.path / "seen"), HasSubstr("validated 0.1"));
+}
+
+// Its validator waits until all steps were reported.
+void reports_while_another_thread_asks(const Config&) {
+  train::report({{"step", 1}}, writes(1), {.validation = true});
+  auto asking = std::async(std::launch::async, [] { return train::get_all_reported_checkpoints(); });
+  wait_for_file(run_directory() / "validating");
+  for (std::int64_t step = 2; step <= 5; ++step) train::report({{"step", step}});
+  bear_witness("trained", "yes");
+  bear_witness("seen", train::to_string(asking.get().at(0).status));
+}
+
+TEST(Validation, ARankReportsWhileAnotherOfItsThreadsWaitsForOne) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_with(storage.path(), train::validator<holds_until_trained>(), 0);
+  const train::Result result = train::Trainer(train::loop<reports_while_another_thread_asks>(), options).fit();
+  EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_EQ(content_of(result.path / "seen"), "validated\n");
 }
 
 TEST(Validation, AWaitThatCanNeverEndIsAnError) {

@@ -38,6 +38,7 @@ class CheckpointQuestionsTest : public ::testing::Test {
   Checkpoints checkpoints{CheckpointConfig{}};
   Validations validations{ValidationConfig{}};
   std::string lack = {};
+  bool interrupted = false;
   CheckpointQuestions questions;
 };
 
@@ -45,25 +46,26 @@ TEST_F(CheckpointQuestionsTest, WaitForWhatTheAskerHasReportedAndForNothingElse)
   report(1);
   report(2);
   report(3);
-  questions.ask(7, {.step = 2}, kNow);
+  questions.ask({7, 1}, {.step = 2}, kNow);
   upload(0);
-  EXPECT_THAT(questions.take_replies(checkpoints, validations, lack, kNow), IsEmpty());
+  EXPECT_THAT(questions.take_replies(checkpoints, validations, lack, interrupted, kNow), IsEmpty());
   upload(1);
-  const auto replies = questions.take_replies(checkpoints, validations, lack, kNow);
+  const auto replies = questions.take_replies(checkpoints, validations, lack, interrupted, kNow);
   ASSERT_EQ(replies.size(), 1u);
-  EXPECT_EQ(replies[0].asker, 7u);
+  EXPECT_EQ(replies[0].caller.worker, 7u);
   EXPECT_THAT(steps_of(replies), ElementsAre(1, 2));
-  EXPECT_THAT(questions.take_replies(checkpoints, validations, lack, kNow), IsEmpty()) << "once";
+  EXPECT_THAT(questions.take_replies(checkpoints, validations, lack, interrupted, kNow), IsEmpty()) << "once";
 }
 
 TEST_F(CheckpointQuestionsTest, GetWhatThereIsWhenTheirTimeIsOver) {
   report(1);
   upload(0);
   report(2);
-  questions.ask(7, {.step = 2, .timeout_ms = 1000}, kNow);
+  questions.ask({7, 1}, {.step = 2, .timeout_ms = 1000}, kNow);
   EXPECT_EQ(questions.next_deadline(), kNow + kSecond);
-  EXPECT_THAT(questions.take_replies(checkpoints, validations, lack, kNow), IsEmpty());
-  EXPECT_THAT(steps_of(questions.take_replies(checkpoints, validations, lack, kNow + kSecond)), ElementsAre(1));
+  EXPECT_THAT(questions.take_replies(checkpoints, validations, lack, interrupted, kNow), IsEmpty());
+  EXPECT_THAT(steps_of(questions.take_replies(checkpoints, validations, lack, interrupted, kNow + kSecond)),
+              ElementsAre(1));
   EXPECT_EQ(questions.next_deadline(), std::nullopt);
 }
 
@@ -74,8 +76,8 @@ TEST_F(CheckpointQuestionsTest, AreAnsweredInTheOrderOfTheReportsWhateverTheScor
     report(step);
     upload(step - 1);
   }
-  questions.ask(7, {.step = 4}, kNow);
-  EXPECT_THAT(steps_of(questions.take_replies(checkpoints, validations, lack, kNow)), ElementsAre(1, 2, 4))
+  questions.ask({7, 1}, {.step = 4}, kNow);
+  EXPECT_THAT(steps_of(questions.take_replies(checkpoints, validations, lack, interrupted, kNow)), ElementsAre(1, 2, 4))
       << "two, and the latest";
 }
 
@@ -89,19 +91,19 @@ TEST_F(CheckpointQuestionsTest, WaitForValidationsWhereTheyAskForThem) {
   checkpoints.report(validated_report(1), actions);
   for (const CommittedCheckpoint& committed : checkpoints.commit_ready(actions))
     validations.add(committed.id, *committed.validation, checkpoints);
-  questions.ask(7, {.step = 1, .validated = true}, kNow);
-  questions.ask(8, {.step = 1, .validated = false}, kNow);
-  const auto replies = questions.take_replies(checkpoints, validations, lack, kNow);
+  questions.ask({7, 1}, {.step = 1, .validated = true}, kNow);
+  questions.ask({8, 1}, {.step = 1, .validated = false}, kNow);
+  const auto replies = questions.take_replies(checkpoints, validations, lack, interrupted, kNow);
   ASSERT_EQ(replies.size(), 1u);
-  EXPECT_EQ(replies[0].asker, 8u);
+  EXPECT_EQ(replies[0].caller.worker, 8u);
   EXPECT_EQ(to_checkpoint_entries(replies[0].reply.content).at(0).status, ReportedCheckpointStatus::pending_validation);
 
   validations.start(run::ResourceLedger({.cpus = 1}), checkpoints, actions);
   validations.returned({.checkpoint = 1, .attempt = 1, .metrics = {{"step", 10}, {"accuracy", 0.5}}}, checkpoints,
                        actions);
-  const auto later = questions.take_replies(checkpoints, validations, lack, kNow);
+  const auto later = questions.take_replies(checkpoints, validations, lack, interrupted, kNow);
   ASSERT_EQ(later.size(), 1u);
-  EXPECT_EQ(later[0].asker, 7u);
+  EXPECT_EQ(later[0].caller.worker, 7u);
   const CheckpointEntry entry = to_checkpoint_entries(later[0].reply.content).at(0);
   EXPECT_EQ(entry.status, ReportedCheckpointStatus::validated);
   EXPECT_EQ(entry.metrics, (Metrics{{"step", 10}, {"accuracy", 0.5}})) << "those of the validation count";
@@ -114,12 +116,34 @@ TEST_F(CheckpointQuestionsTest, AreAnErrorWhereTheyWouldWaitForEver) {
   for (const CommittedCheckpoint& committed : checkpoints.commit_ready(actions))
     validations.add(committed.id, *committed.validation, checkpoints);
   lack = "they need a GPU";
-  questions.ask(7, {.step = 1}, kNow);
-  questions.ask(8, {.step = 1, .timeout_ms = 1000}, kNow);
-  const auto replies = questions.take_replies(checkpoints, validations, lack, kNow);
+  questions.ask({7, 1}, {.step = 1}, kNow);
+  questions.ask({8, 1}, {.step = 1, .timeout_ms = 1000}, kNow);
+  const auto replies = questions.take_replies(checkpoints, validations, lack, interrupted, kNow);
   ASSERT_EQ(replies.size(), 1u);
-  EXPECT_EQ(replies[0].asker, 7u);
+  EXPECT_EQ(replies[0].caller.worker, 7u);
   EXPECT_THAT(replies[0].reply.error, ::testing::HasSubstr("for ever for validations: they need a GPU"));
+}
+
+TEST_F(CheckpointQuestionsTest, AreAnErrorInAnInterruptedRunThatTheyWouldHold) {
+  report(1);
+  upload(0);
+  report(2);
+  interrupted = true;
+  questions.ask({7, 1}, {.step = 1}, kNow);
+  questions.ask({8, 1}, {.step = 2}, kNow);
+  const auto replies = questions.take_replies(checkpoints, validations, lack, interrupted, kNow);
+  ASSERT_EQ(replies.size(), 2u);
+  EXPECT_EQ(replies[0].reply.error, "") << "its checkpoints are there";
+  EXPECT_EQ(replies[1].reply.error, "the run is interrupted");
+}
+
+TEST_F(CheckpointQuestionsTest, MayBeSeveralOfOneWorker) {
+  report(1);
+  questions.ask({7, 1}, {.step = 1}, kNow);
+  questions.ask({7, 2}, {.step = 0}, kNow);
+  const auto replies = questions.take_replies(checkpoints, validations, lack, interrupted, kNow);
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_EQ(replies[0].caller, (channel::Caller{7, 2}));
 }
 
 }  // namespace

@@ -69,12 +69,27 @@ TEST(KeyValues, WhoeverWaitsIsAnsweredWithTheLastKeyAndOnce) {
   EXPECT_EQ(values.handle(1, {.operation = Operation::set, .keys = {"a"}, .value = "1"}, kNow).size(), 1u);
   const auto replies = values.handle(1, {.operation = Operation::add, .keys = {"b"}, .amount = 7}, kNow);
   ASSERT_EQ(replies.size(), 3u);
-  EXPECT_EQ(replies[0].asker, 1u);
-  EXPECT_EQ(replies[1].asker, 2u);
-  EXPECT_EQ(replies[2].asker, 3u);
+  EXPECT_EQ(replies[0].caller.worker, 1u);
+  EXPECT_EQ(replies[1].caller.worker, 2u);
+  EXPECT_EQ(replies[2].caller.worker, 3u);
   EXPECT_EQ(replies[2].reply.value, "7");
   EXPECT_EQ(values.handle(1, {.operation = Operation::set, .keys = {"b"}, .value = "1"}, kNow).size(), 1u);
   EXPECT_EQ(values.next_deadline(), std::nullopt);
+}
+
+TEST(KeyValues, EachThreadOfAWorkerMayWait) {
+  KeyValues values;
+  const auto get = [&](channel::CallNumber call, const char* key) {
+    return values.handle(2, {.operation = Operation::get, .keys = {key}, .timeout_ms = 1000, .call = call}, kNow);
+  };
+  EXPECT_TRUE(get(1, "a").empty());
+  EXPECT_TRUE(get(2, "b").empty());
+  for (const auto& [key, call] : {std::pair{"b", 2u}, {"a", 1u}}) {
+    const auto replies = values.handle(1, {.operation = Operation::set, .keys = {key}, .value = key}, kNow);
+    ASSERT_EQ(replies.size(), 2u);
+    EXPECT_EQ(replies[1].caller, (channel::Caller{2, call}));
+    EXPECT_EQ(replies[1].reply.value, key);
+  }
 }
 
 TEST(KeyValues, PatienceEndsWithAnErrorThatNamesTheKeysThatAreMissing) {
@@ -85,7 +100,7 @@ TEST(KeyValues, PatienceEndsWithAnErrorThatNamesTheKeysThatAreMissing) {
   EXPECT_TRUE(values.expire(kNow + std::chrono::milliseconds(499)).empty());
   const auto replies = values.expire(kNow + std::chrono::milliseconds(500));
   ASSERT_EQ(replies.size(), 1u);
-  EXPECT_EQ(replies[0].asker, 2u);
+  EXPECT_EQ(replies[0].caller.worker, 2u);
   EXPECT_THAT(replies[0].reply.error,
               AllOf(HasSubstr("\"gone\", \"lost\""), HasSubstr("0.5 s"), Not(HasSubstr("here"))));
   EXPECT_EQ(values.next_deadline(), std::nullopt);
