@@ -59,10 +59,10 @@ CallNumber WorkerEnd::next_call() {
   return ++shared_->calls;
 }
 
-template <class Reply>
-Reply WorkerEnd::take(CallNumber call) {
+template <class Expected>
+Expected WorkerEnd::take(CallNumber call) {
   FromController reply = wait_for(call);
-  if (auto* expected = std::get_if<Reply>(&reply)) return std::move(*expected);
+  if (auto* expected = std::get_if<Expected>(&reply)) return std::move(*expected);
   throw ProtocolError("the controller's reply is of another kind than its request");
 }
 

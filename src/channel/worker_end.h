@@ -64,8 +64,8 @@ class WorkerEnd {
 
   CallNumber next_call();
   FromController wait_for(CallNumber call);
-  template <class Reply>
-  Reply take(CallNumber call);
+  template <class Expected>
+  Expected take(CallNumber call);
   std::span<const std::byte> receive();
   void send_frame();
 

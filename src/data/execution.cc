@@ -424,9 +424,12 @@ Execution::~Execution() = default;
 
 std::shared_ptr<WorkerPool> Execution::make_pool(const PlanContent& plan) {
   const FunctionPlace place = plan.options.function_place;
-  if (place == FunctionPlace::threads || calls_of(*plan.node).empty()) return nullptr;
+  const std::vector<const Node*> calls = calls_of(*plan.node);
+  if (place == FunctionPlace::threads || calls.empty()) return nullptr;
+  const bool uses_gpus =
+      std::ranges::any_of(calls, [](const Node* node) { return std::get<Call>(node->operation).resources.gpus > 0; });
   try {
-    return std::make_shared<WorkerPool>();
+    return std::make_shared<WorkerPool>(uses_gpus);
   } catch (const EngineError&) {
     if (place == FunctionPlace::processes) throw;
     return nullptr;

@@ -71,9 +71,9 @@ const bool registered = [] {
 
 // ---- The pool
 
-WorkerPool::WorkerPool() : folder_("cadre-dataset-workers") {
+WorkerPool::WorkerPool(bool uses_gpus) : folder_("cadre-dataset-workers") {
   static_cast<void>(registered);
-  thread_ = std::thread([this] { work(); });
+  thread_ = std::thread([this, uses_gpus] { work(uses_gpus); });
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return engine_ != nullptr || engine_error_ != nullptr; });
   if (engine_error_ == nullptr) {
@@ -95,7 +95,7 @@ WorkerPool::~WorkerPool() {
   thread_.join();
 }
 
-void WorkerPool::work() {
+void WorkerPool::work(bool uses_gpus) {
   const auto fail = [this](std::unique_ptr<engine::Engine> dropped) {
     const std::lock_guard lock(mutex_);
     engine_error_ = std::current_exception();
@@ -103,7 +103,7 @@ void WorkerPool::work() {
     changed_.notify_all();
   };
   try {
-    auto made = run::make_root_engine();
+    auto made = uses_gpus ? run::make_root_engine() : run::make_further_engine();
     const std::lock_guard lock(mutex_);
     engine_ = std::move(made);
     changed_.notify_all();

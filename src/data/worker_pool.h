@@ -27,8 +27,9 @@ namespace cadre::data {
 
 class WorkerPool {
  public:
-  // Throws EngineError if this process cannot start workers, or another run does so.
-  WorkerPool();
+  // `uses_gpus`: no other run of this process may have workers, because GPUs are not shared between runs. Throws
+  // EngineError if one has then, and if this process cannot start workers.
+  explicit WorkerPool(bool uses_gpus);
   // Ends all workers; idle ones have 10 s to exit.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -86,7 +87,7 @@ class WorkerPool {
   };
   using Command = std::function<void(engine::Engine& engine)>;
 
-  void work();
+  void work(bool uses_gpus);
   void post(Command command);
   void take(engine::Event& event);
   static Answer to_answer(Value content);

@@ -121,6 +121,11 @@ std::unique_ptr<engine::Engine> make_root_engine() {
   return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
 }
 
+std::unique_ptr<engine::Engine> make_further_engine() {
+  Process& process = initialised_process();
+  return std::make_unique<engine::local::LocalEngine>(process.server->connect(), process.resources);
+}
+
 Resources root_resources() { return initialised_process().resources; }
 
 void start_workers_through(base::FileDescriptor fork_server) {

@@ -13,6 +13,11 @@ namespace cadre::run {
 // is a worker that may not start workers, or if another engine is in use.
 std::unique_ptr<engine::Engine> make_root_engine();
 
+// Returns an engine for workers of the same process tree beside those of the root engine, which may be in use, and of
+// other further engines. Its resources are the same, and are not accounted together. Throws EngineError as above, but
+// not for another engine in use.
+std::unique_ptr<engine::Engine> make_further_engine();
+
 // Returns the total resources of that engine. Throws EngineError if there is none.
 Resources root_resources();
 

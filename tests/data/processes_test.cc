@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "cadre/data.h"
+#include "run/root_engine.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 
@@ -154,6 +155,30 @@ TEST(Processes, RunFunctionsInOrderAndElsewhere) {
 
 TEST(Processes, AreTheDefaultWhereThereCanBeSome) {
   EXPECT_FALSE(distinct(range(10).map_batches(function<with_process>()), "process").contains(::getpid()));
+}
+
+TEST(Processes, AreThereBesideARunOfTheSameProgramAndBesideEachOther) {
+  const auto run = run::make_root_engine();  // as fit() has it
+  const Dataset mapped = range(10'000).map_batches(function<with_process>(), {.batch_size = 100, .concurrency = 1});
+  auto outer = mapped.iter_batches();
+  std::set<std::int64_t> workers;
+  std::int64_t rows = 0;
+  for (const Batch& batch : outer) {
+    if (rows == 0) {
+      for (const std::int64_t worker : distinct(mapped, "process")) workers.insert(worker);
+    }
+    for (const std::int64_t worker : batch.values<std::int64_t>("process")) workers.insert(worker);
+    rows += batch.num_rows();
+  }
+  EXPECT_EQ(rows, 10'000);
+  EXPECT_THAT(workers, SizeIs(2)) << "one each";
+  EXPECT_FALSE(workers.contains(::getpid()));
+}
+
+TEST(Processes, WithGpusAreNotThereBesideARunThatHasThem) {
+  const auto run = run::make_root_engine();
+  const Dataset mapped = range(10).map_batches(function<with_process>(), {.batch_size = 1, .num_gpus = 1});
+  EXPECT_THAT(message_of<EngineError>([&] { processes(mapped).count(); }), HasSubstr("another run in this process"));
 }
 
 TEST(Processes, GiveTextsListsAndNullsBackAsTheyWere) {

@@ -68,7 +68,7 @@ double run_experiment(const std::filesystem::path& storage_path) {
                                                                   .publish_config = {.interval = kPublishInterval},
                                                                   .stop = {{"training_iteration", 24}},
                                                                   .checkpoint_config = {.num_to_keep = 2},
-                                                                  .verbose = 0}});
+                                                                  .verbose = 1}});
   double sum = 0;
   for (const tune::Result& result : tuner.fit()) sum += result.metrics.get<double>("score");
   return sum;
@@ -97,7 +97,7 @@ double run_training(const std::filesystem::path& storage_path) {
                                                       .storage_path = storage_path,
                                                       .publish_config = {.interval = kPublishInterval},
                                                       .checkpoint_config = {.num_to_keep = 2},
-                                                      .verbose = 0}});
+                                                      .verbose = 1}});
   return trainer.fit().metrics.get<double>("score");
 }
 

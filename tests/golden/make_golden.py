@@ -48,7 +48,7 @@ def main(tool, place, name):
                 environment = os.environ | {"HOME": str(folder / "home" / end)}
                 storage = str(files) if place == "store" else f"file://{files}"
                 if end == "finished":
-                    outcomes[kind] = float(run(tool, kind, storage, environment))
+                    outcomes[kind] = float(run(tool, kind, storage, environment).split()[-1])
                 else:
                     kill_half_way(tool, kind, storage, files / kind, environment)
         if not (folder / "golden/finished/training").exists():

@@ -527,6 +527,33 @@ TEST_F(LocalEngine, ASecondEngineAtTheSameTimeIsRefusedInEveryThread) {
   std::thread(refused).join();
 }
 
+TEST_F(LocalEngine, AFurtherEngineWorksBesideItAndEndsItsOwnWorkersOnly) {
+  const pid_t server = this->server();
+  const auto descriptors = open_descriptors(std::to_string(server));
+  const WorkerId first = start("stubborn", {});
+  ASSERT_TRUE(heard.until([&] { return !heard[first].reports.empty(); }));
+  // An engine needs a thread of its own.
+  const auto use_further = [&](int number) {
+    auto further = run::make_further_engine();
+    Listener listener(*further);
+    const WorkerId echo = listener.start({.assignment = {"echoes", number}, .directory = subject.make_directory()});
+    const WorkerId parent = listener.start({.assignment = {"family", true}, .directory = subject.make_directory()});
+    ASSERT_TRUE(listener.until([&] { return !listener[echo].exits.empty() && !listener[parent].reports.empty(); }));
+    EXPECT_EQ(listener[echo].reports.at(0).metrics.get<std::int64_t>("echo"), number);
+    const Metrics& members = listener[parent].reports.at(0).metrics;
+    further.reset();
+    EXPECT_FALSE(exists(members.get<pid_t>("worker")));
+    EXPECT_FALSE(exists(members.get<pid_t>("child")));
+    ::kill(members.get<pid_t>("daemon"), SIGKILL);
+  };
+  for (int number = 0; number < 3; ++number) std::thread(use_further, number).join();
+  EXPECT_TRUE(heard[first].exits.empty());
+  engine->kill(first);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(this->server(), server);
+  EXPECT_EQ(open_descriptors(std::to_string(server)), descriptors) << "connections are closed";
+}
+
 TEST_F(LocalEngine, ItsResourcesAreThoseOfInit) {
   EXPECT_EQ(
       engine->resources(),

@@ -50,8 +50,9 @@ std::string to_string(const Schema& schema);
 
 /// The place where a dataset's functions run.
 enum class FunctionPlace {
-  /// In worker processes if cadre::init has prepared this process to start them and no other execution has any,
-  /// otherwise in threads.
+  /// In worker processes if cadre::init has prepared this process to start them, otherwise in threads; also beside a
+  /// running fit() or another execution, but their CPUs are not accounted together. Functions with num_gpus run in
+  /// threads then.
   automatic,
   processes,  ///< in worker processes; EngineError if none can be started
   /// In threads of this process: a function may then run in several threads at a time, all of them see all GPUs, and

@@ -13,6 +13,7 @@ struct Request {
     spawn,  // with the worker's end of its connection as SCM_RIGHTS
     kill,
     end_disconnected,  // kills a worker that closed its connection; it may already be ending by itself
+    connect,           // with the server's end of a further connection as SCM_RIGHTS
     quit,              // sent by the controller: the server ends
   };
   Kind kind = Kind::quit;

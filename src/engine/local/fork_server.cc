@@ -56,6 +56,24 @@ Execution prepare_execution(int control, int table) {
 
 void keep_when_executed(int fd) { ::fcntl(fd, F_SETFD, 0); }
 
+// Sends a request together with a descriptor. Returns false, with errno, if that is not possible.
+bool send_with(int control, Request& request, const base::FileDescriptor& descriptor) {
+  iovec part{&request, offsetof(Request, directory) + std::strlen(request.directory) + 1};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  const int fd = descriptor.get();
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(control, &message, MSG_NOSIGNAL) >= 0;
+}
+
 bool is_packet_socket(int fd) {
   int type = 0;
   socklen_t size = sizeof type;
@@ -131,6 +149,17 @@ void ForkServer::kill_groups() const {
   for (const pid_t process : table_->processes()) ::kill(-process, SIGKILL);
 }
 
+std::unique_ptr<ForkServerConnection> ForkServerConnection::connect() const {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
+    throw EngineError("cannot make a socket for the fork server: " + base::last_system_error());
+  auto further = std::make_unique<ForkServerConnection>(base::FileDescriptor(sockets[0]));
+  Request request{.kind = Request::Kind::connect};
+  if (!send_with(control_.get(), request, base::FileDescriptor(sockets[1])))
+    throw EngineError("cannot connect to the fork server: " + base::last_system_error());
+  return further;
+}
+
 std::uint64_t ForkServerConnection::spawn(const WorkerSpec& spec, int threads, const base::FileDescriptor& connection) {
   if (gone_) throw_gone();
   Request request{.kind = Request::Kind::spawn,
@@ -140,20 +169,8 @@ std::uint64_t ForkServerConnection::spawn(const WorkerSpec& spec, int threads, c
                   .memory_bytes = spec.memory_bytes};
   const std::string& path = spec.directory.native();
   if (path.size() >= sizeof request.directory) throw EngineError("a worker's directory is too long: " + path);
-  iovec part{&request, offsetof(Request, directory) + path.copy(request.directory, path.size()) + 1};
-  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = ancillary;
-  message.msg_controllen = sizeof ancillary;
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  const int fd = connection.get();
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  if (::sendmsg(control_.get(), &message, MSG_NOSIGNAL) < 0) {
+  path.copy(request.directory, path.size());
+  if (!send_with(control_.get(), request, connection)) {
     const std::string reason = base::last_system_error();
     while (auto ended = read_ended()) early_.push_back(std::move(*ended));
     if (gone_) throw_gone();
@@ -210,6 +227,6 @@ void ForkServerConnection::throw_gone() const {
   throw EngineError("no worker can be started: " + reason_ + ". Its workers ended with it; start the program again");
 }
 
-bool ForkServerConnection::claim() { return !std::exchange(claimed_, true); }
+bool ForkServerConnection::claim() { return !claimed_.exchange(true); }
 
 }  // namespace cadre::engine::local

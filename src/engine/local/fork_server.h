@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -19,7 +20,7 @@ namespace cadre::engine::local {
 
 struct Request;
 
-// A process's connection to the fork server, used by one engine after the other.
+// A process's connection to the fork server, used by one engine at a time.
 class ForkServerConnection {
  public:
   struct Ended {
@@ -33,6 +34,10 @@ class ForkServerConnection {
   virtual ~ForkServerConnection() = default;
   ForkServerConnection(const ForkServerConnection&) = delete;
   ForkServerConnection& operator=(const ForkServerConnection&) = delete;
+
+  // Opens a further connection of this process, for an engine that works at the same time. May be called in any thread.
+  // Throws EngineError.
+  std::unique_ptr<ForkServerConnection> connect() const;
 
   // Requests a worker and returns its number on this connection. The server forks it later; an Ended always follows
   // unless the server ends. Throws EngineError if the server is gone, the directory's path is too long or the request
@@ -73,7 +78,7 @@ class ForkServerConnection {
   std::deque<Ended> early_;  // read before next_ended() asked for them
   std::uint64_t last_worker_ = 0;
   bool gone_ = false;
-  bool claimed_ = false;
+  std::atomic<bool> claimed_ = false;
   std::string reason_;
 };
 

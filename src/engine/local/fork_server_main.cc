@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -90,12 +91,14 @@ class ForkServerMain {
   }
 
  private:
-  // A process that has workers started: the controller, which is the first in the list, or a worker.
+  // A connection over which workers are started: that of the controller, which is the first in the list, that of a
+  // worker, or a further one of either.
   struct Client {
     base::FileDescriptor socket = {};                       // empty: the client is gone
     std::unordered_map<std::uint64_t, pid_t> running = {};  // its workers, by their numbers on its connection
     std::size_t unfinished = 0;                             // its workers whose end is not reported yet
-    bool lives = true;                                      // false after the end of its process was reported
+    bool lives = true;                                      // false: it can be forgotten when its workers are
+    Client* opener = nullptr;                               // of a further connection: the one that it was asked for on
     std::deque<Notice> notices = {};                        // queued: a busy client must not block the server
   };
   struct Worker {
@@ -133,9 +136,11 @@ class ForkServerMain {
   void take_requests(Client& client);
   bool receive(Client& client, Request& request, base::FileDescriptor& connection);
   void spawn(Client& client, const Request& request, base::FileDescriptor connection);
+  void connect(Client& client, base::FileDescriptor socket);
   [[noreturn]] void work(const Request& request, std::size_t slot, WorkerParts parts);
   void kill(const Client& client, const Request& request);
   bool is_controller(const Client& client) const { return &client == &clients_.front(); }
+  bool has_unfinished(const Client& client) const;
   void lose(Client& client);
   void forget_clients();
   std::optional<std::uint64_t> count_oom_kills(Clock::duration max_age);
@@ -291,6 +296,9 @@ void ForkServerMain::take_requests(Client& client) {
       case Request::Kind::end_disconnected:
         kill(client, request);
         break;
+      case Request::Kind::connect:
+        connect(client, std::move(connection));
+        break;
       case Request::Kind::quit:
         lose(client);
         break;
@@ -352,6 +360,14 @@ void ForkServerMain::spawn(Client& client, const Request& request, base::FileDes
   ++client.unfinished;
 }
 
+// The requesting process sees the end of a connection that could not be passed on.
+void ForkServerMain::connect(Client& client, base::FileDescriptor socket) {
+  if (!socket) return;
+  Client& further = clients_.emplace_back();
+  further.socket = std::move(socket);
+  further.opener = client.opener == nullptr ? &client : client.opener;
+}
+
 // Drops a client and kills its workers.
 void ForkServerMain::lose(Client& client) {
   if (is_controller(client)) {
@@ -359,6 +375,7 @@ void ForkServerMain::lose(Client& client) {
     return;
   }
   client.socket.reset();
+  if (client.opener != nullptr) client.lives = false;  // it has no process whose end is reported
   for (const auto& [id, process] : client.running) {
     workers_.at(process).killed = true;
     ::kill(-process, SIGKILL);
@@ -366,7 +383,17 @@ void ForkServerMain::lose(Client& client) {
 }
 
 void ForkServerMain::forget_clients() {
-  clients_.remove_if([](const Client& client) { return !client.lives && client.unfinished == 0; });
+  clients_.remove_if(
+      [](const Client& client) { return client.opener != nullptr && !client.lives && client.unfinished == 0; });
+  clients_.remove_if(
+      [this](const Client& client) { return client.opener == nullptr && !client.lives && !has_unfinished(client); });
+}
+
+// Returns true if workers of the client's process have not ended.
+bool ForkServerMain::has_unfinished(const Client& client) const {
+  return std::ranges::any_of(clients_, [&](const Client& other) {
+    return (&other == &client || other.opener == &client) && other.unfinished > 0;
+  });
 }
 
 void ForkServerMain::kill(const Client& client, const Request& request) {
@@ -454,7 +481,7 @@ const char* ForkServerMain::why_killed(const Worker& worker) {
 void ForkServerMain::finish_groups() {
   std::erase_if(ended_, [this](const Ended& ended) {
     const Worker& worker = ended.worker;
-    const bool gone = group_is_gone(worker.process) && (worker.own == nullptr || worker.own->unfinished == 0);
+    const bool gone = group_is_gone(worker.process) && (worker.own == nullptr || !has_unfinished(*worker.own));
     if (!gone && Clock::now() < ended.deadline) return false;
     parts_.table->free_slot(worker.slot);
     if (worker.own != nullptr) worker.own->lives = false;

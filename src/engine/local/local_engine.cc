@@ -49,7 +49,14 @@ LocalEngine::Claim::Claim(ForkServerConnection& of) : server(of) {
 }
 
 LocalEngine::LocalEngine(ForkServerConnection& server, Resources resources)
-    : claim_(server),
+    : LocalEngine(std::unique_ptr<ForkServerConnection>(), server, std::move(resources)) {}
+
+LocalEngine::LocalEngine(std::unique_ptr<ForkServerConnection> server, Resources resources)
+    : LocalEngine(std::move(server), *server, std::move(resources)) {}
+
+LocalEngine::LocalEngine(std::unique_ptr<ForkServerConnection>&& own, ForkServerConnection& server, Resources resources)
+    : own_server_(std::move(own)),
+      claim_(server),
       server_(server),
       resources_(std::move(resources)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

@@ -1,6 +1,7 @@
 // Workers on this machine, forked by the fork server of cadre::init.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <unordered_map>
 
@@ -22,6 +23,8 @@ class LocalEngine final : public Engine {
  public:
   // Throws EngineError if another engine uses the connection.
   LocalEngine(ForkServerConnection& server, Resources resources);
+  // Uses a connection of its own.
+  LocalEngine(std::unique_ptr<ForkServerConnection> server, Resources resources);
   ~LocalEngine() override;
 
   Resources resources() const override { return resources_; }
@@ -51,6 +54,9 @@ class LocalEngine final : public Engine {
     std::string detail = {};
   };
 
+  // `own`: the same connection, if it is this engine's own.
+  LocalEngine(std::unique_ptr<ForkServerConnection>&& own, ForkServerConnection& server, Resources resources);
+
   struct Claim {
     explicit Claim(ForkServerConnection& of);
     ~Claim() { server.release(); }
@@ -69,7 +75,9 @@ class LocalEngine final : public Engine {
   void report_all_lost();
   void end_workers() noexcept;
 
-  Claim claim_;  // first: released after the last use of the server
+  // First: destroyed after the last use of the connection.
+  std::unique_ptr<ForkServerConnection> own_server_;  // null: the connection is somebody else's
+  Claim claim_;
   ForkServerConnection& server_;
   Resources resources_;
   std::unordered_map<WorkerId, Worker> workers_;
