@@ -35,7 +35,7 @@ Assignment WorkerEnd::receive_assignment() {
   throw ProtocolError("the controller's first message is no assignment");
 }
 
-Answer WorkerEnd::receive_answer() { return take<Answer>(0); }
+Answer WorkerEnd::receive_answer() { return receive_reply<Answer>(0); }
 
 Answer WorkerEnd::report(const Report& report) {
   send(report);
@@ -45,13 +45,13 @@ Answer WorkerEnd::report(const Report& report) {
 StoreReply WorkerEnd::call(StoreRequest request) {
   request.call = next_call();
   send(request);
-  return take<StoreReply>(request.call);
+  return receive_reply<StoreReply>(request.call);
 }
 
 Reply WorkerEnd::call(Request request) {
   request.call = next_call();
   send(request);
-  return take<Reply>(request.call);
+  return receive_reply<Reply>(request.call);
 }
 
 CallNumber WorkerEnd::next_call() {
@@ -60,7 +60,7 @@ CallNumber WorkerEnd::next_call() {
 }
 
 template <class Expected>
-Expected WorkerEnd::take(CallNumber call) {
+Expected WorkerEnd::receive_reply(CallNumber call) {
   FromController reply = wait_for(call);
   if (auto* expected = std::get_if<Expected>(&reply)) return std::move(*expected);
   throw ProtocolError("the controller's reply is of another kind than its request");

@@ -65,7 +65,7 @@ class WorkerEnd {
   CallNumber next_call();
   FromController wait_for(CallNumber call);
   template <class Expected>
-  Expected take(CallNumber call);
+  Expected receive_reply(CallNumber call);
   std::span<const std::byte> receive();
   void send_frame();
 

@@ -53,22 +53,22 @@ Limits limits_of(const tune::Stop& stop) {
 double done_of(const tune::Result& trial, const Limits& limits) {
   if (has_ended(trial)) return 1;
   double done = 0;
-  const auto see = [&](double value, double limit) {
+  const auto add = [&](double value, double limit) {
     if (limit > 0) done = std::max(done, value / limit);
   };
-  see(trial.metrics.number(tune::TRAINING_ITERATION).value_or(0), limits.iterations);
-  see(trial.metrics.number(tune::TIME_TOTAL_S).value_or(0), limits.seconds);
-  see(static_cast<double>(trial.num_results()), limits.own_results);
+  add(trial.metrics.number(tune::TRAINING_ITERATION).value_or(0), limits.iterations);
+  add(trial.metrics.number(tune::TIME_TOTAL_S).value_or(0), limits.seconds);
+  add(static_cast<double>(trial.num_results()), limits.own_results);
   return std::clamp(done, 0.0, 1.0);
 }
 
 // Returns the running time after which the whole experiment ends; empty: no limit.
 std::optional<double> time_budget(const tune::TunerOptions& options) {
   std::optional<double> budget;
-  const auto see = [&](double seconds) { budget = std::min(budget.value_or(seconds), seconds); };
-  if (options.tune_config.time_budget) see(options.tune_config.time_budget->count());
+  const auto add = [&](double seconds) { budget = std::min(budget.value_or(seconds), seconds); };
+  if (options.tune_config.time_budget) add(options.tune_config.time_budget->count());
   for (const tune::Stopper& stopper : options.run_config.stop.stoppers) {
-    if (const auto* timeout = std::get_if<tune::TimeoutStopper>(&stopper)) see(tune::Seconds(timeout->timeout).count());
+    if (const auto* timeout = std::get_if<tune::TimeoutStopper>(&stopper)) add(tune::Seconds(timeout->timeout).count());
   }
   return budget;
 }

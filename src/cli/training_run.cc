@@ -22,8 +22,8 @@ TrainingRun read_training_run(const fs::path& directory) {
                   .controller = reader.controller().value_or(""),
                   .result = train::Result::from_directory(directory)};
   for (const store::TrialRow& row : reader.trials()) run.status = row.status;
-  const auto see = [&](const auto& row) { run.last_event = std::max(run.last_event, row.time); };
-  reader.visit({.result = see, .event = see, .decision = [](const store::DecisionRow&) {}});
+  const auto note_time = [&](const auto& row) { run.last_event = std::max(run.last_event, row.time); };
+  reader.visit({.result = note_time, .event = note_time, .decision = [](const store::DecisionRow&) {}});
   run.state = reader.finished()     ? "finished"
               : reader.controller() ? "running"
               : run.result.error    ? "failed"

@@ -13,7 +13,7 @@ constexpr int kMostLooks = 64;
 }  // namespace
 
 AwakeClock::AwakeClock(engine::Engine& engine)
-    : engine_(engine), looked_(engine.now()), compared_(looked_), wall_(engine.wall_seconds()) {}
+    : engine_(engine), last_reading_(engine.now()), compared_(last_reading_), wall_(engine.wall_seconds()) {}
 
 AwakeClock::TimePoint AwakeClock::now() const {
   for (auto before = engine_.stopped();;) {
@@ -27,11 +27,11 @@ AwakeClock::TimePoint AwakeClock::now() const {
 std::vector<engine::Event> AwakeClock::wait(std::optional<std::chrono::nanoseconds> timeout) {
   const std::chrono::nanoseconds longest =
       std::min<std::chrono::nanoseconds>(timeout.value_or(longest_wait), longest_wait);
-  looked_ = now();
+  last_reading_ = now();
   std::vector<engine::Event> events = engine_.wait(longest);
-  if (now() - looked_ >= longest) {
+  if (now() - last_reading_ >= longest) {
     for (int looks = 0; looks < kMostLooks; ++looks) {
-      looked_ = now();
+      last_reading_ = now();
       std::vector<engine::Event> more = engine_.wait(std::chrono::nanoseconds(0));
       if (more.empty()) break;
       std::ranges::move(more, std::back_inserter(events));

@@ -30,7 +30,7 @@ class AwakeClock {
   TimePoint now() const;
   // Returns the time up to which wait() has returned all events: a process without a report by then has missed any
   // deadline that is not later.
-  TimePoint looked() const { return looked_; }
+  TimePoint last_reading() const { return last_reading_; }
   // Converts a time to the engine's clock.
   TimePoint on_engine(TimePoint time) const { return time + engine_.stopped(); }
 
@@ -42,7 +42,7 @@ class AwakeClock {
   void compare_clocks();
 
   engine::Engine& engine_;
-  TimePoint looked_;
+  TimePoint last_reading_;
   TimePoint compared_;  // time of the last comparison of the clocks
   double wall_;         // wall clock at that time
   double lost_seconds_ = 0;

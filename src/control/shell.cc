@@ -40,14 +40,14 @@ void Shell::continue_from(const Recovered& recovered) {
 }
 
 void Shell::patiently(const std::function<void()>& act) const {
-  for (bool told = false;; told = true) {
+  for (bool is_said = false;; is_said = true) {
     try {
       act();
-      if (told) say(fmt::format("There is space again; the {} goes on.", setting_.tenant.what));
+      if (is_said) say(fmt::format("There is space again; the {} goes on.", setting_.tenant.what));
       return;
     } catch (const OutOfSpace& error) {
       if (interrupts_.signal() != 0) throw;
-      if (!told)
+      if (!is_said)
         setting_.print(fmt::format("The disk is full: {}. {} wait in report() until there is space.", error.what(),
                                    capitalized(setting_.tenant.workers)),
                        true);

@@ -75,9 +75,9 @@ class Turns : protected Shell {
   // Converts an event of the engine to events of the core. It is not of a worker that is lost.
   virtual void translate(engine::Event event, std::vector<Event>& events) = 0;
   // Adds events of other sources than the engine.
-  virtual void look_around(std::vector<Event>&) {}
+  virtual void add_other_events(std::vector<Event>&) {}
   // Adds events of deadlines that are no timers of the core.
-  virtual void look_at_deadlines(std::vector<Event>&) {}
+  virtual void add_deadline_events(std::vector<Event>&) {}
   virtual void turn_begins() {}
   // Called before and after the core handles an event. receive() may change it, and returns true for a report that adds
   // no result.
@@ -189,7 +189,7 @@ auto Turns<Core>::next_events() -> std::vector<Event> {
     translate(std::move(event), events);
   }
   add_sealed(events);
-  look_around(events);
+  add_other_events(events);
   return events;
 }
 
@@ -198,8 +198,8 @@ template <class Core>
 auto Turns<Core>::due_timers() -> std::vector<Event> {
   std::vector<Event> events;
   if (signalled_ends_.due()) return events;
-  look_at_deadlines(events);
-  for (const Timer& timer : timers_.take_due(clock_.looked())) {
+  add_deadline_events(events);
+  for (const Timer& timer : timers_.take_due(clock_.last_reading())) {
     if (core_.awaits(timer)) events.emplace_back(typename Core::TimerFired{timer});
   }
   return events;

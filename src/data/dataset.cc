@@ -51,7 +51,7 @@ using detail::PlanAccess;
 
 // Returns the dataset with one more operator.
 template <class Operation>
-Dataset behind(const Dataset& dataset, Operation operation) {
+Dataset append(const Dataset& dataset, Operation operation) {
   const PlanContent& plan = PlanAccess::plan(dataset);
   return PlanAccess::dataset(
       {std::make_shared<Node>(Node{std::move(operation), {plan.node}}), plan.name, plan.options});
@@ -158,38 +158,38 @@ std::string to_string(const Aggregate& aggregate) {
 // ---- Operators
 
 Dataset Dataset::map_batches(const BatchFunction& function, const MapBatchesOptions& options) const {
-  return behind(*this, to_call("function", function.name, options));
+  return append(*this, to_call("function", function.name, options));
 }
 
 Dataset Dataset::map_batches(const Actor& actor, const MapBatchesOptions& options) const {
-  return behind(*this, to_call("class", actor.name, options));
+  return append(*this, to_call("class", actor.name, options));
 }
 
 Dataset Dataset::map(const RowFunction& function, const MapOptions& options) const {
-  return behind(*this, to_call("row function", function.name,
+  return append(*this, to_call("row function", function.name,
                                {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
 }
 
 Dataset Dataset::filter(const RowPredicate& predicate, const MapOptions& options) const {
-  return behind(*this, to_call("row predicate", predicate.name,
+  return append(*this, to_call("row predicate", predicate.name,
                                {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
 }
 
-Dataset Dataset::filter(const Expression& condition) const { return behind(*this, Filter{condition}); }
+Dataset Dataset::filter(const Expression& condition) const { return append(*this, Filter{condition}); }
 
 Dataset Dataset::select_columns(const std::vector<std::string>& columns) const {
   require_once("select_columns", columns);
-  return behind(*this, Select{columns});
+  return append(*this, Select{columns});
 }
 
 Dataset Dataset::limit(std::int64_t count) const {
   require_count("limit cannot be used", count);
-  return behind(*this, Slice{.count = count});
+  return append(*this, Slice{.count = count});
 }
 
 Dataset Dataset::skip(std::int64_t count) const {
   require_count("skip cannot be used", count);
-  return behind(*this, Slice{.skip = count});
+  return append(*this, Slice{.skip = count});
 }
 
 Dataset Dataset::concat(const std::vector<Dataset>& others) const {
@@ -198,7 +198,7 @@ Dataset Dataset::concat(const std::vector<Dataset>& others) const {
   return PlanAccess::dataset({std::make_shared<Node>(std::move(node)), state_->plan.name, state_->plan.options});
 }
 
-Dataset Dataset::random_shuffle(std::uint64_t seed) const { return behind(*this, Shuffle{seed}); }
+Dataset Dataset::random_shuffle(std::uint64_t seed) const { return append(*this, Shuffle{seed}); }
 
 std::vector<Dataset> Dataset::split(std::int64_t n, const SplitOptions& options) const {
   if (n < 1) throw InvalidArgument(fmt::format("a dataset cannot be split into {} parts: n must be above 0", n));
@@ -207,7 +207,7 @@ std::vector<Dataset> Dataset::split(std::int64_t n, const SplitOptions& options)
   std::int64_t at = 0;
   for (std::int64_t part = 0; part < n; ++part) {
     const std::int64_t size = rows / n + (!options.equal && part < rows % n ? 1 : 0);
-    parts.push_back(behind(*this, Slice{.skip = at, .count = size}));
+    parts.push_back(append(*this, Slice{.skip = at, .count = size}));
     at += size;
   }
   return parts;

@@ -401,7 +401,7 @@ class Execution::Builder {
                                           const Node& node) {
     if (steps.empty()) return stream;
     return stage(std::make_unique<StepTasks>(std::move(stream), std::move(steps)), threads_,
-                 "behind " + to_string(node));
+                 "after " + to_string(node));
   }
 
   Execution& execution_;
@@ -453,7 +453,7 @@ Source shared_source(const NodePtr& node) {
   if (std::holds_alternative<Slice>(node->operation) || std::holds_alternative<Shuffle>(node->operation) ||
       std::holds_alternative<Concat>(node->operation))
     throw InvalidArgument(
-        fmt::format("a dataset with {} behind other operators cannot be shared by ranks, which share what is read: "
+        fmt::format("a dataset with {} after other operators cannot be shared by ranks, which share what is read: "
                     "materialize() it, or write it to files, and share that",
                     to_string(*node)));
   return shared_source(node->inputs.front());

@@ -159,13 +159,13 @@ struct Shard::State {
   bool at_end = false;                        // true at the end of the epoch: the next loop repeats it
 
   std::int64_t rank() const { return options.rank; }
-  void look_at_pieces();
+  void find_pieces();
   void begin_epoch(std::uint64_t epoch);
   // Returns the choice of pieces for these rows of the epoch's order.
   ChoosePieces choice_of(const RowRanges& rows) const;
 };
 
-void Shard::State::look_at_pieces() {
+void Shard::State::find_pieces() {
   if (!piece_rows.empty()) return;
   for (const Piece& piece : shared_source(push_down(detail::PlanAccess::plan(dataset).node)).pieces)
     piece_rows.push_back(rows_of(piece));
@@ -207,7 +207,7 @@ Shard detail::PlanAccess::shard(const Dataset& dataset, const ShardOptions& opti
 }
 
 std::int64_t Shard::size() const {
-  state_->look_at_pieces();
+  state_->find_pieces();
   ShardPosition whole = state_->position;
   whole.ranges = {{0, std::accumulate(state_->piece_rows.begin(), state_->piece_rows.end(), std::int64_t{0})}};
   return rows_of(share_of(whole, state_->rank()));
@@ -218,7 +218,7 @@ void Shard::set_epoch(std::uint64_t epoch) { state_->begin_epoch(epoch); }
 std::uint64_t Shard::epoch() const { return state_->position.epoch; }
 
 Value Shard::position() const {
-  state_->look_at_pieces();
+  state_->find_pieces();
   const ShardPosition& at = state_->position;
   List ranges;
   for (const RowRange& range : at.ranges) ranges.push_back(list(range.begin, range.end));
@@ -234,7 +234,7 @@ Value Shard::position() const {
 }
 
 void Shard::set_position(const Value& stored) {
-  state_->look_at_pieces();
+  state_->find_pieces();
   const auto refuse = [](const std::string& why) {
     throw InvalidArgument("the shard cannot go on at that position: " + why);
   };
@@ -321,7 +321,7 @@ void Batches::Iterator::State::begin() {
   std::int64_t skipped = 0;  // rows that are not read
   std::int64_t dropped = 0;  // rows that are read and dropped
   if (Shard::State* shard = recipe->shard.get()) {
-    shard->look_at_pieces();
+    shard->find_pieces();
     if (shard->at_end) shard->begin_epoch(shard->position.epoch);
     epoch = shard->position.epoch;
     dropped = shard->position.taken;

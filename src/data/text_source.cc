@@ -206,7 +206,7 @@ class TextFile final : public PieceReader {
       Block block;
       const arrow::Status status = reader->ReadNext(&block);
       if (is_too_long_for(status, block_bytes)) return false;
-      format_->check(status, fmt::format("cannot read {}, behind row {}", file_.shown, at));
+      format_->check(status, fmt::format("cannot read {}, after row {}", file_.shown, at));
       if (block == nullptr) break;
       const auto wanted = wanted_rows(left, block, at);
       if (!wanted) continue;

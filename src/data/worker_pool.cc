@@ -124,7 +124,7 @@ void WorkerPool::work(bool uses_gpus) {
       for (const Command& command : commands) command(*engine_);
       if (!waits) break;
       const auto timeout = latest_end ? std::optional(*latest_end - Clock::now()) : std::nullopt;
-      for (engine::Event& event : engine_->wait(timeout)) take(event);
+      for (engine::Event& event : engine_->wait(timeout)) handle(event);
     }
   } catch (const Error&) {
     fail(nullptr);
@@ -142,11 +142,11 @@ void WorkerPool::post(Command command) {
   if (engine_ != nullptr) engine_->wake();
 }
 
-void WorkerPool::take(engine::Event& event) {
+void WorkerPool::handle(engine::Event& event) {
   if (auto* received = std::get_if<engine::Received>(&event)) {
-    if (auto* request = std::get_if<channel::Request>(&received->message)) take(received->worker, *request);
+    if (auto* request = std::get_if<channel::Request>(&received->message)) handle(received->worker, *request);
     if (auto* failed = std::get_if<channel::Failed>(&received->message))
-      take_end(received->worker, Failure{std::move(failed->message)});
+      handle_end(received->worker, Failure{std::move(failed->message)});
     return;
   }
   const auto& exited = std::get<engine::Exited>(event);
@@ -154,7 +154,7 @@ void WorkerPool::take(engine::Event& event) {
     const std::lock_guard lock(mutex_);
     workers_.at(exited.worker).has_exited = true;
   }
-  take_end(exited.worker, Death{"its worker " + engine::to_string(exited.exit) + engine::output_text(exited.exit)});
+  handle_end(exited.worker, Death{"its worker " + engine::to_string(exited.exit) + engine::output_text(exited.exit)});
 }
 
 // Maps the result's memory now, because another thread reads it, perhaps after the worker has finished further tasks.
@@ -168,7 +168,7 @@ WorkerPool::Answer WorkerPool::to_answer(Value content) {
 }
 
 // Handles a worker's request for a task, which contains the result of the previous one.
-void WorkerPool::take(engine::WorkerId id, channel::Request& request) {
+void WorkerPool::handle(engine::WorkerId id, channel::Request& request) {
   const std::lock_guard lock(mutex_);
   Worker& worker = workers_.at(id);
   if (worker.asked > 0) worker.answers.emplace(worker.asked, to_answer(std::move(request.content)));
@@ -181,7 +181,7 @@ void WorkerPool::take(engine::WorkerId id, channel::Request& request) {
   changed_.notify_all();
 }
 
-void WorkerPool::take_end(engine::WorkerId id, std::variant<Failure, Death> end) {
+void WorkerPool::handle_end(engine::WorkerId id, std::variant<Failure, Death> end) {
   const std::lock_guard lock(mutex_);
   Worker& worker = workers_.at(id);
   if (!worker.end) worker.end = std::move(end);  // the first end is the cause

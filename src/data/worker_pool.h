@@ -89,10 +89,10 @@ class WorkerPool {
 
   void work(bool uses_gpus);
   void post(Command command);
-  void take(engine::Event& event);
+  void handle(engine::Event& event);
   static Answer to_answer(Value content);
-  void take(engine::WorkerId worker, channel::Request& request);
-  void take_end(engine::WorkerId worker, std::variant<Failure, Death> end);
+  void handle(engine::WorkerId worker, channel::Request& request);
+  void handle_end(engine::WorkerId worker, std::variant<Failure, Death> end);
   bool somebody_leaves() const;
   std::filesystem::path folder_of(engine::WorkerId worker) const;
 

@@ -172,7 +172,7 @@ void Lease::publish(Manifest next) {
     if (!version) {
       // The manifest was written by another controller, or by an earlier write of ours whose response was lost.
       const auto found = setting_.storage->read_versioned(kManifestFile);
-      if (!found || !is_own(parse_manifest(found->bytes, shown(setting_.uri / kManifestFile)))) lose();
+      if (!found || !is_own(parse_manifest(found->bytes, shown(setting_.uri / kManifestFile)))) throw_lost();
       version_ = found->version;
       if (found->bytes != text && attempt < kAttempts) continue;
       if (found->bytes != text)
@@ -188,10 +188,10 @@ void Lease::publish(Manifest next) {
 void Lease::verify() {
   const std::lock_guard lock(writing_);
   const auto text = setting_.storage->read(kManifestFile);
-  if (!text || !is_own(parse_manifest(*text, shown(setting_.uri / kManifestFile)))) lose();
+  if (!text || !is_own(parse_manifest(*text, shown(setting_.uri / kManifestFile)))) throw_lost();
 }
 
-void Lease::lose() {
+void Lease::throw_lost() {
   std::string by = "another controller";
   try {
     const auto text = setting_.storage->read(kLeaseFile);

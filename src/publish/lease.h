@@ -99,7 +99,7 @@ class Lease {
   bool is_own(const Manifest& manifest) const;
   // Writes the lease if it is still as `found`. Returns false if it has changed.
   bool write_lease(const Holder& holder, const std::optional<storage::VersionedBytes>& found);
-  [[noreturn]] void lose();
+  [[noreturn]] void throw_lost();
 
   const Setting setting_;
   const Holder self_;

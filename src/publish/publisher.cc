@@ -144,9 +144,9 @@ bool Publisher::attempt(bool last) {
 void Publisher::tell_of(const std::string& fault, StorageFault::Kind kind) {
   {
     const std::lock_guard lock(mutex_);
-    const bool told = !fault_.empty();
+    const bool is_said = !fault_.empty();
     fault_ = fault;
-    if (told) return;
+    if (is_said) return;
   }
   using Kind = StorageFault::Kind;
   const char* const so = kind == Kind::denied ? "Nothing is published until the credentials are renewed"

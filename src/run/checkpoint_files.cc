@@ -174,7 +174,7 @@ std::string fault_of_files(const fs::path& directory, const Dict& files, bool co
 namespace {
 
 std::string fault_at_first_sight(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
-                                 Look look) {
+                                 CheckDepth depth) {
   const fs::path directory = experiment / row.directory;
   try {
     if (storage::remote_files(directory)) return {};  // its files are compared when they are downloaded
@@ -184,13 +184,13 @@ std::string fault_at_first_sight(const fs::path& experiment, const store::Checkp
     return error.what();
   }
   if (!row.synced && row.boot != boot) return "it was not yet on the disk when the machine was started again";
-  if (look == Look::directory) return fault_of_files(directory, {}, false);
+  if (depth == CheckDepth::directory) return fault_of_files(directory, {}, false);
   const fs::path metadata = directory / kMetadataName;
   const std::string source = row.synced ? "the manifest of " + row.directory : metadata.string();
   try {
     const Value listed = base::parse_json(row.synced ? row.manifest : base::read_file(metadata), source);
     return fault_of_files(directory, row.synced ? listed.dict() : Config(listed).get<Dict>("files"),
-                          look == Look::contents);
+                          depth == CheckDepth::contents);
   } catch (const base::OutOfResources&) {
     throw;
   } catch (const Error& error) {
@@ -201,10 +201,10 @@ std::string fault_at_first_sight(const fs::path& experiment, const store::Checkp
 }  // namespace
 
 std::string fault_of_checkpoint(const fs::path& experiment, const store::CheckpointRow& row, const std::string& boot,
-                                Look look) {
+                                CheckDepth depth) {
   // Checks twice: a disk error may be transient, and a checkpoint that is given up is lost.
-  const std::string fault = fault_at_first_sight(experiment, row, boot, look);
-  return fault.empty() ? fault : fault_at_first_sight(experiment, row, boot, look);
+  const std::string fault = fault_at_first_sight(experiment, row, boot, depth);
+  return fault.empty() ? fault : fault_at_first_sight(experiment, row, boot, depth);
 }
 
 }  // namespace cadre::run

@@ -65,12 +65,12 @@ Dict seal_files(const std::filesystem::path& root, const std::filesystem::path& 
 std::string fault_of_files(const std::filesystem::path& directory, const Dict& files, bool contents);
 
 // Depth of a check: the directory exists, also its files and their sizes, or also their contents.
-enum class Look { directory, sizes, contents };
+enum class CheckDepth { directory, sizes, contents };
 
 // Returns the fault of a checkpoint in the store of the experiment in a directory; empty if there is none. A checkpoint
 // that was not sealed is valid only in the boot of its commit; `boot` is the present one. Throws base::OutOfResources
 // if this process lacks the resources to check it.
 std::string fault_of_checkpoint(const std::filesystem::path& experiment, const store::CheckpointRow& row,
-                                const std::string& boot, Look look);
+                                const std::string& boot, CheckDepth depth);
 
 }  // namespace cadre::run

@@ -9,11 +9,11 @@
 namespace cadre::run {
 
 void wait_for_space(const std::function<void()>& act) {
-  for (bool told = false;; told = true) {
+  for (bool is_said = false;; is_said = true) {
     try {
       return act();
     } catch (const OutOfSpace& error) {
-      if (!told) std::fprintf(stderr, "cadre: the disk is full, and this worker waits: %s\n", error.what());
+      if (!is_said) std::fprintf(stderr, "cadre: the disk is full, and this worker waits: %s\n", error.what());
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }
   }

@@ -118,7 +118,7 @@ void ZipArchive::read(std::string_view name, std::span<std::byte> target) const 
   const std::uint64_t offset =
       found.header_offset + local_size + number_at<std::uint16_t>(header, 26) + number_at<std::uint16_t>(header, 28);
   if (offset > found.end || target.size() > found.end - offset)
-    fail(found.header_offset, "record \"" + std::string(name) + "\" reaches into what comes behind it");
+    fail(found.header_offset, "record \"" + std::string(name) + "\" reaches into what follows it");
   read_bytes(offset, target);
   const auto crc32 = crc32_z(0, reinterpret_cast<const Bytef*>(target.data()), target.size());
   if (crc32 != found.crc32) fail(offset, "the checksum of record \"" + std::string(name) + "\" is wrong");
@@ -220,7 +220,7 @@ void ZipArchive::find_ends(std::uint64_t directory_offset) {
     auto& [name, one] = *entry;
     if (one.header_offset > end || end - one.header_offset < local_size ||
         (one.is_plain && end - one.header_offset - local_size < one.size))
-      fail(one.header_offset, "record \"" + name + "\" reaches into what comes behind it");
+      fail(one.header_offset, "record \"" + name + "\" reaches into what follows it");
     one.end = end;
     end = one.header_offset;
   }

@@ -11,7 +11,7 @@ namespace cadre::train {
 struct BackgroundUploads::State {
   struct Job {
     std::function<void()> upload;
-    std::function<void()> tell;
+    std::function<void()> notify;
   };
   std::mutex mutex;
   std::condition_variable changed;
@@ -29,7 +29,7 @@ struct BackgroundUploads::State {
       job.upload();
       lock.lock();
       if (given_up) return;
-      job.tell();
+      job.notify();
       jobs.pop_front();
       changed.notify_all();
     }
@@ -44,9 +44,9 @@ BackgroundUploads::~BackgroundUploads() {
   state_->changed.notify_all();
 }
 
-void BackgroundUploads::begin(std::function<void()> upload, std::function<void()> tell) {
+void BackgroundUploads::begin(std::function<void()> upload, std::function<void()> notify) {
   const std::lock_guard lock(state_->mutex);
-  state_->jobs.push_back({std::move(upload), std::move(tell)});
+  state_->jobs.push_back({std::move(upload), std::move(notify)});
   if (!std::exchange(state_->has_thread, true)) std::thread([state = state_] { state->run(); }).detach();
   state_->changed.notify_all();
 }

@@ -9,14 +9,14 @@ namespace cadre::train {
 class BackgroundUploads {
  public:
   BackgroundUploads();
-  // Abandons unfinished uploads: their `tell` is not called. The process is about to end.
+  // Abandons unfinished uploads: their `notify` is not called. The process is about to end.
   ~BackgroundUploads();
   BackgroundUploads(const BackgroundUploads&) = delete;
   BackgroundUploads& operator=(const BackgroundUploads&) = delete;
 
-  // Queues `upload`, followed by `tell`, unless abandoned in between. Neither may throw or refer to anything that may
+  // Queues `upload`, followed by `notify`, unless abandoned in between. Neither may throw or refer to anything that may
   // be destroyed before the process ends.
-  void begin(std::function<void()> upload, std::function<void()> tell);
+  void begin(std::function<void()> upload, std::function<void()> notify);
   // Blocks until all uploads have finished.
   void finish();
 

@@ -194,7 +194,7 @@ void Checkpoints::resume(const ControllerStarted& event, Actions& actions) {
   }
 }
 
-bool Checkpoints::lose(run::CheckpointId id) {
+bool Checkpoints::remove_lost(run::CheckpointId id) {
   if (!registry_.contains(id)) return false;
   registry_.retain(id);  // keeps it in the registry until the last reference is released
   const bool was_latest = latest_ == id;
@@ -220,11 +220,11 @@ const run::CheckpointRecord* Checkpoints::begin_group() {
 
 void Checkpoints::end_group() {
   refer(started_from_, std::nullopt);
-  refer(told_, std::nullopt);
+  refer(shared_, std::nullopt);
 }
 
-std::string Checkpoints::tell() {
-  refer(told_, latest_);
+std::string Checkpoints::share_latest() {
+  refer(shared_, latest_);
   return latest_ ? registry_.get(*latest_).directory : "";
 }
 

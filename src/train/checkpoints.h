@@ -79,12 +79,12 @@ class Checkpoints {
   void end_group();
   // Returns the directory of the latest checkpoint, for ranks; empty: none. It is kept until the next call or
   // end_group().
-  std::string tell();
+  std::string share_latest();
   void set_synced(run::CheckpointId id) { registry_.set_synced(id); }
   // Completes its metrics after its validation has finished, and ranks it.
-  void settle(run::CheckpointId id, Metrics metrics) { registry_.rank(id, std::move(metrics)); }
+  void complete(run::CheckpointId id, Metrics metrics) { registry_.rank(id, std::move(metrics)); }
   // Removes a checkpoint that was lost. Returns true if it was the latest; its ancestor, if any, is the latest then.
-  bool lose(run::CheckpointId id);
+  bool remove_lost(run::CheckpointId id);
 
   // ---- Queries
 
@@ -113,7 +113,7 @@ class Checkpoints {
   // References into the registry.
   std::optional<run::CheckpointId> latest_ = {};
   std::optional<run::CheckpointId> started_from_ = {};
-  std::optional<run::CheckpointId> told_ = {};
+  std::optional<run::CheckpointId> shared_ = {};
 };
 
 }  // namespace cadre::train

@@ -87,7 +87,7 @@ std::vector<Event> Controller::begin() {
   callbacks_.on_start(context());
   say_callback_warnings();
   std::vector<Event> first;
-  look_at_resources(first);
+  check_resources(first);
   beginning_.machine = engine_.resources();
   beginning_.hostname = base::host_name();
   first.emplace_back(beginning_);
@@ -95,21 +95,21 @@ std::vector<Event> Controller::begin() {
 }
 
 void Controller::translate(engine::Event event, std::vector<Event>& events) {
-  std::visit([&](auto& content) { take(std::move(content), events); }, event);
+  std::visit([&](auto& content) { handle(std::move(content), events); }, event);
 }
 
-void Controller::look_around(std::vector<Event>& events) {
-  take_uploads(events);
-  look_at_resources(events);
-  reply(key_values_.expire(clock_.looked()));
+void Controller::add_other_events(std::vector<Event>& events) {
+  add_upload_events(events);
+  check_resources(events);
+  reply(key_values_.expire(clock_.last_reading()));
 }
 
-void Controller::look_at_deadlines(std::vector<Event>& events) {
-  if (auto broke = barrier_.expire(clock_.looked())) events.push_back(*std::move(broke));
+void Controller::add_deadline_events(std::vector<Event>& events) {
+  if (auto broke = barrier_.expire(clock_.last_reading())) events.push_back(*std::move(broke));
 }
 
-void Controller::take(engine::Received received, std::vector<Event>& events) {
-  if (is_validator(received.worker)) return take_from_validator(received.worker, std::move(received.message), events);
+void Controller::handle(engine::Received received, std::vector<Event>& events) {
+  if (is_validator(received.worker)) return handle_from_validator(received.worker, std::move(received.message), events);
   const Rank rank = rank_of(received.worker);
   const std::int64_t attempt = attempt_of(received.worker);
   const auto add = [&](std::optional<Event> event) {
@@ -117,7 +117,7 @@ void Controller::take(engine::Received received, std::vector<Event>& events) {
   };
   std::visit(
       base::Overload{
-          [&](channel::Report& report) { take(std::move(report), rank, attempt, events); },
+          [&](channel::Report& report) { handle(std::move(report), rank, attempt, events); },
           [&](channel::Finished& finished) {
             add(FunctionReturned{rank, attempt, std::move(finished.value)});
             if (run_.is_present(attempt)) add(barrier_.returned(rank));
@@ -132,11 +132,11 @@ void Controller::take(engine::Received received, std::vector<Event>& events) {
               engine_.reply(received.worker, channel::Reply{.error = error.what(), .call = request.call});
             }
           },
-          [&](channel::Notice& notice) { take(notice, rank, attempt, events); }},
+          [&](channel::Notice& notice) { handle(notice, rank, attempt, events); }},
       received.message);
 }
 
-void Controller::take(engine::Exited exited, std::vector<Event>& events) {
+void Controller::handle(engine::Exited exited, std::vector<Event>& events) {
   if (is_validator(exited.worker)) {
     events.emplace_back(
         ValidatorEnded{checkpoint_of(exited.worker), validator_attempt_of(exited.worker), std::move(exited.exit)});
@@ -157,7 +157,7 @@ std::optional<ValidatorLacksWorkers> Controller::lacks_workers(const channel::Me
   }
 }
 
-void Controller::take_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events) {
+void Controller::handle_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events) {
   const run::CheckpointId checkpoint = checkpoint_of(worker);
   const std::int64_t attempt = validator_attempt_of(worker);
   if (auto* finished = std::get_if<channel::Finished>(&message)) {
@@ -176,13 +176,13 @@ void Controller::take_from_validator(engine::WorkerId worker, channel::Message m
   }
 }
 
-void Controller::look_at_resources(std::vector<Event>& events) {
+void Controller::check_resources(std::vector<Event>& events) {
   const ScalingConfig& scaling = description_.options.scaling_config;
   const auto now = engine_.now();
-  if (!scaling.num_workers.is_elastic() || (next_look_ && now < *next_look_)) return;
+  if (!scaling.num_workers.is_elastic() || (next_check_ && now < *next_check_)) return;
   Seconds pause = scaling.elastic_resize_monitor_interval;
   if (run_.status() == RunStatus::starved) pause = std::min<Seconds>(pause, std::chrono::seconds(1));
-  next_look_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(pause);
+  next_check_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(pause);
   const std::int64_t workers = capacity(engine_.resources(), scaling);
   if (std::exchange(capacity_, workers) != workers) events.emplace_back(ResourcesSeen{workers, engine_.resources()});
 }
@@ -199,7 +199,7 @@ std::optional<std::string> Controller::fault_of_group(const GroupCheckpoint& che
 }
 
 // Fails a rank whose report cannot be a checkpoint, before the core receives it.
-void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
+void Controller::handle(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
   const engine::WorkerId worker = worker_id(rank, attempt);
   if (!run_.is_present(attempt)) {  // its group is being stopped
     if (run::is_reporting_name(report.checkpoint)) file_worker_.remove(report.checkpoint);
@@ -224,7 +224,7 @@ void Controller::take(channel::Report report, Rank rank, std::int64_t attempt, s
   }
 }
 
-void Controller::take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
+void Controller::handle(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
   const auto end_promise = [&](PromiseEnd end) {
     try {
       if (end.error.empty()) {
@@ -250,7 +250,7 @@ void Controller::take(const channel::Notice& notice, Rank rank, std::int64_t att
   }
 }
 
-void Controller::take_uploads(std::vector<Event>& events) {
+void Controller::add_upload_events(std::vector<Event>& events) {
   for (run::Uploader::Outcome& outcome : uploader_.take_outcomes()) {
     if (outcome.error.empty()) {
       events.emplace_back(CheckpointUploaded{outcome.number});
@@ -309,7 +309,7 @@ void Controller::answer(const Action& action) {
   if (const auto* group = std::get_if<AnswerGroup>(&action)) answer(*group);
 }
 
-void Controller::log(const Step& step) { files_.see(step.event, step.actions, step.time); }
+void Controller::log(const Step& step) { files_.log(step.event, step.actions, step.time); }
 
 void Controller::write_urgent_files() {
   if (files_.is_urgent()) write_files_now();
@@ -448,8 +448,9 @@ void Controller::reply(std::vector<run::KeyValues::Reply> replies) {
 
 void Controller::reply_about_checkpoints() {
   if (questions_.empty()) return;
-  for (auto& [caller, message] : questions_.take_replies(
-           run_.checkpoints(), run_.validations(), run_.lack_of_validations(), run_.interrupted(), clock_.looked())) {
+  for (auto& [caller, message] :
+       questions_.take_replies(run_.checkpoints(), run_.validations(), run_.lack_of_validations(), run_.interrupted(),
+                               clock_.last_reading())) {
     message.call = caller.call;
     try {
       engine_.reply(caller.worker, message);
@@ -485,7 +486,7 @@ void Controller::add_deadlines(control::Earliest& earliest) const {
   add_awake(barrier_.deadline());
   add_awake(key_values_.next_deadline());
   add_awake(questions_.next_deadline());
-  earliest.add(next_look_);
+  earliest.add(next_check_);
   earliest.add(console_.worker_output_due());
 }
 

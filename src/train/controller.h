@@ -43,8 +43,8 @@ class Controller final : public control::Turns<Run> {
  private:
   std::vector<Event> begin() override;
   void translate(engine::Event event, std::vector<Event>& events) override;
-  void look_around(std::vector<Event>& events) override;
-  void look_at_deadlines(std::vector<Event>& events) override;
+  void add_other_events(std::vector<Event>& events) override;
+  void add_deadline_events(std::vector<Event>& events) override;
   bool receive(Event& event) override;
   std::int64_t record(const Step& step) override;
   void prepare(const Action& action) override;
@@ -62,14 +62,14 @@ class Controller final : public control::Turns<Run> {
   void end() override;
   std::set<std::string> checkpoints_to_keep() const override;
 
-  void take(engine::Received received, std::vector<Event>& events);
-  void take(engine::Exited exited, std::vector<Event>& events);
-  void take(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events);
-  void take_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events);
-  void take(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events);
-  void take_uploads(std::vector<Event>& events);
+  void handle(engine::Received received, std::vector<Event>& events);
+  void handle(engine::Exited exited, std::vector<Event>& events);
+  void handle(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events);
+  void handle_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events);
+  void handle(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events);
+  void add_upload_events(std::vector<Event>& events);
   static std::optional<ValidatorLacksWorkers> lacks_workers(const channel::Message& message);
-  void look_at_resources(std::vector<Event>& events);
+  void check_resources(std::vector<Event>& events);
   std::optional<std::string> fault_of_group(const GroupCheckpoint& checkpoint) const;
   void remove_leftovers();
   void commit(const CommitCheckpoint& checkpoint);
@@ -93,7 +93,7 @@ class Controller final : public control::Turns<Run> {
   CheckpointQuestions questions_;
   // For a range of workers: how many workers fit, and when that is checked again.
   std::optional<std::int64_t> capacity_;
-  std::optional<TimePoint> next_look_;
+  std::optional<TimePoint> next_check_;
   std::int64_t begun_attempt_ = 0;  // the last attempt in which a function has begun
   ControllerStarted beginning_;
   ResultFiles files_;

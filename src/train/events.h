@@ -144,7 +144,7 @@ using Event =
 
 // ---- Actions. The first group is part of the turn's transaction; all others are carried out after the commit.
 
-enum class DecisionKind { launch, retry, finish, fail, stop, lose, resize, validate, settle_validation };
+enum class DecisionKind { launch, retry, finish, fail, stop, lose, resize, validate, finish_validation };
 
 // Records a decision.
 struct RecordDecision {

@@ -28,7 +28,7 @@ class Historian {
  public:
   explicit Historian(const TrainerOptions& options) : run_(options) {}
 
-  void see(const Event& event, double time) {
+  void add(const Event& event, double time) {
     if (first_ > time) first_ = time;
     const double before = std::exchange(last_, std::max(last_, time));
     const bool had_group = group_.has_value();
@@ -48,7 +48,7 @@ class Historian {
                        [&](const ValidatorEnded& ended) { end_validation(ended.checkpoint, time, true); },
                        [](const auto&) {}},
         event);
-    for (const Action& action : actions) see(action, time);
+    for (const Action& action : actions) add(action, time);
     if (had_group && run_.has_trained()) end_group(time, false);
   }
 
@@ -68,7 +68,7 @@ class Historian {
   }
 
  private:
-  void see(const Action& action, double time) {
+  void add(const Action& action, double time) {
     std::visit(base::Overload{[&](const LaunchGroup& group) {
                                 end_group(time, false);
                                 group_ =
@@ -130,8 +130,8 @@ std::string timeline_svg(const fs::path& directory) {
   const std::string source = "the options in " + (directory / store::kStoreFileName).string();
   const Description description = parse_description(base::parse_json(reader.info().options, source), source);
   Historian historian(description.options);
-  reader.visit({.result = [&](const store::ResultRow& row) { historian.see(to_event(row), row.time); },
-                .event = [&](const store::EventRow& row) { historian.see(to_event(row), row.time); },
+  reader.visit({.result = [&](const store::ResultRow& row) { historian.add(to_event(row), row.time); },
+                .event = [&](const store::EventRow& row) { historian.add(to_event(row), row.time); },
                 .decision = [](const store::DecisionRow&) {}});
   return to_svg(historian.timeline(reader.info().name));
 }

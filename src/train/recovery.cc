@@ -33,14 +33,14 @@ bool is_whole(const PendingCheckpoint& pending, const fs::path& directory, bool 
 
 // Checks the contents of the latest checkpoint, or of the next older one if that is lost; checks only the sizes of the
 // others.
-void look_at_checkpoints(const store::ExperimentStore& store, const Run& run, const fs::path& directory,
-                         Recovered& recovered) {
+void check_checkpoints(const store::ExperimentStore& store, const Run& run, const fs::path& directory,
+                       Recovered& recovered) {
   const std::string boot = base::boot_id();
   std::optional<run::CheckpointId> needed = run.checkpoints().latest();
   std::vector<store::CheckpointRow> rows = store.checkpoints();
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {  // the newest first
-    const run::Look look = needed == row->id ? run::Look::contents : run::Look::sizes;
-    const std::string fault = run::fault_of_checkpoint(directory, *row, boot, look);
+    const run::CheckDepth depth = needed == row->id ? run::CheckDepth::contents : run::CheckDepth::sizes;
+    const std::string fault = run::fault_of_checkpoint(directory, *row, boot, depth);
     if (fault.empty()) {
       if (!row->synced) recovered.unsealed_checkpoints.emplace_back(row->id, row->directory);
       continue;
@@ -93,7 +93,7 @@ Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& direc
     if (!is_whole(pending, directory, store.after_reboot())) recovered.lost_uploads.push_back(pending.number);
   }
   for (const std::string& left : leftovers(run, directory)) base::remove_inside(directory, {left, directory.native()});
-  look_at_checkpoints(store, run, directory, recovered);
+  check_checkpoints(store, run, directory, recovered);
   return recovered;
 }
 

@@ -17,8 +17,8 @@ ResultFiles::ResultFiles(const std::filesystem::path& directory, const TrainerOp
   if (options.run_config.logging_config.loggers.json) validations_.emplace(directory);
 }
 
-void ResultFiles::see(const Event& event, const Actions& actions, double time) {
-  if (std::optional<Dict> row = rows_.see(event, actions, time)) {
+void ResultFiles::log(const Event& event, const Actions& actions, double time) {
+  if (std::optional<Dict> row = rows_.add(event, actions, time)) {
     results_.add(*std::move(row), config_, time);
     is_urgent_ |= results_.waiting_bytes() > kMostWaitingBytes;
   }

@@ -24,7 +24,7 @@ class ResultFiles {
   // Throws OutOfSpace on a full disk, like write(); both can be repeated after that.
   void write_params() { results_.write_params(config_); }
   // Adds a committed event and the resulting actions; `time` is in seconds since 1970.
-  void see(const Event& event, const Actions& actions, double time);
+  void log(const Event& event, const Actions& actions, double time);
   // Returns true if the pending rows must be written at once.
   bool is_urgent() const { return is_urgent_; }
   void write();

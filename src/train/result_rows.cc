@@ -10,7 +10,7 @@ namespace cadre::train {
 
 namespace result_key = run::result_key;
 
-std::optional<Dict> ResultRows::see(const Event& event, const Actions& actions, double time) {
+std::optional<Dict> ResultRows::add(const Event& event, const Actions& actions, double time) {
   if (const auto* started = std::get_if<ControllerStarted>(&event)) hostname_ = started->hostname;
   if (std::holds_alternative<GroupBegan>(event)) iteration_began_ = time;
   if (const auto* report = std::get_if<GroupReported>(&event)) {

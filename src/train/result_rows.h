@@ -16,7 +16,7 @@ class ResultRows {
  public:
   // Handles an event and the resulting actions; `time` is the event's, in seconds since 1970. Returns the row of a new
   // result. Reported values stay unchanged, also under the name of a column.
-  std::optional<Dict> see(const Event& event, const Actions& actions, double time);
+  std::optional<Dict> add(const Event& event, const Actions& actions, double time);
 
  private:
   // Totals since the present group began, including the reports that it repeats.

@@ -94,7 +94,7 @@ void Run::on(const ControllerStarted& event) {
     const bool exists = registry.contains(checkpoint);
     const std::string directory = exists ? registry.get(checkpoint).directory : "";
     const bool was_synced = exists && registry.is_synced(checkpoint);
-    if (checkpoints_.lose(checkpoint)) {
+    if (checkpoints_.remove_lost(checkpoint)) {
       record(DecisionKind::lose, {{"checkpoint", directory}});
       lost_the_end |= !was_synced;
     }
@@ -422,7 +422,7 @@ void Run::answer() {
     enter(RunStatus::resizing);
   }
   const bool stop = status_ == RunStatus::stopping || status_ == RunStatus::resizing;
-  actions_->push_back(AnswerGroup{attempt_, stop, checkpoints_.tell()});
+  actions_->push_back(AnswerGroup{attempt_, stop, checkpoints_.share_latest()});
 }
 
 // Returns true if the report that ranks wait in had a checkpoint that is committed: nothing is lost if the group ends.

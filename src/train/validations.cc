@@ -47,7 +47,7 @@ void Validations::returned(const ValidatorReturned& event, Checkpoints& checkpoi
   Validation* const validation = present(event.checkpoint, event.attempt);
   if (validation == nullptr) return;
   validation->metrics = event.metrics;
-  settle(event.checkpoint, State::validated, checkpoints, actions);
+  finish(event.checkpoint, State::validated, checkpoints, actions);
 }
 
 void Validations::threw(const ValidatorThrew& event, Checkpoints& checkpoints, Actions& actions) {
@@ -89,7 +89,7 @@ void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoi
   validation.error = reason;
   ++validation.failures;
   if (config_.max_retries >= 0 && validation.failures > config_.max_retries)
-    return settle(id, validation.is_late ? State::timed_out : State::failed, checkpoints, actions);
+    return finish(id, validation.is_late ? State::timed_out : State::failed, checkpoints, actions);
   const double delay = run::retry_delay_s(validation.failures);
   validation.state = delay > 0 ? State::pausing : State::waiting;
   if (delay > 0) actions.push_back(StartTimer{{Timer::Kind::validation_retry, id}, delay});
@@ -101,10 +101,10 @@ void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoi
 // Fails it without another try.
 void Validations::give_up(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
   recorded_.validations.at(id).error = reason;
-  settle(id, State::failed, checkpoints, actions);
+  finish(id, State::failed, checkpoints, actions);
 }
 
-void Validations::settle(run::CheckpointId id, State state, Checkpoints& checkpoints, Actions& actions) {
+void Validations::finish(run::CheckpointId id, State state, Checkpoints& checkpoints, Actions& actions) {
   Validation& validation = recorded_.validations.at(id);
   validation.state = state;
   if (state == State::validated) ++recorded_.succeeded;
@@ -114,7 +114,7 @@ void Validations::settle(run::CheckpointId id, State state, Checkpoints& checkpo
   }
   const std::string directory = checkpoints.registry().get(id).directory;
   actions.push_back(RecordDecision{
-      DecisionKind::settle_validation,
+      DecisionKind::finish_validation,
       {{"checkpoint", directory}, {"status", to_string(status_of(&validation))}, {"tries", validation.attempt}}});
   if (state == State::validated) validation.error.clear();
   Metrics metrics = merged(validation.reported, validation.metrics);
@@ -124,7 +124,7 @@ void Validations::settle(run::CheckpointId id, State state, Checkpoints& checkpo
                                    .reported = validation.reported,
                                    .validated = validation.metrics,
                                    .error = validation.error});
-  checkpoints.settle(id, std::move(metrics));
+  checkpoints.complete(id, std::move(metrics));
 }
 
 void Validations::resume() {
@@ -219,7 +219,7 @@ void Validations::skip_older(run::CheckpointId id, Checkpoints& checkpoints, Act
   for (const auto& [other, validation] : recorded_.validations) {
     if (other < id && validation.state == State::waiting && validation.attempt == 0) stale.push_back(other);
   }
-  for (const run::CheckpointId other : stale) settle(other, State::skipped, checkpoints, actions);
+  for (const run::CheckpointId other : stale) finish(other, State::skipped, checkpoints, actions);
 }
 
 // ---- Queries

@@ -98,7 +98,7 @@ class Validations {
   Validation* present(run::CheckpointId id, std::int64_t attempt);
   void fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
   void give_up(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
-  void settle(run::CheckpointId id, Validation::State state, Checkpoints& checkpoints, Actions& actions);
+  void finish(run::CheckpointId id, Validation::State state, Checkpoints& checkpoints, Actions& actions);
   void say_that_it_waits(run::CheckpointId id, const run::ResourceLedger& room, const Checkpoints& checkpoints,
                          Actions& actions);
   std::vector<run::CheckpointId> waiting() const;

@@ -53,7 +53,7 @@ void CallbackList::step_ends() {
   for_each("on_step_end", [this](Callback& callback) { callback.on_step_end(iteration_, Trials(*this)); });
 }
 
-void CallbackList::see(ResultReported& event) {
+void CallbackList::show_result(ResultReported& event) {
   for_each("on_trial_result", [&](Callback& callback) {
     Metrics result = event.report.metrics;
     callback.on_trial_result(iteration_, Trials(*this), info_of(event.trial), result);
@@ -62,7 +62,7 @@ void CallbackList::see(ResultReported& event) {
   });
 }
 
-void CallbackList::see(const Action& action) {
+void CallbackList::show(const Action& action) {
   if (entries_.empty()) return;
   std::visit(base::Overload{[&](const Launch& launch) { start(launch); },
                             [&](const TakeOver& take_over) { start(take_over.start); },

@@ -20,9 +20,9 @@ class CallbackList {
   void step_begins();
   void step_ends();
   // Passes a result that counts to the callbacks before the core handles it; they may change it.
-  void see(ResultReported& event);
+  void show_result(ResultReported& event);
   // Passes an action to the callbacks after it was performed. Most kinds of actions have no callback.
-  void see(const Action& action);
+  void show(const Action& action);
   void end();
 
   // Returns the callbacks' state as JSON if it differs from the state returned or loaded last, otherwise nothing.

@@ -11,8 +11,8 @@ namespace cadre::tune {
 class ChangedTrials {
  public:
   // Adds the trials of an event and of the actions that followed from it.
-  void see(const Event& event, const Actions& actions) {
-    std::visit([this](const auto& content) { see_trial(content); }, event);
+  void add(const Event& event, const Actions& actions) {
+    std::visit([this](const auto& content) { add_trial_of(content); }, event);
     for (const Action& action : actions) {
       if (const auto* decision = std::get_if<RecordDecision>(&action)) trials_.insert(decision->trial);
       if (const auto* save = std::get_if<SaveTrial>(&action)) trials_.insert(save->trial);
@@ -24,7 +24,7 @@ class ChangedTrials {
   void forget() { trials_.clear(); }
 
  private:
-  void see_trial(const auto& event) {
+  void add_trial_of(const auto& event) {
     if constexpr (requires { event.trial; }) trials_.insert(event.trial);
   }
 

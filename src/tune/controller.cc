@@ -120,9 +120,9 @@ bool Controller::watches_memory() const {
   return experiment_.parked_workers() > 0 && setting_.options.tune_config.parking.min_free_memory > 0;
 }
 
-void Controller::look_around(std::vector<Event>& events) {
-  if (!watches_memory() || engine_.now() < next_look_at_memory_) return;
-  next_look_at_memory_ = engine_.now() + kMemoryPeriod;
+void Controller::add_other_events(std::vector<Event>& events) {
+  if (!watches_memory() || engine_.now() < next_memory_check_) return;
+  next_memory_check_ = engine_.now() + kMemoryPeriod;
   if (run::free_memory() < setting_.options.tune_config.parking.min_free_memory) events.emplace_back(MemoryRunsShort{});
 }
 
@@ -145,14 +145,14 @@ bool Controller::receive(Event& event) {
   auto* result = std::get_if<ResultReported>(&event);
   if (result == nullptr) return false;
   const bool repeated = experiment_.is_repeated(*result);
-  if (experiment_.counts(*result)) callbacks_.see(*result);
+  if (experiment_.counts(*result)) callbacks_.show_result(*result);
   if (repeated && experiment_.is_saved_result(*result))  // as changed by callbacks
     result->report.metrics = experiment_.trials().at(result->trial).last_result;
   return repeated;
 }
 
 void Controller::handled(const Step& step) {
-  running_time_.see(step.time);
+  running_time_.advance_to(step.time);
   if (const auto* lost = std::get_if<TimeLost>(&step.event)) running_time_.leave_out(lost->seconds);
 }
 
@@ -211,7 +211,7 @@ void Controller::perform(const Action& action) {
                             [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
                             [](const auto&) {}},
              action);
-  callbacks_.see(action);
+  callbacks_.show(action);
 }
 
 void Controller::turn_ends(const std::vector<Step>& turn) {
@@ -220,7 +220,7 @@ void Controller::turn_ends(const std::vector<Step>& turn) {
       console_.worker_ended(ended->trial);
       discard_half_checkpoints(*ended);
     }
-    snapshots_.see(step.event, step.actions);
+    snapshots_.add(step.event, step.actions);
   }
   if (snapshots_.due(experiment_)) patiently([&] { take_snapshot(); });
   callbacks_.step_ends();
@@ -303,7 +303,7 @@ void Controller::tick(TimePoint now) {
 
 void Controller::add_deadlines(control::Earliest& earliest) const {
   earliest.add(console_.next_tick());
-  if (watches_memory()) earliest.add(next_look_at_memory_);
+  if (watches_memory()) earliest.add(next_memory_check_);
 }
 
 void Controller::end_turns() {

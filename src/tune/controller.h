@@ -48,7 +48,7 @@ class Controller final : public control::Turns<Experiment> {
  private:
   std::vector<Event> begin() override;
   void translate(engine::Event event, std::vector<Event>& events) override;
-  void look_around(std::vector<Event>& events) override;
+  void add_other_events(std::vector<Event>& events) override;
   void turn_begins() override { callbacks_.step_begins(); }
   bool receive(Event& event) override;
   void handled(const Step& step) override;
@@ -85,7 +85,7 @@ class Controller final : public control::Turns<Experiment> {
   Experiment& experiment_;
   RunningTime& running_time_;
   Console& console_;
-  TimePoint next_look_at_memory_ = {};
+  TimePoint next_memory_check_ = {};
   ResultFiles files_;
   CallbackList callbacks_;
   std::optional<std::string> callback_states_ = {};  // to be written with the turn

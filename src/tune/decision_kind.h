@@ -19,10 +19,10 @@ enum class DecisionKind {
   retry,      // the trial failed and will be tried again
   end,        // the trial has terminated
   fail,       // the trial has failed for good
-  set_aside,  // the worker is told to stop because the experiment is interrupted
+  interrupt,  // the worker is told to stop because the experiment is interrupted
   kill,       // the worker is killed
   lose,       // the checkpoint that the trial would have continued from is lost
-  take_up,    // the failed trial runs again
+  resume_errored,  // the failed trial runs again
 };
 
 constexpr std::string_view to_string(DecisionKind kind) { return base::enum_name(kind); }
@@ -36,7 +36,7 @@ constexpr bool stops_worker(DecisionKind kind) {
     case DecisionKind::exploit:
     case DecisionKind::end:
     case DecisionKind::fail:
-    case DecisionKind::set_aside:
+    case DecisionKind::interrupt:
     case DecisionKind::kill:
       return true;
     case DecisionKind::make:
@@ -46,7 +46,7 @@ constexpr bool stops_worker(DecisionKind kind) {
     case DecisionKind::save:
     case DecisionKind::retry:
     case DecisionKind::lose:
-    case DecisionKind::take_up:
+    case DecisionKind::resume_errored:
       return false;
   }
   return false;

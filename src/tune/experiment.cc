@@ -126,10 +126,10 @@ void Experiment::on(const ControllerStarted& event) {
     worker_is_done(trial);
     if (trial.ended()) actions_->push_back(state_of(trial));  // stored before, while its worker still existed
   }
-  for (const run::CheckpointId checkpoint : event.lost_checkpoints) lose(checkpoint);
+  for (const run::CheckpointId checkpoint : event.lost_checkpoints) drop_lost(checkpoint);
   for (Trial& trial : trials_) {
     if (trial.status == TrialStatus::error && event.errored != ControllerStarted::Errored::leave)
-      take_up(trial, event.errored == ControllerStarted::Errored::restart);
+      resume_errored(trial, event.errored == ControllerStarted::Errored::restart);
     if (trial.ended() || trial.status == TrialStatus::pending) continue;
     trial.status = TrialStatus::pending;
     waiting_.insert(trial.index);
@@ -163,7 +163,7 @@ void Experiment::say_if_only_failures_are_left() {
 }
 
 // Marks a checkpoint as lost. Trials that would have continued from it continue from its closest existing ancestor.
-void Experiment::lose(run::CheckpointId checkpoint) {
+void Experiment::drop_lost(run::CheckpointId checkpoint) {
   if (!checkpoints_.contains(checkpoint)) return;
   checkpoints_.retain(checkpoint);  // keeps its record until no trial refers to it
   const std::optional<run::CheckpointId> older = checkpoints_.ancestor(checkpoint);
@@ -181,8 +181,8 @@ void Experiment::lose(run::CheckpointId checkpoint) {
 }
 
 // Makes a trial that had failed for good run again, from the beginning if `anew`.
-void Experiment::take_up(Trial& trial, bool anew) {
-  record(DecisionKind::take_up, trial, {{"anew", anew}});
+void Experiment::resume_errored(Trial& trial, bool anew) {
+  record(DecisionKind::resume_errored, trial, {{"anew", anew}});
   state_.phase = Phase::running;
   trial.error.clear();
   trial.failures = trial.restore_failures = trial.futile_attempts = 0;
@@ -310,7 +310,7 @@ void Experiment::on(const ExperimentInterrupted&) {
       if (can_save(trial)) {
         ask_to_save(trial, AfterSave::go_on);  // the trial is set aside after that
       } else {
-        set_aside(trial);
+        interrupt(trial);
       }
     }
     if (runs_user_code(trial.worker))
@@ -344,7 +344,7 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
   if (was == WorkerState::stopping) failure.reset();  // thrown while it unwound: the worker was to stop anyway
   if (!failure && !expected) warn_about_lost_offer(trial);
   worker_is_done(trial);
-  if (failure && state_.interrupted && !expected) return put_off(trial, *failure);
+  if (failure && state_.interrupted && !expected) return postpone(trial, *failure);
   if (failure) return fail(trial, std::move(*failure));
   if (!expected) end(trial, TrialStatus::terminated);
 }
@@ -525,7 +525,7 @@ void Experiment::exploit(const Exploit& exploit) {
 }
 
 void Experiment::pause(Trial& trial) {
-  if (state_.interrupted) return set_aside(trial);
+  if (state_.interrupted) return interrupt(trial);
   record(DecisionKind::pause, trial);
   trial.status = TrialStatus::paused;
   waiting_.insert(trial.index);
@@ -650,16 +650,16 @@ void Experiment::make_pending(Trial& trial) {
 }
 
 // Makes a trial whose worker waits for its answer pending, because the experiment is interrupted.
-void Experiment::set_aside(Trial& trial) {
-  record(DecisionKind::set_aside, trial);
+void Experiment::interrupt(Trial& trial) {
+  record(DecisionKind::interrupt, trial);
   tell_to_stop(trial);
   make_pending(trial);
 }
 
 // Makes a trial pending whose worker failed during an interruption, without counting the failure: the interrupt may
 // have ended something that the worker needs.
-void Experiment::put_off(Trial& trial, const Failure& failure) {
-  record(DecisionKind::set_aside, trial);
+void Experiment::postpone(Trial& trial, const Failure& failure) {
+  record(DecisionKind::interrupt, trial);
   actions_->push_back(
       Say{fmt::format("Trial {} failed while the experiment was being interrupted, which does not count: "
                       "{}\nIt goes on when the experiment is continued",
@@ -882,7 +882,7 @@ Launch Experiment::start_of(Trial& trial) {
 }
 
 void Experiment::resume(Trial& trial) {
-  if (state_.interrupted) return set_aside(trial);
+  if (state_.interrupted) return interrupt(trial);
   actions_->push_back(
       AnswerReport{trial.index, trial.attempt, channel::Verdict::go_on, std::exchange(trial.reported_checkpoint, {})});
   set_worker(trial, WorkerState::busy);

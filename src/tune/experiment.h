@@ -127,8 +127,8 @@ class Experiment final : private Population {
   void on(const TimeLost&) {}  // timers do not count lost time
   void on_last_word(Trial& trial, std::optional<Failure> failure);
   void say_if_only_failures_are_left();
-  void lose(run::CheckpointId checkpoint);
-  void take_up(Trial& trial, bool anew);
+  void drop_lost(run::CheckpointId checkpoint);
+  void resume_errored(Trial& trial, bool anew);
 
   // Returns the trial of an event if the event comes from the trial's present worker; nullptr if that was replaced or
   // ended.
@@ -155,8 +155,8 @@ class Experiment final : private Population {
   void stop_all();
   void try_again(Trial& trial);
   void make_pending(Trial& trial);
-  void set_aside(Trial& trial);
-  void put_off(Trial& trial, const Failure& failure);
+  void interrupt(Trial& trial);
+  void postpone(Trial& trial, const Failure& failure);
   void tell_to_stop(Trial& trial);
   void kill(Trial& trial, std::optional<Failure> failure);
   std::optional<double> time_left(const Trial& trial) const;

@@ -71,11 +71,11 @@ std::int64_t EventFeeder::run(const store::ExperimentStore& store, std::int64_t 
 const Actions& EventFeeder::take(const Event& event, double time) {
   actions_.clear();
   if (std::holds_alternative<ControllerStarted>(event)) subject_.running_time.begin_session(time);
-  subject_.running_time.see(time);
+  subject_.running_time.advance_to(time);
   if (const auto* lost = std::get_if<TimeLost>(&event)) subject_.running_time.leave_out(lost->seconds);
   if (concerns_nobody(event, subject_.experiment.trials().size())) return actions_;
   subject_.experiment.handle(event, actions_);
-  snapshots_.see(event, actions_);
+  snapshots_.add(event, actions_);
   for (const Action& action : actions_) take(action, time);
   if (++events_ % kEventsPerFlush == 0) subject_.files.flush();
   return actions_;
@@ -103,7 +103,7 @@ class Recovery {
   Snapshots::Place load_snapshot();
   void accept(const control::Divergence& divergence);
   void remove_leftovers(const std::vector<std::string>& deletions);
-  void look_at_checkpoints();
+  void check_checkpoints();
 
   store::ExperimentStore& store_;
   Snapshots& snapshots_;
@@ -131,7 +131,7 @@ Recovered Recovery::run(bool allow_divergence) {
     for (const Trial& trial : subject_.experiment.trials()) untidy_.insert(trial.index);
   remove_leftovers(place.deletions);
   remove_leftovers(feeder.deletions());
-  control::replaying("the store in " + directory_.string(), [&] { look_at_checkpoints(); });
+  control::replaying("the store in " + directory_.string(), [&] { check_checkpoints(); });
   return std::move(recovered_);
 }
 
@@ -196,27 +196,28 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
 
 // Checks the contents of checkpoints from which a trial may continue, and the sizes of other checkpoints whose trial
 // has not ended. Of all others, which may be many, only the directory must exist.
-void Recovery::look_at_checkpoints() {
+void Recovery::check_checkpoints() {
   const Experiment& experiment = subject_.experiment;
   const run::CheckpointRegistry& registry = experiment.checkpoint_registry();
   const std::string boot = base::boot_id();
   std::map<run::CheckpointId, store::CheckpointRow> rows;
   for (store::CheckpointRow& row : store_.checkpoints()) rows[row.id] = std::move(row);
   std::set<run::CheckpointId> lost;
-  const auto check = [&](run::CheckpointId id, run::Look look) {
+  const auto check = [&](run::CheckpointId id, run::CheckDepth depth) {
     if (lost.contains(id)) return;
-    const std::string fault = run::fault_of_checkpoint(directory_, rows.at(id), boot, look);
+    const std::string fault = run::fault_of_checkpoint(directory_, rows.at(id), boot, depth);
     if (fault.empty()) return;
     recovered_.notes.push_back(fmt::format("Warning: the checkpoint {} is given up: {}", rows.at(id).directory, fault));
     lost.insert(id);
   };
   for (const run::CheckpointId id : registry.all())
-    check(id, experiment.trials().at(registry.get(id).owner).ended() ? run::Look::directory : run::Look::sizes);
+    check(id,
+          experiment.trials().at(registry.get(id).owner).ended() ? run::CheckDepth::directory : run::CheckDepth::sizes);
   std::vector<run::CheckpointId> needed = experiment.needed_checkpoints();
   while (!needed.empty()) {
     const run::CheckpointId id = needed.back();
     needed.pop_back();
-    check(id, run::Look::contents);
+    check(id, run::CheckDepth::contents);
     if (const auto older = registry.ancestor(id); older && lost.contains(id)) needed.push_back(*older);
   }
   recovered_.lost_checkpoints.assign(lost.begin(), lost.end());

@@ -19,7 +19,7 @@ class RunningTime {
     ++state_.sessions;
   }
   // Records an event in the present session. A time before the last one does not count.
-  void see(double time) { state_.last = std::max(state_.last, time); }
+  void advance_to(double time) { state_.last = std::max(state_.last, time); }
 
   // Excludes `seconds` of the present session, up to the last event. Below 0: the clock was set back by so much.
   void leave_out(double seconds) {

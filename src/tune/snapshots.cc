@@ -24,8 +24,8 @@ struct SavedTrial {
 
 }  // namespace
 
-void Snapshots::see(const Event& event, const Actions& actions) {
-  changed_.see(event, actions);
+void Snapshots::add(const Event& event, const Actions& actions) {
+  changed_.add(event, actions);
   ++events_;
 }
 

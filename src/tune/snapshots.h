@@ -39,7 +39,7 @@ class Snapshots {
   void forget();
 
   // Records an event of the experiment and the actions that followed from it.
-  void see(const Event& event, const Actions& actions);
+  void add(const Event& event, const Actions& actions);
   // Returns true if replaying the events since the last snapshot would take as long as writing a new one.
   bool due(const Experiment& experiment) const;
 

@@ -575,9 +575,8 @@ TEST(TextFiles, WithEntriesThatComeLateSaySo) {
   std::string json;
   for (const std::int64_t n : numbers(0, 200000)) json += "{\"n\": " + std::to_string(n) + "}\n";
   test_support::write_bytes(directory / "a.json", json + "{\"n\": 1, \"m\": 2}\n");
-  EXPECT_THAT(
-      message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
-      AllOf(HasSubstr("a.json, behind row "), HasSubstr("there is an entry that the file's beginning has not")));
+  EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
+              AllOf(HasSubstr("a.json, after row "), HasSubstr("there is an entry that the file's beginning has not")));
 }
 
 TEST(TextFiles, WithOtherColumnsAreNamedWithTheFirstWhereTheyAreRefused) {

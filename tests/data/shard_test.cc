@@ -172,7 +172,7 @@ TEST_F(ShardTest, NeedsARankThatThereIs) {
   EXPECT_THROW(dataset().shard({.rank = 2, .world_size = 2}), InvalidArgument);
   EXPECT_THROW(dataset().shard({.rank = 0, .world_size = 0}), InvalidArgument);
   EXPECT_THAT(message_of<InvalidArgument>([&] { dataset().random_shuffle(1).shard({}).size(); }),
-              HasSubstr("random_shuffle behind other operators cannot be shared"));
+              HasSubstr("random_shuffle after other operators cannot be shared"));
 }
 
 TEST_F(ShardTest, OfTextFilesCountsTheirRows) {

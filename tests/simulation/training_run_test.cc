@@ -424,7 +424,7 @@ class World {
         resizes_ = true;
         ++resizes;
       }
-      if (decision->kind == DecisionKind::settle_validation)
+      if (decision->kind == DecisionKind::finish_validation)
         ++validations_[Config(decision->data).get<std::string>("checkpoint")];
       if (decision->kind != DecisionKind::retry) return;
       ++retries;

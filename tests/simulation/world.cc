@@ -214,7 +214,7 @@ void World::handle(const Event& event) {
   recorded_.push_back(event);
   Actions actions;
   experiment_->handle(event, actions);
-  changed_.see(event, actions);
+  changed_.add(event, actions);
   check();
   check_decisions(event, actions);
   if (random_() % 64 == 0) take_snapshot();
@@ -241,7 +241,7 @@ void World::perform(const Action& action) {
     if (made->kind == DecisionKind::save) ++saves;
     if (made->kind == DecisionKind::take_over) ++takeovers;
     if (made->kind == DecisionKind::exploit) check_exploit(*made);
-    if (made->kind == DecisionKind::take_up && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
+    if (made->kind == DecisionKind::resume_errored && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
     for (const auto& [id, directory] : existing_) ASSERT_NE(directory, committed->directory) << "it exists already";
     ASSERT_TRUE(existing_.emplace(committed->id, committed->directory).second) << committed->id;

@@ -126,7 +126,7 @@ void Inspection::check_records() {
                 .event = [](const store::EventRow&) {},
                 .decision =
                     [&](const store::DecisionRow& row) {
-                      if (row.kind != "settle_validation") return;
+                      if (row.kind != "finish_validation") return;
                       const Config data(base::parse_json(row.data, "a decision").dict());
                       ++ends[data.get<std::string>("checkpoint") + " is " + data.get<std::string>("status")];
                     }});

@@ -121,7 +121,7 @@ TEST_F(PtFileTest, records_that_overlap_are_refused) {
     std::string bytes = bytes_;
     bytes.replace(entries[i] + offset_field, 4, bytes_.substr(entries[i - 1] + offset_field, 4));
     write_bytes(damaged_, bytes);
-    EXPECT_THAT(read_error(damaged_), HasSubstr("reaches into what comes behind it")) << "record " << i;
+    EXPECT_THAT(read_error(damaged_), HasSubstr("reaches into what follows it")) << "record " << i;
   }
 }
 

@@ -78,7 +78,7 @@ TEST_F(AwakeClockTest, AStopBetweenTwoWaitsDoesNotCount) {
   EXPECT_EQ(clock.now(), start + seconds(1));
   EXPECT_EQ(clock.on_engine(clock.now()), engine.now());
   clock.wait(milliseconds(0));
-  EXPECT_EQ(clock.looked(), start + seconds(1));
+  EXPECT_EQ(clock.last_reading(), start + seconds(1));
   EXPECT_NEAR(clock.take_lost_seconds(), 60, 0.01);
 }
 
@@ -105,13 +105,13 @@ TEST_F(AwakeClockTest, NoWaitIsLongerThanASecond) {
 TEST_F(AwakeClockTest, WhenTheTimeIsOverEverythingThatHasComeIsReturned) {
   engine.plan = {{.lasts = milliseconds(300), .events = 1}, {.events = 16}, {.events = 16}, {.events = 0}};
   EXPECT_EQ(clock.wait(milliseconds(300)).size(), 33u);
-  EXPECT_EQ(clock.looked(), start + milliseconds(300));
+  EXPECT_EQ(clock.last_reading(), start + milliseconds(300));
 }
 
 TEST_F(AwakeClockTest, UntilThenNobodyIsKnownToBeLate) {
   engine.plan = {{.lasts = milliseconds(200), .events = 1}};
   EXPECT_EQ(clock.wait(milliseconds(300)).size(), 1u);
-  EXPECT_EQ(clock.looked(), start);
+  EXPECT_EQ(clock.last_reading(), start);
 }
 
 TEST_F(AwakeClockTest, AMachineThatSleepsStopsTheSteadyClockToo) {

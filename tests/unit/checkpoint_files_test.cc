@@ -96,20 +96,21 @@ TEST_F(CheckpointFiles, ACheckpointIsComparedWithWhatTheStoreAndItsMetadataSay) 
   write_metadata(directory_.path(), {"a trial with another name", 123, 1});  // as in a copy of a checkpoint
   write_metadata(directory_.path(), {"00003", 7, 1'700'000'000});
   store::CheckpointRow row{.directory = directory_.path().filename(), .boot = "this boot"};
-  EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", Look::contents), "");
-  EXPECT_THAT(fault_of_checkpoint(experiment, row, "another boot", Look::contents), HasSubstr("not yet on the disk"));
+  EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", CheckDepth::contents), "");
+  EXPECT_THAT(fault_of_checkpoint(experiment, row, "another boot", CheckDepth::contents),
+              HasSubstr("not yet on the disk"));
   row.synced = true;
   row.manifest = to_json(Value(seal()));
-  EXPECT_EQ(fault_of_checkpoint(experiment, row, "another boot", Look::contents), "");
+  EXPECT_EQ(fault_of_checkpoint(experiment, row, "another boot", CheckDepth::contents), "");
   base::replace_file(directory_ / "weights", std::string(content_.size(), 'x'));
-  EXPECT_THAT(fault_of_checkpoint(experiment, row, "this boot", Look::contents), HasSubstr("other contents"));
-  EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", Look::sizes), "");
+  EXPECT_THAT(fault_of_checkpoint(experiment, row, "this boot", CheckDepth::contents), HasSubstr("other contents"));
+  EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", CheckDepth::sizes), "");
   row.synced = false;
   base::replace_file(directory_ / "weights", "short");
-  EXPECT_THAT(fault_of_checkpoint(experiment, row, "this boot", Look::sizes), HasSubstr("instead of 36"));
+  EXPECT_THAT(fault_of_checkpoint(experiment, row, "this boot", CheckDepth::sizes), HasSubstr("instead of 36"));
   std::filesystem::remove(directory_ / ".metadata.json");
-  EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", Look::directory), "");
-  EXPECT_THAT(fault_of_checkpoint(experiment, row, "this boot", Look::sizes), HasSubstr(".metadata.json"));
+  EXPECT_EQ(fault_of_checkpoint(experiment, row, "this boot", CheckDepth::directory), "");
+  EXPECT_THAT(fault_of_checkpoint(experiment, row, "this boot", CheckDepth::sizes), HasSubstr(".metadata.json"));
 }
 
 TEST_F(CheckpointFiles, NamesAreToldApart) {

@@ -21,10 +21,10 @@ using ::testing::Not;
 
 // An experiment whose events the test feeds. Each call returns the decisions, as "launch 0", "pause 1", …, without
 // those that only make a trial.
-class Hand {
+class Driver {
  public:
-  Hand(TunerOptions options, double slots) : Hand(std::move(options), Resources{.cpus = slots}, {}) {}
-  Hand(TunerOptions options, const Resources& machine, const Resources& of_a_trial)
+  Driver(TunerOptions options, double slots) : Driver(std::move(options), Resources{.cpus = slots}, {}) {}
+  Driver(TunerOptions options, const Resources& machine, const Resources& of_a_trial)
       : experiment_({"f", of_a_trial}, std::move(options)) {
     decided = feed(ControllerStarted{machine});
   }
@@ -80,83 +80,83 @@ Metrics at(std::int64_t iteration, double score) { return {{"training_iteration"
 const engine::Exit kClean{engine::Exit::Kind::code, 0, {}};
 
 TEST(Experiment, TrialsBeyondTheSlotsWait) {
-  Hand hand(fifo(3), 2);
-  EXPECT_THAT(hand.decided, ElementsAre("launch 0", "launch 1"));
-  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("end 0", "launch 2"));
-  EXPECT_FALSE(hand.finished());
+  Driver driver(fifo(3), 2);
+  EXPECT_THAT(driver.decided, ElementsAre("launch 0", "launch 1"));
+  EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("end 0", "launch 2"));
+  EXPECT_FALSE(driver.finished());
 }
 
 TEST(Experiment, ItIsFinishedWhenTheLastProcessIsGone) {
-  Hand hand(fifo(1), 1);
-  hand.feed(FunctionReturned{0, 1});
-  EXPECT_FALSE(hand.finished());
-  hand.feed(WorkerEnded{0, 1, kClean});
-  EXPECT_TRUE(hand.finished());
+  Driver driver(fifo(1), 1);
+  driver.feed(FunctionReturned{0, 1});
+  EXPECT_FALSE(driver.finished());
+  driver.feed(WorkerEnded{0, 1, kClean});
+  EXPECT_TRUE(driver.finished());
 }
 
 TEST(Experiment, AnEndWithoutTheFunctionsWordIsAFailure) {
-  Hand hand(fifo(1), 1);
-  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, kClean}), ElementsAre("fail 0"));
-  EXPECT_EQ(hand.trial(0).error, "the worker exited with code 0 before its training function returned");
+  Driver driver(fifo(1), 1);
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kClean}), ElementsAre("fail 0"));
+  EXPECT_EQ(driver.trial(0).error, "the worker exited with code 0 before its training function returned");
 }
 
 TEST(Experiment, WhoHasProgressedLeastRunsNext) {
-  Hand hand(pbt(3), 1);
-  EXPECT_THAT(hand.report(0, at(1, 0.1)), IsEmpty());
-  EXPECT_THAT(hand.report(0, at(2, 0.2), ".reporting"), ElementsAre("pause 0", "launch 1"));
-  EXPECT_THAT(hand.report(1, at(2, 0.3), ".reporting"), ElementsAre("pause 1", "launch 2"));
-  EXPECT_THAT(hand.report(2, at(2, 0.4), ".reporting"), ElementsAre("pause 2", "resume 0"));
+  Driver driver(pbt(3), 1);
+  EXPECT_THAT(driver.report(0, at(1, 0.1)), IsEmpty());
+  EXPECT_THAT(driver.report(0, at(2, 0.2), ".reporting"), ElementsAre("pause 0", "launch 1"));
+  EXPECT_THAT(driver.report(1, at(2, 0.3), ".reporting"), ElementsAre("pause 1", "launch 2"));
+  EXPECT_THAT(driver.report(2, at(2, 0.4), ".reporting"), ElementsAre("pause 2", "resume 0"));
 }
 
 TEST(Experiment, APausedTrialKeepsItsWorkerAndGivesUpItsSlot) {
-  Hand hand(pbt(2), 1);
-  hand.report(0, at(2, 0.2), ".reporting");
-  EXPECT_EQ(hand.trial(0).status, TrialStatus::paused);
-  EXPECT_EQ(hand.trial(0).worker, WorkerState::parked);
-  EXPECT_FALSE(hand.trial(0).held);
-  EXPECT_THAT(hand.all<AnswerReport>(), IsEmpty());
+  Driver driver(pbt(2), 1);
+  driver.report(0, at(2, 0.2), ".reporting");
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::paused);
+  EXPECT_EQ(driver.trial(0).worker, WorkerState::parked);
+  EXPECT_FALSE(driver.trial(0).held);
+  EXPECT_THAT(driver.all<AnswerReport>(), IsEmpty());
 }
 
 TEST(Experiment, AnExploitStopsTheTargetAndStartsItFromTheDonorsCheckpoint) {
-  Hand hand(pbt(2), 2);
-  hand.report(0, at(2, 0.9), ".reporting_1");
-  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
-  const Config explored = hand.all<LogExploit>().at(0)->new_config;
-  ASSERT_EQ(hand.all<AnswerReport>().size(), 1u);
-  EXPECT_EQ(hand.all<AnswerReport>()[0]->verdict, channel::Verdict::stop);
-  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("launch 1"));
-  ASSERT_EQ(hand.all<Launch>().size(), 1u);
-  EXPECT_THAT(hand.all<Launch>()[0]->checkpoint, HasSubstr("00000_lr=0."));
-  EXPECT_THAT(hand.all<Launch>()[0]->checkpoint, HasSubstr("/checkpoint_000000"));
-  EXPECT_EQ(hand.all<Launch>()[0]->step, 1);
-  EXPECT_EQ(hand.all<Launch>()[0]->config, explored);
-  EXPECT_EQ(hand.trial(0).status, TrialStatus::running);
+  Driver driver(pbt(2), 2);
+  driver.report(0, at(2, 0.9), ".reporting_1");
+  EXPECT_THAT(driver.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
+  const Config explored = driver.all<LogExploit>().at(0)->new_config;
+  ASSERT_EQ(driver.all<AnswerReport>().size(), 1u);
+  EXPECT_EQ(driver.all<AnswerReport>()[0]->verdict, channel::Verdict::stop);
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("launch 1"));
+  ASSERT_EQ(driver.all<Launch>().size(), 1u);
+  EXPECT_THAT(driver.all<Launch>()[0]->checkpoint, HasSubstr("00000_lr=0."));
+  EXPECT_THAT(driver.all<Launch>()[0]->checkpoint, HasSubstr("/checkpoint_000000"));
+  EXPECT_EQ(driver.all<Launch>()[0]->step, 1);
+  EXPECT_EQ(driver.all<Launch>()[0]->config, explored);
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::running);
 }
 
 TEST(Experiment, ATrialThatHasNotSavedFailsAtItsFirstInterval) {
-  Hand hand(pbt(3), 3);
-  EXPECT_THAT(hand.report(0, at(1, 0.9)), IsEmpty());
-  EXPECT_THAT(hand.report(0, at(2, 0.9)), ElementsAre("fail 0"));
-  EXPECT_THAT(hand.trial(0).error, HasSubstr("first interval (every 2 of training_iteration) without"));
-  EXPECT_THAT(hand.trial(0).error, HasSubstr("tune::report(metrics, writer)"));
-  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting"), IsEmpty()) << "its checkpoint comes in time";
-  EXPECT_THAT(hand.report(1, at(4, 0.1)), IsEmpty()) << "an older checkpoint will do";
+  Driver driver(pbt(3), 3);
+  EXPECT_THAT(driver.report(0, at(1, 0.9)), IsEmpty());
+  EXPECT_THAT(driver.report(0, at(2, 0.9)), ElementsAre("fail 0"));
+  EXPECT_THAT(driver.trial(0).error, HasSubstr("first interval (every 2 of training_iteration) without"));
+  EXPECT_THAT(driver.trial(0).error, HasSubstr("tune::report(metrics, writer)"));
+  EXPECT_THAT(driver.report(1, at(2, 0.1), ".reporting"), IsEmpty()) << "its checkpoint comes in time";
+  EXPECT_THAT(driver.report(1, at(4, 0.1)), IsEmpty()) << "an older checkpoint will do";
 }
 
 TEST(Experiment, ATrialThatNobodyCanExploitNeedsNoCheckpoint) {
   TunerOptions options = pbt(2);
   std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;
-  Hand hand(options, 2);
-  Hand alone(pbt(1), 1);
+  Driver driver(options, 2);
+  Driver alone(pbt(1), 1);
   for (const std::int64_t iteration : {2, 4, 6, 8, 10}) {
-    EXPECT_THAT(hand.report(0, at(iteration, 0.9)), IsEmpty());
+    EXPECT_THAT(driver.report(0, at(iteration, 0.9)), IsEmpty());
     EXPECT_THAT(alone.report(0, at(iteration, 0.9)), IsEmpty());
   }
 }
 
-std::string said(const Hand& hand) {
+std::string said(const Driver& driver) {
   std::string text;
-  for (const Say* say : hand.all<Say>()) text += say->text + "\n";
+  for (const Say* say : driver.all<Say>()) text += say->text + "\n";
   return text;
 }
 
@@ -165,154 +165,156 @@ TEST(Experiment, WhoeverIsAmongTheBestNowIsADonorWithItsLatestCheckpoint) {
   TunerOptions options = pbt(3);
   std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0.3;
   options.run_config.checkpoint_config.num_to_keep = 1;
-  Hand hand(options, 3);
-  hand.report(0, at(2, 0.9), ".reporting");
-  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
-  hand.feed(FunctionReturned{1, 1});
-  EXPECT_THAT(hand.report(2, at(2, 0.5), ".reporting"), IsEmpty());
-  EXPECT_THAT(hand.report(2, at(3, 0.6), ".reporting"), IsEmpty()) << "between two intervals";
-  EXPECT_THAT(hand.report(0, at(4, 0.2)), IsEmpty());
-  EXPECT_THAT(hand.report(1, at(4, 0.05)), ElementsAre("exploit 1"));
-  EXPECT_EQ(hand.all<LogExploit>().at(0)->donor, 2u);
-  EXPECT_EQ(hand.all<LogExploit>().at(0)->donor_iteration, 3);
-  EXPECT_THAT(said(hand), HasSubstr("Cloning trial 00002 (score = 0.500000) into trial 00001 (score = 0.050000), from "
-                                    "checkpoint_000001 of iteration 3\n"));
+  Driver driver(options, 3);
+  driver.report(0, at(2, 0.9), ".reporting");
+  EXPECT_THAT(driver.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
+  driver.feed(FunctionReturned{1, 1});
+  EXPECT_THAT(driver.report(2, at(2, 0.5), ".reporting"), IsEmpty());
+  EXPECT_THAT(driver.report(2, at(3, 0.6), ".reporting"), IsEmpty()) << "between two intervals";
+  EXPECT_THAT(driver.report(0, at(4, 0.2)), IsEmpty());
+  EXPECT_THAT(driver.report(1, at(4, 0.05)), ElementsAre("exploit 1"));
+  EXPECT_EQ(driver.all<LogExploit>().at(0)->donor, 2u);
+  EXPECT_EQ(driver.all<LogExploit>().at(0)->donor_iteration, 3);
+  EXPECT_THAT(said(driver),
+              HasSubstr("Cloning trial 00002 (score = 0.500000) into trial 00001 (score = 0.050000), from "
+                        "checkpoint_000001 of iteration 3\n"));
 }
 
 TEST(Experiment, ACheckpointThatIsBeingClonedIsThereThoughItsTrialHasNewerOnes) {
   TunerOptions options = pbt(2);
   options.run_config.checkpoint_config.num_to_keep = 1;
-  Hand hand(options, 2);
-  hand.report(0, at(2, 0.9), ".reporting");
-  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
-  hand.report(0, at(3, 0.9), ".reporting");
-  EXPECT_THAT(hand.all<DeleteCheckpoint>(), IsEmpty());
-  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("launch 1"));
-  EXPECT_THAT(hand.all<Launch>().at(0)->checkpoint, HasSubstr("/checkpoint_000000"));
-  EXPECT_THAT(hand.report(1, at(3, 0.9), ".reporting"), IsEmpty());
-  for (const DeleteCheckpoint* deleted : hand.all<DeleteCheckpoint>())
+  Driver driver(options, 2);
+  driver.report(0, at(2, 0.9), ".reporting");
+  EXPECT_THAT(driver.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
+  driver.report(0, at(3, 0.9), ".reporting");
+  EXPECT_THAT(driver.all<DeleteCheckpoint>(), IsEmpty());
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("launch 1"));
+  EXPECT_THAT(driver.all<Launch>().at(0)->checkpoint, HasSubstr("/checkpoint_000000"));
+  EXPECT_THAT(driver.report(1, at(3, 0.9), ".reporting"), IsEmpty());
+  for (const DeleteCheckpoint* deleted : driver.all<DeleteCheckpoint>())
     EXPECT_THAT(deleted->directory, Not(HasSubstr("00000_lr")))
         << "the worker that was started from it may yet read it";
-  hand.feed(FunctionReturned{1, 2});
-  ASSERT_EQ(hand.all<DeleteCheckpoint>().size(), 1u);
-  EXPECT_THAT(hand.all<DeleteCheckpoint>()[0]->directory,
+  driver.feed(FunctionReturned{1, 2});
+  ASSERT_EQ(driver.all<DeleteCheckpoint>().size(), 1u);
+  EXPECT_THAT(driver.all<DeleteCheckpoint>()[0]->directory,
               AllOf(HasSubstr("00000_lr"), HasSubstr("/checkpoint_000000")));
 }
 
 // Trial 0 was no donor when it reported, so the core did not ask for the checkpoint that it offered.
 TEST(Experiment, ADonorThatHasNoCheckpointYetIsNotExploitedAndThatIsSaid) {
-  Hand hand(pbt(2), 2);
-  hand.report(1, at(2, 0.5), ".reporting");
-  EXPECT_THAT(hand.feed(ResultReported{0, 1, {.step = 1, .metrics = at(2, 0.5), .offers_checkpoint = true}}),
+  Driver driver(pbt(2), 2);
+  driver.report(1, at(2, 0.5), ".reporting");
+  EXPECT_THAT(driver.feed(ResultReported{0, 1, {.step = 1, .metrics = at(2, 0.5), .offers_checkpoint = true}}),
               IsEmpty());
-  EXPECT_THAT(hand.report(1, at(4, 0.1)), IsEmpty());
-  EXPECT_THAT(said(hand), HasSubstr("trial 00000 has no checkpoint yet. Skip exploit for trial 00001"));
+  EXPECT_THAT(driver.report(1, at(4, 0.1)), IsEmpty());
+  EXPECT_THAT(said(driver), HasSubstr("trial 00000 has no checkpoint yet. Skip exploit for trial 00001"));
 }
 
 TEST(Experiment, ADonorWithoutACheckpointOfItsOwnGivesTheOneThatItContinuedFrom) {
   TunerOptions options = pbt(3);
   std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0.3;
-  Hand hand(options, 3);
-  hand.report(0, at(2, 0.9), ".reporting");
-  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
-  hand.feed(FunctionReturned{1, 1});
-  EXPECT_THAT(hand.report(1, at(4, 0.95)), IsEmpty());
-  EXPECT_THAT(hand.report(2, at(2, 0.3), ".reporting"), ElementsAre("exploit 2"));
-  EXPECT_THAT(said(hand), HasSubstr("Cloning trial 00001 (score = 0.950000) into trial 00002 (score = 0.300000), from "
-                                    "trial 00000's checkpoint_000000 of iteration 2\n"));
+  Driver driver(options, 3);
+  driver.report(0, at(2, 0.9), ".reporting");
+  EXPECT_THAT(driver.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
+  driver.feed(FunctionReturned{1, 1});
+  EXPECT_THAT(driver.report(1, at(4, 0.95)), IsEmpty());
+  EXPECT_THAT(driver.report(2, at(2, 0.3), ".reporting"), ElementsAre("exploit 2"));
+  EXPECT_THAT(said(driver),
+              HasSubstr("Cloning trial 00001 (score = 0.950000) into trial 00002 (score = 0.300000), from "
+                        "trial 00000's checkpoint_000000 of iteration 2\n"));
 }
 
 TEST(Experiment, ADonorThatDoesNoBetterIsNotExploited) {
-  Hand hand(pbt(2), 2);
+  Driver driver(pbt(2), 2);
   for (const std::int64_t iteration : {2, 4, 6}) {
-    EXPECT_THAT(hand.report(0, at(iteration, 0.5), ".reporting"), IsEmpty());
-    EXPECT_THAT(hand.report(1, at(iteration, 0.5), ".reporting"), IsEmpty());
+    EXPECT_THAT(driver.report(0, at(iteration, 0.5), ".reporting"), IsEmpty());
+    EXPECT_THAT(driver.report(1, at(iteration, 0.5), ".reporting"), IsEmpty());
   }
 }
 
 TEST(Experiment, AReportOfASupersededWorkerIsRefused) {
-  Hand hand(pbt(2), 2);
-  hand.report(0, at(2, 0.9), ".reporting_1");
-  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
-  hand.feed(FunctionReturned{1, 1});
-  const Metrics before = hand.trial(1).last_result;
-  hand.feed(ResultReported{1, 1, {99, at(99, 1), ".reporting_9"}});
-  ASSERT_EQ(hand.all<AnswerReport>().size(), 1u);
-  EXPECT_EQ(hand.all<AnswerReport>()[0]->verdict, channel::Verdict::stop);
-  EXPECT_EQ(hand.all<DiscardDirectory>().size(), 1u);
-  EXPECT_EQ(hand.trial(1).last_result, before);
+  Driver driver(pbt(2), 2);
+  driver.report(0, at(2, 0.9), ".reporting_1");
+  EXPECT_THAT(driver.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
+  driver.feed(FunctionReturned{1, 1});
+  const Metrics before = driver.trial(1).last_result;
+  driver.feed(ResultReported{1, 1, {99, at(99, 1), ".reporting_9"}});
+  ASSERT_EQ(driver.all<AnswerReport>().size(), 1u);
+  EXPECT_EQ(driver.all<AnswerReport>()[0]->verdict, channel::Verdict::stop);
+  EXPECT_EQ(driver.all<DiscardDirectory>().size(), 1u);
+  EXPECT_EQ(driver.trial(1).last_result, before);
 }
 
 TEST(Experiment, AThresholdEndsTheTrialWithoutAskingTheScheduler) {
   TunerOptions options = pbt(2);
   options.run_config.stop = {{"eval/accuracy", 0.9}};
-  Hand hand(options, 2);
-  EXPECT_THAT(hand.report(0, {{"eval", {{"accuracy", 0.95}}}}), ElementsAre("end 0"));
-  EXPECT_TRUE(hand.all<LogResult>().at(0)->done);
-  EXPECT_EQ(hand.trial(0).status, TrialStatus::terminated);
+  Driver driver(options, 2);
+  EXPECT_THAT(driver.report(0, {{"eval", {{"accuracy", 0.95}}}}), ElementsAre("end 0"));
+  EXPECT_TRUE(driver.all<LogResult>().at(0)->done);
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::terminated);
 }
 
 // Snapshots have the state of ended trials from their last change.
 TEST(Experiment, AnEndedTrialWhoseWorkerIsGoneWithItsControllerIsSavedAgain) {
   TunerOptions options = fifo(2);
   options.run_config.stop = {{"training_iteration", 2}};
-  Hand hand(options, 2);
-  EXPECT_THAT(hand.report(0, at(2, 0.5)), ElementsAre("end 0"));
-  hand.feed(ControllerStarted{{.cpus = 2}});
-  EXPECT_EQ(hand.trial(0).worker, WorkerState::none);
+  Driver driver(options, 2);
+  EXPECT_THAT(driver.report(0, at(2, 0.5)), ElementsAre("end 0"));
+  driver.feed(ControllerStarted{{.cpus = 2}});
+  EXPECT_EQ(driver.trial(0).worker, WorkerState::none);
   std::vector<TrialIndex> saved;
-  for (const SaveTrial* save : hand.all<SaveTrial>()) saved.push_back(save->trial);
+  for (const SaveTrial* save : driver.all<SaveTrial>()) saved.push_back(save->trial);
   EXPECT_THAT(saved, Contains(0u));
-  hand.feed(ControllerStarted{{.cpus = 2}});
+  driver.feed(ControllerStarted{{.cpus = 2}});
   saved.clear();
-  for (const SaveTrial* save : hand.all<SaveTrial>()) saved.push_back(save->trial);
+  for (const SaveTrial* save : driver.all<SaveTrial>()) saved.push_back(save->trial);
   EXPECT_THAT(saved, Not(Contains(0u))) << "nothing has changed";
 }
 
 TEST(Experiment, AMissingMetricFailsItsTrialAndSaysWhatThereIs) {
-  Hand hand(pbt(2), 2);
-  EXPECT_THAT(hand.report(0, {{"training_iteration", 2}, {"accuracy", 1}}), ElementsAre("fail 0"));
-  EXPECT_THAT(hand.trial(0).error, HasSubstr("no number \"score\""));
-  EXPECT_THAT(hand.trial(0).error, HasSubstr("training_iteration, accuracy"));
-  EXPECT_EQ(hand.trial(1).status, TrialStatus::running);
+  Driver driver(pbt(2), 2);
+  EXPECT_THAT(driver.report(0, {{"training_iteration", 2}, {"accuracy", 1}}), ElementsAre("fail 0"));
+  EXPECT_THAT(driver.trial(0).error, HasSubstr("no number \"score\""));
+  EXPECT_THAT(driver.trial(0).error, HasSubstr("training_iteration, accuracy"));
+  EXPECT_EQ(driver.trial(1).status, TrialStatus::running);
 }
 
 TEST(Experiment, ANameThatTheFirstResultDoesNotHaveIsWarnedAboutOnce) {
   TunerOptions options = fifo(1);
   options.run_config.stop = {{"acuracy", 0.9}};
-  Hand hand(options, 1);
-  hand.report(0, {{"accuracy", 0.5}});
-  ASSERT_EQ(hand.all<Say>().size(), 1u);
-  EXPECT_THAT(hand.all<Say>()[0]->text, HasSubstr("no \"acuracy\", which is a stop criterion. It has: accuracy"));
-  hand.report(0, {{"accuracy", 0.6}});
-  EXPECT_THAT(hand.all<Say>(), IsEmpty());
+  Driver driver(options, 1);
+  driver.report(0, {{"accuracy", 0.5}});
+  ASSERT_EQ(driver.all<Say>().size(), 1u);
+  EXPECT_THAT(driver.all<Say>()[0]->text, HasSubstr("no \"acuracy\", which is a stop criterion. It has: accuracy"));
+  driver.report(0, {{"accuracy", 0.6}});
+  EXPECT_THAT(driver.all<Say>(), IsEmpty());
 }
 
 TEST(Experiment, AMetricThatIsTextIsWarnedAboutOnce) {
   TunerOptions options = fifo(1);
   options.tune_config.metric = maximize("accuracy");
   options.run_config.stop = {{"loss", at_most(0.1)}};
-  Hand hand(options, 1);
-  hand.report(0, {{"accuracy", 0.5}, {"loss", 1}, {"note", "fine"}});
-  EXPECT_THAT(hand.all<Say>(), IsEmpty());
-  hand.report(0, {{"accuracy", "0.93"}, {"loss", "0.05"}});
-  ASSERT_EQ(hand.all<Say>().size(), 2u);
-  EXPECT_THAT(hand.all<Say>()[0]->text, HasSubstr("trial 00000 has reported \"accuracy\" as text, \"0.93\""));
-  EXPECT_THAT(hand.all<Say>()[1]->text, HasSubstr("trial 00000 has reported \"loss\" as text"));
-  hand.report(0, {{"accuracy", "0.94"}, {"loss", "0.04"}});
-  EXPECT_THAT(hand.all<Say>(), IsEmpty());
+  Driver driver(options, 1);
+  driver.report(0, {{"accuracy", 0.5}, {"loss", 1}, {"note", "fine"}});
+  EXPECT_THAT(driver.all<Say>(), IsEmpty());
+  driver.report(0, {{"accuracy", "0.93"}, {"loss", "0.05"}});
+  ASSERT_EQ(driver.all<Say>().size(), 2u);
+  EXPECT_THAT(driver.all<Say>()[0]->text, HasSubstr("trial 00000 has reported \"accuracy\" as text, \"0.93\""));
+  EXPECT_THAT(driver.all<Say>()[1]->text, HasSubstr("trial 00000 has reported \"loss\" as text"));
+  driver.report(0, {{"accuracy", "0.94"}, {"loss", "0.04"}});
+  EXPECT_THAT(driver.all<Say>(), IsEmpty());
 }
 
 TEST(Experiment, AStepThatIsReportedAgainAfterAnInterruptionCountsOnce) {
-  Hand hand(fifo(1), 1);
-  hand.report(0, {{"a", 1}}, ".reporting_1");
-  hand.report(0, {{"a", 2}});
-  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 0"));
-  EXPECT_EQ(hand.all<Launch>().at(0)->step, 1);
-  hand.feed(ResultReported{0, 2, {2, {{"a", 2}}, ""}});
-  EXPECT_THAT(hand.all<LogResult>(), IsEmpty());
-  hand.feed(ResultReported{0, 2, {3, {{"a", 3}}, ""}});
-  EXPECT_EQ(hand.all<LogResult>().size(), 1u);
+  Driver driver(fifo(1), 1);
+  driver.report(0, {{"a", 1}}, ".reporting_1");
+  driver.report(0, {{"a", 2}});
+  EXPECT_THAT(driver.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->step, 1);
+  driver.feed(ResultReported{0, 2, {2, {{"a", 2}}, ""}});
+  EXPECT_THAT(driver.all<LogResult>(), IsEmpty());
+  driver.feed(ResultReported{0, 2, {3, {{"a", 3}}, ""}});
+  EXPECT_EQ(driver.all<LogResult>().size(), 1u);
 }
 
 // ---- failures, limits, interrupts
@@ -320,59 +322,59 @@ TEST(Experiment, AStepThatIsReportedAgainAfterAnInterruptionCountsOnce) {
 TEST(Experiment, AFailureWithinTheBudgetIsTriedAgainFromTheLatestCheckpoint) {
   TunerOptions options = fifo(1);
   options.run_config.failure_config.max_failures = 1;
-  Hand hand(options, 1);
-  hand.report(0, {{"a", 1}}, ".reporting_1");
-  EXPECT_THAT(hand.feed(FunctionThrew{0, 1, "bad luck"}), ElementsAre("retry 0", "launch 0"));
-  EXPECT_EQ(hand.all<Launch>().at(0)->step, 1);
-  EXPECT_EQ(hand.all<LogError>().at(0)->message, "bad luck");
-  EXPECT_THAT(hand.feed(FunctionThrew{0, 2, "again"}), ElementsAre("fail 0"));
+  Driver driver(options, 1);
+  driver.report(0, {{"a", 1}}, ".reporting_1");
+  EXPECT_THAT(driver.feed(FunctionThrew{0, 1, "bad luck"}), ElementsAre("retry 0", "launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->step, 1);
+  EXPECT_EQ(driver.all<LogError>().at(0)->message, "bad luck");
+  EXPECT_THAT(driver.feed(FunctionThrew{0, 2, "again"}), ElementsAre("fail 0"));
 }
 
 TEST(Experiment, FailuresBeforeTheFirstReportAfterACheckpointHaveTheirOwnBudget) {
   TunerOptions options = fifo(1);
   options.run_config.failure_config.max_restore_failures = 2;
-  Hand hand(options, 1);
-  hand.report(0, {{"a", 1}}, ".reporting_1");
-  hand.feed(ControllerStarted{{.cpus = 1}});
-  EXPECT_THAT(hand.feed(FunctionThrew{0, 2, "cannot load"}), ElementsAre("retry 0", "launch 0"));
-  EXPECT_THAT(hand.feed(FunctionThrew{0, 3, "cannot load"}), ElementsAre("retry 0", "launch 0"));
-  EXPECT_EQ(hand.trial(0).failures, 0);
-  EXPECT_THAT(hand.feed(FunctionThrew{0, 4, "cannot load"}), ElementsAre("fail 0"));
+  Driver driver(options, 1);
+  driver.report(0, {{"a", 1}}, ".reporting_1");
+  driver.feed(ControllerStarted{{.cpus = 1}});
+  EXPECT_THAT(driver.feed(FunctionThrew{0, 2, "cannot load"}), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(driver.feed(FunctionThrew{0, 3, "cannot load"}), ElementsAre("retry 0", "launch 0"));
+  EXPECT_EQ(driver.trial(0).failures, 0);
+  EXPECT_THAT(driver.feed(FunctionThrew{0, 4, "cannot load"}), ElementsAre("fail 0"));
 }
 
 TEST(Experiment, ATrialThatFailsAgainAndAgainWaitsLongerEachTimeAndOthersRunMeanwhile) {
   TunerOptions options = fifo(2);
   options.run_config.failure_config.max_failures = -1;
-  Hand hand(options, 1);
-  const auto fails = [&] { return hand.feed(FunctionThrew{0, hand.trial(0).attempt, "bad luck"}); };
+  Driver driver(options, 1);
+  const auto fails = [&] { return driver.feed(FunctionThrew{0, driver.trial(0).attempt, "bad luck"}); };
   EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
   EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
   EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 1"));
-  StartTimer pause = *hand.all<StartTimer>().at(0);
-  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), ElementsAre("end 1"));
-  EXPECT_FALSE(hand.finished());
+  StartTimer pause = *driver.all<StartTimer>().at(0);
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1"));
+  EXPECT_FALSE(driver.finished());
   for (const double seconds : {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0}) {
-    EXPECT_EQ(pause.timer, (Timer{Timer::Kind::retry, 0, hand.trial(0).attempt}));
+    EXPECT_EQ(pause.timer, (Timer{Timer::Kind::retry, 0, driver.trial(0).attempt}));
     EXPECT_EQ(pause.seconds, seconds);
-    EXPECT_THAT(hand.feed(TimerFired{pause.timer}), ElementsAre("launch 0"));
-    EXPECT_THAT(hand.feed(TimerFired{pause.timer}), IsEmpty());
+    EXPECT_THAT(driver.feed(TimerFired{pause.timer}), ElementsAre("launch 0"));
+    EXPECT_THAT(driver.feed(TimerFired{pause.timer}), IsEmpty());
     EXPECT_THAT(fails(), ElementsAre("retry 0"));
-    pause = *hand.all<StartTimer>().at(0);
+    pause = *driver.all<StartTimer>().at(0);
   }
 }
 
 TEST(Experiment, ANewResultOrAnotherControllerEndsTheWaitBetweenRetries) {
   TunerOptions options = fifo(1);
   options.run_config.failure_config.max_failures = -1;
-  Hand hand(options, 1);
-  const auto fails = [&] { return hand.feed(FunctionThrew{0, hand.trial(0).attempt, "bad luck"}); };
+  Driver driver(options, 1);
+  const auto fails = [&] { return driver.feed(FunctionThrew{0, driver.trial(0).attempt, "bad luck"}); };
   fails();
   fails();
   EXPECT_THAT(fails(), ElementsAre("retry 0"));
-  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 0"));
-  hand.report(0, {{"a", 1}});
+  EXPECT_THAT(driver.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 0"));
+  driver.report(0, {{"a", 1}});
   EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
-  hand.feed(ResultReported{0, hand.trial(0).attempt, {1, {{"a", 1}}, ""}});  // repeated: no progress
+  driver.feed(ResultReported{0, driver.trial(0).attempt, {1, {{"a", 1}}, ""}});  // repeated: no progress
   EXPECT_THAT(fails(), ElementsAre("retry 0", "launch 0"));
   EXPECT_THAT(fails(), ElementsAre("retry 0"));
 }
@@ -380,113 +382,113 @@ TEST(Experiment, ANewResultOrAnotherControllerEndsTheWaitBetweenRetries) {
 TEST(Experiment, AWorkerThatDoesNotReportInTimeIsEndedAndThatIsItsFailure) {
   TunerOptions options = fifo(1);
   options.run_config.limits.time_between_reports = Seconds(5);
-  Hand hand(options, 1);
-  ASSERT_EQ(hand.all<StartTimer>().size(), 1u);
-  EXPECT_EQ(hand.all<StartTimer>()[0]->seconds, 5);
-  const Timer timer = hand.all<StartTimer>()[0]->timer;
-  EXPECT_THAT(hand.feed(TimerFired{timer}), ElementsAre("kill 0"));
-  ASSERT_EQ(hand.all<KillWorker>().size(), 1u);
-  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, 9, {}}}), ElementsAre("fail 0"));
-  EXPECT_THAT(hand.trial(0).error, HasSubstr("hung"));
+  Driver driver(options, 1);
+  ASSERT_EQ(driver.all<StartTimer>().size(), 1u);
+  EXPECT_EQ(driver.all<StartTimer>()[0]->seconds, 5);
+  const Timer timer = driver.all<StartTimer>()[0]->timer;
+  EXPECT_THAT(driver.feed(TimerFired{timer}), ElementsAre("kill 0"));
+  ASSERT_EQ(driver.all<KillWorker>().size(), 1u);
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, 9, {}}}), ElementsAre("fail 0"));
+  EXPECT_THAT(driver.trial(0).error, HasSubstr("hung"));
 }
 
 TEST(Experiment, TheTimeLimitIsOfTheTrialAndCannotBeRetried) {
   TunerOptions options = fifo(1);
   options.run_config.limits.time = Seconds(10);
   options.run_config.failure_config.max_failures = 3;
-  Hand hand(options, 1);
-  hand.report(0, {{"time_total_s", 7.5}});
-  EXPECT_EQ(hand.all<StartTimer>().at(0)->seconds, 2.5);
-  EXPECT_THAT(hand.report(0, {{"time_total_s", 10.5}}), ElementsAre("fail 0"));
-  EXPECT_THAT(hand.trial(0).error, HasSubstr("limit of 10 s"));
+  Driver driver(options, 1);
+  driver.report(0, {{"time_total_s", 7.5}});
+  EXPECT_EQ(driver.all<StartTimer>().at(0)->seconds, 2.5);
+  EXPECT_THAT(driver.report(0, {{"time_total_s", 10.5}}), ElementsAre("fail 0"));
+  EXPECT_THAT(driver.trial(0).error, HasSubstr("limit of 10 s"));
 }
 
 TEST(Experiment, ATimerOfAWorkerThatHasReportedMeansNothing) {
   TunerOptions options = pbt(2);
   options.run_config.limits.time_between_reports = Seconds(5);
-  Hand hand(options, 1);
-  const Timer timer = hand.all<StartTimer>().at(0)->timer;
-  hand.report(0, at(2, 0.2));  // paused, so not running
-  EXPECT_THAT(hand.feed(TimerFired{timer}), IsEmpty());
+  Driver driver(options, 1);
+  const Timer timer = driver.all<StartTimer>().at(0)->timer;
+  driver.report(0, at(2, 0.2));  // paused, so not running
+  EXPECT_THAT(driver.feed(TimerFired{timer}), IsEmpty());
 }
 
 TEST(Experiment, AnInterruptLetsRunningTrialsReportOnceMoreAndStartsNobody) {
-  Hand hand(pbt(3), 2);
-  EXPECT_THAT(hand.report(0, at(2, 0.5), ".reporting"), ElementsAre("pause 0", "launch 2"));
-  EXPECT_THAT(hand.feed(ExperimentInterrupted{}), ElementsAre("set_aside 0"));
-  EXPECT_THAT(hand.report(1, at(1, 0.5)), ElementsAre("set_aside 1"));
-  EXPECT_EQ(hand.all<LogResult>().size(), 1u) << "it counts";
-  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), IsEmpty());
-  EXPECT_THAT(hand.feed(TimerFired{{Timer::Kind::stopping, 2, 1}}), ElementsAre("kill 2"));
+  Driver driver(pbt(3), 2);
+  EXPECT_THAT(driver.report(0, at(2, 0.5), ".reporting"), ElementsAre("pause 0", "launch 2"));
+  EXPECT_THAT(driver.feed(ExperimentInterrupted{}), ElementsAre("interrupt 0"));
+  EXPECT_THAT(driver.report(1, at(1, 0.5)), ElementsAre("interrupt 1"));
+  EXPECT_EQ(driver.all<LogResult>().size(), 1u) << "it counts";
+  EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), IsEmpty());
+  EXPECT_THAT(driver.feed(TimerFired{{Timer::Kind::stopping, 2, 1}}), ElementsAre("kill 2"));
   for (const TrialIndex trial : {0u, 1u, 2u}) {
-    EXPECT_FALSE(hand.finished());
-    EXPECT_THAT(hand.feed(WorkerEnded{trial, 1, kClean}), IsEmpty());
+    EXPECT_FALSE(driver.finished());
+    EXPECT_THAT(driver.feed(WorkerEnded{trial, 1, kClean}), IsEmpty());
   }
-  EXPECT_TRUE(hand.finished());
-  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 2}}), ElementsAre("launch 1", "launch 2"));
+  EXPECT_TRUE(driver.finished());
+  EXPECT_THAT(driver.feed(ControllerStarted{{.cpus = 2}}), ElementsAre("launch 1", "launch 2"));
 }
 
 TEST(Experiment, WhoFailsWhileItIsInterruptedIsSetAside) {
-  Hand hand(fifo(3), 3);
-  hand.report(0, {{"a", 1}});
-  hand.feed(ExperimentInterrupted{});
-  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGTERM, {}}}), ElementsAre("set_aside 0"));
-  EXPECT_THAT(hand.feed(FunctionThrew{1, 1, "its program was ended"}), ElementsAre("set_aside 1"));
-  EXPECT_THAT(hand.all<Say>().at(0)->text, AllOf(HasSubstr("00001"), HasSubstr("its program was ended")));
-  EXPECT_THAT(hand.all<LogError>(), IsEmpty());
-  EXPECT_THAT(hand.feed(WorkerEnded{1, 1, kClean}), IsEmpty());
-  EXPECT_THAT(hand.feed(TimerFired{{Timer::Kind::stopping, 2, 1}}), ElementsAre("kill 2"));
-  EXPECT_THAT(hand.feed(WorkerEnded{2, 1, {engine::Exit::Kind::signal, SIGKILL, {}}}), IsEmpty());
-  EXPECT_TRUE(hand.finished());
+  Driver driver(fifo(3), 3);
+  driver.report(0, {{"a", 1}});
+  driver.feed(ExperimentInterrupted{});
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGTERM, {}}}), ElementsAre("interrupt 0"));
+  EXPECT_THAT(driver.feed(FunctionThrew{1, 1, "its program was ended"}), ElementsAre("interrupt 1"));
+  EXPECT_THAT(driver.all<Say>().at(0)->text, AllOf(HasSubstr("00001"), HasSubstr("its program was ended")));
+  EXPECT_THAT(driver.all<LogError>(), IsEmpty());
+  EXPECT_THAT(driver.feed(WorkerEnded{1, 1, kClean}), IsEmpty());
+  EXPECT_THAT(driver.feed(TimerFired{{Timer::Kind::stopping, 2, 1}}), ElementsAre("kill 2"));
+  EXPECT_THAT(driver.feed(WorkerEnded{2, 1, {engine::Exit::Kind::signal, SIGKILL, {}}}), IsEmpty());
+  EXPECT_TRUE(driver.finished());
   for (const TrialIndex trial : {0u, 1u, 2u}) {
-    EXPECT_EQ(hand.trial(trial).status, TrialStatus::pending);
-    EXPECT_EQ(hand.trial(trial).failures, 0);
+    EXPECT_EQ(driver.trial(trial).status, TrialStatus::pending);
+    EXPECT_EQ(driver.trial(trial).failures, 0);
   }
-  EXPECT_THAT(hand.feed(ControllerStarted{{.cpus = 3}}), ElementsAre("launch 0", "launch 1", "launch 2"));
+  EXPECT_THAT(driver.feed(ControllerStarted{{.cpus = 3}}), ElementsAre("launch 0", "launch 1", "launch 2"));
 }
 
 TEST(Experiment, ALimitThatATrialBreaksCountsAlsoWhileItIsInterrupted) {
   TunerOptions options = fifo(1);
   options.run_config.limits.time_between_reports = Seconds(10);
-  Hand hand(options, 1);
-  hand.feed(TimerFired{{Timer::Kind::running, 0, 1}});
-  hand.feed(ExperimentInterrupted{});
-  EXPECT_THAT(hand.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGKILL, {}}}), ElementsAre("fail 0"));
+  Driver driver(options, 1);
+  driver.feed(TimerFired{{Timer::Kind::running, 0, 1}});
+  driver.feed(ExperimentInterrupted{});
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, {engine::Exit::Kind::signal, SIGKILL, {}}}), ElementsAre("fail 0"));
 }
 
-std::vector<std::string> words_of(const Hand& hand) {
+std::vector<std::string> words_of(const Driver& driver) {
   std::vector<std::string> texts;
-  for (const Say* say : hand.all<Say>()) texts.push_back(say->text);
+  for (const Say* say : driver.all<Say>()) texts.push_back(say->text);
   return texts;
 }
 
 TEST(Experiment, ARestoreThatHasOnlyFailuresSaysWhatWouldTakeThemUp) {
   const auto hint = AllOf(HasSubstr("2 of 3 trials have failed"), HasSubstr("RestoreOptions::resume_errored"),
                           HasSubstr("restart_errored"));
-  Hand hand(fifo(3), 3);
-  hand.feed(FunctionThrew{0, 1, "bad luck"});
-  hand.feed(FunctionReturned{1, 1});
-  hand.feed(ControllerStarted{{.cpus = 3}});
-  EXPECT_THAT(words_of(hand), Not(Contains(hint))) << "one goes on";
-  hand.feed(FunctionThrew{2, 2, "bad luck"});
-  hand.feed(ControllerStarted{{.cpus = 3}});
-  EXPECT_THAT(words_of(hand), Contains(hint));
-  hand.feed(ControllerStarted{{.cpus = 3}, ControllerStarted::Errored::resume});
-  EXPECT_THAT(words_of(hand), Not(Contains(hint)));
+  Driver driver(fifo(3), 3);
+  driver.feed(FunctionThrew{0, 1, "bad luck"});
+  driver.feed(FunctionReturned{1, 1});
+  driver.feed(ControllerStarted{{.cpus = 3}});
+  EXPECT_THAT(words_of(driver), Not(Contains(hint))) << "one goes on";
+  driver.feed(FunctionThrew{2, 2, "bad luck"});
+  driver.feed(ControllerStarted{{.cpus = 3}});
+  EXPECT_THAT(words_of(driver), Contains(hint));
+  driver.feed(ControllerStarted{{.cpus = 3}, ControllerStarted::Errored::resume});
+  EXPECT_THAT(words_of(driver), Not(Contains(hint)));
 }
 
 TEST(Experiment, FailFastEndsTheOthersAsTerminated) {
   TunerOptions options = fifo(3);
   options.run_config.failure_config.fail_fast = true;
-  Hand hand(options, 2);
-  EXPECT_THAT(hand.feed(FunctionThrew{0, 1, "bad luck"}), ElementsAre("fail 0", "end 1"));
-  EXPECT_EQ(hand.trial(1).worker, WorkerState::stopping);
-  hand.feed(WorkerEnded{0, 1, kClean});
-  EXPECT_FALSE(hand.finished());
-  hand.feed(ResultReported{1, 1, {1, {{"a", 1}}, ""}});
-  EXPECT_EQ(hand.all<AnswerReport>().at(0)->verdict, channel::Verdict::stop);
-  hand.feed(WorkerEnded{1, 1, kClean});
-  EXPECT_TRUE(hand.finished());
+  Driver driver(options, 2);
+  EXPECT_THAT(driver.feed(FunctionThrew{0, 1, "bad luck"}), ElementsAre("fail 0", "end 1"));
+  EXPECT_EQ(driver.trial(1).worker, WorkerState::stopping);
+  driver.feed(WorkerEnded{0, 1, kClean});
+  EXPECT_FALSE(driver.finished());
+  driver.feed(ResultReported{1, 1, {1, {{"a", 1}}, ""}});
+  EXPECT_EQ(driver.all<AnswerReport>().at(0)->verdict, channel::Verdict::stop);
+  driver.feed(WorkerEnded{1, 1, kClean});
+  EXPECT_TRUE(driver.finished());
 }
 
 TEST(Experiment, ABarrierThatSomebodyDoesNotReachOpensAtItsDeadline) {
@@ -494,54 +496,54 @@ TEST(Experiment, ABarrierThatSomebodyDoesNotReachOpensAtItsDeadline) {
   auto& settings = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
   settings.synch = true;
   settings.synch_deadline = 60;
-  Hand hand(options, 3);
-  EXPECT_THAT(hand.report(0, at(2, 0.9), ".reporting_1"), ElementsAre("pause 0"));
-  const auto started = hand.all<StartTimer>();
+  Driver driver(options, 3);
+  EXPECT_THAT(driver.report(0, at(2, 0.9), ".reporting_1"), ElementsAre("pause 0"));
+  const auto started = driver.all<StartTimer>();
   ASSERT_EQ(started.size(), 1u);
   EXPECT_EQ(started[0]->seconds, 60);
   const Timer barrier = started[0]->timer;
-  EXPECT_THAT(hand.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("pause 1"));
-  EXPECT_THAT(hand.all<StartTimer>(), IsEmpty()) << "it runs since the first one came";
-  EXPECT_THAT(hand.feed(TimerFired{barrier}), ElementsAre("exploit 1", "resume 0"));
-  EXPECT_THAT(hand.all<Say>().at(0)->text, HasSubstr("1 of 3 trials have not reached"));
-  EXPECT_THAT(hand.feed(TimerFired{barrier}), IsEmpty()) << "it was another barrier's";
+  EXPECT_THAT(driver.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("pause 1"));
+  EXPECT_THAT(driver.all<StartTimer>(), IsEmpty()) << "it runs since the first one came";
+  EXPECT_THAT(driver.feed(TimerFired{barrier}), ElementsAre("exploit 1", "resume 0"));
+  EXPECT_THAT(driver.all<Say>().at(0)->text, HasSubstr("1 of 3 trials have not reached"));
+  EXPECT_THAT(driver.feed(TimerFired{barrier}), IsEmpty()) << "it was another barrier's";
   // The late trial continues to the next barrier with the others.
-  EXPECT_THAT(hand.report(2, at(2, 0.5), ".reporting_1"), ElementsAre("pause 2", "resume 2"));
+  EXPECT_THAT(driver.report(2, at(2, 0.5), ".reporting_1"), ElementsAre("pause 2", "resume 2"));
 }
 
 TEST(Experiment, ALostCheckpointIsReplacedByItsNewestAncestor) {
-  Hand hand(fifo(1), 1);
-  hand.report(0, {{"a", 1}}, ".reporting_1");
-  hand.report(0, {{"a", 2}}, ".reporting_2");
+  Driver driver(fifo(1), 1);
+  driver.report(0, {{"a", 1}}, ".reporting_1");
+  driver.report(0, {{"a", 2}}, ".reporting_2");
   ControllerStarted started{.resources = {.cpus = 1}};
   started.lost_checkpoints = {2};
-  EXPECT_THAT(hand.feed(started), ElementsAre("lose 0", "launch 0"));
-  EXPECT_EQ(hand.all<Launch>().at(0)->checkpoint, "00000/checkpoint_000000");
-  EXPECT_EQ(hand.all<DeleteCheckpoint>().at(0)->id, 2);
+  EXPECT_THAT(driver.feed(started), ElementsAre("lose 0", "launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->checkpoint, "00000/checkpoint_000000");
+  EXPECT_EQ(driver.all<DeleteCheckpoint>().at(0)->id, 2);
   started.lost_checkpoints = {1};
-  EXPECT_THAT(hand.feed(started), ElementsAre("lose 0", "launch 0"));
-  EXPECT_EQ(hand.all<Launch>().at(0)->checkpoint, "");
+  EXPECT_THAT(driver.feed(started), ElementsAre("lose 0", "launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->checkpoint, "");
 }
 
 TEST(Experiment, TheNewestSafeCheckpointStaysUntilANewerOneIsSafe) {
   TunerOptions options = fifo(1);
   options.run_config.checkpoint_config.num_to_keep = 1;
-  Hand hand(options, 1);
-  hand.report(0, {{"a", 1}}, ".reporting_1");
-  hand.feed(CheckpointsSynced{{1}});
-  hand.report(0, {{"a", 2}}, ".reporting_2");
-  EXPECT_THAT(hand.all<DeleteCheckpoint>(), IsEmpty());
-  hand.report(0, {{"a", 3}}, ".reporting_3");
-  EXPECT_EQ(hand.all<DeleteCheckpoint>().at(0)->id, 2) << "it never was safe";
-  hand.feed(CheckpointsSynced{{3}});
-  EXPECT_EQ(hand.all<DeleteCheckpoint>().at(0)->id, 1);
+  Driver driver(options, 1);
+  driver.report(0, {{"a", 1}}, ".reporting_1");
+  driver.feed(CheckpointsSynced{{1}});
+  driver.report(0, {{"a", 2}}, ".reporting_2");
+  EXPECT_THAT(driver.all<DeleteCheckpoint>(), IsEmpty());
+  driver.report(0, {{"a", 3}}, ".reporting_3");
+  EXPECT_EQ(driver.all<DeleteCheckpoint>().at(0)->id, 2) << "it never was safe";
+  driver.feed(CheckpointsSynced{{3}});
+  EXPECT_EQ(driver.all<DeleteCheckpoint>().at(0)->id, 1);
 }
 
 TEST(Experiment, MaxConcurrentTrialsLimitsThoseThatRun) {
   TunerOptions options = fifo(5);
   options.tune_config.max_concurrent_trials = 2;
-  Hand hand(options, 4);
-  EXPECT_THAT(hand.decided, ElementsAre("launch 0", "launch 1"));
+  Driver driver(options, 4);
+  EXPECT_THAT(driver.decided, ElementsAre("launch 0", "launch 1"));
 }
 
 TunerOptions pbt_without_exploits(std::int64_t trials, const Parking& parking) {
@@ -552,54 +554,54 @@ TunerOptions pbt_without_exploits(std::int64_t trials, const Parking& parking) {
 }
 
 // Reports two more steps, up to the next interval.
-std::vector<std::string> report_interval(Hand& hand, TrialIndex trial, bool saves_the_last) {
-  const std::int64_t step = hand.trial(trial).step;
-  hand.report(trial, {{"score", 1}, {"training_iteration", step + 1}}, ".reporting_1");
-  return hand.report(trial, {{"score", 1}, {"training_iteration", step + 2}}, saves_the_last ? ".reporting_2" : "");
+std::vector<std::string> report_interval(Driver& driver, TrialIndex trial, bool saves_the_last) {
+  const std::int64_t step = driver.trial(trial).step;
+  driver.report(trial, {{"score", 1}, {"training_iteration", step + 1}}, ".reporting_1");
+  return driver.report(trial, {{"score", 1}, {"training_iteration", step + 2}}, saves_the_last ? ".reporting_2" : "");
 }
 
 TEST(Experiment, WhereTooManyAreParkedOneIsEndedThatLosesNothingElseTheOneThatWaitsLongest) {
-  Hand hand(pbt_without_exploits(3, {.max_workers = 1}), 1);
-  EXPECT_THAT(report_interval(hand, 0, false), ElementsAre("pause 0", "launch 1"));
-  EXPECT_THAT(report_interval(hand, 1, true), ElementsAre("pause 1", "unpark 1", "launch 2"));
-  EXPECT_EQ(hand.trial(1).worker, WorkerState::stopping);
-  EXPECT_EQ(hand.trial(1).status, TrialStatus::paused);
-  EXPECT_EQ(hand.trial(0).worker, WorkerState::parked);
-  EXPECT_THAT(report_interval(hand, 2, false), ElementsAre("pause 2", "unpark 0", "resume 2"));
-  EXPECT_THAT(hand.feed(FunctionReturned{1, 1}), IsEmpty());
-  EXPECT_THAT(report_interval(hand, 2, true), ElementsAre("pause 2", "launch 1"));
-  EXPECT_EQ(hand.all<Launch>().at(0)->step, 2);
+  Driver driver(pbt_without_exploits(3, {.max_workers = 1}), 1);
+  EXPECT_THAT(report_interval(driver, 0, false), ElementsAre("pause 0", "launch 1"));
+  EXPECT_THAT(report_interval(driver, 1, true), ElementsAre("pause 1", "unpark 1", "launch 2"));
+  EXPECT_EQ(driver.trial(1).worker, WorkerState::stopping);
+  EXPECT_EQ(driver.trial(1).status, TrialStatus::paused);
+  EXPECT_EQ(driver.trial(0).worker, WorkerState::parked);
+  EXPECT_THAT(report_interval(driver, 2, false), ElementsAre("pause 2", "unpark 0", "resume 2"));
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), IsEmpty());
+  EXPECT_THAT(report_interval(driver, 2, true), ElementsAre("pause 2", "launch 1"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->step, 2);
 }
 
 TEST(Experiment, MemoryThatRunsShortEndsOneParkedWorkerAfterTheOther) {
-  Hand hand(pbt_without_exploits(4, {}), 1);
-  report_interval(hand, 0, false);
-  report_interval(hand, 1, true);
-  ASSERT_EQ(hand.parked_workers(), 2);
-  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 1"));
-  EXPECT_THAT(hand.feed(MemoryRunsShort{}), ElementsAre("unpark 0"));  // the trial will repeat a step
-  EXPECT_THAT(hand.feed(MemoryRunsShort{}), IsEmpty());
-  EXPECT_EQ(hand.parked_workers(), 0);
+  Driver driver(pbt_without_exploits(4, {}), 1);
+  report_interval(driver, 0, false);
+  report_interval(driver, 1, true);
+  ASSERT_EQ(driver.parked_workers(), 2);
+  EXPECT_THAT(driver.feed(MemoryRunsShort{}), ElementsAre("unpark 1"));
+  EXPECT_THAT(driver.feed(MemoryRunsShort{}), ElementsAre("unpark 0"));  // the trial will repeat a step
+  EXPECT_THAT(driver.feed(MemoryRunsShort{}), IsEmpty());
+  EXPECT_EQ(driver.parked_workers(), 0);
 }
 
 TEST(Experiment, ATrialThatUsesAGpuGivesItBackAsAWholeWhenItIsPaused) {
-  Hand hand(pbt_without_exploits(2, {}), {.cpus = 8, .gpus = 1}, {.cpus = 1, .gpus = 1});
-  ASSERT_THAT(hand.decided, ElementsAre("launch 0"));
-  EXPECT_EQ(hand.all<Launch>().at(0)->gpus, run::Gpus{0});
-  EXPECT_THAT(hand.report(0, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1"), ElementsAre("pause 0"));
-  EXPECT_EQ(hand.trial(0).worker, WorkerState::stopping);
-  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("launch 1"));  // not before the worker unwinds
+  Driver driver(pbt_without_exploits(2, {}), {.cpus = 8, .gpus = 1}, {.cpus = 1, .gpus = 1});
+  ASSERT_THAT(driver.decided, ElementsAre("launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->gpus, run::Gpus{0});
+  EXPECT_THAT(driver.report(0, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1"), ElementsAre("pause 0"));
+  EXPECT_EQ(driver.trial(0).worker, WorkerState::stopping);
+  EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("launch 1"));  // not before the worker unwinds
 }
 
 TEST(Experiment, AParkedWorkerGoesOnWithTheGpusThatHaveItsData) {
-  Hand hand(pbt_without_exploits(3, {.with_gpus = true}), {.cpus = 8, .gpus = 2}, {.cpus = 1, .gpus = 1});
-  ASSERT_EQ(hand.trial(1).gpus, run::Gpus{1});
-  EXPECT_THAT(hand.report(1, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 1", "launch 2"));
-  EXPECT_EQ(hand.trial(2).gpus, run::Gpus{1});
+  Driver driver(pbt_without_exploits(3, {.with_gpus = true}), {.cpus = 8, .gpus = 2}, {.cpus = 1, .gpus = 1});
+  ASSERT_EQ(driver.trial(1).gpus, run::Gpus{1});
+  EXPECT_THAT(driver.report(1, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 1", "launch 2"));
+  EXPECT_EQ(driver.trial(2).gpus, run::Gpus{1});
   // Trial 0's GPU becomes free for good, but trial 1's data are on the other GPU.
-  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("end 0"));
-  EXPECT_THAT(hand.report(2, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 2", "resume 1"));
-  EXPECT_EQ(hand.trial(1).gpus, run::Gpus{1});
+  EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("end 0"));
+  EXPECT_THAT(driver.report(2, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 2", "resume 1"));
+  EXPECT_EQ(driver.trial(1).gpus, run::Gpus{1});
 }
 
 double even_widths_only(const Config& config) {
@@ -612,38 +614,39 @@ Config refuse_to_explore(Config) { throw std::runtime_error("no good"); }
 TEST(Experiment, ATrialWhoseConfigCannotBeMadeFailsAndTheOthersRun) {
   TunerOptions options = fifo(2);
   options.param_space = {{"width", grid_search({1, 2, 3, 4})}, {"height", sample_from<even_widths_only>()}};
-  Hand hand(options, 1);
-  EXPECT_EQ(hand.trial(0).status, TrialStatus::error);
-  EXPECT_THAT(hand.trial(0).error, HasSubstr("sample_from<even_widths_only>() of \"height\" threw: an odd width"));
-  EXPECT_THAT(hand.decided, ElementsAre("fail 0", "launch 1"));
+  Driver driver(options, 1);
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::error);
+  EXPECT_THAT(driver.trial(0).error, HasSubstr("sample_from<even_widths_only>() of \"height\" threw: an odd width"));
+  EXPECT_THAT(driver.decided, ElementsAre("fail 0", "launch 1"));
   for (const TrialIndex trial : {1u, 3u, 5u, 7u}) {
-    EXPECT_FALSE(hand.finished());
-    hand.feed(FunctionReturned{trial, 1});
-    hand.feed(WorkerEnded{trial, 1, {}});
+    EXPECT_FALSE(driver.finished());
+    driver.feed(FunctionReturned{trial, 1});
+    driver.feed(WorkerEnded{trial, 1, {}});
   }
-  EXPECT_TRUE(hand.finished());
-  EXPECT_EQ(hand.trial(6).status, TrialStatus::error);
+  EXPECT_TRUE(driver.finished());
+  EXPECT_EQ(driver.trial(6).status, TrialStatus::error);
 }
 
 TEST(Experiment, ABeginningInWhichEverythingFailsSaysNothingOfARestore) {
   TunerOptions options = fifo(1);
   options.param_space = {{"width", grid_search({1, 3})}, {"height", sample_from<even_widths_only>()}};
-  const Hand hand(options, 1);
-  EXPECT_TRUE(hand.finished());
-  EXPECT_EQ(hand.trial(1).status, TrialStatus::error);
-  EXPECT_THAT(words_of(hand), Not(Contains(HasSubstr("resume_errored"))));
+  const Driver driver(options, 1);
+  EXPECT_TRUE(driver.finished());
+  EXPECT_EQ(driver.trial(1).status, TrialStatus::error);
+  EXPECT_THAT(words_of(driver), Not(Contains(HasSubstr("resume_errored"))));
 }
 
 TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {
   TunerOptions options = pbt(2);
   auto& scheduler = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
   scheduler.custom_explore_fn = explore_function<refuse_to_explore>();
-  Hand hand(options, 2);
-  hand.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
-  hand.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
-  hand.report(1, {{"score", 1}, {"training_iteration", 4}});
-  EXPECT_EQ(hand.trial(1).status, TrialStatus::running);
-  EXPECT_THAT(said(hand), HasSubstr("cannot explore the config of trial 00000: no good. Skip exploit for trial 00001"));
+  Driver driver(options, 2);
+  driver.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
+  driver.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
+  driver.report(1, {{"score", 1}, {"training_iteration", 4}});
+  EXPECT_EQ(driver.trial(1).status, TrialStatus::running);
+  EXPECT_THAT(said(driver),
+              HasSubstr("cannot explore the config of trial 00000: no good. Skip exploit for trial 00001"));
 }
 
 Config lack_memory(Config) { throw std::bad_alloc(); }
@@ -652,10 +655,10 @@ TEST(Experiment, NothingIsDecidedByAFunctionThatLacksMemory) {
   TunerOptions options = pbt(2);
   auto& scheduler = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
   scheduler.custom_explore_fn = explore_function<lack_memory>();
-  Hand hand(options, 2);
-  hand.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
-  hand.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
-  EXPECT_THROW(hand.report(1, {{"score", 1}, {"training_iteration", 4}}), std::bad_alloc);
+  Driver driver(options, 2);
+  driver.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
+  driver.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
+  EXPECT_THROW(driver.report(1, {{"score", 1}, {"training_iteration", 4}}), std::bad_alloc);
 }
 
 // ---- replaying a schedule
@@ -670,96 +673,96 @@ Metrics at(std::int64_t iteration) { return {{"training_iteration", iteration}};
 const PolicySchedule kTwoChanges{{{"lr", 0.1}}, {{2, {{"lr", 0.2}}}, {4, {{"lr", 0.4}}}}};
 
 // Unwinds and ends trial 0's worker, and returns the decisions that follow.
-std::vector<std::string> restart(Hand& hand) {
-  hand.feed(FunctionReturned{0, hand.trial(0).attempt});
-  return hand.feed(WorkerEnded{0, hand.trial(0).attempt - 1, kClean});
+std::vector<std::string> restart(Driver& driver) {
+  driver.feed(FunctionReturned{0, driver.trial(0).attempt});
+  return driver.feed(WorkerEnded{0, driver.trial(0).attempt - 1, kClean});
 }
 
 TEST(Experiment, AReplayBeginsWithTheFirstConfigOfItsSchedule) {
-  Hand hand(replay(kTwoChanges), 1);
-  const Config& config = hand.all<Launch>().at(0)->config;
+  Driver driver(replay(kTwoChanges), 1);
+  const Config& config = driver.all<Launch>().at(0)->config;
   EXPECT_EQ(config.get<double>("lr"), 0.1);
   EXPECT_EQ(config.get<std::string>("data"), "here");
   EXPECT_TRUE(config.contains("seed"));
-  EXPECT_THAT(hand.trial(0).tag, HasSubstr("0_lr=0.1000,seed="));
+  EXPECT_THAT(driver.trial(0).tag, HasSubstr("0_lr=0.1000,seed="));
 }
 
 TEST(Experiment, AReplayChangesTheConfigWithTheResultThatReachesTheIteration) {
-  Hand hand(replay(kTwoChanges), 1);
-  const std::int64_t seed = hand.trial(0).config.get<std::int64_t>("seed");
-  EXPECT_THAT(hand.report(0, at(1), ".reporting_1"), IsEmpty());
-  EXPECT_THAT(hand.report(0, at(2), ".reporting_2"), ElementsAre("exploit 0"));
-  EXPECT_EQ(hand.all<AnswerReport>().at(0)->verdict, channel::Verdict::stop);
-  EXPECT_THAT(hand.all<Say>().at(0)->text, HasSubstr("Replay is now at step 2. Configuration will be changed to"));
-  EXPECT_THAT(hand.feed(FunctionReturned{0, 1}), ElementsAre("launch 0"));
-  const Launch launch = *hand.all<Launch>().at(0);
+  Driver driver(replay(kTwoChanges), 1);
+  const std::int64_t seed = driver.trial(0).config.get<std::int64_t>("seed");
+  EXPECT_THAT(driver.report(0, at(1), ".reporting_1"), IsEmpty());
+  EXPECT_THAT(driver.report(0, at(2), ".reporting_2"), ElementsAre("exploit 0"));
+  EXPECT_EQ(driver.all<AnswerReport>().at(0)->verdict, channel::Verdict::stop);
+  EXPECT_THAT(driver.all<Say>().at(0)->text, HasSubstr("Replay is now at step 2. Configuration will be changed to"));
+  EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("launch 0"));
+  const Launch launch = *driver.all<Launch>().at(0);
   EXPECT_EQ(launch.config.get<double>("lr"), 0.2);
   EXPECT_EQ(launch.config.get<std::int64_t>("seed"), seed) << "it is not the schedule's";
   EXPECT_THAT(launch.checkpoint, HasSubstr("/checkpoint_000001"));
   EXPECT_EQ(launch.step, 2);
-  EXPECT_THAT(hand.report(0, at(3)), IsEmpty());
-  EXPECT_THAT(hand.report(0, at(4), ".reporting_3"), ElementsAre("exploit 0"));
-  hand.feed(FunctionReturned{0, 2});
-  EXPECT_EQ(hand.all<Launch>().at(0)->config.get<double>("lr"), 0.4);
-  EXPECT_THAT(hand.report(0, at(5), ".reporting_4"), IsEmpty()) << "the schedule is at its end";
+  EXPECT_THAT(driver.report(0, at(3)), IsEmpty());
+  EXPECT_THAT(driver.report(0, at(4), ".reporting_3"), ElementsAre("exploit 0"));
+  driver.feed(FunctionReturned{0, 2});
+  EXPECT_EQ(driver.all<Launch>().at(0)->config.get<double>("lr"), 0.4);
+  EXPECT_THAT(driver.report(0, at(5), ".reporting_4"), IsEmpty()) << "the schedule is at its end";
 }
 
 TEST(Experiment, AReplayRepeatsTheStepsSinceTheNewestCheckpoint) {
-  Hand hand(replay({{{"lr", 0.1}}, {{3, {{"lr", 0.2}}}}}), 1);
-  hand.report(0, at(1), ".reporting_1");
-  hand.report(0, at(2));
-  EXPECT_THAT(hand.report(0, at(3)), ElementsAre("exploit 0"));
-  EXPECT_THAT(hand.all<Say>().at(0)->text, HasSubstr("It continues from step 1, its newest checkpoint."));
-  restart(hand);
-  EXPECT_EQ(hand.trial(0).step, 1);
-  EXPECT_THAT(hand.feed(ResultReported{0, 2, {2, at(2), ""}}), IsEmpty());
-  EXPECT_EQ(hand.all<LogResult>().size(), 1u) << "with the new config it is another result";
-  EXPECT_THAT(hand.feed(ResultReported{0, 2, {3, at(3), ""}}), IsEmpty()) << "that change is made";
+  Driver driver(replay({{{"lr", 0.1}}, {{3, {{"lr", 0.2}}}}}), 1);
+  driver.report(0, at(1), ".reporting_1");
+  driver.report(0, at(2));
+  EXPECT_THAT(driver.report(0, at(3)), ElementsAre("exploit 0"));
+  EXPECT_THAT(driver.all<Say>().at(0)->text, HasSubstr("It continues from step 1, its newest checkpoint."));
+  restart(driver);
+  EXPECT_EQ(driver.trial(0).step, 1);
+  EXPECT_THAT(driver.feed(ResultReported{0, 2, {2, at(2), ""}}), IsEmpty());
+  EXPECT_EQ(driver.all<LogResult>().size(), 1u) << "with the new config it is another result";
+  EXPECT_THAT(driver.feed(ResultReported{0, 2, {3, at(3), ""}}), IsEmpty()) << "that change is made";
 }
 
 TEST(Experiment, AReplayWithoutACheckpointFailsAndSaysSo) {
   TunerOptions options = replay({{{"lr", 0.1}}, {{3, {{"lr", 0.2}}}}});
   options.run_config.failure_config.max_failures = 5;
-  Hand hand(options, 1);
-  EXPECT_THAT(hand.report(0, at(1)), IsEmpty());
-  EXPECT_THAT(hand.report(0, at(3)), ElementsAre("fail 0"));
-  EXPECT_THAT(hand.trial(0).error,
+  Driver driver(options, 1);
+  EXPECT_THAT(driver.report(0, at(1)), IsEmpty());
+  EXPECT_THAT(driver.report(0, at(3)), ElementsAre("fail 0"));
+  EXPECT_THAT(driver.trial(0).error,
               HasSubstr("changes at training_iteration 3, and the trial has reported no checkpoint"));
 }
 
 TEST(Experiment, AReplayMakesOneChangeForEachResult) {
-  Hand hand(replay({{{"lr", 0.1}}, {{2, {{"lr", 0.2}}}, {2, {{"lr", 0.3}}}, {1, {{"lr", 0.4}}}}}), 1);
+  Driver driver(replay({{{"lr", 0.1}}, {{2, {{"lr", 0.2}}}, {2, {{"lr", 0.3}}}, {1, {{"lr", 0.4}}}}}), 1);
   double expected = 0.2;
   for (std::int64_t iteration = 2; iteration <= 4; ++iteration) {
-    EXPECT_THAT(hand.report(0, at(iteration), ".reporting"), ElementsAre("exploit 0"));
-    restart(hand);
-    EXPECT_DOUBLE_EQ(hand.trial(0).config.get<double>("lr"), expected);
+    EXPECT_THAT(driver.report(0, at(iteration), ".reporting"), ElementsAre("exploit 0"));
+    restart(driver);
+    EXPECT_DOUBLE_EQ(driver.trial(0).config.get<double>("lr"), expected);
     expected += 0.1;
   }
 }
 
 TEST(Experiment, AResultWithoutAnIterationChangesNothingInAReplay) {
-  Hand hand(replay({{{"lr", 0.1}}, {{0, {{"lr", 0.2}}}}}), 1);
-  EXPECT_THAT(hand.report(0, {{"score", 1}}, ".reporting_1"), IsEmpty());
-  EXPECT_THAT(hand.report(0, {{"training_iteration", "9"}}, ".reporting_2"), IsEmpty());
-  EXPECT_THAT(hand.report(0, {{"training_iteration", 0.5}}, ".reporting_3"), ElementsAre("exploit 0"));
+  Driver driver(replay({{{"lr", 0.1}}, {{0, {{"lr", 0.2}}}}}), 1);
+  EXPECT_THAT(driver.report(0, {{"score", 1}}, ".reporting_1"), IsEmpty());
+  EXPECT_THAT(driver.report(0, {{"training_iteration", "9"}}, ".reporting_2"), IsEmpty());
+  EXPECT_THAT(driver.report(0, {{"training_iteration", 0.5}}, ".reporting_3"), ElementsAre("exploit 0"));
 }
 
 TEST(Experiment, AReplayThatBeginsAnewBeginsWithItsFirstConfig) {
-  Hand hand(replay(kTwoChanges), 1);
-  hand.report(0, at(2), ".reporting_1");
-  restart(hand);
-  hand.feed(FunctionThrew{0, 2, "bad luck"});
-  hand.feed(WorkerEnded{0, 2, kClean});
-  ASSERT_EQ(hand.trial(0).status, TrialStatus::error);
+  Driver driver(replay(kTwoChanges), 1);
+  driver.report(0, at(2), ".reporting_1");
+  restart(driver);
+  driver.feed(FunctionThrew{0, 2, "bad luck"});
+  driver.feed(WorkerEnded{0, 2, kClean});
+  ASSERT_EQ(driver.trial(0).status, TrialStatus::error);
   using Errored = ControllerStarted::Errored;
-  EXPECT_THAT(hand.feed(ControllerStarted{.resources = {.cpus = 1}, .errored = Errored::restart}),
-              ElementsAre("take_up 0", "launch 0"));
-  EXPECT_EQ(hand.all<Launch>().at(0)->config.get<double>("lr"), 0.1);
-  EXPECT_EQ(hand.all<Launch>().at(0)->checkpoint, "");
-  EXPECT_THAT(hand.report(0, at(1)), IsEmpty());
-  EXPECT_THAT(hand.report(0, at(2), ".reporting_2"), ElementsAre("exploit 0"));
-  EXPECT_EQ(hand.trial(0).config.get<double>("lr"), 0.2);
+  EXPECT_THAT(driver.feed(ControllerStarted{.resources = {.cpus = 1}, .errored = Errored::restart}),
+              ElementsAre("resume_errored 0", "launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->config.get<double>("lr"), 0.1);
+  EXPECT_EQ(driver.all<Launch>().at(0)->checkpoint, "");
+  EXPECT_THAT(driver.report(0, at(1)), IsEmpty());
+  EXPECT_THAT(driver.report(0, at(2), ".reporting_2"), ElementsAre("exploit 0"));
+  EXPECT_EQ(driver.trial(0).config.get<double>("lr"), 0.2);
 }
 
 TEST(Experiment, AReplaySaysWhereItIs) {

@@ -18,7 +18,7 @@ class Subject {
   std::optional<Dict> feed(double time, const Event& event) {
     Actions actions;
     run_.handle(event, actions);
-    return rows_.see(event, actions, time);
+    return rows_.add(event, actions, time);
   }
   std::optional<Dict> report(double time, std::int64_t step, Metrics metrics = {}, GroupCheckpoint checkpoint = {}) {
     return feed(time, GroupReported{run_.attempt(), step, std::move(metrics), std::move(checkpoint)});

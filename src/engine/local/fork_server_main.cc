@@ -141,7 +141,7 @@ class ForkServerMain {
   void kill(const Client& client, const Request& request);
   bool is_controller(const Client& client) const { return &client == &clients_.front(); }
   bool has_unfinished(const Client& client) const;
-  void lose(Client& client);
+  void drop(Client& client);
   void forget_clients();
   std::optional<std::uint64_t> count_oom_kills(Clock::duration max_age);
   static void refuse(Client& client, const Request& request, const std::string& reason);
@@ -300,7 +300,7 @@ void ForkServerMain::take_requests(Client& client) {
         connect(client, std::move(connection));
         break;
       case Request::Kind::quit:
-        lose(client);
+        drop(client);
         break;
     }
     connection = base::FileDescriptor();
@@ -317,7 +317,7 @@ bool ForkServerMain::receive(Client& client, Request& request, base::FileDescrip
   message.msg_controllen = sizeof ancillary;
   const ssize_t got = ::recvmsg(client.socket.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 0) return false;
-  if (got == 0) lose(client);
+  if (got == 0) drop(client);
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
     int fd = -1;
@@ -369,7 +369,7 @@ void ForkServerMain::connect(Client& client, base::FileDescriptor socket) {
 }
 
 // Drops a client and kills its workers.
-void ForkServerMain::lose(Client& client) {
+void ForkServerMain::drop(Client& client) {
   if (is_controller(client)) {
     ending_ = true;
     return;
@@ -450,7 +450,7 @@ void ForkServerMain::reap() {
     const Worker worker = found->second;
     workers_.erase(found);
     worker.starter->running.erase(worker.id);
-    if (worker.own != nullptr) lose(*worker.own);
+    if (worker.own != nullptr) drop(*worker.own);
     take_end(worker, status);
   }
 }
@@ -498,7 +498,7 @@ void ForkServerMain::send_notices(Client& client) {
     const std::size_t size = offsetof(Notice, detail) + std::strlen(notice.detail) + 1;
     if (::send(client.socket.get(), &notice, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
-      return lose(client);
+      return drop(client);
     }
     client.notices.pop_front();
   }

@@ -49,7 +49,7 @@ std::vector<torch::Tensor> gather(const Group& group, const torch::Tensor& tenso
   if (!group.process_group) return {input[0].clone()};
   std::vector<std::vector<torch::Tensor>> output(1);
   for (int rank = 0; rank < group.world_size; ++rank) output[0].push_back(torch::empty_like(input[0]));
-  distributed::together(group, "all_gather", [&] { group.process_group->allgather(output, input)->wait(); });
+  distributed::run_collective(group, "all_gather", [&] { group.process_group->allgather(output, input)->wait(); });
   return std::move(output[0]);
 }
 
@@ -87,7 +87,7 @@ void all_reduce(torch::Tensor& tensor, ReduceOp op) {
     std::vector<torch::Tensor> tensors{values};
     c10d::AllreduceOptions options;
     options.reduceOp = backend_op(op);
-    distributed::together(group, "all_reduce", [&] { group.process_group->allreduce(tensors, options)->wait(); });
+    distributed::run_collective(group, "all_reduce", [&] { group.process_group->allreduce(tensors, options)->wait(); });
     if (op == ReduceOp::mean) values.div_(group.world_size);
   });
 }
@@ -104,7 +104,7 @@ void broadcast(torch::Tensor& tensor, int from_rank) {
     std::vector<torch::Tensor> tensors{values};
     c10d::BroadcastOptions options;
     options.rootRank = from_rank;
-    distributed::together(group, "broadcast", [&] { group.process_group->broadcast(tensors, options)->wait(); });
+    distributed::run_collective(group, "broadcast", [&] { group.process_group->broadcast(tensors, options)->wait(); });
   });
 }
 

@@ -21,7 +21,7 @@ inline void check_intact(const Group& group, const std::string& name) {
 // Runs a collective operation and turns std::exception into EngineError: backends throw no specific type when another
 // rank is gone.
 template <class Operation>
-auto together(const Group& group, const std::string& name, Operation operation) {
+auto run_collective(const Group& group, const std::string& name, Operation operation) {
   check_intact(group, name);
   try {
     return operation();

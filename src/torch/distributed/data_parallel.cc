@@ -180,7 +180,7 @@ class DistributedDataParallel final : public detail::DataParallel {
   void copy_from_rank_zero(const std::vector<torch::Tensor>& tensors) const {
     if (tensors.empty()) return;
     const torch::NoGradGuard no_gradients;
-    distributed::together(group_, "The broadcast of a model's state", [&] {
+    distributed::run_collective(group_, "The broadcast of a model's state", [&] {
       c10d::broadcast_coalesced(group_.process_group, tensors, broadcast_bucket_bytes, /*rank=*/0);
     });
   }

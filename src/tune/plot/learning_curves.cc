@@ -42,7 +42,7 @@ constexpr double kLongestLabel = 340;
 constexpr double kWidthOfBold = 1.15;  // relative to regular text
 constexpr int kTicks = 6;
 
-struct Look {
+struct LineStyle {
   std::string_view colour;
   std::string_view dashes;  // empty: none
   double width = 1.8;
@@ -53,10 +53,10 @@ struct Look {
 // white); then the same colours dashed.
 constexpr std::array<std::string_view, 6> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
 constexpr std::string_view kDashes = "5,2.5";
-constexpr Look kOther{.colour = "#c4c4c4", .dashes = "", .width = 1, .marker = 3.5};
+constexpr LineStyle kOther{.colour = "#c4c4c4", .dashes = "", .width = 1, .marker = 3.5};
 static_assert(LearningCurves::kMostColoured <= 2 * kColours.size() && LearningCurves::kHighlighted <= kColours.size());
 
-Look look_of(std::size_t number) {
+LineStyle style_of(std::size_t number) {
   return {.colour = kColours[number % kColours.size()], .dashes = number < kColours.size() ? "" : kDashes};
 }
 
@@ -179,14 +179,14 @@ void append_axes(std::string& out, const Panel& panel) {
   append(out, "<g class=\"ticks\" font-size=\"11\" fill=\"#444\">\n{}</g>\n", labels);
 }
 
-void append_trial(std::string& out, const Panel& panel, const TrialCurves& trial, const Look& look) {
+void append_trial(std::string& out, const Panel& panel, const TrialCurves& trial, const LineStyle& style) {
   std::string lines;
   std::string dots;
   for (const CurveSegment& segment : trial.segments) {
     for (const Line& line : panel.lines_of(segment)) {
       if (line.size() == 1) {
         append(dots, "<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n", pixels(line[0].x), pixels(line[0].y),
-               look.width + 0.7);
+               style.width + 0.7);
         continue;
       }
       char command = 'M';
@@ -197,19 +197,19 @@ void append_trial(std::string& out, const Panel& panel, const TrialCurves& trial
     }
   }
   if (lines.empty() && dots.empty()) return;
-  append(out, "<g class=\"trial\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\">\n<title>{}</title>\n", look.colour,
-         look.width, svg::escaped(trial.label));
+  append(out, "<g class=\"trial\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\">\n<title>{}</title>\n", style.colour,
+         style.width, svg::escaped(trial.label));
   if (!lines.empty()) {
     append(out, "<path d=\"{}\" stroke-linejoin=\"round\" stroke-linecap=\"{}\"", lines,
-           look.dashes.empty() ? "round" : "butt");
-    if (!look.dashes.empty()) append(out, " stroke-dasharray=\"{}\"", look.dashes);
+           style.dashes.empty() ? "round" : "butt");
+    if (!style.dashes.empty()) append(out, " stroke-dasharray=\"{}\"", style.dashes);
     out += "/>\n";
   }
-  if (!dots.empty()) append(out, "<g fill=\"{}\" stroke=\"none\">\n{}</g>\n", look.colour, dots);
+  if (!dots.empty()) append(out, "<g fill=\"{}\" stroke=\"none\">\n{}</g>\n", style.colour, dots);
   out += "</g>\n";
 }
 
-void append_exploits(std::string& out, const Panel& panel, const TrialCurves& trial, const Look& look) {
+void append_exploits(std::string& out, const Panel& panel, const TrialCurves& trial, const LineStyle& style) {
   for (const CurveSegment& segment : trial.segments) {
     if (segment.donor.empty()) continue;
     const std::vector<Line> lines = panel.lines_of(segment);
@@ -217,14 +217,14 @@ void append_exploits(std::string& out, const Panel& panel, const TrialCurves& tr
     append(out,
            "<path class=\"exploit\" d=\"{}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"0.8\">"
            "<title>{} continued from {} at {}</title></path>\n",
-           triangle(lines.front().front(), look.marker), look.colour, svg::escaped(trial.id),
+           triangle(lines.front().front(), style.marker), style.colour, svg::escaped(trial.id),
            svg::escaped(segment.donor), segment.x);
   }
 }
 
 // The look of each trial, and the trials in the legend, in order.
 struct Roles {
-  std::vector<Look> looks = {};
+  std::vector<LineStyle> styles = {};
   std::vector<std::size_t> legend = {};
 };
 
@@ -239,7 +239,7 @@ std::optional<double> last_value(const TrialCurves& trial) {
 }
 
 Roles assign_roles(const LearningCurves& curves) {
-  Roles roles{std::vector<Look>(curves.trials.size(), kOther), std::vector<std::size_t>(curves.trials.size())};
+  Roles roles{std::vector<LineStyle>(curves.trials.size(), kOther), std::vector<std::size_t>(curves.trials.size())};
   std::iota(roles.legend.begin(), roles.legend.end(), std::size_t{0});
   if (curves.trials.size() > LearningCurves::kMostColoured) {
     std::vector<double> scores;
@@ -251,14 +251,14 @@ Roles assign_roles(const LearningCurves& curves) {
     std::ranges::stable_sort(roles.legend, std::ranges::greater(), [&](std::size_t trial) { return scores[trial]; });
     roles.legend.resize(LearningCurves::kHighlighted);
   }
-  for (std::size_t i = 0; i < roles.legend.size(); ++i) roles.looks[roles.legend[i]] = look_of(i);
+  for (std::size_t i = 0; i < roles.legend.size(); ++i) roles.styles[roles.legend[i]] = style_of(i);
   return roles;
 }
 
 // Returns the trials with those outside the legend first, and the best last, on top.
 std::vector<std::size_t> drawing_order(const Roles& roles) {
   std::vector<std::size_t> order;
-  for (std::size_t trial = 0; trial < roles.looks.size(); ++trial) {
+  for (std::size_t trial = 0; trial < roles.styles.size(); ++trial) {
     if (std::ranges::find(roles.legend, trial) == roles.legend.end()) order.push_back(trial);
   }
   std::ranges::copy(roles.legend | std::views::reverse, std::back_inserter(order));
@@ -281,19 +281,19 @@ void append_panel(std::string& out, const LearningCurves& curves, std::size_t me
          kPlotHeight / 2, svg::escaped(svg::shortened(name, kPlotHeight, kFontSize)));
   if (!panel.x) return;
   const std::vector<std::size_t> order = drawing_order(roles);
-  for (const std::size_t trial : order) append_trial(out, panel, curves.trials[trial], roles.looks[trial]);
-  for (const std::size_t trial : order) append_exploits(out, panel, curves.trials[trial], roles.looks[trial]);
+  for (const std::size_t trial : order) append_trial(out, panel, curves.trials[trial], roles.styles[trial]);
+  for (const std::size_t trial : order) append_exploits(out, panel, curves.trials[trial], roles.styles[trial]);
 }
 
 struct LegendEntry {
   std::string label;
-  Look look;
+  LineStyle style;
   bool is_marker = false;
 };
 
 std::vector<LegendEntry> legend_of(const LearningCurves& curves, const Roles& roles) {
   std::vector<LegendEntry> entries;
-  for (const std::size_t trial : roles.legend) entries.push_back({curves.trials[trial].label, roles.looks[trial]});
+  for (const std::size_t trial : roles.legend) entries.push_back({curves.trials[trial].label, roles.styles[trial]});
   if (const std::size_t others = curves.trials.size() - roles.legend.size(); others > 0)
     entries.push_back({fmt::format("{} other trials", others), kOther});
   const bool any_exploit = std::ranges::any_of(curves.trials, [](const TrialCurves& trial) {
@@ -313,13 +313,13 @@ double legend_width(const std::vector<LegendEntry>& legend) {
 
 void append_legend(std::string& out, const std::vector<LegendEntry>& legend) {
   double y = kLegendLine / 2;
-  for (const auto& [label, look, is_marker] : legend) {
+  for (const auto& [label, style, is_marker] : legend) {
     append(out, "<g class=\"entry\"><title>{}</title>", svg::escaped(label));
     if (is_marker) {
-      append(out, "<path d=\"{}\" fill=\"{}\"/>", triangle({11, y}, look.marker), look.colour);
+      append(out, "<path d=\"{}\" fill=\"{}\"/>", triangle({11, y}, style.marker), style.colour);
     } else {
       append(out, "<path d=\"M0,{}h22\" stroke=\"{}\" stroke-width=\"{}\" stroke-dasharray=\"{}\"/>", pixels(y),
-             look.colour, look.width, look.dashes.empty() ? "none" : look.dashes);
+             style.colour, style.width, style.dashes.empty() ? "none" : style.dashes);
     }
     append(out, "<text x=\"{}\" y=\"{}\" dy=\"0.35em\">{}</text></g>\n", kLegendSample, pixels(y),
            svg::escaped(svg::shortened(label, kLongestLabel, kFontSize)));

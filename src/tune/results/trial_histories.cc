@@ -44,14 +44,14 @@ TrialHistories::TrialHistories(const std::vector<store::TrialRow>& trials,
   std::ranges::sort(existing_);
 }
 
-void TrialHistories::see(double time) {
+void TrialHistories::advance_to(double time) {
   if (first_time_ == 0) first_time_ = time;
   last_time_ = std::max(last_time_, time);
-  running_time_.see(time);
+  running_time_.advance_to(time);
 }
 
 void TrialHistories::add(const store::ResultRow& row) {
-  see(row.time);
+  advance_to(row.time);
   TrialHistory& history = history_of(row.trial);
   const Worker& worker = workers_[static_cast<std::size_t>(row.trial)];
   if (!worker.runs || worker.attempt != row.attempt) return;  // too late
@@ -69,7 +69,7 @@ void TrialHistories::add(const store::EventRow& row) {
     running_time_.begin_session(row.time);
     for (Worker& worker : workers_) worker.runs = false;
   }
-  see(row.time);
+  advance_to(row.time);
   if (row.kind == control::event_kind<TimeLost>())
     running_time_.leave_out(
         Config(base::parse_json(row.data, "an event of kind " + row.kind).dict()).get<double>("seconds"));
@@ -107,7 +107,7 @@ void TrialHistories::add(const store::DecisionRow& row) {
     case DecisionKind::lose:
       lose_latest(history);
       break;
-    case DecisionKind::take_up:
+    case DecisionKind::resume_errored:
       if (!Config(parse(row).dict()).get<bool>("anew")) break;
       history.latest_checkpoint.reset();
       history.last_result = 0;
@@ -115,7 +115,7 @@ void TrialHistories::add(const store::DecisionRow& row) {
     case DecisionKind::pause:
     case DecisionKind::unpark:
     case DecisionKind::end:
-    case DecisionKind::set_aside:
+    case DecisionKind::interrupt:
     case DecisionKind::kill:
       break;
   }

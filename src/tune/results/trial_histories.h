@@ -66,7 +66,7 @@ class TrialHistories {
   CheckpointName name_of(const std::string& directory) const;
   void exploit(std::size_t trial, const Value& data);
   void lose_latest(TrialHistory& history) const;
-  void see(double time);
+  void advance_to(double time);
 
   std::map<std::string, std::size_t, std::less<>> by_directory_;
   std::vector<TrialHistory> histories_;

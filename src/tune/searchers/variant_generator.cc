@@ -98,12 +98,12 @@ Dict sampled_of(const Space& space, const Config& point, const Dict& config) {
 
 // Computes the config of one trial from the space. `path` names an entry; `place`, which also distinguishes the items
 // of a list, keys its random numbers.
-class Settler {
+class Resolver {
  public:
-  Settler(const Config& point, std::uint64_t seed, std::uint32_t stream, std::int64_t combination)
+  Resolver(const Config& point, std::uint64_t seed, std::uint32_t stream, std::int64_t combination)
       : point_(point), seed_(seed), stream_(stream), combination_(combination) {}
 
-  Variant settle(const Space& space) {
+  Variant resolve(const Space& space) {
     SpaceEntry settled = without_draws(SpaceEntry(space), "", "");
     Variant variant;
     variant.config = Config(without_functions(settled).dict());
@@ -349,7 +349,7 @@ Variant VariantGenerator::operator()(std::int64_t trial) const {
   const std::int64_t combination = has_point ? trial - begin : (trial - begin) % combinations_;
   const std::int64_t sample = static_cast<std::int64_t>(point) + (has_point ? 0 : (trial - begin) / combinations_);
   const auto stream = static_cast<std::uint32_t>(constant_grid_search_ ? sample : trial);
-  return Settler(has_point ? points_[point] : Config(), seed_, stream, combination).settle(space_);
+  return Resolver(has_point ? points_[point] : Config(), seed_, stream, combination).resolve(space_);
 }
 
 Dict VariantGenerator::sampled(std::int64_t trial, const Config& config) const {
