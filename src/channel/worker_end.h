@@ -50,7 +50,7 @@ class WorkerEnd {
   Reply call(Request request);
 
  private:
-  // What threads share; a pointer, so that this object can be moved.
+  // State that threads share; behind a pointer, so that this object can be moved.
   struct Shared {
     std::mutex sending;
     Bytes out;

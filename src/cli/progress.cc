@@ -53,22 +53,23 @@ Limits limits_of(const tune::Stop& stop) {
 double done_of(const tune::Result& trial, const Limits& limits) {
   if (has_ended(trial)) return 1;
   double done = 0;
-  const auto add = [&](double value, double limit) {
+  const auto consider = [&](double value, double limit) {
     if (limit > 0) done = std::max(done, value / limit);
   };
-  add(trial.metrics.number(tune::TRAINING_ITERATION).value_or(0), limits.iterations);
-  add(trial.metrics.number(tune::TIME_TOTAL_S).value_or(0), limits.seconds);
-  add(static_cast<double>(trial.num_results()), limits.own_results);
+  consider(trial.metrics.number(tune::TRAINING_ITERATION).value_or(0), limits.iterations);
+  consider(trial.metrics.number(tune::TIME_TOTAL_S).value_or(0), limits.seconds);
+  consider(static_cast<double>(trial.num_results()), limits.own_results);
   return std::clamp(done, 0.0, 1.0);
 }
 
 // Returns the running time after which the whole experiment ends; empty: no limit.
 std::optional<double> time_budget(const tune::TunerOptions& options) {
   std::optional<double> budget;
-  const auto add = [&](double seconds) { budget = std::min(budget.value_or(seconds), seconds); };
-  if (options.tune_config.time_budget) add(options.tune_config.time_budget->count());
+  const auto consider = [&](double seconds) { budget = std::min(budget.value_or(seconds), seconds); };
+  if (options.tune_config.time_budget) consider(options.tune_config.time_budget->count());
   for (const tune::Stopper& stopper : options.run_config.stop.stoppers) {
-    if (const auto* timeout = std::get_if<tune::TimeoutStopper>(&stopper)) add(tune::Seconds(timeout->timeout).count());
+    if (const auto* timeout = std::get_if<tune::TimeoutStopper>(&stopper))
+      consider(tune::Seconds(timeout->timeout).count());
   }
   return budget;
 }
