@@ -9,6 +9,7 @@ SOAK_FLAGS ?=
 PREFIX ?= /usr/local
 BENCH_FLAGS ?=
 SECONDS ?= 60
+TESTS ?= *
 # What pip finds beside the versions that `make setup` installs.
 TORCH_VERSIONS ?= 2.12.1 2.14.1 2.15.0
 ARROW_VERSIONS ?= 25.0.1
@@ -24,16 +25,17 @@ export CXX
 compiler := "-DCMAKE_CXX_COMPILER=$(CXX)"
 endif
 # What the goals need beside what a build needs, so that `make demo` installs only that.
-setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test test-gpu fuzz,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
+setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test unit test-gpu fuzz,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
 cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -name '*.cc')
 sources = $(shell find src -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-cuda-build test-versions test-gpu soak bench bench-peers fuzz sanitize coverage install uninstall package docs format check-format lint clean
+.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers fuzz sanitize coverage install uninstall package docs format check-format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
 	@echo 'make test      set up, build everything and run all tests'
+	@echo 'make unit      compile what changed and run unit tests in seconds (TESTS="Experiment*"; default: all)'
 	@echo 'make test-cuda-build  build with the CUDA build of torch that pip finds everywhere, and run what needs no GPU (5 GB)'
 	@echo 'make test-versions    build with other versions of torch and Arrow (TORCH_VERSIONS, ARROW_VERSIONS), and test that'
 	@echo 'make test-gpu         run the tests that need a GPU; fails where there is none'
@@ -51,8 +53,8 @@ help:
 	@echo 'make docs      build the API reference in build/$(PRESET)/docs/html'
 	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
 	@echo 'make format    format all C++ files'
-	@echo 'make lint      check formatting and the order of the layers, and run clang-tidy over all of src'
-	@echo 'make check-format  check formatting and the order of the layers only'
+	@echo 'make lint      check formatting, the order of the layers and paths in documents, and run clang-tidy over all of src'
+	@echo 'make check-format  all of that but clang-tidy'
 	@echo 'make clean     remove build/'
 	@echo
 	@echo 'PRESET=release|debug|asan|tsan   what to build and test (default: release)'
@@ -79,6 +81,11 @@ demo: $(build_dir)/build.ninja
 
 test: build
 	@ctest --preset $(PRESET) -j $(JOBS)
+
+unit: | setup
+	@cmake --preset dev --log-level=WARNING
+	@cmake --build build/dev -j $(JOBS) --target cadre_unit_tests
+	@build/dev/bin/cadre_unit_tests --gtest_brief=1 --gtest_filter='$(TESTS)'
 
 test-cuda-build: | setup
 	@JOBS=$(JOBS) tools/test_torch.sh $(torch_version) cuda
@@ -149,6 +156,7 @@ check-format:
 	@tools/setup.sh format
 	@clang-format-19 --dry-run -Werror $(cxx_files)
 	@python3 tools/check_layers.py .
+	@python3 tools/check_paths.py .
 
 # Each file alone, without precompiled headers: what it includes is enough.
 lint: check-format | setup

@@ -14,7 +14,7 @@ function(cadre_generate_capnp output)
       COMMAND ${CMAKE_COMMAND} -E make_directory "${generated}"
       COMMAND "${CADRE_CAPNP}" compile "--src-prefix=${PROJECT_SOURCE_DIR}/src" "-oc++:${generated}" "${schema}")
     # Generated code is not ours to warn about, and Cap'n Proto 0.9.2 predates C++20's comparison rules.
-    set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "-w;-std=c++17")
+    set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "-w;-std=c++17" SKIP_PRECOMPILE_HEADERS ON)
     list(APPEND sources "${source}" "${header}")
   endforeach()
   set(${output} ${sources} PARENT_SCOPE)

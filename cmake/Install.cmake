@@ -58,7 +58,7 @@ if(CADRE_TORCH)
     "${PROJECT_SOURCE_DIR}/cmake/Unity.cmake"
     DESTINATION "${package_dir}" COMPONENT torch)
   cadre_install_sources(torch torch *.cc *.h CMakeLists.txt)
-  foreach(folder base run)
+  foreach(folder base worker)
     cadre_install_sources(${folder} torch *.h)
   endforeach()
   cadre_install_licence(torch libcadre-torch-dev)

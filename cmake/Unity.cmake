@@ -5,6 +5,8 @@
 # -DCADRE_UNITY=OFF each file is compiled alone.
 option(CADRE_UNITY "Compile the files of a folder in groups" ON)
 
+option(CADRE_PRECOMPILE "Precompile the headers that most files include; for builds without groups" OFF)
+
 function(cadre_unity target files)
   if(NOT CADRE_UNITY)
     return()

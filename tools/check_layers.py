@@ -11,13 +11,14 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 # Which layers each folder of src/ may include, beside itself and the public headers of these layers.
-CONTROL_PLANE = ["base", "storage", "store", "channel", "engine", "run", "publish", "control"]
+CONTROL_PLANE = ["base", "storage", "store", "channel", "engine", "resources", "worker", "checkpoint", "loggers", "view", "publish",
+                 "control"]
 MAY_INCLUDE = {layer: CONTROL_PLANE[:index] for index, layer in enumerate(CONTROL_PLANE)}
 MAY_INCLUDE |= {
     "tune": CONTROL_PLANE,
     "train": CONTROL_PLANE,
     "object_storage": ["base", "storage"],
-    "torch": ["base", "run"],
+    "torch": ["base", "worker"],
     "data": [*CONTROL_PLANE, "train", "object_storage"],
     "data_torch": ["data", "torch"],
     "cli": [*CONTROL_PLANE, "tune", "train", "data"],

@@ -524,7 +524,7 @@ class Trainer {
   Result fit();
 
  protected:
-  /// Makes a trainer for a library: workers form a group with this backend (run/group_backend.h) before the function
+  /// Makes a trainer for a library: workers form a group with this backend (worker/group_backend.h) before the function
   /// runs.
   Trainer(Loop loop, TrainerOptions options, std::string backend, Config backend_options);
 

@@ -13,7 +13,7 @@ namespace cadre::channel {
 
 // Controller to worker, once, first: the work to run.
 struct Assignment {
-  std::string entry = {};  // a name registered with run::register_entry
+  std::string entry = {};  // a name registered with worker::register_entry
   Value payload = {};      // input of the entry: a dictionary with keys that the entry defines
 };
 
@@ -44,7 +44,7 @@ struct Caller {
   auto operator<=>(const Caller&) const = default;
 };
 
-// Worker to controller: a call of the group's key-value store (run/key_value_store.h), replied to by a StoreReply.
+// Worker to controller: a call of the group's key-value store (worker/key_value_store.h), replied to by a StoreReply.
 struct StoreRequest {
   enum class Operation { set, get, wait, contains, add, compare_and_set, erase, size };
   Operation operation = Operation::size;

@@ -13,7 +13,7 @@
 #include "cli/documents.h"
 #include "cli/find.h"
 #include "cli/output.h"
-#include "run/objective.h"
+#include "control/objective.h"
 
 namespace cadre::cli {
 namespace {
@@ -82,7 +82,7 @@ void run(const Options& options) {
   if (options.json) {
     return write_json(Dict{{"trial_id", best.trial_id},
                            {"metric", metric},
-                           {"mode", run::to_string(mode)},
+                           {"mode", control::to_string(mode)},
                            {"scope", options.scope},
                            {"value", *value},
                            {"checkpoint", checkpoint ? Value(place_text(checkpoint->path())) : Value()},
@@ -91,7 +91,7 @@ void run(const Options& options) {
   Page page;
   page.heading(fmt::format("Trial {} of {}", best.trial_id, shown(grid.summary().name)));
   page.field("value",
-             fmt::format("{}={} ({}, {})", shown(metric), value_text(*value), run::to_string(mode), options.scope));
+             fmt::format("{}={} ({}, {})", shown(metric), value_text(*value), control::to_string(mode), options.scope));
   page.field("status", to_string(best.status));
   page.field("config", values_text(best.config.dict()));
   page.field("directory", shown(place_text(best.path)));

@@ -1,7 +1,7 @@
 #include "cli/documents.h"
 
 #include "cli/find.h"
-#include "run/objective.h"
+#include "control/objective.h"
 
 namespace cadre::cli {
 namespace {
@@ -35,7 +35,7 @@ Dict document_of(const tune::ExperimentSummary& summary, const tune::ResultGrid&
           {"state", to_string(summary.state)},
           {"controller", summary.controller.empty() ? Value() : Value(summary.controller)},
           {"metric", summary.metric.empty() ? Value() : Value(summary.metric)},
-          {"mode", summary.mode ? Value(run::to_string(*summary.mode)) : Value()},
+          {"mode", summary.mode ? Value(control::to_string(*summary.mode)) : Value()},
           {"started", summary.started},
           {"last_event", summary.last_event},
           {"running_seconds", summary.running_seconds},

@@ -7,9 +7,9 @@
 #include "cadre/error.h"
 #include "cli/training_run.h"
 #include "publish/restore.h"
-#include "run/storage_path.h"
 #include "storage/remote_directory.h"
 #include "store/read_store.h"
+#include "store/run_directory.h"
 #include "tune/experiment_directory.h"
 #include "tune/results/result_reader.h"
 
@@ -21,16 +21,15 @@ Found find_directory(const std::string& name) {
     auto copy = publish::reading_copy(*uri);
     return {*copy, copy};
   }
-  if (tune::holds_experiment(name)) return {name};
+  if (store::has_store(name)) return {name};
   const bool is_name = !name.empty() && name.find('/') == std::string::npos;
-  if (is_name && tune::holds_experiment(run::default_storage_path() / name))
-    return {run::default_storage_path() / name};
+  if (is_name && store::has_store(store::default_storage_path() / name)) return {store::default_storage_path() / name};
   std::error_code unreadable;
   throw NotFound(
       fmt::format("there is no experiment \"{}\": {}{}. `cadre ls <directory>` lists those of a directory", name,
                   fs::is_directory(name, unreadable) ? std::string("the directory has no file ") + store::kStoreFileName
                                                      : "there is no such directory",
-                  is_name ? ", and none of that name is in " + run::default_storage_path().string() : ""));
+                  is_name ? ", and none of that name is in " + store::default_storage_path().string() : ""));
 }
 
 tune::ResultGrid open_experiment(const std::string& name) {
@@ -61,8 +60,8 @@ const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& 
                                  : fmt::format("it has {} to {}", grid[0].trial_id, grid[grid.size() - 1].trial_id)));
 }
 
-run::Direction direction_of(const tune::ExperimentSummary& summary, const std::string& metric,
-                            const std::string& mode) {
+control::Direction direction_of(const tune::ExperimentSummary& summary, const std::string& metric,
+                                const std::string& mode) {
   if (metric.empty() && summary.metric.empty())
     throw InvalidArgument("the experiment " + summary.name +
                           " has no metric of its own: name one with --metric, and its direction with --mode");

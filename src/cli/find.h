@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cadre/tune/result.h"
-#include "run/objective.h"
+#include "control/objective.h"
 
 namespace cadre::cli {
 
@@ -31,6 +31,7 @@ const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& 
 
 // Returns the requested metric and mode ("max" or "min"); empty means the experiment's. Throws InvalidArgument, naming
 // the options to give, if the metric or its mode is not known.
-run::Direction direction_of(const tune::ExperimentSummary& summary, const std::string& metric, const std::string& mode);
+control::Direction direction_of(const tune::ExperimentSummary& summary, const std::string& metric,
+                                const std::string& mode);
 
 }  // namespace cadre::cli

@@ -15,7 +15,8 @@
 #include "cli/progress.h"
 #include "cli/training_run.h"
 #include "publish/restore.h"
-#include "run/storage_path.h"
+#include "store/read_store.h"
+#include "store/run_directory.h"
 #include "tune/console/trial_table.h"
 #include "tune/experiment_directory.h"
 
@@ -49,13 +50,13 @@ struct Listed {
 
 // Returns the directories of experiments, except those inside an experiment. Does not follow links.
 std::vector<fs::path> find_experiments(const fs::path& directory) {
-  if (tune::holds_experiment(directory)) return {directory};
+  if (store::has_store(directory)) return {directory};
   std::vector<fs::path> found;
   auto it = fs::recursive_directory_iterator(directory, fs::directory_options::skip_permission_denied);
   for (; it != fs::recursive_directory_iterator(); ++it) {
     std::error_code unreadable;
     if (!it->is_directory(unreadable) || it->is_symlink(unreadable)) continue;
-    const bool is_one = tune::holds_experiment(it->path());
+    const bool is_one = store::has_store(it->path());
     if (is_one) found.push_back(it->path());
     if (is_one || it.depth() + 1 >= kDeepest) it.disable_recursion_pending();
   }
@@ -188,7 +189,7 @@ std::vector<std::pair<std::string, Style>> notes_of(const std::vector<Listed>& e
 }
 
 void run(const Options& options) {
-  const std::string directory = options.directory.empty() ? run::default_storage_path().string() : options.directory;
+  const std::string directory = options.directory.empty() ? store::default_storage_path().string() : options.directory;
   std::error_code unreadable;
   if (options.directory.empty() && !fs::is_directory(directory, unreadable))
     throw NotFound("there is no directory " + directory + " yet: name another one");

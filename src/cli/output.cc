@@ -11,9 +11,9 @@
 
 #include "base/display_text.h"
 #include "cadre/error.h"
-#include "tune/console/screen.h"
-#include "tune/console/terminal.h"
 #include "tune/console/trial_table.h"
+#include "view/screen.h"
+#include "view/terminal.h"
 
 namespace cadre::cli {
 namespace console = tune::console;
@@ -81,12 +81,11 @@ std::string time_text(double seconds_since_1970) {
 }
 
 Page::Page()
-    : width_(::isatty(STDOUT_FILENO) == 1 || std::getenv("COLUMNS") != nullptr ? console::window_size().columns
+    : width_(::isatty(STDOUT_FILENO) == 1 || std::getenv("COLUMNS") != nullptr ? view::window_size().columns
                                                                                : kWidthOfFiles),
-      lines_(::isatty(STDOUT_FILENO) == 1 || std::getenv("LINES") != nullptr
-                 ? std::optional(console::window_size().lines)
-                 : std::nullopt),
-      styles_(console::is_live_terminal() && console::styles_are_wanted()) {}
+      lines_(::isatty(STDOUT_FILENO) == 1 || std::getenv("LINES") != nullptr ? std::optional(view::window_size().lines)
+                                                                             : std::nullopt),
+      styles_(view::is_live_terminal() && view::styles_are_wanted()) {}
 
 std::optional<std::size_t> Page::rows_that_fit(std::size_t others) const {
   if (!lines_) return std::nullopt;
@@ -96,7 +95,7 @@ std::optional<std::size_t> Page::rows_that_fit(std::size_t others) const {
 }
 
 std::string Page::styled(const std::string& text, Style style) const {
-  return styles_ ? console::styled(text, style) : text;
+  return styles_ ? view::styled(text, style) : text;
 }
 
 void Page::heading(const std::string& text) { line(text, Style::bold); }
@@ -125,8 +124,8 @@ void Page::add_field(const std::string& label, std::size_t label_width, std::str
 }
 
 void Page::table(const Table& table) {
-  for (const console::Line& line : console::format_table(table, width_, encoding())) {
-    for (const console::Span& span : line) text_ += styled(span.text, span.style);
+  for (const view::Line& line : view::format_table(table, width_, encoding())) {
+    for (const view::Span& span : line) text_ += styled(span.text, span.style);
     text_ += '\n';
   }
 }

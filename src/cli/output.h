@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "cadre/value.h"
-#include "tune/console/table.h"
+#include "view/table.h"
 
 namespace cadre::cli {
 
-using tune::console::Cell;
-using tune::console::Column;
-using tune::console::Style;
-using tune::console::Table;
+using view::Cell;
+using view::Column;
+using view::Style;
+using view::Table;
 
 // Returns the terminal's character encoding.
 base::Encoding encoding();

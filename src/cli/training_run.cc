@@ -8,13 +8,15 @@
 #include "cli/find.h"
 #include "cli/output.h"
 #include "control/beginning.h"
-#include "run/run_directory.h"
 #include "store/experiment_reader.h"
+#include "store/run_directory.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
 
-bool is_training_run(const fs::path& directory) { return control::kind_in(directory) == run::training_run_tenant.kind; }
+bool is_training_run(const fs::path& directory) {
+  return control::kind_in(directory) == store::training_run_tenant.kind;
+}
 
 TrainingRun read_training_run(const fs::path& directory) {
   const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);

@@ -10,6 +10,7 @@
 #include "cadre/error.h"
 #include "publish/restore.h"
 #include "store/experiment_reader.h"
+#include "store/read_store.h"
 
 namespace cadre::control {
 namespace fs = std::filesystem;
@@ -22,14 +23,14 @@ StoredOptions options_in(const fs::path& directory) {
 }
 
 // Returns true also if the store is damaged: restore() describes that.
-bool holds_one_of(const fs::path& directory, const run::Tenant& tenant) {
-  return run::holds_store(directory) && kind_in(directory).value_or(tenant.kind) == tenant.kind;
+bool holds_one_of(const fs::path& directory, const store::Tenant& tenant) {
+  return store::has_store(directory) && kind_in(directory).value_or(tenant.kind) == tenant.kind;
 }
 
 }  // namespace
 
 std::optional<std::string> kind_in(const fs::path& directory) {
-  if (!run::holds_store(directory)) return std::nullopt;
+  if (!store::has_store(directory)) return std::nullopt;
   try {
     return Config(options_in(directory).options).get<std::string>("kind");
   } catch (const Error&) {
@@ -37,7 +38,7 @@ std::optional<std::string> kind_in(const fs::path& directory) {
   }
 }
 
-bool can_restore(const fs::path& directory, const PublishConfig& config, const run::Tenant& tenant) {
+bool can_restore(const fs::path& directory, const PublishConfig& config, const store::Tenant& tenant) {
   const auto uri = publish::published_at(directory);
   if (!uri) return holds_one_of(directory, tenant);
   if (!publish::can_continue(*uri, config)) return false;
@@ -49,7 +50,7 @@ bool can_restore(const fs::path& directory, const PublishConfig& config, const r
   }
 }
 
-fs::path find(const fs::path& directory, const PublishConfig& config, const run::Tenant& tenant,
+fs::path find(const fs::path& directory, const PublishConfig& config, const store::Tenant& tenant,
               std::vector<std::string>& notes) {
   return base::with_storage_errors([&] {
     if (const auto uri = publish::published_at(directory)) {
@@ -57,7 +58,7 @@ fs::path find(const fs::path& directory, const PublishConfig& config, const run:
       std::ranges::move(working.notes, std::back_inserter(notes));
       return fs::canonical(working.path);
     }
-    if (run::holds_store(directory)) return fs::canonical(directory);
+    if (store::has_store(directory)) return fs::canonical(directory);
     throw NotFound(fmt::format("there is no {} in {} to continue: it has no file {}", tenant.what,
                                fs::absolute(directory).lexically_normal().string(), store::ExperimentStore::kFileName));
   });
@@ -68,7 +69,7 @@ StoredOptions read_options(const fs::path& directory) {
   return base::with_storage_errors([&] { return options_in(directory); });
 }
 
-Session begin(const fs::path& directory, const publish::Place& place, const run::Tenant& tenant,
+Session begin(const fs::path& directory, const publish::Place& place, const store::Tenant& tenant,
               const std::function<void()>& write_objects, const std::string& function, const Dict& options) {
   store::ExperimentLock lock(directory);
   auto publication = publish::Publication::begin(place, directory, tenant.restore);
@@ -83,9 +84,9 @@ Session resume(const fs::path& directory) {
   return {directory, std::move(lock), std::move(publication), store::ExperimentStore::open(directory)};
 }
 
-void throw_interrupted(const Session& session, const run::Tenant& tenant, IfExists if_exists) {
+void throw_interrupted(const Session& session, const store::Tenant& tenant, IfExists if_exists) {
   throw Interrupted(fmt::format("the {} {} was interrupted, and everything that was reported is saved. {}", tenant.what,
-                                session.name(), run::how_to_continue(if_exists, tenant.restore, session.directory)));
+                                session.name(), store::how_to_continue(if_exists, tenant.restore, session.directory)));
 }
 
 }  // namespace cadre::control

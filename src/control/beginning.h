@@ -11,9 +11,9 @@
 #include "cadre/checkpoint_config.h"
 #include "publish/home.h"
 #include "publish/place.h"
-#include "run/run_directory.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_store.h"
+#include "store/run_directory.h"
 
 namespace cadre::control {
 
@@ -23,12 +23,12 @@ namespace cadre::control {
 std::optional<std::string> kind_in(const std::filesystem::path& directory);
 // Returns true if the directory or URI holds one of the tenant's, intact or damaged. Throws InvalidArgument for a URI
 // that cannot be read.
-bool can_restore(const std::filesystem::path& directory, const PublishConfig& config, const run::Tenant& tenant);
+bool can_restore(const std::filesystem::path& directory, const PublishConfig& config, const store::Tenant& tenant);
 
 // Returns the directory of an existing one, with links resolved so that it keeps its name; of a published one, the
 // working directory. Adds messages for the user. Throws NotFound if there is none, and StorageError.
 std::filesystem::path find(const std::filesystem::path& directory, const PublishConfig& config,
-                           const run::Tenant& tenant, std::vector<std::string>& notes);
+                           const store::Tenant& tenant, std::vector<std::string>& notes);
 // The options that an existing one was begun with, and their name in messages.
 struct StoredOptions {
   Value options = {};
@@ -50,12 +50,12 @@ struct Session {
 };
 
 // Begins a new one in the directory, which was made for it. `write_objects` writes what its options refer to.
-Session begin(const std::filesystem::path& directory, const publish::Place& place, const run::Tenant& tenant,
+Session begin(const std::filesystem::path& directory, const publish::Place& place, const store::Tenant& tenant,
               const std::function<void()>& write_objects, const std::string& function, const Dict& options);
 // Continues an existing one.
 Session resume(const std::filesystem::path& directory);
 
 // Throws Interrupted with how to continue.
-[[noreturn]] void throw_interrupted(const Session& session, const run::Tenant& tenant, IfExists if_exists);
+[[noreturn]] void throw_interrupted(const Session& session, const store::Tenant& tenant, IfExists if_exists);
 
 }  // namespace cadre::control

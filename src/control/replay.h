@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cadre/error.h"
-#include "run/checkpoint_registry.h"
+#include "checkpoint/checkpoint_registry.h"
 #include "store/experiment_store.h"
 
 namespace cadre::control {
@@ -21,9 +21,9 @@ namespace cadre::control {
 struct Recovered {
   std::int64_t last_event = 0;  // last one in the store
   // Listed in the store, but missing or damaged.
-  std::vector<run::CheckpointId> lost_checkpoints = {};
+  std::vector<checkpoint::CheckpointId> lost_checkpoints = {};
   // Checkpoints that a loss of power could still damage, and their directories, relative to the experiment's or run's.
-  std::vector<std::pair<run::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
+  std::vector<std::pair<checkpoint::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
   std::vector<std::string> notes = {};  // lines for the user
 };
 

@@ -51,7 +51,7 @@ void Shell::patiently(const std::function<void()>& act) const {
         setting_.print(fmt::format("The disk is full: {}. {} wait in report() until there is space.", error.what(),
                                    capitalized(setting_.tenant.workers)),
                        true);
-      run::Interrupts::sleep(kPauseOnFullDisk);
+      engine::Interrupts::sleep(kPauseOnFullDisk);
     }
   }
 }
@@ -83,8 +83,8 @@ bool Shell::takes_interrupt() {
   return true;
 }
 
-std::vector<run::CheckpointId> Shell::take_sealed() {
-  std::vector<run::CheckpointId> checkpoints;
+std::vector<checkpoint::CheckpointId> Shell::take_sealed() {
+  std::vector<checkpoint::CheckpointId> checkpoints;
   for (auto& [id, files] : file_worker_.take_sealed()) {
     checkpoints.push_back(id);
     sealed_[id] = std::move(files);
@@ -92,7 +92,7 @@ std::vector<run::CheckpointId> Shell::take_sealed() {
   return checkpoints;
 }
 
-void Shell::delete_after_sync(run::CheckpointId id, fs::path directory) {
+void Shell::delete_after_sync(checkpoint::CheckpointId id, fs::path directory) {
   to_delete_.emplace_back(id, std::move(directory));
 }
 

@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "cadre/error.h"
+#include "checkpoint/checkpoint_registry.h"
+#include "checkpoint/file_worker.h"
 #include "control/awake_clock.h"
 #include "control/replay.h"
 #include "control/signalled_ends.h"
 #include "engine/engine.h"
+#include "engine/interrupts.h"
 #include "publish/publishing.h"
-#include "run/checkpoint_registry.h"
-#include "run/file_worker.h"
-#include "run/interrupts.h"
-#include "run/run_directory.h"
 #include "store/experiment_store.h"
+#include "store/run_directory.h"
 
 namespace cadre::control {
 
@@ -45,7 +45,7 @@ class Shell {
 
   struct Setting {
     std::filesystem::path directory = {};  // of the experiment or training run
-    run::Tenant tenant = {};               // which of both it is
+    store::Tenant tenant = {};             // which of both it is
     PublishConfig publish_config = {};
     std::optional<publish::Publication> publication = {};  // empty: nothing is published
     // Prints one or more lines for the user; `at_once`: the controller will wait.
@@ -82,9 +82,9 @@ class Shell {
   // Returns true once, when the first interrupt has arrived, and tells the user.
   bool takes_interrupt();
   // Returns the checkpoints that were sealed since the last call.
-  std::vector<run::CheckpointId> take_sealed();
+  std::vector<checkpoint::CheckpointId> take_sealed();
   // Deletes a directory after the next sync; `id`: the checkpoint's, 0 if it is none.
-  void delete_after_sync(run::CheckpointId id, std::filesystem::path directory);
+  void delete_after_sync(checkpoint::CheckpointId id, std::filesystem::path directory);
   // Syncs the store; then deletes what waits for that.
   void sync();
   void warn_of_errors();
@@ -96,17 +96,17 @@ class Shell {
   store::ExperimentStore& store_;
   engine::Engine& engine_;
   AwakeClock clock_;  // for deadlines of workers
-  run::Interrupts interrupts_;
+  engine::Interrupts interrupts_;
   SignalledEnds signalled_ends_;
   bool told_of_interrupt_ = false;
-  std::map<run::CheckpointId, Dict> sealed_;  // file lists of sealed checkpoints, until the turn is committed
-  run::FileWorker file_worker_;
+  std::map<checkpoint::CheckpointId, Dict> sealed_;  // file lists of sealed checkpoints, until the turn is committed
+  checkpoint::FileWorker file_worker_;
   publish::Publishing publishing_;
   std::int64_t last_event_ = 0;
 
  private:
   // Directories to delete once the transaction that removes them from the store is synced.
-  std::vector<std::pair<run::CheckpointId, std::filesystem::path>> to_delete_;
+  std::vector<std::pair<checkpoint::CheckpointId, std::filesystem::path>> to_delete_;
 };
 
 }  // namespace cadre::control

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "data/functions.h"
-#include "run/worker.h"
+#include "worker/worker.h"
 
 namespace cadre::data {
 namespace {
@@ -68,7 +68,7 @@ class LocalCallers final : public Callers {
 }  // namespace
 
 std::string describe_function_error(const std::string& function) {
-  return function + " has thrown " + run::describe_current_exception();
+  return function + " has thrown " + worker::describe_current_exception();
 }
 
 std::unique_ptr<Callers> make_local_callers(const Node& node) { return std::make_unique<LocalCallers>(node); }

@@ -15,16 +15,16 @@
 #include "base/overload.h"
 #include "cadre/object.h"
 #include "channel/worker_end.h"
+#include "control/object_uses.h"
 #include "data/functions.h"
 #include "data/shared_blocks.h"
 #include "data/stream.h"
-#include "run/entries.h"
-#include "run/gpus.h"
-#include "run/object_uses.h"
-#include "run/root_engine.h"
-#include "run/worker.h"
+#include "resources/gpus.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
+#include "worker/entries.h"
+#include "worker/root_engine.h"
+#include "worker/worker.h"
 
 namespace cadre::data {
 namespace fs = std::filesystem;
@@ -63,7 +63,7 @@ Value run_data_worker(channel::WorkerEnd& controller, const Value& payload) {
 }
 
 const bool registered = [] {
-  run::register_entry(kEntry, run_data_worker);
+  worker::register_entry(kEntry, run_data_worker);
   return true;
 }();
 
@@ -103,7 +103,7 @@ void WorkerPool::work(bool uses_gpus) {
     changed_.notify_all();
   };
   try {
-    auto made = uses_gpus ? run::make_root_engine() : run::make_further_engine();
+    auto made = uses_gpus ? worker::make_root_engine() : worker::make_further_engine();
     const std::lock_guard lock(mutex_);
     engine_ = std::move(made);
     changed_.notify_all();
@@ -205,7 +205,7 @@ engine::WorkerId WorkerPool::start(const Value& payload, const Resources& resour
 
 std::string WorkerPool::take_gpus(const Resources& resources) {
   const std::lock_guard lock(mutex_);
-  return run::visible_devices(ledger_->acquire(resources).value_or(run::Gpus()));
+  return resources::visible_devices(ledger_->acquire(resources).value_or(resources::Gpus()));
 }
 
 std::int64_t WorkerPool::give(engine::WorkerId id, const Value& task) {
@@ -273,7 +273,7 @@ std::map<const Node*, std::int64_t> plan_workers(const std::vector<const Node*>&
   }
   const auto open = std::max<std::int64_t>(std::ranges::count_if(calls, is_open), 1);
   std::map<const Node*, std::int64_t> workers;
-  run::ResourceLedger ledger(available);
+  resources::ResourceLedger ledger(available);
   for (const Node* node : calls) {
     const Call& call = call_of(node);
     std::int64_t number = call.concurrency.value_or(1);
@@ -354,7 +354,7 @@ class ProcessCallers final : public Callers {
         max_retries_(max_retries),
         pool_(std::move(pool)) {
     find_batch_call(call_.kind, call_.name);
-    for (const run::ObjectUse& use : run::object_uses(call_.config.value()))
+    for (const control::ObjectUse& use : control::object_uses(call_.config.value()))
       store::write_object(pool_->folder(), use.id, get(Reference{store::kObjectKind, use.id}).bytes());
   }
 

@@ -21,7 +21,7 @@
 #include "data/caller.h"
 #include "data/plan.h"
 #include "engine/engine.h"
-#include "run/resource_ledger.h"
+#include "resources/resource_ledger.h"
 
 namespace cadre::data {
 
@@ -104,7 +104,7 @@ class WorkerPool {
   std::exception_ptr engine_error_;
   std::vector<Command> commands_;
   std::map<engine::WorkerId, Worker> workers_;  // including those that have ended
-  std::optional<run::ResourceLedger> ledger_;
+  std::optional<resources::ResourceLedger> ledger_;
   engine::WorkerId last_worker_ = 0;
   bool ends_ = false;
   std::thread thread_;  // last: it uses the other members

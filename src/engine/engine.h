@@ -27,7 +27,7 @@ struct WorkerSpec {
   // Private memory in bytes that each process of the worker may allocate beyond its memory at the start. Empty: no
   // limit.
   std::optional<std::uint64_t> memory_bytes = {};
-  // True if the worker may start workers itself, which end with it: run::make_root_engine() then works there too.
+  // True if the worker may start workers itself, which end with it: worker::make_root_engine() then works there too.
   bool starts_workers = false;
 };
 

@@ -8,7 +8,7 @@
 
 #include "cadre/checkpoint_config.h"
 #include "publish/place.h"
-#include "run/run_directory.h"
+#include "store/run_directory.h"
 
 namespace cadre::publish {
 
@@ -23,6 +23,6 @@ struct Home {
 // Makes the working directory of a new run. If `name` is empty, the name is made from its function and the time.
 // Throws InvalidArgument, with advice, if the name is taken and `if_exists` does not allow another name.
 Home make_home(const Place& place, const std::string& name, const std::string& function, IfExists if_exists,
-               const run::Tenant& tenant);
+               const store::Tenant& tenant);
 
 }  // namespace cadre::publish

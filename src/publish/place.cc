@@ -7,17 +7,17 @@
 #include <utility>
 
 #include "cadre/error.h"
-#include "run/run_directory.h"
-#include "run/storage_path.h"
 #include "storage/local_disk.h"
 #include "storage/remote_directory.h"
+#include "store/read_store.h"
+#include "store/run_directory.h"
 
 namespace cadre::publish {
 namespace fs = std::filesystem;
 namespace {
 
 fs::path default_local_path() {
-  fs::path usual = run::default_storage_path();
+  fs::path usual = store::default_storage_path();
   if (storage::is_on_local_disk(usual)) return usual;
   return fs::path("/var/tmp") / fmt::format("cadre_results_{}", ::getuid());
 }
@@ -44,7 +44,7 @@ Publication take_over(const storage::Uri& uri, std::function<void(const Manifest
 Place place_of(const fs::path& storage_path, const PublishConfig& config) {
   const bool is_uri = storage::is_uri(storage_path.native());
   const fs::path plain =
-      fs::absolute(storage_path.empty() ? run::default_storage_path() : storage_path).lexically_normal();
+      fs::absolute(storage_path.empty() ? store::default_storage_path() : storage_path).lexically_normal();
   if (!is_uri && storage::is_on_local_disk(plain)) return {.local = plain};
   Place place{.local = config.local_path.empty() ? default_local_path() : config.local_path,
               .uri = is_uri ? storage::parse_uri(storage_path.native()) : uri_of_directory(plain)};
@@ -60,7 +60,7 @@ Place place_of(const fs::path& storage_path, const PublishConfig& config) {
 std::optional<storage::Uri> published_at(const fs::path& path) {
   if (storage::is_uri(path.native())) return storage::parse_uri(path.native());
   std::error_code unreadable;
-  if (run::holds_store(path) || !fs::exists(path / kManifestFile, unreadable)) return std::nullopt;
+  if (store::has_store(path) || !fs::exists(path / kManifestFile, unreadable)) return std::nullopt;
   return uri_of_directory(path);
 }
 
@@ -70,7 +70,7 @@ std::optional<Publication> Publication::begin(const Place& place, const fs::path
   const storage::Uri uri = *place.uri / working_directory.filename().string();
   try {
     Publication publication = take_over(uri, [&](const Manifest& manifest) {
-      if (!manifest.segments.empty()) throw InvalidArgument(run::exists_already(shown(uri), restore));
+      if (!manifest.segments.empty()) throw InvalidArgument(store::exists_already(shown(uri), restore));
     });
     storage::write_published_to(working_directory, uri);
     return publication;

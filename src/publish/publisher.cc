@@ -9,13 +9,13 @@
 #include "base/directory.h"
 #include "base/inner_path.h"
 #include "base/json.h"
+#include "checkpoint/checkpoint_files.h"
 #include "publish/uploads.h"
-#include "run/checkpoint_files.h"
-#include "run/run_directory.h"
 #include "storage/remote_directory.h"
 #include "store/experiment_lock.h"
 #include "store/object_files.h"
 #include "store/read_store.h"
+#include "store/run_directory.h"
 
 namespace cadre::publish {
 namespace fs = std::filesystem;
@@ -34,10 +34,10 @@ bool is_own_file(const std::string& name) {
 
 // Appends the paths of regular files, relative to the root, except those in checkpoints.
 void list_result_files(const fs::path& root, const fs::path& below, std::vector<std::string>& files) {
-  if (run::is_committed(root / below)) return;  // a checkpoint may have any name
-  const bool holds_store = run::holds_store(root / below);
+  if (checkpoint::is_committed(root / below)) return;  // a checkpoint may have any name
+  const bool holds_store = store::has_store(root / below);
   for (const std::string& name : base::list_directory(root / below)) {
-    if (run::is_name_of_checkpoint(name) || (holds_store && is_own_file(name))) continue;
+    if (checkpoint::is_name_of_checkpoint(name) || (holds_store && is_own_file(name))) continue;
     const fs::path path = below / name;
     std::error_code gone;
     const fs::file_status status = fs::symlink_status(root / path, gone);
@@ -58,10 +58,10 @@ std::set<std::string> directories_of(const std::vector<store::CheckpointRow>& ro
 std::string checkpoint_of(const std::string& file) {
   for (std::size_t at = 0, slash = file.find('/'); slash != file.npos; at = slash + 1, slash = file.find('/', at)) {
     const std::string name = file.substr(at, slash - at);
-    if (run::is_name_of_checkpoint(std::string(part_place(name).directory))) return file.substr(0, slash);
+    if (checkpoint::is_name_of_checkpoint(std::string(part_place(name).directory))) return file.substr(0, slash);
   }
   const fs::path path = file;
-  return path.filename() == run::kMetadataName ? path.parent_path().string() : std::string();
+  return path.filename() == checkpoint::kMetadataName ? path.parent_path().string() : std::string();
 }
 
 }  // namespace
@@ -319,7 +319,7 @@ void Publisher::with_lease(const Act& act) {
 
 // Drops all checkpoints that the published state does not list.
 void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
-  std::set<run::CheckpointId> listed;
+  std::set<checkpoint::CheckpointId> listed;
   for (const store::CheckpointRow& row : rows) listed.insert(row.id);
   std::map<std::string, storage::Remote> evictable;
   for (auto entry = published_.begin(); entry != published_.end();) {

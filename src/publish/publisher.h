@@ -20,10 +20,10 @@
 #include <thread>
 #include <vector>
 
+#include "checkpoint/checkpoint_registry.h"
 #include "publish/lease.h"
 #include "publish/manifest.h"
 #include "publish/removal_lane.h"
-#include "run/checkpoint_registry.h"
 #include "storage/retry.h"
 #include "storage/storage.h"
 #include "store/segment.h"
@@ -118,7 +118,7 @@ class Publisher {
   std::int64_t next_number_;
   std::int64_t first_checkpoint_;  // id; checkpoints from this id on belong to this generation
   bool is_first_ = true;           // true until the first segment of this session is published
-  std::map<run::CheckpointId, PublishedCheckpoint> published_;
+  std::map<checkpoint::CheckpointId, PublishedCheckpoint> published_;
   std::set<std::string> objects_;
   std::map<std::string, ResultFile> result_files_;
   Clock::time_point result_files_due_ = {};

@@ -11,13 +11,14 @@
 #include "base/json.h"
 #include "base/name.h"
 #include "base/temporary_folder.h"
-#include "run/checkpoint_files.h"
-#include "run/run_directory.h"
+#include "checkpoint/checkpoint_files.h"
 #include "storage/remote_directory.h"
 #include "storage/retry.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/object_files.h"
+#include "store/read_store.h"
+#include "store/run_directory.h"
 
 namespace cadre::publish {
 namespace fs = std::filesystem;
@@ -210,7 +211,7 @@ void require_own(const fs::path& directory, const storage::Uri& uri) {
 WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig& config) {
   const std::unique_ptr<storage::Storage> storage = open(uri);
   WorkingDirectory working{.path = local_directory(uri, config)};
-  const bool holds_store = run::holds_store(working.path);
+  const bool holds_store = store::has_store(working.path);
   const bool is_own = holds_store && belongs_to(working.path, uri);
   const Manifest manifest = is_own ? read_manifest(*storage, uri) : require_manifest(*storage, uri);
   if (holds_store) {
@@ -286,7 +287,7 @@ bool is_published(const storage::Uri& uri) {
 bool can_continue(const storage::Uri& uri, const PublishConfig& config) {
   if (is_published(uri)) return true;
   const fs::path local = local_directory(uri, config);
-  return run::holds_store(local) && belongs_to(local, uri);
+  return store::has_store(local) && belongs_to(local, uri);
 }
 
 fs::path local_directory(const storage::Uri& uri, const PublishConfig& config) {

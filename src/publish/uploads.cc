@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "cadre/error.h"
-#include "run/checkpoint_files.h"
+#include "checkpoint/checkpoint_files.h"
 
 namespace cadre::publish {
 namespace fs = std::filesystem;
@@ -59,7 +59,7 @@ Dict upload_directory(storage::Storage& storage, const fs::path& directory, cons
                       const std::atomic<bool>& stop) {
   std::vector<Upload> uploads;
   std::vector<std::string> names;
-  for (const auto& [file, listed] : run::list_files(directory)) {
+  for (const auto& [file, listed] : checkpoint::list_files(directory)) {
     uploads.push_back({directory / file, name + "/" + file});
     names.push_back(file);
   }

@@ -7,14 +7,14 @@
 
 #include "cadre/resources.h"
 #include "cadre/value.h"
-#include "run/group_backend.h"
+#include "worker/group_backend.h"
 
 namespace cadre::train {
 
 struct RankAssignment {
   std::string run_name = {};
   std::string run_directory = {};  // path
-  run::GroupPlace place = {};
+  worker::GroupPlace place = {};
   std::int64_t attempt = 0;
   Config config = {};
   std::string checkpoint = {};  // path of the directory to continue from; empty: start from the beginning

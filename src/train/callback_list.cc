@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "run/worker.h"
+#include "worker/worker.h"
 
 namespace cadre::train {
 
@@ -29,7 +29,7 @@ void CallbackList::for_each(const char* hook, Call call) {
     } catch (...) {
       entry.is_on = false;
       warnings_.push_back(fmt::format("the callback {} failed in {}, and is switched off: {}", entry.callback->name(),
-                                      hook, run::describe_current_exception()));
+                                      hook, worker::describe_current_exception()));
     }
   }
 }

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "run/resource_ledger.h"
+#include "resources/resource_ledger.h"
 
 namespace cadre::train {
 
 std::int64_t capacity(const Resources& machine, const ScalingConfig& scaling) {
   const Resources each = scaling.worker_resources();
-  run::ResourceLedger ledger(machine);
+  resources::ResourceLedger ledger(machine);
   std::int64_t workers = 0;
   while (workers < scaling.num_workers.max && ledger.acquire(each)) ++workers;
   return workers;
@@ -23,7 +23,7 @@ std::string shortage(const Resources& machine, const ScalingConfig& scaling) {
   all.cpus *= times;
   all.gpus *= times;
   for (auto& [name, amount] : all.custom) amount *= times;
-  std::string missing = run::ResourceLedger(machine).shortage(all);
+  std::string missing = resources::ResourceLedger(machine).shortage(all);
   return missing.empty() ? fmt::format("its GPUs hold {} workers of {:g} gpus each", workers, each.gpus) : missing;
 }
 

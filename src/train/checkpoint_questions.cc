@@ -13,19 +13,19 @@ bool is_committed(const Checkpoints& checkpoints, std::int64_t step) {
 }
 
 bool is_validated(const Checkpoints& checkpoints, const Validations& validations, std::int64_t step) {
-  const run::CheckpointRegistry& registry = checkpoints.registry();
-  return std::ranges::none_of(registry.all(), [&](run::CheckpointId id) {
+  const checkpoint::CheckpointRegistry& registry = checkpoints.registry();
+  return std::ranges::none_of(registry.all(), [&](checkpoint::CheckpointId id) {
     return registry.get(id).step <= step && validations.is_pending(id);
   });
 }
 
 // Returns the kept checkpoints in the order of their reports.
 std::vector<CheckpointEntry> kept(const Checkpoints& checkpoints, const Validations& validations) {
-  constexpr run::OwnerId run = 0;
-  std::vector<run::CheckpointId> ids = checkpoints.registry().kept(run);
+  constexpr checkpoint::OwnerId run = 0;
+  std::vector<checkpoint::CheckpointId> ids = checkpoints.registry().kept(run);
   std::ranges::sort(ids);
   std::vector<CheckpointEntry> entries;
-  for (const run::CheckpointId id : ids) entries.push_back(entry_of(id, checkpoints, validations));
+  for (const checkpoint::CheckpointId id : ids) entries.push_back(entry_of(id, checkpoints, validations));
   return entries;
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "run/checkpoint_files.h"
-#include "run/retry_delay.h"
+#include "base/retry_delay.h"
+#include "checkpoint/checkpoint_files.h"
 
 namespace cadre::train {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using Kind = CheckpointPart::Kind;
 using State = PendingCheckpoint::State;
 
-constexpr run::OwnerId kRun = 0;
+constexpr checkpoint::OwnerId kRun = 0;
 constexpr double kPauseForSpaceSeconds = 1;
 
 bool is_promised(const CheckpointPart& part) { return part.kind == Kind::promised; }
@@ -24,7 +24,7 @@ void replace_by_copies(PendingCheckpoint& pending, Actions& actions) {
   for (CheckpointPart& part : pending.reported.parts) {
     if (part.kind != Kind::borrowed) continue;
     if (part.remove_source) actions.push_back(RemoveDirectory{part.path});
-    part = {.kind = Kind::ours, .rank = part.rank, .path = run::copy_name(pending.number, part.rank)};
+    part = {.kind = Kind::ours, .rank = part.rank, .path = checkpoint::copy_name(pending.number, part.rank)};
   }
 }
 
@@ -45,7 +45,7 @@ CheckpointNumber Checkpoints::report(const GroupReported& report, Actions& actio
   if (in_place != parts.end()) {
     pending.directory = in_place->path;
   } else if (pending.directory.empty()) {
-    pending.directory = run::checkpoint_name(number);
+    pending.directory = checkpoint::checkpoint_name(number);
   }
   begin(pending, actions);
   return number;
@@ -79,7 +79,7 @@ std::string Checkpoints::upload_failed(const UploadFailed& event, bool may_try, 
     return {};
   }
   const Timer timer{Timer::Kind::upload, pending->number};
-  if (event.again == run::TryAgain::when_there_is_space) {
+  if (event.again == base::TryAgain::when_there_is_space) {
     if (!std::exchange(pending->waits_for_space, true))
       actions.push_back(
           Say{fmt::format("The disk is full: {}. {} waits until there is space.", event.reason, pending->directory)});
@@ -88,9 +88,9 @@ std::string Checkpoints::upload_failed(const UploadFailed& event, bool may_try, 
     return {};
   }
   ++pending->tries;
-  if (event.again == run::TryAgain::never || pending->tries >= run::most_upload_tries)
+  if (event.again == base::TryAgain::never || pending->tries >= base::most_upload_tries)
     return give_up(event.number, event.reason, actions);
-  actions.push_back(StartTimer{timer, run::upload_retry_delay_s(pending->number, pending->tries)});
+  actions.push_back(StartTimer{timer, base::upload_retry_delay_s(pending->number, pending->tries)});
   pending->state = State::pausing;
   return {};
 }
@@ -140,8 +140,8 @@ std::vector<CommittedCheckpoint> Checkpoints::commit_ready(Actions& actions) {
   while (!pending_.empty() && pending_.front().state == State::ready) {
     PendingCheckpoint next = std::move(pending_.front());
     pending_.erase(pending_.begin());
-    const run::CheckpointId id = registry_.add(kRun, next.step, next.directory, next.metrics, latest_,
-                                               /*is_ranked=*/!next.reported.validation);
+    const checkpoint::CheckpointId id = registry_.add(kRun, next.step, next.directory, next.metrics, latest_,
+                                                      /*is_ranked=*/!next.reported.validation);
     refer(latest_, id);
     CommitCheckpoint commit{.id = id, .step = next.step, .directory = next.directory};
     for (const CheckpointPart& part : next.reported.parts) commit.from.push_back(part.path);
@@ -157,7 +157,7 @@ std::string Checkpoints::give_up(CheckpointNumber number, const std::string& rea
   const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
   for (const CheckpointPart& part : found->reported.parts) {
     if (part.kind == Kind::ours) actions.push_back(RemoveDirectory{part.path});
-    if (part.kind == Kind::borrowed) actions.push_back(RemoveDirectory{run::copy_name(number, part.rank)});
+    if (part.kind == Kind::borrowed) actions.push_back(RemoveDirectory{checkpoint::copy_name(number, part.rank)});
   }
   std::string text =
       fmt::format("the checkpoint {} of report {} could not be uploaded: {}", found->directory, found->step, reason);
@@ -194,7 +194,7 @@ void Checkpoints::resume(const ControllerStarted& event, Actions& actions) {
   }
 }
 
-bool Checkpoints::remove_lost(run::CheckpointId id) {
+bool Checkpoints::remove_lost(checkpoint::CheckpointId id) {
   if (!registry_.contains(id)) return false;
   registry_.retain(id);  // keeps it in the registry until the last reference is released
   const bool was_latest = latest_ == id;
@@ -205,15 +205,15 @@ bool Checkpoints::remove_lost(run::CheckpointId id) {
 }
 
 void Checkpoints::delete_unneeded(Actions& actions) {
-  for (run::CheckpointRecord& record : registry_.take_deletable())
+  for (checkpoint::CheckpointRecord& record : registry_.take_deletable())
     actions.push_back(DeleteCheckpoint{record.id, std::move(record.directory)});
 }
 
 // ---- References
 
-const run::CheckpointRecord* Checkpoints::begin_group() {
+const checkpoint::CheckpointRecord* Checkpoints::begin_group() {
   refer(started_from_, latest_);
-  const run::CheckpointRecord* from = latest_ ? &registry_.get(*latest_) : nullptr;
+  const checkpoint::CheckpointRecord* from = latest_ ? &registry_.get(*latest_) : nullptr;
   step_ = from == nullptr ? 0 : from->step;
   return from;
 }
@@ -228,7 +228,8 @@ std::string Checkpoints::share_latest() {
   return latest_ ? registry_.get(*latest_).directory : "";
 }
 
-void Checkpoints::refer(std::optional<run::CheckpointId>& reference, std::optional<run::CheckpointId> checkpoint) {
+void Checkpoints::refer(std::optional<checkpoint::CheckpointId>& reference,
+                        std::optional<checkpoint::CheckpointId> checkpoint) {
   if (checkpoint) registry_.retain(*checkpoint);
   if (const auto before = std::exchange(reference, checkpoint)) registry_.release(*before);
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cadre/checkpoint_config.h"
-#include "run/checkpoint_registry.h"
+#include "checkpoint/checkpoint_registry.h"
 #include "train/events.h"
 
 namespace cadre::train {
@@ -37,7 +37,7 @@ struct PendingCheckpoint {
 };
 
 struct CommittedCheckpoint {
-  run::CheckpointId id = 0;
+  checkpoint::CheckpointId id = 0;
   std::string directory = {};
   std::optional<WantedValidation> validation = {};  // unranked until this has finished
 };
@@ -75,16 +75,16 @@ class Checkpoints {
 
   // Starts a group from the latest checkpoint and returns it; nullptr: there is none. It is kept until the next call
   // or end_group().
-  const run::CheckpointRecord* begin_group();
+  const checkpoint::CheckpointRecord* begin_group();
   void end_group();
   // Returns the directory of the latest checkpoint, for ranks; empty: none. It is kept until the next call or
   // end_group().
   std::string share_latest();
-  void set_synced(run::CheckpointId id) { registry_.set_synced(id); }
+  void set_synced(checkpoint::CheckpointId id) { registry_.set_synced(id); }
   // Completes its metrics after its validation has finished, and ranks it.
-  void complete(run::CheckpointId id, Metrics metrics) { registry_.rank(id, std::move(metrics)); }
+  void complete(checkpoint::CheckpointId id, Metrics metrics) { registry_.rank(id, std::move(metrics)); }
   // Removes a checkpoint that was lost. Returns true if it was the latest; its ancestor, if any, is the latest then.
-  bool remove_lost(run::CheckpointId id);
+  bool remove_lost(checkpoint::CheckpointId id);
 
   // ---- Queries
 
@@ -94,8 +94,8 @@ class Checkpoints {
   std::string name_of(CheckpointNumber number) const;
   bool is_pausing(CheckpointNumber number) const;
   bool is_uploading() const;  // true for pausing too
-  const run::CheckpointRegistry& registry() const { return registry_; }
-  const std::optional<run::CheckpointId>& latest() const { return latest_; }
+  const checkpoint::CheckpointRegistry& registry() const { return registry_; }
+  const std::optional<checkpoint::CheckpointId>& latest() const { return latest_; }
   // Returns where a group would continue, for messages: a directory, or "the beginning".
   std::string start_for_people() const;
 
@@ -103,17 +103,17 @@ class Checkpoints {
   PendingCheckpoint* find(CheckpointNumber number);
   static void begin(PendingCheckpoint& pending, Actions& actions);
   std::string give_up(CheckpointNumber number, const std::string& reason, Actions& actions);
-  void refer(std::optional<run::CheckpointId>& reference, std::optional<run::CheckpointId> checkpoint);
+  void refer(std::optional<checkpoint::CheckpointId>& reference, std::optional<checkpoint::CheckpointId> checkpoint);
 
   CheckpointNumber reported_ = 0;
   std::int64_t step_ = 0;                        // of the present group's last report with a checkpoint
   std::vector<PendingCheckpoint> pending_ = {};  // oldest first
   std::vector<PromiseEnded> early_ends_ = {};    // of promises for the report that ranks are making now
-  run::CheckpointRegistry registry_;
+  checkpoint::CheckpointRegistry registry_;
   // References into the registry.
-  std::optional<run::CheckpointId> latest_ = {};
-  std::optional<run::CheckpointId> started_from_ = {};
-  std::optional<run::CheckpointId> shared_ = {};
+  std::optional<checkpoint::CheckpointId> latest_ = {};
+  std::optional<checkpoint::CheckpointId> started_from_ = {};
+  std::optional<checkpoint::CheckpointId> shared_ = {};
 };
 
 }  // namespace cadre::train

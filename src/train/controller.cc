@@ -13,8 +13,8 @@
 #include "base/machine.h"
 #include "base/overload.h"
 #include "cadre/error.h"
-#include "run/checkpoint_files.h"
-#include "run/resource_ledger.h"
+#include "checkpoint/checkpoint_files.h"
+#include "resources/resource_ledger.h"
 #include "train/assignment.h"
 #include "train/capacity.h"
 #include "train/journal.h"
@@ -31,7 +31,7 @@ namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr run::CheckpointId kNoCheckpoint = 0;
+constexpr checkpoint::CheckpointId kNoCheckpoint = 0;
 
 // Moves the entries of `other` that `directory` lacks, and removes `other`. Safe to repeat after an interruption.
 void merge_into(const fs::path& directory, const fs::path& other) {
@@ -51,11 +51,11 @@ void merge_into(const fs::path& directory, const fs::path& other) {
 }  // namespace
 
 Controller::Controller(const Description& description, fs::path directory, Run& run, store::ExperimentStore& store,
-                       engine::Engine& engine, RunConsole& console, run::ParentRun* parent,
+                       engine::Engine& engine, RunConsole& console, worker::ParentRun* parent,
                        std::optional<publish::Publication> publication)
     : Turns(run,
             {.directory = std::move(directory),
-             .tenant = run::training_run_tenant,
+             .tenant = store::training_run_tenant,
              .publish_config = description.options.run_config.publish_config,
              .publication = std::move(publication),
              .print = [&console](const std::string& text, bool) { console.say(text); }},
@@ -158,7 +158,7 @@ std::optional<ValidatorLacksWorkers> Controller::lacks_workers(const channel::Me
 }
 
 void Controller::handle_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events) {
-  const run::CheckpointId checkpoint = checkpoint_of(worker);
+  const checkpoint::CheckpointId checkpoint = checkpoint_of(worker);
   const std::int64_t attempt = validator_attempt_of(worker);
   if (auto* finished = std::get_if<channel::Finished>(&message)) {
     try {
@@ -202,7 +202,7 @@ std::optional<std::string> Controller::fault_of_group(const GroupCheckpoint& che
 void Controller::handle(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
   const engine::WorkerId worker = worker_id(rank, attempt);
   if (!run_.is_present(attempt)) {  // its group is being stopped
-    if (run::is_reporting_name(report.checkpoint)) file_worker_.remove(report.checkpoint);
+    if (checkpoint::is_reporting_name(report.checkpoint)) file_worker_.remove(report.checkpoint);
     return engine_.answer(worker, {.verdict = channel::Verdict::stop});
   }
   try {
@@ -251,7 +251,7 @@ void Controller::handle(const channel::Notice& notice, Rank rank, std::int64_t a
 }
 
 void Controller::add_upload_events(std::vector<Event>& events) {
-  for (run::Uploader::Outcome& outcome : uploader_.take_outcomes()) {
+  for (checkpoint::Uploader::Outcome& outcome : uploader_.take_outcomes()) {
     if (outcome.error.empty()) {
       events.emplace_back(CheckpointUploaded{outcome.number});
     } else {
@@ -284,16 +284,16 @@ void Controller::prepare(const Action& action) {
 void Controller::commit(const CommitCheckpoint& checkpoint) {
   const fs::path first = path_of(checkpoint.from.front());
   const fs::path committed = path_of(checkpoint.directory);
-  run::CheckpointMetadata metadata{
+  checkpoint::CheckpointMetadata metadata{
       .trial_id = "run", .training_iteration = checkpoint.step, .timestamp = std::llround(engine_.wall_seconds())};
   std::error_code unreadable;
   if (first == committed) {
-    run::write_metadata(first, metadata);
+    checkpoint::write_metadata(first, metadata);
   } else if (!fs::is_directory(committed, unreadable)) {
     for (const std::string& other : checkpoint.from | std::views::drop(1)) merge_into(first, path_of(other));
-    if (!run::is_name_of_checkpoint(checkpoint.directory)) metadata.directory = checkpoint.directory;
-    run::write_metadata(first, metadata);
-    run::commit_directory(directory(), checkpoint.from.front(), checkpoint.directory);
+    if (!checkpoint::is_name_of_checkpoint(checkpoint.directory)) metadata.directory = checkpoint.directory;
+    checkpoint::write_metadata(first, metadata);
+    checkpoint::commit_directory(directory(), checkpoint.from.front(), checkpoint.directory);
   }
   store_.add(store::CheckpointRow{checkpoint.id, 0, checkpoint.step, checkpoint.directory});
 }
@@ -335,11 +335,12 @@ void Controller::perform(const Action& action) {
 }
 
 void Controller::upload(const UploadCheckpoint& checkpoint) {
-  run::Uploader::Upload upload{.number = checkpoint.number};
+  checkpoint::Uploader::Upload upload{.number = checkpoint.number};
   for (const CheckpointPart& part : checkpoint.parts) {
     const bool borrowed = part.kind == CheckpointPart::Kind::borrowed;
-    upload.parts.push_back({.directory = path_of(part.path),  // an absolute path stays unchanged
-                            .copy = borrowed ? path_of(run::copy_name(checkpoint.number, part.rank)) : fs::path()});
+    upload.parts.push_back(
+        {.directory = path_of(part.path),  // an absolute path stays unchanged
+         .copy = borrowed ? path_of(checkpoint::copy_name(checkpoint.number, part.rank)) : fs::path()});
   }
   uploader_.begin(std::move(upload));
 }
@@ -382,7 +383,7 @@ void Controller::launch(const LaunchGroup& group) {
   questions_.clear();
   console_.watch_workers(world_size, engine_.now());
   for (Rank rank = 0; rank < world_size; ++rank) {
-    const run::Gpus& gpus = group.gpus.at(static_cast<std::size_t>(rank));
+    const resources::Gpus& gpus = group.gpus.at(static_cast<std::size_t>(rank));
     const fs::path own_directory = path_of(directory_of_rank(rank));
     base::make_own_directory(own_directory);
     const RankAssignment assignment{
@@ -400,7 +401,8 @@ void Controller::launch(const LaunchGroup& group) {
         .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),
         .backend = description_.backend,
         .backend_options = description_.backend_options,
-        .visible_devices = engine_.resources().gpus > 0 ? std::optional(run::visible_devices(gpus)) : std::nullopt,
+        .visible_devices =
+            engine_.resources().gpus > 0 ? std::optional(resources::visible_devices(gpus)) : std::nullopt,
         .has_validator = !options.validation.function.name.empty(),
         .datasets = Config(options.datasets),
         .runs_in_directory = options.run_config.chdir_to_rank_dir};
@@ -425,7 +427,7 @@ void Controller::start(const StartValidator& validator) {
       .resources = config.resources,
       .worker_resources = starts_workers ? std::optional(config.workers.required_resources()) : std::nullopt,
       .visible_devices =
-          engine_.resources().gpus > 0 ? std::optional(run::visible_devices(validator.gpus)) : std::nullopt};
+          engine_.resources().gpus > 0 ? std::optional(resources::visible_devices(validator.gpus)) : std::nullopt};
   engine_.start(validator_id(validator.id, validator.attempt),
                 {.assignment = {validator.wanted.function, to_value(assignment)},
                  .directory = own_directory,
@@ -439,7 +441,7 @@ void Controller::answer(const AnswerGroup& answer) {
   for (const Rank rank : barrier_.take_waiting()) engine_.answer(worker_id(rank, answer.attempt), message);
 }
 
-void Controller::reply(std::vector<run::KeyValues::Reply> replies) {
+void Controller::reply(std::vector<worker::KeyValues::Reply> replies) {
   for (auto& [caller, message] : replies) {
     message.call = caller.call;
     engine_.reply(caller.worker, message);
@@ -464,9 +466,9 @@ void Controller::reply_about_checkpoints() {
 // are only there to be read.
 std::set<std::string> Controller::checkpoints_to_keep() const {
   std::set<std::string> directories;
-  const run::CheckpointRegistry& registry = run_.checkpoints().registry();
+  const checkpoint::CheckpointRegistry& registry = run_.checkpoints().registry();
   if (const auto& latest = run_.checkpoints().latest()) directories.insert(registry.get(*latest).directory);
-  for (const run::CheckpointId id : registry.all()) {
+  for (const checkpoint::CheckpointId id : registry.all()) {
     if (run_.validations().is_pending(id)) directories.insert(registry.get(id).directory);
   }
   return directories;

@@ -8,12 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/uploader.h"
 #include "control/turns.h"
 #include "engine/engine.h"
-#include "run/gpus.h"
-#include "run/key_values.h"
-#include "run/parent_run.h"
-#include "run/uploader.h"
+#include "resources/gpus.h"
 #include "store/experiment_store.h"
 #include "train/callback_list.h"
 #include "train/checkpoint_questions.h"
@@ -22,6 +20,8 @@
 #include "train/result_files.h"
 #include "train/run.h"
 #include "train/run_console.h"
+#include "worker/key_values.h"
+#include "worker/parent_run.h"
 
 namespace cadre {
 extern template class control::Turns<train::Run>;
@@ -34,7 +34,7 @@ class Controller final : public control::Turns<Run> {
   // `directory` is the run's. The run must be new. `parent`: the trial or validation that the run belongs to; nullptr:
   // none. Empty `publication`: the run is not published.
   Controller(const Description& description, std::filesystem::path directory, Run& run, store::ExperimentStore& store,
-             engine::Engine& engine, RunConsole& console, run::ParentRun* parent,
+             engine::Engine& engine, RunConsole& console, worker::ParentRun* parent,
              std::optional<publish::Publication> publication);
 
   // Brings the run to the state that the store describes; see recovery.h.
@@ -78,7 +78,7 @@ class Controller final : public control::Turns<Run> {
   void launch(const LaunchGroup& group);
   void start(const StartValidator& validator);
   void answer(const AnswerGroup& answer);
-  void reply(std::vector<run::KeyValues::Reply> replies);
+  void reply(std::vector<worker::KeyValues::Reply> replies);
   void reply_about_checkpoints();
   RunContext context() const;
   void tell_callbacks(const Action& action);
@@ -86,10 +86,10 @@ class Controller final : public control::Turns<Run> {
 
   const Description& description_;
   Run& run_;
-  run::ParentRun* parent_;
+  worker::ParentRun* parent_;
 
   ReportBarrier barrier_;
-  run::KeyValues key_values_;
+  worker::KeyValues key_values_;
   CheckpointQuestions questions_;
   // For a range of workers: how many workers fit, and when that is checked again.
   std::optional<std::int64_t> capacity_;
@@ -99,7 +99,7 @@ class Controller final : public control::Turns<Run> {
   ResultFiles files_;
   RunConsole& console_;
   CallbackList callbacks_;
-  run::Uploader uploader_;
+  checkpoint::Uploader uploader_;
 };
 
 }  // namespace cadre::train

@@ -9,12 +9,12 @@
 #include <variant>
 #include <vector>
 
+#include "base/retry_delay.h"
 #include "cadre/train.h"
 #include "cadre/value.h"
+#include "checkpoint/checkpoint_registry.h"
 #include "engine/engine.h"
-#include "run/checkpoint_registry.h"
-#include "run/resource_ledger.h"
-#include "run/retry_delay.h"
+#include "resources/resource_ledger.h"
 #include "train/checkpoint_part.h"
 #include "train/notices.h"
 #include "train/run_status.h"
@@ -48,10 +48,10 @@ struct Timer {
 
 // A controller started: the first, or another one after an interruption. No worker of an earlier one is left.
 struct ControllerStarted {
-  std::vector<run::CheckpointId> lost_checkpoints = {};  // missing or damaged
-  std::vector<CheckpointNumber> lost_uploads = {};       // pending ones with missing files
-  Resources machine = {.cpus = 0};                       // total resources
-  std::string hostname = {};                             // of the controller's machine
+  std::vector<checkpoint::CheckpointId> lost_checkpoints = {};  // missing or damaged
+  std::vector<CheckpointNumber> lost_uploads = {};              // pending ones with missing files
+  Resources machine = {.cpus = 0};                              // total resources
+  std::string hostname = {};                                    // of the controller's machine
 };
 // All ranks have reported.
 struct GroupReported {
@@ -96,7 +96,7 @@ struct TimerFired {
 struct RunInterrupted {};
 // The files of these checkpoints are synced to the disk.
 struct CheckpointsSynced {
-  std::vector<run::CheckpointId> checkpoints = {};
+  std::vector<checkpoint::CheckpointId> checkpoints = {};
 };
 // All parts of a pending checkpoint are where they can be committed.
 struct CheckpointUploaded {
@@ -105,7 +105,7 @@ struct CheckpointUploaded {
 struct UploadFailed {
   CheckpointNumber number = 0;
   std::string reason = {};
-  run::TryAgain again = run::TryAgain::never;
+  base::TryAgain again = base::TryAgain::never;
 };
 // A function that makes a checkpoint in a rank's worker has returned or failed.
 struct PromiseEnded {
@@ -116,19 +116,19 @@ struct PromiseEnded {
 };
 // A validator's function has returned.
 struct ValidatorReturned {
-  run::CheckpointId checkpoint = 0;
+  checkpoint::CheckpointId checkpoint = 0;
   std::int64_t attempt = 0;
   Metrics metrics = {};
 };
 struct ValidatorThrew {
-  run::CheckpointId checkpoint = 0;
+  checkpoint::CheckpointId checkpoint = 0;
   std::int64_t attempt = 0;
   std::string message = {};
   bool is_hopeless = false;  // true if no validation of the run can get what it needs
 };
 // A validator's worker has ended.
 struct ValidatorEnded {
-  run::CheckpointId checkpoint = 0;
+  checkpoint::CheckpointId checkpoint = 0;
   std::int64_t attempt = 0;
   engine::Exit exit = {};
 };
@@ -159,17 +159,17 @@ struct SaveRun {
 };
 // Commits the ranks' parts as a checkpoint. Names are relative to the run's directory.
 struct CommitCheckpoint {
-  run::CheckpointId id = 0;
+  checkpoint::CheckpointId id = 0;
   std::int64_t step = 0;
   std::vector<std::string> from = {};  // its parts; a part named like the directory is already in place
   std::string directory = {};
 };
 struct MarkSynced {
-  run::CheckpointId id = 0;
+  checkpoint::CheckpointId id = 0;
 };
 // Removes an unneeded checkpoint: from the store in the transaction, from the disk after it.
 struct DeleteCheckpoint {
-  run::CheckpointId id = 0;
+  checkpoint::CheckpointId id = 0;
   std::string directory = {};
 };
 
@@ -193,15 +193,15 @@ struct ShowResult {
 };
 // Starts a validator.
 struct StartValidator {
-  run::CheckpointId id = 0;
+  checkpoint::CheckpointId id = 0;
   std::int64_t attempt = 0;
   std::string checkpoint = {};  // directory
   WantedValidation wanted = {};
-  run::Gpus gpus = {};
+  resources::Gpus gpus = {};
 };
 // Kills a validator's worker.
 struct KillValidator {
-  run::CheckpointId id = 0;
+  checkpoint::CheckpointId id = 0;
   std::int64_t attempt = 0;
 };
 // Shows the end of a validation.
@@ -229,11 +229,11 @@ struct Say {
 struct LaunchGroup {
   std::int64_t attempt = 0;
   std::int64_t workers = 1;
-  std::string checkpoint = {};       // directory to continue from; empty: start from the beginning
-  std::int64_t step = 0;             // step to continue from
-  std::vector<run::Gpus> gpus = {};  // by rank
+  std::string checkpoint = {};             // directory to continue from; empty: start from the beginning
+  std::int64_t step = 0;                   // step to continue from
+  std::vector<resources::Gpus> gpus = {};  // by rank
 };
-// Forwards a result to the run's parent (run/parent_run.h), before ranks are answered. ResultForwarded follows.
+// Forwards a result to the run's parent (worker/parent_run.h), before ranks are answered. ResultForwarded follows.
 struct ForwardResult {
   std::int64_t attempt = 0;
   std::int64_t step = 0;

@@ -67,9 +67,9 @@ Value broadcast_from_rank_zero(const Value& value) {
 
 namespace {
 
-run::GroupPlace place() {
+worker::GroupPlace place() {
   const Session* session = Session::current();
-  return session == nullptr ? run::GroupPlace{} : session->assignment().place;
+  return session == nullptr ? worker::GroupPlace{} : session->assignment().place;
 }
 
 // Returns a value of this process's assignment, a rank's or a validator's; elsewhere that of an empty assignment.

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "channel/worker_end.h"
-#include "run/key_value_store.h"
+#include "worker/key_value_store.h"
 
 namespace cadre::train {
 
-class GroupStore final : public run::KeyValueStore {
+class GroupStore final : public worker::KeyValueStore {
  public:
   explicit GroupStore(channel::WorkerEnd& controller) : controller_(controller) {}
 

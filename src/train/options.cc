@@ -10,20 +10,20 @@
 
 #include "base/name.h"
 #include "base/stored.h"
+#include "control/config_struct.h"
 #include "control/faults.h"
+#include "control/object_uses.h"
+#include "control/objective.h"
 #include "control/stored_options.h"
-#include "run/config_struct.h"
-#include "run/entries.h"
-#include "run/group_backend.h"
-#include "run/machine_labels.h"
-#include "run/object_uses.h"
-#include "run/objective.h"
-#include "run/parent_run.h"
-#include "run/run_directory.h"
+#include "resources/machine_labels.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
+#include "store/run_directory.h"
 #include "train/session.h"
 #include "train/validation_check.h"
+#include "worker/entries.h"
+#include "worker/group_backend.h"
+#include "worker/parent_run.h"
 
 // Members that are not stored: callbacks belong to the program; name and places change when a run is moved.
 template <>
@@ -68,7 +68,7 @@ void check_resources(const Resources& resources, const std::string& name, bool m
   }
   faults.unless(good, name, "amounts must be numbers from 0 on, and have names");
   faults.unless(!good || may_be_nothing || sum > 0, name, "a worker needs some amount of something");
-  const std::string label_fault = run::fault_of_selectors(resources);
+  const std::string label_fault = resources::fault_of_selectors(resources);
   faults.unless(label_fault.empty(), name, label_fault);
 }
 
@@ -85,10 +85,10 @@ void check_scaling(const ScalingConfig& scaling, control::Faults& faults) {
   const Resources resources =
       scaling.resources_per_worker.value_or(ScalingConfig{.use_gpu = scaling.use_gpu}.worker_resources());
   check_resources(resources, name, /*may_be_nothing=*/false, faults);
-  const std::string label_fault = run::fault_of_selectors(selectors(scaling));
+  const std::string label_fault = resources::fault_of_selectors(selectors(scaling));
   faults.unless(label_fault.empty(), "scaling_config label_selector", label_fault);
   Resources both = resources;
-  const std::string contradiction = run::add_selectors(both, selectors(scaling));
+  const std::string contradiction = resources::add_selectors(both, selectors(scaling));
   faults.unless(contradiction.empty(), "scaling_config", contradiction);
   faults.unless((resources.gpus > 0) == scaling.use_gpu, name,
                 fmt::format("it has {:g} gpus, and use_gpu is {}: set both, or none", resources.gpus, scaling.use_gpu));
@@ -96,7 +96,7 @@ void check_scaling(const ScalingConfig& scaling, control::Faults& faults) {
 
 void check_validation(const ValidationConfig& validation, control::Faults& faults) {
   const std::string& function = validation.function.name;
-  faults.unless(function.empty() || run::find_entry(function) != nullptr, "validation function",
+  faults.unless(function.empty() || worker::find_entry(function) != nullptr, "validation function",
                 fmt::format("this program has no function \"{}\"; make it with train::validator<f>()", function));
   try {
     check_validation_config(validation.config, "it has a config");
@@ -107,7 +107,7 @@ void check_validation(const ValidationConfig& validation, control::Faults& fault
   Resources selected;
   for (const Resources& bundle : validation.workers.bundles) {
     check_resources(bundle, "validation workers", /*may_be_nothing=*/true, faults);
-    const std::string contradiction = run::add_selectors(selected, bundle);
+    const std::string contradiction = resources::add_selectors(selected, bundle);
     faults.unless(contradiction.empty(), "validation workers", contradiction);
   }
   const std::size_t bundles = validation.workers.bundles.size();
@@ -161,8 +161,8 @@ void check_run_config(const RunConfig& run, control::Faults& faults) {
   faults.unless(!checkpoints.num_to_keep || *checkpoints.num_to_keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all",
                             checkpoints.num_to_keep.value_or(0)));
-  const std::string score_fault = run::fault_of(checkpoints.checkpoint_score_attribute.value_or(Objective()),
-                                                checkpoints.checkpoint_score_order, "checkpoint_score_order");
+  const std::string score_fault = control::fault_of(checkpoints.checkpoint_score_attribute.value_or(Objective()),
+                                                    checkpoints.checkpoint_score_order, "checkpoint_score_order");
   faults.unless(score_fault.empty(), "checkpoint_config checkpoint_score_attribute", score_fault);
   faults.unless(!checkpoints.checkpoint_frequency && !checkpoints.checkpoint_at_end, "checkpoint_config",
                 "checkpoint_frequency and checkpoint_at_end are for trainable classes: a training function reports its "
@@ -171,11 +171,11 @@ void check_run_config(const RunConfig& run, control::Faults& faults) {
 
 void check_backend(const Description& description, control::Faults& faults) {
   if (description.backend.empty()) return;
-  const run::GroupBackend* backend = run::find_group_backend(description.backend);
+  const worker::GroupBackend* backend = worker::find_group_backend(description.backend);
   if (backend == nullptr)
     return faults.unless(false, "backend",
                          fmt::format("this program has no library \"{}\" for worker groups; it has: {}",
-                                     description.backend, fmt::join(run::group_backend_names(), ", ")));
+                                     description.backend, fmt::join(worker::group_backend_names(), ", ")));
   try {
     backend->check(description.backend_options);
   } catch (const InvalidArgument& error) {
@@ -184,12 +184,12 @@ void check_backend(const Description& description, control::Faults& faults) {
 }
 
 void check_objects(const Dict& description, control::Faults& faults) {
-  const run::ParentRun* const parent = run::ParentRun::current();
+  const worker::ParentRun* const parent = worker::ParentRun::current();
   const auto is_of_parent = [&](const std::string& id) {
     return parent != nullptr &&
            store::fault_of_object(store::object_path(parent->experiment(), id), id, /*contents=*/false).empty();
   };
-  for (const auto& [place, id] : run::object_uses(description))
+  for (const auto& [place, id] : control::object_uses(description))
     faults.unless(store::find_held_object(id).has_value() || is_of_parent(id), place,
                   "the object " + id + " is gone: no ObjectRef names it. Keep what cadre::put returned until fit()");
 }
@@ -201,8 +201,8 @@ void check_loop_config(const Description& description, control::Faults& faults) 
   const auto* type = loop_structs().find(function);
   if (type == nullptr || type->check == nullptr) return;
   for (const auto& [key, value] : config)
-    faults.unless(run::has_member(*type, key), "train_loop_config \"" + key + "\"",
-                  run::no_such_member(*type, function));
+    faults.unless(control::has_member(*type, key), "train_loop_config \"" + key + "\"",
+                  control::no_such_member(*type, function));
   try {
     type->check(config);
   } catch (const Error& error) {
@@ -214,21 +214,21 @@ void check_loop_config(const Description& description, control::Faults& faults) 
 
 Resources ScalingConfig::worker_resources() const {
   Resources resources = resources_per_worker.value_or(Resources{.cpus = 1, .gpus = use_gpu ? 1.0 : 0.0});
-  run::add_selectors(resources, selectors(*this));
+  resources::add_selectors(resources, selectors(*this));
   return resources;
 }
 
 void resolve(TrainerOptions& options) {
   CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
   if (checkpoints.checkpoint_score_attribute)
-    run::complete(*checkpoints.checkpoint_score_attribute, checkpoints.checkpoint_score_order);
+    control::complete(*checkpoints.checkpoint_score_attribute, checkpoints.checkpoint_score_order);
 }
 
 void check_options(const Description& description, bool new_run) {
   control::Faults faults;
-  faults.unless(run::find_entry(description.loop.name) != nullptr, "loop",
+  faults.unless(worker::find_entry(description.loop.name) != nullptr, "loop",
                 fmt::format("this program has no function \"{}\"; make it with train::loop<f>(). It has: {}",
-                            description.loop.name, fmt::join(run::entry_names(), ", ")));
+                            description.loop.name, fmt::join(worker::entry_names(), ", ")));
   check_loop_config(description, faults);
   check_backend(description, faults);
   check_scaling(description.options.scaling_config, faults);
@@ -243,7 +243,7 @@ namespace {
 
 // Everything but the options.
 struct StoredRun {
-  std::string kind = run::training_run_tenant.kind;
+  std::string kind = store::training_run_tenant.kind;
   Loop loop = {};
   std::string backend = {};
   Config backend_options = {};
@@ -271,7 +271,7 @@ Description parse_description(const Value& value, const std::string& source) {
     for (const auto& [key, entry] : stored.dict()) {
       if (kKeysOfRun.contains(key)) of_run.emplace_back(key, entry);
     }
-    if (Config(of_run).get<std::string>("kind", "") != run::training_run_tenant.kind)
+    if (Config(of_run).get<std::string>("kind", "") != store::training_run_tenant.kind)
       throw StorageError(source + " describe no training run");
     auto run = base::from_value<StoredRun>(of_run);
     Description description{

@@ -10,7 +10,7 @@ namespace cadre::train {
 // Everything that a run is started with, so that it can be continued from its directory alone.
 struct Description {
   Loop loop = {};
-  std::string backend = {};  // run/group_backend.h; empty: none
+  std::string backend = {};  // worker/group_backend.h; empty: none
   Config backend_options = {};
   TrainerOptions options = {};  // without run_config's name and storage_path
 };

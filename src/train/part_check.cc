@@ -8,7 +8,7 @@
 
 #include "base/name.h"
 #include "cadre/error.h"
-#include "run/checkpoint_files.h"
+#include "checkpoint/checkpoint_files.h"
 #include "train/validator.h"
 
 namespace cadre::train {
@@ -41,8 +41,8 @@ void require_unused(const std::string& directory, const Checkpoints& checkpoints
       throw InvalidArgument(
           fmt::format("the directory {} cannot become a checkpoint: {} is one already", directory, other));
   };
-  const run::CheckpointRegistry& registry = checkpoints.registry();
-  for (const run::CheckpointId id : registry.all()) require(registry.get(id).directory);
+  const checkpoint::CheckpointRegistry& registry = checkpoints.registry();
+  for (const checkpoint::CheckpointId id : registry.all()) require(registry.get(id).directory);
   for (const PendingCheckpoint& pending : checkpoints.pending()) {
     if (pending.state != PendingCheckpoint::State::promised) require(pending.directory);  // a promised one may be it
   }
@@ -57,7 +57,7 @@ void check_path(const CheckpointPart& part, const fs::path& run_directory) {
   };
   switch (part.kind) {
     case CheckpointPart::Kind::ours:
-      return require(run::is_reporting_name(part.path) && part.path.find(',') == std::string::npos &&
+      return require(checkpoint::is_reporting_name(part.path) && part.path.find(',') == std::string::npos &&
                      is_real_directory(run_directory / path));
     case CheckpointPart::Kind::borrowed:
       if (!path.is_absolute() || !is_real_directory(path))
@@ -78,14 +78,14 @@ void check_checkpoint_name(const std::string& name, const fs::path& run_director
   std::string fault = base::fault_of_file_name(name);
   if (fault.empty() && base::safe_file_name(name, name.size()) != name)
     fault = "it may have letters, digits and _.,=@+- only";
-  if (fault.empty() && (is_name_of_run(name) || run::is_name_of_checkpoint(name)))
+  if (fault.empty() && (is_name_of_run(name) || checkpoint::is_name_of_checkpoint(name)))
     fault =
         "Cadre gives such names itself: checkpoint_ and a number, and those of a run's own files; others may begin "
         "with "
         "checkpoint_ too";
   const fs::path directory = run_directory / name;
   std::error_code unusable;
-  if (fault.empty() && (check == NameCheck::may_be_begun ? run::is_committed(directory)
+  if (fault.empty() && (check == NameCheck::may_be_begun ? checkpoint::is_committed(directory)
                                                          : fs::exists(fs::symlink_status(directory, unusable))))
     fault = "it exists already in " + run_directory.string() + "; every checkpoint has a name of its own";
   if (!fault.empty()) throw InvalidArgument("checkpoint_dir_name \"" + name + "\" cannot name a checkpoint: " + fault);

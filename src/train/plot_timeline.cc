@@ -97,7 +97,7 @@ class Historian {
     if (failed) group_->kind = Kind::failed;
     groups_.push_back(*std::exchange(group_, std::nullopt));
   }
-  void end_validation(run::CheckpointId id, double time, bool failed) {
+  void end_validation(checkpoint::CheckpointId id, double time, bool failed) {
     const auto found = validating_.find(id);
     if (found == validating_.end()) return;
     found->second.end = time;
@@ -117,7 +117,7 @@ class Historian {
   std::vector<double> reports_ = {};
   std::map<std::int64_t, double> uploads_ = {};  // by step: time of the report
   std::optional<TimelineSpan> group_ = {};
-  std::map<run::CheckpointId, TimelineSpan> validating_ = {};
+  std::map<checkpoint::CheckpointId, TimelineSpan> validating_ = {};
   std::vector<TimelineSpan> groups_ = {};
   std::vector<TimelineSpan> on_their_way_ = {};
   std::vector<TimelineSpan> validated_ = {};

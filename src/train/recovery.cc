@@ -9,8 +9,8 @@
 #include "base/inner_path.h"
 #include "base/machine.h"
 #include "cadre/error.h"
+#include "checkpoint/checkpoint_files.h"
 #include "control/replay.h"
-#include "run/checkpoint_files.h"
 #include "train/journal.h"
 
 namespace cadre::train {
@@ -36,11 +36,12 @@ bool is_whole(const PendingCheckpoint& pending, const fs::path& directory, bool 
 void check_checkpoints(const store::ExperimentStore& store, const Run& run, const fs::path& directory,
                        Recovered& recovered) {
   const std::string boot = base::boot_id();
-  std::optional<run::CheckpointId> needed = run.checkpoints().latest();
+  std::optional<checkpoint::CheckpointId> needed = run.checkpoints().latest();
   std::vector<store::CheckpointRow> rows = store.checkpoints();
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {  // the newest first
-    const run::CheckDepth depth = needed == row->id ? run::CheckDepth::contents : run::CheckDepth::sizes;
-    const std::string fault = run::fault_of_checkpoint(directory, *row, boot, depth);
+    const checkpoint::CheckDepth depth =
+        needed == row->id ? checkpoint::CheckDepth::contents : checkpoint::CheckDepth::sizes;
+    const std::string fault = checkpoint::fault_of_checkpoint(directory, *row, boot, depth);
     if (fault.empty()) {
       if (!row->synced) recovered.unsealed_checkpoints.emplace_back(row->id, row->directory);
       continue;
@@ -58,8 +59,8 @@ void check_checkpoints(const store::ExperimentStore& store, const Run& run, cons
 
 std::vector<std::string> leftovers(const Run& run, const fs::path& directory) {
   std::set<std::string> needed;
-  const run::CheckpointRegistry& registry = run.checkpoints().registry();
-  for (const run::CheckpointId id : registry.all()) needed.insert(registry.get(id).directory);
+  const checkpoint::CheckpointRegistry& registry = run.checkpoints().registry();
+  for (const checkpoint::CheckpointId id : registry.all()) needed.insert(registry.get(id).directory);
   for (const PendingCheckpoint& pending : run.checkpoints().pending()) {
     needed.insert(pending.directory);
     for (const CheckpointPart& part : pending.reported.parts) needed.insert(part.path);
@@ -67,7 +68,8 @@ std::vector<std::string> leftovers(const Run& run, const fs::path& directory) {
   std::vector<std::string> left;
   for (const std::string& name : base::list_directory(directory)) {
     if (needed.contains(name)) continue;
-    if (run::is_name_of_checkpoint(name) || run::was_to_be_committed(directory / name)) left.push_back(name);
+    if (checkpoint::is_name_of_checkpoint(name) || checkpoint::was_to_be_committed(directory / name))
+      left.push_back(name);
   }
   return left;
 }

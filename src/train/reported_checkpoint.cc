@@ -13,8 +13,8 @@ std::string to_string(ReportedCheckpointStatus status) {
   return names.at(static_cast<std::size_t>(status));
 }
 
-CheckpointEntry entry_of(run::CheckpointId id, const Checkpoints& checkpoints, const Validations& validations) {
-  const run::CheckpointRecord& record = checkpoints.registry().get(id);
+CheckpointEntry entry_of(checkpoint::CheckpointId id, const Checkpoints& checkpoints, const Validations& validations) {
+  const checkpoint::CheckpointRecord& record = checkpoints.registry().get(id);
   const Validation* const validation = validations.find(id);
   CheckpointEntry entry{.directory = record.directory,
                         .metrics = record.metrics,

@@ -20,7 +20,7 @@ struct CheckpointEntry {
   std::string validation_error = {};
 };
 
-CheckpointEntry entry_of(run::CheckpointId id, const Checkpoints& checkpoints, const Validations& validations);
+CheckpointEntry entry_of(checkpoint::CheckpointId id, const Checkpoints& checkpoints, const Validations& validations);
 ReportedCheckpoint to_reported_checkpoint(CheckpointEntry entry, const std::filesystem::path& run_directory);
 
 Value to_value(const std::vector<CheckpointEntry>& entries);

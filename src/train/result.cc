@@ -5,10 +5,10 @@
 
 #include "base/json.h"
 #include "cadre/train.h"
+#include "checkpoint/checkpoint_registry.h"
+#include "control/objective.h"
 #include "control/replay.h"
 #include "publish/restore.h"
-#include "run/checkpoint_registry.h"
-#include "run/objective.h"
 #include "store/experiment_reader.h"
 #include "train/journal.h"
 #include "train/options.h"
@@ -48,8 +48,8 @@ Result Result::from_directory(const fs::path& directory) {
                   .decision = [](const store::DecisionRow&) {}});
   });
   if (!result.metrics_history.empty()) result.metrics = result.metrics_history.back();
-  const run::CheckpointRegistry& registry = run.checkpoints().registry();
-  for (const run::CheckpointId id : registry.kept(0))
+  const checkpoint::CheckpointRegistry& registry = run.checkpoints().registry();
+  for (const checkpoint::CheckpointId id : registry.kept(0))
     result.best_checkpoints.push_back(
         to_reported_checkpoint(entry_of(id, run.checkpoints(), run.validations()), plain));
   if (const auto& latest = run.checkpoints().latest())
@@ -61,7 +61,7 @@ Result Result::from_directory(const fs::path& directory) {
 }
 
 Checkpoint Result::get_best_checkpoint(const Objective& objective, std::optional<Mode> direction) const {
-  const auto [metric, mode] = run::direction_of(objective, direction);
+  const auto [metric, mode] = control::direction_of(objective, direction);
   const ReportedCheckpoint* best = nullptr;
   double best_value = 0;
   for (const ReportedCheckpoint& entry : best_checkpoints) {

@@ -41,7 +41,7 @@ void ResultFiles::write() {
 
 std::optional<std::string> ResultFiles::take_warning() {
   if (!results_.lacks_columns() || std::exchange(told_of_columns_, true)) return std::nullopt;
-  return run::ResultLog::columns_warning(name_);
+  return loggers::ResultLog::columns_warning(name_);
 }
 
 }  // namespace cadre::train

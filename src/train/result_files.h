@@ -1,4 +1,4 @@
-// All result files of a run: results and errors of failed attempts (run/loggers/result_log.h), and validations
+// All result files of a run: results and errors of failed attempts (loggers/result_log.h), and validations
 // (validation_log.h). They are derived from committed data and written within 100 ms after the commit.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "cadre/train.h"
-#include "run/loggers/result_log.h"
+#include "loggers/result_log.h"
 #include "train/events.h"
 #include "train/result_rows.h"
 #include "train/validation_log.h"
@@ -34,7 +34,7 @@ class ResultFiles {
  private:
   std::string name_;  // of the run
   Config config_;
-  run::ResultLog results_;
+  loggers::ResultLog results_;
   ResultRows rows_;
   std::optional<ValidationLog> validations_;                 // if JSON files are enabled
   std::deque<std::pair<std::int64_t, std::string>> errors_;  // attempt and error, not yet written

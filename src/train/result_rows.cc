@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "run/result_keys.h"
+#include "loggers/result_keys.h"
 
 namespace cadre::train {
 
-namespace result_key = run::result_key;
+namespace result_key = loggers::result_key;
 
 std::optional<Dict> ResultRows::add(const Event& event, const Actions& actions, double time) {
   if (const auto* started = std::get_if<ControllerStarted>(&event)) hostname_ = started->hostname;

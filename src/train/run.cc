@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/enum_names.h"
-#include "run/retry_delay.h"
+#include "base/retry_delay.h"
 
 namespace cadre::train {
 namespace {
@@ -89,8 +89,8 @@ void Run::on(const ControllerStarted& event) {
   broken_.clear();
   answered_after_.reset();
   bool lost_the_end = false;  // of the training: a power loss came before the last checkpoint was synced
-  for (const run::CheckpointId checkpoint : event.lost_checkpoints) {
-    const run::CheckpointRegistry& registry = checkpoints_.registry();
+  for (const checkpoint::CheckpointId checkpoint : event.lost_checkpoints) {
+    const checkpoint::CheckpointRegistry& registry = checkpoints_.registry();
     const bool exists = registry.contains(checkpoint);
     const std::string directory = exists ? registry.get(checkpoint).directory : "";
     const bool was_synced = exists && registry.is_synced(checkpoint);
@@ -235,7 +235,7 @@ void Run::on(const ValidatorEnded& event) {
 }
 
 void Run::on(const CheckpointsSynced& event) {
-  for (const run::CheckpointId checkpoint : event.checkpoints) {
+  for (const checkpoint::CheckpointId checkpoint : event.checkpoints) {
     if (!checkpoints_.registry().contains(checkpoint)) continue;
     checkpoints_.set_synced(checkpoint);
     actions_->push_back(MarkSynced{checkpoint});
@@ -352,13 +352,13 @@ void Run::launch() {
   ranks_.assign(static_cast<std::size_t>(world_size_), Member{});
   broken_.clear();
   return_value_ = {};
-  run::ResourceLedger ledger(machine_);
+  resources::ResourceLedger ledger(machine_);
   validations_.occupy(ledger);
   group_gpus_.clear();
   for (Rank rank = 0; rank < world_size_; ++rank)
-    group_gpus_.push_back(ledger.acquire(worker_resources_).value_or(run::Gpus()));
+    group_gpus_.push_back(ledger.acquire(worker_resources_).value_or(resources::Gpus()));
   LaunchGroup group{.attempt = attempt_, .workers = world_size_, .gpus = group_gpus_};
-  if (const run::CheckpointRecord* from = checkpoints_.begin_group()) {
+  if (const checkpoint::CheckpointRecord* from = checkpoints_.begin_group()) {
     group.checkpoint = from->directory;
     group.step = from->step;
   }
@@ -403,7 +403,7 @@ void Run::forward_or_answer() {
   ForwardResult result = *std::exchange(to_forward_, std::nullopt);
   result.attempt = attempt_;
   if (const auto& latest = checkpoints_.latest()) {
-    const run::CheckpointRecord& record = checkpoints_.registry().get(*latest);
+    const checkpoint::CheckpointRecord& record = checkpoints_.registry().get(*latest);
     if (record.step == result.step) result.checkpoint = record.directory;
   }
   actions_->push_back(std::move(result));
@@ -457,15 +457,15 @@ void Run::start_validations() {
   finish_when_validated();  // some may have been dropped
 }
 
-run::ResourceLedger Run::free_beside_group() const {
-  run::ResourceLedger ledger(machine_);
-  for (const run::Gpus& gpus : group_gpus_) ledger.acquire(worker_resources_, gpus);
+resources::ResourceLedger Run::free_beside_group() const {
+  resources::ResourceLedger ledger(machine_);
+  for (const resources::Gpus& gpus : group_gpus_) ledger.acquire(worker_resources_, gpus);
   return ledger;
 }
 
 std::int64_t Run::room() const {
   if (!validations_.has_workers()) return capacity_;
-  run::ResourceLedger ledger(machine_);
+  resources::ResourceLedger ledger(machine_);
   validations_.occupy(ledger);
   std::int64_t workers = 0;
   while (workers < capacity_ && ledger.acquire(worker_resources_)) ++workers;
@@ -480,7 +480,7 @@ void Run::finish_when_validated() {
 
 std::string Run::lack_of_validations() const {
   if (group_gpus_.empty()) return {};
-  run::ResourceLedger ledger = free_beside_group();
+  resources::ResourceLedger ledger = free_beside_group();
   if (ledger.is_free(validations_.needs())) return {};
   return fmt::format(
       "they need {:g} CPUs and {:g} GPUs beside the {} workers of the run, which have {:g} and {:g} each",
@@ -508,7 +508,7 @@ void Run::try_again_or_fail() {
     actions_->push_back(Say{"The run has failed: " + error_, true});
   } else {
     record(DecisionKind::retry, std::move(counted));
-    const double delay = run::retry_delay_s(used.in_a_row + (kind == FailureKind::start ? 2 : 0));
+    const double delay = base::retry_delay_s(used.in_a_row + (kind == FailureKind::start ? 2 : 0));
     actions_->push_back(
         Say{fmt::format("Attempt {} {}: {}\nIt is tried again{} from {}", attempt_, what_happened(kind), error_,
                         delay > 0 ? fmt::format(" in {:g} s", delay) : "", checkpoints_.start_for_people())});

@@ -39,8 +39,8 @@ class Run {
   using DeleteCheckpoint = train::DeleteCheckpoint;
   using StartTimer = train::StartTimer;
 
-  // The options must have passed check_options(). A run with a parent (run/parent_run.h) forwards its results, and its
-  // ranks wait for the reply.
+  // The options must have passed check_options(). A run with a parent (worker/parent_run.h) forwards its results, and
+  // its ranks wait for the reply.
   explicit Run(const TrainerOptions& options, bool has_parent = false);
 
   // Handles one event; appends the resulting actions, in order.
@@ -128,7 +128,7 @@ class Run {
   // Returns the number of workers that fit beside running validators.
   std::int64_t room() const;
   // Returns the resources that the group does not hold; running validators are not subtracted.
-  run::ResourceLedger free_beside_group() const;
+  resources::ResourceLedger free_beside_group() const;
   std::string commit_ready();
   void start_validations();
   void finish_when_validated();
@@ -164,7 +164,7 @@ class Run {
   Validations validations_;
   Resources machine_ = {.cpus = 0};
   // GPUs of the present or last group, by rank. Reserved for the next group until the run has trained.
-  std::vector<run::Gpus> group_gpus_ = {};
+  std::vector<resources::Gpus> group_gpus_ = {};
   // Ranks wait in report() until this checkpoint and all earlier ones are committed or dropped.
   std::optional<CheckpointNumber> answered_after_ = {};
   std::array<Budget, 3> budgets_ = {};  // by FailureKind

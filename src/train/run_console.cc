@@ -76,7 +76,7 @@ void RunConsole::show_worker_output(bool last, Time now) {
   if (!last) worker_output_due_ = now + kOutputPeriod;
 }
 
-void RunConsole::print(const run::WorkerOutput::Text& text) const {
+void RunConsole::print(const view::WorkerOutput::Text& text) const {
   std::fputs(base::printable_lines(text.out, encoding_).c_str(), stdout);
   std::fflush(stdout);
   std::fputs(base::printable_lines(text.err, encoding_).c_str(), stderr);

@@ -9,8 +9,8 @@
 #include "base/display_text.h"
 #include "cadre/train.h"
 #include "engine/engine.h"
-#include "run/worker_output.h"
 #include "train/events.h"
+#include "view/worker_output.h"
 
 namespace cadre::train {
 
@@ -37,14 +37,14 @@ class RunConsole {
 
  private:
   std::string seconds_at(Time now) const;
-  void print(const run::WorkerOutput::Text& text) const;
+  void print(const view::WorkerOutput::Text& text) const;
   std::string shown(const std::string& text) const;
 
   std::filesystem::path directory_;  // of the run
   const RunConfig& config_;
   Time began_;
   base::Encoding encoding_ = base::encoding_of_environment();
-  run::WorkerOutput worker_output_;
+  view::WorkerOutput worker_output_;
   std::optional<Time> worker_output_due_;
 };
 

@@ -14,13 +14,10 @@
 
 #include "base/directory.h"
 #include "base/json.h"
+#include "base/retry_delay.h"
 #include "base/value_limits.h"
 #include "cadre/error.h"
-#include "run/checkpoint_files.h"
-#include "run/entries.h"
-#include "run/retry_delay.h"
-#include "run/wait_for_space.h"
-#include "run/worker.h"
+#include "checkpoint/checkpoint_files.h"
 #include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
 #include "store/held_objects.h"
@@ -28,6 +25,9 @@
 #include "train/group_store.h"
 #include "train/part_check.h"
 #include "train/validation_check.h"
+#include "worker/entries.h"
+#include "worker/wait_for_space.h"
+#include "worker/worker.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -40,12 +40,12 @@ Checkpoint with_retries(std::int64_t step, const std::function<Checkpoint()>& up
   for (std::int64_t tries = 1;; ++tries) {
     try {
       std::optional<Checkpoint> result;
-      run::wait_for_space([&] { result = upload(); });
+      worker::wait_for_space([&] { result = upload(); });
       return *std::move(result);
     } catch (const StorageError& error) {
-      if (tries == run::most_upload_tries) throw;
+      if (tries == base::most_upload_tries) throw;
       std::fprintf(stderr, "cadre: an upload has failed and is tried again: %s\n", error.what());
-      std::this_thread::sleep_for(Seconds(run::upload_retry_delay_s(step, tries)));
+      std::this_thread::sleep_for(Seconds(base::upload_retry_delay_s(step, tries)));
     }
   }
 }
@@ -81,9 +81,9 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::Loo
     base::enter_directory(fs::path(assignment.run_directory) / directory_of_rank(assignment.place.world_rank));
   Session session(controller, std::move(assignment));
   const RankAssignment& mine = session.assignment();
-  run::GroupBackend* backend = nullptr;
+  worker::GroupBackend* backend = nullptr;
   if (!mine.backend.empty()) {
-    backend = run::find_group_backend(mine.backend);
+    backend = worker::find_group_backend(mine.backend);
     if (backend == nullptr) throw Error("this program has no backend \"" + mine.backend + "\" for worker groups");
     backend->join(session.store(), mine.place, mine.backend_options);
   }
@@ -91,7 +91,7 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::Loo
   Value value;
   try {
     value = function(mine.config);
-  } catch (const run::StopWorker&) {
+  } catch (const worker::StopWorker&) {
     session.finish_uploads();
     throw;
   }
@@ -127,7 +127,7 @@ void Session::require_own_thread() const {
 
 void Session::check_report(const Metrics& metrics, const ReportOptions& options) const {
   require_own_thread();
-  if (told_to_stop_) throw run::StopWorker{};
+  if (told_to_stop_) throw worker::StopWorker{};
   base::check_metrics(metrics);
   if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload && options.checkpoint_upload_function)
     throw InvalidArgument("train::report got no_upload and a checkpoint_upload_function: leave one of them out");
@@ -152,7 +152,7 @@ void Session::check_validation(const ReportOptions& options) const {
     throw InvalidArgument(
         "train::report got validation, and the trainer has no function for it: set "
         "TrainerOptions::validation, or name one in validate");
-  if (!options.validate.name.empty() && run::find_entry(options.validate.name) == nullptr)
+  if (!options.validate.name.empty() && worker::find_entry(options.validate.name) == nullptr)
     throw InvalidArgument("train::report got the validator \"" + options.validate.name +
                           "\", which this program does not have; make it with train::validator<f>()");
   if (task && task->timeout && !(task->timeout->count() > 0))
@@ -201,8 +201,8 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint, const
 }
 
 void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options) {
-  run::wait_for_space([&] { kept_states_.write(checkpoint.path()); });
-  run::list_files(checkpoint.path());  // throws if the controller could not commit it
+  worker::wait_for_space([&] { kept_states_.write(checkpoint.path()); });
+  checkpoint::list_files(checkpoint.path());  // throws if the controller could not commit it
   send(metrics,
        {.part = CheckpointPart{.path = checkpoint.path().filename()},
         .waits = options.checkpoint_upload_mode == CheckpointUploadMode::sync,
@@ -213,7 +213,7 @@ void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoin
 
 void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, const ReportOptions& options) {
   const fs::path source = fs::absolute(checkpoint).lexically_normal();
-  run::list_files(source);
+  checkpoint::list_files(source);
   const bool remove = deletes(source, options);
   if (remove) {
     if (auto moved = take_over(source)) return report_ours(metrics, *moved, options);
@@ -228,7 +228,7 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
          .validation = wanted_validation(options)});
   }
   CheckpointDirectory copy({});
-  run::wait_for_space([&] {
+  worker::wait_for_space([&] {
     copy = make_checkpoint_directory();
     base::copy_tree(source, copy.path());
   });
@@ -243,7 +243,7 @@ void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint
         "train::report with no_upload got the directory {} and the checkpoint_dir_name \"{}\": with no_upload a "
         "directory keeps its name, so leave checkpoint_dir_name out",
         inside.string(), options.checkpoint_dir_name));
-  run::list_files(assignment_.run_directory / inside);
+  checkpoint::list_files(assignment_.run_directory / inside);
   kept_states_.write(assignment_.run_directory / inside);
   send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = inside},
                  .validation = wanted_validation(options)});
@@ -252,7 +252,7 @@ void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint
 void Session::report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options) {
   const std::int64_t step = step_ + 1;
   const std::string name = options.checkpoint_dir_name.empty()
-                               ? fmt::format("{}_{}", run::checkpoint_name(step), assignment_.attempt)
+                               ? fmt::format("{}_{}", checkpoint::checkpoint_name(step), assignment_.attempt)
                                : options.checkpoint_dir_name;
   const bool remove = CheckpointAccess::unreported(checkpoint) == nullptr && deletes(checkpoint.path(), options);
   kept_states_.write(checkpoint.path());
@@ -274,7 +274,7 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
         try {
           end->path = upload();
         } catch (...) {
-          end->error = run::describe_current_exception();
+          end->error = worker::describe_current_exception();
         }
         if (remove && end->error.empty()) remove_source(checkpoint.path());
       },
@@ -324,12 +324,12 @@ void Session::send(const Metrics& metrics, const PartReport& said, CheckpointDir
   if (!answer.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
   if (answer.verdict != channel::Verdict::stop) return;
   told_to_stop_ = true;
-  throw run::StopWorker{};
+  throw worker::StopWorker{};
 }
 
 CheckpointDirectory Session::fill(const CheckpointWriter& write) {
   CheckpointDirectory directory({});
-  run::wait_for_space([&] {
+  worker::wait_for_space([&] {
     directory = CheckpointDirectory({});  // removes files left by a full disk before retrying
     directory = make_checkpoint_directory();
     write(directory.path());
@@ -340,7 +340,7 @@ CheckpointDirectory Session::fill(const CheckpointWriter& write) {
 CheckpointDirectory Session::make_checkpoint_directory() {
   require_own_thread();
   const fs::path path =
-      fs::path(assignment_.run_directory) / fmt::format("{}{}_{}", run::reporting_prefix(assignment_.attempt),
+      fs::path(assignment_.run_directory) / fmt::format("{}{}_{}", checkpoint::reporting_prefix(assignment_.attempt),
                                                         assignment_.place.world_rank, directories_made_++);
   if (!base::make_directory(path)) {  // left by an interrupted controller in the same attempt
     base::remove_tree(path);
@@ -371,7 +371,7 @@ void Session::set_for_collective(const std::string& key, const std::string& valu
 }
 
 void Session::meet(const std::string& key, const char* name) {
-  const run::KeyValueStore::Milliseconds patience(assignment_.collective_timeout_ms);
+  const worker::KeyValueStore::Milliseconds patience(assignment_.collective_timeout_ms);
   const std::int64_t world_size = assignment_.place.world_size;
   set_for_collective(fmt::format("{}/{}", key, assignment_.place.world_rank), "");
   std::vector<std::string> keys;
@@ -416,7 +416,7 @@ base::Registry<cadre::detail::ConfigStruct>& loop_structs() {
 
 bool detail::register_loop(std::string_view name, LoopPointer function, cadre::detail::ConfigStruct config) {
   loop_structs().add(name, config);
-  run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
+  worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     return run_rank(controller, payload, function);
   });
   return true;

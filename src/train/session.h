@@ -14,11 +14,11 @@
 #include "cadre/checkpoint.h"
 #include "cadre/train.h"
 #include "channel/worker_end.h"
-#include "run/key_value_store.h"
 #include "train/assignment.h"
 #include "train/background_uploads.h"
 #include "train/checkpoint_part.h"
 #include "train/kept_states.h"
+#include "worker/key_value_store.h"
 
 namespace cadre::train {
 
@@ -38,7 +38,7 @@ class Session {
 
   const RankAssignment& assignment() const { return assignment_; }
   const std::optional<Checkpoint>& latest_checkpoint() const { return latest_checkpoint_; }
-  const std::shared_ptr<run::KeyValueStore>& store() const { return store_; }
+  const std::shared_ptr<worker::KeyValueStore>& store() const { return store_; }
   KeptStates& kept_states() { return kept_states_; }
 
   void report(const Metrics& metrics, const ReportOptions& options);
@@ -75,7 +75,7 @@ class Session {
 
   channel::WorkerEnd& controller_;
   const RankAssignment assignment_;
-  std::shared_ptr<run::KeyValueStore> store_;
+  std::shared_ptr<worker::KeyValueStore> store_;
   const std::thread::id thread_ = std::this_thread::get_id();
   std::optional<Checkpoint> latest_checkpoint_;
   std::atomic<std::int64_t> step_;  // of the last report; other threads ask with it

@@ -1,19 +1,18 @@
 #include "train/timeline.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <string_view>
 
-#include "run/plot/plot_axis.h"
-#include "run/plot/svg_text.h"
+#include "view/plot_axis.h"
+#include "view/svg.h"
 
 namespace cadre::train {
 namespace {
 
 using Kind = TimelineSpan::Kind;
+using view::svg::append;
+using view::svg::escaped;
+using view::svg::pixels;
 
 // ---- Layout. Lengths are pixels.
 
@@ -45,14 +44,6 @@ std::string_view colour_of(Kind kind) {
   return "#d55e00";
 }
 
-template <class... T>
-void append(std::string& out, fmt::format_string<T...> format, T&&... values) {
-  fmt::format_to(std::back_inserter(out), format, std::forward<T>(values)...);
-}
-
-// Rounds a coordinate to one decimal.
-double pixels(double value) { return std::round(value * 10) / 10 + 0.0; }
-
 // A span with its row: the first that is free when the span begins.
 struct Placed {
   const TimelineSpan* span = nullptr;
@@ -74,33 +65,29 @@ std::vector<Placed> place(const TimelineLane& lane) {
 
 // Shortens a label to a width; keeps the number after the last underscore, in which names of checkpoints differ.
 std::string label_within(double width, const std::string& label) {
-  const auto fits = [&](const std::string& text) { return run::svg::width_of(text, kLabelSize) <= width; };
+  const auto fits = [&](const std::string& text) { return view::svg::width_of(text, kLabelSize) <= width; };
   if (fits(label)) return label;
   if (const std::size_t underscore = label.rfind('_'); underscore != label.npos) {
     const std::size_t digits = label.find_first_not_of('0', underscore + 1);
     if (const std::string number = label.substr(std::min(digits, label.size() - 1)); fits(number)) return number;
   }
-  const std::string text = run::svg::shortened(label, width, kLabelSize);
+  const std::string text = view::svg::shortened(label, width, kLabelSize);
   return text.size() > 5 ? text : "";
 }
 
 class Picture {
  public:
   explicit Picture(const Timeline& timeline)
-      : timeline_(timeline), axis_(0, std::max(timeline.duration, 1e-3), run::PlotAxis::Scale::linear) {}
+      : timeline_(timeline), axis_(0, std::max(timeline.duration, 1e-3), view::PlotAxis::Scale::linear) {}
 
   std::string draw() {
     double y = kTitleHeight;
     for (const TimelineLane& lane : timeline_.lanes) y = draw_lane(lane, y) + kLaneGap;
     draw_axis(y);
-    std::string svg;
-    append(svg,
-           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-           "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{2}\">\n"
-           "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-           "<text x=\"{3}\" y=\"24\" font-size=\"15\" font-weight=\"bold\">{4}</text>\n",
-           kWidth, pixels(y + kAxisHeight), kFontSize, kLeft, run::svg::escaped(timeline_.title));
-    return svg + body_ + "</svg>\n";
+    std::string title;
+    append(title, "<text x=\"{}\" y=\"24\" font-size=\"15\" font-weight=\"bold\">{}</text>\n", kLeft,
+           escaped(timeline_.title));
+    return view::svg::document(kWidth, y + kAxisHeight, kFontSize, timeline_.title, title + body_);
   }
 
  private:
@@ -115,7 +102,7 @@ class Picture {
     append(body_, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#f4f4f4\"/>\n", kLeft, pixels(y),
            kPlotWidth, pixels(bottom - y));
     append(body_, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kLeft - 10, pixels(y + 14),
-           run::svg::escaped(lane.name));
+           escaped(lane.name));
     if (placed.empty())
       append(body_, "<text x=\"{}\" y=\"{}\" fill=\"#808080\" font-size=\"{}\">none</text>\n", kLeft + 6,
              pixels(y + 14), kLabelSize);
@@ -126,12 +113,12 @@ class Picture {
   void draw(const TimelineSpan& span, double y) {
     const double x = x_of(span.begin);
     const double width = std::max(x_of(span.end) - x, 1.5);
-    append(body_, "<g><title>{}: {:.3f} s to {:.3f} s</title>", run::svg::escaped(span.label), span.begin, span.end);
+    append(body_, "<g><title>{}: {:.3f} s to {:.3f} s</title>", escaped(span.label), span.begin, span.end);
     append(body_, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" fill=\"{}\"/>", pixels(x),
            pixels(y + (kRowHeight - kBarHeight) / 2), pixels(width), kBarHeight, colour_of(span.kind));
     if (const std::string text = label_within(width - 8, span.label); !text.empty())
       append(body_, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"white\">{}</text>", pixels(x + 4), pixels(y + 14),
-             kLabelSize, run::svg::escaped(text));
+             kLabelSize, escaped(text));
     body_ += "</g>\n";
   }
 
@@ -144,7 +131,7 @@ class Picture {
     append(body_, "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"black\"/>\n", kLeft, pixels(y),
            kLeft + kPlotWidth, pixels(y));
     const auto [ticks, factor] = axis_.ticks(kTicks, /*whole=*/false);
-    for (const run::PlotAxis::Tick& tick : ticks) {
+    for (const view::PlotAxis::Tick& tick : ticks) {
       const double x = kLeft + tick.position * kPlotWidth;
       append(body_, "<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"black\"/>\n", pixels(x), pixels(y),
              pixels(y + 4));
@@ -156,7 +143,7 @@ class Picture {
   }
 
   const Timeline& timeline_;
-  run::PlotAxis axis_;
+  view::PlotAxis axis_;
   std::string body_ = {};
 };
 

@@ -7,21 +7,22 @@
 #include "cadre/train.h"
 #include "control/beginning.h"
 #include "control/differences.h"
+#include "control/object_uses.h"
 #include "publish/home.h"
 #include "publish/publishing.h"
-#include "run/object_uses.h"
-#include "run/parent_run.h"
-#include "run/resource_ledger.h"
-#include "run/root_engine.h"
-#include "run/run_directory.h"
-#include "run/worker.h"
+#include "resources/resource_ledger.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
+#include "store/read_store.h"
+#include "store/run_directory.h"
 #include "train/capacity.h"
 #include "train/controller.h"
 #include "train/options.h"
 #include "train/validations.h"
+#include "worker/parent_run.h"
+#include "worker/root_engine.h"
+#include "worker/worker.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -33,9 +34,9 @@ void require_resources(const ScalingConfig& scaling) {
     throw InvalidArgument(
         fmt::format("placement_strategy strict_spread needs {} machines for {} workers, and there is one",
                     scaling.num_workers.min, scaling.num_workers.min));
-  const std::string missing = shortage(run::root_resources(), scaling);
+  const std::string missing = shortage(worker::root_resources(), scaling);
   if (missing.empty()) return;
-  const bool in_trial = run::ParentRun::current() != nullptr;
+  const bool in_trial = worker::ParentRun::current() != nullptr;
   throw InvalidArgument(fmt::format("{} workers need more than {}: {}", scaling.num_workers.min,
                                     in_trial ? "the bundles of their trial have" : "this machine has", missing));
 }
@@ -44,7 +45,8 @@ void require_resources(const ScalingConfig& scaling) {
 // start then.
 void require_resources(const ValidationConfig& validation) {
   if (validation.function.name.empty()) return;
-  const std::string missing = run::ResourceLedger(run::root_resources()).shortage(Validations(validation).needs());
+  const std::string missing =
+      resources::ResourceLedger(worker::root_resources()).shortage(Validations(validation).needs());
   if (!missing.empty()) throw InvalidArgument("a validation needs more than there is: " + missing);
 }
 
@@ -55,17 +57,17 @@ std::string workers_text(const WorkerRange& workers) {
 
 // Returns the directory of a trial's run, inside the trial's. Removes a run that an earlier attempt of the trial left
 // there: its reports and checkpoints are already the trial's.
-publish::Home home_in_trial(const RunConfig& config, const Loop& loop, const run::ParentRun& parent) {
+publish::Home home_in_trial(const RunConfig& config, const Loop& loop, const worker::ParentRun& parent) {
   const fs::path directory = parent.directory() / (config.name.empty() ? loop.name : config.name);
-  if (run::holds_store(directory)) run::remove_with_store(directory);
-  run::make_new_directory(directory, run::training_run_tenant);
+  if (store::has_store(directory)) store::remove_with_store(directory);
+  store::make_new_directory(directory, store::training_run_tenant);
   return {directory};
 }
 
 // Throws if the run belongs to a trial, which restarts it from the trial's checkpoint.
 void refuse_run_of_trial(const fs::path& directory) {
   const fs::path experiment = directory.parent_path().parent_path();
-  if (!run::holds_store(experiment)) return;
+  if (!store::has_store(experiment)) return;
   throw InvalidArgument(
       fmt::format("the training run in {} is that of a trial: continue the experiment with Tuner::restore from {}",
                   directory.string(), experiment.string()));
@@ -94,12 +96,12 @@ Trainer::Trainer(Restored, Loop loop, TrainerOptions options, std::string backen
 }
 
 bool Trainer::can_restore(const fs::path& directory, const PublishConfig& publish_config) {
-  return control::can_restore(directory, publish_config, run::training_run_tenant);
+  return control::can_restore(directory, publish_config, store::training_run_tenant);
 }
 
 Trainer Trainer::restore(const fs::path& directory, const RestoreOptions& restore) {
   std::vector<std::string> notes;
-  const fs::path plain = control::find(directory, restore.publish_config, run::training_run_tenant, notes);
+  const fs::path plain = control::find(directory, restore.publish_config, store::training_run_tenant, notes);
   refuse_run_of_trial(plain);
   const control::StoredOptions options = control::read_options(plain);
   Description stored = parse_description(options.options, options.source);
@@ -141,7 +143,7 @@ Result Trainer::run() {
   require_resources(options_.validation);
 
   const RunConfig& config = options_.run_config;
-  run::ParentRun* const parent = run::ParentRun::current();
+  worker::ParentRun* const parent = worker::ParentRun::current();
   const bool in_trial = parent != nullptr && config.storage_path.empty();
   const publish::Place place =
       restored_ || in_trial ? publish::Place{} : publish::place_of(config.storage_path, config.publish_config);
@@ -151,25 +153,25 @@ Result Trainer::run() {
   const auto [directory, home_notes] =
       restored_  ? publish::Home{config.storage_path / config.name}
       : in_trial ? home_in_trial(config, loop_, *parent)
-                 : publish::make_home(place, config.name, loop_.name, config.if_exists, run::training_run_tenant);
+                 : publish::make_home(place, config.name, loop_.name, config.if_exists, store::training_run_tenant);
   const Description description{loop_, backend_, backend_options_, options_};
   const Dict described = describe(description);
-  const auto uses = run::object_uses(described);
+  const auto uses = control::object_uses(described);
   const auto write_objects = [&, &inside = directory] {
-    run::write_objects(inside, run::held_objects(uses));
-    if (parent != nullptr) run::share_objects(parent->experiment(), inside, uses);
+    control::write_objects(inside, control::held_objects(uses));
+    if (parent != nullptr) control::share_objects(parent->experiment(), inside, uses);
   };
   control::Session session =
       restored_ ? control::resume(directory)
-                : control::begin(directory, place, run::training_run_tenant, write_objects, loop_.name, described);
+                : control::begin(directory, place, store::training_run_tenant, write_objects, loop_.name, described);
 
   Run run(options_, parent != nullptr);
-  const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
+  const std::unique_ptr<engine::Engine> engine = worker::make_root_engine();
   RunConsole console(directory, config, engine->now());
   Controller controller(description, directory, run, session.store, *engine, console, parent, session.publication);
   if (restored_) {
     controller.recover();
-    if (run.status() != RunStatus::finished) run::require_objects(directory, uses, session.store.after_reboot());
+    if (run.status() != RunStatus::finished) control::require_objects(directory, uses, session.store.after_reboot());
   }
   console.say(fmt::format("Training run {}: {}, in {}", session.name(),
                           workers_text(options_.scaling_config.num_workers), directory.string()));
@@ -177,9 +179,9 @@ Result Trainer::run() {
   for (const std::string& note : notes_) console.say(note);
   if (session.publication) console.say(description_of(*session.publication, config.publish_config));
   controller.run();
-  if (run.status() == RunStatus::finished) run::delete_other_objects(directory, {});
-  if (run.ended_by_parent()) throw run::StopWorker{};
-  if (run.interrupted()) control::throw_interrupted(session, run::training_run_tenant, config.if_exists);
+  if (run.status() == RunStatus::finished) control::delete_other_objects(directory, {});
+  if (run.ended_by_parent()) throw worker::StopWorker{};
+  if (run.interrupted()) control::throw_interrupted(session, store::training_run_tenant, config.if_exists);
   const std::string lack = run.validations().summary();
   if (run.status() == RunStatus::failed)
     throw TrainingFailed(

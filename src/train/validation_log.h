@@ -1,5 +1,5 @@
 // validations.json: a line for each finished validation. Derived from the store and written after it, like the other
-// result files (run/loggers/result_log.h). docs/formats.md describes it.
+// result files (loggers/result_log.h). docs/formats.md describes it.
 #pragma once
 
 #include <filesystem>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "run/retry_delay.h"
+#include "base/retry_delay.h"
 
 namespace cadre::train {
 namespace {
@@ -33,7 +33,7 @@ Validations::Validations(const ValidationConfig& config) : config_(config), need
 
 // ---- From a checkpoint's commit to its metrics
 
-void Validations::add(run::CheckpointId id, const WantedValidation& wanted, Checkpoints& checkpoints) {
+void Validations::add(checkpoint::CheckpointId id, const WantedValidation& wanted, Checkpoints& checkpoints) {
   Validation& validation = recorded_.validations[id];
   validation = {.wanted = wanted, .reported = checkpoints.registry().get(id).metrics};
   if (wanted.function.empty()) {
@@ -77,20 +77,21 @@ void Validations::ended(const ValidatorEnded& event, Checkpoints& checkpoints, A
   fail(event.checkpoint, reason, checkpoints, actions);
 }
 
-void Validations::timed_out(run::CheckpointId id, Actions& actions) {
+void Validations::timed_out(checkpoint::CheckpointId id, Actions& actions) {
   recorded_.validations.at(id).is_late = true;
   actions.push_back(KillValidator{id, recorded_.validations.at(id).attempt});
 }
 
-void Validations::try_again(run::CheckpointId id) { recorded_.validations.at(id).state = State::waiting; }
+void Validations::try_again(checkpoint::CheckpointId id) { recorded_.validations.at(id).state = State::waiting; }
 
-void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
+void Validations::fail(checkpoint::CheckpointId id, const std::string& reason, Checkpoints& checkpoints,
+                       Actions& actions) {
   Validation& validation = recorded_.validations.at(id);
   validation.error = reason;
   ++validation.failures;
   if (config_.max_retries >= 0 && validation.failures > config_.max_retries)
     return finish(id, validation.is_late ? State::timed_out : State::failed, checkpoints, actions);
-  const double delay = run::retry_delay_s(validation.failures);
+  const double delay = base::retry_delay_s(validation.failures);
   validation.state = delay > 0 ? State::pausing : State::waiting;
   if (delay > 0) actions.push_back(StartTimer{{Timer::Kind::validation_retry, id}, delay});
   const std::string when = delay > 0 ? fmt::format(" in {:g} s", delay) : "";
@@ -99,12 +100,13 @@ void Validations::fail(run::CheckpointId id, const std::string& reason, Checkpoi
 }
 
 // Fails it without another try.
-void Validations::give_up(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions) {
+void Validations::give_up(checkpoint::CheckpointId id, const std::string& reason, Checkpoints& checkpoints,
+                          Actions& actions) {
   recorded_.validations.at(id).error = reason;
   finish(id, State::failed, checkpoints, actions);
 }
 
-void Validations::finish(run::CheckpointId id, State state, Checkpoints& checkpoints, Actions& actions) {
+void Validations::finish(checkpoint::CheckpointId id, State state, Checkpoints& checkpoints, Actions& actions) {
   Validation& validation = recorded_.validations.at(id);
   validation.state = state;
   if (state == State::validated) ++recorded_.succeeded;
@@ -136,7 +138,7 @@ void Validations::resume() {
   }
 }
 
-void Validations::forget(run::CheckpointId id) {
+void Validations::forget(checkpoint::CheckpointId id) {
   const auto found = recorded_.validations.find(id);
   if (found == recorded_.validations.end()) return;
   if (found->second.has_worker) {
@@ -156,9 +158,9 @@ void Validations::stop(Actions& actions) {
 
 // ---- Starts
 
-void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Actions& actions) {
+void Validations::start(resources::ResourceLedger room, Checkpoints& checkpoints, Actions& actions) {
   occupy(room);
-  for (const run::CheckpointId id : waiting()) {
+  for (const checkpoint::CheckpointId id : waiting()) {
     Validation& validation = recorded_.validations.at(id);
     if (validation.state != State::waiting) continue;  // skipped in this loop
     if (const auto hopeless = recorded_.hopeless.find(validation.wanted.function);
@@ -173,7 +175,7 @@ void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Acti
       give_up(id, "it needs more than the machine has: " + missing, checkpoints, actions);
       continue;
     }
-    std::optional<run::Gpus> gpus = room.acquire(needs_);
+    std::optional<resources::Gpus> gpus = room.acquire(needs_);
     if (!gpus) return say_that_it_waits(id, room, checkpoints, actions);
     validation.state = State::running;
     validation.has_worker = true;
@@ -194,7 +196,7 @@ void Validations::start(run::ResourceLedger room, Checkpoints& checkpoints, Acti
 }
 
 // Prints once that a validation waits for resources. Silent while other validations run: then it just waits its turn.
-void Validations::say_that_it_waits(run::CheckpointId id, const run::ResourceLedger& room,
+void Validations::say_that_it_waits(checkpoint::CheckpointId id, const resources::ResourceLedger& room,
                                     const Checkpoints& checkpoints, Actions& actions) {
   if (has_said_that_it_waits_ || has_workers()) return;
   has_said_that_it_waits_ = true;
@@ -204,8 +206,8 @@ void Validations::say_that_it_waits(run::CheckpointId id, const run::ResourceLed
 }
 
 // Returns the validations to start next, in order; without those whose last worker has not ended.
-std::vector<run::CheckpointId> Validations::waiting() const {
-  std::vector<run::CheckpointId> ids;
+std::vector<checkpoint::CheckpointId> Validations::waiting() const {
+  std::vector<checkpoint::CheckpointId> ids;
   for (const auto& [id, validation] : recorded_.validations) {
     if (validation.state == State::waiting && !validation.has_worker) ids.push_back(id);
   }
@@ -214,17 +216,17 @@ std::vector<run::CheckpointId> Validations::waiting() const {
 }
 
 // Skips older validations that have never been started.
-void Validations::skip_older(run::CheckpointId id, Checkpoints& checkpoints, Actions& actions) {
-  std::vector<run::CheckpointId> stale;
+void Validations::skip_older(checkpoint::CheckpointId id, Checkpoints& checkpoints, Actions& actions) {
+  std::vector<checkpoint::CheckpointId> stale;
   for (const auto& [other, validation] : recorded_.validations) {
     if (other < id && validation.state == State::waiting && validation.attempt == 0) stale.push_back(other);
   }
-  for (const run::CheckpointId other : stale) finish(other, State::skipped, checkpoints, actions);
+  for (const checkpoint::CheckpointId other : stale) finish(other, State::skipped, checkpoints, actions);
 }
 
 // ---- Queries
 
-void Validations::occupy(run::ResourceLedger& ledger) const {
+void Validations::occupy(resources::ResourceLedger& ledger) const {
   for (const auto& [id, validation] : recorded_.validations) {
     if (validation.has_worker) ledger.acquire(needs_, validation.gpus);
   }
@@ -238,7 +240,7 @@ bool Validations::is_pending() const {
   return std::ranges::any_of(recorded_.validations, [](const auto& entry) { return !is_finished(entry.second.state); });
 }
 
-bool Validations::is_pending(run::CheckpointId id) const {
+bool Validations::is_pending(checkpoint::CheckpointId id) const {
   const Validation* const validation = find(id);
   return validation != nullptr && !is_finished(validation->state);
 }
@@ -251,22 +253,22 @@ std::string Validations::summary() const {
                            recorded_.failed, recorded_.last_error);
 }
 
-bool Validations::is_running(run::CheckpointId id) const {
+bool Validations::is_running(checkpoint::CheckpointId id) const {
   const Validation* const validation = find(id);
   return validation != nullptr && validation->state == State::running;
 }
 
-const Validation* Validations::find(run::CheckpointId id) const {
+const Validation* Validations::find(checkpoint::CheckpointId id) const {
   const auto found = recorded_.validations.find(id);
   return found == recorded_.validations.end() ? nullptr : &found->second;
 }
 
-bool Validations::is_pausing(run::CheckpointId id) const {
+bool Validations::is_pausing(checkpoint::CheckpointId id) const {
   const Validation* const validation = find(id);
   return validation != nullptr && validation->state == State::pausing;
 }
 
-Validation* Validations::present(run::CheckpointId id, std::int64_t attempt) {
+Validation* Validations::present(checkpoint::CheckpointId id, std::int64_t attempt) {
   const auto found = recorded_.validations.find(id);
   if (found == recorded_.validations.end()) return nullptr;
   const bool is_present = found->second.state == State::running && found->second.attempt == attempt;

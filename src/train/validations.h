@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cadre/validation.h"
-#include "run/resource_ledger.h"
+#include "resources/resource_ledger.h"
 #include "train/checkpoints.h"
 #include "train/events.h"
 
@@ -35,7 +35,7 @@ struct Validation {
   bool has_worker = false;    // its process has not ended
   bool is_late = false;       // the present try has timed out
   bool is_forgotten = false;  // the checkpoint was removed, but the worker has not ended
-  run::Gpus gpus = {};        // the worker's
+  resources::Gpus gpus = {};  // the worker's
   Metrics reported = {};      // as reported with the checkpoint
   Metrics metrics = {};       // as returned by the validator
   std::string error = {};     // of the last failed try
@@ -52,57 +52,57 @@ class Validations {
   // ---- Events. Actions are appended.
 
   // Adds the validation of a committed checkpoint.
-  void add(run::CheckpointId id, const WantedValidation& wanted, Checkpoints& checkpoints);
+  void add(checkpoint::CheckpointId id, const WantedValidation& wanted, Checkpoints& checkpoints);
   void returned(const ValidatorReturned& event, Checkpoints& checkpoints, Actions& actions);
   void threw(const ValidatorThrew& event, Checkpoints& checkpoints, Actions& actions);
   void ended(const ValidatorEnded& event, Checkpoints& checkpoints, Actions& actions);
-  void timed_out(run::CheckpointId id, Actions& actions);
+  void timed_out(checkpoint::CheckpointId id, Actions& actions);
   // Returns it to the waiting ones after its delay.
-  void try_again(run::CheckpointId id);
+  void try_again(checkpoint::CheckpointId id);
   // Restarts unfinished validations in a new controller; no worker of an earlier one is left.
   void resume();
   // Removes the validation of a checkpoint that was removed. A worker that has not ended keeps its resources until
   // then.
-  void forget(run::CheckpointId id);
+  void forget(checkpoint::CheckpointId id);
   // Kills the running validators; their validations wait for another controller.
   void stop(Actions& actions);
   // Starts as many as fit into `room`: a machine's resources without the group's.
-  void start(run::ResourceLedger room, Checkpoints& checkpoints, Actions& actions);
+  void start(resources::ResourceLedger room, Checkpoints& checkpoints, Actions& actions);
 
   // ---- Queries
 
   // Subtracts the resources of running validators.
-  void occupy(run::ResourceLedger& ledger) const;
+  void occupy(resources::ResourceLedger& ledger) const;
   bool has_workers() const;
   bool is_pending() const;  // true if any is
-  bool is_pending(run::CheckpointId id) const;
-  bool is_running(run::CheckpointId id) const;
-  bool is_pausing(run::CheckpointId id) const;
+  bool is_pending(checkpoint::CheckpointId id) const;
+  bool is_running(checkpoint::CheckpointId id) const;
+  bool is_pausing(checkpoint::CheckpointId id) const;
   // Returns a text if validations of the run have ended and none has succeeded; else empty.
   std::string summary() const;
   // Returns the resources of one validation.
   const Resources& needs() const { return needs_; }
   // Returns nullptr if none was requested.
-  const Validation* find(run::CheckpointId id) const;
+  const Validation* find(checkpoint::CheckpointId id) const;
 
  private:
   struct Recorded {
-    std::map<run::CheckpointId, Validation> validations = {};  // by checkpoint, which exists unless is_forgotten
-    std::int64_t succeeded = 0;                                // of all finished ones, also of removed checkpoints
+    std::map<checkpoint::CheckpointId, Validation> validations = {};  // by checkpoint, which exists unless is_forgotten
+    std::int64_t succeeded = 0;  // of all finished ones, also of removed checkpoints
     std::int64_t failed = 0;
     std::string last_error = {};                       // of the last failed one
     std::map<std::string, std::string> hopeless = {};  // functions that cannot succeed, with the reason
     bool operator==(const Recorded&) const = default;
   };
 
-  Validation* present(run::CheckpointId id, std::int64_t attempt);
-  void fail(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
-  void give_up(run::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
-  void finish(run::CheckpointId id, Validation::State state, Checkpoints& checkpoints, Actions& actions);
-  void say_that_it_waits(run::CheckpointId id, const run::ResourceLedger& room, const Checkpoints& checkpoints,
-                         Actions& actions);
-  std::vector<run::CheckpointId> waiting() const;
-  void skip_older(run::CheckpointId id, Checkpoints& checkpoints, Actions& actions);
+  Validation* present(checkpoint::CheckpointId id, std::int64_t attempt);
+  void fail(checkpoint::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
+  void give_up(checkpoint::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
+  void finish(checkpoint::CheckpointId id, Validation::State state, Checkpoints& checkpoints, Actions& actions);
+  void say_that_it_waits(checkpoint::CheckpointId id, const resources::ResourceLedger& room,
+                         const Checkpoints& checkpoints, Actions& actions);
+  std::vector<checkpoint::CheckpointId> waiting() const;
+  void skip_older(checkpoint::CheckpointId id, Checkpoints& checkpoints, Actions& actions);
 
   ValidationConfig config_;
   Resources needs_;

@@ -11,12 +11,12 @@
 #include "cadre/error.h"
 #include "cadre/validation.h"
 #include "channel/worker_end.h"
-#include "run/entries.h"
-#include "run/parent_run.h"
-#include "run/root_engine.h"
 #include "storage/remote_directory.h"
 #include "store/held_objects.h"
 #include "train/notices.h"
+#include "worker/entries.h"
+#include "worker/parent_run.h"
+#include "worker/root_engine.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -26,7 +26,7 @@ const ValidatorAssignment* present = nullptr;
 
 // The parent of runs that a validator starts: they start from the beginning in each try, and their reports are
 // dropped.
-class ValidatorRun final : public run::ParentRun {
+class ValidatorRun final : public worker::ParentRun {
  public:
   explicit ValidatorRun(const ValidatorAssignment& assignment) : assignment_(assignment) { present = &assignment_; }
   ~ValidatorRun() override { present = nullptr; }
@@ -56,7 +56,7 @@ Value run_validator(channel::WorkerEnd& controller, const Value& payload, detail
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   storage::fetch(assignment.checkpoint);
   store::set_experiment_of_objects(assignment.run_directory);
-  if (assignment.worker_resources) run::set_root_resources(*assignment.worker_resources);
+  if (assignment.worker_resources) worker::set_root_resources(*assignment.worker_resources);
   const ValidatorRun parent(assignment);
   const auto validate = [&] { return function(Checkpoint::from_directory(assignment.checkpoint), assignment.config); };
   const Metrics metrics = assignment.worker_resources ? validate() : without_workers(controller, validate);
@@ -79,7 +79,7 @@ fs::path directory_of_validator(const fs::path& run_directory, const std::string
 }
 
 bool detail::register_validator(std::string_view name, ValidatorPointer function) {
-  run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
+  worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     return run_validator(controller, payload, function);
   });
   return true;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "checkpoint/checkpoint_registry.h"
 #include "engine/engine.h"
-#include "run/checkpoint_registry.h"
 #include "train/checkpoint_part.h"
 
 namespace cadre::train {
@@ -17,12 +17,12 @@ inline std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std
 
 // Set in validators' ids only.
 inline constexpr engine::WorkerId kIsValidator = engine::WorkerId{1} << 63;
-inline engine::WorkerId validator_id(run::CheckpointId checkpoint, std::int64_t attempt) {
+inline engine::WorkerId validator_id(checkpoint::CheckpointId checkpoint, std::int64_t attempt) {
   return kIsValidator | static_cast<std::uint64_t>(checkpoint) << 20 | static_cast<std::uint64_t>(attempt);
 }
 inline bool is_validator(engine::WorkerId worker) { return (worker & kIsValidator) != 0; }
-inline run::CheckpointId checkpoint_of(engine::WorkerId worker) {
-  return static_cast<run::CheckpointId>((worker & ~kIsValidator) >> 20);
+inline checkpoint::CheckpointId checkpoint_of(engine::WorkerId worker) {
+  return static_cast<checkpoint::CheckpointId>((worker & ~kIsValidator) >> 20);
 }
 inline std::int64_t validator_attempt_of(engine::WorkerId worker) {
   return static_cast<std::int64_t>(worker & 0xfffff);

@@ -9,8 +9,8 @@
 #include "base/overload.h"
 #include "base/value_limits.h"
 #include "cadre/error.h"
-#include "run/worker.h"
 #include "tune/result_keys.h"
+#include "worker/worker.h"
 
 namespace cadre::tune {
 
@@ -31,7 +31,7 @@ void CallbackList::call(Entry& entry, const char* hook, Call call) {
   } catch (...) {
     entry.is_on = false;
     warnings_.push_back(fmt::format("the callback {} failed in {}, and is switched off: {}", entry.name, hook,
-                                    run::describe_current_exception()));
+                                    worker::describe_current_exception()));
   }
 }
 
@@ -119,7 +119,7 @@ TrialInfo CallbackList::info_of(const Trial& trial) const {
                  .path = directory_ / trial.directory,
                  .error = trial.error};
   if (trial.latest_checkpoint) {
-    const run::CheckpointRecord& latest = experiment_.checkpoint_registry().get(*trial.latest_checkpoint);
+    const checkpoint::CheckpointRecord& latest = experiment_.checkpoint_registry().get(*trial.latest_checkpoint);
     info.checkpoint = Checkpoint::from_directory(directory_ / latest.directory);
   }
   return info;

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "cadre/error.h"
-#include "run/entries.h"
-#include "run/worker.h"
 #include "tune/functions.h"
 #include "tune/result_keys.h"
 #include "tune/session.h"
+#include "worker/entries.h"
+#include "worker/worker.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
@@ -50,7 +50,7 @@ ClassRun::~ClassRun() {
     object_->cleanup();
   } catch (...) {
     std::fprintf(stderr, "cadre: cleanup() of %s failed: %s\n", name_.c_str(),
-                 run::describe_current_exception().c_str());
+                 worker::describe_current_exception().c_str());
   }
 }
 
@@ -90,7 +90,7 @@ void ClassRun::step() {
 
 void ClassRun::take_over() {
   take_config();
-  if (!object_->reset_config(object_->get_config())) throw run::Declined{};
+  if (!object_->reset_config(object_->get_config())) throw worker::Declined{};
   load();
 }
 
@@ -105,7 +105,7 @@ void ClassRun::save(const fs::path& directory) const {
 
 bool detail::register_class(std::string_view name, ClassFactory make, TrainableMethods methods) {
   trainable_types().add(name, {.methods = methods});
-  run::register_entry(
+  worker::register_entry(
       name, [make, name = std::string(name), methods](channel::WorkerEnd& controller, const Value& payload) {
         run_trial(controller, payload, [&](Session& session) { ClassRun(session, make(), name, methods).run(); });
         return Value();

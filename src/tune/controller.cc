@@ -13,10 +13,10 @@
 #include "base/overload.h"
 #include "base/random.h"
 #include "cadre/error.h"
-#include "run/checkpoint_files.h"
-#include "run/gpus.h"
-#include "run/memory_usage.h"
-#include "run/object_uses.h"
+#include "checkpoint/checkpoint_files.h"
+#include "control/object_uses.h"
+#include "resources/gpus.h"
+#include "resources/memory_usage.h"
 #include "tune/journal.h"
 #include "tune/recovery.h"
 
@@ -75,7 +75,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
                        store::ExperimentStore& store, engine::Engine& engine, Console& console)
     : Turns(experiment,
             {.directory = setting.directory,
-             .tenant = run::experiment_tenant,
+             .tenant = store::experiment_tenant,
              .publish_config = setting.options.run_config.publish_config,
              .publication = setting.publication,
              .print = [&console](const std::string& text,
@@ -123,7 +123,8 @@ bool Controller::watches_memory() const {
 void Controller::add_other_events(std::vector<Event>& events) {
   if (!watches_memory() || engine_.now() < next_memory_check_) return;
   next_memory_check_ = engine_.now() + kMemoryPeriod;
-  if (run::free_memory() < setting_.options.tune_config.parking.min_free_memory) events.emplace_back(MemoryRunsShort{});
+  if (resources::free_memory() < setting_.options.tune_config.parking.min_free_memory)
+    events.emplace_back(MemoryRunsShort{});
 }
 
 // Replaces a report whose checkpoint is not a directory of its own by a failure of the trial, before anything relies on
@@ -134,7 +135,8 @@ Event Controller::checked(Event event) {
   const std::string& name = result->report.checkpoint;
   const fs::path directory = path_of(experiment_.trials().at(result->trial).directory);
   std::error_code unusable;  // a name may be too long for any file
-  if (run::is_reporting_name(name) && fs::is_directory(fs::symlink_status(directory / name, unusable))) return event;
+  if (checkpoint::is_reporting_name(name) && fs::is_directory(fs::symlink_status(directory / name, unusable)))
+    return event;
   engine_.kill(worker_id(result->trial, result->attempt));
   return FunctionThrew{
       result->trial, result->attempt,
@@ -171,11 +173,12 @@ std::int64_t Controller::record(const Step& step) { return tune::record(store_, 
 
 void Controller::prepare(const Action& action) {
   if (const auto* save = std::get_if<SaveTrial>(&action)) {
-    run::write_objects(directory(),
-                       run::held_objects(run::object_uses(save->config.value())));  // drawn or explored values
+    control::write_objects(
+        directory(),
+        control::held_objects(control::object_uses(save->config.value())));  // drawn or explored values
     store_.put(to_row(*save));
   } else if (const auto* checkpoint = std::get_if<CommitCheckpoint>(&action)) {
-    run::commit_directory(directory(), checkpoint->from, checkpoint->directory);
+    checkpoint::commit_directory(directory(), checkpoint->from, checkpoint->directory);
     store_.add(store::CheckpointRow{checkpoint->id, checkpoint->trial, checkpoint->step, checkpoint->directory});
   }
 }
@@ -249,7 +252,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
           .runs_in_directory = setting_.options.run_config.chdir_to_trial_dir,
           .visible_devices =
-              engine_.resources().gpus > 0 ? std::optional(run::visible_devices(launch.gpus)) : std::nullopt};
+              engine_.resources().gpus > 0 ? std::optional(resources::visible_devices(launch.gpus)) : std::nullopt};
 }
 
 void Controller::launch(const Launch& launch) {
@@ -266,7 +269,7 @@ void Controller::launch(const Launch& launch) {
 // Removes checkpoint directories of a trial of the same name, whose rows the store lost in a loss of power.
 void Controller::remove_forgotten_checkpoints(const Trial& trial) {
   for (const std::string& name : base::list_directory(path_of(trial.directory))) {
-    if (!run::is_name_of_checkpoint(name)) continue;
+    if (!checkpoint::is_name_of_checkpoint(name)) continue;
     base::remove_inside(directory(), {trial.directory + "/" + name, "the directory of a trial"});
   }
 }
@@ -283,7 +286,7 @@ void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
   const fs::path trial = experiment_.trials().at(ended.trial).directory;
   if (!fs::is_directory(path_of(trial))) return;
-  const std::string prefix = run::reporting_prefix(ended.attempt);
+  const std::string prefix = checkpoint::reporting_prefix(ended.attempt);
   for (const std::string& name : base::list_directory(path_of(trial))) {
     if (name.starts_with(prefix)) file_worker_.remove(trial / name);
   }
@@ -317,13 +320,13 @@ void Controller::session_ends() {
 
 // Returns the checkpoints that trials may continue from, and the latest one of every trial for the user.
 std::set<std::string> Controller::checkpoints_to_keep() const {
-  std::vector<run::CheckpointId> needed = experiment_.needed_checkpoints();
+  std::vector<checkpoint::CheckpointId> needed = experiment_.needed_checkpoints();
   for (const Trial& trial : experiment_.trials()) {
     if (trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
   }
   std::set<std::string> directories;
-  const run::CheckpointRegistry& registry = experiment_.checkpoint_registry();
-  for (const run::CheckpointId id : needed) {
+  const checkpoint::CheckpointRegistry& registry = experiment_.checkpoint_registry();
+  for (const checkpoint::CheckpointId id : needed) {
     if (registry.contains(id)) directories.insert(registry.get(id).directory);
   }
   return directories;

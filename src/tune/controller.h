@@ -90,7 +90,7 @@ class Controller final : public control::Turns<Experiment> {
   CallbackList callbacks_;
   std::optional<std::string> callback_states_ = {};  // to be written with the turn
   Snapshots snapshots_;
-  std::vector<run::CheckpointId> lost_checkpoints_;
+  std::vector<checkpoint::CheckpointId> lost_checkpoints_;
 };
 
 }  // namespace cadre::tune

@@ -8,7 +8,7 @@
 #include "base/overload.h"
 #include "base/stored.h"
 #include "control/stored_options.h"
-#include "run/run_directory.h"
+#include "store/run_directory.h"
 
 // Members that are not stored: methods and callbacks belong to the program; names and places change when an experiment
 // is moved.
@@ -205,7 +205,7 @@ void read_stored(Stop& stop, const base::Stored& stored) {
 // ---- The whole
 
 Dict describe(const Trainable& trainable, const TunerOptions& options) {
-  Dict description{{"kind", run::experiment_tenant.kind}, {"trainable", base::to_stored(trainable)}};
+  Dict description{{"kind", store::experiment_tenant.kind}, {"trainable", base::to_stored(trainable)}};
   const Value stored = base::to_stored(options);
   description.insert(description.end(), stored.dict().begin(), stored.dict().end());
   return description;
@@ -216,7 +216,7 @@ Description parse_description(const Value& stored, const std::string& source) {
     Description description;
     const base::Stored whole(stored);
     const Value* kind = find_entry(whole.dict(), "kind");
-    if (kind != nullptr && whole.at("kind", *kind).get<std::string>() != run::experiment_tenant.kind)
+    if (kind != nullptr && whole.at("kind", *kind).get<std::string>() != store::experiment_tenant.kind)
       throw StorageError(source + " are those of a training run, which train::Trainer::restore continues");
     if (const Value* trainable = find_entry(whole.dict(), "trainable"))
       base::from_stored(description.trainable, whole.at("trainable", *trainable));

@@ -40,10 +40,10 @@ struct Timer {
 struct ControllerStarted {
   enum class Errored { leave, resume, restart };
 
-  Resources resources = {};                              // of all nodes
-  Errored errored = Errored::leave;                      // what to do with failed trials
-  std::vector<run::CheckpointId> lost_checkpoints = {};  // missing or damaged
-  double running_time_s = 0;                             // of earlier sessions, without the time between them
+  Resources resources = {};                                     // of all nodes
+  Errored errored = Errored::leave;                             // what to do with failed trials
+  std::vector<checkpoint::CheckpointId> lost_checkpoints = {};  // missing or damaged
+  double running_time_s = 0;                                    // of earlier sessions, without the time between them
 };
 struct ResultReported {
   TrialIndex trial = 0;
@@ -82,7 +82,7 @@ struct TimerFired {
 struct ExperimentInterrupted {};
 // The files of these checkpoints now survive a loss of power.
 struct CheckpointsSynced {
-  std::vector<run::CheckpointId> checkpoints = {};
+  std::vector<checkpoint::CheckpointId> checkpoints = {};
 };
 using Event =
     std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined, WorkerEnded,
@@ -111,7 +111,7 @@ struct SaveTrial {
 };
 // A reported directory to turn into a checkpoint. Paths are relative to the experiment's directory.
 struct CommitCheckpoint {
-  run::CheckpointId id = 0;
+  checkpoint::CheckpointId id = 0;
   TrialIndex trial = 0;
   std::int64_t step = 0;
   std::string from = {};
@@ -119,11 +119,11 @@ struct CommitCheckpoint {
 };
 // A checkpoint to record as synced: it survives a loss of power.
 struct MarkSynced {
-  run::CheckpointId id = 0;
+  checkpoint::CheckpointId id = 0;
 };
 // A checkpoint that is no longer needed: removed from the store in the transaction, deleted after it.
 struct DeleteCheckpoint {
-  run::CheckpointId id = 0;
+  checkpoint::CheckpointId id = 0;
   std::string directory = {};
 };
 
@@ -173,7 +173,7 @@ struct Launch {
   Metrics checkpoint_metrics = {};
   std::int64_t step = 0;  // training continues after this step
   Needs needs = {};
-  run::Gpus gpus = {};
+  resources::Gpus gpus = {};
 };
 // Like Launch, for the trial's present worker, which waits for an answer.
 struct TakeOver {

@@ -10,10 +10,9 @@
 #include <utility>
 
 #include "base/enum_names.h"
-#include "run/checkpoint_files.h"
-#include "run/retry_delay.h"
+#include "base/retry_delay.h"
+#include "checkpoint/checkpoint_files.h"
 #include "tune/experiment_directory.h"
-#include "tune/failure_policy.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune {
@@ -27,6 +26,17 @@ const char* when(engine::Exit::Kind kind) {
 
 Failure ran_too_long(Seconds limit) {
   return {fmt::format("the trial has run for its limit of {:g} s", limit.count()), false};
+}
+
+// Counts a failure of the trial's present worker. Returns true if the trial is to be tried again.
+bool count_failure(Trial& trial, const FailureConfig& config) {
+  ++trial.futile_attempts;
+  if (trial.restoring && trial.restore_failures < config.max_restore_failures) {
+    ++trial.restore_failures;
+    return true;
+  }
+  ++trial.failures;
+  return config.max_failures < 0 || trial.failures <= config.max_failures;
 }
 
 }  // namespace
@@ -114,7 +124,7 @@ void Experiment::record(DecisionKind kind, const Trial& trial, Dict data) {
 void Experiment::on(const ControllerStarted& event) {
   const bool is_restored = !trials_.empty();
   state_.resources = event.resources;
-  resources_ = run::ResourceLedger(state_.resources);
+  resources_ = resources::ResourceLedger(state_.resources);
   running_ = 0;
   state_.workers = 0;
   state_.interrupted = false;
@@ -126,7 +136,7 @@ void Experiment::on(const ControllerStarted& event) {
     worker_is_done(trial);
     if (trial.ended()) actions_->push_back(state_of(trial));  // stored before, while its worker still existed
   }
-  for (const run::CheckpointId checkpoint : event.lost_checkpoints) drop_lost(checkpoint);
+  for (const checkpoint::CheckpointId checkpoint : event.lost_checkpoints) drop_lost(checkpoint);
   for (Trial& trial : trials_) {
     if (trial.status == TrialStatus::error && event.errored != ControllerStarted::Errored::leave)
       resume_errored(trial, event.errored == ControllerStarted::Errored::restart);
@@ -163,10 +173,10 @@ void Experiment::say_if_only_failures_are_left() {
 }
 
 // Marks a checkpoint as lost. Trials that would have continued from it continue from its closest existing ancestor.
-void Experiment::drop_lost(run::CheckpointId checkpoint) {
+void Experiment::drop_lost(checkpoint::CheckpointId checkpoint) {
   if (!checkpoints_.contains(checkpoint)) return;
   checkpoints_.retain(checkpoint);  // keeps its record until no trial refers to it
-  const std::optional<run::CheckpointId> older = checkpoints_.ancestor(checkpoint);
+  const std::optional<checkpoint::CheckpointId> older = checkpoints_.ancestor(checkpoint);
   for (Trial& trial : trials_) {
     if (trial.latest_checkpoint != checkpoint) continue;
     record(DecisionKind::lose, trial, {{"checkpoint", checkpoints_.get(checkpoint).directory}});
@@ -319,7 +329,7 @@ void Experiment::on(const ExperimentInterrupted&) {
 }
 
 void Experiment::on(const CheckpointsSynced& event) {
-  for (const run::CheckpointId checkpoint : event.checkpoints) {
+  for (const checkpoint::CheckpointId checkpoint : event.checkpoints) {
     if (!checkpoints_.contains(checkpoint)) continue;
     checkpoints_.set_synced(checkpoint);
     actions_->push_back(MarkSynced{checkpoint});
@@ -328,8 +338,8 @@ void Experiment::on(const CheckpointsSynced& event) {
 
 void Experiment::on(const MemoryRunsShort&) { unpark_the_coldest(); }
 
-std::vector<run::CheckpointId> Experiment::needed_checkpoints() const {
-  std::vector<run::CheckpointId> needed;
+std::vector<checkpoint::CheckpointId> Experiment::needed_checkpoints() const {
+  std::vector<checkpoint::CheckpointId> needed;
   for (const Trial& trial : trials_) {
     if (trial.status != TrialStatus::terminated && trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
   }
@@ -353,8 +363,8 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
 
 std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& report) {
   if (report.checkpoint.empty()) return {};
-  const std::string directory = trial.directory + "/" + run::checkpoint_name(trial.checkpoints_made++);
-  const run::CheckpointId id =
+  const std::string directory = trial.directory + "/" + checkpoint::checkpoint_name(trial.checkpoints_made++);
+  const checkpoint::CheckpointId id =
       checkpoints_.add(trial.index, report.step, directory, report.metrics, trial.latest_checkpoint);
   continue_from(trial, id);
   actions_->push_back(
@@ -493,7 +503,7 @@ void Experiment::follow(const Decision& decision) {
 
 void Experiment::exploit(const Exploit& exploit) {
   Trial& target = trials_[exploit.target];
-  const run::CheckpointRecord& from = checkpoints_.get(exploit.checkpoint);
+  const checkpoint::CheckpointRecord& from = checkpoints_.get(exploit.checkpoint);
   Dict perturbations;
   for (const Perturbation& made : exploit.explored.perturbations) perturbations.emplace_back(made.key, made.operation);
   record(DecisionKind::exploit, target,
@@ -632,7 +642,7 @@ void Experiment::stop_all() {
 
 void Experiment::try_again(Trial& trial) {
   record(DecisionKind::retry, trial, {{"failures", trial.failures}, {"restore_failures", trial.restore_failures}});
-  const double delay = run::retry_delay_s(trial.futile_attempts);
+  const double delay = base::retry_delay_s(trial.futile_attempts);
   actions_->push_back(Say{fmt::format(
       "Trial {} is tried again{} from {}", trial.id, delay > 0 ? fmt::format(" in {:g} s", delay) : "",
       trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory : std::string("the beginning"))});
@@ -719,7 +729,7 @@ void Experiment::release_resources(Trial& trial) {
   --running_;
 }
 
-void Experiment::continue_from(Trial& trial, run::CheckpointId checkpoint) {
+void Experiment::continue_from(Trial& trial, checkpoint::CheckpointId checkpoint) {
   checkpoints_.retain(checkpoint);
   if (trial.latest_checkpoint) checkpoints_.release(*trial.latest_checkpoint);
   trial.latest_checkpoint = checkpoint;
@@ -820,12 +830,12 @@ bool Experiment::update_needs(Trial& trial) {
 // Returns what the machine lacks for the trial, if needs depend on the config; fit() has checked all others.
 std::string Experiment::shortage_of(const Trial& trial) const {
   if (!needs_.by_config()) return {};
-  const std::string shortage = run::ResourceLedger(state_.resources).shortage(trial.needs.total);
+  const std::string shortage = resources::ResourceLedger(state_.resources).shortage(trial.needs.total);
   return shortage.empty() ? "" : "it needs more than there is: " + shortage;
 }
 
 // A parked worker keeps its data on the GPUs that it used.
-std::optional<run::Gpus> Experiment::own_gpus(const Trial& trial) {
+std::optional<resources::Gpus> Experiment::own_gpus(const Trial& trial) {
   return trial.worker == WorkerState::parked && !trial.gpus.empty() ? std::optional(trial.gpus) : std::nullopt;
 }
 
@@ -837,7 +847,7 @@ std::vector<TrialIndex> Experiment::candidates() const {
   for (const TrialIndex index : waiting_) {
     const Trial& trial = trials_[index];
     const bool may_go = (trial.worker == WorkerState::none || trial.worker == WorkerState::parked) && !trial.backs_off;
-    const std::optional<run::Gpus> own = own_gpus(trial);
+    const std::optional<resources::Gpus> own = own_gpus(trial);
     if (may_go && (own || !alike ? resources_.is_free(trial.needs.total, own) : anywhere)) ready.push_back(index);
   }
   return ready;
@@ -870,7 +880,7 @@ Launch Experiment::start_of(Trial& trial) {
   Launch launch{
       .trial = trial.index, .attempt = trial.attempt, .config = trial.config, .needs = trial.needs, .gpus = trial.gpus};
   if (trial.latest_checkpoint) {
-    const run::CheckpointRecord& from = checkpoints_.get(*trial.latest_checkpoint);
+    const checkpoint::CheckpointRecord& from = checkpoints_.get(*trial.latest_checkpoint);
     launch.checkpoint = from.directory;
     launch.checkpoint_metrics = from.metrics;
     launch.step = from.step;
@@ -890,7 +900,7 @@ void Experiment::resume(Trial& trial) {
 }
 
 void Experiment::delete_unneeded_checkpoints() {
-  for (run::CheckpointRecord& record : checkpoints_.take_deletable())
+  for (checkpoint::CheckpointRecord& record : checkpoints_.take_deletable())
     actions_->push_back(DeleteCheckpoint{record.id, std::move(record.directory)});
 }
 

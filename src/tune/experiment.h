@@ -15,8 +15,8 @@
 
 #include "base/stored.h"
 #include "cadre/tune/tuner.h"
-#include "run/checkpoint_registry.h"
-#include "run/resource_ledger.h"
+#include "checkpoint/checkpoint_registry.h"
+#include "resources/resource_ledger.h"
 #include "tune/events.h"
 #include "tune/resource_needs.h"
 #include "tune/schedulers/scheduler.h"
@@ -63,7 +63,7 @@ class Experiment final : private Population {
   bool interrupted() const { return state_.interrupted; }
   // Returns the latest checkpoints of trials that have not terminated: they, or others in an exploit, continue from
   // them.
-  std::vector<run::CheckpointId> needed_checkpoints() const;
+  std::vector<checkpoint::CheckpointId> needed_checkpoints() const;
   // Returns true if the core still waits for the timer; otherwise the shell need not send an event.
   bool awaits(const Timer& timer) const;
   // Returns true if the result is new, and its worker was not told to stop.
@@ -76,7 +76,7 @@ class Experiment final : private Population {
 
   const std::vector<Trial>& trials() const { return trials_; }
   const std::set<TrialIndex>& live_trials() const override { return live_; }  // not ended
-  const run::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
+  const checkpoint::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
   // Returns the number of workers that wait for their trial to be scheduled.
   std::int64_t parked_workers() const { return parked_; }
   std::string resource_usage() const { return resources_.usage(); }
@@ -104,7 +104,7 @@ class Experiment final : private Population {
     std::map<TrialIndex, Value> live = {};
     Value scheduler = {};
     Value stoppers = {};
-    run::RegistryState checkpoints = {};
+    checkpoint::RegistryState checkpoints = {};
     State rest = {};
   };
 
@@ -112,7 +112,7 @@ class Experiment final : private Population {
   const Trial& trial(TrialIndex index) const override { return trials_.at(index); }
   bool anyone_waits() const override;
   bool can_save(const Trial& trial) const override;
-  const run::CheckpointRegistry& checkpoints() const override { return checkpoints_; }
+  const checkpoint::CheckpointRegistry& checkpoints() const override { return checkpoints_; }
 
   void on(const ControllerStarted& event);
   void on(const ResultReported& event);
@@ -127,7 +127,7 @@ class Experiment final : private Population {
   void on(const TimeLost&) {}  // timers do not count lost time
   void on_last_word(Trial& trial, std::optional<Failure> failure);
   void say_if_only_failures_are_left();
-  void drop_lost(run::CheckpointId checkpoint);
+  void drop_lost(checkpoint::CheckpointId checkpoint);
   void resume_errored(Trial& trial, bool anew);
 
   // Returns the trial of an event if the event comes from the trial's present worker; nullptr if that was replaced or
@@ -163,7 +163,7 @@ class Experiment final : private Population {
   void limit_running(const Trial& trial);
   void worker_is_done(Trial& trial);
   void release_resources(Trial& trial);
-  void continue_from(Trial& trial, run::CheckpointId checkpoint);
+  void continue_from(Trial& trial, checkpoint::CheckpointId checkpoint);
   void follow(const Decision& decision);
   void warn_about_lost_offer(const Trial& trial);
   void warn_about_missing_metrics(const Metrics& metrics);
@@ -177,7 +177,7 @@ class Experiment final : private Population {
   bool update_needs(Trial& trial);
   std::string shortage_of(const Trial& trial) const;
   void load_trial(const Value& saved);
-  static std::optional<run::Gpus> own_gpus(const Trial& trial);
+  static std::optional<resources::Gpus> own_gpus(const Trial& trial);
   std::vector<TrialIndex> candidates() const;
   Launch start_of(Trial& trial);
   void launch(Trial& trial);
@@ -192,8 +192,8 @@ class Experiment final : private Population {
   ResourceNeeds needs_;
   std::unique_ptr<TrialScheduler> scheduler_;
   Stoppers stoppers_;
-  run::CheckpointRegistry checkpoints_;
-  run::ResourceLedger resources_;
+  checkpoint::CheckpointRegistry checkpoints_;
+  resources::ResourceLedger resources_;
   State state_;
 
   std::vector<Trial> trials_;

@@ -7,8 +7,6 @@
 
 #include "base/name.h"
 #include "cadre/error.h"
-#include "run/run_directory.h"
-#include "store/read_store.h"
 #include "tune/searchers/variant_generator.h"
 
 namespace cadre::tune {
@@ -41,7 +39,5 @@ TrialIndex trial_of_tag(std::string_view tag) {
 std::string trial_directory_name(TrialIndex index, const Dict& sampled) {
   return base::safe_file_name(with_variables(trial_id(index), sampled), kLongestDirectoryName);
 }
-
-bool holds_experiment(const fs::path& directory) { return run::holds_store(directory); }
 
 }  // namespace cadre::tune

@@ -1,5 +1,5 @@
 // The names of files and directories in an experiment's directory. docs/formats.md describes the files.
-// store/read_store.h names the store's own files, run/loggers/result_log.h the result files.
+// store/read_store.h names the store's own files, loggers/result_log.h the result files.
 #pragma once
 
 #include <filesystem>
@@ -27,10 +27,5 @@ std::string trial_tag(TrialIndex index, const Dict& sampled);
 TrialIndex trial_of_tag(std::string_view tag);
 // Returns the tag as the name of a directory, at most 100 bytes: "00003_lr=0.1000,width=3".
 std::string trial_directory_name(TrialIndex index, const Dict& sampled);
-
-// ---- Finding experiments
-
-// Returns true if the directory holds an experiment, and false also if it cannot be read.
-bool holds_experiment(const std::filesystem::path& directory);
 
 }  // namespace cadre::tune

@@ -39,7 +39,7 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
   if (!saved.live.empty()) throw StorageError("a snapshot names trials that it does not have");
   checkpoints_.restore(std::move(saved.checkpoints));
   state_ = std::move(saved.rest);
-  resources_ = run::ResourceLedger(state_.resources);
+  resources_ = resources::ResourceLedger(state_.resources);
   for (const Trial& trial : trials_) {
     if (trial.held) resources_.acquire(*trial.held, trial.gpus);
     parked_ += trial.worker == WorkerState::parked ? 1 : 0;

@@ -16,7 +16,7 @@ base::Registry<detail::ExplorePointer>& explore_functions();
 base::Registry<detail::StopPointer>& stop_functions();
 base::Registry<detail::ResourcePointer>& resource_functions();
 
-// Registered properties of a trainable, besides the entry that runs it (run/entries.h).
+// Registered properties of a trainable, besides the entry that runs it (worker/entries.h).
 struct TrainableType {
   detail::ConfigType config = {};  // without members if it takes a Config
   TrainableMethods methods = {};

@@ -6,14 +6,14 @@
 #include "store/object_files.h"
 
 namespace cadre::tune {
-std::vector<run::ObjectUse> objects_in_use(const Dict& description, std::span<const Trial> trials,
-                                           std::int64_t trials_to_come) {
+std::vector<control::ObjectUse> objects_in_use(const Dict& description, std::span<const Trial> trials,
+                                               std::int64_t trials_to_come) {
   const auto is_over = [](const Trial& trial) { return trial.status == TrialStatus::terminated; };
   if (trials_to_come == 0 && std::ranges::all_of(trials, is_over)) return {};
-  std::vector<run::ObjectUse> uses = run::object_uses(description);
+  std::vector<control::ObjectUse> uses = control::object_uses(description);
   for (const Trial& trial : trials) {
     if (!is_over(trial)) {
-      const auto of_trial = run::object_uses(trial.config.value(), "the config of trial " + trial.id);
+      const auto of_trial = control::object_uses(trial.config.value(), "the config of trial " + trial.id);
       uses.insert(uses.end(), of_trial.begin(), of_trial.end());
     }
   }
@@ -21,7 +21,7 @@ std::vector<run::ObjectUse> objects_in_use(const Dict& description, std::span<co
 }
 
 void check_objects(const Dict& description, control::Faults& faults) {
-  for (const auto& [place, id] : run::object_uses(description)) {
+  for (const auto& [place, id] : control::object_uses(description)) {
     if (!store::size_of_object(id)) {
       faults.add(place, "\"" + id + "\" names no object; cadre::put makes one");
     } else if (!store::find_held_object(id)) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "control/faults.h"
-#include "run/object_uses.h"
+#include "control/object_uses.h"
 #include "tune/trial.h"
 
 namespace cadre::tune {
@@ -14,8 +14,8 @@ namespace cadre::tune {
 // Returns the objects that trials can still use: all in the experiment's description (description.h) and in the configs
 // of trials that have not terminated (a restore may run failed trials again). Empty if all trials have terminated and
 // none is to come.
-std::vector<run::ObjectUse> objects_in_use(const Dict& description, std::span<const Trial> trials,
-                                           std::int64_t trials_to_come);
+std::vector<control::ObjectUse> objects_in_use(const Dict& description, std::span<const Trial> trials,
+                                               std::int64_t trials_to_come);
 
 // Adds faults for references of a new experiment to something that is not an object, or to an object that no ObjectRef
 // holds.

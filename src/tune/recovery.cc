@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "cadre/error.h"
+#include "checkpoint/checkpoint_files.h"
 #include "control/replay.h"
-#include "run/checkpoint_files.h"
 #include "tune/journal.h"
 
 namespace cadre::tune {
@@ -158,8 +158,8 @@ void Recovery::accept(const control::Divergence& divergence) {
       fmt::format("Warning: {}; what it decides now counts from there on", divergence.description));
   store_.remove_decisions_from(divergence.event);
   for (const store::DecisionRow& decision : divergence.decisions) store_.add(decision);
-  const run::CheckpointRegistry& registry = subject_.experiment.checkpoint_registry();
-  std::set<run::CheckpointId> as_before;
+  const checkpoint::CheckpointRegistry& registry = subject_.experiment.checkpoint_registry();
+  std::set<checkpoint::CheckpointId> as_before;
   for (const store::CheckpointRow& row : store_.checkpoints()) {
     if (registry.contains(row.id) && registry.get(row.id).directory == row.directory) {
       as_before.insert(row.id);
@@ -167,8 +167,8 @@ void Recovery::accept(const control::Divergence& divergence) {
       store_.remove_checkpoint(row.id);
     }
   }
-  for (const run::CheckpointId id : registry.all()) {
-    const run::CheckpointRecord& record = registry.get(id);
+  for (const checkpoint::CheckpointId id : registry.all()) {
+    const checkpoint::CheckpointRecord& record = registry.get(id);
     if (!as_before.contains(id)) store_.add(store::CheckpointRow{id, record.owner, record.step, record.directory});
   }
   for (const Trial& trial : subject_.experiment.trials()) store_.put(to_row(state_of(trial)));
@@ -178,8 +178,8 @@ void Recovery::accept(const control::Divergence& divergence) {
 // Removes directories that a worker or the controller was about to report, commit or delete.
 void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
   std::set<std::string> listed;
-  const run::CheckpointRegistry& registry = subject_.experiment.checkpoint_registry();
-  for (const run::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
+  const checkpoint::CheckpointRegistry& registry = subject_.experiment.checkpoint_registry();
+  for (const checkpoint::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
   // Removed at once, not by the file worker: a name may be used again as soon as trials run.
   const auto remove = [&](const std::string& directory) {
     if (!listed.contains(directory)) base::remove_inside(directory_, {directory, "the experiment's store"});
@@ -189,7 +189,7 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
     const std::string& trial = subject_.experiment.trials().at(index).directory;
     if (!fs::exists(directory_ / trial)) continue;
     for (const std::string& name : base::list_directory(directory_ / trial)) {
-      if (run::is_name_of_checkpoint(name)) remove(trial + "/" + name);
+      if (checkpoint::is_name_of_checkpoint(name)) remove(trial + "/" + name);
     }
   }
 }
@@ -198,26 +198,26 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
 // has not ended. Of all others, which may be many, only the directory must exist.
 void Recovery::check_checkpoints() {
   const Experiment& experiment = subject_.experiment;
-  const run::CheckpointRegistry& registry = experiment.checkpoint_registry();
+  const checkpoint::CheckpointRegistry& registry = experiment.checkpoint_registry();
   const std::string boot = base::boot_id();
-  std::map<run::CheckpointId, store::CheckpointRow> rows;
+  std::map<checkpoint::CheckpointId, store::CheckpointRow> rows;
   for (store::CheckpointRow& row : store_.checkpoints()) rows[row.id] = std::move(row);
-  std::set<run::CheckpointId> lost;
-  const auto check = [&](run::CheckpointId id, run::CheckDepth depth) {
+  std::set<checkpoint::CheckpointId> lost;
+  const auto check = [&](checkpoint::CheckpointId id, checkpoint::CheckDepth depth) {
     if (lost.contains(id)) return;
-    const std::string fault = run::fault_of_checkpoint(directory_, rows.at(id), boot, depth);
+    const std::string fault = checkpoint::fault_of_checkpoint(directory_, rows.at(id), boot, depth);
     if (fault.empty()) return;
     recovered_.notes.push_back(fmt::format("Warning: the checkpoint {} is given up: {}", rows.at(id).directory, fault));
     lost.insert(id);
   };
-  for (const run::CheckpointId id : registry.all())
-    check(id,
-          experiment.trials().at(registry.get(id).owner).ended() ? run::CheckDepth::directory : run::CheckDepth::sizes);
-  std::vector<run::CheckpointId> needed = experiment.needed_checkpoints();
+  for (const checkpoint::CheckpointId id : registry.all())
+    check(id, experiment.trials().at(registry.get(id).owner).ended() ? checkpoint::CheckDepth::directory
+                                                                     : checkpoint::CheckDepth::sizes);
+  std::vector<checkpoint::CheckpointId> needed = experiment.needed_checkpoints();
   while (!needed.empty()) {
-    const run::CheckpointId id = needed.back();
+    const checkpoint::CheckpointId id = needed.back();
     needed.pop_back();
-    check(id, run::CheckDepth::contents);
+    check(id, checkpoint::CheckDepth::contents);
     if (const auto older = registry.ancestor(id); older && lost.contains(id)) needed.push_back(*older);
   }
   recovered_.lost_checkpoints.assign(lost.begin(), lost.end());

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "run/machine_labels.h"
+#include "resources/machine_labels.h"
 #include "tune/functions.h"
 
 namespace cadre {
@@ -49,9 +49,9 @@ void check_resources(const PlacementGroup& group, control::Faults& faults) {
   };
   Resources selected;
   for (const Resources& bundle : group.bundles) {
-    const std::string fault = run::fault_of_selectors(bundle);
+    const std::string fault = resources::fault_of_selectors(bundle);
     faults.unless(fault.empty(), "resources labels", fault);
-    const std::string contradiction = run::add_selectors(selected, bundle);
+    const std::string contradiction = resources::add_selectors(selected, bundle);
     faults.unless(contradiction.empty(), "resources bundles", contradiction);
     check("cpus", bundle.cpus);
     check("gpus", bundle.gpus);

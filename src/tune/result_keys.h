@@ -7,13 +7,13 @@
 
 #include "cadre/tune/result.h"
 #include "cadre/value.h"
-#include "run/result_keys.h"
+#include "loggers/result_keys.h"
 
 namespace cadre::tune {
 
 namespace result_key {
 
-using namespace run::result_key;
+using namespace loggers::result_key;
 
 // Added when a trial reports, besides the keys that training runs have too.
 inline constexpr std::string_view trial_id = "trial_id";

@@ -16,16 +16,16 @@
 #include "base/value_limits.h"
 #include "cadre/error.h"
 #include "cadre/tune/trainable.h"
-#include "run/checkpoint_files.h"
-#include "run/entries.h"
-#include "run/root_engine.h"
-#include "run/wait_for_space.h"
-#include "run/worker.h"
+#include "checkpoint/checkpoint_files.h"
 #include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
 #include "store/held_objects.h"
 #include "tune/functions.h"
 #include "tune/result_keys.h"
+#include "worker/entries.h"
+#include "worker/root_engine.h"
+#include "worker/wait_for_space.h"
+#include "worker/worker.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
@@ -92,7 +92,7 @@ void Session::require_own_thread() const {
 
 void Session::check_report(const Metrics& metrics) const {
   require_own_thread();
-  if (told_to_stop_) throw run::StopWorker{};
+  if (told_to_stop_) throw worker::StopWorker{};
   base::check_metrics(metrics);
 }
 
@@ -123,7 +123,7 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint) {
   check_report(metrics);
   if (CheckpointDirectory* ours = CheckpointAccess::unreported(checkpoint)) return send(metrics, ours);
   CheckpointDirectory copy({});
-  run::wait_for_space([&] { copy = copy_of(checkpoint); });
+  worker::wait_for_space([&] { copy = copy_of(checkpoint); });
   send(metrics, &copy);
 }
 
@@ -133,11 +133,12 @@ bool Session::forward(const Metrics& metrics, const fs::path& checkpoint) {
     if (checkpoint.empty()) {
       send(metrics, nullptr);
     } else {
-      CheckpointDirectory ours = fill([&](const fs::path& directory) { run::link_checkpoint(checkpoint, directory); });
+      CheckpointDirectory ours =
+          fill([&](const fs::path& directory) { checkpoint::link_checkpoint(checkpoint, directory); });
       send(metrics, &ours);
     }
     return true;
-  } catch (const run::StopWorker&) {
+  } catch (const worker::StopWorker&) {
     return false;
   }
 }
@@ -160,16 +161,17 @@ void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint, cons
   if (!answer.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
   if (answer.verdict == channel::Verdict::stop) {
     told_to_stop_ = true;
-    throw run::StopWorker{};
+    throw worker::StopWorker{};
   }
   if (answer.verdict == channel::Verdict::take_over) take_over(to_assignment(answer.assignment));
 }
 
 channel::Answer Session::exchange(channel::Report& report, CheckpointDirectory* checkpoint) {
   if (checkpoint != nullptr) {
-    const run::CheckpointMetadata metadata{assignment_.trial_id, report.metrics.at(result_key::training_iteration),
-                                           report.metrics.at(result_key::timestamp)};
-    run::wait_for_space([&] { run::write_metadata(checkpoint->path(), metadata); });
+    const checkpoint::CheckpointMetadata metadata{assignment_.trial_id,
+                                                  report.metrics.at(result_key::training_iteration),
+                                                  report.metrics.at(result_key::timestamp)};
+    worker::wait_for_space([&] { checkpoint::write_metadata(checkpoint->path(), metadata); });
     report.checkpoint = checkpoint->path().filename();
   }
   controller_.send(report);
@@ -189,7 +191,7 @@ void Session::take_over(TrialAssignment assignment) {
 
 CheckpointDirectory Session::fill(const CheckpointWriter& write) {
   CheckpointDirectory directory({});
-  run::wait_for_space([&] {
+  worker::wait_for_space([&] {
     directory = CheckpointDirectory({});  // removes what a full disk left unfinished
     directory = make_checkpoint_directory();
     write(directory.path());
@@ -229,7 +231,7 @@ Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
 CheckpointDirectory Session::make_checkpoint_directory() {
   require_own_thread();
   const fs::path path = fs::path(assignment_.trial_directory) /
-                        (run::reporting_prefix(assignment_.attempt) + std::to_string(directories_made_++));
+                        (checkpoint::reporting_prefix(assignment_.attempt) + std::to_string(directories_made_++));
   if (!base::make_directory(path)) {  // left by a controller that was interrupted in the same attempt
     base::remove_tree(path);
     base::make_directory(path);
@@ -249,14 +251,14 @@ void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::
   storage::fetch(assignment.checkpoint);
   store::set_experiment_of_objects(fs::path(assignment.trial_directory).parent_path());
   if (assignment.runs_in_directory) base::enter_directory(assignment.trial_directory);
-  if (assignment.worker_resources) run::set_root_resources(*assignment.worker_resources);
+  if (assignment.worker_resources) worker::set_root_resources(*assignment.worker_resources);
   Session session(controller, std::move(assignment));
   body(session);
 }
 
 bool detail::register_trainable(std::string_view name, TrainingPointer function, ConfigType type) {
   trainable_types().add(name, {.config = type});
-  run::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
+  worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     run_trial(controller, payload, [function](Session& session) { function(session.assignment().config); });
     return Value();
   });

@@ -12,13 +12,13 @@
 #include "cadre/checkpoint.h"
 #include "cadre/tune/session.h"
 #include "channel/worker_end.h"
-#include "run/parent_run.h"
 #include "tune/assignment.h"
+#include "worker/parent_run.h"
 
 namespace cadre::tune {
 
 // The session of one worker. At most one exists in a process; the public functions use Session::current().
-class Session final : public run::ParentRun {
+class Session final : public worker::ParentRun {
  public:
   Session(channel::WorkerEnd& controller, TrialAssignment assignment);
   ~Session() override;
@@ -88,7 +88,7 @@ class Session final : public run::ParentRun {
   bool told_to_stop_ = false;
 };
 
-// Runs `body` in a session of the trial that the payload describes; called by entries (run/entries.h).
+// Runs `body` in a session of the trial that the payload describes; called by entries (worker/entries.h).
 void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::function<void(Session&)>& body);
 
 }  // namespace cadre::tune

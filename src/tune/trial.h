@@ -7,8 +7,8 @@
 
 #include "cadre/tune/result.h"
 #include "cadre/value.h"
-#include "run/checkpoint_registry.h"
-#include "run/resource_ledger.h"
+#include "checkpoint/checkpoint_registry.h"
+#include "resources/resource_ledger.h"
 
 namespace cadre::tune {
 
@@ -89,10 +89,10 @@ struct Trial {
   std::int64_t attempt = 0;            // workers started so far; the last of them is the trial's worker
   Needs needs = {};                    // of its next worker
   std::optional<Resources> held = {};  // its needs when it acquired resources; empty: it holds none
-  run::Gpus gpus = {};                 // used by its worker, also before it was parked
+  resources::Gpus gpus = {};           // used by its worker, also before it was parked
   std::int64_t parked_since = 0;       // the experiment's count of pauses when the worker was parked; 0: not parked
-  std::optional<run::CheckpointId> started_from = {};  // reference held while the worker lives
-  std::string reported_checkpoint = {};                // committed with the report that awaits its answer
+  std::optional<checkpoint::CheckpointId> started_from = {};  // reference held while the worker lives
+  std::string reported_checkpoint = {};                       // committed with the report that awaits its answer
   bool offers_checkpoint = false;            // true: the worker can still send a checkpoint of its last report
   std::optional<AfterSave> after_save = {};  // the step after the requested checkpoint of the last result
   bool takes_over = false;                   // true: the parked worker will get another checkpoint and config
@@ -102,8 +102,8 @@ struct Trial {
 
   std::int64_t step = 0;  // of the last result in this lineage that counted
   Metrics last_result = {};
-  std::optional<run::CheckpointId> latest_checkpoint = {};  // the trial continues from it; reference held
-  std::int64_t checkpoints_made = 0;                        // for their names
+  std::optional<checkpoint::CheckpointId> latest_checkpoint = {};  // the trial continues from it; reference held
+  std::int64_t checkpoints_made = 0;                               // for their names
 
   bool ended() const { return status == TrialStatus::terminated || status == TrialStatus::error; }
 };

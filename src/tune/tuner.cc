@@ -9,17 +9,14 @@
 #include "base/system_error.h"
 #include "control/beginning.h"
 #include "control/differences.h"
+#include "control/object_uses.h"
+#include "control/objective.h"
 #include "publish/home.h"
 #include "publish/place.h"
 #include "publish/publishing.h"
-#include "run/entries.h"
-#include "run/object_uses.h"
-#include "run/objective.h"
-#include "run/root_engine.h"
-#include "run/run_directory.h"
-#include "run/storage_path.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
+#include "store/run_directory.h"
 #include "tune/controller.h"
 #include "tune/description.h"
 #include "tune/functions.h"
@@ -28,6 +25,8 @@
 #include "tune/resource_needs.h"
 #include "tune/results/result_reader.h"
 #include "tune/searchers/variant_generator.h"
+#include "worker/entries.h"
+#include "worker/root_engine.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
@@ -39,11 +38,11 @@ Description stored_description(const fs::path& directory) {
 }
 
 void check_registered(const Trainable& trainable, const fs::path& directory) {
-  if (run::find_entry(trainable.name) != nullptr) return;
+  if (worker::find_entry(trainable.name) != nullptr) return;
   throw InvalidArgument(
       fmt::format("the experiment in {} runs the trainable \"{}\", and this program has none of that name; it has: {}. "
                   "Was the experiment made by another program?",
-                  directory.string(), trainable.name, fmt::join(run::entry_names(), ", ")));
+                  directory.string(), trainable.name, fmt::join(worker::entry_names(), ", ")));
 }
 
 // Copies the schedule of a replay from the stored options; its policy file may be gone.
@@ -72,11 +71,11 @@ Tuner::Tuner(Trainable trainable, TunerOptions options)
 Tuner::Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOptions> restore)
     : trainable_(std::move(trainable)), options_(resolve(trainable_, std::move(options), notes_)), restore_(restore) {
   check_options(trainable_, options_, restore_ ? ObjectsAre::files : ObjectsAre::held);
-  objects_ = run::held_objects(run::object_uses(describe(trainable_, options_)));
+  objects_ = control::held_objects(control::object_uses(describe(trainable_, options_)));
 }
 
 bool Tuner::can_restore(const fs::path& directory, const PublishConfig& publish_config) {
-  return control::can_restore(directory, publish_config, run::experiment_tenant);
+  return control::can_restore(directory, publish_config, store::experiment_tenant);
 }
 
 Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOptions options,
@@ -98,7 +97,7 @@ Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOpt
 
 Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
   std::vector<std::string> notes;
-  const fs::path plain = control::find(directory, restore.publish_config, run::experiment_tenant, notes);
+  const fs::path plain = control::find(directory, restore.publish_config, store::experiment_tenant, notes);
   Description stored = stored_description(plain);
   check_registered(stored.trainable, plain);
   if (const TrainableType* known = trainable_types().find(stored.trainable.name))
@@ -111,7 +110,7 @@ Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
 Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOptions options,
                      const RestoreOptions& restore) {
   std::vector<std::string> notes;
-  const fs::path plain = control::find(directory, restore.publish_config, run::experiment_tenant, notes);
+  const fs::path plain = control::find(directory, restore.publish_config, store::experiment_tenant, notes);
   const Description stored = stored_description(plain);
   take_schedule(stored.options.tune_config.scheduler, options.tune_config.scheduler);
   Tuner tuner = continuing(plain, std::move(trainable), std::move(options), restore);
@@ -133,7 +132,7 @@ ResultGrid Tuner::fit() {
 ResultGrid Tuner::run() {
   if (trainable_.resource_function.function.empty()) {
     const Resources needs = placement_group(trainable_).required_resources();
-    const std::string shortage = run::ResourceLedger(run::root_resources()).shortage(needs);
+    const std::string shortage = resources::ResourceLedger(worker::root_resources()).shortage(needs);
     if (!shortage.empty()) throw InvalidArgument("a trial needs more than this machine has: " + shortage);
   }
 
@@ -146,20 +145,20 @@ ResultGrid Tuner::run() {
   }
   const auto [directory, home_notes] =
       restore_ ? publish::Home{place.local / run.name}
-               : publish::make_home(place, run.name, trainable_.name, run.if_exists, run::experiment_tenant);
+               : publish::make_home(place, run.name, trainable_.name, run.if_exists, store::experiment_tenant);
   const Dict description = describe(trainable_, options_);
-  control::Session session =
-      restore_ ? control::resume(directory)
-               : control::begin(
-                     directory, place, run::experiment_tenant,
-                     [&, &inside = directory] { run::write_objects(inside, objects_); }, trainable_.name, description);
+  control::Session session = restore_ ? control::resume(directory)
+                                      : control::begin(
+                                            directory, place, store::experiment_tenant,
+                                            [&, &inside = directory] { control::write_objects(inside, objects_); },
+                                            trainable_.name, description);
   store::ExperimentStore& store = session.store;
 
   Experiment experiment(trainable_, options_);
   const auto uses = [&] { return objects_in_use(description, experiment.trials(), experiment.trials_to_come()); };
   RunningTime running_time;
   Console console(experiment, running_time, directory.string(), options_.tune_config, run.verbose, run.log_to_driver);
-  const std::unique_ptr<engine::Engine> engine = run::make_root_engine();
+  const std::unique_ptr<engine::Engine> engine = worker::make_root_engine();
   Controller controller({.experiment_name = session.name(),
                          .directory = directory,
                          .trainable = trainable_,
@@ -170,12 +169,12 @@ ResultGrid Tuner::run() {
                         experiment, running_time, store, *engine, console);
   if (restore_) {
     controller.recover();
-    run::require_objects(directory, uses(), store.after_reboot());
+    control::require_objects(directory, uses(), store.after_reboot());
   }
   objects_.clear();  // now files of the experiment
   const auto delete_unused_objects = [&] {
     try {
-      run::delete_other_objects(directory, uses());
+      control::delete_other_objects(directory, uses());
     } catch (const StorageError& error) {  // the next restore tries again
       console.say(std::string("Warning: an object that nothing needs any more stays: ") + error.what());
     }
@@ -189,7 +188,7 @@ ResultGrid Tuner::run() {
   controller.run();
   delete_unused_objects();
   console.end();
-  if (experiment.interrupted()) control::throw_interrupted(session, run::experiment_tenant, run.if_exists);
+  if (experiment.interrupted()) control::throw_interrupted(session, store::experiment_tenant, run.if_exists);
   try {
     return read_results(directory, store::ExperimentReader::Check::rows);  // the other checks were done before
   } catch (const StorageError& error) {

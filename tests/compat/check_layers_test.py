@@ -23,14 +23,14 @@ def faults(path, line):
 class CheckLayersTest(unittest.TestCase):
     def test_refuses_an_include_of_a_layer_above(self):
         self.assertIn("base may include only", faults("src/base/a.cc", '#include "store/b.h"'))
-        self.assertIn("run may include only", faults("src/run/a.cc", '#include "cadre/tune/tuner.h"'))
+        self.assertIn("worker may include only", faults("src/worker/a.cc", '#include "cadre/tune/tuner.h"'))
         self.assertIn("not tune", faults("src/train/a.cc", '#include "tune/trial.h"'))
         self.assertIn("not train", faults("src/tune/a.cc", '#include "cadre/train.h"'))
 
     def test_refuses_a_library_outside_its_folder(self):
         self.assertIn("torch may be included only", faults("src/tune/a.cc", "#include <torch/torch.h>"))
-        self.assertIn("torch may be included only", faults("src/run/a.cc", '#include "cadre/torch.h"'))
-        self.assertIn("Cap'n Proto may be", faults("src/run/a.cc", "#include <kj/async.h>"))
+        self.assertIn("torch may be included only", faults("src/worker/a.cc", '#include "cadre/torch.h"'))
+        self.assertIn("Cap'n Proto may be", faults("src/worker/a.cc", "#include <kj/async.h>"))
         self.assertIn("Cap'n Proto may be", faults("src/engine/local/a.cc", '#include "channel/protocol.capnp.h"'))
         self.assertIn("Arrow may be", faults("src/store/a.cc", "#include <arrow/api.h>"))
 
@@ -38,7 +38,7 @@ class CheckLayersTest(unittest.TestCase):
         self.assertIn("public header", faults("include/cadre/a.h", '#include "base/file.h"'))
 
     def test_accepts_what_is_drawn(self):
-        self.assertEqual("", faults("src/run/a.cc", '#include "channel/frame.h"'))
+        self.assertEqual("", faults("src/worker/a.cc", '#include "channel/frame.h"'))
         self.assertEqual("", faults("src/torch/a.cc", "#include <torch/torch.h>"))
         self.assertEqual("", faults("src/tune/a.cc", '#include "cadre/tune/tuner.h"'))
         self.assertEqual("", faults("examples/x/a.cc", '#include "cadre/torch.h"'))

@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "cadre/data.h"
-#include "run/root_engine.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
+#include "worker/root_engine.h"
 
 namespace cadre::data {
 namespace {
@@ -158,7 +158,7 @@ TEST(Processes, AreTheDefaultWhereThereCanBeSome) {
 }
 
 TEST(Processes, AreThereBesideARunOfTheSameProgramAndBesideEachOther) {
-  const auto run = run::make_root_engine();  // as fit() has it
+  const auto run = worker::make_root_engine();  // as fit() has it
   const Dataset mapped = range(10'000).map_batches(function<with_process>(), {.batch_size = 100, .concurrency = 1});
   auto outer = mapped.iter_batches();
   std::set<std::int64_t> workers;
@@ -176,7 +176,7 @@ TEST(Processes, AreThereBesideARunOfTheSameProgramAndBesideEachOther) {
 }
 
 TEST(Processes, WithGpusAreNotThereBesideARunThatHasThem) {
-  const auto run = run::make_root_engine();
+  const auto run = worker::make_root_engine();
   const Dataset mapped = range(10).map_batches(function<with_process>(), {.batch_size = 1, .num_gpus = 1});
   EXPECT_THAT(message_of<EngineError>([&] { processes(mapped).count(); }), HasSubstr("another run in this process"));
 }

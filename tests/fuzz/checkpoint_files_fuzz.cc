@@ -1,5 +1,5 @@
 // Any manifest: either the files are as it lists them, or a fault is found.
-#include "run/checkpoint_files.h"
+#include "checkpoint/checkpoint_files.h"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ using test_support::TemporaryDirectory;
 namespace {
 
 // Returns a checkpoint with the files that the seeds list.
-const std::filesystem::path& checkpoint() {
+const std::filesystem::path& checkpoint_folder() {
   static const TemporaryDirectory directory;
   static const bool made = [] {
     std::filesystem::create_directory(directory / "model");
@@ -30,14 +30,14 @@ const std::filesystem::path& checkpoint() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  static const Dict sealed = run::seal_files(checkpoint().parent_path(), checkpoint().filename());
+  static const Dict sealed = checkpoint::seal_files(checkpoint_folder().parent_path(), checkpoint_folder().filename());
   Value manifest;
   try {
     manifest = base::parse_json({data, size}, "text");
   } catch (const StorageError&) {
     return 0;
   }
-  if (!manifest.is_dict() || !run::fault_of_files(checkpoint(), manifest.dict(), true).empty()) return 0;
+  if (!manifest.is_dict() || !checkpoint::fault_of_files(checkpoint_folder(), manifest.dict(), true).empty()) return 0;
   for (const auto& [name, listed] : manifest.dict()) {
     const auto file =
         std::ranges::find(sealed, std::filesystem::path(name).lexically_normal().string(), &Dict::value_type::first);

@@ -6,8 +6,8 @@
 #include "base/csv.h"
 #include "fuzz/fuzzed_value.h"
 #include "fuzz/require.h"
-#include "run/flat_row.h"
-#include "run/loggers/progress_csv.h"
+#include "loggers/flat_row.h"
+#include "loggers/progress_csv.h"
 #include "support/temporary_directory.h"
 
 using namespace cadre;
@@ -54,7 +54,7 @@ Dict row_from(FuzzedDataProvider& input) {
   Metrics metrics;
   for (const auto& [key, value] : fuzz::dict_from(input)) metrics.set(key, value);
   Metrics row;
-  for (const auto& [key, value] : run::flatten(metrics.dict())) row.set(key, value);
+  for (const auto& [key, value] : loggers::flatten(metrics.dict())) row.set(key, value);
   return row.dict();
 }
 
@@ -76,7 +76,7 @@ void check_content(const std::string& text, const std::vector<Dict>& rows) {
 
 void check_rows(FuzzedDataProvider& input, const std::filesystem::path& path) {
   std::filesystem::remove(path);
-  auto file = std::make_unique<run::ProgressCsv>(path);
+  auto file = std::make_unique<loggers::ProgressCsv>(path);
   std::vector<Dict> rows;
   while (input.remaining_bytes() > 0) {
     Dict row = row_from(input);
@@ -86,7 +86,7 @@ void check_rows(FuzzedDataProvider& input, const std::filesystem::path& path) {
     file->flush();
     if (input.ConsumeBool()) continue;
     const auto stamp = file->stamp();
-    file = std::make_unique<run::ProgressCsv>(path);
+    file = std::make_unique<loggers::ProgressCsv>(path);
     require(file->resume(stamp), "a file is what it was");
   }
   file->flush();
@@ -96,7 +96,7 @@ void check_rows(FuzzedDataProvider& input, const std::filesystem::path& path) {
 void check_any_file(FuzzedDataProvider& input, const std::filesystem::path& path) {
   const Dict row = row_from(input);
   test_support::write_bytes(path, input.ConsumeRemainingBytesAsString());
-  run::ProgressCsv file(path);
+  loggers::ProgressCsv file(path);
   file.resume(std::nullopt);
   file.add(row);
   file.flush();

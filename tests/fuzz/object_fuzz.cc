@@ -30,9 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   check_id(text);
   try {
     const Value value = base::parse_json(text, "text");
-    const auto uses = run::object_uses(value);
+    const auto uses = control::object_uses(value);
     require(uses.size() <= count(text, "object") + count(text, "\\u"), "nothing else is taken for an object");
-    for (const run::ObjectUse& use : uses) check_id(use.id);
+    for (const control::ObjectUse& use : uses) check_id(use.id);
   } catch (const StorageError&) {
   }
   return 0;

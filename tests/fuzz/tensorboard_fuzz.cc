@@ -6,14 +6,14 @@
 
 #include "fuzz/fuzzed_value.h"
 #include "fuzz/require.h"
-#include "run/flat_row.h"
-#include "run/loggers/tensorboard_events.h"
-#include "run/loggers/tensorboard_file.h"
+#include "loggers/flat_row.h"
+#include "loggers/tensorboard_events.h"
+#include "loggers/tensorboard_file.h"
 #include "support/temporary_directory.h"
 
 using namespace cadre;
 using fuzz::require;
-using run::TensorBoardFile;
+using loggers::TensorBoardFile;
 using test_support::content_of;
 using test_support::TemporaryDirectory;
 
@@ -40,7 +40,7 @@ void check_rows(FuzzedDataProvider& input) {
   TensorBoardFile whole(whole_directory.path());
   auto torn = std::make_unique<TensorBoardFile>(torn_directory.path());
   for (int time = 1; input.remaining_bytes() > 0; ++time) {
-    const Dict row = run::flatten(Metrics(fuzz::dict_from(input)).dict());
+    const Dict row = loggers::flatten(Metrics(fuzz::dict_from(input)).dict());
     whole.add(row, time);
     torn->add(row, time);
     torn->flush();
@@ -57,25 +57,25 @@ void check_rows(FuzzedDataProvider& input) {
   if (name.empty()) return;
   const std::string content = content_of(whole_directory / name);
   require(content == content_of(torn_directory / name), "the file is the same however often it was torn");
-  require(run::tensorboard::is_cadres(content), "the file says that it is Cadre's");
-  require(run::tensorboard::read_content(content).results == content.size(), "all that was written is read");
+  require(loggers::tensorboard::is_cadres(content), "the file says that it is Cadre's");
+  require(loggers::tensorboard::read_content(content).results == content.size(), "all that was written is read");
 }
 
 void check_any_file(const std::string& file) {
-  const run::tensorboard::FileContent content = run::tensorboard::read_content(file);
+  const loggers::tensorboard::FileContent content = loggers::tensorboard::read_content(file);
   require(content.results <= file.size(), "what is read lies in the file");
-  const auto again = run::tensorboard::read_content(std::string_view(file).substr(0, content.results));
+  const auto again = loggers::tensorboard::read_content(std::string_view(file).substr(0, content.results));
   require(again.results == content.results && again.scalar_tags == content.scalar_tags &&
               again.histogram_tags == content.histogram_tags,
           "the results are those of the records before the first of a session");
-  run::tensorboard::is_cadres(file);
+  loggers::tensorboard::is_cadres(file);
 }
 
 // The file begins with Cadre's header, so that it is resumed.
 void check_any_tail(const std::string& tail) {
   static const TemporaryDirectory directory;
   std::string content;
-  run::tensorboard::append_file_version(content, 1);
+  loggers::tensorboard::append_file_version(content, 1);
   content += tail;
   test_support::write_bytes(directory / "events.out.tfevents.1.host", content);
   check_any_file(content);
@@ -83,7 +83,7 @@ void check_any_tail(const std::string& tail) {
   file.resume();
   file.add({{"loss", 0.5}}, 2);
   file.flush();
-  require(run::tensorboard::is_cadres(content_of(directory / "events.out.tfevents.1.host")), "the file goes on");
+  require(loggers::tensorboard::is_cadres(content_of(directory / "events.out.tfevents.1.host")), "the file goes on");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "base/json.h"
-#include "run/checkpoint_files.h"
+#include "checkpoint/checkpoint_files.h"
 #include "train/report_barrier.h"
 #include "train/run.h"
 
@@ -106,7 +106,7 @@ class World {
   };
 
   struct Validator {
-    run::CheckpointId checkpoint = 0;
+    checkpoint::CheckpointId checkpoint = 0;
     std::int64_t attempt = 0;
     bool hangs = false;
     bool has_timeout = false;
@@ -127,7 +127,7 @@ class World {
     for (const auto& [id, directory] : existing_) {
       if (may_lose_checkpoints && random_() % 4 == 0) started.lost_checkpoints.push_back(id);
     }
-    for (const run::CheckpointId lost : started.lost_checkpoints) validations_.erase(existing_.at(lost));
+    for (const checkpoint::CheckpointId lost : started.lost_checkpoints) validations_.erase(existing_.at(lost));
     started.machine = machine();
     handle(started);
   }
@@ -150,8 +150,8 @@ class World {
   bool is_any_validator_busy() const {
     return std::ranges::any_of(validators_, [this](const auto& entry) { return is_busy(entry.second); });
   }
-  run::CheckpointId busy_validator() {
-    std::vector<run::CheckpointId> busy;
+  checkpoint::CheckpointId busy_validator() {
+    std::vector<checkpoint::CheckpointId> busy;
     for (const auto& [id, validator] : validators_) {
       if (is_busy(validator)) busy.push_back(id);
     }
@@ -270,7 +270,7 @@ class World {
     std::advance(it, random_() % uploads_.size());
     const UploadCheckpoint upload = it->second;
     uploads_.erase(it);
-    using run::TryAgain;
+    using base::TryAgain;
     if (chance(10 * failures_)) {
       ++failed_uploads;
       const TryAgain again[] = {TryAgain::never, TryAgain::later, TryAgain::later, TryAgain::when_there_is_space};
@@ -279,7 +279,7 @@ class World {
     for (const CheckpointPart& part : upload.parts) {
       if (part.kind != CheckpointPart::Kind::borrowed) continue;
       ASSERT_TRUE(users_.contains(part.path)) << "it is gone before it was copied";
-      parts_.insert(run::copy_name(upload.number, part.rank));
+      parts_.insert(checkpoint::copy_name(upload.number, part.rank));
     }
     handle(CheckpointUploaded{upload.number});
   }
@@ -326,8 +326,8 @@ class World {
     Actions actions;
     run_->handle(event, actions);
     for (const Action& action : actions) perform(action);
-    const run::CheckpointRegistry& registry = run_->checkpoints().registry();
-    for (const run::CheckpointId id : registry.all()) ASSERT_TRUE(existing_.contains(id)) << id;
+    const checkpoint::CheckpointRegistry& registry = run_->checkpoints().registry();
+    for (const checkpoint::CheckpointId id : registry.all()) ASSERT_TRUE(existing_.contains(id)) << id;
     ASSERT_EQ(registry.size(), existing_.size()) << "a checkpoint that nobody lists";
     if (const auto& latest = run_->checkpoints().latest()) {
       ASSERT_TRUE(existing_.contains(*latest));
@@ -442,7 +442,7 @@ class World {
   std::map<Rank, Worker> workers_;
   bool validates_ = random_() % 2 == 0;
   std::int64_t spare_cpus_ = static_cast<std::int64_t>(random_() % 3);  // besides the group's
-  std::map<run::CheckpointId, Validator> validators_;
+  std::map<checkpoint::CheckpointId, Validator> validators_;
   std::map<std::string, std::int64_t> validations_;
   std::map<std::pair<Timer::Kind, std::int64_t>, Timer> timers_;
   std::map<CheckpointNumber, UploadCheckpoint> uploads_;  // uploads that have begun
@@ -458,7 +458,7 @@ class World {
   std::int64_t last_step_ = 0;
   std::int64_t committed_step_ = 0;  // the last step committed in this attempt
   std::string told_;                 // the checkpoint in the last answer to the ranks
-  std::map<run::CheckpointId, std::string> existing_;
+  std::map<checkpoint::CheckpointId, std::string> existing_;
   std::string started_from_;                   // the checkpoint that the current group started from
   std::map<std::string, std::int64_t> steps_;  // by directory, of all checkpoints that ever existed
   std::vector<std::int64_t> shown_;
@@ -733,7 +733,7 @@ TEST(TrainingRunValidation, ThatFailsAgainAndAgainWaitsLongerEachTime) {
   handle(GroupReported{.attempt = 1, .step = 1, .checkpoint = checkpoint});
   for (std::int64_t attempt = 1; attempt <= 6; ++attempt) {
     ASSERT_TRUE(started) << "try " << attempt;
-    const run::CheckpointId id = std::exchange(started, std::nullopt)->id;
+    const checkpoint::CheckpointId id = std::exchange(started, std::nullopt)->id;
     handle(ValidatorThrew{id, attempt, "out of luck"});
     handle(ValidatorEnded{id, attempt, {engine::Exit::Kind::code, 0, {}}});
     ASSERT_EQ(started.has_value(), attempt <= 2) << "behind try " << attempt;

@@ -111,7 +111,7 @@ void World::begin(ControllerStarted::Errored errored) {
       started.lost_checkpoints.push_back(id);
   }
   lost += static_cast<std::int64_t>(started.lost_checkpoints.size());
-  for (const run::CheckpointId id : started.lost_checkpoints)
+  for (const checkpoint::CheckpointId id : started.lost_checkpoints)
     std::erase_if(synced_, [&](const auto& entry) { return entry.second == id; });
   handle(started);
 }
@@ -251,7 +251,7 @@ void World::perform(const Action& action) {
     for (const auto& [trial, newest] : synced_)
       ASSERT_NE(newest, deleted->id) << "none of trial " << trial << " is safe";
   } else if (const auto* synced = std::get_if<MarkSynced>(&action)) {
-    run::CheckpointId& newest = synced_[owners_.at(synced->id)];
+    checkpoint::CheckpointId& newest = synced_[owners_.at(synced->id)];
     newest = std::max(newest, synced->id);
   } else if (const auto* result = std::get_if<LogResult>(&action)) {
     check_result(*result);
@@ -342,7 +342,7 @@ void World::check_result(const LogResult& result) {
 }
 
 void World::check_end() const {
-  const run::CheckpointRegistry& registry = experiment_->checkpoint_registry();
+  const checkpoint::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   EXPECT_EQ(engine_->workers(), 0u) << "a worker runs on";
   EXPECT_THAT(experiment_->resource_usage(), ::testing::StartsWith("0/")) << "resources are held at the end";
   for (const Trial& trial : experiment_->trials()) {
@@ -358,7 +358,8 @@ void World::check_end() const {
       EXPECT_TRUE(trial.latest_checkpoint && registry.get(*trial.latest_checkpoint).step == trial.step) << trial.id;
     }
   }
-  for (const run::CheckpointId id : registry.all()) EXPECT_TRUE(existing_.contains(id)) << registry.get(id).directory;
+  for (const checkpoint::CheckpointId id : registry.all())
+    EXPECT_TRUE(existing_.contains(id)) << registry.get(id).directory;
   EXPECT_EQ(registry.all().size(), existing_.size()) << "a checkpoint that nobody lists";
 }
 
@@ -366,11 +367,12 @@ void World::check() const {
   std::int64_t running = 0;
   std::int64_t parked = 0;
   std::map<int, double> gpus;  // in use, by number
-  const run::CheckpointRegistry& registry = experiment_->checkpoint_registry();
+  const checkpoint::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   for (const Trial& trial : experiment_->trials()) {
     running += trial.held ? 1 : 0;
     parked += trial.worker == WorkerState::parked ? 1 : 0;
-    for (const int gpu : trial.held ? trial.gpus : run::Gpus()) gpus[gpu] += std::min(1.0, trainable_.resources.gpus);
+    for (const int gpu : trial.held ? trial.gpus : resources::Gpus())
+      gpus[gpu] += std::min(1.0, trainable_.resources.gpus);
     ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id << " waits, and its report was handled";
     ASSERT_EQ(trial.parked_since > 0, trial.worker == WorkerState::parked) << trial.id;
     if (trial.worker == WorkerState::parked) {

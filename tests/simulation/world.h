@@ -91,13 +91,14 @@ class World {
   ChangedTrials changed_ = {};                     // since the snapshot
   std::size_t events_in_snapshot_ = 0;
   control::Timers<Timer> timers_;
-  std::map<run::CheckpointId, std::string> existing_;  // checkpoint directories
-  std::map<run::CheckpointId, TrialIndex> owners_;
-  std::map<TrialIndex, run::CheckpointId> synced_;  // the newest checkpoint per trial that survives a loss of power
-  std::map<TrialIndex, std::int64_t> shown_;        // the last step of each trial's lineage in its result files
-  std::map<TrialIndex, std::int64_t> attempts_;     // the last one started
-  std::set<engine::WorkerId> alive_;                // workers that have not sent their last message
-  std::set<TrialIndex> counting_;                   // trials whose reports count, by the decisions
+  std::map<checkpoint::CheckpointId, std::string> existing_;  // checkpoint directories
+  std::map<checkpoint::CheckpointId, TrialIndex> owners_;
+  std::map<TrialIndex, checkpoint::CheckpointId>
+      synced_;                                   // the newest checkpoint per trial that survives a loss of power
+  std::map<TrialIndex, std::int64_t> shown_;     // the last step of each trial's lineage in its result files
+  std::map<TrialIndex, std::int64_t> attempts_;  // the last one started
+  std::set<engine::WorkerId> alive_;             // workers that have not sent their last message
+  std::set<TrialIndex> counting_;                // trials whose reports count, by the decisions
 };
 
 }  // namespace cadre::tune

@@ -27,8 +27,8 @@
 #include "base/json.h"
 #include "cadre/train.h"
 #include "cadre/tune.h"
+#include "control/object_uses.h"
 #include "publish/manifest.h"
-#include "run/object_uses.h"
 #include "storage/remote_directory.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
@@ -348,7 +348,7 @@ class Reading {
       run("tune::Tuner::restore", [&] { tune::Tuner::restore(directory_); });
     }
     if (one_in(random, 4)) published(random);
-    run("run::delete_other_objects", [&] { cadre::run::delete_other_objects(directory_, {}); });
+    run("control::delete_other_objects", [&] { cadre::control::delete_other_objects(directory_, {}); });
     original_.is_training ? run("train::recover", [&] { recover_training(); })
                           : run("tune::recover", [&] { recover_experiment(random); });
   }

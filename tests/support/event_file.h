@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "run/loggers/protobuf.h"
+#include "loggers/protobuf.h"
 
 namespace cadre::test_support {
 
@@ -52,7 +52,7 @@ inline std::vector<std::string> records_of(std::string_view file) {
 }
 
 inline std::vector<EventValue> event_values(std::string_view file) {
-  using run::protobuf::take_field;
+  using loggers::protobuf::take_field;
   std::vector<EventValue> values;
   for (const std::string& record : records_of(file)) {
     std::string_view event = record;

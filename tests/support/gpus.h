@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "run/gpus.h"
+#include "resources/gpus.h"
 
 namespace cadre::test_support {
 
@@ -16,7 +16,7 @@ inline bool gpu_is_required() { return std::getenv("CADRE_REQUIRE_GPU") != nullp
 // CUDA, because ranks could not be forked from this process afterwards.
 #define CADRE_NEEDS_GPUS(count)                                                                    \
   do {                                                                                             \
-    const int gpus = ::cadre::run::count_gpus();                                                   \
+    const int gpus = ::cadre::resources::count_gpus();                                             \
     if (gpus == 0 && ::cadre::test_support::gpu_is_required()) FAIL() << "there is no NVIDIA GPU"; \
     if (gpus < (count)) GTEST_SKIP() << "needs " << (count) << " GPUs, and there are " << gpus;    \
   } while (false)

@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "base/json.h"
-#include "run/root_engine.h"
 #include "store/experiment_store.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 #include "train/controller.h"
 #include "train/options.h"
 #include "training.h"
+#include "worker/root_engine.h"
 
 namespace cadre::system_tests {
 namespace {
@@ -51,7 +51,7 @@ Value counts_ranks(const Config& config) {
 train::TrainerOptions elastic_options(const fs::path& storage, train::WorkerRange workers, std::int64_t sizes) {
   train::TrainerOptions options = options_in(storage, 1, {{"sizes", sizes}});
   options.scaling_config = {.num_workers = workers,
-                            .resources_per_worker = Resources{.cpus = run::root_resources().cpus / 2},
+                            .resources_per_worker = Resources{.cpus = worker::root_resources().cpus / 2},
                             .elastic_resize_monitor_interval = std::chrono::milliseconds(20)};
   return options;
 }
@@ -74,13 +74,13 @@ TEST(ElasticGroup, IsAsLargeAsTheResourcesAllow) {
 class ChangingEngine final : public engine::Engine {
  public:
   ChangingEngine(fs::path run, std::vector<double> workers)
-      : inner_(run::make_root_engine()), run_(std::move(run)), workers_(std::move(workers)) {}
+      : inner_(worker::make_root_engine()), run_(std::move(run)), workers_(std::move(workers)) {}
 
   Resources resources() const override {
     const std::string text = content_of(run_ / "sizes");
     const auto groups = static_cast<std::size_t>(std::ranges::count(text, '\n'));
     if (groups == 0 && ++looks_ < 3) return {.cpus = 0};
-    return {.cpus = workers_.at(std::min(groups, workers_.size() - 1)) * run::root_resources().cpus / 2};
+    return {.cpus = workers_.at(std::min(groups, workers_.size() - 1)) * worker::root_resources().cpus / 2};
   }
   void start(engine::WorkerId worker, const engine::WorkerSpec& spec) override { inner_->start(worker, spec); }
   void answer(engine::WorkerId worker, const channel::Answer& answer) override { inner_->answer(worker, answer); }

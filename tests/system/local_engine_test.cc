@@ -26,9 +26,9 @@
 #include "channel/worker_end.h"
 #include "engine_conformance.h"
 #include "local_subject.h"
-#include "run/entries.h"
-#include "run/root_engine.h"
 #include "scenario.h"
+#include "worker/entries.h"
+#include "worker/root_engine.h"
 
 namespace cadre::engine::conformance {
 
@@ -516,7 +516,7 @@ TEST_F(LocalEngine, SignalsOfATerminalOrABatchSystemDoNotEndTheServer) {
 TEST_F(LocalEngine, ASecondEngineAtTheSameTimeIsRefusedInEveryThread) {
   const auto refused = [] {
     try {
-      run::make_root_engine();
+      worker::make_root_engine();
     } catch (const EngineError& error) {
       EXPECT_THAT(error.what(), HasSubstr("another run in this process uses the fork server"));
       return;
@@ -534,7 +534,7 @@ TEST_F(LocalEngine, AFurtherEngineWorksBesideItAndEndsItsOwnWorkersOnly) {
   ASSERT_TRUE(heard.until([&] { return !heard[first].reports.empty(); }));
   // An engine needs a thread of its own.
   const auto use_further = [&](int number) {
-    auto further = run::make_further_engine();
+    auto further = worker::make_further_engine();
     Listener listener(*further);
     const WorkerId echo = listener.start({.assignment = {"echoes", number}, .directory = subject.make_directory()});
     const WorkerId parent = listener.start({.assignment = {"family", true}, .directory = subject.make_directory()});

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "channel/worker_end.h"
-#include "run/entries.h"
-#include "run/root_engine.h"
-#include "run/worker.h"
+#include "worker/entries.h"
+#include "worker/root_engine.h"
+#include "worker/worker.h"
 
 namespace cadre::system_tests {
 namespace {
@@ -37,7 +37,7 @@ class Script {
     if (!committed_.empty()) metrics.set("committed", committed_);
     const channel::Answer answer = controller_.report({++step_, metrics, checkpoint});
     committed_ = answer.checkpoint;
-    if (answer.verdict == channel::Verdict::stop) throw run::StopWorker{};
+    if (answer.verdict == channel::Verdict::stop) throw worker::StopWorker{};
   }
 
   channel::WorkerEnd& controller_;
@@ -46,7 +46,7 @@ class Script {
 };
 
 [[maybe_unused]] const bool registered = [] {
-  run::register_entry("conformance", [](channel::WorkerEnd& controller, const Value& payload) {
+  worker::register_entry("conformance", [](channel::WorkerEnd& controller, const Value& payload) {
     Script script(controller);
     for (const Value& step : payload.items()) script.run(step);
     return Value();
@@ -57,7 +57,7 @@ class Script {
 }  // namespace
 
 bool entry(const char* name, Body body) {
-  run::register_entry(name, [body](channel::WorkerEnd& controller, const Value& payload) {
+  worker::register_entry(name, [body](channel::WorkerEnd& controller, const Value& payload) {
     body(controller, payload);
     return Value();
   });
@@ -82,7 +82,7 @@ LocalSubject::LocalSubject() {
   std::filesystem::permissions(directory_.path(), std::filesystem::perms::all);
 }
 
-std::unique_ptr<engine::Engine> LocalSubject::make_engine() { return run::make_root_engine(); }
+std::unique_ptr<engine::Engine> LocalSubject::make_engine() { return worker::make_root_engine(); }
 
 std::filesystem::path LocalSubject::make_directory() {
   const std::filesystem::path path = directory_.path() / std::to_string(++directories_);

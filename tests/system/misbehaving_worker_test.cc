@@ -27,11 +27,11 @@
 #include "engine/local/output_limit.h"
 #include "engine_conformance.h"
 #include "local_subject.h"
-#include "run/entries.h"
 #include "scenario.h"
 #include "support/sanitized.h"
 #include "support/temporary_directory.h"
 #include "surroundings.h"
+#include "worker/entries.h"
 
 namespace cadre::system_tests {
 namespace {

@@ -13,8 +13,8 @@
 #include "channel/worker_end.h"
 #include "engine_conformance.h"
 #include "local_subject.h"
-#include "run/entries.h"
-#include "run/root_engine.h"
+#include "worker/entries.h"
+#include "worker/root_engine.h"
 
 namespace cadre::system_tests {
 namespace {
@@ -29,7 +29,7 @@ bool exists(pid_t process) { return ::kill(process, 0) == 0; }
 // A worker's engine and its workers. Payload: {"directory", "workers": [entry, ...]}.
 struct Family {
   explicit Family(const Value& payload)
-      : directory(Config(payload).get<std::string>("directory")), engine(run::make_root_engine()), heard(*engine) {}
+      : directory(Config(payload).get<std::string>("directory")), engine(worker::make_root_engine()), heard(*engine) {}
 
   WorkerId start(const char* entry, const Value& payload, bool starts_workers) {
     const std::filesystem::path own = directory / std::to_string(++started);
@@ -75,7 +75,7 @@ struct Family {
 });
 
 [[maybe_unused]] const bool refused =
-    entry("nested refused", [](channel::WorkerEnd&, const Value&) { run::make_root_engine(); });
+    entry("nested refused", [](channel::WorkerEnd&, const Value&) { worker::make_root_engine(); });
 
 class NestedEngine : public ::testing::Test {
  protected:

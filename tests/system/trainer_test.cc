@@ -12,13 +12,13 @@
 #include "cadre/train.h"
 #include "cadre/train_callback.h"
 #include "cadre/tune.h"
-#include "run/group_backend.h"
 #include "scenario.h"
 #include "store/experiment_reader.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 #include "train/session.h"
 #include "training.h"
+#include "worker/group_backend.h"
 
 namespace cadre::system_tests {
 namespace {
@@ -301,11 +301,11 @@ TEST(Trainer, ARankThatDoesNotComeFailsTheRunAfterTheTimeoutAndIsNamed) {
 }
 
 // A backend whose group cannot be formed in the first "failures" attempts; a file of the run counts the attempts.
-class Unwilling final : public run::GroupBackend {
+class Unwilling final : public worker::GroupBackend {
  public:
-  Unwilling() { run::register_group_backend("unwilling", *this); }
+  Unwilling() { worker::register_group_backend("unwilling", *this); }
   void check(const Config&) const override {}
-  void join(std::shared_ptr<run::KeyValueStore>, const run::GroupPlace& place, const Config& options) override {
+  void join(std::shared_ptr<worker::KeyValueStore>, const worker::GroupPlace& place, const Config& options) override {
     const fs::path tries = train::get_context().get_storage() / "tries";
     if (place.world_rank == 0) bear_witness("tries", "once");
     if (static_cast<std::int64_t>(content_of(tries).size() / 5) <= options.get<std::int64_t>("failures"))

@@ -17,7 +17,6 @@
 #include "base/json.h"
 #include "cadre/tune.h"
 #include "channel/worker_end.h"
-#include "run/entries.h"
 #include "scenario.h"
 #include "store/experiment_store.h"
 #include "support/event_file.h"
@@ -25,6 +24,7 @@
 #include "support/sanitized.h"
 #include "support/temporary_directory.h"
 #include "tune/description.h"
+#include "worker/entries.h"
 
 namespace cadre::system_tests {
 namespace {
@@ -1161,7 +1161,7 @@ TEST(Tuner, ACheckpointThatIsNoneOfItsOwnFailsTheTrialAndTouchesNothing) {
   }
 }
 const bool reports_any_name = [] {
-  run::register_entry("reports_any_name", [](channel::WorkerEnd& controller, const Value& payload) {
+  worker::register_entry("reports_any_name", [](channel::WorkerEnd& controller, const Value& payload) {
     const Config fields(payload.dict());
     controller.report({.step = 1, .metrics = {}, .checkpoint = fields.get<std::string>("config/name")});
     return Value();

@@ -1,4 +1,4 @@
-#include "run/checkpoint_files.h"
+#include "checkpoint/checkpoint_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "cadre/error.h"
 #include "support/temporary_directory.h"
 
-namespace cadre::run {
+namespace cadre::checkpoint {
 namespace {
 
 using ::cadre::test_support::content_of;
@@ -128,4 +128,4 @@ TEST_F(CheckpointFiles, NamesAreToldApart) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::checkpoint

@@ -1,11 +1,11 @@
-#include "run/checkpoint_registry.h"
+#include "checkpoint/checkpoint_registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace cadre::run {
+namespace cadre::checkpoint {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(CheckpointRegistry, SaysWhichOnesALossOfPowerLeaves) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::checkpoint

@@ -1,9 +1,9 @@
-#include "tune/console/screen.h"
+#include "view/screen.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cadre::tune::console {
+namespace cadre::view {
 namespace {
 
 using ::testing::HasSubstr;
@@ -46,4 +46,4 @@ TEST(Screen, StylesEndWithTheirText) {
 }
 
 }  // namespace
-}  // namespace cadre::tune::console
+}  // namespace cadre::view

@@ -17,6 +17,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
+using view::Line;
+using view::Lines;
+using view::Span;
+using view::Style;
 
 constexpr double kNow = 1700000000;
 const Focus kFocus{.metric = "score", .mode = Mode::max, .mutated = {"lr", "act"}};
@@ -99,7 +103,7 @@ TEST_F(StatusBlock, SummaryOfAPopulation) {
   const Moment moment{.wall_seconds = kNow,
                       .running_seconds = 3725,
                       .sessions = 2,
-                      .memory = run::MemoryUsage{std::uint64_t{3} << 29, std::uint64_t{15} << 30, 300 << 20}};
+                      .memory = resources::MemoryUsage{std::uint64_t{3} << 29, std::uint64_t{15} << 30, 300 << 20}};
   EXPECT_EQ(summary(population_, moment, ascii(120)),
             "Trial status: 1 RUNNING | 1 TERMINATED | 1 PAUSED | 1 PENDING | 1 ERROR\n"
             "Current time: 2023-11-14 22:13:20. Total running time: 1hr 2min 5s in 2 sessions\n"

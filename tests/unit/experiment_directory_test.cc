@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "cadre/error.h"
-#include "support/temporary_directory.h"
 
 namespace cadre::tune {
 namespace {
@@ -25,14 +24,6 @@ TEST(ExperimentDirectory, NamesOfTrialsSortAndFitAFileName) {
   EXPECT_EQ(policy_file_name(trial_id(3)), "pbt_policy_00003.txt");
   EXPECT_EQ(trial_directory_name(3, {{"lr", 0.25}}), "00003_lr=0.2500");
   EXPECT_EQ(trial_directory_name(3, {{"text", std::string(200, 'a')}}).size(), 100u);
-}
-
-TEST(ExperimentDirectory, OneThatHoldsAStoreHoldsAnExperiment) {
-  const test_support::TemporaryDirectory directory;
-  EXPECT_FALSE(holds_experiment(directory.path()));
-  test_support::write_bytes(directory / "experiment.db", "");
-  EXPECT_TRUE(holds_experiment(directory.path()));
-  EXPECT_FALSE(holds_experiment(directory / "experiment.db"));
 }
 
 }  // namespace

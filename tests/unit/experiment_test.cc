@@ -587,7 +587,7 @@ TEST(Experiment, MemoryThatRunsShortEndsOneParkedWorkerAfterTheOther) {
 TEST(Experiment, ATrialThatUsesAGpuGivesItBackAsAWholeWhenItIsPaused) {
   Driver driver(pbt_without_exploits(2, {}), {.cpus = 8, .gpus = 1}, {.cpus = 1, .gpus = 1});
   ASSERT_THAT(driver.decided, ElementsAre("launch 0"));
-  EXPECT_EQ(driver.all<Launch>().at(0)->gpus, run::Gpus{0});
+  EXPECT_EQ(driver.all<Launch>().at(0)->gpus, resources::Gpus{0});
   EXPECT_THAT(driver.report(0, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1"), ElementsAre("pause 0"));
   EXPECT_EQ(driver.trial(0).worker, WorkerState::stopping);
   EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("launch 1"));  // not before the worker unwinds
@@ -595,13 +595,13 @@ TEST(Experiment, ATrialThatUsesAGpuGivesItBackAsAWholeWhenItIsPaused) {
 
 TEST(Experiment, AParkedWorkerGoesOnWithTheGpusThatHaveItsData) {
   Driver driver(pbt_without_exploits(3, {.with_gpus = true}), {.cpus = 8, .gpus = 2}, {.cpus = 1, .gpus = 1});
-  ASSERT_EQ(driver.trial(1).gpus, run::Gpus{1});
+  ASSERT_EQ(driver.trial(1).gpus, resources::Gpus{1});
   EXPECT_THAT(driver.report(1, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 1", "launch 2"));
-  EXPECT_EQ(driver.trial(2).gpus, run::Gpus{1});
+  EXPECT_EQ(driver.trial(2).gpus, resources::Gpus{1});
   // Trial 0's GPU becomes free for good, but trial 1's data are on the other GPU.
   EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("end 0"));
   EXPECT_THAT(driver.report(2, {{"score", 1}, {"training_iteration", 2}}), ElementsAre("pause 2", "resume 1"));
-  EXPECT_EQ(driver.trial(1).gpus, run::Gpus{1});
+  EXPECT_EQ(driver.trial(1).gpus, resources::Gpus{1});
 }
 
 double even_widths_only(const Config& config) {

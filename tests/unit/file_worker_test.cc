@@ -1,4 +1,4 @@
-#include "run/file_worker.h"
+#include "checkpoint/file_worker.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "support/temporary_directory.h"
 
-namespace cadre::run {
+namespace cadre::checkpoint {
 namespace {
 
 using cadre::test_support::TemporaryDirectory;
@@ -140,4 +140,4 @@ TEST(FileWorkerEnd, TriesADeletionThatFailedOnceMore) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::checkpoint

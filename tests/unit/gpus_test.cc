@@ -1,4 +1,4 @@
-#include "run/gpus.h"
+#include "resources/gpus.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "support/temporary_directory.h"
 
-namespace cadre::run {
+namespace cadre::resources {
 namespace {
 
 class Gpus : public ::testing::Test {
@@ -67,4 +67,4 @@ TEST(AcceleratorType, IsThatOfAllGpus) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::resources

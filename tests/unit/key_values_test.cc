@@ -1,11 +1,11 @@
-#include "run/key_values.h"
+#include "worker/key_values.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace cadre::run {
+namespace cadre::worker {
 namespace {
 
 using channel::StoreReply;
@@ -122,4 +122,4 @@ TEST(KeyValues, ARequestWithoutItsKeyIsAnError) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::worker

@@ -52,7 +52,7 @@ TEST(LastOutput, HasABackTraceWithDemangledNamesBelowIt) {
                       "/nowhere/libmodel.so(_ZN5model4stepEi+0x1f) [0x7f0000000010]\n"
                       "/nowhere/train(+0x1234) [0x550000001234]\n"
                       "nonsense (\n"
-                      "/nowhere/train(_ZN5cadre3run10run_workerENS_6engine5local11WorkerPartsE+0x8) [0x55000000]\n"
+                      "/nowhere/train(_ZN5cadre6worker10run_workerENS_6engine5local11WorkerPartsE+0x8) [0x55000000]\n"
                       "/nowhere/train(main+0x8) [0x55000000]\n"),
       "  bye\n  back trace after SIGSEGV at address 0x8:\n  #0 model::step(int)+0x1f (libmodel.so)\n"
       "  #1 train+0x1234\n  #2 nonsense (");

@@ -1,4 +1,4 @@
-#include "run/machine_labels.h"
+#include "resources/machine_labels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-namespace cadre::run {
+namespace cadre::resources {
 namespace {
 
 using ::testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST(MachineLabels, WhatSeveralAskForTogetherMustNotDiffer) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::resources

@@ -1,4 +1,4 @@
-#include "run/memory_usage.h"
+#include "resources/memory_usage.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace cadre::run {
+namespace cadre::resources {
 namespace {
 
 TEST(MemoryUsage, TheMachineHasMoreThanThisProgramUses) {
@@ -45,4 +45,4 @@ TEST(MemoryUsage, GrandchildrenCountAndTheDeadDoNot) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::resources

@@ -27,9 +27,9 @@ namespace fs = std::filesystem;
 
 Reference object(const std::string& id) { return {"object", id}; }
 
-std::vector<std::string> ids(const std::vector<run::ObjectUse>& uses) {
+std::vector<std::string> ids(const std::vector<control::ObjectUse>& uses) {
   std::vector<std::string> found;
-  for (const run::ObjectUse& use : uses) found.push_back(use.id);
+  for (const control::ObjectUse& use : uses) found.push_back(use.id);
   return found;
 }
 
@@ -38,9 +38,9 @@ TEST(Objects, EveryReferenceInAValueIsFoundWithItsPlace) {
                     {"b", list(object("2"), 5, Value{{"c", object("1")}})},
                     {"d", Reference{"checkpoint", "3"}},
                     {"e", "object"}};
-  EXPECT_THAT(run::object_uses(value),
-              ElementsAre(run::ObjectUse{"a", "1"}, run::ObjectUse{"b/0", "2"}, run::ObjectUse{"b/2/c", "1"}));
-  EXPECT_THAT(run::object_uses(object("1"), "here"), ElementsAre(run::ObjectUse{"here", "1"}));
+  EXPECT_THAT(control::object_uses(value), ElementsAre(control::ObjectUse{"a", "1"}, control::ObjectUse{"b/0", "2"},
+                                                       control::ObjectUse{"b/2/c", "1"}));
+  EXPECT_THAT(control::object_uses(object("1"), "here"), ElementsAre(control::ObjectUse{"here", "1"}));
 }
 
 TEST(Objects, EveryOptionThatCanHaveOneIsLookedAt) {
@@ -54,7 +54,7 @@ TEST(Objects, EveryOptionThatCanHaveOneIsLookedAt) {
                       {"ordinal", ordinal({object("ordinal")})},
                       {"list", list(uniform(0, 1), object("item"))}},
       .tune_config = {.scheduler = pbt, .points_to_evaluate = {Config{{"constant", object("point")}}}}};
-  EXPECT_THAT(ids(run::object_uses(describe(trainable, options))),
+  EXPECT_THAT(ids(control::object_uses(describe(trainable, options))),
               UnorderedElementsAre("parameter", "mutation", "mutated choice", "constant", "choice", "nested", "grid",
                                    "ordinal", "item", "point"));
 }
@@ -92,19 +92,19 @@ TEST(Objects, WhatIsInUseMustBeThereAndEveryUseOfWhatIsNotIsNamed) {
   std::string damaged;
   {
     const std::vector<ObjectRef> objects{put("kept"), put("damaged")};
-    run::write_objects(directory.path(), objects);
+    control::write_objects(directory.path(), objects);
     kept = objects[0].id();
     damaged = objects[1].id();
   }
   const std::string gone = put("gone").id();
-  const std::vector<run::ObjectUse> good{{"a", kept}, {"b", damaged}};
-  EXPECT_NO_THROW(run::require_objects(directory.path(), good, true));
+  const std::vector<control::ObjectUse> good{{"a", kept}, {"b", damaged}};
+  EXPECT_NO_THROW(control::require_objects(directory.path(), good, true));
 
   fs::remove(store::object_path(directory.path(), damaged));
   write_bytes(store::object_path(directory.path(), damaged), "Damaged");
-  EXPECT_NO_THROW(run::require_objects(directory.path(), good, false)) << "its size is right";
-  const std::vector<run::ObjectUse> uses{{"a", kept}, {"b", damaged}, {"c", gone}, {"d", gone}, {"e", "../x"}};
-  EXPECT_THAT(message_of<StorageError>([&] { run::require_objects(directory.path(), uses, true); }),
+  EXPECT_NO_THROW(control::require_objects(directory.path(), good, false)) << "its size is right";
+  const std::vector<control::ObjectUse> uses{{"a", kept}, {"b", damaged}, {"c", gone}, {"d", gone}, {"e", "../x"}};
+  EXPECT_THAT(message_of<StorageError>([&] { control::require_objects(directory.path(), uses, true); }),
               AllOf(HasSubstr("\n  b: "), HasSubstr("\n  c: the object " + gone + " is gone"), HasSubstr("\n  d: "),
                     HasSubstr("\n  e: "), Not(HasSubstr("\n  a: "))));
 }
@@ -115,8 +115,8 @@ TEST(Objects, OneThatIsGoneAndIsHeldIsWrittenAgain) {
   const ObjectRef damaged = put("damaged");
   fs::create_directory(directory / "objects");
   write_bytes(store::object_path(directory.path(), damaged.id()), "Damaged");
-  const std::vector<run::ObjectUse> uses{{"a", missing.id()}, {"b", damaged.id()}};
-  run::require_objects(directory.path(), uses, true);
+  const std::vector<control::ObjectUse> uses{{"a", missing.id()}, {"b", damaged.id()}};
+  control::require_objects(directory.path(), uses, true);
   EXPECT_EQ(content_of(store::object_path(directory.path(), missing.id())), "missing");
   EXPECT_EQ(content_of(store::object_path(directory.path(), damaged.id())), "damaged");
 }
@@ -124,17 +124,17 @@ TEST(Objects, OneThatIsGoneAndIsHeldIsWrittenAgain) {
 TEST(Objects, OthersAreDeletedAndThoseThatAreHeldWithTheirHandle) {
   const TemporaryDirectory directory;
   std::vector<ObjectRef> objects{put("in use"), put("unused"), put("held")};
-  run::write_objects(directory.path(), objects);
+  control::write_objects(directory.path(), objects);
   const std::string in_use = objects[0].id();
   const std::string held_id = objects[2].id();
   std::optional<ObjectRef> held = objects[2];
   objects.clear();
   write_bytes(directory / ("objects/" + in_use + ".tmp"), "half");
-  run::delete_other_objects(directory.path(), std::vector<run::ObjectUse>{{"a", in_use}});
+  control::delete_other_objects(directory.path(), std::vector<control::ObjectUse>{{"a", in_use}});
   EXPECT_THAT(base::list_directory(directory / "objects"), UnorderedElementsAre(in_use, held_id));
   held.reset();
   EXPECT_THAT(base::list_directory(directory / "objects"), ElementsAre(in_use));
-  run::delete_other_objects(directory.path(), {});
+  control::delete_other_objects(directory.path(), {});
   EXPECT_FALSE(fs::exists(directory / "objects"));
 }
 

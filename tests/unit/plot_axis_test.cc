@@ -1,8 +1,8 @@
-#include "run/plot/plot_axis.h"
+#include "view/plot_axis.h"
 
 #include <gtest/gtest.h>
 
-namespace cadre::run {
+namespace cadre::view {
 namespace {
 
 using Scale = PlotAxis::Scale;
@@ -56,4 +56,4 @@ TEST(PlotAxis, ALogarithmicAxisHasPowersOfTenOrWhatIsRoundBetweenThem) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::view

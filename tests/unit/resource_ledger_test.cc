@@ -1,11 +1,11 @@
-#include "run/resource_ledger.h"
+#include "resources/resource_ledger.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <stdexcept>
 
-namespace cadre::run {
+namespace cadre::resources {
 namespace {
 
 TEST(ResourceLedger, GivesWhatIsThereAndNoMore) {
@@ -93,4 +93,4 @@ TEST(ResourceLedger, UsageIsForPeople) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::resources

@@ -7,13 +7,13 @@
 
 #include "base/directory.h"
 #include "base/file.h"
-#include "run/flat_row.h"
-#include "run/loggers/progress_csv.h"
-#include "run/loggers/result_log.h"
+#include "loggers/flat_row.h"
+#include "loggers/progress_csv.h"
+#include "loggers/result_log.h"
 #include "support/event_file.h"
 #include "support/temporary_directory.h"
 
-namespace cadre::run {
+namespace cadre::loggers {
 namespace {
 
 using cadre::test_support::content_of;
@@ -216,4 +216,4 @@ TEST(ResultLog, OnlyTheFilesThatAreWantedAreThere) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::loggers

@@ -1,4 +1,4 @@
-#include "run/run_directory.h"
+#include "store/run_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,10 @@
 
 #include "base/file_descriptor.h"
 #include "cadre/error.h"
+#include "store/read_store.h"
 #include "support/temporary_directory.h"
 
-namespace cadre::run {
+namespace cadre::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,6 +47,14 @@ class Deletions {
  private:
   base::FileDescriptor events_;
 };
+
+TEST(RunDirectory, HoldsAStoreIfItHasTheFile) {
+  const test_support::TemporaryDirectory directory;
+  EXPECT_FALSE(has_store(directory.path()));
+  std::ofstream(directory / "experiment.db").close();
+  EXPECT_TRUE(has_store(directory.path()));
+  EXPECT_FALSE(has_store(directory / "experiment.db"));
+}
 
 TEST(RunDirectory, IsRemovedWithItsStoreAtLast) {
   const test_support::TemporaryDirectory storage;
@@ -92,4 +101,4 @@ TEST(RunDirectory, OfSomebodyElseIsRefused) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::store

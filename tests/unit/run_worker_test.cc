@@ -1,4 +1,4 @@
-#include "run/worker.h"
+#include "worker/worker.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <string>
 
 #include "cadre/error.h"
-#include "run/entries.h"
+#include "worker/entries.h"
 
-namespace cadre::run {
+namespace cadre::worker {
 namespace {
 
 template <class Throw>
@@ -78,4 +78,4 @@ TEST(RunEntries, ASecondEntryOfANameIsKeptOutAndRemembered) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::worker

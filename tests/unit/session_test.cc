@@ -11,8 +11,8 @@
 #include "cadre/error.h"
 #include "channel/codec.h"
 #include "channel/worker_end.h"
-#include "run/worker.h"
 #include "support/temporary_directory.h"
+#include "worker/worker.h"
 
 namespace cadre::tune {
 namespace {
@@ -168,7 +168,7 @@ TEST_F(SessionTest, AReportedDirectoryIsTheControllersEvenWhereTheTrialIsToldToS
   fs::create_directory(mine);
   test_support::write_bytes(mine / "model.pt", "model");
   will_answer(channel::Verdict::stop);
-  EXPECT_THROW(report({{"loss", 0.5}}, Checkpoint::from_directory(mine)), run::StopWorker);
+  EXPECT_THROW(report({{"loss", 0.5}}, Checkpoint::from_directory(mine)), worker::StopWorker);
   const std::string name = received().checkpoint;
   EXPECT_THAT(name, StartsWith(".reporting_"));
   EXPECT_EQ(test_support::content_of(trial_ / name / "model.pt"), "model");

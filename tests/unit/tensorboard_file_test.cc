@@ -1,4 +1,4 @@
-#include "run/loggers/tensorboard_file.h"
+#include "loggers/tensorboard_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,13 +11,13 @@
 
 #include "base/directory.h"
 #include "base/file.h"
-#include "run/flat_row.h"
-#include "run/loggers/tensorboard_events.h"
+#include "loggers/flat_row.h"
+#include "loggers/tensorboard_events.h"
 #include "support/event_file.h"
 #include "support/temporary_directory.h"
 #include "tune/loggers/trial_rows.h"
 
-namespace cadre::run {
+namespace cadre::loggers {
 namespace {
 
 using test_support::content_of;
@@ -300,4 +300,4 @@ TEST(TensorBoardFile, ATrialThatIsTakenUpAgainLosesItsSessionUntilItsNextEnd) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::loggers

@@ -38,7 +38,7 @@ class Driver {
     return made;
   }
   // Starts another controller.
-  std::vector<std::string> begin(std::vector<run::CheckpointId> lost = {}) {
+  std::vector<std::string> begin(std::vector<checkpoint::CheckpointId> lost = {}) {
     return feed(ControllerStarted{.lost_checkpoints = std::move(lost), .machine = {.cpus = cpus_}});
   }
   std::vector<std::string> began() { return feed(GroupBegan{run_.attempt()}); }
@@ -211,12 +211,12 @@ TEST(TrainRun, AFailedUploadIsTriedAgainAndThenFailsTheGroup) {
   driver.began();
   driver.report(1, true, true);
   for (int i = 0; i < 2; ++i) {
-    driver.feed(UploadFailed{0, "the storage is away", run::TryAgain::later});
+    driver.feed(UploadFailed{0, "the storage is away", base::TryAgain::later});
     EXPECT_TRUE(driver.started(Timer::Kind::upload));
     driver.feed(TimerFired{{Timer::Kind::upload, 0}});
     EXPECT_THAT(driver.all<UploadCheckpoint>(), SizeIs(1));
   }
-  driver.feed(UploadFailed{0, "the storage is away", run::TryAgain::later});
+  driver.feed(UploadFailed{0, "the storage is away", base::TryAgain::later});
   EXPECT_EQ(driver.run().status(), RunStatus::failing);
   EXPECT_THAT(driver.all<KillWorker>(), SizeIs(1));
   EXPECT_THAT(driver.ended(0, kKilled), ElementsAre("fail"));

@@ -1,4 +1,4 @@
-#include "run/worker_output.h"
+#include "view/worker_output.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "support/temporary_directory.h"
 
-namespace cadre::run {
+namespace cadre::view {
 namespace {
 
 using test_support::TemporaryDirectory;
@@ -99,4 +99,4 @@ TEST_F(OfTwoRanks, AFileThatWasCutGoesOnAtItsEnd) {
 }
 
 }  // namespace
-}  // namespace cadre::run
+}  // namespace cadre::view

@@ -27,9 +27,9 @@ namespace {
 constexpr std::size_t kLongestName = 4096;
 constexpr std::uint64_t kBytesRead = std::uint64_t{64} << 10;
 // Frames that call user code, unless they are inlined; frames below them are Cadre's own.
-constexpr std::array<std::string_view, 3> kFramesOfEntry{"cadre::run::(anonymous namespace)::run_entry(",
-                                                         "cadre::run::(anonymous namespace)::serve(",
-                                                         "cadre::run::run_worker("};
+constexpr std::array<std::string_view, 3> kFramesOfEntry{"cadre::worker::(anonymous namespace)::run_entry(",
+                                                         "cadre::worker::(anonymous namespace)::serve(",
+                                                         "cadre::worker::run_worker("};
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;

@@ -32,7 +32,7 @@ void replace_group(std::optional<Group> group) {
   if (group && group->process_group && group->device.is_cuda()) group->process_group->shutdown();
 }
 
-GlooAddress gloo_address(const run::GroupPlace& place, const JoinOptions& options) {
+GlooAddress gloo_address(const worker::GroupPlace& place, const JoinOptions& options) {
   if (place.num_nodes == 1) return {.host = "127.0.0.1", .interface = ""};
   return {.host = "", .interface = options.interface};
 }
@@ -45,7 +45,8 @@ torch::Device own_device() {
   return torch::cuda::is_available() ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
 }
 
-void join_group(std::shared_ptr<run::KeyValueStore> store, const run::GroupPlace& place, const JoinOptions& options) {
+void join_group(std::shared_ptr<worker::KeyValueStore> store, const worker::GroupPlace& place,
+                const JoinOptions& options) {
   leave_group();
   Group group{
       .rank = place.world_rank, .world_size = place.world_size, .local_rank = place.local_rank, .device = own_device()};

@@ -10,8 +10,8 @@
 #include <mutex>
 #include <string>
 
-#include "run/group_backend.h"
-#include "run/key_value_store.h"
+#include "worker/group_backend.h"
+#include "worker/key_value_store.h"
 
 namespace cadre::distributed {
 
@@ -52,9 +52,10 @@ struct JoinOptions {
 // Returns the first GPU visible to this process, or the CPU if there is none. A Cadre worker sees only its own GPUs.
 torch::Device own_device();
 
-// Join and leave a group, see run::GroupBackend. A process is in one group at a time; joining another one leaves the
+// Join and leave a group, see worker::GroupBackend. A process is in one group at a time; joining another one leaves the
 // first.
-void join_group(std::shared_ptr<run::KeyValueStore> store, const run::GroupPlace& place, const JoinOptions& options);
+void join_group(std::shared_ptr<worker::KeyValueStore> store, const worker::GroupPlace& place,
+                const JoinOptions& options);
 void leave_group();
 
 // Returns the current group; may be called from any thread.

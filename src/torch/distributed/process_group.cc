@@ -60,7 +60,7 @@ void check(const GroupOptions& options) {
   faults.throw_if_any("process group");
 }
 
-c10::intrusive_ptr<ProcessGroup> make_process_group(std::shared_ptr<run::KeyValueStore> values,
+c10::intrusive_ptr<ProcessGroup> make_process_group(std::shared_ptr<worker::KeyValueStore> values,
                                                     const GroupOptions& options) {
   check(options);
   const auto store =

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
-#include "run/key_value_store.h"
 #include "torch/distributed/gloo_backend.h"
+#include "worker/key_value_store.h"
 
 namespace cadre::distributed {
 
@@ -32,7 +32,7 @@ void check(const GroupOptions& options);
 
 // Makes the group; returns when all ranks have called it. Throws InvalidArgument for bad options, EngineError if the
 // group cannot be formed, and the store's exceptions.
-c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(std::shared_ptr<run::KeyValueStore> values,
+c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(std::shared_ptr<worker::KeyValueStore> values,
                                                           const GroupOptions& options);
 
 }  // namespace cadre::distributed

@@ -18,7 +18,7 @@ Bytes to_bytes(const std::string& text) { return {text.begin(), text.end()}; }
 // Inherits append, multiGet, multiSet and barrier, which the base implements with these functions.
 class ChannelStore final : public c10d::Store {
  public:
-  ChannelStore(std::shared_ptr<run::KeyValueStore> values, std::chrono::milliseconds timeout)
+  ChannelStore(std::shared_ptr<worker::KeyValueStore> values, std::chrono::milliseconds timeout)
       : c10d::Store(timeout), values_(std::move(values)) {}
 
   c10::intrusive_ptr<c10d::Store> clone() override { return c10::make_intrusive<ChannelStore>(values_, timeout_); }
@@ -45,12 +45,12 @@ class ChannelStore final : public c10d::Store {
     return timeout == kNoTimeout ? a_day : timeout;
   }
 
-  std::shared_ptr<run::KeyValueStore> values_;
+  std::shared_ptr<worker::KeyValueStore> values_;
 };
 
 }  // namespace
 
-c10::intrusive_ptr<c10d::Store> make_store(std::shared_ptr<run::KeyValueStore> values,
+c10::intrusive_ptr<c10d::Store> make_store(std::shared_ptr<worker::KeyValueStore> values,
                                            std::chrono::milliseconds timeout) {
   return c10::make_intrusive<ChannelStore>(std::move(values), timeout);
 }

@@ -8,13 +8,13 @@
 #include <chrono>
 #include <memory>
 
-#include "run/key_value_store.h"
+#include "worker/key_value_store.h"
 
 namespace cadre::distributed {
 
 // Makes a store that passes all keys to `values` unchanged. `timeout` is for get() and wait() calls without their own;
 // one day if it is torch's "no timeout".
-c10::intrusive_ptr<c10d::Store> make_store(std::shared_ptr<run::KeyValueStore> values,
+c10::intrusive_ptr<c10d::Store> make_store(std::shared_ptr<worker::KeyValueStore> values,
                                            std::chrono::milliseconds timeout);
 
 }  // namespace cadre::distributed

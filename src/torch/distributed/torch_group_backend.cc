@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "cadre/train_torch.h"
-#include "run/group_backend.h"
 #include "torch/distributed/group.h"
 #include "torch/distributed/nccl_backend.h"
 #include "torch/faults.h"
+#include "worker/group_backend.h"
 
 namespace cadre {
 namespace {
@@ -70,13 +70,14 @@ void ignore_broken_pipes() {
   if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
 }
 
-class TorchGroupBackend final : public run::GroupBackend {
+class TorchGroupBackend final : public worker::GroupBackend {
  public:
   void check(const Config& options) const override {
     if (read_options(options).backend == "nccl" && !distributed::has_nccl())
       throw InvalidArgument("the backend nccl needs Cadre built with CUDA and NCCL");
   }
-  void join(std::shared_ptr<run::KeyValueStore> store, const run::GroupPlace& place, const Config& options) override {
+  void join(std::shared_ptr<worker::KeyValueStore> store, const worker::GroupPlace& place,
+            const Config& options) override {
     ignore_broken_pipes();
     distributed::join_group(std::move(store), place, read_options(options));
   }
@@ -85,7 +86,7 @@ class TorchGroupBackend final : public run::GroupBackend {
 
 const bool registered = [] {
   static TorchGroupBackend backend;
-  run::register_group_backend("torch", backend);
+  worker::register_group_backend("torch", backend);
   return true;
 }();
 

@@ -7,7 +7,7 @@
 #include <ranges>
 
 #include "base/clock.h"
-#include "tune/console/terminal.h"
+#include "view/terminal.h"
 
 namespace cadre::tune {
 
@@ -43,9 +43,9 @@ Console::Console(const Experiment& experiment, const RunningTime& running_time, 
       focus_(focus_of(config)),
       detail_{verbose, static_cast<std::int64_t>(experiment.trials().size()) + experiment.trials_to_come(),
               config.metric.name, base::encoding_of_environment(), &said_errors_},
-      live_(verbose > 0 && is_live_terminal()),
+      live_(verbose > 0 && view::is_live_terminal()),
       shows_output_(verbose > 0 && log_to_driver),
-      screen_(styles_are_wanted()) {}
+      screen_(view::styles_are_wanted()) {}
 
 Console::~Console() {
   if (live_ && !log_.empty()) draw(true);
@@ -130,7 +130,7 @@ void Console::show_output_of(const Action& action) {
   }
 }
 
-void Console::show_output(const run::WorkerOutput::Text& text) {
+void Console::show_output(const view::WorkerOutput::Text& text) {
   for (const auto& [lines, stream] : {std::pair{&text.out, stdout}, {&text.err, stderr}}) {
     if (lines->empty()) continue;
     const std::string shown = base::printable_lines(*lines, detail_.encoding);
@@ -146,11 +146,11 @@ void Console::show_output(const run::WorkerOutput::Text& text) {
 void Console::end() {
   if (detail_.verbose == 0) return;
   begun_ = false;
-  window_ = live_ ? window_size() : WindowSize{.columns = kPlainWidth + 1};
+  window_ = live_ ? view::window_size() : view::WindowSize{.columns = kPlainWidth + 1};
   const Page page{.width = window_.columns - 1, .rows = kMostRowsAtTheEnd, .encoding = detail_.encoding};
   format_block(page, true);
   if (live_) {
-    write_to_terminal(screen_.finish(window_, std::exchange(log_, {}), std::exchange(block_, {})));
+    view::write_to_terminal(screen_.finish(window_, std::exchange(log_, {}), std::exchange(block_, {})));
   } else {
     print_block();
   }
@@ -174,7 +174,7 @@ void Console::refresh() {
 
 // Formats the block for the present window size. Reuses the tables if only the time has changed.
 void Console::format_live_block() {
-  const bool resized = std::exchange(window_, window_size()) != window_;
+  const bool resized = std::exchange(window_, view::window_size()) != window_;
   const std::size_t others = window_.lines >= kLinesOfALargeWindow ? kLinesForOthers : 1;
   const Page page{.width = std::max<std::size_t>(window_.columns, 2) - 1,
                   .lines = std::max(window_.lines, others + 1) - others,
@@ -197,22 +197,22 @@ void Console::format_block(Page page, bool with_tables) {
 // Draws the log and the block. Without `wait`, postpones that while the terminal is stopped, unless the log is too
 // large.
 void Console::draw(bool wait) {
-  if (!wait && log_.size() < kLargestLog && !is_writable()) return;
-  if (begun_ && window_size() != window_) format_live_block();
-  write_to_terminal(screen_.draw(window_, log_, block_));
+  if (!wait && log_.size() < kLargestLog && !view::is_writable()) return;
+  if (begun_ && view::window_size() != window_) format_live_block();
+  view::write_to_terminal(screen_.draw(window_, log_, block_));
   log_.clear();
 }
 
 void Console::print_block() const {
   std::string text = "\n";
-  for (const Line& line : block_) text.append(plain_text(line)).append("\n");
+  for (const view::Line& line : block_) text.append(view::plain_text(line)).append("\n");
   std::fputs((text + "\n").c_str(), stdout);
   std::fflush(stdout);
 }
 
 Moment Console::moment() {
   if (const Clock::time_point now = Clock::now(); now >= memory_read_ + kMemoryPeriod) {
-    memory_ = run::memory_usage();
+    memory_ = resources::memory_usage();
     memory_read_ = now;
   }
   const double now = base::wall_seconds();

@@ -8,12 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "run/worker_output.h"
 #include "tune/console/log_lines.h"
-#include "tune/console/screen.h"
 #include "tune/console/status_block.h"
 #include "tune/experiment.h"
 #include "tune/running_time.h"
+#include "view/screen.h"
+#include "view/worker_output.h"
 
 namespace cadre::tune {
 
@@ -52,7 +52,7 @@ class Console {
  private:
   std::optional<Clock::time_point> next_block() const;
   void refresh();
-  void show_output(const run::WorkerOutput::Text& text);
+  void show_output(const view::WorkerOutput::Text& text);
   void show_output_of(const Action& action);
   std::string label_of(TrialIndex trial) const;
   void format_live_block();
@@ -70,18 +70,18 @@ class Console {
   console::LogDetail detail_;
   bool live_;  // true: on a terminal
   bool shows_output_;
-  run::WorkerOutput output_ = {};
+  view::WorkerOutput output_ = {};
   Clock::time_point output_due_ = {};
-  console::Screen screen_;
+  view::Screen screen_;
 
   bool begun_ = false;
   bool changed_ = true;
   std::string log_ = {};  // on a terminal: whole lines that are not shown yet
-  console::WindowSize window_ = {};
+  view::WindowSize window_ = {};
   console::Overview overview_ = {};
-  console::Lines tables_ = {};
-  console::Lines block_ = {};  // the summary and the tables
-  std::optional<run::MemoryUsage> memory_ = {};
+  view::Lines tables_ = {};
+  view::Lines block_ = {};  // the summary and the tables
+  std::optional<resources::MemoryUsage> memory_ = {};
   Clock::time_point memory_read_ = {};
   Clock::time_point refreshed_ = {};
   Clock::duration pause_ = {};  // minimum time until the block is formatted again

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/native_stack.h"
-#include "run/loggers/result_log.h"
+#include "loggers/result_log.h"
 #include "tune/console/status.h"
 #include "tune/console/trial_table.h"
 #include "tune/result_keys.h"
@@ -55,7 +55,7 @@ std::string lines_text(const std::string& message, base::Encoding encoding) {
 }
 
 std::string file_text(const Trial& trial, const std::string& directory, base::Encoding encoding) {
-  return fmt::format("  {}/{}/{}", base::printable(directory, encoding), trial.directory, run::kErrorFile);
+  return fmt::format("  {}/{}/{}", base::printable(directory, encoding), trial.directory, loggers::kErrorFile);
 }
 
 // Returns the length of a prefix of `text` that differs between trials: the trial's directory, or an address.

@@ -48,14 +48,14 @@ class TrialTables {
   TrialTables(const ExperimentView& view, const Overview& overview, const Focus& focus, base::Encoding encoding)
       : view_(view), overview_(overview), focus_(focus), encoding_(encoding) {}
 
-  Table main_table(const Selection& selection) const {
+  view::Table main_table(const Selection& selection) const {
     return trial_table(rows_of(selection), columns_of(selection), encoding_);
   }
 
-  Table progress_table(const Selection& selection, double now) const {
+  view::Table progress_table(const Selection& selection, double now) const {
     const std::vector<TrialRow> rows = rows_of(selection);
     const TrialColumns columns = columns_of(selection);
-    Table table{.title = "Trial progress", .columns = {id_column(rows)}};
+    view::Table table{.title = "Trial progress", .columns = {id_column(rows)}};
     table.columns.push_back(result_column(rows, "since restore", result_key::iterations_since_restore, 2, encoding_));
     table.columns.push_back(seconds_column(rows, "iter time (s)", result_key::time_this_iter_s, 1));
     table.columns.push_back(column(selection, number_column("last report", 1),
@@ -85,12 +85,12 @@ class TrialTables {
   }
 
   template <class CellOf>
-  Column column(const Selection& selection, Column column, CellOf cell_of) const {
+  view::Column column(const Selection& selection, view::Column column, CellOf cell_of) const {
     for (const TrialIndex index : selection.rows) column.cells.push_back(cell_of(view_.trials[index]));
     return column;
   }
 
-  Column counts(const Selection& selection, const char* head, std::int64_t Trial::* field) const {
+  view::Column counts(const Selection& selection, const char* head, std::int64_t Trial::* field) const {
     return column(selection, number_column(head, 2),
                   [&](const Trial& trial) { return number_cell(fmt::format("{}", trial.*field)); });
   }
@@ -104,7 +104,7 @@ class TrialTables {
 // Returns the number of rows of `trials` that fit into a table of `lines` lines, if a line is needed for `hidden`
 // trials or for the rows that do not fit.
 std::size_t rows_that_fit(std::size_t trials, bool hidden, std::size_t lines) {
-  const std::size_t frame = kTableFrameLines;
+  const std::size_t frame = view::kTableFrameLines;
   if (frame + trials + (hidden ? 1 : 0) <= lines) return trials;
   return lines > frame + 1 ? lines - frame - 1 : 0;
 }
@@ -120,8 +120,8 @@ std::string duration_text(double seconds) {
   return text + fmt::format("{}min {}s", whole / 60 % 60, whole % 60);
 }
 
-Lines format_summary(const ExperimentView& view, const Overview& overview, const Focus& focus, const Moment& moment,
-                     const Page& page) {
+view::Lines format_summary(const ExperimentView& view, const Overview& overview, const Focus& focus,
+                           const Moment& moment, const Page& page) {
   std::vector<std::string> texts{"Trial status: " + counts_text(overview.counts, " | ")};
   std::string times =
       fmt::format("Current time: {:%Y-%m-%d %H:%M:%S}. Total running time: {}",
@@ -140,26 +140,26 @@ Lines format_summary(const ExperimentView& view, const Overview& overview, const
     texts.push_back(best_text(view.trials[*overview.best], parameters, focus, page.encoding));
   }
   if (page.lines && texts.size() > *page.lines) texts.resize(*page.lines);
-  Lines lines;
+  view::Lines lines;
   for (const std::string& text : texts)
     lines.push_back({{page.lines ? base::first_columns(text, page.width, page.encoding) : text}});
   return lines;
 }
 
-Lines format_tables(const ExperimentView& view, const Overview& overview, const Focus& focus, double wall_seconds,
-                    const Page& page) {
+view::Lines format_tables(const ExperimentView& view, const Overview& overview, const Focus& focus, double wall_seconds,
+                          const Page& page) {
   const std::size_t most = std::min(page.rows, view.trials.size());
   const bool all = most == view.trials.size() && view.trials_to_come == 0;
   const auto rows_in = [&](std::size_t used) {
     return page.lines ? rows_that_fit(most, !all, *page.lines - std::min(*page.lines, used)) : most;
   };
   const TrialTables tables(view, overview, focus, page.encoding);
-  Lines lines;
-  const auto add = [&](const Table& table, const Selection& selection) {
-    std::ranges::move(format_table(table, page.width, page.encoding), std::back_inserter(lines));
+  view::Lines lines;
+  const auto add = [&](const view::Table& table, const Selection& selection) {
+    std::ranges::move(view::format_table(table, page.width, page.encoding), std::back_inserter(lines));
     const std::string hidden = counts_text(selection.hidden, ", ", " more");
     if (!hidden.empty())
-      lines.push_back({{base::first_columns("... " + hidden, page.width, page.encoding), Style::dim}});
+      lines.push_back({{base::first_columns("... " + hidden, page.width, page.encoding), view::Style::dim}});
   };
   const std::size_t first = rows_in(0);
   if (first == 0) return lines;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "run/memory_usage.h"
+#include "resources/memory_usage.h"
 #include "tune/console/status.h"
-#include "tune/console/table.h"
+#include "view/table.h"
 
 namespace cadre::tune::console {
 
@@ -17,7 +17,7 @@ struct Moment {
   double wall_seconds = 0;     // seconds since 1970
   double running_seconds = 0;  // of the experiment, over all sessions
   std::int64_t sessions = 1;
-  std::optional<run::MemoryUsage> memory = {};
+  std::optional<resources::MemoryUsage> memory = {};
 };
 
 // The size and encoding of the output.
@@ -29,13 +29,13 @@ struct Page {
 };
 
 // Returns the counts, times, resources, the scheduler's state and the best trial: at most five lines.
-Lines format_summary(const ExperimentView& view, const Overview& overview, const Focus& focus, const Moment& moment,
-                     const Page& page);
+view::Lines format_summary(const ExperimentView& view, const Overview& overview, const Focus& focus,
+                           const Moment& moment, const Page& page);
 
 // Returns a table of the trials with parameters and main metrics, and a table with their progress and all other
 // metrics; each with as many rows as fit. Returns nothing if there is no trial yet.
-Lines format_tables(const ExperimentView& view, const Overview& overview, const Focus& focus, double wall_seconds,
-                    const Page& page);
+view::Lines format_tables(const ExperimentView& view, const Overview& overview, const Focus& focus, double wall_seconds,
+                          const Page& page);
 
 // Returns "12.3s", "2min 5s", "1hr 2min 5s", "3d 1hr 2min 5s".
 std::string duration_text(double seconds);

@@ -11,46 +11,48 @@ namespace {
 
 constexpr std::size_t kLongestCell = 256;  // bytes of a value that are looked at for a cell
 
-Cell text_cell(std::string text, Style style = Style::plain) { return {std::move(text), style, false}; }
+view::Cell text_cell(std::string text, view::Style style = view::Style::plain) {
+  return {std::move(text), style, false};
+}
 
-Style style_of(TrialStatus status) {
+view::Style style_of(TrialStatus status) {
   switch (status) {
     case TrialStatus::running:
-      return Style::plain;
+      return view::Style::plain;
     case TrialStatus::terminated:
-      return Style::good;
+      return view::Style::good;
     case TrialStatus::error:
-      return Style::bad;
+      return view::Style::bad;
     case TrialStatus::paused:
     case TrialStatus::pending:
       break;
   }
-  return Style::dim;
+  return view::Style::dim;
 }
 
 template <class CellOf>
-Column column_of(const std::vector<TrialRow>& trials, Column column, CellOf cell_of) {
+view::Column column_of(const std::vector<TrialRow>& trials, view::Column column, CellOf cell_of) {
   for (const TrialRow& trial : trials) column.cells.push_back(cell_of(trial));
   return column;
 }
 
-Style emphasis(const TrialRow& trial) { return trial.best ? Style::bold : Style::plain; }
+view::Style emphasis(const TrialRow& trial) { return trial.best ? view::Style::bold : view::Style::plain; }
 
 // Returns a column whose name comes from the user.
-Column named_column(const std::string& name, int rank, base::Encoding encoding) {
-  return {{base::printable(name, encoding), Style::bold, false}, rank, {}};
+view::Column named_column(const std::string& name, int rank, base::Encoding encoding) {
+  return {{base::printable(name, encoding), view::Style::bold, false}, rank, {}};
 }
 
-Column parameter_column(const std::vector<TrialRow>& trials, const std::string& path, int rank,
-                        base::Encoding encoding) {
+view::Column parameter_column(const std::vector<TrialRow>& trials, const std::string& path, int rank,
+                              base::Encoding encoding) {
   return column_of(trials, named_column(path, rank, encoding),
                    [&](const TrialRow& trial) { return value_cell(trial.config->find(path), encoding); });
 }
 
 }  // namespace
 
-Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, base::Encoding encoding) {
-  Table table{.title = "Trials", .columns = {id_column(trials), status_column(trials)}};
+view::Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, base::Encoding encoding) {
+  view::Table table{.title = "Trials", .columns = {id_column(trials), status_column(trials)}};
   for (const std::string& path : columns.parameters)
     table.columns.push_back(parameter_column(trials, path, 3, encoding));
   table.columns.push_back(result_column(trials, "iter", result_key::training_iteration, 2, encoding));
@@ -62,32 +64,32 @@ Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& colum
   return table;
 }
 
-Column id_column(const std::vector<TrialRow>& trials) {
-  return column_of(trials, {text_cell("Trial", Style::bold), 0, {}},
+view::Column id_column(const std::vector<TrialRow>& trials) {
+  return column_of(trials, {text_cell("Trial", view::Style::bold), 0, {}},
                    [](const TrialRow& trial) { return text_cell(trial.id, emphasis(trial)); });
 }
 
-Column status_column(const std::vector<TrialRow>& trials) {
-  return column_of(trials, {text_cell("status", Style::bold), 0, {}},
+view::Column status_column(const std::vector<TrialRow>& trials) {
+  return column_of(trials, {text_cell("status", view::Style::bold), 0, {}},
                    [](const TrialRow& trial) { return text_cell(to_string(trial.status), style_of(trial.status)); });
 }
 
-Column metric_column(const std::vector<TrialRow>& trials, const std::string& path, const std::string& metric, int rank,
-                     base::Encoding encoding) {
+view::Column metric_column(const std::vector<TrialRow>& trials, const std::string& path, const std::string& metric,
+                           int rank, base::Encoding encoding) {
   return column_of(trials, named_column(path, rank, encoding), [&](const TrialRow& trial) {
-    Cell cell = value_cell(trial.last_result->find(path), encoding);
+    view::Cell cell = value_cell(trial.last_result->find(path), encoding);
     if (path == metric) cell.style = emphasis(trial);
     return cell;
   });
 }
 
-Column result_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank,
-                     base::Encoding encoding) {
+view::Column result_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank,
+                           base::Encoding encoding) {
   return column_of(trials, number_column(head, rank),
                    [&](const TrialRow& trial) { return value_cell(trial.last_result->find(key), encoding); });
 }
 
-Column seconds_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank) {
+view::Column seconds_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank) {
   return column_of(trials, number_column(head, rank), [&](const TrialRow& trial) {
     const std::optional<double> seconds = trial.last_result->number(key);
     return number_cell(seconds ? fmt::format("{:.3f}", *seconds) : "");
@@ -110,9 +112,9 @@ StatusCounts status_counts(const ResultGrid& grid) {
   return counts;
 }
 
-Cell number_cell(std::string text) { return {std::move(text), Style::plain, true}; }
+view::Cell number_cell(std::string text) { return {std::move(text), view::Style::plain, true}; }
 
-Cell value_cell(const Value* value, base::Encoding encoding) {
+view::Cell value_cell(const Value* value, base::Encoding encoding) {
   if (value == nullptr || value->is_null()) return {};
   if (value->is_integer()) return number_cell(to_json(*value));
   if (value->is_double()) return number_cell(fmt::format("{:.6g}", value->get<double>()));
@@ -125,6 +127,8 @@ Cell value_cell(const Value* value, base::Encoding encoding) {
   return text_cell(base::printable(text, encoding));
 }
 
-Column number_column(std::string head, int rank) { return {{std::move(head), Style::bold, true}, rank, {}}; }
+view::Column number_column(std::string head, int rank) {
+  return {{std::move(head), view::Style::bold, true}, rank, {}};
+}
 
 }  // namespace cadre::tune::console

@@ -8,7 +8,7 @@
 
 #include "cadre/tune/result.h"
 #include "tune/console/status.h"
-#include "tune/console/table.h"
+#include "view/table.h"
 
 namespace cadre::tune::console {
 
@@ -32,26 +32,26 @@ struct TrialColumns {
 };
 
 // Returns a table of id, status, parameters, iteration, time and main metrics.
-Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, base::Encoding encoding);
+view::Table trial_table(const std::vector<TrialRow>& trials, const TrialColumns& columns, base::Encoding encoding);
 
-Column id_column(const std::vector<TrialRow>& trials);
-Column status_column(const std::vector<TrialRow>& trials);
+view::Column id_column(const std::vector<TrialRow>& trials);
+view::Column status_column(const std::vector<TrialRow>& trials);
 // Returns the column of a metric; the experiment's `metric` is emphasised in the best trial's row.
-Column metric_column(const std::vector<TrialRow>& trials, const std::string& path, const std::string& metric, int rank,
-                     base::Encoding encoding);
+view::Column metric_column(const std::vector<TrialRow>& trials, const std::string& path, const std::string& metric,
+                           int rank, base::Encoding encoding);
 // Return a column with a fixed head, of a key that every result has: its value, or a time in seconds.
-Column result_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank,
-                     base::Encoding encoding);
-Column seconds_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank);
+view::Column result_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank,
+                           base::Encoding encoding);
+view::Column seconds_column(const std::vector<TrialRow>& trials, const char* head, std::string_view key, int rank);
 
 // Returns "2 RUNNING, 3 TERMINATED" in the order of kStatusOrder; `word` follows each number. Empty if all are 0.
 std::string counts_text(const StatusCounts& counts, const char* separator = ", ", const char* word = "");
 StatusCounts status_counts(const ResultGrid& grid);
 
-Cell number_cell(std::string text);
+view::Cell number_cell(std::string text);
 // Returns the cell of a value: numbers with six digits; texts printable, and only the end of long ones.
-Cell value_cell(const Value* value, base::Encoding encoding);
+view::Cell value_cell(const Value* value, base::Encoding encoding);
 // Returns a column with a fixed head, which is short enough not to be shortened.
-Column number_column(std::string head, int rank);
+view::Column number_column(std::string head, int rank);
 
 }  // namespace cadre::tune::console

@@ -29,18 +29,18 @@ void ResultFiles::log(const Action& action, double time) {
 }
 
 void ResultFiles::add(const LogResult& result, double time) {
-  run::ResultLog& files = files_of(result.trial);
+  loggers::ResultLog& files = files_of(result.trial);
   waiting_bytes_ += files.add(row_of(result), result.config, time);
   waiting_.insert(result.trial);
   if (files.lacks_columns() && !std::exchange(warned_of_columns_, true))
-    warnings_.push_back(run::ResultLog::columns_warning(experiment_.trials().at(result.trial).directory));
+    warnings_.push_back(loggers::ResultLog::columns_warning(experiment_.trials().at(result.trial).directory));
 }
 
 void ResultFiles::flush_urgent() {
   pbt_log_.flush();
   while (!ending_.empty()) {
     const auto& [index, ending] = *ending_.begin();
-    run::ResultLog& files = *files_.at(index);
+    loggers::ResultLog& files = *files_.at(index);
     files.end(session_of(experiment_.trials().at(index), ending.end, ending.time), last_row_of(ending.end));
     files.flush();
     files_.erase(index);
@@ -75,11 +75,11 @@ bool ResultFiles::resume(const Stamp& stamp) {
   return true;
 }
 
-Dict ResultFiles::sizes_of_ended(TrialIndex trial) const { return run::ResultLog::sizes(directory_of(trial)); }
+Dict ResultFiles::sizes_of_ended(TrialIndex trial) const { return loggers::ResultLog::sizes(directory_of(trial)); }
 
 bool ResultFiles::resume_ended(const Trial& trial, const Dict* sizes) {
   set_ended(trial.index);
-  return sizes == nullptr || run::ResultLog::have_sizes(directory_ / trial.directory, *sizes);
+  return sizes == nullptr || loggers::ResultLog::have_sizes(directory_ / trial.directory, *sizes);
 }
 
 void ResultFiles::set_ended(TrialIndex trial) {
@@ -102,14 +102,14 @@ std::filesystem::path ResultFiles::directory_of(TrialIndex trial) const {
 
 void ResultFiles::make_directory_of(TrialIndex trial) const { base::make_own_directory(directory_of(trial)); }
 
-std::unique_ptr<run::ResultLog> ResultFiles::open_files(TrialIndex trial) const {
+std::unique_ptr<loggers::ResultLog> ResultFiles::open_files(TrialIndex trial) const {
   base::require_own_directory(directory_of(trial));
-  return std::make_unique<run::ResultLog>(directory_of(trial), loggers_);
+  return std::make_unique<loggers::ResultLog>(directory_of(trial), loggers_);
 }
 
-run::ResultLog& ResultFiles::files_of(TrialIndex trial) {
+loggers::ResultLog& ResultFiles::files_of(TrialIndex trial) {
   if (ending_.contains(trial)) flush_urgent();  // the trial was taken up again
-  std::unique_ptr<run::ResultLog>& files = files_[trial];
+  std::unique_ptr<loggers::ResultLog>& files = files_[trial];
   if (!files) {
     files = open_files(trial);
     if (trial < ended_.size() && ended_[trial]) {  // the trial was taken up again

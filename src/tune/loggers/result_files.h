@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/loggers/result_log.h"
+#include "loggers/result_log.h"
 #include "tune/events.h"
 #include "tune/experiment.h"
 #include "tune/loggers/pbt_log.h"
@@ -41,7 +41,7 @@ class ResultFiles {
 
   // The state of pbt_global.txt and of the files of trials that have not ended, when nothing is left to flush.
   struct Stamp {
-    std::map<TrialIndex, run::ResultLog::Stamp> trials = {};
+    std::map<TrialIndex, loggers::ResultLog::Stamp> trials = {};
     base::AppendFile::Stamp pbt_global = {};
   };
   Stamp stamp() const;
@@ -65,8 +65,8 @@ class ResultFiles {
 
   std::filesystem::path directory_of(TrialIndex trial) const;
   void make_directory_of(TrialIndex trial) const;
-  std::unique_ptr<run::ResultLog> open_files(TrialIndex trial) const;
-  run::ResultLog& files_of(TrialIndex trial);
+  std::unique_ptr<loggers::ResultLog> open_files(TrialIndex trial) const;
+  loggers::ResultLog& files_of(TrialIndex trial);
   void add(const LogResult& result, double time);
   void set_ended(TrialIndex trial);
 
@@ -74,10 +74,10 @@ class ResultFiles {
   const Experiment& experiment_;
   bool logs_exploits_;
   Loggers loggers_;
-  std::map<TrialIndex, std::unique_ptr<run::ResultLog>> files_;  // of trials that have not ended
-  std::vector<bool> ended_;                                      // by trial; true: it has files, and they are closed
-  std::set<TrialIndex> waiting_;                                 // trials with waiting results
-  std::map<TrialIndex, Ending> ending_;                          // trials whose files are to be closed
+  std::map<TrialIndex, std::unique_ptr<loggers::ResultLog>> files_;  // of trials that have not ended
+  std::vector<bool> ended_;              // by trial; true: it has files, and they are closed
+  std::set<TrialIndex> waiting_;         // trials with waiting results
+  std::map<TrialIndex, Ending> ending_;  // trials whose files are to be closed
   std::size_t waiting_bytes_ = 0;
   bool warned_of_columns_ = false;
   std::vector<std::string> warnings_;

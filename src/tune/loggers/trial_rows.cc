@@ -14,8 +14,8 @@ Dict row_of(const LogResult& result) {
   return row;
 }
 
-run::tensorboard::Session session_of(const Trial& trial, const LogEnd& end, double time) {
-  run::tensorboard::Session session{
+loggers::tensorboard::Session session_of(const Trial& trial, const LogEnd& end, double time) {
+  loggers::tensorboard::Session session{
       .group_name = trial.id, .end_time = time, .success = end.status == TrialStatus::terminated};
   for (const auto& [path, drawn] : trial.sampled) {
     const Value* now = end.config.find(path);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cadre/value.h"
-#include "run/loggers/tensorboard_events.h"
+#include "loggers/tensorboard_events.h"
 #include "tune/events.h"
 #include "tune/trial.h"
 
@@ -12,8 +12,8 @@ namespace cadre::tune {
 Dict row_of(const LogResult& result);
 
 // Return the config and the outcome of a trial that ended at `time` as a session of TensorBoard's HPARAMS tab (see
-// run::TensorBoardFile::end), and its last row.
-run::tensorboard::Session session_of(const Trial& trial, const LogEnd& end, double time);
+// loggers::TensorBoardFile::end), and its last row.
+loggers::tensorboard::Session session_of(const Trial& trial, const LogEnd& end, double time);
 Dict last_row_of(const LogEnd& end);
 
 }  // namespace cadre::tune

@@ -7,7 +7,7 @@
 #include "base/name.h"
 #include "control/differences.h"
 #include "control/faults.h"
-#include "run/objective.h"
+#include "control/objective.h"
 #include "tune/description.h"
 #include "tune/functions.h"
 #include "tune/objects.h"
@@ -66,8 +66,8 @@ void check_run_config(const RunConfig& run, const Objective& objective, control:
   faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
                 fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
   const std::string score_fault =
-      run::fault_of(run.checkpoint_config.checkpoint_score_attribute.value_or(Objective()),
-                    run.checkpoint_config.checkpoint_score_order, "checkpoint_score_order", objective);
+      control::fault_of(run.checkpoint_config.checkpoint_score_attribute.value_or(Objective()),
+                        run.checkpoint_config.checkpoint_score_order, "checkpoint_score_order", objective);
   faults.unless(score_fault.empty(), "checkpoint_config checkpoint_score_attribute", score_fault);
   for (const auto& callback : run.callbacks)
     faults.unless(callback != nullptr, "callbacks", "one of them is a null pointer");
@@ -108,7 +108,7 @@ void check_options(const Trainable& trainable, const TunerOptions& options, Obje
                 fmt::format("it is {}; it must be 0 or more", parking.max_workers.value_or(0)));
   faults.unless(parking.min_free_memory >= 0 && parking.min_free_memory <= 1, "parking min_free_memory",
                 fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
-  const std::string metric_fault = run::fault_of(tune.metric, tune.mode, "mode");
+  const std::string metric_fault = control::fault_of(tune.metric, tune.mode, "mode");
   faults.unless(metric_fault.empty(), "tune_config metric", metric_fault);
   check_scheduler(options, faults);
   const double budget = tune.time_budget.value_or(Seconds(1)).count();

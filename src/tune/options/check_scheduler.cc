@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "run/objective.h"
+#include "control/objective.h"
 #include "tune/domain.h"
 #include "tune/functions.h"
 #include "tune/options/check_search_space.h"
@@ -101,7 +101,7 @@ void check_scheduler(const PopulationBasedTraining& pbt, const TunerOptions& opt
   const bool is_same = pbt.metric.name == tune.metric.name;
   faults.unless(is_same || tune.metric.name.empty() || pbt.metric.name.empty(), name + "metric",
                 fmt::format("it is \"{}\", but the TuneConfig's metric is \"{}\"", pbt.metric.name, tune.metric.name));
-  const std::string fault = run::fault_of(pbt.metric, pbt.mode, "its mode", {tune.metric.name, tune.mode});
+  const std::string fault = control::fault_of(pbt.metric, pbt.mode, "its mode", {tune.metric.name, tune.mode});
   // If the TuneConfig lacks a direction, that is reported only once.
   faults.unless(fault.empty() || pbt.metric.name.empty() || (is_same && !tune.mode), name + "metric", fault);
   faults.unless(std::isfinite(pbt.perturbation_interval) && pbt.perturbation_interval > 0,

@@ -7,7 +7,7 @@
 #include <ranges>
 
 #include "base/overload.h"
-#include "run/config_struct.h"
+#include "control/config_struct.h"
 #include "tune/domain.h"
 #include "tune/functions.h"
 #include "tune/options/check_scheduler.h"
@@ -125,8 +125,8 @@ void check_config_type(const Trainable& trainable, const TunerOptions& options, 
   const cadre::detail::ConfigStruct* type = known == nullptr ? nullptr : &known->config.config;
   if (type == nullptr || type->check == nullptr) return;
   for (const auto& [key, entry] : options.param_space) {
-    faults.unless(run::has_member(*type, key), "param_space \"" + key + "\"",
-                  run::no_such_member(*type, trainable.name));
+    faults.unless(control::has_member(*type, key), "param_space \"" + key + "\"",
+                  control::no_such_member(*type, trainable.name));
   }
   const Variant first = VariantGenerator(options.param_space, options.tune_config)(0);
   if (!first.fault.empty()) return;  // the trial will fail with it

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "run/objective.h"
+#include "control/objective.h"
 #include "tune/functions.h"
 
 namespace cadre::tune {
@@ -12,7 +12,7 @@ namespace {
 
 void check_direction(const auto& stopper, const std::string& name, const Objective& objective,
                      control::Faults& faults) {
-  const std::string fault = run::fault_of(stopper.metric, stopper.mode, "its mode", objective);
+  const std::string fault = control::fault_of(stopper.metric, stopper.mode, "its mode", objective);
   faults.unless(fault.empty() || stopper.metric.name.empty(), name, fault);
 }
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "base/value_limits.h"
-#include "run/entries.h"
 #include "tune/functions.h"
 #include "tune/resource_needs.h"
+#include "worker/entries.h"
 
 namespace cadre::tune {
 namespace {
@@ -59,7 +59,7 @@ void check_class(const Trainable& trainable, const TunerOptions& options, contro
 }  // namespace
 
 void check_trainable(const Trainable& trainable, const TunerOptions& options, control::Faults& faults) {
-  faults.unless(run::find_entry(trainable.name) != nullptr, "trainable",
+  faults.unless(worker::find_entry(trainable.name) != nullptr, "trainable",
                 "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function or class>()");
   if (const std::string& function = trainable.resource_function.function; !function.empty()) {
     check_registered(resource_functions(), function, "resource_function", "resources", faults);

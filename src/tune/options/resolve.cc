@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/overload.h"
-#include "run/objective.h"
+#include "control/objective.h"
 #include "tune/domain.h"
 #include "tune/options/check_scheduler.h"
 #include "tune/options/options.h"
@@ -96,11 +96,11 @@ void read_schedule(PopulationBasedTrainingReplay& replay, const Space& space, st
 
 // Copies metric and direction between the TuneConfig and the scheduler, where one of them lacks them.
 void share(TuneConfig& tune, PopulationBasedTraining& pbt) {
-  run::complete(tune.metric, tune.mode);
-  run::complete(pbt.metric, pbt.mode);
+  control::complete(tune.metric, tune.mode);
+  control::complete(pbt.metric, pbt.mode);
   if (tune.metric.name.empty()) tune.metric.name = pbt.metric.name;
   if (!tune.mode && (pbt.metric.name.empty() || pbt.metric.name == tune.metric.name)) tune.mode = pbt.mode;
-  run::complete(pbt.metric, pbt.mode, {tune.metric.name, tune.mode});
+  control::complete(pbt.metric, pbt.mode, {tune.metric.name, tune.mode});
 }
 
 void complete(Stop& stop, const Objective& objective) {
@@ -112,9 +112,9 @@ void complete(Stop& stop, const Objective& objective) {
       threshold.mode = Mode::max;
     }
   }
-  const base::Overload complete{[&](TrialPlateauStopper& one) { run::complete(one.metric, one.mode, objective); },
-                                [&](ExperimentPlateauStopper& one) { run::complete(one.metric, one.mode, objective); },
-                                [](const auto&) {}};
+  const base::Overload complete{
+      [&](TrialPlateauStopper& one) { control::complete(one.metric, one.mode, objective); },
+      [&](ExperimentPlateauStopper& one) { control::complete(one.metric, one.mode, objective); }, [](const auto&) {}};
   for (Stopper& stopper : stop.stoppers) std::visit(complete, stopper);
 }
 
@@ -128,12 +128,12 @@ TunerOptions resolve(const Trainable& trainable, TunerOptions options, std::vect
     pbt->hyperparam_mutations = sorter.sorted(pbt->hyperparam_mutations, "hyperparam_mutations ");
     share(tune, *pbt);
   }
-  run::complete(tune.metric, tune.mode);
+  control::complete(tune.metric, tune.mode);
   const Objective objective(tune.metric.name, tune.mode);
   complete(options.run_config.stop, objective);
   CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
   if (checkpoints.checkpoint_score_attribute)
-    run::complete(*checkpoints.checkpoint_score_attribute, checkpoints.checkpoint_score_order, objective);
+    control::complete(*checkpoints.checkpoint_score_attribute, checkpoints.checkpoint_score_order, objective);
   if (auto* replay = std::get_if<PopulationBasedTrainingReplay>(&tune.scheduler))
     read_schedule(*replay, options.param_space, notes);
   const TrainableMethods& methods = trainable.methods;

@@ -14,13 +14,15 @@
 #include <utility>
 
 #include "cadre/error.h"
-#include "run/plot/plot_axis.h"
-#include "run/plot/svg_text.h"
+#include "view/plot_axis.h"
+#include "view/svg.h"
 
 namespace cadre::tune {
 
-namespace svg = run::svg;
-using run::PlotAxis;
+namespace svg = view::svg;
+using svg::append;
+using svg::pixels;
+using view::PlotAxis;
 
 namespace {
 
@@ -58,19 +60,6 @@ static_assert(LearningCurves::kMostColoured <= 2 * kColours.size() && LearningCu
 
 LineStyle style_of(std::size_t number) {
   return {.colour = kColours[number % kColours.size()], .dashes = number < kColours.size() ? "" : kDashes};
-}
-
-// ---- Text
-
-template <class... T>
-void append(std::string& out, fmt::format_string<T...> format, T&&... values) {
-  fmt::format_to(std::back_inserter(out), format, std::forward<T>(values)...);
-}
-
-// A coordinate with at most one decimal.
-std::string pixels(double value) {
-  const double rounded = std::round(value * 10) / 10 + 0.0;  // never "-0"
-  return fmt::format("{}", rounded);
 }
 
 // ---- Lines
@@ -337,16 +326,6 @@ void check(const LearningCurves& curves) {
   }
 }
 
-std::string document(double width, double height, const std::string& title, const std::string& content) {
-  std::string out;
-  append(out,
-         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
-         "font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" font-size=\"{2}\" fill=\"#222\">\n"
-         "<title>{3}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{4}</svg>\n",
-         std::ceil(width), std::ceil(height), kFontSize, svg::escaped(title), content);
-  return out;
-}
-
 }  // namespace
 
 std::string to_svg(const LearningCurves& curves) {
@@ -356,7 +335,7 @@ std::string to_svg(const LearningCurves& curves) {
     std::string content;
     append(content, "<text x=\"50%\" y=\"50%\" text-anchor=\"middle\" fill=\"#777\">{}</text>\n",
            curves.metrics.empty() ? "no metrics to show" : "no trials to show");
-    return document(kPlotWidth, kPlotHeight, title, content);
+    return svg::document(kPlotWidth, kPlotHeight, kFontSize, title, content);
   }
   const Roles roles = assign_roles(curves);
   const std::vector<LegendEntry> legend = legend_of(curves, roles);
@@ -387,8 +366,8 @@ std::string to_svg(const LearningCurves& curves) {
   append(content, "<g class=\"legend\" transform=\"translate({},{})\">\n", legend_x, top + kTop);
   append_legend(content, legend);
   content += "</g>\n";
-  return document(width, top + std::max(panel_height * static_cast<double>(rows), legend_height) + kBorder, title,
-                  content);
+  return svg::document(width, top + std::max(panel_height * static_cast<double>(rows), legend_height) + kBorder,
+                       kFontSize, title, content);
 }
 
 }  // namespace cadre::tune

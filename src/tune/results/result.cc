@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "cadre/error.h"
-#include "run/objective.h"
+#include "control/objective.h"
 #include "store/experiment_reader.h"
 #include "tune/result_keys.h"
 #include "tune/results/result_rows.h"
@@ -111,7 +111,7 @@ const Config& Result::config_at(std::size_t index) const {
 }
 
 Checkpoint Result::get_best_checkpoint(const Objective& objective, std::optional<Mode> direction) const {
-  const auto [metric, mode] = run::direction_of(objective, direction);
+  const auto [metric, mode] = control::direction_of(objective, direction);
   const std::pair<Checkpoint, Metrics>* best = nullptr;
   std::optional<double> best_value;
   for (const auto& candidate : best_checkpoints) {
@@ -137,7 +137,7 @@ ResultGrid::ResultGrid(std::filesystem::path experiment_path, std::vector<Result
     : experiment_path_(std::move(experiment_path)), results_(std::move(results)), summary_(std::move(summary)) {}
 
 const Result& ResultGrid::get_best_result(const Objective& metric, std::optional<Mode> direction, Scope scope) const {
-  const auto [name, mode] = run::direction_of(metric, direction, {summary_.metric, summary_.mode});
+  const auto [name, mode] = control::direction_of(metric, direction, {summary_.metric, summary_.mode});
   const std::vector<std::optional<double>> values = scores(name, scope);
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < values.size(); ++i) {

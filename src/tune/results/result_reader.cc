@@ -7,10 +7,11 @@
 #include "base/json.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
+#include "checkpoint/checkpoint_files.h"
+#include "checkpoint/checkpoint_registry.h"
 #include "publish/restore.h"
-#include "run/checkpoint_files.h"
-#include "run/checkpoint_registry.h"
 #include "store/experiment_reader.h"
+#include "store/read_store.h"
 #include "tune/description.h"
 #include "tune/experiment_directory.h"
 #include "tune/results/result_rows.h"
@@ -93,19 +94,19 @@ class ResultMaker {
                        const std::vector<store::TrialRow>& rows) const {
     const auto checkpoint = [&](const CheckpointName& name) {
       return Checkpoint::from_directory(directory_ / rows[name.trial].directory /
-                                        run::checkpoint_name(static_cast<std::int64_t>(name.number)));
+                                        checkpoint::checkpoint_name(static_cast<std::int64_t>(name.number)));
     };
     const TrialHistory& history = histories_.trials()[index];
     if (history.latest_checkpoint) result.checkpoint = checkpoint(*history.latest_checkpoint);
     // Existing checkpoints are those that retention keeps, and some that other trials may continue from.
-    run::CheckpointRegistry registry(checkpoint_config_);
-    std::map<run::CheckpointId, CheckpointName> names;
+    checkpoint::CheckpointRegistry registry(checkpoint_config_);
+    std::map<checkpoint::CheckpointId, CheckpointName> names;
     for (const CheckpointName& name : existing) {
       if (name.number >= history.checkpoints.size()) continue;  // reported too late, by replaced decisions
       names.emplace(registry.add(0, 0, "", metrics(history.checkpoints[name.number].result)), name);
     }
     if (names.empty()) return;
-    for (const run::CheckpointId id : registry.kept(0))
+    for (const checkpoint::CheckpointId id : registry.kept(0))
       result.best_checkpoints.emplace_back(checkpoint(names.at(id)), registry.get(id).metrics);
   }
 
@@ -133,7 +134,7 @@ ResultGrid ResultGrid::from_directory(const fs::path& directory) {
       auto copy = publish::reading_copy(*uri);
       return read_results(*copy, ExperimentReader::Check::whole, copy);
     }
-    if (!holds_experiment(directory))
+    if (!store::has_store(directory))
       throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
                      ": it has no file " + store::kStoreFileName);
     return read_results(directory, ExperimentReader::Check::whole);

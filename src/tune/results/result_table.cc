@@ -8,8 +8,8 @@
 #include "base/json.h"
 #include "cadre/error.h"
 #include "cadre/tune/result.h"
-#include "run/flat_row.h"
-#include "run/objective.h"
+#include "control/objective.h"
+#include "loggers/flat_row.h"
 
 namespace cadre::tune {
 namespace {
@@ -118,7 +118,7 @@ void visit_rows(const ResultGrid& grid, const TableOptions& options, const std::
       return visit_last(grid, visit);
     case Rows::best: {
       const auto [metric, mode] =
-          run::direction_of(options.metric, options.mode, {grid.summary().metric, grid.summary().mode});
+          control::direction_of(options.metric, options.mode, {grid.summary().metric, grid.summary().mode});
       return visit_best(grid, Choice(metric, mode), visit);
     }
     case Rows::all:
@@ -134,10 +134,10 @@ void ResultGrid::write_csv(std::ostream& out, const TableOptions& options) const
   // Two passes, because a later row may have another column, and the rows may not fit into memory.
   Columns columns;
   columns.add({{"trial_id", {}}, {"status", {}}});
-  visit_rows(*this, options, [&](const Dict& row) { columns.add(run::flatten(row)); });
+  visit_rows(*this, options, [&](const Dict& row) { columns.add(loggers::flatten(row)); });
   out << columns.header();
   visit_rows(*this, options, [&](const Dict& row) {
-    out << columns.line(run::flatten(row));
+    out << columns.line(loggers::flatten(row));
     check(out);
   });
   check(out.flush());

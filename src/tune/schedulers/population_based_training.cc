@@ -45,7 +45,7 @@ std::string describe(const std::vector<Perturbation>& perturbations) {
 }
 
 // Describes the latest checkpoint of a trial, which may belong to another trial.
-std::string describe(const run::CheckpointRecord& checkpoint, const Trial& trial) {
+std::string describe(const checkpoint::CheckpointRecord& checkpoint, const Trial& trial) {
   const std::string name = checkpoint.directory.substr(checkpoint.directory.rfind('/') + 1);
   const std::string owner =
       checkpoint.owner == trial.index ? "" : fmt::format("trial {}'s ", trial_id(checkpoint.owner));

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cadre/tune/schedulers.h"
-#include "run/checkpoint_registry.h"
+#include "checkpoint/checkpoint_registry.h"
 #include "tune/explore.h"
 #include "tune/trial.h"
 
@@ -26,14 +26,14 @@ class Population {
   virtual bool anyone_waits() const = 0;                        // a trial is pending or paused, or still to be made
   // Returns true if a trial that has just reported sent no checkpoint with it and can be asked for one: Decision::save.
   virtual bool can_save(const Trial& trial) const = 0;
-  virtual const run::CheckpointRegistry& checkpoints() const = 0;
+  virtual const checkpoint::CheckpointRegistry& checkpoints() const = 0;
 };
 
 // An exploit: the target continues from the donor's latest checkpoint with a config made from the donor's.
 struct Exploit {
   TrialIndex target = 0;
   TrialIndex donor = 0;
-  run::CheckpointId checkpoint = 0;
+  checkpoint::CheckpointId checkpoint = 0;
   std::int64_t target_iteration = 0;  // training_iteration of the result that the target was compared by
   Config donor_config;
   Explored explored;

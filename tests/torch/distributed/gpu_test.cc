@@ -12,7 +12,7 @@
 #include "cadre/train_torch.h"
 #include "nets.h"
 #include "ranks.h"
-#include "run/gpus.h"
+#include "resources/gpus.h"
 #include "support/gpus.h"
 #include "support/temporary_directory.h"
 #include "torch/distributed/nccl_backend.h"
@@ -27,7 +27,9 @@ const torch::Device first_gpu(torch::kCUDA, 0);
 
 // Runs the body in that many ranks, each of which has only one visible GPU.
 void run_gpu_ranks(int world_size, const std::function<void(int rank)>& body) {
-  const auto see_own_gpu = [](int rank) { ::setenv("CUDA_VISIBLE_DEVICES", run::visible_devices({rank}).c_str(), 1); };
+  const auto see_own_gpu = [](int rank) {
+    ::setenv("CUDA_VISIBLE_DEVICES", resources::visible_devices({rank}).c_str(), 1);
+  };
   const std::vector<int> statuses = statuses_of_ranks(world_size, body, {}, see_own_gpu);
   EXPECT_EQ(statuses, std::vector<int>(static_cast<std::size_t>(world_size), 0));
 }

@@ -15,20 +15,20 @@
 #include <vector>
 
 #include "cadre/train_torch.h"
-#include "run/group_backend.h"
 #include "shared_store.h"
+#include "worker/group_backend.h"
 
 namespace cadre::test_support {
 
-inline run::GroupBackend& torch_backend() {
+inline worker::GroupBackend& torch_backend() {
   train::detail::use_torch_backend();
-  run::GroupBackend* const backend = run::find_group_backend("torch");
+  worker::GroupBackend* const backend = worker::find_group_backend("torch");
   if (backend == nullptr) throw NotFound("no group backend \"torch\"");
   return *backend;
 }
 
 // Runs in the process of a rank; the exit status is 0 if all expectations hold.
-[[noreturn]] inline void be_rank(int rank, int world_size, const std::shared_ptr<run::KeyValueStore>& store,
+[[noreturn]] inline void be_rank(int rank, int world_size, const std::shared_ptr<worker::KeyValueStore>& store,
                                  const Config& group_options, const std::function<void(int)>& body) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {

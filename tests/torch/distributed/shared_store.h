@@ -18,13 +18,13 @@
 #include <system_error>
 
 #include "cadre/error.h"
-#include "run/key_value_store.h"
+#include "worker/key_value_store.h"
 
 namespace cadre::test_support {
 
 // Create it before the fork; all processes after it may use it. A process that is killed while it uses the store does
 // no harm; one that is killed while it waits does.
-class SharedStore final : public run::KeyValueStore {
+class SharedStore final : public worker::KeyValueStore {
  public:
   SharedStore() {
     void* const memory =

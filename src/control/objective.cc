@@ -1,0 +1,45 @@
+#include "control/objective.h"
+
+#include <fmt/format.h>
+
+#include "cadre/error.h"
+
+namespace cadre::control {
+
+void complete(Objective& metric, std::optional<Mode>& mode, const Objective& experiments) {
+  if (!mode) mode = metric.mode;
+  if (metric.mode == mode) metric.mode.reset();
+  if (metric.name.empty()) metric.name = experiments.name;
+  if (!mode && metric.name == experiments.name) mode = experiments.mode;
+}
+
+std::string fault_of(const Objective& metric, const std::optional<Mode>& mode, const std::string& mode_option,
+                     const Objective& experiments) {
+  if (metric.name.empty()) return mode ? fmt::format("{} is said, and there is no metric", mode_option) : "";
+  if (!mode) return no_direction(metric.name);
+  if (metric.mode)
+    return fmt::format("\"{}\" is said to be {} with the metric, and {} by {}: leave one of them out", metric.name,
+                       to_string(*metric.mode), to_string(*mode), mode_option);
+  if (metric.name == experiments.name && experiments.mode && mode != experiments.mode)
+    return fmt::format("it has the direction {} for \"{}\", and the TuneConfig has {}: leave it out here",
+                       to_string(*mode), metric.name, to_string(*experiments.mode));
+  return {};
+}
+
+std::string no_direction(const std::string& metric) {
+  return fmt::format(
+      "it is not said which values of \"{0}\" are good: write minimize(\"{0}\"), as of a loss, or "
+      "maximize(\"{0}\"), as of an accuracy",
+      metric);
+}
+
+Direction direction_of(Objective metric, std::optional<Mode> mode, const Objective& experiments) {
+  complete(metric, mode, experiments);
+  if (metric.name.empty()) throw InvalidArgument("no metric is known: give one, or set it in the TuneConfig");
+  if (const std::string fault = fault_of(metric, mode, "mode"); !fault.empty()) throw InvalidArgument(fault);
+  return {metric.name, *mode};
+}
+
+const char* to_string(Mode mode) { return mode == Mode::max ? "max" : "min"; }
+
+}  // namespace cadre::control

@@ -1,0 +1,35 @@
+// A metric and its direction. The experiment's are used wherever neither is given.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cadre/checkpoint_config.h"
+
+namespace cadre::control {
+
+// Completes a metric and its direction. Moves the direction out of `metric` into `mode`. If `metric` is empty or the
+// experiment's, fills in what is missing from the experiment's. A direction stays in `metric` only if it contradicts
+// `mode`.
+void complete(Objective& metric, std::optional<Mode>& mode, const Objective& experiments = {});
+
+// Returns the fault of a completed metric whose direction is needed; empty: none. `mode_option` is the name of the
+// option that sets `mode`.
+std::string fault_of(const Objective& metric, const std::optional<Mode>& mode, const std::string& mode_option,
+                     const Objective& experiments = {});
+
+// Returns the message that the direction of a completed metric is missing, with what to write instead.
+std::string no_direction(const std::string& metric);
+
+// `metric` and `mode`, completed from the experiment's. direction_of() throws InvalidArgument if there is no metric or
+// no direction.
+struct Direction {
+  std::string metric;
+  Mode mode;
+};
+Direction direction_of(Objective metric, std::optional<Mode> mode, const Objective& experiments = {});
+
+// Returns "min" or "max".
+const char* to_string(Mode mode);
+
+}  // namespace cadre::control

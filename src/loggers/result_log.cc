@@ -1,0 +1,92 @@
+#include "loggers/result_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/directory.h"
+#include "base/json.h"
+#include "loggers/flat_row.h"
+
+namespace cadre::loggers {
+
+ResultLog::ResultLog(const std::filesystem::path& directory, Loggers loggers)
+    : directory_(directory),
+      loggers_(loggers),
+      json_(directory / kResultFile),
+      csv_(directory / kProgressFile),
+      tensorboard_(directory),
+      errors_(directory / kErrorFile) {}
+
+bool ResultLog::resume(const Stamp& stamp) {
+  if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard) ||
+      !errors_.resume(stamp.errors))
+    return false;
+  json_is_new_ = stamp.json.size == 0;
+  return true;
+}
+
+void ResultLog::resume() {
+  json_is_new_ = false;
+  json_.resume();
+  csv_.resume({});
+  tensorboard_.resume();
+  errors_.resume();
+}
+
+Dict ResultLog::sizes(const std::filesystem::path& directory) {
+  Dict sizes;
+  if (!std::filesystem::is_directory(directory)) return sizes;  // the trial has never run
+  for (const std::string& name : base::list_directory(directory)) {
+    if (name == kResultFile || name == kProgressFile || name.starts_with(TensorBoardFile::kNamePrefix))
+      sizes.emplace_back(name, std::filesystem::file_size(directory / name));
+  }
+  return sizes;
+}
+
+bool ResultLog::have_sizes(const std::filesystem::path& directory, const Dict& sizes) {
+  return std::ranges::all_of(sizes, [&](const auto& entry) {
+    std::error_code missing;
+    return std::filesystem::file_size(directory / entry.first, missing) == entry.second.template get<std::uintmax_t>();
+  });
+}
+
+std::size_t ResultLog::add(Dict row, const Config& config, double time) {
+  const std::size_t before = waiting_bytes();
+  const Dict flat = flatten(row);
+  if (loggers_.csv) csv_.add(flat);
+  if (loggers_.tensorboard) tensorboard_.add(flat, time);
+  if (!loggers_.json) return waiting_bytes() - before;
+  row.emplace_back("config", config.value());
+  base::append_json(pending_json_, row);
+  pending_json_ += '\n';
+  return waiting_bytes() - before;
+}
+
+void ResultLog::end(tensorboard::Session session, const Dict& last_row) {
+  if (loggers_.tensorboard) tensorboard_.end(std::move(session), flatten(last_row));
+}
+
+void ResultLog::flush() {
+  csv_.flush();
+  tensorboard_.flush();
+  if (pending_json_.empty()) return;
+  if (json_is_new_) json_.replace("");
+  json_is_new_ = false;
+  json_.append(pending_json_);
+  pending_json_.clear();
+}
+
+std::string ResultLog::columns_warning(const std::string& directory) {
+  return fmt::format(
+      "{}/{} has {} columns or more, and metrics that come later are in {} only. Does a metric's name change from one "
+      "result to the next?",
+      directory, kProgressFile, ProgressCsv::kMostColumns, kResultFile);
+}
+
+void ResultLog::write_params(const Config& config) {
+  base::replace_file(directory_ / kParamsFile, base::to_pretty_json(config.dict()));
+}
+
+}  // namespace cadre::loggers

@@ -1,0 +1,75 @@
+// The result files of a trial or a training run, in its directory: params.json, result.json, progress.csv, error.txt
+// and TensorBoard's. They are derived from the store and written after it. docs/formats.md describes them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/file.h"
+#include "cadre/checkpoint_config.h"
+#include "cadre/value.h"
+#include "loggers/error_file.h"
+#include "loggers/progress_csv.h"
+#include "loggers/tensorboard_file.h"
+
+namespace cadre::loggers {
+
+inline constexpr const char* kResultFile = "result.json";
+inline constexpr const char* kProgressFile = "progress.csv";
+inline constexpr const char* kParamsFile = "params.json";
+inline constexpr const char* kErrorFile = "error.txt";
+
+class ResultLog {
+ public:
+  // Existing files in the directory, which must exist, are replaced by the first write to each.
+  explicit ResultLog(const std::filesystem::path& directory, Loggers loggers = {});
+  // Sizes and checksums of the files, with which a later controller continues them.
+  struct Stamp {
+    base::AppendFile::Stamp json = {};
+    base::AppendFile::Stamp csv = {};
+    TensorBoardFile::Stamp tensorboard = {};
+    base::AppendFile::Stamp errors = {};
+  };
+  Stamp stamp() const { return {json_.stamp(), csv_.stamp(), tensorboard_.stamp(), errors_.stamp()}; }
+  // Continues the files in the directory. Returns false if one does not match its stamp; files before it may have been
+  // cut to their stamps then.
+  bool resume(const Stamp& stamp);
+  // Continues the files of a trial that had ended and runs again, as they are. Only this process may have written them.
+  void resume();
+
+  // sizes() returns the sizes in bytes of the result files in the directory of an ended trial, by name; have_sizes()
+  // returns true if they are the same.
+  static Dict sizes(const std::filesystem::path& directory);
+  static bool have_sizes(const std::filesystem::path& directory, const Dict& sizes);
+
+  // Adds a result: all values of its row and the config that it was reported with; `time` is when, in seconds since
+  // 1970. Returns the number of bytes that it added to those waiting for flush().
+  std::size_t add(Dict row, const Config& config, double time);
+  // See TensorBoardFile::end.
+  void end(tensorboard::Session session, const Dict& last_row);
+  // Writes the waiting results. After a StorageError it can be called again, and nothing is written twice.
+  void flush();
+  std::size_t waiting_bytes() const {
+    return pending_json_.size() + csv_.waiting_bytes() + tensorboard_.waiting_bytes();
+  }
+  // lacks_columns() returns true if progress.csv lacks metrics, because there are too many; columns_warning() returns
+  // the warning about the file in a directory.
+  bool lacks_columns() const { return csv_.lacks_columns(); }
+  static std::string columns_warning(const std::string& directory);
+
+  // Writes the config of the next attempt.
+  void write_params(const Config& config);
+  void add_error(std::int64_t attempt, const std::string& message) { errors_.add(attempt, message); }
+
+ private:
+  std::filesystem::path directory_;
+  Loggers loggers_;
+  base::AppendFile json_;
+  std::string pending_json_;
+  bool json_is_new_ = true;
+  ProgressCsv csv_;
+  TensorBoardFile tensorboard_;
+  ErrorFile errors_;
+};
+
+}  // namespace cadre::loggers

@@ -1,0 +1,111 @@
+#include "resources/resource_ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "cadre/value.h"
+#include "resources/machine_labels.h"
+
+namespace cadre::resources {
+namespace {
+
+constexpr std::int64_t kUnitsPerWhole = 10'000;
+
+std::int64_t units(double amount) { return std::llround(amount * static_cast<double>(kUnitsPerWhole)); }
+
+double checked(double amount, double most) {
+  if (!(amount >= 0 && amount <= most))
+    throw std::invalid_argument("no machine has " + to_json(amount) + " of a resource");
+  return amount;
+}
+
+Resources checked(Resources total) {
+  checked(total.cpus, kMostOfAResource);
+  checked(total.gpus, kMostGpus);
+  for (const auto& [name, amount] : total.custom) checked(amount, kMostOfAResource);
+  return total;
+}
+
+double whole(std::int64_t units) { return static_cast<double>(units) / static_cast<double>(kUnitsPerWhole); }
+
+}  // namespace
+
+ResourceLedger::ResourceLedger(const Resources& total)
+    : machine_(checked(total)), total_(amounts_of(total)), total_gpus_(units(total.gpus)) {
+  for (const auto& [name, amount] : total_) used_[name] = 0;
+  for (std::int64_t rest = total_gpus_; rest > 0; rest -= kUnitsPerWhole)
+    free_gpus_.push_back(std::min(rest, kUnitsPerWhole));
+}
+
+ResourceLedger::Amounts ResourceLedger::amounts_of(const Resources& resources) {
+  Amounts amounts{{"cpus", units(resources.cpus)}};
+  for (const auto& [name, amount] : resources.custom) amounts[name] = units(amount);
+  return amounts;
+}
+
+std::optional<Gpus> ResourceLedger::place(std::int64_t wanted, const std::optional<Gpus>& only) const {
+  if (wanted <= 0) return Gpus();
+  const std::int64_t share = std::min(wanted, kUnitsPerWhole);  // units per GPU
+  const auto count = static_cast<std::size_t>((wanted + kUnitsPerWhole - 1) / kUnitsPerWhole);
+  Gpus fitting = only.value_or(Gpus(free_gpus_.size()));
+  if (!only) std::iota(fitting.begin(), fitting.end(), 0);
+  const auto free = [this](int gpu) { return free_gpus_.at(static_cast<std::size_t>(gpu)); };
+  std::erase_if(fitting, [&](int gpu) { return free(gpu) < share; });
+  if (fitting.size() < count) return std::nullopt;
+  std::ranges::stable_sort(fitting, {}, free);
+  fitting.resize(count);
+  std::ranges::sort(fitting);
+  return fitting;
+}
+
+bool ResourceLedger::is_free(const Resources& wanted, const std::optional<Gpus>& only) const {
+  if (!mismatch(machine_, wanted).empty()) return false;
+  for (const auto& [name, amount] : amounts_of(wanted)) {
+    const auto total = total_.find(name);
+    if (amount > 0 && (total == total_.end() || used_.at(name) + amount > total->second)) return false;
+  }
+  return place(units(wanted.gpus), only).has_value();
+}
+
+std::optional<Gpus> ResourceLedger::acquire(const Resources& wanted, const std::optional<Gpus>& only) {
+  if (!is_free(wanted, only)) return std::nullopt;
+  for (const auto& [name, amount] : amounts_of(wanted)) used_[name] += amount;
+  Gpus gpus = *place(units(wanted.gpus), only);
+  for (const int gpu : gpus)
+    free_gpus_.at(static_cast<std::size_t>(gpu)) -= std::min(units(wanted.gpus), kUnitsPerWhole);
+  return gpus;
+}
+
+void ResourceLedger::release(const Resources& held, const Gpus& gpus) {
+  for (const auto& [name, amount] : amounts_of(held)) used_[name] -= amount;
+  for (const int gpu : gpus) free_gpus_.at(static_cast<std::size_t>(gpu)) += std::min(units(held.gpus), kUnitsPerWhole);
+}
+
+std::string ResourceLedger::shortage(const Resources& wanted) const {
+  Amounts amounts = amounts_of(wanted);
+  Amounts totals = total_;
+  amounts["gpus"] = units(wanted.gpus);
+  totals["gpus"] = total_gpus_;
+  for (const auto& [name, amount] : amounts) {
+    const auto total = totals.find(name);
+    const std::int64_t there = total == totals.end() ? 0 : total->second;
+    if (amount > there) return fmt::format("{:g} {} (there are {:g})", whole(amount), name, whole(there));
+  }
+  return mismatch(machine_, wanted);
+}
+
+std::string ResourceLedger::usage() const {
+  const std::int64_t free_gpus = std::accumulate(free_gpus_.begin(), free_gpus_.end(), std::int64_t{0});
+  std::string text = fmt::format("{:g}/{:g} CPUs, {:g}/{:g} GPUs", whole(used_.at("cpus")), whole(total_.at("cpus")),
+                                 whole(total_gpus_ - free_gpus), whole(total_gpus_));
+  for (const auto& [name, amount] : total_) {
+    if (name != "cpus") text += fmt::format(", {:g}/{:g} {}", whole(used_.at(name)), whole(amount), name);
+  }
+  return text;
+}
+
+}  // namespace cadre::resources

@@ -1,0 +1,54 @@
+// Accounting of resources in use. Pure; in units of 1/10000, so that ten times 0.1 is 1.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/resources.h"
+
+namespace cadre::resources {
+
+// Numbers of GPUs, from 0. A share of a GPU is on one GPU; more than one GPU are whole ones.
+using Gpus = std::vector<int>;
+
+// Upper limits of one machine's resources; for all but GPUs the most that a ledger can count.
+inline constexpr double kMostGpus = 65'536;
+inline constexpr double kMostOfAResource = 9e14;
+
+class ResourceLedger {
+ public:
+  // Throws std::invalid_argument for amounts that no machine has: negative ones, NaN, and amounts above the limits.
+  explicit ResourceLedger(const Resources& total);
+
+  // Acquires the amounts if all are free and the machine matches the request, and returns their GPUs: a share is placed
+  // where it leaves the least free. `only`: use no other GPUs than these. Empty if it is not possible.
+  std::optional<Gpus> acquire(const Resources& wanted, const std::optional<Gpus>& only = {});
+  // Returns true if acquire() would succeed.
+  bool is_free(const Resources& wanted, const std::optional<Gpus>& only = {}) const;
+  void release(const Resources& held, const Gpus& gpus);
+
+  // Returns the first thing that the machine does not have even when all is free, as "2 gpus (there are 0)"; empty if
+  // it has all.
+  std::string shortage(const Resources& wanted) const;
+
+  // Returns "1.5/2 CPUs, 0/0 GPUs", followed by custom resources.
+  std::string usage() const;
+
+ private:
+  using Amounts = std::map<std::string, std::int64_t>;
+  static Amounts amounts_of(const Resources& resources);
+
+  // Returns GPUs with room for so many units; empty if there are none.
+  std::optional<Gpus> place(std::int64_t units, const std::optional<Gpus>& only) const;
+
+  Resources machine_;
+  Amounts total_;  // without GPUs, which are in the members below
+  Amounts used_;
+  std::vector<std::int64_t> free_gpus_;  // free units of each GPU
+  std::int64_t total_gpus_;
+};
+
+}  // namespace cadre::resources

@@ -1,0 +1,143 @@
+#include "cadre/init.h"
+
+#include <sys/resource.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cadre/error.h"
+#include "engine/local/fork_server.h"
+#include "engine/local/local_engine.h"
+#include "resources/gpus.h"
+#include "resources/machine_labels.h"
+#include "resources/resource_ledger.h"
+#include "worker/entries.h"
+#include "worker/root_engine.h"
+#include "worker/uncaught_errors.h"
+#include "worker/worker.h"
+
+namespace cadre {
+namespace {
+
+// State set up by cadre::init in this process, or set at the start of a worker that may start workers; empty in other
+// processes.
+struct Process {
+  Resources resources;
+  std::unique_ptr<engine::local::ForkServerConnection> server;
+};
+
+std::unique_ptr<Process>& process() {
+  static std::unique_ptr<Process> instance;
+  return instance;
+}
+
+bool init_was_called = false;
+
+// The resources of this machine; workers inherit them.
+Resources& machine() {
+  static Resources instance{.cpus = 0};
+  return instance;
+}
+
+void check_amount(std::vector<std::string>& faults, const std::string& name, double amount,
+                  double most = resources::kMostOfAResource) {
+  if (!(amount >= 0 && amount <= most))
+    faults.push_back(name + " is " + to_json(amount) + "; it must be a number from 0 to " + to_json(most));
+}
+
+std::vector<std::string> faults_of(const InitOptions& options) {
+  std::vector<std::string> faults;
+  check_amount(faults, "num_cpus", options.num_cpus.value_or(0));
+  check_amount(faults, "num_gpus", options.num_gpus.value_or(0), resources::kMostGpus);
+  for (const auto& [name, amount] : options.resources) {
+    check_amount(faults, "resource \"" + name + "\"", amount);
+    if (name.empty()) faults.emplace_back("a resource has no name");
+  }
+  if (std::string fault = resources::fault_of_labels({.labels = options.labels}); !fault.empty())
+    faults.push_back("labels: " + fault);
+  for (const std::string& name : worker::duplicate_entry_names()) {
+    faults.push_back("two functions are registered under the name \"" + name + "\"; give one of them another name");
+  }
+  return faults;
+}
+
+void check(const InitOptions& options) {
+  std::string text;
+  for (const std::string& fault : faults_of(options)) text += "\n  " + fault;
+  if (!text.empty()) throw InvalidArgument("cadre::init cannot start:" + text);
+}
+
+Resources resources_of(const InitOptions& options) {
+  Resources resources = engine::local::machine_resources();
+  resources.cpus = options.num_cpus.value_or(resources.cpus);
+  resources.gpus = options.num_gpus.value_or(resources::count_gpus());
+  resources.custom = options.resources;
+  if (resources.gpus > 0) resources.accelerator_type = resources::accelerator_type();
+  if (options.accelerator_type) resources.accelerator_type = *options.accelerator_type;
+  resources.labels = options.labels;
+  return resources;
+}
+
+// Raises the soft limit of open files to the hard limit. A live trial needs a handful of open files, and the usual soft
+// limit of 1024 is meant for programs that use select(). Workers keep the old limit, because the fork server has
+// started before.
+void allow_many_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Process& initialised_process() {
+  if (process() != nullptr) return *process();
+  if (!init_was_called) worker::report_uncaught_errors();  // otherwise init() does it
+  throw EngineError(init_was_called
+                        ? "this worker cannot start workers of its own. A trial can, when its trainable has a "
+                          "PlacementGroup with a bundle for each of them (tune::with_resources), and a validator when "
+                          "ValidationConfig::workers has"
+                        : "cadre::init was not called; it must be at the beginning of main");
+}
+
+}  // namespace
+
+void init(int, char** argv, const InitOptions& options) {
+  if (std::exchange(init_was_called, true)) {
+    throw InvalidArgument("cadre::init was called twice; it is for the beginning of main only");
+  }
+  check(options);
+  machine() = resources_of(options);  // before the fork server exists
+  engine::local::ForkServer::run_if_executed(worker::run_worker, options.preload);
+  process() = std::make_unique<Process>(
+      Process{machine(), engine::local::ForkServer::start(worker::run_worker, options.preload, argv)});
+  allow_many_open_files();
+  worker::report_uncaught_errors();
+}
+
+namespace worker {
+
+std::unique_ptr<engine::Engine> make_root_engine() {
+  Process& process = initialised_process();
+  return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
+}
+
+std::unique_ptr<engine::Engine> make_further_engine() {
+  Process& process = initialised_process();
+  return std::make_unique<engine::local::LocalEngine>(process.server->connect(), process.resources);
+}
+
+Resources root_resources() { return initialised_process().resources; }
+
+void start_workers_through(base::FileDescriptor fork_server) {
+  process() = std::make_unique<Process>(
+      Process{{.cpus = 0}, std::make_unique<engine::local::ForkServerConnection>(std::move(fork_server))});
+}
+
+void set_root_resources(Resources resources) {
+  resources.accelerator_type = machine().accelerator_type;
+  resources.labels = machine().labels;
+  initialised_process().resources = std::move(resources);
+}
+
+}  // namespace worker
+}  // namespace cadre

@@ -1,0 +1,49 @@
+// The controller's side of a group's key-value store (key_value_store.h): requests in, replies out, some of them later.
+// No I/O, no clock of its own.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "channel/message.h"
+
+namespace cadre::worker {
+
+class KeyValues {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  struct Reply {
+    channel::Caller caller = {};
+    channel::StoreReply reply = {};
+  };
+
+  // Handles a request. Returns its reply, unless it must wait, and the replies to waiting requests that it has made
+  // ready.
+  std::vector<Reply> handle(std::uint64_t worker, const channel::StoreRequest& request, TimePoint now);
+  // Returns replies to requests that timed out.
+  std::vector<Reply> expire(TimePoint now);
+  // Returns the next time at which a request times out; empty if none is waiting.
+  std::optional<TimePoint> next_deadline() const;
+  // Removes all values and waiting requests, for the next group.
+  void clear();
+
+ private:
+  struct Waiting {
+    channel::StoreRequest request;
+    TimePoint until;
+  };
+
+  channel::StoreReply execute(const channel::StoreRequest& request);
+  channel::StoreReply add(const std::string& key, std::int64_t amount);
+  bool is_ready(const channel::StoreRequest& request) const;
+  std::string missing(const channel::StoreRequest& request) const;
+
+  std::map<std::string, std::string> values_;
+  std::map<channel::Caller, Waiting> waiting_;
+};
+
+}  // namespace cadre::worker

@@ -1,0 +1,29 @@
+// The engine that cadre::init has prepared in this process, or that the controller's engine shares with this worker.
+#pragma once
+
+#include <memory>
+
+#include "base/file_descriptor.h"
+#include "engine/engine.h"
+
+namespace cadre::worker {
+
+// Returns an engine on this machine with the resources given to cadre::init, or in a worker with the resources for its
+// own workers. Only one can exist at a time. Throws EngineError if cadre::init was not called in this process, if this
+// is a worker that may not start workers, or if another engine is in use.
+std::unique_ptr<engine::Engine> make_root_engine();
+
+// Returns an engine for workers of the same process tree beside those of the root engine, which may be in use, and of
+// other further engines. Its resources are the same, and are not accounted together. Throws EngineError as above, but
+// not for another engine in use.
+std::unique_ptr<engine::Engine> make_further_engine();
+
+// Returns the total resources of that engine. Throws EngineError if there is none.
+Resources root_resources();
+
+// In a worker that may start workers: set the connection to the fork server, which it was started with, and the
+// resources for its own workers.
+void start_workers_through(base::FileDescriptor fork_server);
+void set_root_resources(Resources resources);
+
+}  // namespace cadre::worker

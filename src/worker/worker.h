@@ -1,0 +1,27 @@
+// The body of a worker process: receives one assignment, runs its entry and sends the outcome.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/local/worker_parts.h"
+
+namespace cadre::worker {
+
+// Thrown inside an entry to unwind the user's stack when the controller has asked it to stop: destructors run, and the
+// worker counts as finished. Not a std::exception, so that user code that catches those does not swallow it.
+struct StopWorker {};
+
+// Thrown inside an entry that was asked to take over another assignment and cannot.
+struct Declined {};
+
+// Runs the worker and ends the process: with exit code 0 once Finished, Failed or Declined was sent, with 1 if the
+// controller is gone or the worker cannot go on.
+[[noreturn]] void run_worker(engine::local::WorkerParts parts);
+
+// Returns "<type>: <what>" of the exception that is being handled, followed by its nested exceptions. At most 64 KiB.
+std::string describe_current_exception();
+// Returns the description, with the memory limit added if it says that there was no memory.
+std::string with_memory_limit(std::string description, std::uint64_t memory_bytes);
+
+}  // namespace cadre::worker
