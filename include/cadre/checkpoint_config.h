@@ -12,6 +12,9 @@
 
 namespace cadre {
 
+class Stored;
+class Value;
+
 /// The direction of good values of a metric.
 enum class Mode {
   min,  ///< small values are good, for example of a loss
@@ -36,6 +39,11 @@ struct Objective {
 inline Objective minimize(std::string metric) { return {std::move(metric), Mode::min}; }
 /// Returns an objective whose large values are good: maximize("mean_accuracy").
 inline Objective maximize(std::string metric) { return {std::move(metric), Mode::max}; }
+
+/// \cond forms for cadre/stored.h; the direction is stored beside the name
+Value stored_form(const Objective& metric);
+void read_stored(Objective& metric, const Stored& stored);
+/// \endcond
 
 /// Retention of a trial's checkpoints. The latest checkpoint, one that another trial may still continue from, and the
 /// newest one that is known to survive a power failure are always kept; so two more than `num_to_keep`, and the

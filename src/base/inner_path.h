@@ -26,6 +26,8 @@ class InnerPath {
   std::string text_;
 };
 
+inline std::string stored_form(const InnerPath& path) { return path.text(); }
+
 // Returns why a path leads out of a directory or is not in Cadre's normal form; empty if it is valid.
 std::string fault_of_inner_path(std::string_view path);
 

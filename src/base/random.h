@@ -23,6 +23,7 @@ enum class Purpose : std::uint32_t {
   dataset_shuffle = 6,        // the position of each row in random_shuffle
   dataset_epoch = 7,          // the order of a dataset's pieces in an epoch
   dataset_local_shuffle = 8,  // the order of neighbouring rows
+  bracket = 9,                // the bracket of a trial
 };
 
 // The random numbers of one trial for one purpose. A value: copying it copies its position.

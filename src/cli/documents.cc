@@ -24,7 +24,7 @@ Dict document_of(const tune::ExperimentSummary& summary, const tune::ResultGrid&
   Dict counts;
   for (const tune::TrialStatus status :
        {tune::TrialStatus::pending, tune::TrialStatus::running, tune::TrialStatus::paused,
-        tune::TrialStatus::terminated, tune::TrialStatus::error}) {
+        tune::TrialStatus::terminated, tune::TrialStatus::stopped, tune::TrialStatus::error}) {
     std::int64_t count = 0;
     for (const tune::Result& trial : grid) count += trial.status == status ? 1 : 0;
     counts.emplace_back(to_string(status), count);

@@ -16,7 +16,8 @@ namespace {
 using tune::TrialStatus;
 
 bool has_ended(const tune::Result& trial) {
-  return trial.status == TrialStatus::terminated || trial.status == TrialStatus::error;
+  return trial.status == TrialStatus::terminated || trial.status == TrialStatus::stopped ||
+         trial.status == TrialStatus::error;
 }
 
 // The stop criteria that end each trial at a known point.

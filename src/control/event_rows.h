@@ -10,8 +10,8 @@
 #include <variant>
 
 #include "base/json.h"
-#include "base/stored.h"
 #include "cadre/error.h"
+#include "cadre/stored.h"
 #include "store/tables.h"
 
 namespace cadre::control {
@@ -21,13 +21,13 @@ std::string kind_of_type(std::string_view type_name);
 
 template <class Event>
 const std::string& event_kind() {
-  static const std::string kind = kind_of_type(base::type_name<Event>());
+  static const std::string kind = kind_of_type(cadre::detail::type_name<Event>());
   return kind;
 }
 
 template <class Event>
 store::EventRow to_event_row(const Event& event, double time) {
-  store::EventRow row{.time = time, .kind = event_kind<Event>(), .data = base::to_json(base::to_stored(event).dict())};
+  store::EventRow row{.time = time, .kind = event_kind<Event>(), .data = base::to_json(cadre::to_stored(event).dict())};
   if constexpr (requires { event.trial; }) row.trial = event.trial;
   if constexpr (requires { event.attempt; }) row.attempt = event.attempt;
   return row;
@@ -45,7 +45,7 @@ Event from_event_row(const store::EventRow& row) {
       return false;
     } else {
       if (row.kind != event_kind<One>()) return false;
-      event = base::from_stored<One>(data, source);
+      event = cadre::from_stored<One>(data, source);
       return true;
     }
   };

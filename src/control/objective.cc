@@ -3,6 +3,15 @@
 #include <fmt/format.h>
 
 #include "cadre/error.h"
+#include "cadre/stored.h"
+
+namespace cadre {
+
+Value stored_form(const Objective& metric) { return metric.name; }
+
+void read_stored(Objective& metric, const Stored& stored) { metric.name = stored.get<std::string>(); }
+
+}  // namespace cadre
 
 namespace cadre::control {
 

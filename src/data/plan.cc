@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/overload.h"
-#include "base/stored.h"
+#include "cadre/stored.h"
 #include "data/arrow_status.h"
 #include "data/expressions.h"
 #include "data/functions.h"
@@ -25,20 +25,20 @@ namespace cadre::data {
 // ---- Operators as values
 
 Value stored_form(const std::optional<Expression>& condition) { return condition ? condition->to_value() : Value(); }
-void read_stored(std::optional<Expression>& condition, const base::Stored& stored) {
+void read_stored(std::optional<Expression>& condition, const cadre::Stored& stored) {
   if (stored.value().is_null()) return condition.reset();
   condition = Expression::from_value(stored.value());
 }
 
 Value stored_form(const Filter& filter) { return Dict{{"condition", filter.condition.to_value()}}; }
-void read_stored(Filter& filter, const base::Stored& stored) {
+void read_stored(Filter& filter, const cadre::Stored& stored) {
   const Value* condition = find_entry(stored.dict(), "condition");
   if (condition == nullptr) stored.refuse("the filter has no condition");
   filter.condition = Expression::from_value(*condition);
 }
 
 Value stored_form(const FromMemory& memory) { return Dict{{"object", memory.rows->put_into_store()}}; }
-void read_stored(FromMemory& memory, const base::Stored& stored) {
+void read_stored(FromMemory& memory, const cadre::Stored& stored) {
   const Value* object = find_entry(stored.dict(), "object");
   if (object == nullptr) stored.refuse("there is no object with the rows");
   memory.rows = std::make_shared<MemoryRows>(stored.at("object", *object).get<Reference>());
@@ -195,7 +195,7 @@ Value to_value(const PlanContent& plan) {
   StoredPlan stored{.name = plan.name, .options = plan.options};
   std::map<const Node*, std::int64_t> places;
   put_into(stored.operators, plan.node, places);
-  return base::to_stored(stored);
+  return cadre::to_stored(stored);
 }
 
 PlanContent to_plan(const Value& value) {
@@ -206,7 +206,7 @@ PlanContent to_plan(const Value& value) {
       throw InvalidArgument(
           fmt::format("it has version {}, and this program reads version {}: use the Cadre that stored it",
                       to_json(*version), kVersion));
-    auto stored = base::complete_from_value<StoredPlan>(value);
+    auto stored = cadre::complete_from_value<StoredPlan>(value);
     return {.node = to_node(std::move(stored.operators)), .name = std::move(stored.name), .options = stored.options};
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("the stored dataset cannot be used: {}", error.what()));

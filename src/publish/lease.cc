@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/machine.h"
-#include "base/stored.h"
+#include "cadre/stored.h"
 
 namespace cadre::publish {
 namespace fs = std::filesystem;
@@ -66,13 +66,13 @@ bool is_known_to_be_dead(const Holder& holder) {
 }
 
 std::string to_text(const Holder& holder) {
-  return base::to_json(base::to_stored(StoredLease{.holder = holder}).dict()) + "\n";
+  return base::to_json(cadre::to_stored(StoredLease{.holder = holder}).dict()) + "\n";
 }
 
 // Returns an unknown holder if the text cannot be parsed.
 Holder parse_holder(const std::string& text) {
   try {
-    return base::document_from_value<StoredLease>(base::parse_json(text, kLeaseFile)).holder;
+    return cadre::document_from_value<StoredLease>(base::parse_json(text, kLeaseFile)).holder;
   } catch (const Error&) {
     return {.host = "a machine that is not known"};
   }

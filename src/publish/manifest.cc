@@ -7,8 +7,8 @@
 
 #include "base/checksum.h"
 #include "base/json.h"
-#include "base/stored.h"
 #include "cadre/error.h"
+#include "cadre/stored.h"
 
 namespace cadre::publish {
 namespace {
@@ -61,16 +61,16 @@ std::int64_t Manifest::generation_of(std::int64_t checkpoint) const {
 }
 
 std::string to_text(const Manifest& manifest) {
-  const Value content = base::to_stored(manifest);
+  const Value content = cadre::to_stored(manifest);
   const Document document{.published = content, .xxh3 = checksum_text(content)};
-  return base::to_json(base::to_stored(document).dict()) + "\n";
+  return base::to_json(cadre::to_stored(document).dict()) + "\n";
 }
 
 Manifest parse_manifest(std::string_view text, const std::string& source) {
   try {
-    const auto document = base::document_from_value<Document>(base::parse_json(text, source));
+    const auto document = cadre::document_from_value<Document>(base::parse_json(text, source));
     if (checksum_text(document.published) != document.xxh3) throw StorageError("its contents do not have its checksum");
-    return base::complete_from_value<Manifest>(document.published);
+    return cadre::complete_from_value<Manifest>(document.published);
   } catch (const Error& error) {
     throw StorageError(fmt::format("{} is damaged: {}", source, error.what()));
   }

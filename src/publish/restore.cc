@@ -106,7 +106,7 @@ class Download {
   void take_files() {
     take_all_below(store::kObjectsDirectory);
     for (const store::TrialRow& trial : trials_) {
-      if (trial.status == "TERMINATED" || trial.status == "ERROR") continue;
+      if (store::is_status_of_ended(trial.status)) continue;
       for (const std::string& folder : folders_of(trial)) {
         for (const char* name : {"stdout", "stderr"}) take_if_there(folder + "/" + name);
       }

@@ -13,8 +13,8 @@
 #include "base/file_descriptor.h"
 #include "base/inner_path.h"
 #include "base/json.h"
-#include "base/stored.h"
 #include "base/system_error.h"
+#include "cadre/stored.h"
 #include "storage/retry.h"
 
 namespace cadre::storage {
@@ -37,7 +37,7 @@ constexpr auto kPatience = std::chrono::minutes(5);
 template <class Document>
 Document read_document(const fs::path& path) {
   const Value stored = base::parse_json(base::read_file(path), path.string());
-  return base::reading(path.string(), [&] { return base::document_from_value<Document>(stored); });
+  return cadre::reading(path.string(), [&] { return cadre::document_from_value<Document>(stored); });
 }
 
 void check(const Remote& remote, const std::string& source) {
@@ -78,14 +78,14 @@ std::optional<Place> place_of(const fs::path& path) {
 
 void write_published_to(const fs::path& working_directory, const Uri& uri) {
   base::replace_file_durably(working_directory / kPublishedToFile,
-                             base::to_pretty_json(base::to_stored(PublishedTo{.uri = to_string(uri)}).dict()));
+                             base::to_pretty_json(cadre::to_stored(PublishedTo{.uri = to_string(uri)}).dict()));
 }
 
 std::optional<Uri> published_to(const fs::path& working_directory) {
   const fs::path path = working_directory / kPublishedToFile;
   std::error_code unreadable;
   if (!fs::exists(path, unreadable)) return std::nullopt;
-  return base::reading(path.string(), [&] { return parse_uri(read_document<PublishedTo>(path).uri); });
+  return cadre::reading(path.string(), [&] { return parse_uri(read_document<PublishedTo>(path).uri); });
 }
 
 std::optional<Uri> published_place(const fs::path& path) {
@@ -109,7 +109,7 @@ void make_remote(const fs::path& directory, const Remote& remote) {
   check(remote, directory.string());  // the list may come from a segment
   base::make_directories(directory);
   const RemoteList list{.files = remote.files, .place = remote.place};
-  base::replace_file(directory / kRemoteFile, base::to_json(base::to_stored(list).dict()));
+  base::replace_file(directory / kRemoteFile, base::to_json(cadre::to_stored(list).dict()));
 }
 
 void replace_by_remote(const fs::path& directory, const Remote& remote) {

@@ -144,7 +144,7 @@ class SegmentWriter::Draft {
       const std::int64_t trial = all.integer(0);
       take(tables_.trials[trial], all.integer(1));
       const std::string_view status = all.text(2);
-      all_ended = all_ended && (status == "TERMINATED" || status == "ERROR");
+      all_ended = all_ended && is_status_of_ended(status);
       if (all_ended && trial < std::numeric_limits<std::int64_t>::max()) tables_.first_open_trial = trial + 1;
     }
     for (const auto& [trial, known] : tables_.trials) {

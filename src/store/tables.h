@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "store/checked_rows.h"
@@ -62,6 +63,11 @@ struct DecisionRow {
   std::string data = {};  // JSON
   std::int64_t id = 0;    // assigned by the store
 };
+
+// Returns true if a trial with this status in its row has ended.
+inline bool is_status_of_ended(std::string_view status) {
+  return status == "TERMINATED" || status == "STOPPED" || status == "ERROR";
+}
 
 // A trial's present state, for people and programs that read the store; a restore does not read it.
 struct TrialRow {

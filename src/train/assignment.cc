@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "base/stored.h"
+#include "cadre/stored.h"
 
 namespace cadre::train {
 
-Value to_value(const RankAssignment& assignment) { return base::to_stored(assignment); }
+Value to_value(const RankAssignment& assignment) { return cadre::to_stored(assignment); }
 
-RankAssignment to_assignment(const Value& payload) { return base::from_value<RankAssignment>(payload); }
+RankAssignment to_assignment(const Value& payload) { return cadre::from_value<RankAssignment>(payload); }
 
 std::string directory_of_rank(std::int64_t rank) { return fmt::format("rank_{}", rank); }
 

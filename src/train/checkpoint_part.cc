@@ -7,8 +7,8 @@
 
 #include "base/inner_path.h"
 #include "base/json.h"
-#include "base/stored.h"
 #include "cadre/error.h"
+#include "cadre/stored.h"
 
 namespace cadre::train {
 
@@ -18,14 +18,14 @@ void put_into(channel::Report& report, const PartReport& said) {
   if (plain && said.part->kind == CheckpointPart::Kind::ours) {
     report.checkpoint = said.part->path;
   } else {
-    report.details = base::to_stored(said);
+    report.details = cadre::to_stored(said);
   }
 }
 
 PartReport part_in(const channel::Report& report, Rank rank) {
   PartReport said;
   if (!report.details.is_null()) {
-    said = base::from_value<PartReport>(report.details);
+    said = cadre::from_value<PartReport>(report.details);
   } else if (!report.checkpoint.empty()) {
     said.part = CheckpointPart{.path = report.checkpoint};
   }
@@ -39,7 +39,7 @@ std::string to_text(const GroupCheckpoint& checkpoint) {
                      std::ranges::all_of(checkpoint.parts, [](const CheckpointPart& part) {
                        return part.kind == CheckpointPart::Kind::ours;
                      });
-  if (!plain) return base::to_json(base::to_stored(checkpoint).dict());
+  if (!plain) return base::to_json(cadre::to_stored(checkpoint).dict());
   std::string names;
   for (const CheckpointPart& part : checkpoint.parts) names += (names.empty() ? "" : ",") + part.path;
   return names;
@@ -49,7 +49,7 @@ GroupCheckpoint to_group_checkpoint(const std::string& text, const std::string& 
   GroupCheckpoint checkpoint;
   if (text.starts_with('{')) {
     const std::string place = "the checkpoint of " + source;
-    checkpoint = base::from_stored<GroupCheckpoint>(base::parse_json(text, place), place);
+    checkpoint = cadre::from_stored<GroupCheckpoint>(base::parse_json(text, place), place);
   } else {
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = std::min(text.find(',', begin), text.size());

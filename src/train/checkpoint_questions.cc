@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/stored.h"
+#include "cadre/stored.h"
 
 namespace cadre::train {
 namespace {
@@ -31,10 +31,10 @@ std::vector<CheckpointEntry> kept(const Checkpoints& checkpoints, const Validati
 
 }  // namespace
 
-Value to_value(const CheckpointQuestion& question) { return base::to_stored(question); }
+Value to_value(const CheckpointQuestion& question) { return cadre::to_stored(question); }
 
 CheckpointQuestion to_checkpoint_question(const Value& content) {
-  return base::from_value<CheckpointQuestion>(content);
+  return cadre::from_value<CheckpointQuestion>(content);
 }
 
 void CheckpointQuestions::ask(channel::Caller caller, const CheckpointQuestion& question, TimePoint now) {

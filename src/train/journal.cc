@@ -5,9 +5,9 @@
 #include <string>
 #include <variant>
 
-#include "base/enum_names.h"
 #include "base/json.h"
 #include "base/overload.h"
+#include "cadre/detail/enum_names.h"
 #include "control/event_rows.h"
 
 namespace cadre::train {
@@ -43,7 +43,7 @@ Event to_event(const store::EventRow& row) { return control::from_event_row<Even
 
 store::DecisionRow to_row(const RecordDecision& decision, std::int64_t cause) {
   return {.cause = cause,
-          .kind = std::string(base::enum_name(decision.kind)),
+          .kind = std::string(cadre::detail::enum_name(decision.kind)),
           .trial = kNobody,
           .data = base::to_json(decision.data)};
 }

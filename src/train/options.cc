@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "base/name.h"
-#include "base/stored.h"
+#include "cadre/faults.h"
+#include "cadre/stored.h"
 #include "control/config_struct.h"
-#include "control/faults.h"
 #include "control/object_uses.h"
 #include "control/objective.h"
-#include "control/stored_options.h"
 #include "resources/machine_labels.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
@@ -27,8 +26,8 @@
 
 // Members that are not stored: callbacks belong to the program; name and places change when a run is moved.
 template <>
-inline constexpr auto cadre::base::kNotStored<cadre::train::RunConfig> =
-    names("name", "if_exists", "storage_path", "publish_config", "callbacks");
+inline constexpr auto cadre::kNotStored<cadre::train::RunConfig> =
+    member_list("name", "if_exists", "storage_path", "publish_config", "callbacks");
 
 namespace cadre::train {
 
@@ -41,10 +40,10 @@ struct StoredRange {
 
 }  // namespace
 
-Value stored_form(const WorkerRange& range) { return base::to_stored(StoredRange{range.min, range.max}); }
+Value stored_form(const WorkerRange& range) { return cadre::to_stored(StoredRange{range.min, range.max}); }
 
-void read_stored(WorkerRange& range, const base::Stored& stored) {
-  const auto [min, max] = base::from_stored<StoredRange>(stored);
+void read_stored(WorkerRange& range, const cadre::Stored& stored) {
+  const auto [min, max] = cadre::from_stored<StoredRange>(stored);
   range = {min, max};
 }
 
@@ -57,8 +56,7 @@ Resources selectors(const ScalingConfig& scaling) {
 }
 
 // Checks the resources of a worker. `name` is the option's.
-void check_resources(const Resources& resources, const std::string& name, bool may_be_nothing,
-                     control::Faults& faults) {
+void check_resources(const Resources& resources, const std::string& name, bool may_be_nothing, Faults& faults) {
   const auto is_amount = [](double amount) { return std::isfinite(amount) && amount >= 0; };
   bool good = is_amount(resources.cpus) && is_amount(resources.gpus);
   double sum = resources.cpus + resources.gpus;
@@ -72,7 +70,7 @@ void check_resources(const Resources& resources, const std::string& name, bool m
   faults.unless(label_fault.empty(), name, label_fault);
 }
 
-void check_scaling(const ScalingConfig& scaling, control::Faults& faults) {
+void check_scaling(const ScalingConfig& scaling, Faults& faults) {
   const auto [fewest, most] = scaling.num_workers;
   faults.unless(fewest >= 1, "scaling_config num_workers",
                 fmt::format("it is {}; a run has at least 1 worker", fewest));
@@ -94,7 +92,7 @@ void check_scaling(const ScalingConfig& scaling, control::Faults& faults) {
                 fmt::format("it has {:g} gpus, and use_gpu is {}: set both, or none", resources.gpus, scaling.use_gpu));
 }
 
-void check_validation(const ValidationConfig& validation, control::Faults& faults) {
+void check_validation(const ValidationConfig& validation, Faults& faults) {
   const std::string& function = validation.function.name;
   faults.unless(function.empty() || worker::find_entry(function) != nullptr, "validation function",
                 fmt::format("this program has no function \"{}\"; make it with train::validator<f>()", function));
@@ -122,7 +120,7 @@ void check_validation(const ValidationConfig& validation, control::Faults& fault
                 fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", validation.max_retries));
 }
 
-void check_datasets(const Dict& datasets, control::Faults& faults) {
+void check_datasets(const Dict& datasets, Faults& faults) {
   std::set<std::string> names;
   for (const auto& [name, dataset] : datasets) {
     faults.unless(!name.empty(), "datasets", "one of them has no name");
@@ -130,7 +128,7 @@ void check_datasets(const Dict& datasets, control::Faults& faults) {
   }
 }
 
-void check_run_config(const RunConfig& run, control::Faults& faults) {
+void check_run_config(const RunConfig& run, Faults& faults) {
   if (!run.name.empty()) {
     const std::string fault = base::fault_of_file_name(run.name);
     faults.unless(fault.empty(), "run_config name", "\"" + run.name + "\" cannot name a directory: " + fault);
@@ -169,7 +167,7 @@ void check_run_config(const RunConfig& run, control::Faults& faults) {
                 "checkpoints itself");
 }
 
-void check_backend(const Description& description, control::Faults& faults) {
+void check_backend(const Description& description, Faults& faults) {
   if (description.backend.empty()) return;
   const worker::GroupBackend* backend = worker::find_group_backend(description.backend);
   if (backend == nullptr)
@@ -183,7 +181,7 @@ void check_backend(const Description& description, control::Faults& faults) {
   }
 }
 
-void check_objects(const Dict& description, control::Faults& faults) {
+void check_objects(const Dict& description, Faults& faults) {
   const worker::ParentRun* const parent = worker::ParentRun::current();
   const auto is_of_parent = [&](const std::string& id) {
     return parent != nullptr &&
@@ -195,7 +193,7 @@ void check_objects(const Dict& description, control::Faults& faults) {
 }
 
 // Adds faults for keys that the training function's struct has no member for, and for values that it refuses.
-void check_loop_config(const Description& description, control::Faults& faults) {
+void check_loop_config(const Description& description, Faults& faults) {
   const std::string& function = description.loop.name;
   const Config& config = description.options.train_loop_config;
   const auto* type = loop_structs().find(function);
@@ -225,7 +223,7 @@ void resolve(TrainerOptions& options) {
 }
 
 void check_options(const Description& description, bool new_run) {
-  control::Faults faults;
+  Faults faults;
   faults.unless(worker::find_entry(description.loop.name) != nullptr, "loop",
                 fmt::format("this program has no function \"{}\"; make it with train::loop<f>(). It has: {}",
                             description.loop.name, fmt::join(worker::entry_names(), ", ")));
@@ -261,22 +259,22 @@ Dict joined(const Value& first, const Value& second) {
 Dict describe(const Description& description) {
   const StoredRun run{
       .loop = description.loop, .backend = description.backend, .backend_options = description.backend_options};
-  return joined(base::to_stored(run), base::to_stored(description.options));
+  return joined(cadre::to_stored(run), cadre::to_stored(description.options));
 }
 
 Description parse_description(const Value& value, const std::string& source) {
-  return base::reading(source, [&] {
-    const base::Stored stored(value);
+  return cadre::reading(source, [&] {
+    const cadre::Stored stored(value);
     Dict of_run;
     for (const auto& [key, entry] : stored.dict()) {
       if (kKeysOfRun.contains(key)) of_run.emplace_back(key, entry);
     }
     if (Config(of_run).get<std::string>("kind", "") != store::training_run_tenant.kind)
       throw StorageError(source + " describe no training run");
-    auto run = base::from_value<StoredRun>(of_run);
+    auto run = cadre::from_value<StoredRun>(of_run);
     Description description{
         .loop = run.loop, .backend = std::move(run.backend), .backend_options = std::move(run.backend_options)};
-    base::from_stored(description.options, stored, kKeysOfRun);
+    cadre::from_stored(description.options, stored, kKeysOfRun);
     return description;
   });
 }

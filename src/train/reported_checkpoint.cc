@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "base/stored.h"
+#include "cadre/stored.h"
 
 namespace cadre::train {
 
@@ -38,10 +38,10 @@ ReportedCheckpoint to_reported_checkpoint(CheckpointEntry entry, const std::file
           .validation_error = std::move(entry.validation_error)};
 }
 
-Value to_value(const std::vector<CheckpointEntry>& entries) { return base::to_stored(entries); }
+Value to_value(const std::vector<CheckpointEntry>& entries) { return cadre::to_stored(entries); }
 
 std::vector<CheckpointEntry> to_checkpoint_entries(const Value& content) {
-  return base::from_value<std::vector<CheckpointEntry>>(content);
+  return cadre::from_value<std::vector<CheckpointEntry>>(content);
 }
 
 }  // namespace cadre::train

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/enum_names.h"
 #include "base/retry_delay.h"
+#include "cadre/detail/enum_names.h"
 
 namespace cadre::train {
 namespace {
@@ -312,8 +312,8 @@ void Run::go_on() {
 void Run::enter(RunStatus status) {
   if (status == status_) return;
   if (!may_become(status_, status))
-    throw std::logic_error(
-        fmt::format("the run was {}, and cannot be {}", base::enum_name(status_), base::enum_name(status)));
+    throw std::logic_error(fmt::format("the run was {}, and cannot be {}", cadre::detail::enum_name(status_),
+                                       cadre::detail::enum_name(status)));
   status_ = status;
   actions_->push_back(SaveRun{status_, attempt_, error_});
 }

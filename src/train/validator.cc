@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/stored.h"
 #include "base/value_limits.h"
 #include "cadre/error.h"
+#include "cadre/stored.h"
 #include "cadre/validation.h"
 #include "channel/worker_end.h"
 #include "storage/remote_directory.h"
@@ -66,10 +66,10 @@ Value run_validator(channel::WorkerEnd& controller, const Value& payload, detail
 
 }  // namespace
 
-Value to_value(const ValidatorAssignment& assignment) { return base::to_stored(assignment); }
+Value to_value(const ValidatorAssignment& assignment) { return cadre::to_stored(assignment); }
 
 ValidatorAssignment to_validator_assignment(const Value& payload) {
-  return base::from_value<ValidatorAssignment>(payload);
+  return cadre::from_value<ValidatorAssignment>(payload);
 }
 
 const ValidatorAssignment* current_validator() { return present; }

@@ -85,7 +85,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       experiment_(experiment),
       running_time_(running_time),
       console_(console),
-      files_(setting_.directory, experiment, logs_exploits(setting_.options.tune_config.scheduler),
+      files_(setting_.directory, experiment, setting_.options.tune_config.scheduler.held().traits().logs_exploits,
              setting_.options.run_config.loggers),
       callbacks_(setting_.options.run_config.callbacks, experiment, setting_.directory, setting_.trainable.name),
       snapshots_(store) {}

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "base/enum_names.h"
+#include "cadre/detail/enum_names.h"
 
 namespace cadre::tune {
 
@@ -18,6 +18,7 @@ enum class DecisionKind {
   exploit,    // the trial continues with a donor's checkpoint and a new config
   retry,      // the trial failed and will be tried again
   end,        // the trial has terminated
+  stop,       // the trial is ended early by the scheduler
   fail,       // the trial has failed for good
   interrupt,  // the worker is told to stop because the experiment is interrupted
   kill,       // the worker is killed
@@ -25,7 +26,7 @@ enum class DecisionKind {
   resume_errored,  // the failed trial runs again
 };
 
-constexpr std::string_view to_string(DecisionKind kind) { return base::enum_name(kind); }
+constexpr std::string_view to_string(DecisionKind kind) { return cadre::detail::enum_name(kind); }
 
 // Returns true if reports of the trial's present worker no longer count, until the worker resumes or another is
 // launched.
@@ -35,6 +36,7 @@ constexpr bool stops_worker(DecisionKind kind) {
     case DecisionKind::unpark:
     case DecisionKind::exploit:
     case DecisionKind::end:
+    case DecisionKind::stop:
     case DecisionKind::fail:
     case DecisionKind::interrupt:
     case DecisionKind::kill:

@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "base/overload.h"
-#include "base/stored.h"
-#include "control/stored_options.h"
+#include "cadre/stored.h"
 #include "store/run_directory.h"
+#include "tune/held_options.h"
 
 // Members that are not stored: methods and callbacks belong to the program; names and places change when an experiment
 // is moved.
 template <>
-inline constexpr auto cadre::base::kNotStored<cadre::tune::Trainable> = names("methods");
+inline constexpr auto cadre::kNotStored<cadre::tune::Trainable> = member_list("methods");
 template <>
-inline constexpr auto cadre::base::kNotStored<cadre::tune::RunConfig> =
-    names("name", "if_exists", "storage_path", "publish_config", "callbacks");
+inline constexpr auto cadre::kNotStored<cadre::tune::RunConfig> =
+    member_list("name", "if_exists", "storage_path", "publish_config", "callbacks");
 
 namespace cadre::tune {
 
@@ -44,7 +44,7 @@ struct NestedMutations {
 }  // namespace cadre::tune
 
 // The names of the functions that make them.
-namespace cadre::base {
+namespace cadre {
 template <>
 inline constexpr std::string_view kStoredName<tune::Uniform> = "uniform";
 template <>
@@ -73,7 +73,7 @@ template <>
 inline constexpr std::string_view kStoredName<tune::Values> = "values";
 template <>
 inline constexpr std::string_view kStoredName<tune::NestedMutations> = "mutations";
-}  // namespace cadre::base
+}  // namespace cadre
 
 namespace cadre::tune {
 namespace {
@@ -133,36 +133,36 @@ Mutation to_mutation(const StoredMutation& mutation) {
 Value stored_form(const Entries& entries) {
   std::vector<StoredEntry> stored;
   for (const SpaceEntry& entry : entries) stored.push_back(to_stored_entry(entry));
-  return base::to_stored(stored);
+  return cadre::to_stored(stored);
 }
 
-void read_stored(Entries& entries, const base::Stored& stored) {
+void read_stored(Entries& entries, const cadre::Stored& stored) {
   std::vector<StoredEntry> read;
-  base::from_stored(read, stored);
+  cadre::from_stored(read, stored);
   for (const StoredEntry& entry : read) entries.push_back(to_entry(entry));
 }
 
 Value stored_form(const Space& space) {
   Named<StoredEntry> stored;
   for (const auto& [key, entry] : space) stored.emplace_back(key, to_stored_entry(entry));
-  return base::to_stored(stored);
+  return cadre::to_stored(stored);
 }
 
-void read_stored(Space& space, const base::Stored& stored) {
+void read_stored(Space& space, const cadre::Stored& stored) {
   Named<StoredEntry> read;
-  base::from_stored(read, stored);
+  cadre::from_stored(read, stored);
   for (const auto& [key, entry] : read) space.emplace_back(key, to_entry(entry));
 }
 
 Value stored_form(const Mutations& mutations) {
   Named<StoredMutation> stored;
   for (const auto& [key, mutation] : mutations) stored.emplace_back(key, to_stored_mutation(mutation));
-  return base::to_stored(stored);
+  return cadre::to_stored(stored);
 }
 
-void read_stored(Mutations& mutations, const base::Stored& stored) {
+void read_stored(Mutations& mutations, const cadre::Stored& stored) {
   Named<StoredMutation> read;
-  base::from_stored(read, stored);
+  cadre::from_stored(read, stored);
   for (const auto& [key, mutation] : read) mutations.emplace_back(key, to_mutation(mutation));
 }
 
@@ -174,14 +174,14 @@ Value stored_form(const Threshold& threshold) {
   return threshold.value;
 }
 
-void read_stored(Threshold& threshold, const base::Stored& stored) {
+void read_stored(Threshold& threshold, const cadre::Stored& stored) {
   struct Limit {
     double at_most = 0;
   };
   if (stored.value().is_number()) {
     threshold = at_least(stored.get<double>());
   } else {
-    threshold = at_most(base::from_stored<Limit>(stored).at_most);
+    threshold = at_most(cadre::from_stored<Limit>(stored).at_most);
   }
 }
 
@@ -194,10 +194,10 @@ struct StoredStop {
 
 }  // namespace
 
-Value stored_form(const Stop& stop) { return base::to_stored(StoredStop{stop.thresholds, stop.stoppers}); }
+Value stored_form(const Stop& stop) { return cadre::to_stored(StoredStop{stop.thresholds, stop.stoppers}); }
 
-void read_stored(Stop& stop, const base::Stored& stored) {
-  auto read = base::from_stored<StoredStop>(stored);
+void read_stored(Stop& stop, const cadre::Stored& stored) {
+  auto read = cadre::from_stored<StoredStop>(stored);
   stop.thresholds = std::move(read.thresholds);
   stop.stoppers = std::move(read.stoppers);
 }
@@ -205,22 +205,22 @@ void read_stored(Stop& stop, const base::Stored& stored) {
 // ---- The whole
 
 Dict describe(const Trainable& trainable, const TunerOptions& options) {
-  Dict description{{"kind", store::experiment_tenant.kind}, {"trainable", base::to_stored(trainable)}};
-  const Value stored = base::to_stored(options);
+  Dict description{{"kind", store::experiment_tenant.kind}, {"trainable", cadre::to_stored(trainable)}};
+  const Value stored = cadre::to_stored(options);
   description.insert(description.end(), stored.dict().begin(), stored.dict().end());
   return description;
 }
 
 Description parse_description(const Value& stored, const std::string& source) {
-  return base::reading(source, [&] {
+  return cadre::reading(source, [&] {
     Description description;
-    const base::Stored whole(stored);
+    const cadre::Stored whole(stored);
     const Value* kind = find_entry(whole.dict(), "kind");
     if (kind != nullptr && whole.at("kind", *kind).get<std::string>() != store::experiment_tenant.kind)
       throw StorageError(source + " are those of a training run, which train::Trainer::restore continues");
     if (const Value* trainable = find_entry(whole.dict(), "trainable"))
-      base::from_stored(description.trainable, whole.at("trainable", *trainable));
-    base::from_stored(description.options, whole, {"kind", "trainable"});
+      cadre::from_stored(description.trainable, whole.at("trainable", *trainable));
+    cadre::from_stored(description.options, whole, {"kind", "trainable"});
     return description;
   });
 }

@@ -284,6 +284,45 @@ bool contains_each(const Entries& entries, const Value& value) {
   return value.is_list() && std::ranges::equal(entries, value.items(), contains);
 }
 
+// Puts the bounds of all domains in order, with a note for each that was reversed.
+class BoundsSorter {
+ public:
+  explicit BoundsSorter(std::vector<std::string>& notes) : notes_(notes) {}
+
+  SpaceEntry sorted(const SpaceEntry& entry, const std::string& name) {
+    return std::visit(
+        base::Overload{
+            [&](const Domain& domain) { return SpaceEntry(sorted(domain, name)); },
+            [&](const GridSearch& grid) { return SpaceEntry(GridSearch{sorted(*grid.options, name)}); },
+            [&](const std::shared_ptr<const Entries>& items) { return SpaceEntry(Entries(*sorted(*items, name))); },
+            [&](const std::shared_ptr<const Space>& space) { return SpaceEntry(sorted(*space, name + " > ")); },
+            [](const auto& other) { return SpaceEntry(other); }},
+        entry.data());
+  }
+  Space sorted(const Space& space, const std::string& path) {
+    Space result;
+    for (const auto& [key, entry] : space) result.emplace_back(key, sorted(entry, path + "\"" + key + "\""));
+    return result;
+  }
+  Domain sorted(Domain domain, const std::string& name) {
+    if (const auto* choice = std::get_if<Choice>(&domain)) return Choice{sorted(*choice->options, name)};
+    const std::string given = to_string(domain);
+    if (put_bounds_in_order(domain))
+      notes_.push_back(
+          fmt::format("{}: {} has its bounds in the wrong order; taken as {}", name, given, to_string(domain)));
+    return domain;
+  }
+
+ private:
+  std::shared_ptr<const Entries> sorted(const Entries& entries, const std::string& name) {
+    Entries result;
+    for (const SpaceEntry& entry : entries) result.push_back(sorted(entry, name));
+    return std::make_shared<const Entries>(std::move(result));
+  }
+
+  std::vector<std::string>& notes_;
+};
+
 }  // namespace
 
 bool Choice::operator==(const Choice& other) const { return *options == *other.options; }
@@ -386,6 +425,14 @@ std::string to_string(const SpaceEntry& entry) {
                                return fmt::format("{{{}}}", fmt::join(texts, ", "));
                              }},
                     entry.data());
+}
+
+Space with_sorted_bounds(const Space& space, const std::string& path, std::vector<std::string>& notes) {
+  return BoundsSorter(notes).sorted(space, path);
+}
+
+Domain with_sorted_bounds(const Domain& domain, const std::string& name, std::vector<std::string>& notes) {
+  return BoundsSorter(notes).sorted(domain, name);
 }
 
 }  // namespace cadre::tune

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/random.h"
-#include "cadre/tune/schedulers.h"
+#include "cadre/tune/schedulers/population_based_training.h"
 #include "cadre/tune/search_space.h"
 
 namespace cadre::tune {
@@ -31,6 +32,11 @@ bool constant_options(const Domain& domain, List& options);
 
 // Sorts the domain's bounds; returns true if they were reversed.
 bool put_bounds_in_order(Domain& domain);
+
+// Return all domains of a space, and one domain, with their bounds in order; add a note for each that was reversed.
+// `path` and `name` are for the notes.
+Space with_sorted_bounds(const Space& space, const std::string& path, std::vector<std::string>& notes);
+Domain with_sorted_bounds(const Domain& domain, const std::string& name, std::vector<std::string>& notes);
 
 // Returns why the domain cannot be drawn from ("its bounds 1.0 and inf are not both finite"); empty if it can. Does not
 // check options that are domains themselves.

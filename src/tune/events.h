@@ -13,7 +13,6 @@
 #include "channel/message.h"
 #include "engine/engine.h"
 #include "tune/decision_kind.h"
-#include "tune/explore.h"
 #include "tune/trial.h"
 
 namespace cadre::tune {

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/enum_names.h"
 #include "base/retry_delay.h"
+#include "cadre/detail/enum_names.h"
 #include "checkpoint/checkpoint_files.h"
 #include "tune/experiment_directory.h"
 #include "tune/result_keys.h"
@@ -46,7 +46,7 @@ Experiment::Experiment(Trainable trainable, TunerOptions options)
       options_(std::move(options)),
       variants_(options_.param_space, options_.tune_config),
       needs_(trainable_),
-      scheduler_(make_scheduler(options_.tune_config.scheduler, options_.tune_config.seed)),
+      scheduler_(options_.tune_config.scheduler.make({.seed = options_.tune_config.seed})),
       stoppers_(options_.run_config.stop),
       checkpoints_(options_.run_config.checkpoint_config),
       resources_(Resources{.cpus = 0}) {}
@@ -209,7 +209,7 @@ void Experiment::resume_errored(Trial& trial, bool anew) {
   }
   trial.status = TrialStatus::running;  // as before the failure
   live_.insert(trial.index);
-  scheduler_->on_trial_add(trial);
+  scheduler_->on_trial_add(view_of(trial));
   if (trial.attempt > 0) return;
   // The trial failed before it could be started: a function of its search space threw.
   Variant variant = variants_(trial.index);
@@ -250,7 +250,8 @@ void Experiment::on(const ResultReported& event) {
   trial->step = report.step;
   trial->last_result = report.metrics;
   actions_->push_back(LogResult{trial->index, report.metrics, checkpoint.substr(checkpoint.rfind('/') + 1),
-                                decision.kind == Decision::Kind::stop, trial->config});
+                                decision.kind == Decision::Kind::finish || decision.kind == Decision::Kind::stop,
+                                trial->config});
   carry_out(*trial, decision);
 }
 
@@ -372,7 +373,7 @@ std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& r
   return directory;
 }
 
-Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
+Decision Experiment::decide(Trial& trial, const Metrics& metrics) {
   ResultStopper::Verdict verdict{};
   try {
     verdict = stoppers_.on_result(trial, metrics);
@@ -386,11 +387,17 @@ Decision Experiment::decide(const Trial& trial, const Metrics& metrics) {
     stop_all();
   }
   if (is_true(metrics, result_key::done) || verdict != ResultStopper::Verdict::go_on || state_.phase == Phase::stopping)
-    return {.kind = Decision::Kind::stop};
+    return {.kind = Decision::Kind::finish};
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
     return {.kind = Decision::Kind::fail, .reason = ran_too_long(*limit).cause};
-  return scheduler_->on_result(trial, metrics, *this);
+  return ask_scheduler(trial, metrics);
+}
+
+Decision Experiment::ask_scheduler(Trial& trial, const Metrics& metrics) {
+  Decision decision = scheduler_->on_result(view_of(trial), metrics, *this);
+  trial.stopped_early = decision.kind == Decision::Kind::stop;
+  return decision;
 }
 
 void Experiment::carry_out(Trial& trial, const Decision& decision) {
@@ -403,6 +410,7 @@ void Experiment::carry_out(Trial& trial, const Decision& decision) {
       return resume(trial);
     case Decision::Kind::pause:
       return pause(trial);
+    case Decision::Kind::finish:
     case Decision::Kind::stop:
       return end(trial, TrialStatus::terminated);
     case Decision::Kind::fail:
@@ -424,7 +432,8 @@ std::optional<AfterSave> Experiment::what_waits_for_a_checkpoint(const Trial& tr
   if (!can_save(trial)) return std::nullopt;
   if (kind == Decision::Kind::save) return AfterSave::decide;
   const bool wanted = state_.interrupted || is_true(trial.last_result, result_key::should_checkpoint);
-  if (kind == Decision::Kind::stop) return wanted || saves_at_end() ? std::optional(AfterSave::stop) : std::nullopt;
+  const bool ends = kind == Decision::Kind::finish || kind == Decision::Kind::stop;
+  if (ends) return wanted || saves_at_end() ? std::optional(AfterSave::stop) : std::nullopt;
   if (kind == Decision::Kind::pause) return wanted || !can_park(trial) ? std::optional(AfterSave::pause) : std::nullopt;
   return kind == Decision::Kind::go_on && wanted ? std::optional(AfterSave::go_on) : std::nullopt;
 }
@@ -451,7 +460,7 @@ void Experiment::on_saved(Trial& trial) {
     case AfterSave::stop:
       return end(trial, TrialStatus::terminated);
     case AfterSave::decide:
-      return carry_out(trial, scheduler_->on_result(trial, trial.last_result, *this));
+      return carry_out(trial, ask_scheduler(trial, trial.last_result));
   }
 }
 
@@ -498,29 +507,51 @@ void Experiment::follow(const Decision& decision) {
   for (const std::string& message : decision.messages) actions_->push_back(Say{message});
   if (decision.deadline)
     actions_->push_back(StartTimer{{Timer::Kind::barrier, 0, decision.deadline->number}, decision.deadline->seconds});
+  for (const TrialIndex index : decision.stopped) stop_early(trials_.at(index));
   for (const Exploit& one : decision.exploits) exploit(one);
+}
+
+// Ends a trial that waits by the scheduler's decision about another one.
+void Experiment::stop_early(Trial& trial) {
+  if (trial.ended()) return;
+  if (trial.worker == WorkerState::saving) {  // it would wait when it is saved
+    trial.stopped_early = true;
+    trial.after_save = AfterSave::stop;
+    return;
+  }
+  if (!waiting_.contains(trial.index))
+    throw std::logic_error(fmt::format("the scheduler stops trial {}, which is not paused", trial.id));
+  trial.stopped_early = true;
+  if (trial.worker == WorkerState::parked && saves_at_end() && can_save(trial))
+    return ask_to_save(trial, AfterSave::stop);
+  end(trial, TrialStatus::terminated);
 }
 
 void Experiment::exploit(const Exploit& exploit) {
   Trial& target = trials_[exploit.target];
-  const checkpoint::CheckpointRecord& from = checkpoints_.get(exploit.checkpoint);
-  Dict perturbations;
-  for (const Perturbation& made : exploit.explored.perturbations) perturbations.emplace_back(made.key, made.operation);
+  const Trial& donor = trials_.at(exploit.donor);
+  if (target.ended() || !donor.latest_checkpoint)
+    throw std::logic_error(fmt::format(
+        "the scheduler lets trial {}, which has {}, continue from trial {}, which has {}", target.id,
+        target.ended() ? "ended" : "not ended", donor.id, donor.latest_checkpoint ? "a checkpoint" : "no checkpoint"));
+  const checkpoint::CheckpointRecord& from = checkpoints_.get(*donor.latest_checkpoint);
+  Dict operations;
+  for (const auto& [key, operation] : exploit.operations) operations.emplace_back(key, operation);
   record(DecisionKind::exploit, target,
          {{"donor", exploit.donor},
           {"checkpoint", from.directory},
-          {"config", exploit.explored.config.dict()},
-          {"operations", std::move(perturbations)}});
+          {"config", exploit.config.dict()},
+          {"operations", std::move(operations)}});
   actions_->push_back(LogExploit{exploit.target, exploit.donor, exploit.target_iteration,
-                                 training_iteration(from.metrics), exploit.donor_config, exploit.explored.config});
+                                 training_iteration(from.metrics), donor.config, exploit.config});
   // The target's new lineage continues with the steps and the results of the donor's checkpoint.
-  target.config = exploit.explored.config;
+  target.config = exploit.config;
   target.step = from.step;
   target.last_result = from.metrics;
   target.futile_attempts = 0;
   target.backs_off = false;
   target.after_save.reset();
-  continue_from(target, exploit.checkpoint);
+  continue_from(target, *donor.latest_checkpoint);
   const bool needs_the_same = update_needs(target);
   const bool keeps_worker = trainable_.methods.reset_config && is_blocked(target.worker);
   if (keeps_worker && needs_the_same && can_park(target) && !state_.interrupted) {
@@ -549,7 +580,7 @@ void Experiment::pause(Trial& trial) {
 void Experiment::set_worker(Trial& trial, WorkerState state) {
   if (!may_become(trial.worker, state))
     throw std::logic_error(fmt::format("the worker of trial {} was {}, and cannot be {}", trial.id,
-                                       base::enum_name(trial.worker), base::enum_name(state)));
+                                       cadre::detail::enum_name(trial.worker), cadre::detail::enum_name(state)));
   if (trial.worker == WorkerState::parked) {
     trial.parked_since = 0;
     --parked_;
@@ -606,7 +637,11 @@ void Experiment::fail(Trial& trial, Failure failure) {
 }
 
 void Experiment::end(Trial& trial, TrialStatus status) {
-  record(status == TrialStatus::error ? DecisionKind::fail : DecisionKind::end, trial);
+  if (status == TrialStatus::terminated && trial.stopped_early) status = TrialStatus::stopped;
+  record(status == TrialStatus::error     ? DecisionKind::fail
+         : status == TrialStatus::stopped ? DecisionKind::stop
+                                          : DecisionKind::end,
+         trial);
   trial.status = status;
   trial.backs_off = false;
   trial.after_save.reset();
@@ -616,7 +651,7 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   actions_->push_back(state_of(trial));
   actions_->push_back(LogEnd{trial.index, trial.status, trial.config, trial.last_result, trial.error});
   tell_to_stop(trial);
-  follow(scheduler_->on_trial_end(trial, *this));
+  follow(scheduler_->on_trial_end(view_of(trial), *this));
 }
 
 void Experiment::end_everybody() {
@@ -744,12 +779,18 @@ void Experiment::schedule() {
     const bool free = needs_.by_config() || resources_.is_free(needs_.usual());
     if (!free && (needs_.usual().gpus <= 0 || parked_ == 0)) return;
     if (free && should_make_trial()) make_trial();
-    const std::optional<TrialIndex> next = scheduler_->choose(candidates(), *this);
+    const std::vector<TrialIndex> offered = candidates();
+    const std::optional<TrialIndex> next = scheduler_->choose(offered, *this);
     if (!next) {
-      if (free && should_make_trial() && !scheduler_->needs_whole_population())
-        continue;  // the trial just made has failed at once
-      return;
+      if (!free || scheduler_->needs_whole_population()) return;
+      if (should_make_trial()) continue;  // the trial just made has failed at once
+      const auto is_pending = [this](TrialIndex index) { return trials_[index].status == TrialStatus::pending; };
+      if (trials_to_come() == 0 || std::ranges::none_of(offered, is_pending)) return;
+      make_trial();  // the scheduler wants none of those that wait to begin
+      continue;
     }
+    if (std::ranges::find(offered, *next) == offered.end())
+      throw std::logic_error(fmt::format("the scheduler lets trial {} run, which was not offered to it", *next));
     Trial& trial = trials_[*next];
     trial.gpus = *resources_.acquire(trial.needs.total, own_gpus(trial));
     trial.held = trial.needs.total;
@@ -798,7 +839,7 @@ std::string Experiment::add_trial() {
   trials_.push_back(std::move(trial));
   live_.insert(index);
   waiting_.insert(index);
-  scheduler_->on_trial_add(trials_.back());
+  scheduler_->on_trial_add(view_of(trials_.back()));
   return fault;
 }
 

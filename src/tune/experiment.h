@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "base/stored.h"
+#include "cadre/stored.h"
+#include "cadre/tune/scheduler.h"
 #include "cadre/tune/tuner.h"
 #include "checkpoint/checkpoint_registry.h"
 #include "resources/resource_ledger.h"
 #include "tune/events.h"
 #include "tune/resource_needs.h"
-#include "tune/schedulers/scheduler.h"
 #include "tune/searchers/variant_generator.h"
 #include "tune/stoppers/stoppers.h"
 #include "tune/trial.h"
@@ -81,7 +81,7 @@ class Experiment final : private Population {
   std::int64_t parked_workers() const { return parked_; }
   std::string resource_usage() const { return resources_.usage(); }
   std::string scheduler_state() const { return scheduler_->debug_string(); }
-  std::int64_t trials_to_come() const;
+  std::int64_t trials_to_come() const override;
 
  private:
   enum class Phase {
@@ -109,10 +109,12 @@ class Experiment final : private Population {
   };
 
   // Population
-  const Trial& trial(TrialIndex index) const override { return trials_.at(index); }
+  TrialView trial(TrialIndex index) const override { return view_of(trials_.at(index)); }
   bool anyone_waits() const override;
-  bool can_save(const Trial& trial) const override;
-  const checkpoint::CheckpointRegistry& checkpoints() const override { return checkpoints_; }
+  bool can_save(TrialIndex index) const override { return can_save(trials_.at(index)); }
+
+  TrialView view_of(const Trial& trial) const { return {trial, checkpoints_}; }
+  bool can_save(const Trial& trial) const;
 
   void on(const ControllerStarted& event);
   void on(const ResultReported& event);
@@ -136,13 +138,15 @@ class Experiment final : private Population {
   const Trial* present(TrialIndex index, std::int64_t attempt) const;
 
   std::string commit_checkpoint(Trial& trial, const channel::Report& report);
-  Decision decide(const Trial& trial, const Metrics& metrics);
+  Decision decide(Trial& trial, const Metrics& metrics);
+  Decision ask_scheduler(Trial& trial, const Metrics& metrics);
   void carry_out(Trial& trial, const Decision& decision);
   std::optional<AfterSave> what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const;
   bool saves_at_end() const;
   void ask_to_save(Trial& trial, AfterSave then);
   void on_saved(Trial& trial);
   void exploit(const Exploit& exploit);
+  void stop_early(Trial& trial);
   void pause(Trial& trial);
   void set_worker(Trial& trial, WorkerState state);
   bool can_park(const Trial& trial) const;
@@ -190,7 +194,7 @@ class Experiment final : private Population {
   TunerOptions options_;
   VariantGenerator variants_;
   ResourceNeeds needs_;
-  std::unique_ptr<TrialScheduler> scheduler_;
+  std::unique_ptr<Scheduler> scheduler_;
   Stoppers stoppers_;
   checkpoint::CheckpointRegistry checkpoints_;
   resources::ResourceLedger resources_;

@@ -1,13 +1,13 @@
 // The Experiment as a value, for snapshots. Fields that follow from the options or from other fields are left out.
 #include <fmt/format.h>
 
-#include "base/stored.h"
 #include "cadre/error.h"
+#include "cadre/stored.h"
 #include "tune/experiment.h"
 
 // Members that add_trial() computes again.
 template <>
-inline constexpr auto cadre::base::kNotStored<cadre::tune::Trial> = names("index", "id", "tag", "sampled", "directory");
+inline constexpr auto cadre::kNotStored<cadre::tune::Trial> = member_list("index", "id", "tag", "sampled", "directory");
 
 namespace cadre::tune {
 
@@ -18,17 +18,17 @@ Value Experiment::save() const {
               .checkpoints = checkpoints_.state(),
               .rest = state_};
   for (const TrialIndex trial : live_) saved.live.emplace(trial, save_trial(trial));
-  return base::to_stored(saved);
+  return cadre::to_stored(saved);
 }
 
 // There may be very many ended trials, and most of their members have their defaults.
 Value Experiment::save_trial(TrialIndex index) const {
-  static const Value standard = base::to_stored(Trial());
-  return base::stored_changes(trials_.at(index), standard);
+  static const Value standard = cadre::to_stored(Trial());
+  return cadre::stored_changes(trials_.at(index), standard);
 }
 
 void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>& ended_trial) {
-  auto saved = base::complete_from_value<Saved>(value);
+  auto saved = cadre::complete_from_value<Saved>(value);
   if (saved.trials > variants_.size())
     throw InvalidArgument(fmt::format("the state has {} trials of {}", saved.trials, variants_.size()));
   for (TrialIndex index = 0; index < saved.trials; ++index) {
@@ -51,7 +51,7 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
 // Loads into the trial that was added last.
 void Experiment::load_trial(const Value& saved) {
   Trial& added = trials_.back();
-  auto trial = base::from_value<Trial>(saved);
+  auto trial = cadre::from_value<Trial>(saved);
   trial.index = added.index;
   trial.id = std::move(added.id);
   trial.tag = std::move(added.tag);

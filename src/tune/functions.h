@@ -1,9 +1,12 @@
 // Registries of the program's functions that take part in an experiment, and of its trainables, by name.
 #pragma once
 
+#include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "base/registry.h"
+#include "cadre/faults.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
 #include "cadre/tune/stop.h"
@@ -22,5 +25,17 @@ struct TrainableType {
   TrainableMethods methods = {};
 };
 base::Registry<TrainableType>& trainable_types();
+
+// Adds faults of the name of a function that must be registered in this program; `maker` is the tune:: function that
+// makes it.
+template <class T>
+void check_registered(const base::Registry<T>& functions, const std::string& name, const std::string& maker,
+                      const std::string& option, Faults& faults) {
+  faults.unless(functions.find(name) != nullptr, option,
+                "this program has no function \"" + name + "\"; make it with tune::" + maker + "<f>()");
+  const auto& twice = functions.duplicates();
+  faults.unless(std::ranges::find(twice, name) == twice.end(), option,
+                "two functions of this program are called \"" + name + "\"");
+}
 
 }  // namespace cadre::tune

@@ -8,7 +8,7 @@
 namespace cadre::tune {
 std::vector<control::ObjectUse> objects_in_use(const Dict& description, std::span<const Trial> trials,
                                                std::int64_t trials_to_come) {
-  const auto is_over = [](const Trial& trial) { return trial.status == TrialStatus::terminated; };
+  const auto is_over = [](const Trial& trial) { return trial.ended() && trial.status != TrialStatus::error; };
   if (trials_to_come == 0 && std::ranges::all_of(trials, is_over)) return {};
   std::vector<control::ObjectUse> uses = control::object_uses(description);
   for (const Trial& trial : trials) {
@@ -20,7 +20,7 @@ std::vector<control::ObjectUse> objects_in_use(const Dict& description, std::spa
   return uses;
 }
 
-void check_objects(const Dict& description, control::Faults& faults) {
+void check_objects(const Dict& description, Faults& faults) {
   for (const auto& [place, id] : control::object_uses(description)) {
     if (!store::size_of_object(id)) {
       faults.add(place, "\"" + id + "\" names no object; cadre::put makes one");

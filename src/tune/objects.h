@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "control/faults.h"
+#include "cadre/faults.h"
 #include "control/object_uses.h"
 #include "tune/trial.h"
 
@@ -19,5 +19,5 @@ std::vector<control::ObjectUse> objects_in_use(const Dict& description, std::spa
 
 // Adds faults for references of a new experiment to something that is not an object, or to an object that no ObjectRef
 // holds.
-void check_objects(const Dict& description, control::Faults& faults);
+void check_objects(const Dict& description, Faults& faults);
 }  // namespace cadre::tune

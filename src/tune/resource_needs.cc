@@ -32,13 +32,13 @@ ResourceNeeds::ResourceNeeds(const Trainable& trainable) : fixed_(needs_of(place
 Needs ResourceNeeds::operator()(const Config& config) const {
   if (!by_config()) return fixed_;
   const PlacementGroup group = function_(config);
-  control::Faults faults;
+  Faults faults;
   check_resources(group, faults);
   faults.throw_if_any("a trial");
   return needs_of(group);
 }
 
-void check_resources(const PlacementGroup& group, control::Faults& faults) {
+void check_resources(const PlacementGroup& group, Faults& faults) {
   const auto check = [&](const std::string& name, double amount) {
     faults.unless(std::isfinite(amount) && amount >= 0, "resources " + name,
                   fmt::format("the amount {} must be 0 or more", amount));

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "cadre/faults.h"
 #include "cadre/tune/trainable.h"
-#include "control/faults.h"
 #include "tune/trial.h"
 
 namespace cadre::tune {
@@ -26,7 +26,7 @@ class ResourceNeeds {
 };
 
 // Adds faults of the amounts that a trial is to have.
-void check_resources(const PlacementGroup& group, control::Faults& faults);
+void check_resources(const PlacementGroup& group, Faults& faults);
 
 // Returns the group as it was given to with_resources.
 PlacementGroup placement_group(const Trainable& trainable);

@@ -1,8 +1,8 @@
 #include "tune/snapshots.h"
 
 #include "base/json.h"
-#include "base/stored.h"
 #include "cadre/error.h"
+#include "cadre/stored.h"
 
 namespace cadre::tune {
 namespace {
@@ -40,7 +40,7 @@ void Snapshots::take(const Subject& subject, const Place& place) {
                             .files = subject.files.stamp(),
                             .running_time = subject.running_time.state(),
                             .deletions = place.deletions};
-  store_.put_snapshot(place.event, base::to_json(base::to_stored(state).dict()));
+  store_.put_snapshot(place.event, base::to_json(cadre::to_stored(state).dict()));
   store_.commit();
   changed_.forget();
   events_ = 0;
@@ -58,19 +58,19 @@ void Snapshots::put_ended_trials(const Subject& subject) {
       continue;
     }
     const SavedTrial state{subject.experiment.save_trial(trial), subject.files.sizes_of_ended(trial)};
-    store_.put(store::EndedTrialRow{trial, base::to_json(base::to_stored(state).dict())});
+    store_.put(store::EndedTrialRow{trial, base::to_json(cadre::to_stored(state).dict())});
   }
 }
 
 std::optional<Snapshots::Place> Snapshots::load(const Subject& subject, bool lost_power) {
   const std::optional<store::Snapshot> snapshot = store_.last_snapshot();
   if (!snapshot) return std::nullopt;
-  auto saved = base::complete_from_value<SavedSnapshot>(base::parse_json(snapshot->state, "the snapshot"));
+  auto saved = cadre::complete_from_value<SavedSnapshot>(base::parse_json(snapshot->state, "the snapshot"));
   Experiment& experiment = subject.experiment;
   store::EndedTrials ended = store_.ended_trials();
   experiment.load(saved.experiment, [&](TrialIndex trial) {
     const std::string source = "the end of trial " + std::to_string(trial) + " in the store";
-    const auto state = base::complete_from_value<SavedTrial>(base::parse_json(ended.next(trial), source));
+    const auto state = cadre::complete_from_value<SavedTrial>(base::parse_json(ended.next(trial), source));
     const Dict* sizes = lost_power ? &state.files : nullptr;
     if (!subject.files.resume_ended(experiment.trials().at(trial), sizes))
       throw StorageError("result files of trial " + std::to_string(trial) + " are not as they were written");

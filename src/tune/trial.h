@@ -6,13 +6,12 @@
 #include <string>
 
 #include "cadre/tune/result.h"
+#include "cadre/tune/scheduler.h"
 #include "cadre/value.h"
 #include "checkpoint/checkpoint_registry.h"
 #include "resources/resource_ledger.h"
 
 namespace cadre::tune {
-
-using TrialIndex = std::uint32_t;
 
 // The state of the trial's worker.
 enum class WorkerState {
@@ -98,6 +97,7 @@ struct Trial {
   bool takes_over = false;                   // true: the parked worker will get another checkpoint and config
   bool restoring = false;                    // true: the worker began with a checkpoint and has not reported yet
   std::optional<Failure> killed_for = {};    // why it was killed; empty: not for a failure
+  bool stopped_early = false;                // true: it ends by the scheduler's decision
   double time_total_s = 0;                   // up to its last report
 
   std::int64_t step = 0;  // of the last result in this lineage that counted
@@ -105,7 +105,9 @@ struct Trial {
   std::optional<checkpoint::CheckpointId> latest_checkpoint = {};  // the trial continues from it; reference held
   std::int64_t checkpoints_made = 0;                               // for their names
 
-  bool ended() const { return status == TrialStatus::terminated || status == TrialStatus::error; }
+  bool ended() const {
+    return status == TrialStatus::terminated || status == TrialStatus::stopped || status == TrialStatus::error;
+  }
 };
 
 // Returns the training_iteration of a result; 0 if it has none.

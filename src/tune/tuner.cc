@@ -45,13 +45,6 @@ void check_registered(const Trainable& trainable, const fs::path& directory) {
                   directory.string(), trainable.name, fmt::join(worker::entry_names(), ", ")));
 }
 
-// Copies the schedule of a replay from the stored options; its policy file may be gone.
-void take_schedule(const Scheduler& stored, Scheduler& scheduler) {
-  const auto* before = std::get_if<PopulationBasedTrainingReplay>(&stored);
-  auto* now = std::get_if<PopulationBasedTrainingReplay>(&scheduler);
-  if (before && now && !now->schedule && now->policy_file == before->policy_file) now->schedule = before->schedule;
-}
-
 ControllerStarted::Errored errored_of(const RestoreOptions& restore) {
   using Errored = ControllerStarted::Errored;
   if (restore.resume_errored) return Errored::resume;
@@ -112,7 +105,9 @@ Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOption
   std::vector<std::string> notes;
   const fs::path plain = control::find(directory, restore.publish_config, store::experiment_tenant, notes);
   const Description stored = stored_description(plain);
-  take_schedule(stored.options.tune_config.scheduler, options.tune_config.scheduler);
+  AnyScheduler& scheduler = options.tune_config.scheduler;
+  if (!scheduler.empty())
+    scheduler = AnyScheduler(scheduler.held().taking_over(stored.options.tune_config.scheduler.held()));
   Tuner tuner = continuing(plain, std::move(trainable), std::move(options), restore);
   control::check_same(describe(stored.trainable, stored.options), describe(tuner.trainable_, tuner.options_),
                       "the experiment in " + plain.string());

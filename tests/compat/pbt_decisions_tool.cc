@@ -250,7 +250,7 @@ class Tool {
 
   Tool(const Config& settings, TunerOptions options)
       : slots_(settings.get<double>("slots")),
-        logs_exploits_(logs_exploits(options.tune_config.scheduler)),
+        logs_exploits_(options.tune_config.scheduler.held().traits().logs_exploits),
         experiment_({.name = "oracle"}, std::move(options)) {}
 
   double slots_;

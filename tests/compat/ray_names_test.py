@@ -15,7 +15,7 @@ import ray.train
 import ray.train.collective
 import ray.train.torch
 from ray import tune
-from ray.tune.schedulers import PopulationBasedTraining
+from ray.tune.schedulers import AsyncHyperBandScheduler, PopulationBasedTraining
 
 SOURCE = pathlib.Path(os.environ["CADRE_SOURCE"])
 DOCS = SOURCE / "docs"
@@ -67,8 +67,9 @@ class RayTuneNamesTest(unittest.TestCase):
         for config in self.CONFIGS:
             fields = [field.name for field in dataclasses.fields(config) if not field.name.startswith("_")]
             self.assertEqual(self.PAGE.missing_members(config.__name__, fields), [])
-        names = inspect.signature(PopulationBasedTraining).parameters
-        self.assertEqual(self.PAGE.missing_members("PopulationBasedTraining", names), [])
+        for scheduler in (PopulationBasedTraining, AsyncHyperBandScheduler):
+            names = inspect.signature(scheduler).parameters
+            self.assertEqual(self.PAGE.missing_members(scheduler.__name__, names), [])
 
 
 class RayTrainNamesTest(unittest.TestCase):

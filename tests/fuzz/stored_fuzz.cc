@@ -1,5 +1,5 @@
 // Stored state is either refused or survives a round trip.
-#include "base/stored.h"
+#include "cadre/stored.h"
 
 #include "base/json.h"
 #include "fuzz/require.h"
@@ -36,11 +36,11 @@ struct State {
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   State state;
   try {
-    state = base::from_stored<State>(base::parse_json({data, size}, "text"), "text");
+    state = cadre::from_stored<State>(base::parse_json({data, size}, "text"), "text");
   } catch (const Error&) {
     return 0;
   }
-  const Value saved = base::to_stored(state);
-  require(base::to_stored(base::from_value<State>(saved)) == saved, "state that was saved comes back");
+  const Value saved = cadre::to_stored(state);
+  require(cadre::to_stored(cadre::from_value<State>(saved)) == saved, "state that was saved comes back");
   return 0;
 }

@@ -318,7 +318,7 @@ TEST_P(WhatCanBeAsked, ATrialThatCannotBeParkedIsSavedBeforeItsPause) {
   tune::TunerOptions options = pbt_options(storage.path(), false);
   options.tune_config.max_concurrent_trials = 2;
   options.tune_config.parking.max_workers = 0;
-  std::get<tune::PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;  // no exploits
+  options.tune_config.scheduler.get<tune::PopulationBasedTraining>().quantile_fraction = 0;  // no exploits
   const tune::ResultGrid results = tune::Tuner(trainable(), asked(options)).fit();
   EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());
   for (const tune::Result& trial : results) {
@@ -347,7 +347,7 @@ TEST_P(WhatCanBeAsked, AnInterruptionSavesEveryTrialWhereItIs) {
   tune::TunerOptions options = pbt_options(storage.path(), false);
   options.tune_config.max_concurrent_trials = 2;
   options.run_config.callbacks = {std::make_shared<Interrupter>()};
-  std::get<tune::PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;  // no exploits
+  options.tune_config.scheduler.get<tune::PopulationBasedTraining>().quantile_fraction = 0;  // no exploits
   EXPECT_THROW(tune::Tuner(trainable(), asked(options)).fit(), Interrupted);
   const tune::ResultGrid results = tune::Tuner::restore(storage / "population").fit();
   EXPECT_EQ(results.num_terminated(), 6U) << ::testing::PrintToString(results.errors());

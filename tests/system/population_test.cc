@@ -52,7 +52,7 @@ tune::TunerOptions population(const TemporaryDirectory& storage, std::int64_t tr
 }
 
 tune::PopulationBasedTraining& pbt_of(tune::TunerOptions& options) {
-  return std::get<tune::PopulationBasedTraining>(options.tune_config.scheduler);
+  return options.tune_config.scheduler.get<tune::PopulationBasedTraining>();
 }
 
 // An experiment's number of decisions by kind, and the trial of each result, in the order of the store.

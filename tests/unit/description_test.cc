@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "control/differences.h"
 #include "support/message_of.h"
+#include "tune/options/options.h"
 
 namespace cadre::tune {
 namespace {
@@ -135,7 +136,7 @@ TEST(Description, ASearchSpaceIsReadBackInItsOrder) {
 }
 
 TEST(Description, PopulationBasedTrainingIsReadBack) {
-  const auto pbt = std::get<PopulationBasedTraining>(read_back(everything()).options.tune_config.scheduler);
+  const auto pbt = read_back(everything()).options.tune_config.scheduler.get<PopulationBasedTraining>();
   EXPECT_EQ(pbt.time_attr, "seconds");
   EXPECT_EQ(pbt.metric, "eval/loss");
   EXPECT_EQ(pbt.mode, Mode::min);
@@ -161,7 +162,7 @@ TEST(Description, AReplayIsReadBackWithItsSchedule) {
        {PopulationBasedTrainingReplay{.policy_file = "~/a b/pbt_policy_00001.txt", .schedule = schedule},
         PopulationBasedTrainingReplay{.policy_file = "x"}}) {
     const Description stored = read_back({{"train"}, {.tune_config = {.scheduler = replay}}});
-    const auto& again = std::get<PopulationBasedTrainingReplay>(stored.options.tune_config.scheduler);
+    const auto& again = stored.options.tune_config.scheduler.get<PopulationBasedTrainingReplay>();
     EXPECT_EQ(again.policy_file, replay.policy_file);
     EXPECT_EQ(again.schedule, replay.schedule);
   }
@@ -177,7 +178,7 @@ TEST(Description, ParametersAreReadBack) {
 TEST(Description, DefaultsAreReadBack) {
   const auto [trainable, options] = read_back({{"train"}, {}});
   EXPECT_EQ(trainable.resources, Resources{});
-  EXPECT_TRUE(std::holds_alternative<FIFO>(options.tune_config.scheduler));
+  EXPECT_TRUE(options.tune_config.scheduler.get_if<FIFO>() != nullptr);
   EXPECT_EQ(options.run_config.checkpoint_config.num_to_keep, std::nullopt);
   EXPECT_EQ(options.run_config.checkpoint_config.checkpoint_score_attribute, std::nullopt);
   EXPECT_EQ(options.run_config.verbose, 1);
@@ -316,7 +317,7 @@ class Random {
     for (auto i = below(4); i > 0; --i) made.schedule->changes.push_back({integer(), {{key(), value(2)}}});
     return made;
   }
-  Scheduler scheduler() {
+  AnyScheduler scheduler() {
     if (below(4) == 0) return FIFO{};
     if (below(4) == 0) return replay();
     return PopulationBasedTraining{text(),
@@ -454,6 +455,18 @@ TEST(Description, AFieldOfTheWrongTypeIsNamed) {
   }
 }
 
+// A program that shows experiments need not know the schedulers of all others.
+TEST(Description, OptionsOfAnUnknownSchedulerAreReadBack) {
+  const Value options{{"type", "OfAnotherProgram"}, {"every", 5}};
+  const TunerOptions read = parse_description(Dict{{"tune_config", Dict{{"scheduler", options}}}}, "the store").options;
+  EXPECT_EQ(read.tune_config.scheduler.name(), "OfAnotherProgram");
+  EXPECT_EQ(*find_entry(find_entry(describe({}, read), "tune_config")->dict(), "scheduler"), options);
+  EXPECT_THAT(
+      message_of<InvalidArgument>([&] { check_options({}, read); }),
+      HasSubstr(
+          "scheduler (OfAnotherProgram) type: this program has none of that name; it has: ASHAScheduler, FIFO, "));
+}
+
 TEST(Description, AnImpossibleValueIsNamed) {
   const auto fault = [](const std::string& path, const std::string& key, const Value& value) {
     return fault_after(
@@ -462,7 +475,6 @@ TEST(Description, AnImpossibleValueIsNamed) {
   EXPECT_THAT(fault("tune_config", "mode", "most"), HasSubstr("tune_config/mode: \"most\" is none of min, max"));
   for (const char* seed : {"", "-1", "1x", "18446744073709551616"})
     EXPECT_THAT(fault("tune_config", "seed", seed), HasSubstr("tune_config/seed")) << seed;
-  EXPECT_THAT(fault("tune_config/scheduler", "type", "Hyperband"), HasSubstr("the type \"Hyperband\" is unknown"));
   EXPECT_THAT(fault("tune_config/scheduler", "perturbation_factors", list(1.5)), HasSubstr("[1.5] has not 2 parts"));
   EXPECT_THAT(fault("param_space/lr", "type", "values"), HasSubstr("param_space/lr: the type \"values\" is unknown"));
   EXPECT_THAT(fault("run_config", "verbose", std::int64_t{1} << 40), HasSubstr("run_config/verbose"));
@@ -475,7 +487,7 @@ TEST(Description, AnImpossibleValueIsNamed) {
 template <class Change>
 std::vector<std::string> differences_after(Change change) {
   Description other = everything();
-  change(other.options, std::get<PopulationBasedTraining>(other.options.tune_config.scheduler));
+  change(other.options, other.options.tune_config.scheduler.get<PopulationBasedTraining>());
   std::vector<std::string> lines;
   for (const auto& [path, before, now] : control::differences(describe(everything().trainable, everything().options),
                                                               describe(other.trainable, other.options)))

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "cadre/error.h"
+#include "support/experiment_driver.h"
 
 namespace cadre::tune {
 namespace {
@@ -19,49 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// An experiment whose events the test feeds. Each call returns the decisions, as "launch 0", "pause 1", …, without
-// those that only make a trial.
-class Driver {
- public:
-  Driver(TunerOptions options, double slots) : Driver(std::move(options), Resources{.cpus = slots}, {}) {}
-  Driver(TunerOptions options, const Resources& machine, const Resources& of_a_trial)
-      : experiment_({"f", of_a_trial}, std::move(options)) {
-    decided = feed(ControllerStarted{machine});
-  }
-
-  std::vector<std::string> feed(const Event& event) {
-    actions.clear();
-    experiment_.handle(event, actions);
-    std::vector<std::string> made;
-    for (const auto* decision : all<RecordDecision>()) {
-      if (decision->kind != DecisionKind::make)
-        made.push_back(std::string(to_string(decision->kind)) + " " + std::to_string(decision->trial));
-    }
-    return made;
-  }
-  // Feeds the next report of the trial's current worker.
-  std::vector<std::string> report(TrialIndex trial, Metrics metrics, std::string checkpoint = {}) {
-    const Trial& present = experiment_.trials().at(trial);
-    return feed(ResultReported{trial, present.attempt, {present.step + 1, std::move(metrics), std::move(checkpoint)}});
-  }
-  template <class T>
-  std::vector<const T*> all() const {
-    std::vector<const T*> found;
-    for (const Action& action : actions) {
-      if (const auto* one = std::get_if<T>(&action)) found.push_back(one);
-    }
-    return found;
-  }
-
-  std::vector<std::string> decided;  // at the start
-  Actions actions;                   // of the last event
-  const Trial& trial(TrialIndex index) const { return experiment_.trials().at(index); }
-  bool finished() const { return experiment_.finished(); }
-  std::int64_t parked_workers() const { return experiment_.parked_workers(); }
-
- private:
-  Experiment experiment_;
-};
+using test_support::Driver;
 
 TunerOptions fifo(std::int64_t trials) { return {.param_space = {}, .tune_config = {.num_samples = trials}}; }
 
@@ -145,7 +104,7 @@ TEST(Experiment, ATrialThatHasNotSavedFailsAtItsFirstInterval) {
 
 TEST(Experiment, ATrialThatNobodyCanExploitNeedsNoCheckpoint) {
   TunerOptions options = pbt(2);
-  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;
+  options.tune_config.scheduler.get<PopulationBasedTraining>().quantile_fraction = 0;
   Driver driver(options, 2);
   Driver alone(pbt(1), 1);
   for (const std::int64_t iteration : {2, 4, 6, 8, 10}) {
@@ -163,7 +122,7 @@ std::string said(const Driver& driver) {
 // Trial 2 was in the middle when it reported; it is the best now only because another trial has become worse since.
 TEST(Experiment, WhoeverIsAmongTheBestNowIsADonorWithItsLatestCheckpoint) {
   TunerOptions options = pbt(3);
-  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0.3;
+  options.tune_config.scheduler.get<PopulationBasedTraining>().quantile_fraction = 0.3;
   options.run_config.checkpoint_config.num_to_keep = 1;
   Driver driver(options, 3);
   driver.report(0, at(2, 0.9), ".reporting");
@@ -212,7 +171,7 @@ TEST(Experiment, ADonorThatHasNoCheckpointYetIsNotExploitedAndThatIsSaid) {
 
 TEST(Experiment, ADonorWithoutACheckpointOfItsOwnGivesTheOneThatItContinuedFrom) {
   TunerOptions options = pbt(3);
-  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0.3;
+  options.tune_config.scheduler.get<PopulationBasedTraining>().quantile_fraction = 0.3;
   Driver driver(options, 3);
   driver.report(0, at(2, 0.9), ".reporting");
   EXPECT_THAT(driver.report(1, at(2, 0.1), ".reporting_1"), ElementsAre("exploit 1"));
@@ -493,7 +452,7 @@ TEST(Experiment, FailFastEndsTheOthersAsTerminated) {
 
 TEST(Experiment, ABarrierThatSomebodyDoesNotReachOpensAtItsDeadline) {
   TunerOptions options = pbt(3);
-  auto& settings = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  auto& settings = options.tune_config.scheduler.get<PopulationBasedTraining>();
   settings.synch = true;
   settings.synch_deadline = 60;
   Driver driver(options, 3);
@@ -549,7 +508,7 @@ TEST(Experiment, MaxConcurrentTrialsLimitsThoseThatRun) {
 TunerOptions pbt_without_exploits(std::int64_t trials, const Parking& parking) {
   TunerOptions options = pbt(trials);
   options.tune_config.parking = parking;
-  std::get<PopulationBasedTraining>(options.tune_config.scheduler).quantile_fraction = 0;
+  options.tune_config.scheduler.get<PopulationBasedTraining>().quantile_fraction = 0;
   return options;
 }
 
@@ -638,7 +597,7 @@ TEST(Experiment, ABeginningInWhichEverythingFailsSaysNothingOfARestore) {
 
 TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {
   TunerOptions options = pbt(2);
-  auto& scheduler = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  auto& scheduler = options.tune_config.scheduler.get<PopulationBasedTraining>();
   scheduler.custom_explore_fn = explore_function<refuse_to_explore>();
   Driver driver(options, 2);
   driver.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
@@ -653,7 +612,7 @@ Config lack_memory(Config) { throw std::bad_alloc(); }
 
 TEST(Experiment, NothingIsDecidedByAFunctionThatLacksMemory) {
   TunerOptions options = pbt(2);
-  auto& scheduler = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  auto& scheduler = options.tune_config.scheduler.get<PopulationBasedTraining>();
   scheduler.custom_explore_fn = explore_function<lack_memory>();
   Driver driver(options, 2);
   driver.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
@@ -664,8 +623,11 @@ TEST(Experiment, NothingIsDecidedByAFunctionThatLacksMemory) {
 // ---- replaying a schedule
 
 TunerOptions replay(PolicySchedule schedule) {
-  return {.param_space = {{"lr", uniform(0, 1)}, {"seed", randint(0, 1000)}, {"data", "here"}},
-          .tune_config = {.scheduler = PopulationBasedTrainingReplay{.schedule = std::move(schedule)}}};
+  TunerOptions options{.param_space = {{"lr", uniform(0, 1)}, {"seed", randint(0, 1000)}, {"data", "here"}},
+                       .tune_config = {.scheduler = PopulationBasedTrainingReplay{.schedule = std::move(schedule)}}};
+  std::vector<std::string> notes;
+  options.tune_config.scheduler.get<PopulationBasedTrainingReplay>().complete(options, notes);
+  return options;
 }
 
 Metrics at(std::int64_t iteration) { return {{"training_iteration", iteration}}; }

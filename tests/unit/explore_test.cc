@@ -1,4 +1,4 @@
-#include "tune/explore.h"
+#include "tune/schedulers/explore.h"
 
 #include <gtest/gtest.h>
 

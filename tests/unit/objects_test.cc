@@ -79,7 +79,7 @@ TEST(Objects, ObjectsAreInUseAsLongAsATrialIsToComeRunsOrHasFailed) {
 TEST(Objects, AReferenceThatNobodyHoldsOrThatIsNoneIsAFaultWithItsPlace) {
   const ObjectRef held = put("held");
   const std::string gone = put("gone").id();
-  control::Faults faults;
+  Faults faults;
   check_objects({{"a", held}, {"b", {{"c", object(gone)}}}, {"d", object("../x")}}, faults);
   const std::string text = message_of<InvalidArgument>([&] { faults.throw_if_any("it"); });
   EXPECT_THAT(text, AllOf(HasSubstr("b/c: the object " + gone), HasSubstr("d: \"../x\" names no object"),

@@ -37,7 +37,7 @@ TunerOptions good_options() {
 template <class Change>
 std::string fault_after(Change change) {
   TunerOptions options = good_options();
-  auto& pbt = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  auto& pbt = options.tune_config.scheduler.get<PopulationBasedTraining>();
   change(options, pbt);
   try {
     std::vector<std::string> notes;
@@ -72,7 +72,7 @@ TEST(Options, ReversedBoundsAreSwappedAndSaid) {
   TunerOptions options = good_options();
   options.param_space = {{"lr", uniform(1, 0)},
                          {"model", {{"width", choice({randint(9, 1), 3})}, {"depth", grid_search({qrandn(0, 1, 2)})}}}};
-  std::get<PopulationBasedTraining>(options.tune_config.scheduler).hyperparam_mutations = {{"lr", loguniform(1, 0.1)}};
+  options.tune_config.scheduler.get<PopulationBasedTraining>().hyperparam_mutations = {{"lr", loguniform(1, 0.1)}};
   std::vector<std::string> notes;
   const TunerOptions resolved = resolve({}, options, notes);
   EXPECT_THAT(notes, ::testing::ElementsAre(
@@ -208,7 +208,7 @@ TunerOptions resolved(TunerOptions options) {
 
 TEST(Objective, IsSaidOnceAndCountsForAllThatHasNoneOfItsOwn) {
   TunerOptions options = good_options();
-  std::get<PopulationBasedTraining>(options.tune_config.scheduler).metric = {};
+  options.tune_config.scheduler.get<PopulationBasedTraining>().metric = {};
   options.tune_config.metric = minimize("loss");
   options.run_config.stop = any_of(Stop{{"loss", 0.1}, {"training_iteration", 50}, {"loss", at_least(9)}},
                                    ExperimentPlateauStopper{}, TrialPlateauStopper{.metric_threshold = 1});
@@ -221,7 +221,7 @@ TEST(Objective, IsSaidOnceAndCountsForAllThatHasNoneOfItsOwn) {
     const TunerOptions complete = resolved(options);
     EXPECT_EQ(complete.tune_config.metric.name, "loss");
     EXPECT_EQ(complete.tune_config.mode, Mode::min);
-    const auto& pbt = std::get<PopulationBasedTraining>(complete.tune_config.scheduler);
+    const auto& pbt = complete.tune_config.scheduler.get<PopulationBasedTraining>();
     EXPECT_EQ(pbt.metric.name, "loss");
     EXPECT_EQ(pbt.mode, Mode::min);
     const Stop& stop = complete.run_config.stop;
@@ -238,12 +238,12 @@ TEST(Objective, IsSaidOnceAndCountsForAllThatHasNoneOfItsOwn) {
 
 TEST(Objective, TheSchedulersIsTheTuneConfigsWhereThatHasNone) {
   TunerOptions options = good_options();
-  auto& pbt = std::get<PopulationBasedTraining>(options.tune_config.scheduler);
+  auto& pbt = options.tune_config.scheduler.get<PopulationBasedTraining>();
   const auto expect_max = [&] {
     const TunerOptions complete = resolved(options);
     EXPECT_EQ(complete.tune_config.metric.name, "accuracy");
     EXPECT_EQ(complete.tune_config.mode, Mode::max);
-    EXPECT_EQ(std::get<PopulationBasedTraining>(complete.tune_config.scheduler).mode, Mode::max);
+    EXPECT_EQ(complete.tune_config.scheduler.get<PopulationBasedTraining>().mode, Mode::max);
   };
   expect_max();
   pbt.metric = "accuracy";
@@ -433,7 +433,7 @@ TEST(Options, APolicyFileIsReadOnceAndItsValuesCount) {
   std::filesystem::remove(file);
   notes.clear();
   const TunerOptions again = resolve({}, options, notes);
-  EXPECT_EQ(std::get<PopulationBasedTrainingReplay>(again.tune_config.scheduler).schedule->changes.size(), 1u);
+  EXPECT_EQ(again.tune_config.scheduler.get<PopulationBasedTrainingReplay>().schedule->changes.size(), 1u);
   EXPECT_THAT(notes, IsEmpty());
   EXPECT_NO_THROW(check_options(trainable<train_for_options>(), again));
 }
@@ -443,7 +443,8 @@ TEST(Options, EveryConfigOfAScheduleMustFitTheStructThatTheFunctionTakes) {
                                            .schedule = PolicySchedule{{{"lr", 0.1}}, {{5, {{"lr", "high"}}}}}}}};
   EXPECT_THAT(
       test_support::message_of<InvalidArgument>([&] { check_options(trainable<train_typed_for_options>(), options); }),
-      HasSubstr("schedule: train_typed_for_options cannot take iteration 5's config: key \"lr\""));
+      HasSubstr("scheduler (PopulationBasedTrainingReplay): train_typed_for_options cannot take iteration 5's config: "
+                "key \"lr\""));
 }
 
 }  // namespace

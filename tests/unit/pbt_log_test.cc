@@ -19,10 +19,10 @@ Trial trial(TrialIndex index, std::string tag) {
 }
 
 TEST(PbtLog, OnlyPopulationBasedTrainingLogsItsExploitsAndOnlyWhereItIsTold) {
-  EXPECT_TRUE(logs_exploits(PopulationBasedTraining()));
-  EXPECT_FALSE(logs_exploits(PopulationBasedTraining{.log_config = false}));
-  EXPECT_FALSE(logs_exploits(PopulationBasedTrainingReplay()));
-  EXPECT_FALSE(logs_exploits(FIFO()));
+  EXPECT_TRUE(AnyScheduler(PopulationBasedTraining()).held().traits().logs_exploits);
+  EXPECT_FALSE(AnyScheduler(PopulationBasedTraining{.log_config = false}).held().traits().logs_exploits);
+  EXPECT_FALSE(AnyScheduler(PopulationBasedTrainingReplay()).held().traits().logs_exploits);
+  EXPECT_FALSE(AnyScheduler(FIFO()).held().traits().logs_exploits);
 }
 
 TEST(PbtLog, APolicyIsTheHistoryThatLedToTheTrial) {

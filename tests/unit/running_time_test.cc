@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/stored.h"
+#include "cadre/stored.h"
 
 namespace cadre::tune {
 namespace {
@@ -54,7 +54,7 @@ TEST(RunningTime, ItGoesOnFromWhereItWasSaved) {
   RunningTime time;
   time.begin_session(100);
   time.advance_to(130);
-  RunningTime loaded(base::from_value<RunningTime::State>(base::to_stored(time.state())));
+  RunningTime loaded(cadre::from_value<RunningTime::State>(cadre::to_stored(time.state())));
   loaded.begin_session(200);
   EXPECT_EQ(loaded.seconds_at(205), 35);
   EXPECT_EQ(loaded.sessions(), 2);

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/enum_names.h"
+#include "cadre/detail/enum_names.h"
 #include "train/run_status.h"
 #include "tune/trial.h"
 
@@ -17,10 +17,10 @@ template <class State>
 std::string origins(int states) {
   std::string text;
   for (int to = 0; to < states; ++to) {
-    text += std::string(base::enum_name(static_cast<State>(to))) + ":";
+    text += std::string(cadre::detail::enum_name(static_cast<State>(to))) + ":";
     for (int from = 0; from < states; ++from) {
       if (from != to && may_become(static_cast<State>(from), static_cast<State>(to)))
-        text += " " + std::string(base::enum_name(static_cast<State>(from)));
+        text += " " + std::string(cadre::detail::enum_name(static_cast<State>(from)));
     }
     text += "\n";
   }

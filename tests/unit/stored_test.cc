@@ -1,4 +1,4 @@
-#include "base/stored.h"
+#include "cadre/stored.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 
-namespace cadre::base {
+namespace cadre {
 namespace stored_test {
 
 enum class Colour { red, dark_green };
@@ -90,7 +90,7 @@ Everything example() {
 }  // namespace stored_test
 
 template <>
-inline constexpr auto kNotStored<stored_test::WithFunction> = names("function");
+inline constexpr auto kNotStored<stored_test::WithFunction> = member_list("function");
 
 namespace stored_test {
 namespace {
@@ -114,7 +114,7 @@ std::string refusal(const Value& value) {
 TEST(Stored, AStructComesBack) {
   const Value value = to_stored(example());
   EXPECT_EQ(from_stored<Everything>(value, "file"), example()) << to_json(value);
-  EXPECT_EQ(from_stored<Everything>(parse_json(to_json(value), "file"), "file"), example());
+  EXPECT_EQ(from_stored<Everything>(base::parse_json(to_json(value), "file"), "file"), example());
 }
 
 TEST(Stored, KeysAreTheNamesOfMembersAndValues) {
@@ -171,4 +171,4 @@ TEST(Stored, ChangesAreTheMembersThatAreNotAsUsual) {
 
 }  // namespace
 }  // namespace stored_test
-}  // namespace cadre::base
+}  // namespace cadre

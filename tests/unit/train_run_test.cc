@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/enum_names.h"
+#include "cadre/detail/enum_names.h"
 
 namespace cadre::train {
 namespace {
@@ -34,7 +34,7 @@ class Driver {
     actions.clear();
     run_.handle(event, actions);
     std::vector<std::string> made;
-    for (const auto* decision : all<RecordDecision>()) made.emplace_back(base::enum_name(decision->kind));
+    for (const auto* decision : all<RecordDecision>()) made.emplace_back(cadre::detail::enum_name(decision->kind));
     return made;
   }
   // Starts another controller.

@@ -226,8 +226,10 @@ TEST(VariantGenerator, AReplayTakesItsScheduleAndDrawsTheRest) {
                      {"opt", {{"type", "adam"}}},
                      {"extra", 1}};
   const Variant drawn = VariantGenerator(space, {})(0);
-  const Variant variant =
-      VariantGenerator(space, {.scheduler = PopulationBasedTrainingReplay{.schedule = PolicySchedule{first, {}}}})(0);
+  TunerOptions options{.param_space = space};
+  std::vector<std::string> notes;
+  PopulationBasedTrainingReplay{.schedule = PolicySchedule{first, {}}}.complete(options, notes);
+  const Variant variant = VariantGenerator(options.param_space, {})(0);
   Config rest = variant.config;
   EXPECT_EQ(rest.at("other"), drawn.config.at("other"));
   rest.erase("other");

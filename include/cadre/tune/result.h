@@ -39,9 +39,10 @@ enum class TrialStatus {
   running,     ///< being trained by a worker
   paused,      ///< waiting for the scheduler, in report() or without a process
   terminated,  ///< ended successfully
+  stopped,     ///< ended early by the scheduler
   error,       ///< failed for good
 };
-/// Returns "PENDING", "RUNNING", "PAUSED", "TERMINATED" or "ERROR".
+/// Returns "PENDING", "RUNNING", "PAUSED", "TERMINATED", "STOPPED" or "ERROR".
 std::string to_string(TrialStatus status);
 
 /// A completed exploit: a trial dropped its state and continued from a better trial's checkpoint.
@@ -210,7 +211,8 @@ class ResultGrid {
 
   std::vector<std::string> errors() const;  ///< returns "trial <id>: reason" for each failed trial
   std::size_t num_errors() const;           ///< returns the number of trials that failed for good
-  std::size_t num_terminated() const;       ///< returns the number of trials that ended successfully
+  std::size_t num_terminated() const;       ///< returns the number of trials that ended successfully, also early
+  std::size_t num_stopped() const;          ///< returns the number of those that the scheduler ended early
   const std::filesystem::path& experiment_path() const { return experiment_path_; }  ///< returns the directory
   const ExperimentSummary& summary() const { return summary_; }                      ///< returns the summary
 

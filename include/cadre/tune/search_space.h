@@ -18,6 +18,10 @@
 #include "cadre/random.h"
 #include "cadre/value.h"
 
+namespace cadre {
+class Stored;
+}
+
 namespace cadre::tune {
 
 class SpaceEntry;
@@ -102,6 +106,13 @@ concept NoEntry =
     !std::convertible_to<const T&, GridSearch> && !std::convertible_to<const T&, SampleFrom> &&
     !std::convertible_to<const T&, Space> && !std::convertible_to<const T&, Entries> && !std::same_as<T, SpaceEntry>;
 }  // namespace detail
+
+/// \cond forms for cadre/stored.h
+Value stored_form(const Space& space);
+void read_stored(Space& space, const Stored& stored);
+Value stored_form(const Entries& entries);
+void read_stored(Entries& entries, const Stored& stored);
+/// \endcond
 
 /// An entry of a search space: a domain, a grid, a function, a constant, a list of entries, or a nested space:
 ///

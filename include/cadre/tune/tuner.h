@@ -55,7 +55,8 @@ struct TuneConfig {
   /// Number of draws from the search space; each draw makes as many trials as its grids have combinations. At least 1;
   /// at most 2^31 trials in all.
   std::int64_t num_samples = 1;
-  Scheduler scheduler = FIFO{};            ///< decides which trials continue, wait, stop or exploit others
+  /// Decides which trials continue, wait, stop or exploit others: one of cadre/tune/schedulers.h, or the program's own.
+  AnyScheduler scheduler = FIFO{};
   std::int64_t max_concurrent_trials = 0;  ///< trials running at a time, 0 or more; 0: as many as the resources allow
   std::uint64_t seed = 0;                  ///< seed of all random draws: the search space and the scheduler's choices
   /// Values of the first samples, by key or path ("model/width"); keys that a point omits are drawn, and grids that it

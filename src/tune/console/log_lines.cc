@@ -81,7 +81,8 @@ class Narrator {
     if (end.status == TrialStatus::error) return says() ? "" : failure_text(about, iteration, end.error);
     if (!says()) return {};
     const std::string numbers = numbers_text(end.last_result, detail_);
-    return fmt::format("Trial {} completed after {}{}{}", about.id, iterations_text(iteration),
+    return fmt::format("Trial {} {} after {}{}{}", about.id,
+                       end.status == TrialStatus::stopped ? "stopped early" : "completed", iterations_text(iteration),
                        numbers.empty() ? "" : ": ", numbers);
   }
   std::string operator()(const Launch& launch) const {

@@ -16,16 +16,6 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
   if (std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
-void add_mutated(const Mutations& mutations, const std::string& prefix, std::vector<std::string>& paths) {
-  for (const auto& [key, mutation] : mutations) {
-    if (const auto* nested = std::get_if<std::shared_ptr<const Mutations>>(&mutation.data())) {
-      add_mutated(**nested, prefix + key + "/", paths);
-    } else {
-      paths.push_back(prefix + key);
-    }
-  }
-}
-
 // Returns the metric of a trial's latest result, negated for Mode::min; nothing if it is not a finite number.
 std::optional<double> score_of(const Trial& trial, const Focus& focus) {
   const std::optional<double> number = trial.last_result.number(focus.metric);
@@ -66,10 +56,9 @@ ExperimentView view_of(const Experiment& experiment) {
 }
 
 Focus focus_of(const TuneConfig& config) {
-  Focus focus{.metric = config.metric.name, .mode = config.mode.value_or(Mode::max)};
-  if (const auto* pbt = std::get_if<PopulationBasedTraining>(&config.scheduler))
-    add_mutated(pbt->hyperparam_mutations, "", focus.mutated);
-  return focus;
+  return {.metric = config.metric.name,
+          .mode = config.mode.value_or(Mode::max),
+          .mutated = config.scheduler.held().traits().mutated};
 }
 
 Overview overview_of(const ExperimentView& view, const Focus& focus) {

@@ -14,8 +14,8 @@
 namespace cadre::tune::console {
 
 // The order of trials in tables.
-inline constexpr std::array kStatusOrder = {TrialStatus::running, TrialStatus::terminated, TrialStatus::paused,
-                                            TrialStatus::pending, TrialStatus::error};
+inline constexpr std::array kStatusOrder = {TrialStatus::running, TrialStatus::terminated, TrialStatus::stopped,
+                                            TrialStatus::paused,  TrialStatus::pending,    TrialStatus::error};
 // A number for each status, in that order.
 using StatusCounts = std::array<std::int64_t, kStatusOrder.size()>;
 

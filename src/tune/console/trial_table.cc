@@ -23,6 +23,7 @@ view::Style style_of(TrialStatus status) {
       return view::Style::good;
     case TrialStatus::error:
       return view::Style::bad;
+    case TrialStatus::stopped:
     case TrialStatus::paused:
     case TrialStatus::pending:
       break;

@@ -6,11 +6,6 @@
 
 namespace cadre::tune {
 
-bool logs_exploits(const Scheduler& scheduler) {
-  const auto* pbt = std::get_if<PopulationBasedTraining>(&scheduler);
-  return pbt != nullptr && pbt->log_config;
-}
-
 void PbtLog::add(const LogExploit& exploit, const Trial& target, const Trial& donor) {
   std::string line;
   base::append_json(line, list(target.tag, donor.tag, exploit.target_iteration, exploit.donor_iteration,

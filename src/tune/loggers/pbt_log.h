@@ -16,9 +16,6 @@
 
 namespace cadre::tune {
 
-// Returns true if an experiment with this scheduler has these files (PopulationBasedTraining::log_config).
-bool logs_exploits(const Scheduler& scheduler);
-
 class PbtLog {
  public:
   // Existing files are replaced by the first line written to each.

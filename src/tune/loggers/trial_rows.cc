@@ -16,7 +16,7 @@ Dict row_of(const LogResult& result) {
 
 loggers::tensorboard::Session session_of(const Trial& trial, const LogEnd& end, double time) {
   loggers::tensorboard::Session session{
-      .group_name = trial.id, .end_time = time, .success = end.status == TrialStatus::terminated};
+      .group_name = trial.id, .end_time = time, .success = end.status != TrialStatus::error};
   for (const auto& [path, drawn] : trial.sampled) {
     const Value* now = end.config.find(path);
     session.hparams.emplace_back(base::to_utf8(path), now == nullptr ? drawn : *now);

@@ -5,13 +5,13 @@
 
 #include "base/json.h"
 #include "base/name.h"
+#include "cadre/faults.h"
 #include "control/differences.h"
-#include "control/faults.h"
 #include "control/objective.h"
 #include "tune/description.h"
 #include "tune/functions.h"
+#include "tune/held_options.h"
 #include "tune/objects.h"
-#include "tune/options/check_scheduler.h"
 #include "tune/options/check_search_space.h"
 #include "tune/options/check_stop.h"
 #include "tune/options/check_trainable.h"
@@ -21,7 +21,7 @@
 namespace cadre::tune {
 namespace {
 
-void check_failure_config(const FailureConfig& failure, control::Faults& faults) {
+void check_failure_config(const FailureConfig& failure, Faults& faults) {
   faults.unless(failure.max_failures >= -1, "failure_config max_failures",
                 fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", failure.max_failures));
   faults.unless(failure.max_restore_failures >= 0, "failure_config max_restore_failures",
@@ -32,7 +32,7 @@ void check_failure_config(const FailureConfig& failure, control::Faults& faults)
 
 bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
 
-void check_limits(const TrialLimits& limits, control::Faults& faults) {
+void check_limits(const TrialLimits& limits, Faults& faults) {
   const auto check = [&](const std::string& name, const std::optional<Seconds>& limit) {
     const bool good = !limit || (is_time(*limit) && limit->count() > 0);
     faults.unless(good, "limits " + name,
@@ -43,7 +43,7 @@ void check_limits(const TrialLimits& limits, control::Faults& faults) {
   faults.unless(limits.memory_bytes != 0, "limits memory_bytes", "it is 0; a worker needs some memory");
 }
 
-void check_run_config(const RunConfig& run, const Objective& objective, control::Faults& faults) {
+void check_run_config(const RunConfig& run, const Objective& objective, Faults& faults) {
   if (!run.name.empty()) {
     const std::string fault = base::fault_of_file_name(run.name);
     if (!fault.empty()) faults.add("name", "\"" + run.name + "\" cannot name a directory: " + fault);
@@ -78,7 +78,7 @@ void check_run_config(const RunConfig& run, const Objective& objective, control:
 
 // Checks that the description reads back unchanged from the store, so that every experiment that begins can be
 // restored.
-void check_description(const Dict& description, control::Faults& faults) {
+void check_description(const Dict& description, Faults& faults) {
   try {
     const Value stored = base::parse_json(base::to_json(description), "the options as JSON");
     for (const control::Difference& difference : control::differences(description, stored.dict())) {
@@ -94,7 +94,7 @@ void check_description(const Dict& description, control::Faults& faults) {
 }  // namespace
 
 void check_options(const Trainable& trainable, const TunerOptions& options, ObjectsAre objects) {
-  control::Faults faults;
+  Faults faults;
   check_trainable(trainable, options, faults);
   check_space(options.param_space, faults);
   const TuneConfig& tune = options.tune_config;
@@ -110,7 +110,7 @@ void check_options(const Trainable& trainable, const TunerOptions& options, Obje
                 fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
   const std::string metric_fault = control::fault_of(tune.metric, tune.mode, "mode");
   faults.unless(metric_fault.empty(), "tune_config metric", metric_fault);
-  check_scheduler(options, faults);
+  check_held(tune.scheduler, "scheduler", options, faults);
   const double budget = tune.time_budget.value_or(Seconds(1)).count();
   faults.unless(std::isfinite(budget) && budget > 0, "time_budget",
                 fmt::format("it is {:g} s; it must be above 0", budget));

@@ -10,7 +10,6 @@
 #include "control/config_struct.h"
 #include "tune/domain.h"
 #include "tune/functions.h"
-#include "tune/options/check_scheduler.h"
 #include "tune/schedulers/policy_file.h"
 #include "tune/searchers/variant_generator.h"
 
@@ -20,7 +19,7 @@ namespace {
 using Items = std::shared_ptr<const Entries>;
 using Nested = std::shared_ptr<const Space>;
 
-void check_keys(const Space& space, const std::string& path, control::Faults& faults) {
+void check_keys(const Space& space, const std::string& path, Faults& faults) {
   for (auto entry = space.begin(); entry != space.end(); ++entry) {
     const std::string& key = entry->first;
     const std::string name = path + "\"" + key + "\"";
@@ -31,7 +30,7 @@ void check_keys(const Space& space, const std::string& path, control::Faults& fa
 }
 
 // `drawn`: the entry is inside the options of a choice, so the number of its trials is unknown before the draw.
-void check_entry(const SpaceEntry& entry, const std::string& name, bool drawn, control::Faults& faults) {
+void check_entry(const SpaceEntry& entry, const std::string& name, bool drawn, Faults& faults) {
   std::visit(
       base::Overload{[&](const Domain& domain) {
                        check_domain(domain, name, faults);
@@ -66,7 +65,7 @@ const SpaceEntry* find_path(const Space& space, const std::string& path) {
   return nested == nullptr ? nullptr : find_path(**nested, path.substr(slash + 1));
 }
 
-void check_point(const Dict& point, const Space& space, const std::string& name, control::Faults& faults) {
+void check_point(const Dict& point, const Space& space, const std::string& name, Faults& faults) {
   for (const auto& [key, value] : point) {
     const std::string where = name + " \"" + key + "\"";
     const SpaceEntry* entry = find_path(space, key);
@@ -95,21 +94,21 @@ std::string keys_of(const Space& space) {
   return space.empty() ? "none" : fmt::format("{}", fmt::join(std::views::keys(space), ", "));
 }
 
-void check_domain(const Domain& domain, const std::string& name, control::Faults& faults) {
+void check_domain(const Domain& domain, const std::string& name, Faults& faults) {
   const std::string fault = fault_of(domain);
   if (!fault.empty()) faults.add(name, to_string(domain) + " cannot be drawn from: " + fault);
 }
 
-void check_function(const SampleFrom& function, const std::string& name, control::Faults& faults) {
+void check_function(const SampleFrom& function, const std::string& name, Faults& faults) {
   check_registered(sample_functions(), function.function, "sample_from", name, faults);
 }
 
-void check_space(const Space& space, control::Faults& faults) {
+void check_space(const Space& space, Faults& faults) {
   check_keys(space, "param_space ", faults);
   for (const auto& [key, entry] : space) check_entry(entry, "param_space \"" + key + "\"", false, faults);
 }
 
-void check_trials(const TunerOptions& options, control::Faults& faults) {
+void check_trials(const TunerOptions& options, Faults& faults) {
   const TuneConfig& tune = options.tune_config;
   for (std::size_t i = 0; i < tune.points_to_evaluate.size(); ++i)
     check_point(tune.points_to_evaluate[i].dict(), options.param_space, fmt::format("points_to_evaluate[{}]", i),
@@ -120,7 +119,7 @@ void check_trials(const TunerOptions& options, control::Faults& faults) {
 }
 
 // Checks only functions that take a struct.
-void check_config_type(const Trainable& trainable, const TunerOptions& options, control::Faults& faults) {
+void check_config_type(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
   const TrainableType* known = trainable_types().find(trainable.name);
   const cadre::detail::ConfigStruct* type = known == nullptr ? nullptr : &known->config.config;
   if (type == nullptr || type->check == nullptr) return;
@@ -138,11 +137,9 @@ void check_config_type(const Trainable& trainable, const TunerOptions& options, 
     }
   };
   check(first.config, "param_space", "the first trial's");
-  const auto* replay = std::get_if<PopulationBasedTrainingReplay>(&options.tune_config.scheduler);
-  if (replay == nullptr) return;
-  for (const PolicySchedule::Change& change : replay->schedule->changes)
-    check(changed_config(first.config, *replay->schedule, change), std::string(kReplay) + "schedule",
-          fmt::format("iteration {}'s", change.change_at));
+  const AnyScheduler& scheduler = options.tune_config.scheduler;
+  for (const auto& [whose, config] : scheduler.held().later_configs(first.config))
+    check(config, fmt::format("scheduler ({})", scheduler.name()), whose);
 }
 
 }  // namespace cadre::tune

@@ -10,18 +10,17 @@
 namespace cadre::tune {
 namespace {
 
-void check_direction(const auto& stopper, const std::string& name, const Objective& objective,
-                     control::Faults& faults) {
+void check_direction(const auto& stopper, const std::string& name, const Objective& objective, Faults& faults) {
   const std::string fault = control::fault_of(stopper.metric, stopper.mode, "its mode", objective);
   faults.unless(fault.empty() || stopper.metric.name.empty(), name, fault);
 }
 
-void check(const MaximumIterationStopper& stopper, const Objective&, control::Faults& faults) {
+void check(const MaximumIterationStopper& stopper, const Objective&, Faults& faults) {
   faults.unless(stopper.max_iter >= 1, "stop MaximumIterationStopper max_iter",
                 fmt::format("it is {}; a trial has at least 1 result", stopper.max_iter));
 }
 
-void check(const TrialPlateauStopper& stopper, const Objective& objective, control::Faults& faults) {
+void check(const TrialPlateauStopper& stopper, const Objective& objective, Faults& faults) {
   const std::string name = "stop TrialPlateauStopper";
   faults.unless(!stopper.metric.name.empty(), name, "it has no metric, and the TuneConfig has none");
   if (stopper.mode) check_direction(stopper, name, objective, faults);
@@ -37,7 +36,7 @@ void check(const TrialPlateauStopper& stopper, const Objective& objective, contr
                 "it is NaN and is never reached");
 }
 
-void check(const ExperimentPlateauStopper& stopper, const Objective& objective, control::Faults& faults) {
+void check(const ExperimentPlateauStopper& stopper, const Objective& objective, Faults& faults) {
   const std::string name = "stop ExperimentPlateauStopper";
   faults.unless(!stopper.metric.name.empty(), name, "it has no metric, and the TuneConfig has none");
   check_direction(stopper, name, objective, faults);
@@ -48,19 +47,19 @@ void check(const ExperimentPlateauStopper& stopper, const Objective& objective, 
                 fmt::format("it is {}; it must be 0 or more", stopper.patience));
 }
 
-void check(const TimeoutStopper& stopper, const Objective&, control::Faults& faults) {
+void check(const TimeoutStopper& stopper, const Objective&, Faults& faults) {
   const double timeout = stopper.timeout.count();
   faults.unless(std::isfinite(timeout) && timeout > 0, "stop TimeoutStopper timeout",
                 fmt::format("it is {:g} s; it must be above 0", timeout));
 }
 
-void check(const FunctionStopper& stopper, const Objective&, control::Faults& faults) {
+void check(const FunctionStopper& stopper, const Objective&, Faults& faults) {
   check_registered(stop_functions(), stopper.function, "stop_function", "stop FunctionStopper", faults);
 }
 
 }  // namespace
 
-void check_stop(const Stop& stop, const Objective& objective, control::Faults& faults) {
+void check_stop(const Stop& stop, const Objective& objective, Faults& faults) {
   for (const auto& [metric, threshold] : stop.thresholds) {
     faults.unless(!metric.empty(), "stop", "a criterion has no metric");
     const std::string name = "stop \"" + metric + "\"";

@@ -1,12 +1,12 @@
 // Checks of stop criteria.
 #pragma once
 
+#include "cadre/faults.h"
 #include "cadre/tune/stop.h"
-#include "control/faults.h"
 
 namespace cadre::tune {
 
 // `objective` is the TuneConfig's.
-void check_stop(const Stop& stop, const Objective& objective, control::Faults& faults);
+void check_stop(const Stop& stop, const Objective& objective, Faults& faults);
 
 }  // namespace cadre::tune

@@ -12,7 +12,7 @@
 namespace cadre::tune {
 namespace {
 
-void check_parameters(const Trainable& trainable, control::Faults& faults) {
+void check_parameters(const Trainable& trainable, Faults& faults) {
   const Config& parameters = trainable.parameters;
   const TrainableType* const type = trainable_types().find(trainable.name);
   if (type != nullptr && !type->methods.is_class) {
@@ -36,7 +36,7 @@ void check_parameters(const Trainable& trainable, control::Faults& faults) {
                   bytes, base::max_parameters_bytes));
 }
 
-void check_class(const Trainable& trainable, const TunerOptions& options, control::Faults& faults) {
+void check_class(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
   const auto& [is_class, saves, loads, resets] = trainable.methods;
   const std::string& name = trainable.name;
   const CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
@@ -49,7 +49,7 @@ void check_class(const Trainable& trainable, const TunerOptions& options, contro
       saves == loads, "trainable",
       fmt::format("{} has {}() and not {}(): both or none", name, saves ? "save_checkpoint" : "load_checkpoint",
                   saves ? "load_checkpoint" : "save_checkpoint"));
-  const bool exploits = !std::holds_alternative<FIFO>(options.tune_config.scheduler);
+  const bool exploits = options.tune_config.scheduler.held().traits().exploits;
   faults.unless(!exploits || saves || loads, "scheduler",
                 fmt::format("its trials continue from checkpoints, and {} has no save_checkpoint() and no "
                             "load_checkpoint()",
@@ -58,7 +58,7 @@ void check_class(const Trainable& trainable, const TunerOptions& options, contro
 
 }  // namespace
 
-void check_trainable(const Trainable& trainable, const TunerOptions& options, control::Faults& faults) {
+void check_trainable(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
   faults.unless(worker::find_entry(trainable.name) != nullptr, "trainable",
                 "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function or class>()");
   if (const std::string& function = trainable.resource_function.function; !function.empty()) {

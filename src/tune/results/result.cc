@@ -77,6 +77,8 @@ std::string to_string(TrialStatus status) {
       return "PAUSED";
     case TrialStatus::terminated:
       return "TERMINATED";
+    case TrialStatus::stopped:
+      return "STOPPED";
     case TrialStatus::error:
       return "ERROR";
   }
@@ -191,7 +193,12 @@ std::size_t ResultGrid::num_errors() const {
 }
 
 std::size_t ResultGrid::num_terminated() const {
-  return static_cast<std::size_t>(std::ranges::count(results_, TrialStatus::terminated, &Result::status));
+  return static_cast<std::size_t>(std::ranges::count(results_, TrialStatus::terminated, &Result::status)) +
+         num_stopped();
+}
+
+std::size_t ResultGrid::num_stopped() const {
+  return static_cast<std::size_t>(std::ranges::count(results_, TrialStatus::stopped, &Result::status));
 }
 
 }  // namespace cadre::tune

@@ -26,7 +26,7 @@ namespace {
 using store::ExperimentReader;
 
 TrialStatus status_of(const std::string& name, bool runs) {
-  for (const TrialStatus status : {TrialStatus::terminated, TrialStatus::error}) {
+  for (const TrialStatus status : {TrialStatus::terminated, TrialStatus::stopped, TrialStatus::error}) {
     if (name == to_string(status)) return status;
   }
   if (!runs) return TrialStatus::pending;

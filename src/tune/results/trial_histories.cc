@@ -20,7 +20,7 @@ bool is_last_word(const store::EventRow& row) {
 }
 
 DecisionKind kind_of(const store::DecisionRow& row) {
-  if (const auto kind = base::enum_value<DecisionKind>(row.kind)) return *kind;
+  if (const auto kind = cadre::detail::enum_value<DecisionKind>(row.kind)) return *kind;
   throw StorageError("the store has a decision of the unknown kind \"" + row.kind +
                      "\": it is damaged or of a newer Cadre");
 }
@@ -115,6 +115,7 @@ void TrialHistories::add(const store::DecisionRow& row) {
     case DecisionKind::pause:
     case DecisionKind::unpark:
     case DecisionKind::end:
+    case DecisionKind::stop:
     case DecisionKind::interrupt:
     case DecisionKind::kill:
       break;

@@ -1,4 +1,4 @@
-#include "tune/schedulers/population_based_training.h"
+#include "cadre/tune/schedulers/population_based_training.h"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,78 @@
 #include <new>
 #include <span>
 
-#include "base/stored.h"
+#include "base/random.h"
 #include "cadre/error.h"
+#include "cadre/stored.h"
+#include "cadre/tune/tuner.h"
 #include "tune/experiment_directory.h"
+#include "tune/functions.h"
+#include "tune/result_keys.h"
+#include "tune/schedulers/explore.h"
+#include "tune/trial.h"
 
 namespace cadre::tune {
 namespace {
+
+// The scheduler for tune::PopulationBasedTraining, which documents its behaviour.
+// Source: Jaderberg et al. 2017; Ray Tune's PopulationBasedTraining; docs/from-ray-tune.md lists the differences.
+class PbtScheduler final : public Scheduler {
+ public:
+  PbtScheduler(PopulationBasedTraining settings, std::uint64_t seed);
+
+  bool needs_whole_population() const override { return true; }
+  void on_trial_add(const TrialView& trial) override;
+  Decision on_result(const TrialView& trial, const Metrics& result, const Population& population) override;
+  Decision on_trial_end(const TrialView& trial, const Population& population) override;
+  Decision on_deadline(std::int64_t number, const Population& population) override;
+  Decision on_controller_start(const Population& population) override;
+  std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
+  Value save() const override;
+  void load(const Value& state) override;
+  std::string debug_string() const override;
+
+ private:
+  // The state of a trial since its last comparison.
+  struct Member {
+    std::optional<double> last_score = {};  // larger is better
+    double last_perturbation_time = 0;
+    double last_train_time = 0;
+    std::int64_t last_iteration = 0;
+    std::uint64_t donors_drawn = 0;    // random numbers used to choose donors
+    std::uint64_t explores_drawn = 0;  // and to explore
+  };
+  struct State {
+    std::vector<Member> members = {};  // by the trial's index
+    double next_sync = 0;              // synchronous: all live trials wait here
+    std::int64_t round = 0;            // barriers passed
+    std::int64_t exploits = 0;
+  };
+  enum class Rank : std::uint8_t { middle, lower, upper };
+  struct Quantiles {
+    std::vector<TrialIndex> lower;  // worst first
+    std::vector<TrialIndex> upper;  // best last
+    std::vector<Rank> ranks;        // of all members
+  };
+
+  bool at_interval(const Member& member, double time) const;
+  bool never_saves(const TrialView& trial, const Population& population) const;
+  bool may_become_donor(TrialIndex trial, const Population& population) const;
+  // Synchronous: returns the trials that wait at the barrier.
+  std::vector<TrialIndex> arrived(const Population& population) const;
+  double furthest(const std::vector<TrialIndex>& members) const;
+  bool round_is_complete(const Population& population, std::optional<TrialIndex> reporter) const;
+  void perturb_all(double time, const std::vector<TrialIndex>& members, const Population& population,
+                   Decision& decision);
+  double sync_after(double time) const;
+  template <class Trials>
+  Quantiles quantiles(const Trials& trials) const;
+  void exploit(TrialIndex target, const std::vector<TrialIndex>& upper, const Population& population,
+               Decision& decision);
+
+  PopulationBasedTraining settings_;
+  std::uint64_t seed_;
+  State state_;
+};
 
 std::string missing(const std::string& what, const std::string& key, const Metrics& result) {
   std::string names;
@@ -45,34 +111,31 @@ std::string describe(const std::vector<Perturbation>& perturbations) {
 }
 
 // Describes the latest checkpoint of a trial, which may belong to another trial.
-std::string describe(const checkpoint::CheckpointRecord& checkpoint, const Trial& trial) {
-  const std::string name = checkpoint.directory.substr(checkpoint.directory.rfind('/') + 1);
+std::string describe(const CheckpointView& checkpoint, const TrialView& trial) {
   const std::string owner =
-      checkpoint.owner == trial.index ? "" : fmt::format("trial {}'s ", trial_id(checkpoint.owner));
-  return fmt::format("{}{} of iteration {}", owner, name, training_iteration(checkpoint.metrics));
+      checkpoint.owner == trial.index() ? "" : fmt::format("trial {}'s ", trial_id(checkpoint.owner));
+  return fmt::format("{}{} of iteration {}", owner, checkpoint.name, training_iteration(checkpoint.metrics));
 }
-
-}  // namespace
 
 PbtScheduler::PbtScheduler(PopulationBasedTraining settings, std::uint64_t seed)
     : settings_(std::move(settings)),
       seed_(seed),
       state_{.next_sync = std::max(settings_.perturbation_interval, settings_.burn_in_period)} {}
 
-void PbtScheduler::on_trial_add(const Trial& trial) {
-  if (trial.index == state_.members.size()) {
+void PbtScheduler::on_trial_add(const TrialView& trial) {
+  if (trial.index() == state_.members.size()) {
     state_.members.emplace_back();
     return;
   }
-  if (trial.step > 0) return;
+  if (trial.num_results() > 0) return;
   // The trial begins anew, but its random numbers go on, so that it does not draw the same values again.
-  Member& member = state_.members.at(trial.index);
+  Member& member = state_.members.at(trial.index());
   member.last_score.reset();
   member.last_perturbation_time = member.last_train_time = 0;
   member.last_iteration = 0;
 }
 
-Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Population& population) {
+Decision PbtScheduler::on_result(const TrialView& trial, const Metrics& result, const Population& population) {
   std::optional<double> time = result.number(settings_.time_attr);
   if (time && !std::isfinite(*time)) time.reset();
   const std::optional<double> metric = result.number(settings_.metric.name);
@@ -85,7 +148,7 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
     return decision;
   }
 
-  Member& member = state_.members.at(trial.index);
+  Member& member = state_.members.at(trial.index());
   if (!at_interval(member, *time)) return decision;
   if (never_saves(trial, population)) {
     decision.kind = Decision::Kind::fail;
@@ -93,7 +156,7 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
     return decision;
   }
   member.last_score = settings_.mode == Mode::min ? -*metric : *metric;
-  if (population.can_save(trial) && may_become_donor(trial.index, population)) {
+  if (population.can_save(trial.index()) && may_become_donor(trial.index(), population)) {
     decision.kind = Decision::Kind::save;
     return decision;
   }
@@ -103,9 +166,9 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
   if (settings_.synch) {
     decision.kind = Decision::Kind::pause;
     const std::set<TrialIndex>& live = population.live_trials();
-    if (round_is_complete(population, trial.index)) {
+    if (round_is_complete(population, trial.index())) {
       perturb_all(*time, {live.begin(), live.end()}, population, decision);
-    } else if (settings_.synch_deadline > 0 && arrived(population) == std::vector{trial.index}) {
+    } else if (settings_.synch_deadline > 0 && arrived(population) == std::vector{trial.index()}) {
       decision.deadline = Deadline{state_.round, settings_.synch_deadline};
     }
     return decision;
@@ -113,11 +176,11 @@ Decision PbtScheduler::on_result(const Trial& trial, const Metrics& result, Popu
   member.last_perturbation_time = *time;
   if (population.anyone_waits()) decision.kind = Decision::Kind::pause;
   const Quantiles parts = quantiles(population.live_trials());
-  if (parts.ranks[trial.index] == Rank::lower) exploit(trial.index, parts.upper, population, decision);
+  if (parts.ranks[trial.index()] == Rank::lower) exploit(trial.index(), parts.upper, population, decision);
   return decision;
 }
 
-Decision PbtScheduler::on_trial_end(const Trial&, Population& population) {
+Decision PbtScheduler::on_trial_end(const TrialView&, const Population& population) {
   Decision decision;
   const std::set<TrialIndex>& live = population.live_trials();
   if (settings_.synch && !live.empty() && round_is_complete(population, std::nullopt)) {
@@ -127,7 +190,7 @@ Decision PbtScheduler::on_trial_end(const Trial&, Population& population) {
   return decision;
 }
 
-Decision PbtScheduler::on_deadline(std::int64_t number, Population& population) {
+Decision PbtScheduler::on_deadline(std::int64_t number, const Population& population) {
   Decision decision;
   const std::vector<TrialIndex> waiting = arrived(population);
   if (number != state_.round || waiting.empty()) return decision;
@@ -140,7 +203,7 @@ Decision PbtScheduler::on_deadline(std::int64_t number, Population& population) 
   return decision;
 }
 
-Decision PbtScheduler::on_controller_start(Population& population) {
+Decision PbtScheduler::on_controller_start(const Population& population) {
   Decision decision;
   const bool waits = settings_.synch && settings_.synch_deadline > 0 && !arrived(population).empty();
   if (waits) decision.deadline = Deadline{state_.round, settings_.synch_deadline};
@@ -166,9 +229,9 @@ double PbtScheduler::furthest(const std::vector<TrialIndex>& members) const {
 }
 
 // Returns true if no trial could ever exploit it: such a population would train to its end with every exploit skipped.
-bool PbtScheduler::never_saves(const Trial& trial, const Population& population) const {
+bool PbtScheduler::never_saves(const TrialView& trial, const Population& population) const {
   const bool exploits_matter = settings_.quantile_fraction > 0 && population.live_trials().size() > 1;
-  return exploits_matter && !trial.latest_checkpoint && !population.can_save(trial);
+  return exploits_matter && !trial.checkpoint() && !population.can_save(trial.index());
 }
 
 // Returns true if others may continue from the trial before its next interval. A trial in the middle becomes one of the
@@ -184,7 +247,7 @@ bool PbtScheduler::round_is_complete(const Population& population, std::optional
   });
 }
 
-void PbtScheduler::perturb_all(double time, const std::vector<TrialIndex>& members, Population& population,
+void PbtScheduler::perturb_all(double time, const std::vector<TrialIndex>& members, const Population& population,
                                Decision& decision) {
   const Quantiles parts = quantiles(members);
   for (const TrialIndex member : members) state_.members.at(member).last_perturbation_time = time;
@@ -231,26 +294,26 @@ PbtScheduler::Quantiles PbtScheduler::quantiles(const Trials& trials) const {
   return parts;
 }
 
-void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upper, Population& population,
+void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upper, const Population& population,
                            Decision& decision) {
   Member& member = state_.members.at(target);
   base::RandomStream donors(seed_, target, base::Purpose::exploit, member.donors_drawn);
   const TrialIndex donor = upper[donors.below(upper.size())];
   member.donors_drawn = donors.index();
   const Member& giving = state_.members.at(donor);
-  const Trial& from = population.trial(donor);
-  const Trial& into = population.trial(target);
+  const TrialView from = population.trial(donor);
+  const TrialView into = population.trial(target);
   // Without this, trials with equal scores would exchange each other's checkpoints for ever.
   if (!(*giving.last_score > *member.last_score)) return;
-  if (!from.latest_checkpoint) {
+  if (!from.checkpoint()) {
     decision.messages.push_back(fmt::format(
-        "[PopulationBasedTraining] trial {} has no checkpoint yet. Skip exploit for trial {}", from.id, into.id));
+        "[PopulationBasedTraining] trial {} has no checkpoint yet. Skip exploit for trial {}", from.id(), into.id()));
     return;
   }
   Explored explored;
   base::RandomStream stream(seed_, target, base::Purpose::explore, member.explores_drawn);
   try {
-    explored = explore(from.config, settings_, stream);
+    explored = explore(from.config(), settings_, stream);
     member.explores_drawn = stream.index();
   } catch (const std::bad_alloc&) {
     throw;
@@ -258,22 +321,20 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
     member.explores_drawn = stream.index();
     decision.messages.push_back(
         fmt::format("[PopulationBasedTraining] cannot explore the config of trial {}: {}. Skip exploit for trial {}",
-                    from.id, error.what(), into.id));
+                    from.id(), error.what(), into.id()));
     return;
   }
   Exploit exploit{.target = target,
                   .donor = donor,
-                  .checkpoint = *from.latest_checkpoint,
                   .target_iteration = member.last_iteration,
-                  .donor_config = from.config,
-                  .explored = std::move(explored)};
+                  .config = std::move(explored.config),
+                  .operations = operations_of(explored.perturbations)};
   decision.messages.push_back(fmt::format(
       "[PopulationBasedTraining] [Exploit] Cloning trial {} (score = {:.6f}) into trial {} (score = {:.6f}), from {}",
-      from.id, *giving.last_score, into.id, *member.last_score,
-      describe(population.checkpoints().get(exploit.checkpoint), from)));
+      from.id(), *giving.last_score, into.id(), *member.last_score, describe(*from.checkpoint(), from)));
   decision.messages.push_back(
-      fmt::format("[PopulationBasedTraining] [Explore] Perturbed the hyperparameter config of trial {}:{}", into.id,
-                  describe(exploit.explored.perturbations)));
+      fmt::format("[PopulationBasedTraining] [Explore] Perturbed the hyperparameter config of trial {}:{}", into.id(),
+                  describe(explored.perturbations)));
   member.last_perturbation_time = giving.last_perturbation_time;
   member.last_train_time = giving.last_train_time;
   ++state_.exploits;
@@ -290,10 +351,10 @@ std::optional<TrialIndex> PbtScheduler::choose(std::span<const TrialIndex> candi
   return least;
 }
 
-Value PbtScheduler::save() const { return base::to_stored(state_); }
+Value PbtScheduler::save() const { return cadre::to_stored(state_); }
 
 void PbtScheduler::load(const Value& saved) {
-  auto state = base::from_value<State>(saved);
+  auto state = cadre::from_value<State>(saved);
   if (state.members.size() != state_.members.size())
     throw InvalidArgument(
         fmt::format("the state has {} members of {} trials", state.members.size(), state_.members.size()));
@@ -303,5 +364,45 @@ void PbtScheduler::load(const Value& saved) {
 std::string PbtScheduler::debug_string() const {
   return fmt::format("PopulationBasedTraining: {} exploits", state_.exploits);
 }
+
+}  // namespace
+
+std::unique_ptr<Scheduler> PopulationBasedTraining::make(const SchedulerSetting& setting) const {
+  return std::make_unique<PbtScheduler>(*this, setting.seed);
+}
+
+void PopulationBasedTraining::check(const TunerOptions& options, Faults& faults) const {
+  faults.unless(!time_attr.empty(), "time_attr",
+                "say what perturbation_interval counts, such as \"training_iteration\" or \"time_total_s\"");
+  faults.unless(std::isfinite(perturbation_interval) && perturbation_interval > 0, "perturbation_interval",
+                fmt::format("it is {}; it must be above 0, in units of time_attr", perturbation_interval));
+  faults.unless(std::isfinite(burn_in_period) && burn_in_period >= 0, "burn_in_period",
+                fmt::format("it is {}; it must be 0 or more", burn_in_period));
+  faults.unless(quantile_fraction >= 0 && quantile_fraction <= 0.5, "quantile_fraction",
+                fmt::format("it is {}; it must be from 0 to 0.5", quantile_fraction));
+  faults.unless(resample_probability >= 0 && resample_probability <= 1, "resample_probability",
+                fmt::format("it is {}; it must be from 0 to 1", resample_probability));
+  const auto& [first, second] = perturbation_factors;
+  faults.unless(std::isfinite(first) && std::isfinite(second) && first > 0 && second > 0, "perturbation_factors",
+                fmt::format("they are {} and {}; both must be above 0", first, second));
+  faults.unless(std::isfinite(synch_deadline) && synch_deadline >= 0, "synch_deadline",
+                fmt::format("it is {}; it must be 0 (none) or more seconds", synch_deadline));
+  faults.unless(synch || synch_deadline == 0, "synch_deadline", "it needs synch = true");
+  const std::string& custom = custom_explore_fn.function;
+  faults.unless(!hyperparam_mutations.empty() || !custom.empty(), "hyperparam_mutations",
+                "name at least one key to mutate, or set custom_explore_fn");
+  check_mutations(hyperparam_mutations, options.param_space, faults);
+  if (!custom.empty()) check_registered(explore_functions(), custom, "explore_function", "custom_explore_fn", faults);
+}
+
+void PopulationBasedTraining::complete(const TunerOptions&, std::vector<std::string>& notes) {
+  hyperparam_mutations = with_sorted_bounds(hyperparam_mutations, "hyperparam_mutations ", notes);
+}
+
+Scheduler::Traits PopulationBasedTraining::traits() const {
+  return {.exploits = true, .logs_exploits = log_config, .mutated = mutated_keys(hyperparam_mutations)};
+}
+
+template class detail::HeldOptionsOf<Scheduler, SchedulerSetting, PopulationBasedTraining>;
 
 }  // namespace cadre::tune

@@ -249,35 +249,6 @@ class Resolver {
   std::vector<Call> calls_;
 };
 
-// ---- Replays
-
-// Returns the space a replay begins with: an entry with a value in `config` has that as its only value. Keys that only
-// `config` has are constants. `complete`: entries without a value in `config` are left out.
-Space settled_by(const Space& space, const Config& config, bool complete) {
-  Space settled;
-  for (const auto& [key, entry] : space) {
-    const Value* value = config.find(key);
-    if (value == nullptr) {
-      if (!complete) settled.emplace_back(key, entry);
-    } else if (std::holds_alternative<Value>(entry.data())) {
-      settled.emplace_back(key, *value);
-    } else if (const auto* nested = std::get_if<Nested>(&entry.data()); nested != nullptr && value->is_dict()) {
-      settled.emplace_back(key, settled_by(**nested, Config(value->dict()), true));
-    } else {
-      settled.emplace_back(key, choice(cadre::List{*value}));
-    }
-  }
-  for (const auto& [key, value] : config) {
-    if (std::ranges::find(space, key, &Space::value_type::first) == space.end()) settled.emplace_back(key, value);
-  }
-  return settled;
-}
-
-Space beginning(Space space, const Scheduler& scheduler) {
-  const auto* replay = std::get_if<PopulationBasedTrainingReplay>(&scheduler);
-  return replay && replay->schedule ? settled_by(space, replay->schedule->initial_config, false) : std::move(space);
-}
-
 // ---- Tags
 
 std::string plain_text(const Value& value);
@@ -331,7 +302,7 @@ std::int64_t count_combinations(const Space& space, const Config& point, std::in
 }
 
 VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune)
-    : space_(beginning(std::move(space), tune.scheduler)),
+    : space_(std::move(space)),
       seed_(tune.seed),
       constant_grid_search_(tune.constant_grid_search),
       points_(tune.points_to_evaluate),

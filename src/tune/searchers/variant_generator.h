@@ -22,8 +22,6 @@ struct Variant {
 // by path varies fastest. The n-th of points_to_evaluate fixes the values it names, grids too, for the n-th sample; if
 // there are more points than samples, all points are used.
 //
-// The trial of a PopulationBasedTrainingReplay begins with the first config of its schedule.
-//
 // Every value depends only on the seed, its path and the trial's index (with constant_grid_search the sample's):
 // another key in the space changes none of the others.
 // Source: Ray Tune's BasicVariantGenerator; docs/from-ray-tune.md lists the differences.

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/overload.h"
-#include "base/stored.h"
 #include "cadre/error.h"
+#include "cadre/stored.h"
 #include "tune/functions.h"
 
 namespace cadre::tune {
@@ -55,8 +55,8 @@ class IterationsCounted final : public ResultStopper {
     return ++counts_[trial.index] >= settings_.max_iter ? Verdict::stop_trial : Verdict::go_on;
   }
   void forget(TrialIndex trial) override { counts_.erase(trial); }
-  Value save() const override { return base::to_stored(counts_); }
-  void load(const Value& state) override { counts_ = base::from_value<Counts>(state); }
+  Value save() const override { return cadre::to_stored(counts_); }
+  void load(const Value& state) override { counts_ = cadre::from_value<Counts>(state); }
 
  private:
   using Counts = std::map<TrialIndex, std::int64_t>;
@@ -80,8 +80,8 @@ class TrialPlateau final : public ResultStopper {
     return standard_deviation(seen.last) < settings_.std ? Verdict::stop_trial : Verdict::go_on;
   }
   void forget(TrialIndex trial) override { seen_.erase(trial); }
-  Value save() const override { return base::to_stored(seen_); }
-  void load(const Value& state) override { seen_ = base::from_value<SeenByTrial>(state); }
+  Value save() const override { return cadre::to_stored(seen_); }
+  void load(const Value& state) override { seen_ = cadre::from_value<SeenByTrial>(state); }
 
  private:
   struct Seen {
@@ -113,8 +113,8 @@ class ExperimentPlateau final : public ResultStopper {
     state_.results = plateau ? state_.results + 1 : 0;
     return plateau && state_.results >= settings_.patience ? Verdict::stop_all : Verdict::go_on;
   }
-  Value save() const override { return base::to_stored(state_); }
-  void load(const Value& state) override { state_ = base::from_value<State>(state); }
+  Value save() const override { return cadre::to_stored(state_); }
+  void load(const Value& state) override { state_ = cadre::from_value<State>(state); }
 
  private:
   ExperimentPlateauStopper settings_;

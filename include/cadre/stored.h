@@ -1,20 +1,23 @@
-// Structs as Values and back, by the names of their members: for options, events, snapshots, assignments and messages.
-//
-//   struct Point { double x = 0; double y = 0; };
-//   const Value value = base::to_stored(Point{1, 2});                       // {"x": 1.0, "y": 2.0}
-//   const auto point = base::from_stored<Point>(value, "points.json");      // of a file: throws StorageError
-//   const auto same = base::from_value<Point>(value);                       // of a message: throws InvalidArgument
-//
-// A member that the value lacks keeps its default, so members may be added. Anything else that does not fit is refused
-// with the path to it: a key without a member, a value of another type, an unknown name.
-//
-// A type with a form of its own has two functions in its namespace:
-//
-//   Value stored_form(const Colour& colour);
-//   void read_stored(Colour& colour, const base::Stored& stored);
-//
-// Members that are not stored are named by a specialization: template <> inline constexpr auto kNotStored<T> =
-// names("a", "b"); and an alternative of a variant that is not called as its type by kStoredName.
+/// \file
+/// Structs as Values and back, by the names of their members: for the options and the state of a program's own
+/// schedulers, and for everything that Cadre stores.
+///
+///     struct Point { double x = 0; double y = 0; };
+///     const Value value = to_stored(Point{1, 2});           // {"x": 1.0, "y": 2.0}
+///     const auto point = from_value<Point>(value);          // throws InvalidArgument
+///
+/// A struct has public members and no constructor. Members may be numbers, text, enumerations (by name), Values,
+/// durations, paths, such structs, and optional, vector, map, set, pair, array, shared_ptr and variant of these. There
+/// are at most 40 members. A member that the value lacks keeps its default, so members may be added. Anything else that
+/// does not fit is refused with the path to it: a key without a member, a value of another type, an unknown name.
+///
+/// A type with a form of its own has two functions in its namespace:
+///
+///     Value stored_form(const Colour& colour);
+///     void read_stored(Colour& colour, const Stored& stored);
+///
+/// Members that are not stored are named by a specialization: template <> inline constexpr auto kNotStored<T> =
+/// member_list("a", "b"); and an alternative of a variant that is not called as its type by kStoredName.
 #pragma once
 
 #include <array>
@@ -36,25 +39,27 @@
 #include <variant>
 #include <vector>
 
-#include "base/enum_names.h"
-#include "base/inner_path.h"
+#include "cadre/detail/enum_names.h"
+#include "cadre/detail/function_name.h"
 #include "cadre/detail/member_names.h"
 #include "cadre/error.h"
 #include "cadre/value.h"
 
-namespace cadre::base {
+namespace cadre {
 
-// A value that is read, and its path in the whole.
+/// A value that is read, and its path in the whole.
 class Stored {
  public:
+  /// Begins at the whole; `value` must outlive this object.
   explicit Stored(const Value& value) : value_(value) {}
 
+  /// Returns the value.
   const Value& value() const { return value_; }
-  // Returns the value at a key or index of this one.
+  /// Returns the value at a key or index of this one.
   Stored at(std::string_view key, const Value& entry) const {
     return {entry, path_.empty() ? std::string(key) : path_ + "/" + std::string(key)};
   }
-  // These throw InvalidArgument if the value has another type.
+  /// Returns the value as a T. Throws InvalidArgument that names the path if it has another type, as the next two do.
   template <class T>
   T get() const {
     try {
@@ -63,15 +68,17 @@ class Stored {
       refuse(error.what());
     }
   }
+  /// Returns the entries of a dictionary.
   const Dict& dict() const {
     if (!value_.is_dict()) refuse(to_json(value_) + " is no dictionary");
     return value_.dict();
   }
+  /// Returns the items of a list.
   const List& items() const {
     if (!value_.is_list()) refuse(to_json(value_) + " is no list");
     return value_.items();
   }
-  // Throws InvalidArgument that names the path.
+  /// Throws InvalidArgument that names the path.
   [[noreturn]] void refuse(const std::string& why) const {
     throw InvalidArgument(path_.empty() ? why : path_ + ": " + why);
   }
@@ -83,7 +90,7 @@ class Stored {
   std::string path_ = {};
 };
 
-// Calls `read` and returns what it returns; throws StorageError that names `source` instead of InvalidArgument.
+/// Calls `read` and returns what it returns; throws StorageError that names `source` instead of InvalidArgument.
 template <class Read>
 decltype(auto) reading(const std::string& source, const Read& read) {
   try {
@@ -93,33 +100,29 @@ decltype(auto) reading(const std::string& source, const Read& read) {
   }
 }
 
-// "Uniform" of cadre::tune::Uniform.
+/// The name of an alternative of a variant: its `type`.
 template <class T>
-constexpr std::string_view type_name() {
-  std::string_view text = __PRETTY_FUNCTION__;  // "... [T = ns::S]", g++: "... [with T = ns::S; ...]"
-  text = text.substr(text.find("T = ") + 4);
-  text = text.substr(0, text.find_first_of(";]"));
-  return text.substr(text.rfind(':') + 1);
-}
-
-// The name of an alternative of a variant: its `type`.
-template <class T>
-inline constexpr std::string_view kStoredName = type_name<T>();
+inline constexpr std::string_view kStoredName = detail::type_name<T>();
 
 // ---- What has a form of its own
 
+/// Returns the names of members, for kNotStored.
 template <class... Text>
-constexpr std::array<std::string_view, sizeof...(Text)> names(Text... text) {
+constexpr std::array<std::string_view, sizeof...(Text)> member_list(Text... text) {
   return {text...};
 }
+/// The members of T that are not stored; none unless specialized.
 template <class T>
 inline constexpr std::array<std::string_view, 0> kNotStored{};
 
+/// Accepts types with a stored_form() of their own.
 template <class T>
-concept WithOwnForm = requires(T object, const T& constant, const Stored& stored) {
-  { stored_form(constant) } -> std::convertible_to<Value>;
-  read_stored(object, stored);
+concept WrittenInOwnForm = requires(const T& object) {
+  { stored_form(object) } -> std::convertible_to<Value>;
 };
+/// Accepts types with a read_stored() of their own.
+template <class T>
+concept ReadInOwnForm = requires(T object, const Stored& stored) { read_stored(object, stored); };
 
 namespace detail {
 
@@ -142,8 +145,8 @@ inline constexpr bool is_array<std::array<T, Size>> = true;
 template <class T>
 void for_each_stored_member(T& object, auto&& use) {
   using Object = std::remove_const_t<T>;
-  constexpr auto all_names = cadre::detail::member_names<Object>();
-  const auto members = cadre::detail::tie_members(object);
+  constexpr auto all_names = detail::member_names<Object>();
+  const auto members = detail::tie_members(object);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto use_stored = [&]<std::size_t Index>(std::integral_constant<std::size_t, Index>) {
       constexpr std::string_view name = all_names[Index];
@@ -155,18 +158,19 @@ void for_each_stored_member(T& object, auto&& use) {
 }
 
 template <class T>
-concept StoredStruct = std::is_empty_v<T> || cadre::detail::NamedStruct<T>;
+concept StoredStruct = std::is_empty_v<T> || detail::NamedStruct<T>;
 
 }  // namespace detail
 
 // ---- Writing
 
+/// Returns an object as a Value.
 template <class T>
 Value to_stored(const T& object) {
-  if constexpr (WithOwnForm<T>) {
+  if constexpr (WrittenInOwnForm<T>) {
     return stored_form(object);
   } else if constexpr (std::is_enum_v<T>) {
-    return enum_name(object);
+    return detail::enum_name(object);
   } else if constexpr (std::same_as<T, std::uint64_t>) {
     // A Value's integers have a sign.
     if (object > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::to_string(object);
@@ -184,8 +188,6 @@ Value to_stored(const T& object) {
     return std::chrono::duration<double>(object).count();
   } else if constexpr (std::same_as<T, std::filesystem::path>) {
     return object.string();
-  } else if constexpr (std::same_as<T, InnerPath>) {
-    return object.text();
   } else if constexpr (detail::is_a<T, std::optional>) {
     return object ? to_stored(*object) : Value();
   } else if constexpr (detail::is_a<T, std::shared_ptr>) {
@@ -235,8 +237,8 @@ Value to_stored(const T& object) {
   }
 }
 
-// Returns to_stored(object) without the entries that are equal in `standard`, which is to_stored() of the same type.
-// Reading it into an object of which `standard` was made gives the first object back.
+/// Returns to_stored(object) without the entries that are equal in `standard`, which is to_stored() of the same type.
+/// Reading it into an object of which `standard` was made gives the first object back.
 template <class T>
 Value stored_changes(const T& object, const Value& standard) {
   const Value all = to_stored(object);
@@ -250,6 +252,8 @@ Value stored_changes(const T& object, const Value& standard) {
 
 // ---- Reading
 
+/// Reads a Value into an object. Throws InvalidArgument with the path to what does not fit; the object is unspecified
+/// then.
 template <class T>
 void from_stored(T& object, const Stored& stored);
 
@@ -276,7 +280,7 @@ bool alternative_from_stored(Variant& variant, std::string_view type, const Stor
   const auto take = [&]<class Alternative>(std::type_identity<Alternative>) {
     if (type != kStoredName<Alternative>) return false;
     auto& object = variant.template emplace<Alternative>();
-    if constexpr (WithOwnForm<Alternative>) {
+    if constexpr (ReadInOwnForm<Alternative>) {
       read_stored(object, stored);
     } else {
       members_from_stored(object, stored, {"type"});
@@ -290,12 +294,12 @@ bool alternative_from_stored(Variant& variant, std::string_view type, const Stor
 
 template <class T>
 void from_stored(T& object, const Stored& stored) {
-  if constexpr (WithOwnForm<T>) {
+  if constexpr (ReadInOwnForm<T>) {
     read_stored(object, stored);
   } else if constexpr (std::is_enum_v<T>) {
     const auto name = stored.get<std::string>();
-    const auto value = enum_value<T>(name);
-    if (!value) stored.refuse("\"" + name + "\" is none of " + enum_names_text<T>());
+    const auto value = detail::enum_value<T>(name);
+    if (!value) stored.refuse("\"" + name + "\" is none of " + detail::enum_names_text<T>());
     object = *value;
   } else if constexpr (std::same_as<T, std::uint64_t>) {
     if (!stored.value().is_string()) {
@@ -395,27 +399,30 @@ void from_stored(T& object, const Stored& stored) {
   }
 }
 
-// Reads a struct whose entries stand among those of the keys `others`.
+/// Reads a struct whose entries stand among those of the keys `others`.
 template <class T>
 void from_stored(T& object, const Stored& stored, std::set<std::string_view> others) {
   detail::members_from_stored(object, stored, std::move(others));
 }
+/// Returns the object that a Value describes.
 template <class T>
 T from_stored(const Stored& stored) {
   T object{};
   from_stored(object, stored);
   return object;
 }
+/// Returns the object that to_stored() was given. Throws InvalidArgument with the path to what does not fit.
 template <class T>
 T from_value(const Value& value) {
   return from_stored<T>(Stored(value));
 }
+/// Does the same; throws StorageError that names `source`.
 template <class T>
 T from_stored(const Value& value, const std::string& source) {
   return reading(source, [&] { return from_value<T>(value); });
 }
 
-// Does the same for a struct of which no member may be missing.
+/// Does the same for a struct of which no member may be missing.
 template <class T>
 T complete_from_value(const Value& value) {
   const Stored stored(value);
@@ -425,7 +432,7 @@ T complete_from_value(const Value& value) {
   });
   return object;
 }
-// Reads a file whose struct has a member `format`, which must be that of T().
+/// Reads a file whose struct has a member `format`, which must be that of T().
 template <class T>
 T document_from_value(const Value& value) {
   const Value* format = find_entry(Stored(value).dict(), "format");
@@ -436,4 +443,4 @@ T document_from_value(const Value& value) {
   return complete_from_value<T>(value);
 }
 
-}  // namespace cadre::base
+}  // namespace cadre

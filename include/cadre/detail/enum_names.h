@@ -11,9 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cadre::base {
-
-namespace detail {
+namespace cadre::detail {
 
 template <auto Value>
 constexpr std::string_view enumerator_name() {
@@ -42,13 +40,10 @@ constexpr std::array<std::string_view, sizeof...(I)> enumerator_names(std::index
   return {enumerator_name<static_cast<E>(I)>()...};
 }
 
-}  // namespace detail
-
 // The names of values 0, 1, ... of an enumeration without gaps.
 template <class E>
   requires std::is_enum_v<E>
-inline constexpr auto kEnumNames =
-    detail::enumerator_names<E>(std::make_index_sequence<detail::count_enumerators<E>()>());
+inline constexpr auto kEnumNames = enumerator_names<E>(std::make_index_sequence<count_enumerators<E>()>());
 
 template <class E>
 constexpr std::string_view enum_name(E value) {
@@ -73,4 +68,4 @@ std::string enum_names_text() {
   return text;
 }
 
-}  // namespace cadre::base
+}  // namespace cadre::detail

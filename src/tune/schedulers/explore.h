@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cadre/tune/schedulers.h"
+#include "cadre/faults.h"
+#include "cadre/tune/schedulers/population_based_training.h"
+#include "cadre/tune/search_space.h"
 
 namespace cadre::tune {
 
@@ -27,6 +29,9 @@ struct Explored {
 // record.
 std::vector<Perturbation> changes(const Config& before, const Config& after, const std::string& operation);
 
+// Returns the keys and operations, for the record.
+std::vector<std::pair<std::string, std::string>> operations_of(const std::vector<Perturbation>& perturbations);
+
 // Returns the donor's config with each mutated key changed, in the order of the mutations (see
 // PopulationBasedTraining). For each key the stream gives one uniform number, which is below resample_probability for a
 // new draw; then, for a draw, what sample() consumes; otherwise one number for the direction (0: left) or the factor
@@ -36,5 +41,12 @@ std::vector<Perturbation> changes(const Config& before, const Config& after, con
 // Integers stay within 2^62.
 // Source: the explore step of Ray Tune's PopulationBasedTraining, with the differences listed in docs/from-ray-tune.md.
 Explored explore(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random);
+
+// Adds the faults of mutations of a search space's keys.
+void check_mutations(const Mutations& mutations, const Space& space, Faults& faults);
+// Puts the bounds of all domains in order; adds a note for each that was reversed.
+Mutations with_sorted_bounds(const Mutations& mutations, const std::string& path, std::vector<std::string>& notes);
+// Returns the paths of the keys that are mutated.
+std::vector<std::string> mutated_keys(const Mutations& mutations);
 
 }  // namespace cadre::tune

@@ -1,16 +1,93 @@
-#include "tune/explore.h"
+#include "tune/schedulers/explore.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <memory>
 
 #include "base/json.h"
 #include "base/overload.h"
 #include "tune/domain.h"
 #include "tune/functions.h"
+#include "tune/options/check_search_space.h"
 
 namespace cadre::tune {
 namespace {
+
+// ---- Checks
+
+using Nested = std::shared_ptr<const Space>;
+
+bool draws_integers(const SpaceEntry& entry) {
+  const auto* domain = std::get_if<Domain>(&entry.data());
+  const auto* constant = std::get_if<Value>(&entry.data());
+  return (domain != nullptr &&
+          (std::holds_alternative<RandInt>(*domain) || std::holds_alternative<LogRandInt>(*domain))) ||
+         (constant != nullptr && constant->is_integer());
+}
+
+bool holds_an_integer(const Domain& domain) {
+  const auto between = [](double lower, double upper) { return std::ceil(lower) <= std::floor(upper); };
+  if (const auto* real = std::get_if<Uniform>(&domain)) return between(real->lower, real->upper);
+  if (const auto* real = std::get_if<LogUniform>(&domain)) return between(real->lower, real->upper);
+  return true;
+}
+
+// Collects the spaces that may contain the keys of a nested mutation: the nested space or, in a conditional space,
+// several.
+void spaces_below(const SpaceEntry& entry, std::vector<const Space*>& found) {
+  const auto look_into = [&](const Entries& options) {
+    for (const SpaceEntry& option : options) spaces_below(option, found);
+  };
+  if (const auto* nested = std::get_if<Nested>(&entry.data())) found.push_back(nested->get());
+  if (const auto* grid = std::get_if<GridSearch>(&entry.data())) look_into(*grid->options);
+  if (const auto* domain = std::get_if<Domain>(&entry.data())) {
+    if (const auto* choice = std::get_if<Choice>(domain)) look_into(*choice->options);
+  }
+}
+
+void check_mutations(const Mutations& mutations, const std::vector<const Space*>& spaces, const std::string& path,
+                     Faults& faults);
+
+void check_mutation(const Mutation& mutation, const SpaceEntry& entry, const std::string& name, Faults& faults) {
+  std::vector<const Space*> below;
+  spaces_below(entry, below);
+  if (const auto* nested = std::get_if<std::shared_ptr<const Mutations>>(&mutation.data())) {
+    if (below.empty()) return faults.add(name, "nested mutations need a nested search space under this key");
+    return check_mutations(**nested, below, name + " > ", faults);
+  }
+  if (!below.empty()) return faults.add(name, "the search space has a nested space under this key: mutate its keys");
+  if (const auto* function = std::get_if<SampleFrom>(&mutation.data())) return check_function(*function, name, faults);
+  if (const auto* domain = std::get_if<Domain>(&mutation.data())) {
+    check_domain(*domain, name, faults);
+    List options;
+    faults.unless(constant_options(*domain, options), name, "the options of a mutation must be plain values");
+    if (fault_of(*domain).empty() && draws_integers(entry) && !holds_an_integer(*domain))
+      faults.add(name, to_string(*domain) + " holds no integer, but param_space has integers under this key");
+  } else {
+    faults.unless(!std::get<List>(mutation.data()).empty(), name, "the list has no values");
+  }
+}
+
+void check_mutations(const Mutations& mutations, const std::vector<const Space*>& spaces, const std::string& path,
+                     Faults& faults) {
+  for (auto mutation = mutations.begin(); mutation != mutations.end(); ++mutation) {
+    const std::string& key = mutation->first;
+    const std::string name = path + "\"" + key + "\"";
+    if (std::any_of(mutations.begin(), mutation, [&](const auto& earlier) { return earlier.first == key; }))
+      faults.add(name, "the key is there twice");
+    bool found = false;
+    for (const Space* space : spaces) {
+      const SpaceEntry* entry = find(*space, key);
+      if (entry == nullptr || found) continue;
+      found = true;
+      check_mutation(mutation->second, *entry, name, faults);
+    }
+    faults.unless(found, name, "param_space has no such key; it has: " + keys_of(*spaces.front()));
+  }
+}
+
+// ---- Exploring
 
 class Explorer {
  public:
@@ -147,6 +224,41 @@ Explored explore(const Config& donor, const PopulationBasedTraining& settings, b
   std::ranges::move(changes(explored.config, custom, "custom_explore_fn"), std::back_inserter(explored.perturbations));
   explored.config = std::move(custom);
   return explored;
+}
+
+std::vector<std::pair<std::string, std::string>> operations_of(const std::vector<Perturbation>& perturbations) {
+  std::vector<std::pair<std::string, std::string>> operations;
+  for (const Perturbation& made : perturbations) operations.emplace_back(made.key, made.operation);
+  return operations;
+}
+
+void check_mutations(const Mutations& mutations, const Space& space, Faults& faults) {
+  check_mutations(mutations, {&space}, "hyperparam_mutations ", faults);
+}
+
+Mutations with_sorted_bounds(const Mutations& mutations, const std::string& path, std::vector<std::string>& notes) {
+  Mutations result;
+  for (const auto& [key, mutation] : mutations) {
+    const std::string name = path + "\"" + key + "\"";
+    const auto* domain = std::get_if<Domain>(&mutation.data());
+    const auto* nested = std::get_if<std::shared_ptr<const Mutations>>(&mutation.data());
+    result.emplace_back(key, domain   ? Mutation(with_sorted_bounds(*domain, name, notes))
+                             : nested ? Mutation(with_sorted_bounds(**nested, name + " > ", notes))
+                                      : mutation);
+  }
+  return result;
+}
+
+std::vector<std::string> mutated_keys(const Mutations& mutations) {
+  std::vector<std::string> paths;
+  for (const auto& [key, mutation] : mutations) {
+    if (const auto* nested = std::get_if<std::shared_ptr<const Mutations>>(&mutation.data())) {
+      for (const std::string& path : mutated_keys(**nested)) paths.push_back(key + "/" + path);
+    } else {
+      paths.push_back(key);
+    }
+  }
+  return paths;
 }
 
 }  // namespace cadre::tune

@@ -1,0 +1,16 @@
+#include "cadre/faults.h"
+
+#include "base/display_text.h"
+#include "cadre/error.h"
+
+namespace cadre {
+
+void Faults::throw_if_any(const std::string& subject) const {
+  if (empty()) return;
+  std::string text;
+  for (const auto& [option, what] : faults_)
+    text += "\n  " + base::printable(option + ": " + what, base::Encoding::utf8);
+  throw InvalidArgument(subject + " cannot be run:" + text);
+}
+
+}  // namespace cadre
