@@ -59,10 +59,6 @@ Value stored_form(const OptionsOf<Made, Setting>& options) {
 
 template <class Made, class Setting>
 void read_stored(OptionsOf<Made, Setting>& options, const Stored& stored) {
-  if (stored.value().is_null()) {
-    options = {};
-    return;
-  }
   const Value* type = find_entry(stored.dict(), "type");
   if (type == nullptr) stored.refuse("it has no \"type\"");
   const auto name = stored.at("type", *type).get<std::string>();

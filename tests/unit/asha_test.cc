@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "base/json.h"
 #include "support/experiment_driver.h"
 #include "support/message_of.h"
 #include "tune/options/options.h"
@@ -168,6 +169,16 @@ TEST(Asha, WithPromotionTheLastTrialsAreStoppedWhenTheLastOneThatRanHasFailed) {
   EXPECT_EQ(driver.trial(1).status, TrialStatus::paused);  // trial 2 runs
   driver.feed(FunctionReturned{2, 1});
   EXPECT_EQ(driver.trial(1).status, TrialStatus::stopped);
+}
+
+// NaN counts as minus infinity there, which a snapshot must hold.
+TEST(Asha, WithPromotionTheStateOfATrialThatHasDivergedIsReadBack) {
+  Driver driver(asha(3, promoting()), 3);
+  driver.report(0, at(1, kNan));
+  const std::string saved = to_json(driver.experiment().save());
+  Experiment again = driver.experiment().anew();
+  again.load(base::parse_json(saved, "the state"), [](TrialIndex) { return Value(); });
+  EXPECT_EQ(to_json(again.save()), saved);
 }
 
 // ---- Options

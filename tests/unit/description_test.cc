@@ -475,6 +475,7 @@ TEST(Description, AnImpossibleValueIsNamed) {
   EXPECT_THAT(fault("tune_config", "mode", "most"), HasSubstr("tune_config/mode: \"most\" is none of min, max"));
   for (const char* seed : {"", "-1", "1x", "18446744073709551616"})
     EXPECT_THAT(fault("tune_config", "seed", seed), HasSubstr("tune_config/seed")) << seed;
+  EXPECT_THAT(fault("tune_config", "scheduler", Value()), HasSubstr("tune_config/scheduler: null is no dictionary"));
   EXPECT_THAT(fault("tune_config/scheduler", "perturbation_factors", list(1.5)), HasSubstr("[1.5] has not 2 parts"));
   EXPECT_THAT(fault("param_space/lr", "type", "values"), HasSubstr("param_space/lr: the type \"values\" is unknown"));
   EXPECT_THAT(fault("run_config", "verbose", std::int64_t{1} << 40), HasSubstr("run_config/verbose"));

@@ -45,7 +45,7 @@ class StopBelowScheduler final : public Scheduler {
     if (options_.mistake == Mistake::exploits_without_a_checkpoint)
       return {.exploits = {{.target = trial.index(), .donor = trial.index()}}};
     EXPECT_EQ(population.trial(trial.index()).config(), trial.config());
-    EXPECT_EQ(trial.num_results(), std::ssize(state_.seen) == 0 ? 0 : trial.num_results());
+    EXPECT_EQ(trial.num_results(), 0);  // each trial of these tests reports once, and that is not counted yet
     state_.seen.push_back(trial.id());
     return {.kind =
                 result.number(options_.metric.name) < options_.limit ? Decision::Kind::stop : Decision::Kind::go_on};

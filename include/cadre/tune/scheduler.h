@@ -101,9 +101,9 @@ struct Deadline {
   double seconds = 0;       ///< from now, above 0
 };
 
-/// What a scheduler decides.
+/// A scheduler's decision.
 struct Decision {
-  /// What happens to the trial that reported.
+  /// The consequence for the trial that reported: it ...
   enum class Kind {
     go_on,   ///< trains on
     pause,   ///< waits until choose() returns it; its process is kept, if the limits of TuneConfig::parking allow
@@ -117,13 +117,13 @@ struct Decision {
   std::vector<TrialIndex> stopped = {};    ///< paused and pending trials that end early
   std::vector<Exploit> exploits = {};      ///< carried out after `stopped`, in order
   std::vector<std::string> messages = {};  ///< shown to the user
-  std::optional<Deadline> deadline = {};   ///< replaces an earlier one
+  std::optional<Deadline> deadline = {};   ///< replaces an earlier one; empty: that stays
 };
 
 /// The interface of schedulers.
 class Scheduler {
  public:
-  /// What the Tuner needs to know of a scheduler's options.
+  /// Properties of a scheduler's options that the Tuner needs to know.
   struct Traits {
     bool exploits = false;                  ///< trials continue from checkpoints, also of others: trainables must save
     bool logs_exploits = false;             ///< writes pbt_global.txt and pbt_policy_<trial id>.txt
@@ -161,7 +161,7 @@ class Scheduler {
   virtual std::string debug_string() const = 0;
 };
 
-/// What a scheduler is made with, besides its options.
+/// The values that a scheduler is made with, besides its options.
 struct SchedulerSetting {
   std::uint64_t seed = 0;  ///< TuneConfig::seed
 };
