@@ -551,6 +551,7 @@ void Experiment::exploit(const Exploit& exploit) {
   target.futile_attempts = 0;
   target.backs_off = false;
   target.after_save.reset();
+  target.stopped_early = false;  // it goes on, whatever the decision says of it
   continue_from(target, *donor.latest_checkpoint);
   const bool needs_the_same = update_needs(target);
   const bool keeps_worker = trainable_.methods.reset_config && is_blocked(target.worker);

@@ -22,7 +22,13 @@ using ::testing::IsEmpty;
 
 }  // namespace
 
-enum class Mistake { none, chooses_an_ended_trial, stops_a_running_trial, exploits_without_a_checkpoint };
+enum class Mistake {
+  none,
+  chooses_an_ended_trial,
+  stops_a_running_trial,
+  exploits_without_a_checkpoint,
+  stops_and_exploits
+};
 
 struct StopBelow {
   double limit = 0;
@@ -42,6 +48,8 @@ class StopBelowScheduler final : public Scheduler {
 
   Decision on_result(const TrialView& trial, const Metrics& result, const Population& population) override {
     if (options_.mistake == Mistake::stops_a_running_trial) return {.stopped = {trial.index()}};
+    if (options_.mistake == Mistake::stops_and_exploits)
+      return {.kind = Decision::Kind::stop, .exploits = {{.target = trial.index(), .donor = trial.index()}}};
     if (options_.mistake == Mistake::exploits_without_a_checkpoint)
       return {.exploits = {{.target = trial.index(), .donor = trial.index()}}};
     EXPECT_EQ(population.trial(trial.index()).config(), trial.config());
@@ -112,6 +120,16 @@ TEST(OwnScheduler, ItsFaultsAreNamedWithItsName) {
   options.tune_config.metric = {};
   EXPECT_THAT(message_of<InvalidArgument>([&] { check_options({}, options); }),
               HasSubstr("scheduler (StopBelow) metric: say what trials are compared by"));
+}
+
+TEST(OwnScheduler, ATrialThatExploitsIsNotStopped) {
+  Driver driver = driver_of({.mistake = Mistake::stops_and_exploits});
+  EXPECT_THAT(driver.report(0, {{"score", 1}}, ".reporting_1"), ElementsAre("exploit 0"));
+  driver.feed(FunctionReturned{0, 1});
+  driver.feed(WorkerEnded{0, 1, {}});
+  ASSERT_EQ(driver.trial(0).attempt, 2);
+  driver.feed(FunctionReturned{0, 2});
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::terminated);
 }
 
 TEST(OwnScheduler, ItsMistakesAreNamed) {
