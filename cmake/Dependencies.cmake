@@ -40,5 +40,6 @@ if(NOT fmt_FOUND)
   list(APPEND cadre_missing_packages libfmt-dev)
 endif()
 cadre_import(cadre::xxhash libxxhash-dev xxhash.h xxhash)
+cadre_import(cadre::nlopt libnlopt-dev nlopt.h nlopt)
 # Debian's CapnProtoConfig.cmake is not used: it asks for OpenSSL and pkg-config, which nothing here needs.
 cadre_import(cadre::capnp libcapnp-dev capnp/message.h capnp kj-async kj)

@@ -25,6 +25,8 @@ rapidjson-dev|RapidJSON|1.1.0|header rapidjson/rapidjson.h|RAPIDJSON_MAJOR_VERSI
 zlib1g-dev|zlib|1.2.13|header zlib.h|ZLIB_VERSION|ZLIB_ROOT=<prefix>
 libcli11-dev|CLI11|2.1.2|package CLI11||CLI11_ROOT=<prefix>
 libxxhash-dev|xxHash|0.8.1|header xxhash.h|XXH_VERSION_MAJOR XXH_VERSION_MINOR XXH_VERSION_RELEASE|CMAKE_PREFIX_PATH=<prefix>
+libeigen3-dev|Eigen|3.4.0|header eigen3/Eigen/src/Core/util/Macros.h|EIGEN_WORLD_VERSION EIGEN_MAJOR_VERSION EIGEN_MINOR_VERSION|CMAKE_PREFIX_PATH=<prefix>
+libnlopt-dev|NLopt|2.7.1|package NLopt||NLopt_ROOT=<prefix>
 libcurl4-openssl-dev|libcurl|7.88|header curl/curlver.h|LIBCURL_VERSION|CURL_ROOT=<prefix>
 libssl-dev|OpenSSL|3.0|header openssl/opensslv.h|OPENSSL_VERSION_MAJOR OPENSSL_VERSION_MINOR OPENSSL_VERSION_PATCH|OPENSSL_ROOT_DIR=<prefix>
 libgtest-dev|GoogleTest|1.12.1|package GTest||GTest_ROOT=<prefix>

@@ -1,8 +1,10 @@
 /// \file
-/// Random numbers for functions that Cadre calls: a sample_from or an explore function.
+/// Random numbers for functions that Cadre calls, such as a sample_from or an explore function, and for searchers and
+/// schedulers of the program.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 namespace cadre {
 
@@ -33,6 +35,24 @@ class Random {
 
  private:
   base::RandomStream* stream_;
+};
+
+/// The random numbers of one trial for a searcher or a scheduler of the program: the same for the same seed, trial and
+/// use, and independent of all that Cadre draws.
+class KeyedRandom {
+ public:
+  /// Begins the stream; `use` tells apart what one trial needs random numbers for, from 0 to 2^24 - 1.
+  KeyedRandom(std::uint64_t seed, std::uint32_t trial, std::uint32_t use = 0);
+  ~KeyedRandom();
+  KeyedRandom(const KeyedRandom&) = delete;
+  KeyedRandom& operator=(const KeyedRandom&) = delete;
+
+  Random& operator*() { return random_; }    ///< returns the numbers
+  Random* operator->() { return &random_; }  ///< returns the numbers
+
+ private:
+  std::unique_ptr<base::RandomStream> stream_;
+  Random random_;
 };
 
 }  // namespace cadre

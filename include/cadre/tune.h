@@ -27,6 +27,7 @@ namespace tune {}
 #include "cadre/tune/search_space.h"
 #include "cadre/tune/session.h"
 #include "cadre/tune/stop.h"
+#include "cadre/tune/study.h"
 #include "cadre/tune/trainable.h"
 #include "cadre/tune/tuner.h"
 #include "cadre/value.h"

@@ -51,4 +51,9 @@ double Random::normal() { return stream_->normal(); }
 std::uint64_t Random::below(std::uint64_t n) { return stream_->below(n); }
 Random::result_type Random::operator()() { return stream_->bits(); }
 
+KeyedRandom::KeyedRandom(std::uint64_t seed, std::uint32_t trial, std::uint32_t use)
+    : stream_(std::make_unique<base::RandomStream>(seed, trial, base::Purpose::own, std::uint64_t{use} << 40)),
+      random_(*stream_) {}
+KeyedRandom::~KeyedRandom() = default;
+
 }  // namespace cadre

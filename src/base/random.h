@@ -24,6 +24,8 @@ enum class Purpose : std::uint32_t {
   dataset_epoch = 7,          // the order of a dataset's pieces in an epoch
   dataset_local_shuffle = 8,  // the order of neighbouring rows
   bracket = 9,                // the bracket of a trial
+  suggestion = 10,            // a searcher's suggestion
+  own = 11,                   // searchers and schedulers of programs
 };
 
 // The random numbers of one trial for one purpose. A value: copying it copies its position.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -62,23 +63,32 @@ class DecisionCheck {
 };
 
 // Replays the store's rows after `event`, in order; returns the sequence number of the last one. `take` handles
-// the event of a ResultRow or an EventRow and returns the actions that follow from it.
+// the event of a ResultRow or an EventRow, given the decisions that were recorded after it, and returns the actions
+// that follow from it.
 template <class Core, class Take>
 std::int64_t replay(const store::ExperimentStore& store, std::int64_t event, DecisionCheck& check, const Take& take) {
   std::int64_t last = event;
-  const auto take_row = [&](const auto& row) {
-    last = row.sequence;
-    check.begin_event(row.sequence);
-    for (const auto& action : take(row)) {
-      if (const auto* decision = std::get_if<typename Core::RecordDecision>(&action))
-        check.add(to_row(*decision, row.sequence));
+  std::variant<std::monostate, store::ResultRow, store::EventRow> read;  // the last one, which is not taken yet
+  std::vector<store::DecisionRow> recorded;                              // after it
+  const auto take_row = [&]<class Row>(const Row& row) {
+    if constexpr (!std::is_same_v<Row, std::monostate>) {
+      last = row.sequence;
+      check.begin_event(row.sequence);
+      for (const auto& action : take(row, std::as_const(recorded))) {
+        if (const auto* decision = std::get_if<typename Core::RecordDecision>(&action))
+          check.add(to_row(*decision, row.sequence));
+      }
+      for (const store::DecisionRow& decision : recorded) check.compare(decision);
+      check.end_event();
     }
+    recorded.clear();
   };
-  store.visit({.result = [&](const store::ResultRow& row) { take_row(row); },
-               .event = [&](const store::EventRow& row) { take_row(row); },
-               .decision = [&](const store::DecisionRow& row) { check.compare(row); }},
-              event);
-  check.end_event();
+  const auto next = [&](const auto& row) {
+    std::visit(take_row, read);
+    read = row;
+  };
+  store.visit({.result = next, .event = next, .decision = [&](const auto& row) { recorded.push_back(row); }}, event);
+  std::visit(take_row, read);
   return last;
 }
 

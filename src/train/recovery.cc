@@ -78,7 +78,7 @@ Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& direc
   Recovered recovered;
   control::DecisionCheck check;
   Actions actions;
-  const auto take = [&](const auto& row) -> const Actions& {
+  const auto take = [&](const auto& row, const auto&) -> const Actions& {
     const Event event = to_event(row);
     actions.clear();
     run.handle(event, actions);

@@ -24,6 +24,7 @@ enum class DecisionKind {
   kill,       // the worker is killed
   lose,       // the checkpoint that the trial would have continued from is lost
   resume_errored,  // the failed trial runs again
+  stop_function,   // the program's stop function ends the trial, or throws
 };
 
 constexpr std::string_view to_string(DecisionKind kind) { return cadre::detail::enum_name(kind); }
@@ -49,6 +50,7 @@ constexpr bool stops_worker(DecisionKind kind) {
     case DecisionKind::retry:
     case DecisionKind::lose:
     case DecisionKind::resume_errored:
+    case DecisionKind::stop_function:
       return false;
   }
   return false;

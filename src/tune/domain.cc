@@ -9,11 +9,14 @@
 #include <optional>
 
 #include "base/json.h"
+#include "base/normal_distribution.h"
 #include "base/overload.h"
 
 namespace cadre::tune {
 namespace {
 
+using base::normal_probability;
+using base::normal_quantile;
 using base::Overload;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -120,6 +123,126 @@ struct Sample {
   static std::int64_t last_multiple(const RandInt& domain) {
     const std::int64_t quotient = domain.upper / domain.q;
     return quotient - (domain.upper < 0 && domain.upper % domain.q != 0 ? 1 : 0);
+  }
+};
+
+// ---- Quantiles
+
+// Return the number whose logarithm lies at a fraction of the way between those of two numbers, and that fraction.
+double from_logarithm(double begin, double end, double quantile) {
+  const double low = std::log(begin);
+  return std::exp(low + quantile * (std::log(end) - low));
+}
+
+double to_logarithm(double begin, double end, double value) {
+  const double low = std::log(begin);
+  return std::clamp((std::log(value) - low) / (std::log(end) - low), 0.0, 1.0);
+}
+
+std::int64_t index_at(double quantile, double count) {
+  return static_cast<std::int64_t>(std::min(std::floor(quantile * count), count - 1));
+}
+
+// The integers from `first` to `last`, each as likely as the others.
+Parameter::Cell one_of(double first, double last, double value) {
+  const double count = last - first + 1;
+  return {(value - first) / count, (value - first + 1) / count};
+}
+
+// The integers from `first` to `last`, by the logarithm of the interval around each, half a step to both sides.
+double log_step_at(const Multiples& steps, double quantile) {
+  const double drawn = from_logarithm(steps.first - 0.5, steps.last + 0.5, quantile);
+  return std::clamp(nearest(drawn), steps.first, steps.last);
+}
+
+Parameter::Cell log_step_cell(const Multiples& steps, double step) {
+  return {to_logarithm(steps.first - 0.5, steps.last + 0.5, step - 0.5),
+          to_logarithm(steps.first - 0.5, steps.last + 0.5, step + 0.5)};
+}
+
+struct AtQuantile {
+  double quantile;
+
+  SpaceEntry operator()(const Uniform& d) const {
+    if (d.q > 0) {
+      const Multiples steps(d.lower, d.upper, d.q);
+      return multiple(steps.first + static_cast<double>(index_at(quantile, steps.count())), d.q);
+    }
+    return below(d.lower + quantile * (d.upper - d.lower), d.lower, d.upper);
+  }
+  SpaceEntry operator()(const LogUniform& d) const {
+    if (d.q > 0) return multiple(log_step_at(Multiples(d.lower, d.upper, d.q), quantile), d.q);
+    return below(from_logarithm(d.lower, d.upper, quantile), d.lower, d.upper);
+  }
+  SpaceEntry operator()(const Normal& d) const {
+    constexpr double least = 0x1p-54;
+    const double value = d.mean + d.sd * normal_quantile(std::clamp(quantile, least, 1 - 2 * least));
+    return d.q > 0 ? multiple(nearest(value / d.q), d.q) : value;
+  }
+  SpaceEntry operator()(const RandInt& d) const {
+    if (d.q == 0) return d.lower + index_at(quantile, static_cast<double>(d.upper) - static_cast<double>(d.lower));
+    const Multiples steps(static_cast<double>(d.lower), static_cast<double>(d.upper), static_cast<double>(d.q));
+    return (static_cast<std::int64_t>(steps.first) + index_at(quantile, steps.count())) * d.q;
+  }
+  SpaceEntry operator()(const LogRandInt& d) const {
+    const auto lower = static_cast<double>(d.lower);
+    const auto upper = static_cast<double>(d.upper);
+    if (d.q > 0)
+      return static_cast<std::int64_t>(log_step_at(Multiples(lower, upper, static_cast<double>(d.q)), quantile)) * d.q;
+    return std::clamp(static_cast<std::int64_t>(from_logarithm(lower, upper, quantile)), d.lower, d.upper - 1);
+  }
+  SpaceEntry operator()(const Choice& d) const { return (*d.options)[option_at(d.options->size())]; }
+  SpaceEntry operator()(const Ordinal& d) const { return d.options[option_at(d.options.size())]; }
+
+  std::size_t option_at(std::size_t count) const {
+    return static_cast<std::size_t>(index_at(quantile, static_cast<double>(count)));
+  }
+};
+
+struct QuantilesOf {
+  double value;
+
+  using Cell = Parameter::Cell;
+
+  Cell operator()(const Uniform& d) const {
+    if (d.q > 0) {
+      const Multiples steps(d.lower, d.upper, d.q);
+      return one_of(steps.first, steps.last, nearest(value / d.q));
+    }
+    return at((value - d.lower) / (d.upper - d.lower));
+  }
+  Cell operator()(const LogUniform& d) const {
+    if (d.q > 0) return log_step_cell(Multiples(d.lower, d.upper, d.q), nearest(value / d.q));
+    return at(to_logarithm(d.lower, d.upper, value));
+  }
+  Cell operator()(const Normal& d) const {
+    if (d.q == 0) return at(normal_probability((value - d.mean) / d.sd));
+    const double step = nearest(value / d.q);
+    return {normal_probability(((step - 0.5) * d.q - d.mean) / d.sd),
+            normal_probability(((step + 0.5) * d.q - d.mean) / d.sd)};
+  }
+  Cell operator()(const RandInt& d) const {
+    const auto lower = static_cast<double>(d.lower);
+    const auto upper = static_cast<double>(d.upper);
+    if (d.q == 0) return one_of(lower, upper - 1, value);
+    const auto q = static_cast<double>(d.q);
+    const Multiples steps(lower, upper, q);
+    return one_of(steps.first, steps.last, nearest(value / q));
+  }
+  Cell operator()(const LogRandInt& d) const {
+    const auto lower = static_cast<double>(d.lower);
+    const auto upper = static_cast<double>(d.upper);
+    const auto q = static_cast<double>(d.q);
+    if (d.q > 0) return log_step_cell(Multiples(lower, upper, q), nearest(value / q));
+    return {to_logarithm(lower, upper, value), to_logarithm(lower, upper, value + 1)};
+  }
+  Cell operator()(const Choice& d) const { return one_of(0, static_cast<double>(d.options->size()) - 1, value); }
+  Cell operator()(const Ordinal& d) const { return one_of(0, static_cast<double>(d.options.size()) - 1, value); }
+
+  // Below 1, also at the upper bound of a continuum.
+  static Cell at(double quantile) {
+    const double inside = std::clamp(quantile, 0.0, std::nextafter(1.0, 0.0));
+    return {inside, inside};
   }
 };
 
@@ -344,6 +467,27 @@ bool SpaceEntry::operator==(const SpaceEntry& other) const {
 }
 
 SpaceEntry sample(const Domain& domain, base::RandomStream& random) { return std::visit(Sample{random}, domain); }
+
+SpaceEntry at_quantile(const Domain& domain, double quantile) { return std::visit(AtQuantile{quantile}, domain); }
+
+Parameter::Cell quantiles_of(const Domain& domain, double value) { return std::visit(QuantilesOf{value}, domain); }
+
+std::int64_t count_values(const Domain& domain) {
+  const auto multiples = [](auto lower, auto upper, auto q) {
+    return static_cast<std::int64_t>(
+        Multiples(static_cast<double>(lower), static_cast<double>(upper), static_cast<double>(q)).count());
+  };
+  return std::visit(Overload{[](const Normal&) { return std::int64_t{0}; },
+                             [](const Choice& d) { return static_cast<std::int64_t>(d.options->size()); },
+                             [](const Ordinal& d) { return static_cast<std::int64_t>(d.options.size()); },
+                             [&]<class T>(const T& d) {
+                               if (d.q > 0) return multiples(d.lower, d.upper, d.q);
+                               return std::is_integral_v<decltype(d.lower)>
+                                          ? static_cast<std::int64_t>(d.upper - d.lower)
+                                          : std::int64_t{0};
+                             }},
+                    domain);
+}
 
 Value keep_inside(const Domain& domain, const Value& value, Bounds bounds) {
   const std::optional<Range> numbers = range_of(domain);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "cadre/tune/parameters.h"
 #include "cadre/tune/schedulers/population_based_training.h"
 #include "cadre/tune/search_space.h"
 
@@ -12,6 +13,15 @@ namespace cadre::tune {
 
 // Draws an entry of the domain: a constant, except that an option of a Choice may be any entry.
 SpaceEntry sample(const Domain& domain, base::RandomStream& random);
+
+// Returns the value of the domain at a quantile, from 0 to below 1, where drawing gives smaller ones with that
+// probability; options of a Choice or an Ordinal are in their order.
+SpaceEntry at_quantile(const Domain& domain, double quantile);
+// Return the quantiles from which on, and up to which, at_quantile() gives a value: equal for one of a continuum. The
+// value must be in the domain; of a Choice or an Ordinal, it is the index of an option.
+Parameter::Cell quantiles_of(const Domain& domain, double value);
+// Returns the number of values of a discrete domain; 0: it is a continuum, or has no bounds.
+std::int64_t count_values(const Domain& domain);
 
 // Returns the value moved into the domain, as far as `bounds` requires. The upper bound of a real domain counts as
 // inside here, and where the domain has a q the value becomes the nearest multiple of it (half-way: the even one). An

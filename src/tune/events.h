@@ -200,6 +200,9 @@ using Action =
                  LogEnd, LogError, Say, Launch, TakeOver, AnswerReport, KillWorker, StartTimer, MarkSynced>;
 using Actions = std::vector<Action>;
 
+// Decisions that contain answers of the searcher and of the program's functions, sorted by trial.
+using RecordedAnswers = std::vector<RecordDecision>;
+
 // Returns the action that saves the trial's present state.
 inline SaveTrial state_of(const Trial& trial) {
   return {.trial = trial.index,

@@ -13,6 +13,7 @@
 #include "cadre/detail/enum_names.h"
 #include "checkpoint/checkpoint_files.h"
 #include "tune/experiment_directory.h"
+#include "tune/options/check_search_space.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune {
@@ -46,17 +47,24 @@ Experiment::Experiment(Trainable trainable, TunerOptions options)
       options_(std::move(options)),
       variants_(options_.param_space, options_.tune_config),
       needs_(trainable_),
+      searcher_(
+          options_.tune_config.searcher.make({.seed = options_.tune_config.seed,
+                                              .space = options_.param_space,
+                                              .metric = {options_.tune_config.metric.name, options_.tune_config.mode},
+                                              .num_samples = options_.tune_config.num_samples})),
       scheduler_(options_.tune_config.scheduler.make({.seed = options_.tune_config.seed})),
       stoppers_(options_.run_config.stop),
       checkpoints_(options_.run_config.checkpoint_config),
       resources_(Resources{.cpus = 0}) {}
 
-void Experiment::handle(const Event& event, Actions& actions) {
+void Experiment::handle(const Event& event, Actions& actions, const RecordedAnswers* recorded) {
   actions_ = &actions;
+  recorded_ = recorded;
   std::visit([this](const auto& content) { on(content); }, event);
   schedule();
   delete_unneeded_checkpoints();
   actions_ = nullptr;
+  recorded_ = nullptr;
 }
 
 bool Experiment::finished() const {
@@ -146,7 +154,8 @@ void Experiment::on(const ControllerStarted& event) {
     actions_->push_back(state_of(trial));
   }
   if (scheduler_->needs_whole_population()) {
-    while (trials_to_come() > 0) make_trial();
+    while (trials_to_come() > 0 && make_trial()) {
+    }
   }
   follow(scheduler_->on_controller_start(*this));
   std::optional<Seconds> budget = stoppers_.timeout();
@@ -192,7 +201,6 @@ void Experiment::drop_lost(checkpoint::CheckpointId checkpoint) {
 
 // Makes a trial that had failed for good run again, from the beginning if `anew`.
 void Experiment::resume_errored(Trial& trial, bool anew) {
-  record(DecisionKind::resume_errored, trial, {{"anew", anew}});
   state_.phase = Phase::running;
   trial.error.clear();
   trial.failures = trial.restore_failures = trial.futile_attempts = 0;
@@ -201,20 +209,28 @@ void Experiment::resume_errored(Trial& trial, bool anew) {
     trial.after_save.reset();
     trial.last_result = {};
     trial.time_total_s = 0;
-    if (scheduler_->begins_with_first_config()) {
-      trial.config = variants_(trial.index).config;
+    if (trial.first_config && scheduler_->begins_with_first_config()) {
+      trial.config = *std::exchange(trial.first_config, std::nullopt);
       update_needs(trial);
     }
     if (trial.latest_checkpoint) checkpoints_.release(*std::exchange(trial.latest_checkpoint, std::nullopt));
   }
+  Dict data{{"anew", anew}};
+  std::string fault;
+  if (trial.attempt == 0) {  // it failed before it could be started: a function of the program threw
+    Variant variant = variant_of(trial.index, trial.suggestion.value_or(Config()));
+    trial.config = std::move(variant.config);
+    fault = variant.fault.empty() ? find_needs(trial) : variant.fault;
+    data.emplace_back("config", trial.config.dict());
+    if (!fault.empty()) data.emplace_back("fault", fault);
+  }
+  add_needs(trial, data);
+  record(DecisionKind::resume_errored, trial, std::move(data));
   trial.status = TrialStatus::running;  // as before the failure
   live_.insert(trial.index);
+  searcher_->on_trial_add(trial.index, trial.config_at_first());
   scheduler_->on_trial_add(view_of(trial));
   if (trial.attempt > 0) return;
-  // The trial failed before it could be started: a function of its search space threw.
-  Variant variant = variants_(trial.index);
-  trial.config = std::move(variant.config);
-  std::string fault = variant.fault.empty() ? find_needs(trial) : variant.fault;
   if (fault.empty()) fault = shortage_of(trial);
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
 }
@@ -243,6 +259,7 @@ void Experiment::on(const ResultReported& event) {
   trial->after_save.reset();
   trial->futile_attempts = 0;
 
+  searcher_->on_result(trial->index, report.metrics);
   warn_about_missing_metrics(report.metrics);
   warn_about_text(*trial, report.metrics);
   const std::string& checkpoint = trial->reported_checkpoint;
@@ -377,6 +394,7 @@ Decision Experiment::decide(Trial& trial, const Metrics& metrics) {
   ResultStopper::Verdict verdict{};
   try {
     verdict = stoppers_.on_result(trial, metrics);
+    if (stop_function_ends(trial, metrics)) verdict = std::max(verdict, ResultStopper::Verdict::stop_trial);
   } catch (const std::bad_alloc&) {
     throw;                                 // without memory nothing is decided: a restore decides again
   } catch (const std::exception& error) {  // from a user function
@@ -392,6 +410,30 @@ Decision Experiment::decide(Trial& trial, const Metrics& metrics) {
   if (limit && trial.time_total_s >= limit->count())
     return {.kind = Decision::Kind::fail, .reason = ran_too_long(*limit).cause};
   return ask_scheduler(trial, metrics);
+}
+
+// Passes on an exception of the function.
+bool Experiment::stop_function_ends(const Trial& trial, const Metrics& metrics) {
+  const auto keep = [&](Dict answer) { record(DecisionKind::stop_function, trial, std::move(answer)); };
+  if (recorded_ != nullptr) {
+    if (const Value* fault = recorded(trial.index, "threw")) {
+      keep({{"threw", *fault}});
+      throw InvalidArgument(fault->get<std::string>());
+    }
+    const bool ends = recorded(trial.index, "ends") != nullptr;
+    if (ends) keep({{"ends", true}});
+    return ends;
+  }
+  try {
+    const bool ends = stoppers_.ask_functions(trial, metrics);
+    if (ends) keep({{"ends", true}});
+    return ends;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    keep({{"threw", std::string(error.what())}});
+    throw;
+  }
 }
 
 Decision Experiment::ask_scheduler(Trial& trial, const Metrics& metrics) {
@@ -535,25 +577,30 @@ void Experiment::exploit(const Exploit& exploit) {
         "the scheduler lets trial {}, which has {}, continue from trial {}, which has {}", target.id,
         target.ended() ? "ended" : "not ended", donor.id, donor.latest_checkpoint ? "a checkpoint" : "no checkpoint"));
   const checkpoint::CheckpointRecord& from = checkpoints_.get(*donor.latest_checkpoint);
+  // An explore function of the program is not asked again.
+  const Value* config = recorded(target.index, "config");
+  Config new_config = config == nullptr ? exploit.config : Config(*config);
   Dict operations;
   for (const auto& [key, operation] : exploit.operations) operations.emplace_back(key, operation);
-  record(DecisionKind::exploit, target,
-         {{"donor", exploit.donor},
-          {"checkpoint", from.directory},
-          {"config", exploit.config.dict()},
-          {"operations", std::move(operations)}});
-  actions_->push_back(LogExploit{exploit.target, exploit.donor, exploit.target_iteration,
-                                 training_iteration(from.metrics), donor.config, exploit.config});
+  Dict data{{"donor", exploit.donor}, {"checkpoint", from.directory}, {"config", new_config.dict()}};
+  if (const Value* made = recorded(target.index, "operations")) operations = made->dict();
+  data.emplace_back("operations", std::move(operations));
+  const LogExploit log{exploit.target, exploit.donor, exploit.target_iteration, training_iteration(from.metrics),
+                       donor.config,   new_config};
   // The target's new lineage continues with the steps and the results of the donor's checkpoint.
-  target.config = exploit.config;
+  if (!target.first_config) target.first_config = target.config;
+  target.config = std::move(new_config);
   target.step = from.step;
   target.last_result = from.metrics;
   target.futile_attempts = 0;
   target.backs_off = false;
   target.after_save.reset();
   target.stopped_early = false;  // it goes on, whatever the decision says of it
-  continue_from(target, *donor.latest_checkpoint);
   const bool needs_the_same = update_needs(target);
+  add_needs(target, data);
+  record(DecisionKind::exploit, target, std::move(data));
+  actions_->push_back(log);
+  continue_from(target, *donor.latest_checkpoint);
   const bool keeps_worker = trainable_.methods.reset_config && is_blocked(target.worker);
   if (keeps_worker && needs_the_same && can_park(target) && !state_.interrupted) {
     target.takes_over = true;
@@ -649,6 +696,7 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   live_.erase(trial.index);
   waiting_.erase(trial.index);
   stoppers_.forget(trial.index);
+  searcher_->on_trial_end(trial.index, status, trial.last_result);
   actions_->push_back(state_of(trial));
   actions_->push_back(LogEnd{trial.index, trial.status, trial.config, trial.last_result, trial.error});
   tell_to_stop(trial);
@@ -779,15 +827,15 @@ void Experiment::schedule() {
   while ((limit == 0 || running_ < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
     const bool free = needs_.by_config() || resources_.is_free(needs_.usual());
     if (!free && (needs_.usual().gpus <= 0 || parked_ == 0)) return;
-    if (free && should_make_trial()) make_trial();
+    const bool made = !free || !should_make_trial() || make_trial();
     const std::vector<TrialIndex> offered = candidates();
     const std::optional<TrialIndex> next = scheduler_->choose(offered, *this);
     if (!next) {
-      if (!free || scheduler_->needs_whole_population()) return;
+      if (!free || !made || scheduler_->needs_whole_population()) return;
       if (should_make_trial()) continue;  // the trial just made has failed at once
       const auto is_pending = [this](TrialIndex index) { return trials_[index].status == TrialStatus::pending; };
       if (trials_to_come() == 0 || std::ranges::none_of(offered, is_pending)) return;
-      make_trial();  // the scheduler wants none of those that wait to begin
+      if (!make_trial()) return;  // the scheduler wants none of those that wait to begin
       continue;
     }
     if (std::ranges::find(offered, *next) == offered.end())
@@ -816,19 +864,57 @@ bool Experiment::should_make_trial() const {
          });
 }
 
-void Experiment::make_trial() {
-  std::string fault = add_trial();
-  Trial& trial = trials_.back();
-  record(DecisionKind::make, trial, {{"config", trial.config.dict()}});
+// Makes the next trial. Returns false if the searcher has no config for it now.
+bool Experiment::make_trial() {
+  const auto index = static_cast<TrialIndex>(trials_.size());
+  const std::optional<Config> suggestion = suggestion_for(index);
+  if (!suggestion) return false;
+  Variant variant = variant_of(index, *suggestion);
+  Trial& trial = add_trial(index, variant);
+  std::string fault = variant.fault.empty() ? find_needs(trial) : variant.fault;
+  Dict data{{"config", trial.config.dict()}};
+  if (!fault.empty()) {
+    trial.suggestion = suggestion;
+    data.emplace_back("fault", fault);
+    if (!suggestion->empty()) data.emplace_back("suggestion", suggestion->dict());
+  }
+  add_needs(trial, data);
+  record(DecisionKind::make, trial, std::move(data));
   actions_->push_back(state_of(trial));  // so that the store has every trial that a decision names
   if (fault.empty()) fault = shortage_of(trial);
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
+  return true;
 }
 
-// Returns why the trial's config cannot be made; empty if it can.
-std::string Experiment::add_trial() {
-  const auto index = static_cast<TrialIndex>(trials_.size());
-  Variant variant = variants_(index);
+// Returns values for the config of a trial, none for one with a point to evaluate. Empty: the searcher has none now.
+std::optional<Config> Experiment::suggestion_for(TrialIndex trial) const {
+  if (recorded(trial, "config") != nullptr) {
+    const Value* values = recorded(trial, "suggestion");
+    return values == nullptr ? Config() : Config(*values);
+  }
+  if (variants_.has_point(trial)) return Config();
+  std::optional<Config> values = searcher_->suggest(trial);
+  const std::string_view name = options_.tune_config.searcher.name();
+  if (!values && live_.empty())
+    throw std::logic_error(fmt::format("the searcher {} waits for the end of a trial, and there is none", name));
+  if (!values) return std::nullopt;
+  Faults faults;
+  check_point(values->dict(), options_.param_space, "value", faults);
+  faults.throw_if_any(fmt::format("trial {}, as the searcher {} suggests it,", trial_id(trial), name));
+  return values;
+}
+
+Variant Experiment::variant_of(TrialIndex trial, const Config& suggestion) const {
+  const Value* config = recorded(trial, "config");
+  if (config == nullptr) return variants_(trial, suggestion);
+  const Value* fault = recorded(trial, "fault");
+  return {.config = Config(*config),
+          .sampled = variants_.sampled(trial, Config(*config)),
+          .fault = fault == nullptr ? "" : fault->get<std::string>()};
+}
+
+// Adds a trial, which waits to begin.
+Trial& Experiment::add_trial(TrialIndex index, Variant& variant) {
   Trial trial;
   trial.index = index;
   trial.id = trial_id(index);
@@ -836,16 +922,29 @@ std::string Experiment::add_trial() {
   trial.directory = trial_directory_name(index, variant.sampled);
   trial.sampled = std::move(variant.sampled);
   trial.config = std::move(variant.config);
-  std::string fault = variant.fault.empty() ? find_needs(trial) : variant.fault;
   trials_.push_back(std::move(trial));
   live_.insert(index);
   waiting_.insert(index);
+  searcher_->on_trial_add(index, trials_.back().config);
   scheduler_->on_trial_add(view_of(trials_.back()));
-  return fault;
+  return trials_.back();
+}
+
+// Returns the value of a recorded decision about the trial; nullptr if there is none, or nothing is replayed.
+const Value* Experiment::recorded(TrialIndex trial, std::string_view key) const {
+  if (recorded_ == nullptr) return nullptr;
+  for (const RecordDecision& decision : std::ranges::equal_range(*recorded_, trial, {}, &RecordDecision::trial)) {
+    if (const Value* value = find_entry(decision.data, key)) return value;
+  }
+  return nullptr;
 }
 
 // Returns why the trial's needs cannot be computed; empty if they can.
 std::string Experiment::find_needs(Trial& trial) const {
+  if (const Value* needs = recorded(trial.index, "needs")) {
+    trial.needs = cadre::from_value<Needs>(*needs);
+    return {};
+  }
   try {
     trial.needs = needs_(trial.config);
     return {};
@@ -854,6 +953,12 @@ std::string Experiment::find_needs(Trial& trial) const {
   } catch (const std::exception& error) {
     return fmt::format("what it needs cannot be found out: {}", error.what());
   }
+}
+
+// Adds the needs to a decision, if a function of the program has computed them.
+void Experiment::add_needs(const Trial& trial, Dict& data) const {
+  if (needs_.by_config() && find_entry(data, "fault") == nullptr)
+    data.emplace_back("needs", cadre::to_stored(trial.needs));
 }
 
 // Updates the needs after the config has changed. Returns true if they are the same as before.

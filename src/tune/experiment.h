@@ -48,12 +48,13 @@ class Experiment final : private Population {
   // Returns a new Experiment of the same trainable and options.
   Experiment anew() const { return Experiment(trainable_, options_); }
 
-  // Handles one event; appends the resulting actions, in order.
-  void handle(const Event& event, Actions& actions);
+  // Handles one event; appends the resulting actions, in order. In a replay, `recorded` has the answers of the searcher
+  // and of the program's functions: they are not asked again.
+  void handle(const Event& event, Actions& actions, const RecordedAnswers* recorded = nullptr);
 
   // `save` returns everything that later decisions depend on, except the ended trials, which save_trial() saves one by
   // one. `load` restores it into a new Experiment of the same trainable and options; it calls `ended_trial` in
-  // ascending order, and during the call for a trial that trial is the last one of trials().
+  // ascending order.
   Value save() const;
   Value save_trial(TrialIndex index) const;
   void load(const Value& saved, const std::function<Value(TrialIndex)>& ended_trial);
@@ -81,6 +82,7 @@ class Experiment final : private Population {
   std::int64_t parked_workers() const { return parked_; }
   std::string resource_usage() const { return resources_.usage(); }
   std::string scheduler_state() const { return scheduler_->debug_string(); }
+  std::string searcher_state() const { return searcher_->debug_string(); }
   std::int64_t trials_to_come() const override;
 
  private:
@@ -103,6 +105,7 @@ class Experiment final : private Population {
     TrialIndex trials = 0;
     std::map<TrialIndex, Value> live = {};
     Value scheduler = {};
+    Value searcher = {};
     Value stoppers = {};
     checkpoint::RegistryState checkpoints = {};
     State rest = {};
@@ -139,6 +142,7 @@ class Experiment final : private Population {
 
   std::string commit_checkpoint(Trial& trial, const channel::Report& report);
   Decision decide(Trial& trial, const Metrics& metrics);
+  bool stop_function_ends(const Trial& trial, const Metrics& metrics);
   Decision ask_scheduler(Trial& trial, const Metrics& metrics);
   void carry_out(Trial& trial, const Decision& decision);
   std::optional<AfterSave> what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const;
@@ -175,12 +179,16 @@ class Experiment final : private Population {
 
   void schedule();
   bool should_make_trial() const;
-  void make_trial();
-  std::string add_trial();
+  bool make_trial();
+  std::optional<Config> suggestion_for(TrialIndex trial) const;
+  Variant variant_of(TrialIndex trial, const Config& suggestion) const;
+  Trial& add_trial(TrialIndex index, Variant& variant);
+  const Value* recorded(TrialIndex trial, std::string_view key) const;
   std::string find_needs(Trial& trial) const;
+  void add_needs(const Trial& trial, Dict& data) const;
   bool update_needs(Trial& trial);
   std::string shortage_of(const Trial& trial) const;
-  void load_trial(const Value& saved);
+  void load_trial(TrialIndex index, const Value& saved);
   static std::optional<resources::Gpus> own_gpus(const Trial& trial);
   std::vector<TrialIndex> candidates() const;
   Launch start_of(Trial& trial);
@@ -194,6 +202,7 @@ class Experiment final : private Population {
   TunerOptions options_;
   VariantGenerator variants_;
   ResourceNeeds needs_;
+  std::unique_ptr<Searcher> searcher_;
   std::unique_ptr<Scheduler> scheduler_;
   Stoppers stoppers_;
   checkpoint::CheckpointRegistry checkpoints_;
@@ -206,7 +215,9 @@ class Experiment final : private Population {
   std::int64_t running_ = 0;                   // number of trials that hold resources
   std::int64_t parked_ = 0;                    // number of those processes that are parked
   std::set<std::string> warned_of_text_ = {};  // metrics reported as text in this session
-  Actions* actions_ = nullptr;                 // of the event being handled
+  // Of the event being handled.
+  Actions* actions_ = nullptr;
+  const RecordedAnswers* recorded_ = nullptr;
 };
 
 }  // namespace cadre::tune

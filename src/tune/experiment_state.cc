@@ -5,15 +5,16 @@
 #include "cadre/stored.h"
 #include "tune/experiment.h"
 
-// Members that add_trial() computes again.
+// Members that follow from others and from the trial's place.
 template <>
-inline constexpr auto cadre::kNotStored<cadre::tune::Trial> = member_list("index", "id", "tag", "sampled", "directory");
+inline constexpr auto cadre::kNotStored<cadre::tune::Trial> = member_list("index", "id", "tag", "directory");
 
 namespace cadre::tune {
 
 Value Experiment::save() const {
   Saved saved{.trials = static_cast<TrialIndex>(trials_.size()),
               .scheduler = scheduler_->save(),
+              .searcher = searcher_->save(),
               .stoppers = stoppers_.save(),
               .checkpoints = checkpoints_.state(),
               .rest = state_};
@@ -32,9 +33,8 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
   if (saved.trials > variants_.size())
     throw InvalidArgument(fmt::format("the state has {} trials of {}", saved.trials, variants_.size()));
   for (TrialIndex index = 0; index < saved.trials; ++index) {
-    add_trial();
     const auto live = saved.live.extract(index);
-    load_trial(live.empty() ? ended_trial(index) : live.mapped());
+    load_trial(index, live.empty() ? ended_trial(index) : live.mapped());
   }
   if (!saved.live.empty()) throw StorageError("a snapshot names trials that it does not have");
   checkpoints_.restore(std::move(saved.checkpoints));
@@ -44,18 +44,22 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
     if (trial.held) resources_.acquire(*trial.held, trial.gpus);
     parked_ += trial.worker == WorkerState::parked ? 1 : 0;
   }
+  for (const Trial& trial : trials_) {
+    if (trial.ended()) searcher_->on_trial_end(trial.index, trial.status, trial.last_result);
+  }
+  searcher_->load(saved.searcher);
   scheduler_->load(saved.scheduler);
   stoppers_.load(saved.stoppers);
 }
 
-// Loads into the trial that was added last.
-void Experiment::load_trial(const Value& saved) {
-  Trial& added = trials_.back();
+// Adds a trial as it was, first as a new one.
+void Experiment::load_trial(TrialIndex index, const Value& saved) {
   auto trial = cadre::from_value<Trial>(saved);
+  Variant variant{.config = trial.config_at_first(), .sampled = trial.sampled};
+  Trial& added = add_trial(index, variant);
   trial.index = added.index;
   trial.id = std::move(added.id);
   trial.tag = std::move(added.tag);
-  trial.sampled = std::move(added.sampled);
   trial.directory = std::move(added.directory);
   added = std::move(trial);
   if (added.ended()) live_.erase(added.index);

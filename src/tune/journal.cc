@@ -1,5 +1,6 @@
 #include "tune/journal.h"
 
+#include <algorithm>
 #include <string>
 #include <variant>
 
@@ -51,6 +52,19 @@ store::DecisionRow to_row(const RecordDecision& decision, std::int64_t cause) {
           .kind = std::string(to_string(decision.kind)),
           .trial = decision.trial,
           .data = base::to_json(decision.data)};
+}
+
+RecordedAnswers answers_of(const std::vector<store::DecisionRow>& decisions) {
+  using enum DecisionKind;
+  RecordedAnswers answers;
+  for (const store::DecisionRow& row : decisions) {
+    for (const DecisionKind kind : {make, exploit, resume_errored, stop_function}) {
+      if (row.kind == to_string(kind))
+        answers.push_back({kind, static_cast<TrialIndex>(row.trial), base::parse_json(row.data, "a decision").dict()});
+    }
+  }
+  std::ranges::stable_sort(answers, {}, &RecordDecision::trial);
+  return answers;
 }
 
 store::TrialRow to_row(const SaveTrial& trial) {

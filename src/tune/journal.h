@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "store/experiment_store.h"
 #include "tune/events.h"
@@ -17,6 +18,8 @@ inline constexpr std::string_view kOfferedCheckpoint = "offered";
 std::int64_t record(store::ExperimentStore& store, const Event& event, double time, bool repeated);
 
 store::DecisionRow to_row(const RecordDecision& decision, std::int64_t cause);
+// Returns the decisions with answers of the searcher and of the program's functions among those of one event.
+RecordedAnswers answers_of(const std::vector<store::DecisionRow>& decisions);
 // Returns the event that a row was made from. Throws StorageError for a row that no version of Cadre wrote.
 Event to_event(const store::ResultRow& row);
 Event to_event(const store::EventRow& row);

@@ -56,14 +56,19 @@ class EventFeeder {
   const Snapshots::Subject& subject_;
   Snapshots& snapshots_;
   control::DecisionCheck check_;
-  Actions actions_;  // of the last event
+  Actions actions_;                          // of the last event
+  std::optional<RecordedAnswers> recorded_;  // after it; empty: decisions have diverged
   std::int64_t events_ = 0;
   std::vector<std::string> deletions_;
 };
 
 std::int64_t EventFeeder::run(const store::ExperimentStore& store, std::int64_t event) {
   const std::int64_t last = control::replay<Experiment>(
-      store, event, check_, [this](const auto& row) -> const Actions& { return take(to_event(row), row.time); });
+      store, event, check_,
+      [this](const auto& row, const std::vector<store::DecisionRow>& decisions) -> const Actions& {
+        recorded_ = check_.divergence() ? std::nullopt : std::optional(answers_of(decisions));
+        return take(to_event(row), row.time);
+      });
   subject_.files.flush();
   return last;
 }
@@ -74,7 +79,7 @@ const Actions& EventFeeder::take(const Event& event, double time) {
   subject_.running_time.advance_to(time);
   if (const auto* lost = std::get_if<TimeLost>(&event)) subject_.running_time.leave_out(lost->seconds);
   if (concerns_nobody(event, subject_.experiment.trials().size())) return actions_;
-  subject_.experiment.handle(event, actions_);
+  subject_.experiment.handle(event, actions_, recorded_ ? &*recorded_ : nullptr);
   snapshots_.add(event, actions_);
   for (const Action& action : actions_) take(action, time);
   if (++events_ % kEventsPerFlush == 0) subject_.files.flush();

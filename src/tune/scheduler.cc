@@ -71,4 +71,8 @@ void check_metric(const TunerOptions& options, const Objective& metric, const st
 }
 
 }  // namespace detail
+
+template Value stored_form(const AnyScheduler& options);
+template void read_stored(AnyScheduler& options, const Stored& stored);
+
 }  // namespace cadre::tune

@@ -68,14 +68,17 @@ std::optional<Snapshots::Place> Snapshots::load(const Subject& subject, bool los
   auto saved = cadre::complete_from_value<SavedSnapshot>(base::parse_json(snapshot->state, "the snapshot"));
   Experiment& experiment = subject.experiment;
   store::EndedTrials ended = store_.ended_trials();
+  std::vector<std::pair<TrialIndex, Dict>> sizes_of_ended;  // of their files
   experiment.load(saved.experiment, [&](TrialIndex trial) {
     const std::string source = "the end of trial " + std::to_string(trial) + " in the store";
-    const auto state = cadre::complete_from_value<SavedTrial>(base::parse_json(ended.next(trial), source));
-    const Dict* sizes = lost_power ? &state.files : nullptr;
-    if (!subject.files.resume_ended(experiment.trials().at(trial), sizes))
-      throw StorageError("result files of trial " + std::to_string(trial) + " are not as they were written");
-    return state.trial;
+    auto state = cadre::complete_from_value<SavedTrial>(base::parse_json(ended.next(trial), source));
+    sizes_of_ended.emplace_back(trial, std::move(state.files));
+    return std::move(state.trial);
   });
+  for (const auto& [trial, sizes] : sizes_of_ended) {
+    if (!subject.files.resume_ended(experiment.trials().at(trial), lost_power ? &sizes : nullptr))
+      throw StorageError("result files of trial " + std::to_string(trial) + " are not as they were written");
+  }
   if (!subject.files.resume(saved.files)) throw StorageError("result files are not as they were written");
   subject.running_time = RunningTime(saved.running_time);
   events_ = 0;

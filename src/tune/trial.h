@@ -78,11 +78,13 @@ struct Trial {
 
   TrialStatus status = TrialStatus::pending;
   Config config = {};
-  std::string error = {};             // of the last failure
-  std::int64_t failures = 0;          // counted failures, since the trial was made or taken up again
-  std::int64_t restore_failures = 0;  // since its last report
-  std::int64_t futile_attempts = 0;   // consecutive failures without a new result
-  bool backs_off = false;             // true: pending, but waits for its retry timer
+  std::optional<Config> first_config = {};  // its config before its first exploit; empty: it had none
+  std::optional<Config> suggestion = {};    // its values from the searcher, if its config could not be made of them
+  std::string error = {};                   // of the last failure
+  std::int64_t failures = 0;                // counted failures, since the trial was made or taken up again
+  std::int64_t restore_failures = 0;        // since its last report
+  std::int64_t futile_attempts = 0;         // consecutive failures without a new result
+  bool backs_off = false;                   // true: pending, but waits for its retry timer
 
   WorkerState worker = WorkerState::none;
   std::int64_t attempt = 0;            // workers started so far; the last of them is the trial's worker
@@ -105,6 +107,7 @@ struct Trial {
   std::optional<checkpoint::CheckpointId> latest_checkpoint = {};  // the trial continues from it; reference held
   std::int64_t checkpoints_made = 0;                               // for their names
 
+  const Config& config_at_first() const { return first_config ? *first_config : config; }
   bool ended() const {
     return status == TrialStatus::terminated || status == TrialStatus::stopped || status == TrialStatus::error;
   }

@@ -105,9 +105,11 @@ Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOption
   std::vector<std::string> notes;
   const fs::path plain = control::find(directory, restore.publish_config, store::experiment_tenant, notes);
   const Description stored = stored_description(plain);
-  AnyScheduler& scheduler = options.tune_config.scheduler;
-  if (!scheduler.empty())
-    scheduler = AnyScheduler(scheduler.held().taking_over(stored.options.tune_config.scheduler.held()));
+  const auto take_over = [](auto& own, const auto& others) {
+    if (!own.empty()) own = std::remove_reference_t<decltype(own)>(own.held().taking_over(others.held()));
+  };
+  take_over(options.tune_config.scheduler, stored.options.tune_config.scheduler);
+  take_over(options.tune_config.searcher, stored.options.tune_config.searcher);
   Tuner tuner = continuing(plain, std::move(trainable), std::move(options), restore);
   control::check_same(describe(stored.trainable, stored.options), describe(tuner.trainable_, tuner.options_),
                       "the experiment in " + plain.string());

@@ -337,17 +337,24 @@ class Random {
                                    number()};
   }
   Description description() {
-    Description made{
-        {text(), {number(), number(), {{key(), number()}, {key(), number()}}}},
-        {.param_space = space(3),
-         .tune_config =
-             {text(), mode(), integer(), scheduler(), integer(), bits_(), points(), {{}, number(), coin()}, coin()},
-         .run_config = {.stop = {{text(), {number(), mode()}}, {text(), {number(), mode()}}},
-                        .checkpoint_config = {{}, {}, mode()},
-                        .failure_config = {integer(), integer(), coin()},
-                        .limits = {Seconds(number()), {}, bits_()},
-                        .stop_grace_period = Seconds(number()),
-                        .verbose = static_cast<int>(below(3))}}};
+    Description made{{text(), {number(), number(), {{key(), number()}, {key(), number()}}}},
+                     {.param_space = space(3),
+                      .tune_config = {text(),
+                                      mode(),
+                                      integer(),
+                                      RandomSearch{},
+                                      scheduler(),
+                                      integer(),
+                                      bits_(),
+                                      points(),
+                                      {{}, number(), coin()},
+                                      coin()},
+                      .run_config = {.stop = {{text(), {number(), mode()}}, {text(), {number(), mode()}}},
+                                     .checkpoint_config = {{}, {}, mode()},
+                                     .failure_config = {integer(), integer(), coin()},
+                                     .limits = {Seconds(number()), {}, bits_()},
+                                     .stop_grace_period = Seconds(number()),
+                                     .verbose = static_cast<int>(below(3))}}};
     if (coin()) made.options.run_config.checkpoint_config.num_to_keep = integer();
     if (coin()) made.options.run_config.checkpoint_config.checkpoint_score_attribute = text();
     return made;

@@ -90,11 +90,17 @@ TEST(Stoppers, AllAreStoppedWhenTheBestResultsStayTheSame) {
 }
 
 TEST(Stoppers, AFunctionDecidesByTrialAndResult) {
-  Fed fed(stop_function<lost_patience>());
-  EXPECT_EQ(fed.feed(0, 2), Verdict::go_on);
-  EXPECT_EQ(fed.feed(1, 1), Verdict::go_on);
-  EXPECT_EQ(fed.feed(1, 2), Verdict::stop_trial);
-  EXPECT_THROW(fed.feed(1, {{"fault", true}}), std::runtime_error);
+  const Stoppers stoppers(stop_function<lost_patience>());
+  const auto ends = [&](TrialIndex index, const Metrics& result) {
+    Trial trial;
+    trial.index = index;
+    trial.id = "0000" + std::to_string(index);
+    return stoppers.ask_functions(trial, result);
+  };
+  EXPECT_FALSE(ends(0, {{"loss", 2}}));
+  EXPECT_FALSE(ends(1, {{"loss", 1}}));
+  EXPECT_TRUE(ends(1, {{"loss", 2}}));
+  EXPECT_THROW(ends(1, {{"fault", true}}), std::runtime_error);
 }
 
 TEST(Stoppers, OfSeveralEachSeesEverything) {

@@ -160,7 +160,8 @@ class OptionsOf {
   template <class T>
     requires(!std::same_as<T, OptionsOf> && !detail::MakesA<T, Made, Setting> && std::is_class_v<T> &&
              !std::convertible_to<const T&, std::shared_ptr<const detail::HeldOptions<Made, Setting>>>)
-  CADRE_MISTAKE("options of a scheduler have a function make() const that returns it: see cadre/tune/scheduler.h")
+  CADRE_MISTAKE(
+      "options of a scheduler or a searcher have a function make() const that returns it: see cadre/tune/scheduler.h")
   OptionsOf(const T& options);
   /// \endcond
   /// Holds options that were read; called by Cadre only.
@@ -201,5 +202,12 @@ class OptionsOf {
  private:
   std::shared_ptr<const detail::HeldOptions<Made, Setting>> held_;
 };
+
+/// \cond forms for cadre/stored.h
+template <class Made, class Setting>
+Value stored_form(const OptionsOf<Made, Setting>& options);
+template <class Made, class Setting>
+void read_stored(OptionsOf<Made, Setting>& options, const Stored& stored);
+/// \endcond
 
 }  // namespace cadre::tune

@@ -18,6 +18,7 @@
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
+#include "cadre/tune/searchers.h"
 #include "cadre/tune/stop.h"
 #include "cadre/tune/trainable.h"
 
@@ -55,12 +56,14 @@ struct TuneConfig {
   /// Number of draws from the search space; each draw makes as many trials as its grids have combinations. At least 1;
   /// at most 2^31 trials in all.
   std::int64_t num_samples = 1;
+  /// Chooses the configs of trials: one of cadre/tune/searchers.h, or the program's own. The default draws them.
+  AnySearcher searcher = RandomSearch{};
   /// Decides which trials continue, wait, stop or exploit others: one of cadre/tune/schedulers.h, or the program's own.
   AnyScheduler scheduler = FIFO{};
   std::int64_t max_concurrent_trials = 0;  ///< trials running at a time, 0 or more; 0: as many as the resources allow
   std::uint64_t seed = 0;                  ///< seed of all random draws: the search space and the scheduler's choices
   /// Values of the first samples, by key or path ("model/width"); keys that a point omits are drawn, and grids that it
-  /// omits are searched. Default: none.
+  /// omits are searched. The searcher is told of these trials like of others. Default: none.
   std::vector<Config> points_to_evaluate = {};
   Parking parking = {};               ///< limits of paused trials
   bool constant_grid_search = false;  ///< if true, all trials of one sample have equal values except for the grids

@@ -76,6 +76,30 @@ void check_run_config(const RunConfig& run, const Objective& objective, Faults& 
                 fmt::format("it is {}; it must be 0 (none by that) or more", frequency));
 }
 
+void check_searcher(const TunerOptions& options, Faults& faults) {
+  const TuneConfig& tune = options.tune_config;
+  check_held(tune.searcher, "searcher", options, faults);
+  if (tune.searcher.empty()) return;
+  const std::string name = fmt::format("searcher ({})", tune.searcher.name());
+  const Searcher::Traits traits = tune.searcher.held().traits();
+  faults.unless(!traits.learns || !tune.metric.name.empty(), name,
+                "it learns from results, so say by which metric, in TuneConfig: .metric = "
+                "tune::maximize(\"accuracy\"), or minimize");
+  const bool exploits = !tune.scheduler.empty() && tune.scheduler.held().traits().exploits;
+  faults.unless(
+      !traits.learns || !exploits, name,
+      fmt::format("it learns which configs lead to which results, and the scheduler {} changes configs during "
+                  "training: use RandomSearch or QuasiRandom with it",
+                  tune.scheduler.empty() ? "" : tune.scheduler.name()));
+  if (!traits.chooses) return;
+  try {
+    const Parameters parameters(options.param_space);
+    faults.unless(parameters.size() > 0, name, "param_space has no domain that it could choose values from");
+  } catch (const InvalidArgument& error) {
+    faults.add(name, fmt::format("param_space {}", error.what()));
+  }
+}
+
 // Checks that the description reads back unchanged from the store, so that every experiment that begins can be
 // restored.
 void check_description(const Dict& description, Faults& faults) {
@@ -91,16 +115,33 @@ void check_description(const Dict& description, Faults& faults) {
   }
 }
 
-}  // namespace
-
-void check_options(const Trainable& trainable, const TunerOptions& options, ObjectsAre objects) {
-  Faults faults;
-  check_trainable(trainable, options, faults);
+// Checks the search space, the number of trials, the metric and the searcher.
+void check_search(const TunerOptions& options, Faults& faults) {
   check_space(options.param_space, faults);
   const TuneConfig& tune = options.tune_config;
   faults.unless(tune.num_samples >= 1, "num_samples",
                 fmt::format("it is {}; at least 1 trial is needed", tune.num_samples));
   faults.unless(tune.num_samples <= kMostTrials, "num_samples", "at most 2^31 trials are possible");
+  const std::string metric_fault = control::fault_of(tune.metric, tune.mode, "mode");
+  faults.unless(metric_fault.empty(), "tune_config metric", metric_fault);
+  check_searcher(options, faults);
+}
+
+}  // namespace
+
+void check_search(const TunerOptions& options) {
+  Faults faults;
+  check_search(options, faults);
+  faults.throw_if_any("the study");
+  check_trials(options, faults);
+  faults.throw_if_any("the study");
+}
+
+void check_options(const Trainable& trainable, const TunerOptions& options, ObjectsAre objects) {
+  Faults faults;
+  check_trainable(trainable, options, faults);
+  check_search(options, faults);
+  const TuneConfig& tune = options.tune_config;
   faults.unless(tune.max_concurrent_trials >= 0, "max_concurrent_trials",
                 fmt::format("it is {}; it must be 0 (no limit) or more", tune.max_concurrent_trials));
   const Parking& parking = tune.parking;
@@ -108,8 +149,6 @@ void check_options(const Trainable& trainable, const TunerOptions& options, Obje
                 fmt::format("it is {}; it must be 0 or more", parking.max_workers.value_or(0)));
   faults.unless(parking.min_free_memory >= 0 && parking.min_free_memory <= 1, "parking min_free_memory",
                 fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
-  const std::string metric_fault = control::fault_of(tune.metric, tune.mode, "mode");
-  faults.unless(metric_fault.empty(), "tune_config metric", metric_fault);
   check_held(tune.scheduler, "scheduler", options, faults);
   const double budget = tune.time_budget.value_or(Seconds(1)).count();
   faults.unless(std::isfinite(budget) && budget > 0, "time_budget",

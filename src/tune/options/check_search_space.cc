@@ -65,6 +65,8 @@ const SpaceEntry* find_path(const Space& space, const std::string& path) {
   return nested == nullptr ? nullptr : find_path(**nested, path.substr(slash + 1));
 }
 
+}  // namespace
+
 void check_point(const Dict& point, const Space& space, const std::string& name, Faults& faults) {
   for (const auto& [key, value] : point) {
     const std::string where = name + " \"" + key + "\"";
@@ -82,8 +84,6 @@ void check_point(const Dict& point, const Space& space, const std::string& name,
     }
   }
 }
-
-}  // namespace
 
 const SpaceEntry* find(const Space& space, const std::string& key) {
   const auto entry = std::ranges::find(space, key, &Space::value_type::first);

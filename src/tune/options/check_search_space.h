@@ -13,6 +13,8 @@ void check_space(const Space& space, Faults& faults);
 void check_domain(const Domain& domain, const std::string& name, Faults& faults);
 void check_function(const SampleFrom& function, const std::string& name, Faults& faults);
 
+// Checks values by key or path that a trial's config is to have; `name` is for the faults.
+void check_point(const Dict& point, const Space& space, const std::string& name, Faults& faults);
 // Checks the points to evaluate and the number of trials. The space must be valid.
 void check_trials(const TunerOptions& options, Faults& faults);
 // Checks that a training function that takes a struct accepts the configs. The space must be valid.

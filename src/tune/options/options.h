@@ -17,7 +17,9 @@ TunerOptions resolve(const Trainable& trainable, TunerOptions options, std::vect
 // Location of the objects that options refer to: held by this process, or files of the experiment.
 enum class ObjectsAre { held, files };
 
-// Throws InvalidArgument with all faults of the options in one message, one per line, each with the name of the option.
+// Throw InvalidArgument with all faults of the options in one message, one per line, each with the name of the option:
+// check_search() of what a Study uses, check_options() of all.
+void check_search(const TunerOptions& options);
 void check_options(const Trainable& trainable, const TunerOptions& options, ObjectsAre objects = ObjectsAre::held);
 
 }  // namespace cadre::tune

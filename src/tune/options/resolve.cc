@@ -31,6 +31,8 @@ TunerOptions resolve(const Trainable& trainable, TunerOptions options, std::vect
   options.param_space = with_sorted_bounds(options.param_space, "param_space ", notes);
   if (tune.scheduler.empty()) tune.scheduler = FIFO{};
   tune.scheduler = AnyScheduler(tune.scheduler.held().completed(options, notes));
+  if (tune.searcher.empty()) tune.searcher = RandomSearch{};
+  tune.searcher = AnySearcher(tune.searcher.held().completed(options, notes));
   control::complete(tune.metric, tune.mode);
   const Objective objective(tune.metric.name, tune.mode);
   complete(options.run_config.stop, objective);

@@ -107,11 +107,16 @@ void TrialHistories::add(const store::DecisionRow& row) {
     case DecisionKind::lose:
       lose_latest(history);
       break;
-    case DecisionKind::resume_errored:
-      if (!Config(parse(row).dict()).get<bool>("anew")) break;
+    case DecisionKind::resume_errored: {
+      const Config data(parse(row).dict());
+      // A trial that could not be started has got a config now.
+      if (const Value* config = data.find("config")) history.config = history.drawn_config = Config(*config);
+      if (!data.get<bool>("anew")) break;
       history.latest_checkpoint.reset();
       history.last_result = 0;
       break;
+    }
+    case DecisionKind::stop_function:
     case DecisionKind::pause:
     case DecisionKind::unpark:
     case DecisionKind::end:

@@ -114,7 +114,6 @@ class Resolver {
     } catch (const std::exception& error) {
       variant.fault = error.what();
     }
-    variant.sampled = sampled_of(space, point_, variant.config.dict());
     return variant;
   }
 
@@ -313,14 +312,16 @@ VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune)
   size_ += std::max<std::int64_t>(0, tune.num_samples - points) * combinations_;
 }
 
-Variant VariantGenerator::operator()(std::int64_t trial) const {
+Variant VariantGenerator::operator()(std::int64_t trial, const Config& suggestion) const {
   const auto point = static_cast<std::size_t>(std::ranges::upper_bound(ends_, trial) - ends_.begin());
   const std::int64_t begin = point == 0 ? 0 : ends_[point - 1];
   const bool has_point = point < points_.size();
   const std::int64_t combination = has_point ? trial - begin : (trial - begin) % combinations_;
   const std::int64_t sample = static_cast<std::int64_t>(point) + (has_point ? 0 : (trial - begin) / combinations_);
   const auto stream = static_cast<std::uint32_t>(constant_grid_search_ ? sample : trial);
-  return Resolver(has_point ? points_[point] : Config(), seed_, stream, combination).resolve(space_);
+  Variant variant = Resolver(has_point ? points_[point] : suggestion, seed_, stream, combination).resolve(space_);
+  variant.sampled = sampled_of(space_, has_point ? points_[point] : Config(), variant.config.dict());
+  return variant;
 }
 
 Dict VariantGenerator::sampled(std::int64_t trial, const Config& config) const {

@@ -14,7 +14,7 @@ inline constexpr std::int64_t kMostTrials = std::int64_t{1} << 31;
 
 struct Variant {
   Config config;
-  Dict sampled;            // values that differ between trials, by path ("model/width"), in the order of the space
+  Dict sampled = {};       // values that differ between trials, by path ("model/width"), in the order of the space
   std::string fault = {};  // set if a function of the space threw; the config is then as it was before that call
 };
 
@@ -31,8 +31,10 @@ class VariantGenerator {
   VariantGenerator(Space space, const TuneConfig& tune);
 
   std::int64_t size() const { return size_; }  // number of trials
-  // Returns the config of a trial, 0 to size() - 1.
-  Variant operator()(std::int64_t trial) const;
+  // Returns true if the trial has a point to evaluate.
+  bool has_point(std::int64_t trial) const { return !ends_.empty() && trial < ends_.back(); }
+  // Returns the config of a trial, 0 to size() - 1. `suggestion`: values by path, for a trial without a point.
+  Variant operator()(std::int64_t trial, const Config& suggestion = {}) const;
   // Returns the values of a trial's config that differ between trials, by path: those drawn from the space, and those
   // named by the trial's point to evaluate.
   Dict sampled(std::int64_t trial, const Config& config) const;

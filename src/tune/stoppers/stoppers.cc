@@ -125,18 +125,6 @@ class ExperimentPlateau final : public ResultStopper {
   State state_;
 };
 
-class FunctionCalled final : public ResultStopper {
- public:
-  explicit FunctionCalled(const FunctionStopper& settings) : function_(*stop_functions().find(settings.function)) {}
-
-  Verdict on_result(const Trial& trial, const Metrics& result) override {
-    return function_(trial.id, result) ? Verdict::stop_trial : Verdict::go_on;
-  }
-
- private:
-  detail::StopPointer function_;
-};
-
 }  // namespace
 
 Stoppers::Stoppers(const Stop& stop) {
@@ -154,7 +142,7 @@ Stoppers::Stoppers(const Stop& stop) {
         stoppers_.push_back(std::make_unique<ExperimentPlateau>(one));
       },
       [&](const TimeoutStopper& one) { timeout_ = timeout_ ? std::min(*timeout_, one.timeout) : one.timeout; },
-      [&](const FunctionStopper& one) { stoppers_.push_back(std::make_unique<FunctionCalled>(one)); }};
+      [&](const FunctionStopper& one) { functions_.push_back(*stop_functions().find(one.function)); }};
   for (const Stopper& one : stop.stoppers) std::visit(add, one);
 }
 
@@ -162,6 +150,12 @@ Verdict Stoppers::on_result(const Trial& trial, const Metrics& result) {
   Verdict strongest = Verdict::go_on;
   for (const auto& stopper : stoppers_) strongest = std::max(strongest, stopper->on_result(trial, result));
   return strongest;
+}
+
+bool Stoppers::ask_functions(const Trial& trial, const Metrics& result) const {
+  bool ends = false;
+  for (const detail::StopPointer function : functions_) ends = function(trial.id, result) || ends;
+  return ends;
 }
 
 void Stoppers::forget(TrialIndex trial) {

@@ -17,7 +17,6 @@ class ResultStopper {
   enum class Verdict { go_on, stop_trial, stop_all };
 
   virtual ~ResultStopper() = default;
-  // Passes on exceptions of a user's function.
   virtual Verdict on_result(const Trial& trial, const Metrics& result) = 0;
   // Drops the state of a trial that has ended.
   virtual void forget(TrialIndex) {}
@@ -30,8 +29,10 @@ class Stoppers {
  public:
   explicit Stoppers(const Stop& stop);
 
-  // Passes the result to all stoppers; returns the strongest verdict.
+  // Passes the result to all stoppers but functions of the program; returns the strongest verdict.
   ResultStopper::Verdict on_result(const Trial& trial, const Metrics& result);
+  // Returns true if a function of the program ends the trial. Passes on its exceptions.
+  bool ask_functions(const Trial& trial, const Metrics& result) const;
   // Drops the state of a trial that has ended.
   void forget(TrialIndex trial);
   // Returns the shortest timeout of the TimeoutStoppers, if any.
@@ -44,6 +45,7 @@ class Stoppers {
 
  private:
   std::vector<std::unique_ptr<ResultStopper>> stoppers_;
+  std::vector<detail::StopPointer> functions_ = {};
   std::optional<Seconds> timeout_ = {};
   std::vector<std::string> metrics_ = {};
 };

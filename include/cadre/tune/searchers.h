@@ -1,0 +1,5 @@
+/// \file
+/// Cadre's searchers; a program's own implement the interface in cadre/tune/searcher.h.
+#pragma once
+
+#include "cadre/tune/searchers/random_search.h"

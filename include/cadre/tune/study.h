@@ -1,0 +1,66 @@
+/// \file
+/// Ask and tell: searchers without a Tuner, for programs that run their trials themselves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/tune/tuner.h"
+#include "cadre/value.h"
+
+namespace cadre::tune {
+
+/// A trial of a Study.
+struct Suggestion {
+  TrialIndex trial = 0;  ///< its number, from 0
+  Config config = {};    ///< its config
+};
+
+/// Suggests configs and learns from what the program observes with them:
+///
+///     tune::Study study({{"lr", tune::loguniform(1e-5, 1)}}, {.metric = tune::minimize("loss"), .searcher =
+///     tune::TPE{}}); for (int i = 0; i < 100; ++i) {
+///       const auto [trial, config] = *study.suggest();
+///       study.observe(trial, {{"loss", train(config)}});
+///     }
+///
+/// Several trials may be open at a time; each is observed once. Any thread may call a study, one call at a time.
+class Study {
+ public:
+  /// Checks the options as a Tuner does and throws InvalidArgument that names every error. Of the TuneConfig it uses
+  /// searcher, metric, mode, seed, points_to_evaluate and num_samples, which does not limit suggestions.
+  Study(Space space, TuneConfig config);
+  ~Study();
+  Study(Study&&) noexcept;             ///< moves; the other one may only be destroyed
+  Study& operator=(Study&&) noexcept;  ///< moves; the other one may only be destroyed
+
+  /// Makes a trial and returns it. Empty: the searcher waits for the end of an open trial. Throws Error if a function
+  /// of the space does; there is then no new trial.
+  std::optional<Suggestion> suggest();
+  /// Adds a trial with a config that the program chose itself, or has observed before. Throws InvalidArgument if a
+  /// value is not in its domain.
+  Suggestion add(const Config& config);
+  /// Tells an intermediate result of an open trial. Throws NotFound if there is no such open trial.
+  void report(TrialIndex trial, const Metrics& result);
+  /// Ends an open trial with its result. Throws NotFound if there is no such open trial.
+  void observe(TrialIndex trial, const Metrics& result);
+  /// Ends an open trial that has failed or was stopped early, with its last reported result. Throws NotFound if there
+  /// is no such open trial.
+  void end(TrialIndex trial, TrialStatus status);
+
+  std::int64_t num_trials() const;                ///< returns the number of trials, open ones too
+  const std::vector<TrialIndex>& open() const;    ///< returns the open trials, ascending
+  const Config& config(TrialIndex trial) const;   ///< returns a trial's config; the trial must exist
+  const Metrics& result(TrialIndex trial) const;  ///< returns a trial's last result, or none; the trial must exist
+  /// Returns the ended trial with the best value of the metric, among equals the first; empty: there is none.
+  std::optional<TrialIndex> best() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cadre::tune
