@@ -1,21 +1,14 @@
 """On the same results ASHA decides as Ray Tune's does, but for the differences that docs/from-ray-tune.md lists: a trial
-at max_t finishes, and NaN and rungs that Ray's logarithms lose are left out here. CADRE_TRACES is the number of traces,
-CADRE_SEED the first seed."""
+at max_t finishes, and NaN and rungs that Ray's logarithms lose are left out here."""
 
-import json
 import math
-import os
-import pathlib
 import random
-import subprocess
 import types
 import unittest
 
 from ray.tune.schedulers import AsyncHyperBandScheduler
 
-TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "scheduler_tool"
-TRACES = int(os.environ.get("CADRE_TRACES", "200"))
-FIRST_SEED = int(os.environ.get("CADRE_SEED", "1"))
+from scheduler_traces import FIRST_SEED, TRACES, decisions_of_cadre
 
 
 def random_options(rng):
@@ -54,7 +47,7 @@ class AshaDecisionsTest(unittest.TestCase):
         trials = [types.SimpleNamespace(trial_id=str(index)) for index in range(count)]
         for trial in trials:
             ray.on_trial_add(None, trial)
-        lines = [{"scheduler": {"type": "ASHAScheduler", **options}, "trials": count}]
+        results = []
         expected = []
         scores = [0, 1, 2, 3] if rng.random() < 0.3 else []
         times = [0] * count
@@ -65,7 +58,7 @@ class AshaDecisionsTest(unittest.TestCase):
             trial = rng.choice(live)
             times[trial] += 1 if rng.random() < 0.9 else rng.choice([0.5, 3, 10])
             result = random_result(rng, options, times[trial], scores)
-            lines.append({"trial": trial, "result": result})
+            results.append({"trial": trial, "result": result})
             decision = ray.on_trial_result(None, trials[trial], result)
             at_the_end = (options["stop_last_trials"] and result.get(options["time_attr"], 0) >= options["max_t"]
                           and "score" in result)
@@ -74,8 +67,7 @@ class AshaDecisionsTest(unittest.TestCase):
             else:
                 expected.append("finish" if at_the_end else "stop")
                 live.remove(trial)
-        asked = "".join(json.dumps(line) + "\n" for line in lines)
-        told = subprocess.run([TOOL], input=asked, capture_output=True, text=True, check=True).stdout.split()
+        told = decisions_of_cadre({"type": "ASHAScheduler", **options}, count, results)
         self.assertEqual(told, expected, f"CADRE_SEED={seed} {options}")
         return expected
 

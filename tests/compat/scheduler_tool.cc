@@ -1,8 +1,11 @@
-// Asks a scheduler for its decisions, for asha_decisions_test.py.
+// Asks a scheduler for its decisions, for the tests in Python that compare them with those of Ray Tune.
 //
 // Reads JSON documents from standard input, one a line. The first one has the scheduler's options, as an experiment
-// stores them, and the number of trials: {"scheduler": {"type": "ASHAScheduler", ...}, "trials": 10}. Each further one
-// is a result, {"trial": 3, "result": {...}}, and is answered with the kind of the decision.
+// stores them, and the number of trials, which all exist at the beginning: {"scheduler": {"type": "ASHAScheduler", ...},
+// "trials": 10}. Each further one is a result of a running trial, {"trial": 3, "result": {...}}, or names a trial that
+// has ended, {"trial": 3}. It is answered with the kind of the decision and the other trials that it stops, "pause 4 5",
+// or "go_on" for an end. A paused or new trial runs if it has a result.
+#include <algorithm>
 #include <iostream>
 #include <set>
 #include <string>
@@ -30,9 +33,30 @@ class Trials final : public Population {
   TrialView trial(TrialIndex index) const override { return {trials_.at(index), checkpoints_}; }
   const std::set<TrialIndex>& live_trials() const override { return live_; }
   std::int64_t trials_to_come() const override { return 0; }
-  bool anyone_waits() const override { return false; }
+  bool anyone_waits() const override {
+    return std::ranges::any_of(live_, [&](TrialIndex one) { return trials_[one].status != TrialStatus::running; });
+  }
   bool can_save(TrialIndex) const override { return false; }
 
+  void runs(TrialIndex index) { trials_.at(index).status = TrialStatus::running; }
+  // Applies a decision on a trial's result, and the scheduler's answers to the ends that follow from it. Returns the
+  // other trials that are stopped.
+  std::vector<TrialIndex> apply(Scheduler& scheduler, TrialIndex index, const Decision& decision) {
+    using enum Decision::Kind;
+    if (decision.kind == pause) trials_.at(index).status = TrialStatus::paused;
+    std::vector<TrialIndex> stopped;
+    if (decision.kind == stop || decision.kind == finish) end(scheduler, index, stopped);
+    for (const TrialIndex other : decision.stopped) end(scheduler, other, stopped);
+    std::erase(stopped, index);
+    return stopped;
+  }
+  // Ends a trial, and those that the scheduler stops because of that; adds all of them to `ended`.
+  void end(Scheduler& scheduler, TrialIndex index, std::vector<TrialIndex>& ended) {
+    if (live_.erase(index) == 0) return;
+    ended.push_back(index);
+    trials_[index].status = TrialStatus::terminated;
+    for (const TrialIndex other : scheduler.on_trial_end(trial(index), *this).stopped) end(scheduler, other, ended);
+  }
   void add_result(TrialIndex index, const Metrics& result) {
     trials_.at(index).last_result = result;
     ++trials_.at(index).step;
@@ -58,9 +82,21 @@ int main() {
   while (std::getline(std::cin, line)) {
     const Config row(base::parse_json(line, "a line").dict());
     const auto trial = row.get<TrialIndex>("trial");
-    const Metrics result(row.at("result").dict());
-    const Decision decision = scheduler->on_result(trials.trial(trial), result, trials);
-    trials.add_result(trial, result);
-    std::cout << cadre::detail::enum_name(decision.kind) << '\n';
+    std::vector<TrialIndex> stopped;
+    Decision decision;
+    if (const Value* entries = row.find("result")) {
+      const Metrics result(entries->dict());
+      trials.runs(trial);
+      decision = scheduler->on_result(trials.trial(trial), result, trials);
+      trials.add_result(trial, result);
+      stopped = trials.apply(*scheduler, trial, decision);
+    } else {
+      trials.end(*scheduler, trial, stopped);
+      std::erase(stopped, trial);
+    }
+    std::ranges::sort(stopped);
+    std::cout << cadre::detail::enum_name(decision.kind);
+    for (const TrialIndex other : stopped) std::cout << ' ' << other;
+    std::cout << '\n';
   }
 }

@@ -126,6 +126,7 @@ class Scheduler {
   /// Properties of a scheduler's options that the Tuner needs to know.
   struct Traits {
     bool exploits = false;                  ///< trials continue from checkpoints, also of others: trainables must save
+    bool pauses = false;                    ///< trials wait for others, and may have to wait for trials not yet made
     bool logs_exploits = false;             ///< writes pbt_global.txt and pbt_policy_<trial id>.txt
     std::vector<std::string> mutated = {};  ///< paths of config keys that change, which tables show
   };

@@ -91,6 +91,11 @@ void check_searcher(const TunerOptions& options, Faults& faults) {
       fmt::format("it learns which configs lead to which results, and the scheduler {} changes configs during "
                   "training: use RandomSearch or QuasiRandom with it",
                   tune.scheduler.empty() ? "" : tune.scheduler.name()));
+  const bool pauses = !tune.scheduler.empty() && tune.scheduler.held().traits().pauses;
+  faults.unless(!traits.may_wait || !pauses, name,
+                fmt::format("it waits for the end of trials, and those may wait for it under the scheduler {}: use "
+                            "TuneConfig::max_concurrent_trials to limit trials",
+                            tune.scheduler.empty() ? "" : tune.scheduler.name()));
   if (!traits.chooses) return;
   try {
     const Parameters parameters(options.param_space);

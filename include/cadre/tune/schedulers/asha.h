@@ -43,6 +43,7 @@ struct ASHAScheduler {
 
   std::unique_ptr<Scheduler> make(const SchedulerSetting& setting) const;  ///< returns the scheduler
   void check(const TunerOptions& options, Faults& faults) const;           ///< finds what is wrong
+  Scheduler::Traits traits() const { return {.pauses = promote}; }         ///< returns whether trials wait
 };
 /// Ray Tune's other name of it.
 using AsyncHyperBandScheduler = ASHAScheduler;
