@@ -15,8 +15,10 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-enum class Kind { asynchronous, synchronous, replay, halving, promotion };
-bool does_exploit(Kind kind) { return kind != Kind::halving && kind != Kind::promotion; }
+enum class Kind { asynchronous, synchronous, replay, halving, promotion, hyperband, median };
+bool does_exploit(Kind kind) {
+  return kind == Kind::asynchronous || kind == Kind::synchronous || kind == Kind::replay;
+}
 
 // Returns random changes, some at the same step, from the first checkpoint on (the learners save every third step).
 PolicySchedule random_schedule(std::mt19937_64& random) {
@@ -28,6 +30,34 @@ PolicySchedule random_schedule(std::mt19937_64& random) {
   for (std::uint64_t i = random() % 6; i > 0; --i)
     schedule.changes.push_back({change_at += static_cast<std::int64_t>(random() % 7), config()});
   return schedule;
+}
+
+// Returns a random scheduler that ends bad trials early.
+AnyScheduler random_stopper(std::mt19937_64& random, Kind kind) {
+  const Mode mode = random() % 2 == 0 ? Mode::max : Mode::min;
+  const double factor = 2 + static_cast<double>(random() % 4) / 2;
+  if (kind == Kind::hyperband)
+    return HyperBandScheduler{.metric = "score",
+                              .mode = mode,
+                              .max_t = static_cast<double>(1 + random() % 20),
+                              .reduction_factor = factor,
+                              .stop_last_trials = random() % 4 != 0};
+  if (kind == Kind::median)
+    return MedianStoppingRule{.time_attr = "training_iteration",
+                              .metric = "score",
+                              .mode = mode,
+                              .grace_period = static_cast<double>(random() % 6),
+                              .min_samples_required = static_cast<std::int64_t>(1 + random() % 3),
+                              .min_time_slice = static_cast<double>(random() % 4),
+                              .hard_stop = random() % 3 != 0};
+  return ASHAScheduler{.metric = "score",
+                       .mode = mode,
+                       .max_t = static_cast<double>(4 + random() % 40),
+                       .grace_period = static_cast<double>(1 + random() % 3),
+                       .reduction_factor = factor,
+                       .brackets = 1 + static_cast<std::int64_t>(random() % 2),
+                       .stop_last_trials = random() % 4 != 0,
+                       .promote = kind == Kind::promotion};
 }
 
 // Returns options of a random experiment: population, slots, retention, intervals.
@@ -64,15 +94,7 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
     replay.complete(options, notes);
     options.tune_config.scheduler = replay;
   }
-  if (!does_exploit(kind))
-    options.tune_config.scheduler = ASHAScheduler{.metric = "score",
-                                                  .mode = random() % 2 == 0 ? Mode::max : Mode::min,
-                                                  .max_t = static_cast<double>(4 + random() % 40),
-                                                  .grace_period = static_cast<double>(1 + random() % 3),
-                                                  .reduction_factor = 2 + static_cast<double>(random() % 4) / 2,
-                                                  .brackets = 1 + static_cast<std::int64_t>(random() % 2),
-                                                  .stop_last_trials = random() % 4 != 0,
-                                                  .promote = kind == Kind::promotion};
+  if (!does_exploit(kind)) options.tune_config.scheduler = random_stopper(random, kind);
   return options;
 }
 
@@ -336,13 +358,13 @@ TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItCanBe) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
-  constexpr const char* names[] = {"Asynchronous", "Synchronous", "Replay", "Halving", "Promotion"};
+  constexpr const char* names[] = {"Asynchronous", "Synchronous", "Replay", "Halving", "Promotion", "HyperBand", "Median"};
   return names[static_cast<std::size_t>(info.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Pbt, Simulation,
                          ::testing::Values(Kind::asynchronous, Kind::synchronous, Kind::replay, Kind::halving,
-                                           Kind::promotion),
+                                           Kind::promotion, Kind::hyperband, Kind::median),
                          name_of);
 
 }  // namespace
