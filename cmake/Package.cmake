@@ -37,7 +37,7 @@ if(CADRE_ARROW)
 endif()
 
 cadre_debian_package(tune libcadre-dev libdevel
-  "libcapnp-dev, libfmt-dev, libsqlite3-dev, libxxhash-dev"
+  "libcapnp-dev, libfmt-dev, libnlopt-dev, libsqlite3-dev, libxxhash-dev"
   "Population Based Training and other tuners for C++ (development files)"
   "Trains populations of models in C++20: hyper-parameter tuning with Population
 Based Training, trials in processes of their own, and experiments that survive

@@ -34,7 +34,7 @@ class ConsumerTest(InstallationTest):
     def test_a_missing_library_is_named_with_its_debian_package(self):
         project = self.project("poor", LINES, "consumer")
         message = self.refusal(project, "-DCMAKE_IGNORE_PATH=/usr/include")  # fmt has a CMake package, the others do not
-        for package in "libsqlite3-dev", "libxxhash-dev", "libcapnp-dev":
+        for package in "libsqlite3-dev", "libxxhash-dev", "libnlopt-dev", "libcapnp-dev":
             self.assertIn(package, message)
         self.assertNotIn("libfmt-dev", message)
 

@@ -20,7 +20,7 @@ if TORCH_ROOT and ARROW_ROOT:
     FILES["libcadre-data-torch-dev"] = "usr/include/cadre/data_torch.h"
 # Each package depends on the packages of the libraries that it is linked with.
 DEPENDS = {
-    "libcadre-dev": {"libcapnp-dev", "libfmt-dev", "libsqlite3-dev", "libxxhash-dev"},
+    "libcadre-dev": {"libcapnp-dev", "libfmt-dev", "libnlopt-dev", "libsqlite3-dev", "libxxhash-dev"},
     "libcadre-torch-dev": {"libcadre-dev", "zlib1g-dev"},
     "libcadre-storage-dev": {"libcadre-dev", "libcurl4", "libssl3"},
     "libcadre-data-dev": {"libcadre-dev"},

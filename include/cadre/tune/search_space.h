@@ -238,8 +238,8 @@ struct SampleRegistration {
 /// Makes an entry whose value is the return value of F: Value f(), Value f(const Config&) or Value f(const Config&,
 /// Random&), or with any result type that a Value is made from. F is called in the process of the Tuner once for each
 /// trial, after all other values were drawn, with the config so far: functions before it in the space have been called,
-/// later ones have not. It must depend on nothing but its arguments, so that a restore gets the same config. An
-/// exception fails that trial. Like a trainable, F is found by its name; the Tuner refuses two functions of one name.
+/// later ones have not. It may return something else each time, such as a number that a service gives: a restore takes
+/// the config from the store. An exception fails that trial. Like a trainable, F is found by its name; the Tuner refuses two functions of one name.
 template <auto F>
   requires std::invocable<decltype(F)> || std::invocable<decltype(F), const Config&> ||
            std::invocable<decltype(F), const Config&, Random&>

@@ -118,7 +118,7 @@ struct StopRegistration {
 }  // namespace detail
 
 /// Returns the function F as a stopper: bool f(const std::string& trial_id, const Metrics& result). F is called in the
-/// process of the Tuner with every result that counts, and must depend on nothing but its arguments. If it throws, that
+/// process of the Tuner with every result that counts; a restore takes its answers from the store. If it throws, that
 /// trial fails. F is found by its name; the Tuner refuses two functions of one name.
 template <auto F>
   requires std::convertible_to<decltype(F), detail::StopPointer>

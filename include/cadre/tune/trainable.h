@@ -186,8 +186,8 @@ struct ResourceRegistration {
 }  // namespace detail
 
 /// Returns the function F for with_resources: Resources f(const Config&) or PlacementGroup f(const Config&). F is
-/// called in the process of the Tuner when a trial is made, and when it explores another config; it must depend on
-/// nothing but its argument. If F throws or asks for resources that this machine does not have, that trial fails; in an
+/// called in the process of the Tuner when a trial is made, and when it explores another config; a restore takes its
+/// answers from the store. If F throws or asks for resources that this machine does not have, that trial fails; in an
 /// exploit the trial keeps its former resources instead. F is found by its name; the Tuner refuses two functions of one
 /// name.
 template <auto F>

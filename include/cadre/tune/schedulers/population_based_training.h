@@ -102,9 +102,10 @@ struct ExploreRegistration {
 }  // namespace detail
 
 /// Returns the function F for PopulationBasedTraining::custom_explore_fn: Config f(Config) or Config f(Config,
-/// Random&). F is called in the process of the Tuner with the explored config, and returns the config to use. It must
-/// depend on nothing but its arguments. If it throws, the exploit does not take place, and a message says so. It is
-/// found by its name; the Tuner refuses two functions of one name.
+/// Random&). F is called in the process of the Tuner with the explored config, and returns the config to use. It may
+/// return something else each time: a restore takes the config from the store. If it throws, the exploit does not take
+/// place, and a message says so; whether it throws must depend on nothing but its arguments. It is found by its name;
+/// the Tuner refuses two functions of one name.
 template <auto F>
   requires std::is_invocable_r_v<Config, decltype(F), Config> ||
            std::is_invocable_r_v<Config, decltype(F), Config, Random&>
