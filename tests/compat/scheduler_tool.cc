@@ -1,10 +1,10 @@
 // Asks a scheduler for its decisions, for the tests in Python that compare them with those of Ray Tune.
 //
 // Reads JSON documents from standard input, one a line. The first one has the scheduler's options, as an experiment
-// stores them, and the number of trials, which all exist at the beginning: {"scheduler": {"type": "ASHAScheduler", ...},
-// "trials": 10}. Each further one is a result of a running trial, {"trial": 3, "result": {...}}, or names a trial that
-// has ended, {"trial": 3}. It is answered with the kind of the decision and the other trials that it stops, "pause 4 5",
-// or "go_on" for an end. A paused or new trial runs if it has a result.
+// stores them, and the number of trials, which all exist at the beginning: {"scheduler": {"type": "ASHAScheduler",
+// ...}, "trials": 10}. Each further one is a result of a running trial, {"trial": 3, "result": {...}}, or names a trial
+// that has ended, {"trial": 3}. It is answered with the kind of the decision and the other trials that it stops, "pause
+// 4 5", or "go_on" for an end. A paused or new trial runs if it has a result.
 #include <algorithm>
 #include <iostream>
 #include <set>

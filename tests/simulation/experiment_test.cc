@@ -16,9 +16,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
 }
 
 enum class Kind { asynchronous, synchronous, replay, halving, promotion, hyperband, median };
-bool does_exploit(Kind kind) {
-  return kind == Kind::asynchronous || kind == Kind::synchronous || kind == Kind::replay;
-}
+bool does_exploit(Kind kind) { return kind == Kind::asynchronous || kind == Kind::synchronous || kind == Kind::replay; }
 
 // Returns random changes, some at the same step, from the first checkpoint on (the learners save every third step).
 PolicySchedule random_schedule(std::mt19937_64& random) {
@@ -358,7 +356,8 @@ TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItCanBe) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
-  constexpr const char* names[] = {"Asynchronous", "Synchronous", "Replay", "Halving", "Promotion", "HyperBand", "Median"};
+  constexpr const char* names[] = {"Asynchronous", "Synchronous", "Replay", "Halving",
+                                   "Promotion",    "HyperBand",   "Median"};
   return names[static_cast<std::size_t>(info.param)];
 }
 

@@ -239,7 +239,8 @@ struct SampleRegistration {
 /// Random&), or with any result type that a Value is made from. F is called in the process of the Tuner once for each
 /// trial, after all other values were drawn, with the config so far: functions before it in the space have been called,
 /// later ones have not. It may return something else each time, such as a number that a service gives: a restore takes
-/// the config from the store. An exception fails that trial. Like a trainable, F is found by its name; the Tuner refuses two functions of one name.
+/// the config from the store. An exception fails that trial. Like a trainable, F is found by its name; the Tuner
+/// refuses two functions of one name.
 template <auto F>
   requires std::invocable<decltype(F)> || std::invocable<decltype(F), const Config&> ||
            std::invocable<decltype(F), const Config&, Random&>

@@ -2,4 +2,7 @@
 /// Cadre's searchers; a program's own implement the interface in cadre/tune/searcher.h.
 #pragma once
 
+#include "cadre/tune/searchers/concurrency_limiter.h"
 #include "cadre/tune/searchers/random_search.h"
+#include "cadre/tune/searchers/repeater.h"
+#include "cadre/tune/searchers/warm_start.h"

@@ -1,0 +1,118 @@
+#include "cadre/tune/searchers/repeater.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "cadre/tune/tuner.h"
+#include "tune/searchers/inner_searcher.h"
+
+namespace cadre::tune {
+namespace {
+
+// Returns the averages of the numbers of results, without NaN; NaN where there is nothing else.
+Metrics average(const std::map<TrialIndex, Metrics>& results) {
+  std::map<std::string, std::pair<double, int>> sums;
+  for (const auto& [trial, result] : results) {
+    for (const auto& [name, value] : result) {
+      if (!value.is_number()) continue;
+      auto& [sum, count] = sums[name];
+      if (std::isnan(value.get<double>())) continue;
+      sum += value.get<double>();
+      ++count;
+    }
+  }
+  Metrics averages;
+  for (const auto& [name, sum] : sums)
+    averages.set(name, sum.second == 0 ? std::numeric_limits<double>::quiet_NaN() : sum.first / sum.second);
+  return averages;
+}
+
+class RepeatingSearcher final : public Searcher {
+ public:
+  RepeatingSearcher(std::unique_ptr<Searcher> inner, std::int64_t repeat, const Space& space)
+      : inner_(std::move(inner)), repeat_(static_cast<TrialIndex>(repeat)), parameters_(space) {}
+
+  std::optional<Config> suggest(TrialIndex trial) const override {
+    const TrialIndex group = trial / repeat_;
+    if (group == groups_.size()) return inner_->suggest(group);
+    return parameters_.config_of(groups_.at(group).point);
+  }
+  void on_trial_add(TrialIndex trial, const Config& config) override {
+    const TrialIndex group = trial / repeat_;
+    if (group == groups_.size()) {
+      groups_.push_back({.point = parameters_.point_of(config).value()});
+      inner_->on_trial_add(group, config);
+    } else if (groups_.at(group).ended.erase(trial) > 0) {  // it runs again
+      inner_->on_trial_add(group, config);
+      groups_[group].results.erase(trial);
+    }
+  }
+  void on_trial_end(TrialIndex trial, TrialStatus status, const Metrics& last_result) override {
+    const TrialIndex index = trial / repeat_;
+    Group& group = groups_.at(index);
+    group.ended[trial] = status;
+    if (status != TrialStatus::error && !last_result.empty()) group.results[trial] = last_result;
+    if (group.ended.size() < repeat_) return;
+    inner_->on_trial_end(index, status_of(group), average(group.results));
+  }
+  Value save() const override { return inner_->save(); }
+  void load(const Value& state) override { inner_->load(state); }
+  std::string debug_string() const override { return inner_->debug_string(); }
+
+ private:
+  // The trials of one suggestion.
+  struct Group {
+    Point point = {};
+    std::map<TrialIndex, TrialStatus> ended = {};
+    std::map<TrialIndex, Metrics> results = {};
+  };
+
+  // Returns that of a trial which is no better than the others.
+  static TrialStatus status_of(const Group& group) {
+    if (group.results.empty()) return TrialStatus::error;
+    for (const auto& [trial, status] : group.ended) {
+      if (status == TrialStatus::stopped) return TrialStatus::stopped;
+    }
+    return TrialStatus::terminated;
+  }
+
+  std::unique_ptr<Searcher> inner_;
+  TrialIndex repeat_;
+  Parameters parameters_;
+  std::vector<Group> groups_ = {};
+};
+
+}  // namespace
+
+std::unique_ptr<Searcher> Repeater::make(const SearcherSetting& setting) const {
+  return std::make_unique<RepeatingSearcher>(searcher.make(setting), repeat, setting.space);
+}
+
+void Repeater::complete(TunerOptions& options, std::vector<std::string>& notes) {
+  complete_inner(searcher, options, notes);
+}
+
+void Repeater::check(const TunerOptions& options, Faults& faults) const {
+  check_inner(searcher, options, faults);
+  faults.unless(repeat >= 1 && repeat <= 1'000'000, "repeat",
+                fmt::format("it is {}; it must be from 1 to 1000000", repeat));
+  faults.unless(options.tune_config.points_to_evaluate.empty(), "repeat",
+                "points_to_evaluate are not repeated: leave them out, or give each one `repeat` times to a searcher of "
+                "your own");
+}
+
+void Repeater::take_over(const Repeater& stored) { take_over_inner(searcher, stored.searcher); }
+
+Searcher::Traits Repeater::traits() const {
+  Searcher::Traits traits = traits_of_inner(searcher);
+  traits.chooses = true;
+  return traits;
+}
+
+template class detail::HeldOptionsOf<Searcher, SearcherSetting, Repeater>;
+
+}  // namespace cadre::tune
