@@ -1,5 +1,5 @@
-// The sub-commands of the program `cadre`, each in a file of its own name. Each function adds a command to the command
-// line; commands report failure by throwing cadre::Error.
+// The sub-commands of the program `cadre`, each in a file of its own name (suggest and observe: study.cc). Each
+// function adds a command to the command line; commands report failure by throwing cadre::Error.
 #pragma once
 
 #include "cli/command_line.h"
@@ -13,5 +13,7 @@ void add_best(Command& program);
 void add_plot(Command& program);
 void add_replay(Command& program);
 void add_export(Command& program);
+void add_suggest(Command& program);
+void add_observe(Command& program);
 
 }  // namespace cadre::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,11 +29,23 @@ struct Suggestion {
 ///     }
 ///
 /// Several trials may be open at a time; each is observed once. Any thread may call a study, one call at a time.
+///
+/// A study in a directory outlives its process: each change is on the disk when the call returns, and after an error of
+/// the disk (StorageError) neither the file nor the study has changed. One process at a time has it open; another one
+/// waits for it, at most a minute. The program `cadre` opens such studies too: cadre suggest, cadre observe.
 class Study {
  public:
   /// Checks the options as a Tuner does and throws InvalidArgument that names every error. Of the TuneConfig it uses
   /// searcher, metric, mode, seed, points_to_evaluate and num_samples, which does not limit suggestions.
   Study(Space space, TuneConfig config);
+  /// Opens the study in a directory, or begins it there. Throws InvalidArgument that lists the differences if it was
+  /// begun with other options, StorageError if it cannot be read or written.
+  Study(const std::filesystem::path& directory, Space space, TuneConfig config);
+  /// Opens the study in a directory with the options that it was begun with. Throws NotFound if there is none,
+  /// InvalidArgument if this program lacks its searcher, StorageError if it cannot be read.
+  static Study open(const std::filesystem::path& directory);
+  /// Returns true if there is a study in the directory.
+  static bool exists(const std::filesystem::path& directory);
   ~Study();
   Study(Study&&) noexcept;             ///< moves; the other one may only be destroyed
   Study& operator=(Study&&) noexcept;  ///< moves; the other one may only be destroyed
@@ -51,15 +64,18 @@ class Study {
   /// is no such open trial.
   void end(TrialIndex trial, TrialStatus status);
 
-  std::int64_t num_trials() const;                ///< returns the number of trials, open ones too
-  const std::vector<TrialIndex>& open() const;    ///< returns the open trials, ascending
-  const Config& config(TrialIndex trial) const;   ///< returns a trial's config; the trial must exist
-  const Metrics& result(TrialIndex trial) const;  ///< returns a trial's last result, or none; the trial must exist
+  const Objective& metric() const;                     ///< returns the metric, with its direction; may have no name
+  std::int64_t num_trials() const;                     ///< returns the number of trials, open ones too
+  const std::vector<TrialIndex>& open_trials() const;  ///< returns the open trials, ascending
+  const Config& config(TrialIndex trial) const;        ///< returns a trial's config; the trial must exist
+  const Metrics& result(TrialIndex trial) const;       ///< returns a trial's last result, or none; the trial must exist
   /// Returns the ended trial with the best value of the metric, among equals the first; empty: there is none.
   std::optional<TrialIndex> best() const;
 
  private:
   struct State;
+  explicit Study(std::unique_ptr<State> state);
+
   std::unique_ptr<State> state_;
 };
 

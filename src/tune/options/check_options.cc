@@ -79,7 +79,7 @@ void check_run_config(const RunConfig& run, const Objective& objective, Faults& 
 void check_searcher(const TunerOptions& options, Faults& faults) {
   const TuneConfig& tune = options.tune_config;
   check_held(tune.searcher, "searcher", options, faults);
-  if (tune.searcher.empty()) return;
+  if (tune.searcher.empty() || option_types<Searcher, SearcherSetting>().find(tune.searcher.name()) == nullptr) return;
   const std::string name = fmt::format("searcher ({})", tune.searcher.name());
   const Searcher::Traits traits = tune.searcher.held().traits();
   faults.unless(!traits.learns || !tune.metric.name.empty(), name,

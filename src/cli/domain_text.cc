@@ -1,0 +1,80 @@
+#include "cli/domain_text.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+
+#include "base/json.h"
+#include "cadre/error.h"
+
+namespace cadre::cli {
+namespace {
+
+struct Function {
+  std::size_t arguments;
+  std::function<tune::SpaceEntry(const List&)> make;
+};
+
+double real(const Value& value) { return value.get<double>(); }
+std::int64_t whole(const Value& value) { return value.get<std::int64_t>(); }
+
+const std::map<std::string, Function>& functions() {
+  static const std::map<std::string, Function> all{
+      {"uniform", {2, [](const List& a) { return tune::uniform(real(a[0]), real(a[1])); }}},
+      {"quniform", {3, [](const List& a) { return tune::quniform(real(a[0]), real(a[1]), real(a[2])); }}},
+      {"loguniform", {2, [](const List& a) { return tune::loguniform(real(a[0]), real(a[1])); }}},
+      {"qloguniform", {3, [](const List& a) { return tune::qloguniform(real(a[0]), real(a[1]), real(a[2])); }}},
+      {"randn", {2, [](const List& a) { return tune::randn(real(a[0]), real(a[1])); }}},
+      {"qrandn", {3, [](const List& a) { return tune::qrandn(real(a[0]), real(a[1]), real(a[2])); }}},
+      {"randint", {2, [](const List& a) { return tune::randint(whole(a[0]), whole(a[1])); }}},
+      {"qrandint", {3, [](const List& a) { return tune::qrandint(whole(a[0]), whole(a[1]), whole(a[2])); }}},
+      {"lograndint", {2, [](const List& a) { return tune::lograndint(whole(a[0]), whole(a[1])); }}},
+      {"qlograndint", {3, [](const List& a) { return tune::qlograndint(whole(a[0]), whole(a[1]), whole(a[2])); }}},
+      {"choice", {1, [](const List& a) { return tune::choice(a[0].items()); }}},
+      {"ordinal", {1, [](const List& a) { return tune::ordinal(a[0].items()); }}}};
+  return all;
+}
+
+std::string names() {
+  std::string text;
+  for (const auto& [name, function] : functions()) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+Value parse(const std::string& json, const std::string& what) {
+  try {
+    return base::parse_json(json, what);
+  } catch (const StorageError& error) {
+    throw InvalidArgument(error.what());
+  }
+}
+
+}  // namespace
+
+std::pair<std::string, tune::SpaceEntry> parse_parameter(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == text.npos || equals == 0)
+    throw InvalidArgument("\"" + text + "\" is no parameter: write name=uniform(0, 1), or name=10");
+  const std::string key = text.substr(0, equals);
+  const std::string entry = text.substr(equals + 1);
+  const std::size_t open = entry.find('(');
+  if (open == entry.npos || entry.back() != ')' || entry.front() == '"' || entry.front() == '[')
+    return {key, tune::SpaceEntry(parse(entry, "the constant of \"" + key + "\""))};
+  const auto function = functions().find(entry.substr(0, open));
+  if (function == functions().end())
+    throw InvalidArgument("\"" + key + "\": there is no domain " + entry.substr(0, open) + "; there are: " + names());
+  const std::string arguments = "[" + entry.substr(open + 1, entry.size() - open - 2) + "]";
+  const Value values = parse(arguments, "what is in the brackets of \"" + key + "\"");
+  if (values.items().size() != function->second.arguments)
+    throw InvalidArgument(fmt::format("\"{}\": {} takes {} arguments{}", key, function->first,
+                                      function->second.arguments,
+                                      function->second.arguments == 1 ? ", a list: choice([\"a\", \"b\"])" : ""));
+  try {
+    return {key, function->second.make(values.items())};
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument("\"" + key + "\": " + error.what());
+  }
+}
+
+}  // namespace cadre::cli
