@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cadre/tune/searchers/concurrency_limiter.h"
+#include "cadre/tune/searchers/external_searcher.h"
 #include "cadre/tune/searchers/random_search.h"
 #include "cadre/tune/searchers/repeater.h"
 #include "cadre/tune/searchers/warm_start.h"

@@ -1,0 +1,134 @@
+#include "cadre/tune/searchers/external_searcher.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/json.h"
+#include "base/line_program.h"
+#include "cadre/error.h"
+#include "cadre/stored.h"
+#include "cadre/tune/tuner.h"
+#include "control/objective.h"
+#include "tune/held_options.h"
+
+namespace cadre::tune {
+namespace {
+
+class ProgramSearcher final : public Searcher {
+ public:
+  ProgramSearcher(ExternalSearcher options, const SearcherSetting& setting)
+      : options_(std::move(options)), begin_(base::to_json(Dict{{"begin", begin_of(setting)}})) {}
+
+  std::optional<Config> suggest(TrialIndex trial) const override;
+  void on_trial_add(TrialIndex trial, const Config& config) override {
+    trials_[trial] = {.config = config};
+    news_.push_back(line_of_add(trial));
+  }
+  void on_result(TrialIndex trial, const Metrics& result) override {
+    news_.push_back(base::to_json(Dict{{"result", trial}, {"metrics", result.value()}}));
+  }
+  void on_trial_end(TrialIndex trial, TrialStatus status, const Metrics& last_result) override {
+    trials_.at(trial).status = status;
+    trials_.at(trial).last_result = last_result;
+    news_.push_back(line_of_end(trial));
+  }
+
+ private:
+  struct Member {
+    Config config = {};
+    std::optional<TrialStatus> status = {};  // empty: it has not ended
+    Metrics last_result = {};
+  };
+
+  static Value begin_of(const SearcherSetting& setting) {
+    return Dict{{"space", to_stored(setting.space)},
+                {"metric", setting.metric.name},
+                {"mode", control::to_string(setting.metric.mode.value_or(Mode::min))},
+                {"seed", to_stored(setting.seed)},
+                {"num_samples", setting.num_samples}};
+  }
+  std::string line_of_add(TrialIndex trial) const {
+    return base::to_json(Dict{{"add", trial}, {"config", trials_.at(trial).config.value()}});
+  }
+  std::string line_of_end(TrialIndex trial) const {
+    const Member& member = trials_.at(trial);
+    return base::to_json(
+        Dict{{"end", trial}, {"status", to_stored(member.status.value())}, {"metrics", member.last_result.value()}});
+  }
+  void start() const;
+  void send(const std::string& line) const { program_->send(line, options_.timeout); }
+  std::optional<Config> ask(TrialIndex trial) const;
+
+  ExternalSearcher options_;
+  std::string begin_;
+  std::map<TrialIndex, Member> trials_ = {};
+  // The program knows what it was told; everything else is in `trials_`, so that this is no state of the searcher.
+  mutable std::unique_ptr<base::LineProgram> program_ = {};  // null: it is to be started
+  mutable std::vector<std::string> news_ = {};               // lines to send
+};
+
+// Tells a new program everything.
+void ProgramSearcher::start() const {
+  news_.clear();
+  program_ = std::make_unique<base::LineProgram>(options_.command);
+  send(begin_);
+  for (const auto& [trial, member] : trials_) send(line_of_add(trial));
+  for (const auto& [trial, member] : trials_) {
+    if (member.status) send(line_of_end(trial));
+  }
+}
+
+std::optional<Config> ProgramSearcher::ask(TrialIndex trial) const {
+  if (!program_) start();
+  for (const std::string& line : news_) send(line);
+  news_.clear();
+  send(base::to_json(Dict{{"suggest", trial}}));
+  const std::string text = program_->receive(options_.timeout);
+  try {
+    const Value answer = base::parse_json(text, "its answer");
+    const Value* config = answer.is_dict() ? find_entry(answer.dict(), "config") : nullptr;
+    const Value* wait = answer.is_dict() ? find_entry(answer.dict(), "wait") : nullptr;
+    if (wait != nullptr && *wait == Value(true)) return std::nullopt;
+    if (config != nullptr && config->is_dict()) return Config(*config);
+  } catch (const StorageError&) {  // reported below
+  }
+  throw base::ProgramFailed("it answered neither {\"config\": {...}} nor {\"wait\": true}, but " + text.substr(0, 200));
+}
+
+std::optional<Config> ProgramSearcher::suggest(TrialIndex trial) const {
+  for (std::int64_t failures = 0;; ++failures) {
+    try {
+      return ask(trial);
+    } catch (const base::ProgramFailed& failure) {
+      program_.reset();
+      if (failures < options_.max_restarts) continue;
+      throw EngineError(
+          fmt::format("the searcher's program \"{}\" has failed {} times in a row, the last time because "
+                      "{}; its standard error may say more. Restore the experiment when it works",
+                      fmt::join(options_.command, " "), failures + 1, failure.what()));
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Searcher> ExternalSearcher::make(const SearcherSetting& setting) const {
+  return std::make_unique<ProgramSearcher>(*this, setting);
+}
+
+void ExternalSearcher::check(const TunerOptions&, Faults& faults) const {
+  faults.unless(!command.empty(), "command", "name the program and its arguments: {\"python3\", \"searcher.py\"}");
+  faults.unless(command.empty() || base::can_be_started(command), "command",
+                fmt::format("{} is no executable file and none in PATH", command.empty() ? "" : command.front()));
+  faults.unless(std::isfinite(timeout.count()) && timeout.count() > 0, "timeout",
+                fmt::format("it is {:g} s; it must be above 0", timeout.count()));
+  faults.unless(max_restarts >= 0, "max_restarts", fmt::format("it is {}; it must be 0 or more", max_restarts));
+}
+
+template class detail::HeldOptionsOf<Searcher, SearcherSetting, ExternalSearcher>;
+
+}  // namespace cadre::tune
