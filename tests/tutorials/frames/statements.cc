@@ -1,0 +1,9 @@
+#include <cadre/tune.h>
+
+#include <cmath>
+
+using namespace cadre;
+
+void statements() {
+  // SNIPPET
+}
