@@ -7,9 +7,29 @@
 
 namespace cadre {
 
-Value stored_form(const Objective& metric) { return metric.name; }
+namespace {
 
-void read_stored(Objective& metric, const Stored& stored) { metric.name = stored.get<std::string>(); }
+struct NamedDirection {
+  std::string name = {};
+  Mode mode = Mode::min;
+};
+
+}  // namespace
+
+// Only the name where a member beside the metric holds its direction.
+Value stored_form(const Objective& metric) {
+  if (!metric.mode) return metric.name;
+  return to_stored(NamedDirection{metric.name, *metric.mode});
+}
+
+void read_stored(Objective& metric, const Stored& stored) {
+  if (stored.value().is_string()) {
+    metric = stored.get<std::string>();
+  } else {
+    const auto named = from_stored<NamedDirection>(stored);
+    metric = {named.name, named.mode};
+  }
+}
 
 }  // namespace cadre
 

@@ -6,4 +6,5 @@
 #include "cadre/tune/searchers/external_searcher.h"
 #include "cadre/tune/searchers/random_search.h"
 #include "cadre/tune/searchers/repeater.h"
+#include "cadre/tune/searchers/tpe.h"
 #include "cadre/tune/searchers/warm_start.h"
