@@ -4,121 +4,122 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
-#include <utility>
 
 #include "base/normal_distribution.h"
 
 namespace cadre::tune {
 namespace {
 
-constexpr double kBelowOne = 1 - 0x1p-53;
-
-// The prior of a number: a Gaussian in the middle of the cube.
 constexpr double kPriorMean = 0.5;
 constexpr double kPriorBandwidth = 1;
+// Bandwidth of a discrete number in widths of its cell, at least: narrower kernels would never leave the cell.
+constexpr double kSmallestInCells = 0.8;
+
+double draw_gaussian(double mean, double bandwidth, double quantile) {
+  const double low = base::normal_probability(-mean / bandwidth);
+  const double high = base::normal_probability((1 - mean) / bandwidth);
+  return mean + bandwidth * base::normal_quantile(low + quantile * (high - low));
+}
+
+double log_of_mass(double mass) {
+  constexpr double kSmallest = 1e-300;  // the prior's share is greater by far
+  return std::log(std::max(mass, kSmallest));
+}
 
 }  // namespace
 
-std::vector<double> parzen_bandwidths(std::span<const double> coordinates, double smallest) {
-  const std::size_t count = coordinates.size();
-  std::vector<std::pair<double, std::size_t>> sorted(count);
-  for (std::size_t i = 0; i < count; ++i) sorted[i] = {coordinates[i], i};
-  std::ranges::sort(sorted);
-  std::vector<double> bandwidths(count, smallest);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double before = i == 0 ? 0 : sorted[i].first - sorted[i - 1].first;
-    const double after = i + 1 == count ? 0 : sorted[i + 1].first - sorted[i].first;
-    bandwidths[sorted[i].second] = std::clamp(std::max(before, after), smallest, 1.0);
-  }
-  if (count == 1) bandwidths[0] = std::clamp(std::max(coordinates[0], 1 - coordinates[0]), smallest, 1.0);
-  return bandwidths;
-}
-
-double gaussian_mass(double begin, double end, double mean, double scale) {
-  constexpr double kFar = 6;  // the rest is below the rounding of 1
-  const double low = (begin - mean) * scale;
-  const double high = (end - mean) * scale;
+double gaussian_mass(double begin, double end, double mean, double bandwidth) {
+  constexpr double kFar = 6;    // erf() is 1 from here on
+  constexpr double kZero = 27;  // erfc() is 0 from here on
+  const double low = (begin - mean) / (bandwidth * std::numbers::sqrt2);
+  const double high = (end - mean) / (bandwidth * std::numbers::sqrt2);
   if (low < -kFar && high > kFar) return 1;
-  if (low > 0) return low > 26 ? 0 : (std::erfc(low) - std::erfc(high)) / 2;
-  if (high < 0) return high < -26 ? 0 : (std::erfc(-high) - std::erfc(-low)) / 2;
+  if (low > kZero || high < -kZero) return 0;
+  if (low > 0) return (std::erfc(low) - std::erfc(high)) / 2;
+  if (high < 0) return (std::erfc(-high) - std::erfc(-low)) / 2;
   return (std::erf(high) - std::erf(low)) / 2;
 }
 
-ParzenEstimator::ParzenEstimator(const Parameters& parameters, std::vector<std::size_t> dimensions,
+ParzenEstimator::ParzenEstimator(const Parameters& parameters, std::span<const std::size_t> dimensions,
                                  std::span<const Point* const> points, std::span<const double> weights,
-                                 const ParzenWidths& widths) {
-  const auto rows = static_cast<Eigen::Index>(points.size() + 1);
-  const auto columns = static_cast<Eigen::Index>(dimensions.size());
-  means_.resize(rows, columns);
-  scales_.resize(rows, columns);
-  log_coefficients_.resize(rows);
-  for (std::size_t i = 0; i < weights.size(); ++i) log_coefficients_[static_cast<Eigen::Index>(i)] = weights[i];
-  log_coefficients_[rows - 1] = widths.prior_weight;
-  log_coefficients_ /= log_coefficients_.sum();
-  cumulative_weights_.resize(points.size() + 1);
-  std::partial_sum(log_coefficients_.begin(), log_coefficients_.end(), cumulative_weights_.begin());
-  log_coefficients_ = log_coefficients_.log();
-  for (Eigen::Index column = 0; column < columns; ++column) {
-    const std::size_t index = dimensions[static_cast<std::size_t>(column)];
-    Dimension& dimension = dimensions_.emplace_back(Dimension{.parameter = &parameters[index], .index = index});
-    for (std::size_t i = 0; i < points.size(); ++i) means_(static_cast<Eigen::Index>(i), column) = (*points[i])[index];
-    if (dimension.parameter->is_ordered()) {
-      fit_number(dimension, column, widths);
+                                 const Smoothing& smoothing)
+    : smoothing_(smoothing), cumulative_weights_(weights.begin(), weights.end()) {
+  const auto count = static_cast<Eigen::Index>(points.size());
+  cumulative_weights_.push_back(smoothing.prior_weight);
+  std::partial_sum(cumulative_weights_.begin(), cumulative_weights_.end(), cumulative_weights_.begin());
+  const double sum = cumulative_weights_.back();
+  log_prior_weight_ = std::log(smoothing.prior_weight / sum);
+  log_coefficients_ = (Eigen::Map<const Eigen::ArrayXd>(weights.data(), count) / sum).log();
+  for (const std::size_t index : dimensions) {
+    Dimension dimension{.parameter = &parameters[index], .index = index, .coordinates = Eigen::ArrayXd(count)};
+    for (Eigen::Index i = 0; i < count; ++i) dimension.coordinates[i] = (*points[static_cast<std::size_t>(i)])[index];
+    if (!dimension.parameter->is_ordered()) {
+      fit_choice(dimension);
+    } else if (dimension.parameter->is_discrete()) {
+      fit_discrete(dimension);
     } else {
-      fit_choice(dimension, column, widths.prior_weight);
+      fit_continuum(dimension);
     }
+    dimensions_.push_back(std::move(dimension));
   }
 }
 
-void ParzenEstimator::fit_choice(Dimension& dimension, Eigen::Index column, double prior_weight) {
-  const Eigen::Index rows = means_.rows();
-  const auto options = static_cast<double>(dimension.parameter->num_values);
-  const double share = prior_weight / static_cast<double>(rows);
-  dimension.log_hit = std::log((1 + share) / (1 + share * options));
-  dimension.log_miss = std::log(share / (1 + share * options));
-  means_(rows - 1, column) = -1;  // equals no option
-  log_coefficients_[rows - 1] += -std::log(options) - dimension.log_miss;
+void ParzenEstimator::fit_choice(Dimension& dimension) const {
+  const double share = smoothing_.prior_weight / static_cast<double>(dimension.coordinates.size() + 1);
+  const double sum = 1 + share * static_cast<double>(dimension.parameter->num_values);
+  dimension.log_own = std::log((1 + share) / sum);
+  dimension.log_other = std::log(share / sum);
 }
 
-void ParzenEstimator::fit_number(Dimension& dimension, Eigen::Index column, const ParzenWidths& widths) {
-  const Eigen::Index rows = means_.rows();
-  auto means = means_.col(column);
-  auto scales = scales_.col(column);
-  const std::vector<double> bandwidths =
-      parzen_bandwidths({means.data(), static_cast<std::size_t>(rows - 1)}, widths.smallest_bandwidth);
-  std::ranges::copy(bandwidths, scales.data());
-  means[rows - 1] = kPriorMean;
-  scales[rows - 1] = kPriorBandwidth;
-  dimension.smallest_bandwidth = widths.smallest_bandwidth;
-  scales = 1 / (scales * std::numbers::sqrt2);
-  Eigen::ArrayXd masses(rows);
-  for (Eigen::Index i = 0; i < rows; ++i) masses[i] = gaussian_mass(0, 1, means[i], scales[i]);
-  log_coefficients_ -= masses.log();
-  // A discrete dimension's kernels are integrated, others need the density's coefficient.
-  if (!dimension.parameter->is_discrete()) log_coefficients_ += (scales * std::numbers::inv_sqrtpi).log();
+void ParzenEstimator::fit_continuum(Dimension& dimension) {
+  const double unit = smoothing_.bandwidth * std::numbers::sqrt2;
+  const auto mass = [this](double mean) { return gaussian_mass(0, 1, mean, smoothing_.bandwidth); };
+  log_coefficients_ -= (dimension.coordinates.unaryExpr(mass) * (unit / std::numbers::inv_sqrtpi)).log();
+  dimension.coordinates /= unit;
+}
+
+void ParzenEstimator::fit_discrete(Dimension& dimension) const {
+  std::vector<double> values(dimension.coordinates.begin(), dimension.coordinates.end());
+  std::ranges::sort(values);
+  const auto repeated = std::ranges::unique(values);
+  values.erase(repeated.begin(), repeated.end());
+  for (const double value : values) {
+    const Parameter::Cell cell = dimension.parameter->cell(value);
+    const double bandwidth = std::max(smoothing_.bandwidth, kSmallestInCells * (cell.end - cell.begin));
+    dimension.kernels.push_back({value, bandwidth, std::log(gaussian_mass(0, 1, value, bandwidth))});
+  }
+  for (const double coordinate : dimension.coordinates)
+    dimension.kernel_of.push_back(
+        static_cast<std::size_t>(std::ranges::lower_bound(values, coordinate) - values.begin()));
 }
 
 void ParzenEstimator::sample(base::RandomStream& random, Point& point) const {
+  constexpr double kBelowOne = 1 - 0x1p-53;
   const double drawn = random.uniform() * cumulative_weights_.back();
-  const auto found = std::ranges::upper_bound(cumulative_weights_, drawn);
-  const auto row = std::min<Eigen::Index>(found - cumulative_weights_.begin(), means_.rows() - 1);
-  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-    const Dimension& dimension = dimensions_[i];
-    const double mean = means_(row, static_cast<Eigen::Index>(i));
-    double coordinate = random.uniform();
-    if (dimension.parameter->is_ordered()) {
-      const double bandwidth = 1 / (scales_(row, static_cast<Eigen::Index>(i)) * std::numbers::sqrt2);
-      const double low = base::normal_probability(-mean / bandwidth);
-      const double high = base::normal_probability((1 - mean) / bandwidth);
-      coordinate = mean + bandwidth * base::normal_quantile(low + coordinate * (high - low));
-    } else if (row + 1 < means_.rows()) {
-      // The kernel gives each option a share, and the rest to its own.
-      const double shares = std::exp(dimension.log_miss) * static_cast<double>(dimension.parameter->num_values);
-      coordinate = coordinate < shares ? coordinate / shares : mean;
-    }
-    coordinate = std::clamp(coordinate, 0.0, kBelowOne);
+  const auto found = std::ranges::upper_bound(cumulative_weights_, drawn) - cumulative_weights_.begin();
+  const std::size_t component = std::min(static_cast<std::size_t>(found), cumulative_weights_.size() - 1);
+  for (const Dimension& dimension : dimensions_) {
+    const double coordinate = std::clamp(draw(dimension, component, random), 0.0, kBelowOne);
     point[dimension.index] = dimension.parameter->cell(coordinate).middle();
   }
+}
+
+double ParzenEstimator::draw(const Dimension& dimension, std::size_t component, base::RandomStream& random) const {
+  const double quantile = random.uniform();
+  const bool is_prior = component + 1 == cumulative_weights_.size();
+  if (is_prior)
+    return dimension.parameter->is_ordered() ? draw_gaussian(kPriorMean, kPriorBandwidth, quantile) : quantile;
+  const double coordinate = dimension.coordinates[static_cast<Eigen::Index>(component)];
+  if (!dimension.parameter->is_ordered()) {
+    // All options have the probability of the others, and the point's own one has the rest besides.
+    const double any = std::exp(dimension.log_other) * static_cast<double>(dimension.parameter->num_values);
+    return quantile < any ? quantile / any : coordinate;
+  }
+  if (dimension.parameter->is_discrete()) {
+    const Kernel& kernel = dimension.kernels[dimension.kernel_of[component]];
+    return draw_gaussian(kernel.mean, kernel.bandwidth, quantile);
+  }
+  return draw_gaussian(coordinate * smoothing_.bandwidth * std::numbers::sqrt2, smoothing_.bandwidth, quantile);
 }
 
 std::vector<double> ParzenEstimator::log_densities(std::span<const Point> points) const {
@@ -127,31 +128,47 @@ std::vector<double> ParzenEstimator::log_densities(std::span<const Point> points
   Eigen::ArrayXd log_kernels;
   for (const Point& point : points) {
     log_kernels = log_coefficients_;
-    for (std::size_t i = 0; i < dimensions_.size(); ++i)
-      add_log_kernels(dimensions_[i], static_cast<Eigen::Index>(i), point[dimensions_[i].index], log_kernels);
-    const double largest = log_kernels.maxCoeff();
-    result.push_back(largest + std::log((log_kernels - largest).exp().sum()));
+    double prior = log_prior_weight_;
+    for (const Dimension& dimension : dimensions_) {
+      prior += log_prior(dimension, point[dimension.index]);
+      add_log_kernels(dimension, point[dimension.index], log_kernels);
+    }
+    const double largest = log_kernels.size() == 0 ? prior : std::max(prior, log_kernels.maxCoeff());
+    result.push_back(largest + std::log((log_kernels - largest).exp().sum() + std::exp(prior - largest)));
   }
   return result;
 }
 
-void ParzenEstimator::add_log_kernels(const Dimension& dimension, Eigen::Index column, double coordinate,
+double ParzenEstimator::log_prior(const Dimension& dimension, double coordinate) const {
+  if (!dimension.parameter->is_ordered()) return -std::log(static_cast<double>(dimension.parameter->num_values));
+  const double mass = gaussian_mass(0, 1, kPriorMean, kPriorBandwidth);
+  if (dimension.parameter->is_discrete()) {
+    const Parameter::Cell cell = dimension.parameter->cell(coordinate);
+    return std::log(gaussian_mass(cell.begin, cell.end, kPriorMean, kPriorBandwidth) / mass);
+  }
+  const double distance = (coordinate - kPriorMean) / (kPriorBandwidth * std::numbers::sqrt2);
+  return -distance * distance - std::log(kPriorBandwidth * std::numbers::sqrt2 / std::numbers::inv_sqrtpi * mass);
+}
+
+void ParzenEstimator::add_log_kernels(const Dimension& dimension, double coordinate,
                                       Eigen::ArrayXd& log_kernels) const {
-  const auto means = means_.col(column);
-  const auto scales = scales_.col(column);
   if (!dimension.parameter->is_ordered()) {
-    log_kernels +=
-        (means == coordinate).select(dimension.log_hit, Eigen::ArrayXd::Constant(means.size(), dimension.log_miss));
+    log_kernels += (dimension.coordinates == coordinate)
+                       .select(Eigen::ArrayXd::Constant(log_kernels.size(), dimension.log_own), dimension.log_other);
     return;
   }
   if (!dimension.parameter->is_discrete()) {
-    log_kernels -= ((coordinate - means) * scales).square();
+    log_kernels -= (dimension.coordinates - coordinate / (smoothing_.bandwidth * std::numbers::sqrt2)).square();
     return;
   }
-  constexpr double kLeast = 1e-300;
   const Parameter::Cell cell = dimension.parameter->cell(coordinate);
-  for (Eigen::Index i = 0; i < means.size(); ++i)
-    log_kernels[i] += std::log(std::max(kLeast, gaussian_mass(cell.begin, cell.end, means[i], scales[i])));
+  std::vector<double> log_masses;
+  log_masses.reserve(dimension.kernels.size());
+  for (const Kernel& kernel : dimension.kernels)
+    log_masses.push_back(log_of_mass(gaussian_mass(cell.begin, cell.end, kernel.mean, kernel.bandwidth)) -
+                         kernel.log_mass);
+  for (Eigen::Index i = 0; i < log_kernels.size(); ++i)
+    log_kernels[i] += log_masses[dimension.kernel_of[static_cast<std::size_t>(i)]];
 }
 
 }  // namespace cadre::tune

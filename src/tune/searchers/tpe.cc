@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -68,8 +69,6 @@ class TpeSearcher final : public Searcher {
   std::vector<bool> find_good() const;
   Division divide() const;
   void choose(const Group& group, const Division& division, base::RandomStream& random, Point& point) const;
-  ParzenEstimator estimate(const Group& group, const std::vector<const Point*>& points,
-                           std::vector<double> (*weights)(std::size_t)) const;
 
   TPE options_;
   std::uint64_t seed_;
@@ -77,7 +76,10 @@ class TpeSearcher final : public Searcher {
   std::vector<Group> groups_;
 };
 
-std::vector<double> equal_weights(std::size_t count) { return std::vector<double>(count, 1.0); }
+// Returns the bandwidth of all Gaussians. It is the same for good and bad trials, so that the ratio of their densities
+// depends on where they lie, not on how many they are; with bandwidths by the distances of neighbours, as Hyperopt and
+// Optuna have them, good trials of few are smoothed too much.
+double bandwidth_with(std::size_t trials) { return std::max(0.01, 0.45 / std::sqrt(2 + static_cast<double>(trials))); }
 
 // Returns weights that grow with the trial, except that of the latest ones, which is 1.
 // Source: Bergstra, Yamins and Cox 2013, "Making a Science of Model Search".
@@ -121,31 +123,28 @@ std::size_t TpeSearcher::num_good() const {
                                             : std::min(count, static_cast<std::size_t>(options_.max_good_trials));
 }
 
-// Returns what orders trials before their losses do.
-std::tuple<double, bool, bool, std::int64_t> tier_of(const Observation& one) {
+// Orders trials before their losses do.
+using Tier = std::tuple<double, bool, bool, std::int64_t>;
+
+Tier tier_of(const Observation& one) {
   return {one.violation, has_infinite_loss(one), one.stopped, one.stopped ? -one.iteration : 0};
 }
 
 // Returns for each trial whether it is a good one.
 std::vector<bool> TpeSearcher::find_good() const {
   const std::vector<Observation>& ended = observations_.ended();
+  std::map<Tier, std::vector<std::size_t>> tiers;
+  for (std::size_t i = 0; i < ended.size(); ++i) tiers[tier_of(ended[i])].push_back(i);
   std::vector<bool> is_good(ended.size());
-  std::vector<std::size_t> order(ended.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, {}, [&](std::size_t index) { return tier_of(ended[index]); });
   std::size_t missing = num_good();
-  for (auto tier = order.begin(); tier != order.end() && missing > 0;) {
-    const auto end = std::find_if(tier, order.end(),
-                                  [&](std::size_t index) { return tier_of(ended[index]) != tier_of(ended[*tier]); });
+  for (const auto& [tier, trials] : tiers) {
     std::vector<Losses> losses;
-    for (auto one = tier; one != end; ++one) losses.push_back(ended[*one].losses);
-    const std::size_t count = std::min(missing, losses.size());
-    for (const std::size_t index : select_best(losses, count)) {
-      const std::size_t chosen = tier[static_cast<std::ptrdiff_t>(index)];
-      is_good[chosen] = !has_infinite_loss(ended[chosen]);
-    }
+    for (const std::size_t trial : trials) losses.push_back(ended[trial].losses);
+    const std::size_t count = std::min(missing, trials.size());
+    for (const std::size_t index : select_best(losses, count))
+      is_good[trials[index]] = !has_infinite_loss(ended[trials[index]]);
     missing -= count;
-    tier = end;
+    if (missing == 0) break;
   }
   return is_good;
 }
@@ -169,23 +168,24 @@ Division TpeSearcher::divide() const {
 
 // ---- Densities
 
-ParzenEstimator TpeSearcher::estimate(const Group& group, const std::vector<const Point*>& points,
-                                      std::vector<double> (*weights)(std::size_t)) const {
+// Returns the points that have all parameters of a group.
+std::vector<const Point*> with_group(const std::vector<const Point*>& points, const Group& group) {
   std::vector<const Point*> having;
-  for (const Point* point : points) {
-    if (!std::isnan((*point)[group.front()])) having.push_back(point);
-  }
-  const double smallest = 1 / std::min(100.0, 2.0 + static_cast<double>(having.size()));
-  return {observations_.parameters(),
-          group,
-          having,
-          weights(having.size()),
-          {.prior_weight = options_.prior_weight, .smallest_bandwidth = smallest}};
+  std::ranges::copy_if(points, std::back_inserter(having),
+                       [&](const Point* point) { return !std::isnan((*point)[group.front()]); });
+  return having;
 }
 
 void TpeSearcher::choose(const Group& group, const Division& division, base::RandomStream& random, Point& point) const {
-  const ParzenEstimator good = estimate(group, division.good, &equal_weights);
-  const ParzenEstimator bad = estimate(group, division.bad, &weights_by_age);
+  const ParzenEstimator::Smoothing smoothing{.bandwidth = bandwidth_with(observations_.ended().size()),
+                                             .prior_weight = options_.prior_weight};
+  const auto estimate = [&](const std::vector<const Point*>& points, const std::vector<double>& weights) {
+    return ParzenEstimator(observations_.parameters(), group, points, weights, smoothing);
+  };
+  const std::vector<const Point*> good_points = with_group(division.good, group);
+  const std::vector<const Point*> bad_points = with_group(division.bad, group);
+  const ParzenEstimator good = estimate(good_points, std::vector<double>(good_points.size(), 1.0));
+  const ParzenEstimator bad = estimate(bad_points, weights_by_age(bad_points.size()));
   std::vector<Point> candidates(static_cast<std::size_t>(options_.n_ei_candidates), point);
   for (Point& candidate : candidates) good.sample(random, candidate);
   std::vector<double> scores = good.log_densities(candidates);
