@@ -122,16 +122,16 @@ double ParzenEstimator::draw(const Dimension& dimension, std::size_t component, 
   return draw_gaussian(coordinate * smoothing_.bandwidth * std::numbers::sqrt2, smoothing_.bandwidth, quantile);
 }
 
-std::vector<double> ParzenEstimator::log_densities(std::span<const Point> points) const {
+std::vector<double> ParzenEstimator::log_densities(std::span<const Point* const> points) const {
   std::vector<double> result;
   result.reserve(points.size());
   Eigen::ArrayXd log_kernels;
-  for (const Point& point : points) {
+  for (const Point* point : points) {
     log_kernels = log_coefficients_;
     double prior = log_prior_weight_;
     for (const Dimension& dimension : dimensions_) {
-      prior += log_prior(dimension, point[dimension.index]);
-      add_log_kernels(dimension, point[dimension.index], log_kernels);
+      prior += log_prior(dimension, (*point)[dimension.index]);
+      add_log_kernels(dimension, (*point)[dimension.index], log_kernels);
     }
     const double largest = log_kernels.size() == 0 ? prior : std::max(prior, log_kernels.maxCoeff());
     result.push_back(largest + std::log((log_kernels - largest).exp().sum() + std::exp(prior - largest)));

@@ -33,7 +33,7 @@ class ParzenEstimator {
   // Draws the coordinates of the dimensions, settled, and leaves the others of `point` as they are.
   void sample(base::RandomStream& random, Point& point) const;
   // Returns the logarithms of the densities at settled points; of a discrete dimension it is a probability.
-  std::vector<double> log_densities(std::span<const Point> points) const;
+  std::vector<double> log_densities(std::span<const Point* const> points) const;
 
  private:
   // The kernel of points with one value of a discrete number.

@@ -49,6 +49,20 @@ struct Division {
   std::vector<const Point*> bad = {};
 };
 
+// Points of which one is to be suggested.
+struct Candidates {
+  std::vector<Point> points = {};
+  std::vector<double> scores = {};  // logarithm of the ratio of the densities of good and of bad trials
+
+  const Point& best() const {
+    return points[static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin())];
+  }
+  void keep_best() {
+    points.assign(points.size(), Point(best()));
+    scores.assign(scores.size(), 0);
+  }
+};
+
 class TpeSearcher final : public Searcher {
  public:
   TpeSearcher(TPE options, const SearcherSetting& setting)
@@ -68,7 +82,7 @@ class TpeSearcher final : public Searcher {
   std::size_t num_good() const;
   std::vector<bool> find_good() const;
   Division divide() const;
-  void choose(const Group& group, const Division& division, base::RandomStream& random, Point& point) const;
+  void extend(const Group& group, const Division& division, base::RandomStream& random, Candidates& candidates) const;
 
   TPE options_;
   std::uint64_t seed_;
@@ -102,11 +116,14 @@ std::optional<Config> TpeSearcher::suggest(TrialIndex trial) const {
   const Parameters& parameters = observations_.parameters();
   const Division division = divide();
   base::RandomStream random(seed_, trial, base::Purpose::suggestion);
-  Point point(parameters.size(), std::numeric_limits<double>::quiet_NaN());
+  const Point nothing(parameters.size(), std::numeric_limits<double>::quiet_NaN());
+  Candidates candidates{.points = std::vector<Point>(static_cast<std::size_t>(options_.n_ei_candidates), nothing),
+                        .scores = std::vector<double>(static_cast<std::size_t>(options_.n_ei_candidates))};
   for (const Group& group : groups_) {
-    if (parameters.exists(group.front(), point)) choose(group, division, random, point);
+    extend(group, division, random, candidates);
+    if (!options_.multivariate) candidates.keep_best();
   }
-  return parameters.config_of(point);
+  return parameters.config_of(candidates.best());
 }
 
 std::string TpeSearcher::debug_string() const {
@@ -176,22 +193,28 @@ std::vector<const Point*> with_group(const std::vector<const Point*>& points, co
   return having;
 }
 
-void TpeSearcher::choose(const Group& group, const Division& division, base::RandomStream& random, Point& point) const {
+// Draws the parameters of a group for the candidates in which it exists. The score is that of whole candidates, because
+// an option of a choice is as good as the best that is known of the parameters under it.
+void TpeSearcher::extend(const Group& group, const Division& division, base::RandomStream& random,
+                         Candidates& candidates) const {
+  const Parameters& parameters = observations_.parameters();
   const ParzenEstimator::Smoothing smoothing{.bandwidth = bandwidth_with(observations_.ended().size()),
                                              .prior_weight = options_.prior_weight};
-  const auto estimate = [&](const std::vector<const Point*>& points, const std::vector<double>& weights) {
-    return ParzenEstimator(observations_.parameters(), group, points, weights, smoothing);
-  };
   const std::vector<const Point*> good_points = with_group(division.good, group);
   const std::vector<const Point*> bad_points = with_group(division.bad, group);
-  const ParzenEstimator good = estimate(good_points, std::vector<double>(good_points.size(), 1.0));
-  const ParzenEstimator bad = estimate(bad_points, weights_by_age(bad_points.size()));
-  std::vector<Point> candidates(static_cast<std::size_t>(options_.n_ei_candidates), point);
-  for (Point& candidate : candidates) good.sample(random, candidate);
-  std::vector<double> scores = good.log_densities(candidates);
-  const std::vector<double> subtracted = bad.log_densities(candidates);
-  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] -= subtracted[i];
-  point = candidates[static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin())];
+  const ParzenEstimator good(parameters, group, good_points, std::vector<double>(good_points.size(), 1.0), smoothing);
+  const ParzenEstimator bad(parameters, group, bad_points, weights_by_age(bad_points.size()), smoothing);
+  std::vector<std::size_t> indices;
+  std::vector<const Point*> points;
+  for (std::size_t i = 0; i < candidates.points.size(); ++i) {
+    if (!parameters.exists(group.front(), candidates.points[i])) continue;
+    good.sample(random, candidates.points[i]);
+    indices.push_back(i);
+    points.push_back(&candidates.points[i]);
+  }
+  const std::vector<double> log_good = good.log_densities(points);
+  const std::vector<double> log_bad = bad.log_densities(points);
+  for (std::size_t i = 0; i < indices.size(); ++i) candidates.scores[indices[i]] += log_good[i] - log_bad[i];
 }
 
 }  // namespace
