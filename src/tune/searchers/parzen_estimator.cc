@@ -21,9 +21,14 @@ double draw_gaussian(double mean, double bandwidth, double quantile) {
   return mean + bandwidth * base::normal_quantile(low + quantile * (high - low));
 }
 
-double log_of_mass(double mass) {
-  constexpr double kSmallest = 1e-300;  // the prior's share is greater by far
-  return std::log(std::max(mass, kSmallest));
+// Returns the logarithm of a cell's probability. Far from the mean it is a small constant, beside which the share of
+// the prior is greater by far.
+double log_mass_of(const Parameter::Cell& cell, double mean, double bandwidth) {
+  constexpr double kFarthest = 13;  // in bandwidths: 1e-38
+  constexpr double kSmallest = -690;
+  if (cell.begin - mean > kFarthest * bandwidth || mean - cell.end > kFarthest * bandwidth) return kSmallest;
+  const double mass = gaussian_mass(cell.begin, cell.end, mean, bandwidth);
+  return mass > 0 ? std::max(kSmallest, std::log(mass)) : kSmallest;
 }
 
 }  // namespace
@@ -165,8 +170,7 @@ void ParzenEstimator::add_log_kernels(const Dimension& dimension, double coordin
   std::vector<double> log_masses;
   log_masses.reserve(dimension.kernels.size());
   for (const Kernel& kernel : dimension.kernels)
-    log_masses.push_back(log_of_mass(gaussian_mass(cell.begin, cell.end, kernel.mean, kernel.bandwidth)) -
-                         kernel.log_mass);
+    log_masses.push_back(log_mass_of(cell, kernel.mean, kernel.bandwidth) - kernel.log_mass);
   for (Eigen::Index i = 0; i < log_kernels.size(); ++i)
     log_kernels[i] += log_masses[dimension.kernel_of[static_cast<std::size_t>(i)]];
 }
