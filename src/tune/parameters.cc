@@ -1,5 +1,6 @@
 #include "cadre/tune/parameters.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
