@@ -4,6 +4,7 @@
 
 #include "cadre/tune/searchers/concurrency_limiter.h"
 #include "cadre/tune/searchers/external_searcher.h"
+#include "cadre/tune/searchers/quasi_random.h"
 #include "cadre/tune/searchers/random_search.h"
 #include "cadre/tune/searchers/repeater.h"
 #include "cadre/tune/searchers/tpe.h"
