@@ -1,0 +1,23 @@
+// Observed values as a Gaussian process models them.
+#pragma once
+
+#include <Eigen/Core>
+#include <vector>
+
+namespace cadre::tune {
+
+// Returns losses with mean 0 and variance 1, in the same order: values worse than the median only by their rank, as if
+// they were distributed like the better half, mirrored. Infinite losses become the worst or the best finite one.
+// Source: Song et al., "The Vizier Gaussian Process Bandit Algorithm" (2024), https://arxiv.org/abs/2408.11527.
+Eigen::VectorXd warped_losses(const std::vector<double>& losses);
+
+struct WarpedLimit {
+  Eigen::VectorXd values = {};
+  double limit = 0;
+};
+
+// Returns amounts by which values exceed a limit with mean 0 and variance 1, and 0 as the limit becomes then. Amounts
+// that are large beside the others count by their logarithm. Infinite ones become the largest finite one.
+WarpedLimit warped_excesses(const std::vector<double>& excesses);
+
+}  // namespace cadre::tune
