@@ -186,11 +186,10 @@ TEST(GaussianProcessFeatures, TheGradientInCoordinatesIsThatOfDifferences) {
 
 // Reference: mpmath with 60 digits, log(npdf(z) + z * ncdf(z)).
 TEST(ExpectedImprovement, IsThatOfTheReferenceAlsoFarFromTheBest) {
-  const std::pair<double, double> reference[] = {{3, 1.0987396653277078},       {0, -0.91893853320467274},
-                                                 {-0.5, -1.6205162643873199},   {-2, -4.7687835239171142},
-                                                 {-10, -55.553122036122356},    {-30, -457.724653760598},
-                                                 {-49, -1209.2038267923771},    {-60, -1809.1084601822722},
-                                                 {-1000, -500014.73445209116},  {-1e6, -500000000028.54996}};
+  const std::pair<double, double> reference[] = {
+      {3, 1.0987396653277078},      {0, -0.91893853320467274},  {-0.5, -1.6205162643873199}, {-2, -4.7687835239171142},
+      {-10, -55.553122036122356},   {-30, -457.724653760598},   {-49, -1209.2038267923771},  {-60, -1809.1084601822722},
+      {-1000, -500014.73445209116}, {-1e6, -500000000028.54996}};
   for (const auto& [z, expected] : reference) {
     EXPECT_NEAR(log_expected_improvement(0, 1, z).value, expected, 1e-7 + 1e-12 * std::abs(expected)) << z;
     EXPECT_NEAR(log_expected_improvement(5, 4, 5 + 2 * z).value, expected + std::log(2),
@@ -203,7 +202,8 @@ TEST(ExpectedImprovement, DerivativesAreThoseOfDifferences) {
     for (const double limit : {4.0, 0.5, -3.0, -40.0, -80.0}) {
       const double step = 1e-5;
       const NormalUtility at = utility(0.3, 1.2, limit);
-      const double in_mean = (utility(0.3 + step, 1.2, limit).value - utility(0.3 - step, 1.2, limit).value) / (2 * step);
+      const double in_mean =
+          (utility(0.3 + step, 1.2, limit).value - utility(0.3 - step, 1.2, limit).value) / (2 * step);
       const double in_variance =
           (utility(0.3, 1.2 + step, limit).value - utility(0.3, 1.2 - step, limit).value) / (2 * step);
       EXPECT_NEAR(at.in_mean, in_mean, 1e-6 * (1 + std::abs(in_mean))) << limit;
@@ -309,7 +309,8 @@ TEST(AcquisitionSearch, FindsThePeakInNumbersIntegersChoicesAndUnderConditions) 
                     {"order", 1}};
   const Point peak = *parameters.point_of(best);
   base::RandomStream stream(1, 2, base::Purpose::suggestion);
-  const Point found = maximize_acquisition(parameters, Peak(peak), {.num_candidates = 20, .num_local_searches = 2}, stream);
+  const Point found =
+      maximize_acquisition(parameters, Peak(peak), {.num_candidates = 20, .num_local_searches = 2}, stream);
   const Config config = parameters.config_of(found);
   EXPECT_EQ(config.get<std::string>("optimizer/name"), "sgd");
   EXPECT_NEAR(config.get<double>("optimizer/momentum"), 0.123, 1e-3);

@@ -161,25 +161,25 @@ TEST(GaussianProcess, TriesEveryConfigOfASmallSpaceOnceIfLossesHaveNoNoise) {
 
 // ---- Trials that end otherwise
 
+// Random search fails in four of ten trials. The best is close to where trials fail.
 TEST(GaussianProcess, KeepsAwayFromWhereTrialsFailAndWhereTheMetricIsNotFinite) {
   for (const double bad : {kNan, kInfinite, 0.0}) {
-    Study study({{"x", uniform(0, 1)}}, {.metric = minimize("loss"), .searcher = GaussianProcess()});
+    Study study(four_numbers, {.metric = minimize("loss"), .searcher = GaussianProcess()});
     int failed = 0;
     for (int i = 0; i < 40; ++i) {
       const auto [trial, config] = *study.suggest();
-      const auto x = config.get<double>("x");
-      if (x <= 0.5) {
-        study.observe(trial, {{"loss", x}});
+      if (config.get<double>("a") <= 0.4) {
+        study.observe(trial, {{"loss", bowl(config)}});
         continue;
       }
-      failed += i >= 20 ? 1 : 0;
+      failed += i >= 10 ? 1 : 0;
       if (bad == 0) {
         study.end(trial, TrialStatus::error);
       } else {
         study.observe(trial, {{"loss", bad}});
       }
     }
-    EXPECT_LE(failed, 2) << bad;
+    EXPECT_LE(failed, 5) << bad;
     EXPECT_LT(*study.result(*study.best()).number("loss"), 0.01);
   }
 }
@@ -203,13 +203,13 @@ TEST(GaussianProcess, AStoppedTrialIsNotTheBest) {
 TEST(GaussianProcess, ParallelTrialsDiffer) {
   const auto searcher = GaussianProcess().make(setting_of(four_numbers));
   TrialIndex trial = 0;
-  for (; trial < 15; ++trial) {
+  for (; trial < 12; ++trial) {
     const Config config = *searcher->suggest(trial);
     searcher->on_trial_add(trial, config);
     searcher->on_trial_end(trial, TrialStatus::terminated, {{"loss", bowl(config)}});
   }
   std::vector<Config> open;
-  for (; trial < 23; ++trial) {
+  for (; trial < 20; ++trial) {
     open.push_back(*searcher->suggest(trial));
     searcher->on_trial_add(trial, open.back());
   }
@@ -218,7 +218,7 @@ TEST(GaussianProcess, ParallelTrialsDiffer) {
       double distance = 0;
       for (const char* key : {"a", "b", "c", "d"})
         distance += std::abs(open[i].get<double>(key) - open[j].get<double>(key));
-      EXPECT_GT(distance, 1e-3) << i << " and " << j;
+      EXPECT_GT(distance, 0.01) << i << " and " << j;
     }
   }
 }
@@ -250,7 +250,7 @@ TEST(GaussianProcess, LooksForAConfigThatKeepsConstraintsWhereNoneIsKnown) {
     const double cost = bowl(config);
     kept += cost <= 0.05 ? 1 : 0;
     Metrics result{{"loss", -config.get<double>("a")}};
-    if (i % 5 != 1) result.set("cost", i % 5 == 2 ? kNan : cost);  // missing, or not a number
+    if (i != 1) result.set("cost", i == 2 ? kNan : cost);  // missing, or not a number
     study.observe(trial, result);
   }
   EXPECT_GE(kept, 10);
@@ -306,11 +306,9 @@ Metrics result_of(TrialIndex trial, const Config& config) {
 
 TEST(GaussianProcess, ARestoredSearcherSuggestsTheSameAtEveryMoment) {
   for (const bool deterministic : {false, true}) {
-    History history({.n_startup_trials = 5,
-                     .deterministic = deterministic,
-                     .max_observations = 20,
-                     .constraints = {{"cost", 1}}},
-                    every_domain);
+    History history(
+        {.n_startup_trials = 5, .deterministic = deterministic, .max_observations = 20, .constraints = {{"cost", 1}}},
+        every_domain);
     std::vector<Config> configs;
     for (TrialIndex trial = 0; trial < 36; ++trial) {
       configs.push_back(history.add());
@@ -360,7 +358,8 @@ TEST(GaussianProcess, ConfigsThatAreNotOfTheSpaceAndTrialsWithoutTheMetricAreLef
 
 TEST(GaussianProcess, WithMoreTrialsThanItsLimitItModelsTheBestAndTheLatest) {
   const std::vector<double> losses = losses_of(GaussianProcess{.max_observations = 12}, four_numbers, 60, &bowl);
-  EXPECT_LT(best_of(losses), 1e-3);
+  EXPECT_LT(best_of(losses), 0.01);
+  EXPECT_LT(best_of(losses), best_of(losses_of(RandomSearch(), four_numbers, 600, &bowl)));
 }
 
 // ---- Options

@@ -6,7 +6,6 @@
 #include <tuple>
 #include <utility>
 #include <variant>
-#include <cstdlib>
 
 #include "tune/searchers/bounded_minimizer.h"
 
@@ -100,10 +99,10 @@ class Search {
 
   // Returns random points: the first ones are near incumbents, or such themselves.
   std::vector<FullPoint> draw_candidates() {
-    static const double local = std::getenv("GP_LOCAL") ? atof(std::getenv("GP_LOCAL")) : 0.3;
+    constexpr double kShareNear = 0.7;
     std::vector<FullPoint> candidates;
     for (const Point& incumbent : search_.incumbents) candidates.push_back(completed(incumbent));
-    const auto num_near = static_cast<std::int64_t>(local * static_cast<double>(search_.num_candidates));
+    const auto num_near = static_cast<std::int64_t>(kShareNear * static_cast<double>(search_.num_candidates));
     for (std::int64_t i = 0; i < num_near && !search_.incumbents.empty(); ++i)
       candidates.push_back(draw_near(search_.incumbents[stream_.below(search_.incumbents.size())]));
     while (std::ssize(candidates) < search_.num_candidates || candidates.empty()) candidates.push_back(draw_anywhere());
@@ -208,9 +207,8 @@ void Search::follow_gradient(Located& located) const {
     gradient = -in_coordinates(smooth).cwiseProduct(scales);
     return -value;
   };
-  static const int evals = std::getenv("GP_AEVALS") ? atoi(std::getenv("GP_AEVALS")) : 50;
   const Minimum minimum =
-      minimize(negated, start, lower, upper, {.max_evaluations = evals, .value_tolerance = 1e-5, .point_tolerance = 1e-5});
+      minimize(negated, start, lower, upper, {.max_evaluations = 50, .value_tolerance = 1e-5, .point_tolerance = 1e-5});
   if (minimum.point.size() == 0) return;
   FullPoint found(parameters_, moved(minimum.point, located.point.coordinates()));
   move_if_better({found}, located);

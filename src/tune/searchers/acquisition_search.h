@@ -24,9 +24,9 @@ class AcquisitionFunction {
 };
 
 struct AcquisitionSearch {
-  std::int64_t num_candidates = 1000;    // random points, of which the best become starts; at least 1
-  std::int64_t num_local_searches = 5;   // from the best candidate and others, drawn by their values; at least 1
-  std::vector<Point> incumbents = {};    // good settled points: some candidates are near them, the first is a start
+  std::int64_t num_candidates = 1000;   // random points, of which the best become starts; at least 1
+  std::int64_t num_local_searches = 5;  // from the best candidate and others, drawn by their values; at least 1
+  std::vector<Point> incumbents = {};   // good settled points: some candidates are near them, the first is a start
 };
 
 // Returns the settled point with the highest value that it finds: of the random candidates, some become starts of a

@@ -3,7 +3,6 @@
 #include <nlopt.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -51,8 +50,7 @@ double evaluate_descent(unsigned, const double* coordinates, double* gradient, v
 
 Minimum minimize(const SmoothFunction& function, const Eigen::VectorXd& start, const Eigen::VectorXd& lower,
                  const Eigen::VectorXd& upper, const MinimizerLimits& limits) {
-  static const bool lbfgs = std::getenv("GP_LBFGS") != nullptr;
-  const OptimizerHandle optimizer(nlopt_create(lbfgs ? NLOPT_LD_LBFGS : NLOPT_LD_SLSQP, static_cast<unsigned>(start.size())), &nlopt_destroy);
+  const OptimizerHandle optimizer(nlopt_create(NLOPT_LD_SLSQP, static_cast<unsigned>(start.size())), &nlopt_destroy);
   Descent descent{.function = function, .optimizer = optimizer.get(), .point = start, .gradient = start};
   nlopt_set_min_objective(optimizer.get(), &evaluate_descent, &descent);
   nlopt_set_lower_bounds(optimizer.get(), lower.data());

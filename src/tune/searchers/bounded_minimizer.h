@@ -16,9 +16,9 @@ struct Minimum {
 
 // Options of minimize().
 struct MinimizerLimits {
-  int max_evaluations = 100;        // of the function
-  double value_tolerance = 1e-6;    // ends when a step changes the value by less, relative to it
-  double point_tolerance = 1e-6;    // ends when a step changes no coordinate by more
+  int max_evaluations = 100;      // of the function
+  double value_tolerance = 1e-6;  // ends when a step changes the value by less, relative to it
+  double point_tolerance = 1e-6;  // ends when a step changes no coordinate by more
 };
 
 // Descends from `start`, which must lie between the bounds. Returns the best point that it has evaluated; no point if

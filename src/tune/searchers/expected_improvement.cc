@@ -15,8 +15,7 @@ double log_standard_improvement(double z) {
   constexpr double kSeriesBelow = -50;  // where the difference below loses all its digits
   const double log_density = log_normal_density(z);
   if (z > -1) return std::log(std::exp(log_density) + z * base::normal_probability(z));
-  if (z > kSeriesBelow)
-    return log_density + std::log1p(z * std::exp(base::log_normal_probability(z) - log_density));
+  if (z > kSeriesBelow) return log_density + std::log1p(z * std::exp(base::log_normal_probability(z) - log_density));
   const double square = z * z;
   return log_density - std::log(square) + std::log1p(-3 / square + 15 / (square * square));
 }

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <tuple>
 #include <utility>
-#include <cstdlib>
 
 #include "base/random.h"
 #include "cadre/tune/tuner.h"
@@ -40,7 +39,7 @@ struct Evaluation {
 // Returns the number of evaluations, the first ones of n, that hyper-parameters are fitted to: n, or one of a growing
 // series, so that many suggestions share a fit.
 std::size_t num_fitted(std::size_t n) {
-  static const double kGrowth = std::getenv("GP_GROWTH") ? atof(std::getenv("GP_GROWTH")) : 1.05;
+  constexpr double kGrowth = 1.05;
   std::size_t fitted = 1;
   while (true) {
     const auto next = std::max(fitted + 1, static_cast<std::size_t>(static_cast<double>(fitted) * kGrowth));
@@ -105,10 +104,10 @@ class ConstrainedImprovement final : public AcquisitionFunction {
     double limit = 0;
   };
 
-  // `best`: infinite if no trial keeps all constraints.
+  // `best`: infinite if no trial keeps all constraints. `noisy`: false: a config that is in the model brings nothing.
   ConstrainedImprovement(const PointFeatures& features, const GaussianProcessModel& loss, double best,
-                         const std::vector<Limited>& constraints)
-      : features_(features), loss_(loss), best_(best), constraints_(constraints) {}
+                         const std::vector<Limited>& constraints, bool noisy)
+      : features_(features), loss_(loss), best_(best), constraints_(constraints), noisy_(noisy) {}
 
   VectorXd values(const std::vector<Point>& points) const override {
     Eigen::MatrixXd rows(std::ssize(points), features_.size());
@@ -117,6 +116,9 @@ class ConstrainedImprovement final : public AcquisitionFunction {
     if (std::isfinite(best_)) add_values(loss_, rows, &log_expected_improvement, best_, sums);
     for (const auto& [model, limit] : constraints_)
       add_values(model, rows, &log_probability_of_feasibility, limit, sums);
+    for (Index i = 0; i < rows.rows() && !noisy_; ++i) {
+      if (is_known(rows.row(i))) sums[i] = kKnown;
+    }
     return sums;
   }
 
@@ -126,7 +128,7 @@ class ConstrainedImprovement final : public AcquisitionFunction {
     double sum = 0;
     const auto add = [&](const GaussianProcessModel& model, auto* utility, double limit) {
       const GaussianProcessModel::Posterior posterior = model.posterior(row);
-      const NormalUtility at = utility(posterior.mean, positive(posterior.variance), limit);
+      const NormalUtility at = utility(posterior.mean, usable(posterior.variance), limit);
       sum += at.value;
       in_features += model.gradient(row, posterior, at.in_mean, at.in_variance);
     };
@@ -142,20 +144,31 @@ class ConstrainedImprovement final : public AcquisitionFunction {
   }
 
  private:
-  static double positive(double variance) { return std::max(variance, 1e-12); }
+  static constexpr double kKnown = -1e9;  // lower than that of any point that is not known
+
+  // Without noise, the variance of the noise in the model only keeps its matrix regular.
+  double usable(double variance) const { return std::max(noisy_ ? variance : variance - kLeastNoise, 1e-12); }
+  bool is_known(const Eigen::RowVectorXd& row) const {
+    const Eigen::MatrixXd& known = loss_.data().points;
+    for (Index i = 0; i < known.rows(); ++i) {
+      if (known.row(i) == row) return true;
+    }
+    return false;
+  }
   template <class Utility>
-  static void add_values(const GaussianProcessModel& model, const Eigen::MatrixXd& rows, Utility utility, double limit,
-                         VectorXd& sums) {
+  void add_values(const GaussianProcessModel& model, const Eigen::MatrixXd& rows, Utility utility, double limit,
+                  VectorXd& sums) const {
     VectorXd means;
     VectorXd variances;
     model.posterior(rows, means, variances);
-    for (Index i = 0; i < rows.rows(); ++i) sums[i] += utility(means[i], positive(variances[i]), limit).value;
+    for (Index i = 0; i < rows.rows(); ++i) sums[i] += utility(means[i], usable(variances[i]), limit).value;
   }
 
   const PointFeatures& features_;
   const GaussianProcessModel& loss_;
   double best_;
   const std::vector<Limited>& constraints_;
+  bool noisy_;
 };
 
 class GaussianProcessSearcher final : public Searcher {
@@ -190,11 +203,10 @@ class GaussianProcessSearcher final : public Searcher {
   GaussianProcessModel loss_model(const std::vector<Evaluation>& evaluations) const;
   std::vector<ConstrainedImprovement::Limited> constraint_models(const std::vector<Evaluation>& evaluations) const;
   TrainingData loss_data(const std::vector<Evaluation>& evaluations) const;
-  TrainingData constraint_data(const std::vector<Evaluation>& evaluations, std::size_t constraint,
-                               double& limit) const;
+  TrainingData constraint_data(const std::vector<Evaluation>& evaluations, std::size_t constraint, double& limit) const;
   // Returns the evaluations that hyper-parameters are fitted to.
   std::vector<Evaluation> fitted(const std::vector<Evaluation>& evaluations) const {
-    static const std::size_t kMostFitted = std::getenv("GP_FITTED") ? static_cast<std::size_t>(atoi(std::getenv("GP_FITTED"))) : 150;
+    constexpr std::size_t kMostFitted = 150;
     const auto end = evaluations.begin() + static_cast<std::ptrdiff_t>(num_fitted(evaluations.size()));
     return selected({evaluations.begin(), end}, std::min(kMostFitted, most_modelled()));
   }
@@ -333,23 +345,21 @@ Point GaussianProcessSearcher::best_point(TrialIndex trial, const std::vector<Ev
   std::vector<ConstrainedImprovement::Limited> constraints = constraint_models(evaluations);
   const std::vector<Evaluation> modelled = selected(evaluations, most_modelled());
   double best = best_loss(loss, modelled);
-  static const bool include = std::getenv("GP_FANTASY_BEST") != nullptr;
   for (const auto& [open, point] : observations_.open()) {
     const Eigen::RowVectorXd row = features_.features_of(point);
     const double mean = loss.posterior(row).mean;
-    if (include) best = std::min(best, mean);
+    best = std::min(best, mean);
     loss.add(row, mean);
     for (auto& [model, limit] : constraints) model.add(row, model.posterior(row).mean);
   }
-  static const std::int64_t cands = std::getenv("GP_CANDS") ? atoi(std::getenv("GP_CANDS")) : 1000;
-  static const std::int64_t starts = std::getenv("GP_STARTS") ? atoi(std::getenv("GP_STARTS")) : 5;
-  AcquisitionSearch search{.num_candidates = cands, .num_local_searches = starts};
+  AcquisitionSearch search;
   constexpr std::size_t kIncumbents = 5;
   for (const std::size_t index : ranking(modelled)) {
     if (search.incumbents.size() < kIncumbents) search.incumbents.push_back(modelled[index].point);
   }
   base::RandomStream stream(seed_, static_cast<std::uint32_t>(trial), base::Purpose::suggestion);
-  return maximize_acquisition(observations_.parameters(), ConstrainedImprovement(features_, loss, best, constraints),
+  return maximize_acquisition(observations_.parameters(),
+                              ConstrainedImprovement(features_, loss, best, constraints, !options_.deterministic),
                               search, stream);
 }
 
@@ -360,8 +370,10 @@ std::unique_ptr<Searcher> GaussianProcess::make(const SearcherSetting& setting) 
 }
 
 void GaussianProcess::check(const TunerOptions&, Faults& faults) const {
-  faults.unless(n_startup_trials >= 1, "n_startup_trials", fmt::format("it is {}; it must be at least 1", n_startup_trials));
-  faults.unless(max_observations >= 10, "max_observations", fmt::format("it is {}; it must be at least 10", max_observations));
+  faults.unless(n_startup_trials >= 1, "n_startup_trials",
+                fmt::format("it is {}; it must be at least 1", n_startup_trials));
+  faults.unless(max_observations >= 10, "max_observations",
+                fmt::format("it is {}; it must be at least 10", max_observations));
   for (std::size_t i = 0; i < constraints.size(); ++i) {
     const std::string name = fmt::format("constraints[{}]", i);
     faults.unless(!constraints[i].metric.empty(), name, "it has no metric; say which one has the limit");

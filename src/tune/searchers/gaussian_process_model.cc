@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <utility>
-#include <cstdlib>
 
 #include "tune/searchers/bounded_minimizer.h"
 
@@ -87,8 +86,7 @@ void MaternKernel::add_gradient(const Points& points, const RowVectorXd& point, 
   const Eigen::ArrayXd in_distances = -5.0 / 6 * (1 + r) * weighted;
   for (Index i = 0; i < points.cols(); ++i) {
     const Index scale = features_[static_cast<std::size_t>(i)].length_scale;
-    gradient[scale] +=
-        std::exp(hyperparameters[scale]) * (in_distances * squared_differences(points, point, i)).sum();
+    gradient[scale] += std::exp(hyperparameters[scale]) * (in_distances * squared_differences(points, point, i)).sum();
   }
   gradient[num_length_scales_] += ((1 + r + r.square() / 3) * weighted).sum();
 }
@@ -96,30 +94,20 @@ void MaternKernel::add_gradient(const Points& points, const RowVectorXd& point, 
 RowVectorXd MaternKernel::point_gradient(const Points& points, const RowVectorXd& point,
                                          const VectorXd& hyperparameters, const VectorXd& weights) const {
   const Eigen::ArrayXd r = (5 * squared_distances(points, point, hyperparameters)).sqrt();
-  const Eigen::ArrayXd in_distances =
-      -5.0 / 6 * variance(hyperparameters) * weights.array() * (1 + r) * (-r).exp();
+  const Eigen::ArrayXd in_distances = -5.0 / 6 * variance(hyperparameters) * weights.array() * (1 + r) * (-r).exp();
   RowVectorXd gradient = RowVectorXd::Zero(points.cols());
   for (Index i = 0; i < points.cols(); ++i) {
     const auto [scale, categorical] = features_[static_cast<std::size_t>(i)];
     if (categorical) continue;
-    gradient[i] =
-        2 * std::exp(hyperparameters[scale]) * (in_distances * (point[i] - points.col(i).array())).sum();
+    gradient[i] = 2 * std::exp(hyperparameters[scale]) * (in_distances * (point[i] - points.col(i).array())).sum();
   }
   return gradient;
 }
 
+// Source of the prior: Optuna's GPSampler; length scales and the variance are of the order of 1.
 double MaternKernel::log_prior(const VectorXd& hyperparameters, Eigen::Ref<VectorXd> gradient) const {
-  static const bool hvarfner = std::getenv("GP_HVARFNER") != nullptr;
   double sum = 0;
   for (Index i = 0; i < num_length_scales_; ++i) {
-    if (hvarfner) {
-      const double mu = std::sqrt(2.0) + 0.5 * std::log(static_cast<double>(num_length_scales_));
-      const double var = 3;
-      const double diff = -0.5 * hyperparameters[i] - mu;
-      sum -= 0.5 * diff * diff / var;
-      gradient[i] += 0.5 * diff / var;
-      continue;
-    }
     const double weight = std::exp(hyperparameters[i]);
     sum -= 0.1 * (weight + 1 / weight);
     gradient[i] -= 0.1 * (weight - 1 / weight);
@@ -178,10 +166,8 @@ Hyperparameters fit(const Kernel& kernel, const TrainingData& data, bool noisy, 
   };
   VectorXd logarithms(n + 1);
   logarithms << start.kernel, noisy ? start.log_noise : lower[n];
-  static const int evals = std::getenv("GP_EVALS") ? atoi(std::getenv("GP_EVALS")) : 100;
-  static const double tol = std::getenv("GP_TOL") ? atof(std::getenv("GP_TOL")) : 1e-5;
   const Minimum best = minimize(negated_density, logarithms, lower, upper,
-                                {.max_evaluations = evals, .value_tolerance = tol, .point_tolerance = 1e-3});
+                                {.max_evaluations = 100, .value_tolerance = 1e-5, .point_tolerance = 1e-3});
   return best.point.size() == 0 ? start : hyperparameters_of(best.point);
 }
 
@@ -198,7 +184,8 @@ GaussianProcessModel::GaussianProcessModel(std::shared_ptr<const Kernel> kernel,
 }
 
 void GaussianProcessModel::update_weights() {
-  weights_ = inverse_root_.transpose().triangularView<Eigen::Upper>() * (inverse_root_.triangularView<Eigen::Lower>() * data_.values);
+  weights_ = inverse_root_.transpose().triangularView<Eigen::Upper>() *
+             (inverse_root_.triangularView<Eigen::Lower>() * data_.values);
 }
 
 GaussianProcessModel::Posterior GaussianProcessModel::posterior(const RowVectorXd& point) const {

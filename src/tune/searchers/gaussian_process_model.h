@@ -5,7 +5,6 @@
 
 #include <Eigen/Core>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace cadre::tune {
@@ -78,7 +77,7 @@ struct Hyperparameters {
 };
 
 // The smallest variance of noise, for values that have none; the values should have a variance of about 1.
-inline constexpr double kLeastNoise = 1e-6;
+inline constexpr double kLeastNoise = 1e-7;
 
 // Values at points.
 struct TrainingData {

@@ -59,8 +59,8 @@ RowVectorXd PointFeatures::coordinate_gradient(const Point& point, const RowVect
     if (form == Form::number) {
       coordinates[index] = gradient[first];
     } else if (form == Form::arc && !std::isnan(point[i])) {
-      coordinates[index] = gradient[first] * std::cos(point[i] / kArcRadius) -
-                           gradient[first + 1] * std::sin(point[i] / kArcRadius);
+      coordinates[index] =
+          gradient[first] * std::cos(point[i] / kArcRadius) - gradient[first + 1] * std::sin(point[i] / kArcRadius);
     }
   }
   return coordinates;

@@ -34,8 +34,8 @@ class PointFeatures {
   enum class Form { number, choice, arc };
   struct Encoding {
     Form form = Form::number;
-    Eigen::Index first = 0;     // feature
-    double num_options = 0;     // of a choice
+    Eigen::Index first = 0;  // feature
+    double num_options = 0;  // of a choice
   };
 
   std::vector<Encoding> encodings_ = {};  // by parameter

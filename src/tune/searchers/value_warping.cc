@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "base/normal_distribution.h"
@@ -46,38 +45,37 @@ Moments moments_of(const VectorXd& values) {
   return {mean, deviation > 1e-12 * (1 + std::abs(mean)) ? deviation : 1};
 }
 
+// Returns losses in which those above the median are replaced: by the quantile of their rank in a normal distribution
+// around the median, with the deviation that the others have.
+VectorXd with_bad_losses_by_rank(VectorXd losses) {
+  std::vector<double> sorted(losses.begin(), losses.end());
+  std::ranges::sort(sorted);
+  const double median = sorted[(sorted.size() - 1) / 2];
+  const Eigen::ArrayXd better = (losses.array() <= median).select(losses.array() - median, 0);
+  const auto num_better = static_cast<double>((losses.array() <= median).count());
+  const double deviation = std::sqrt(better.square().sum() / num_better);
+  for (double& loss : losses) {
+    if (loss <= median) continue;
+    const auto [begin, end] = std::ranges::equal_range(sorted, loss);
+    const auto rank = static_cast<double>((begin - sorted.begin()) + (end - sorted.begin())) / 2;
+    loss = median + deviation * base::normal_quantile(std::max(0.5, rank / static_cast<double>(sorted.size())));
+  }
+  return losses;
+}
+
+// Returns a number from 0 to 1 on a scale, from 0 to 1 too, that has more room for small ones.
+double stretched(double share) {
+  constexpr double kStretch = 10;  // how much more at 0 than at 1
+  return std::log1p(share * (kStretch - 1)) / std::log(kStretch);
+}
+
 }  // namespace
 
 VectorXd warped_losses(const std::vector<double>& losses) {
-  static const int mode = std::getenv("GP_WARP") ? atoi(std::getenv("GP_WARP")) : 1;
-  VectorXd warped = finite_values(losses);
-  if (mode >= 1 && warped.size() > 1) {
-    std::vector<double> sorted(warped.begin(), warped.end());
-    std::ranges::sort(sorted);
-    const auto n = static_cast<double>(sorted.size());
-    const double median = sorted[(sorted.size() - 1) / 2];
-    double squares = 0;
-    double better = 0;
-    for (const double value : sorted) {
-      if (value > median) break;
-      squares += (value - median) * (value - median);
-      ++better;
-    }
-    const double deviation = std::sqrt(squares / better);
-    for (double& value : warped) {
-      if (value <= median) continue;
-      const auto [begin, end] = std::ranges::equal_range(sorted, value);
-      const double rank = 0.5 * static_cast<double>((begin - sorted.begin()) + (end - sorted.begin())) ;
-      value = median + deviation * base::normal_quantile(std::max(0.5, rank / n));
-    }
-    if (mode == 2 || mode == 3) {
-      const double offset = mode == 2 ? 1.5 : 10;
-      const double least = warped.minCoeff();
-      const double range = warped.maxCoeff() - least;
-      if (range > 0)
-        for (double& value : warped) value = std::log1p((value - least) / range * (offset - 1)) / std::log(offset);
-    }
-  }
+  VectorXd warped = with_bad_losses_by_rank(finite_values(losses));
+  const double least = warped.minCoeff();
+  const double range = warped.maxCoeff() - least;
+  if (range > 0) warped = (warped.array() - least).unaryExpr([&](double above) { return stretched(above / range); });
   const auto [mean, deviation] = moments_of(warped);
   return (warped.array() - mean) / deviation;
 }

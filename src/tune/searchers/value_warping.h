@@ -6,9 +6,11 @@
 
 namespace cadre::tune {
 
-// Returns losses with mean 0 and variance 1, in the same order: values worse than the median only by their rank, as if
-// they were distributed like the better half, mirrored. Infinite losses become the worst or the best finite one.
-// Source: Song et al., "The Vizier Gaussian Process Bandit Algorithm" (2024), https://arxiv.org/abs/2408.11527.
+// Returns losses with mean 0 and variance 1, in the same order. Those worse than the median count by their rank, as if
+// they were distributed like the better half, mirrored; then small differences are stretched where losses are good.
+// Infinite losses become the worst or the best finite one. There must be a loss.
+// Source: Song et al., "The Vizier Gaussian Process Bandit Algorithm" (2024), https://arxiv.org/abs/2408.11527; more
+// stretched here.
 Eigen::VectorXd warped_losses(const std::vector<double>& losses);
 
 struct WarpedLimit {
