@@ -256,6 +256,38 @@ TEST(GaussianProcess, LooksForAConfigThatKeepsConstraintsWhereNoneIsKnown) {
   EXPECT_GE(kept, 10);
 }
 
+TEST(GaussianProcess, SuggestsAlsoIfAllTrialsHaveFailed) {
+  const auto searcher = GaussianProcess{.constraints = {{"cost", 1}}}.make(setting_of(every_domain));
+  const Parameters parameters(every_domain);
+  for (TrialIndex trial = 0; trial < 45; ++trial) {
+    const Config config = *searcher->suggest(trial);
+    ASSERT_TRUE(parameters.point_of(config));
+    searcher->on_trial_add(trial, config);
+    searcher->on_trial_end(trial, TrialStatus::error, {});
+  }
+  // One has a result, but is not yet among those that hyper-parameters are fitted to.
+  searcher->on_trial_add(45, *searcher->suggest(45));
+  searcher->on_trial_end(45, TrialStatus::terminated, {{"loss", 1}, {"cost", 2}});
+  EXPECT_TRUE(parameters.point_of(*searcher->suggest(46)));
+}
+
+// The loss that is expected of an open trial is nothing to improve on as long as no trial has kept the limits.
+TEST(GaussianProcess, ParallelTrialsAlsoLookForAConfigThatKeepsConstraints) {
+  const GaussianProcess searcher{.deterministic = true, .constraints = {{"cost", 0.02}}};
+  int first_kept = 0;
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    Study study(four_numbers, {.metric = minimize("loss"), .searcher = searcher, .seed = seed});
+    for (bool kept = false; !kept; ++first_kept) {
+      while (study.open().size() < 4) study.suggest();
+      const TrialIndex trial = study.open().front();
+      const double cost = bowl(study.config(trial));
+      study.observe(trial, {{"loss", -study.config(trial).get<double>("a")}, {"cost", cost}});
+      kept = cost <= 0.02 || study.num_trials() > 100;
+    }
+  }
+  EXPECT_LE(first_kept, 4 * 25);
+}
+
 // ---- Restore
 
 // Feeds a searcher with trials, of which some fail, are stopped, have NaN or stay open, and end in another order.
@@ -371,9 +403,9 @@ TEST(GaussianProcess, BadOptionsAreNamed) {
     return message_of<InvalidArgument>([&] { check_options({}, options); });
   };
   EXPECT_THAT(fault({.n_startup_trials = 0}),
-              HasSubstr("searcher (GaussianProcess) n_startup_trials: it is 0; it must be at least 1"));
+              HasSubstr("searcher (GaussianProcess) n_startup_trials: it is 0; it must be from 1 to 100,000"));
   EXPECT_THAT(fault({.max_observations = 9}),
-              HasSubstr("searcher (GaussianProcess) max_observations: it is 9; it must be at least 10"));
+              HasSubstr("searcher (GaussianProcess) max_observations: it is 9; it must be from 10 to 10,000"));
   EXPECT_THAT(fault({.constraints = {{"", 1}}}), HasSubstr("(GaussianProcess) constraints[0]: it has no metric"));
   EXPECT_THAT(fault({.constraints = {{"a", 1}, {"b", kNan}}}),
               HasSubstr("(GaussianProcess) constraints[1]: its at_most is nan; it must be a finite number"));

@@ -50,7 +50,9 @@ double evaluate_descent(unsigned, const double* coordinates, double* gradient, v
 
 Minimum minimize(const SmoothFunction& function, const Eigen::VectorXd& start, const Eigen::VectorXd& lower,
                  const Eigen::VectorXd& upper, const MinimizerLimits& limits) {
-  const OptimizerHandle optimizer(nlopt_create(NLOPT_LD_SLSQP, static_cast<unsigned>(start.size())), &nlopt_destroy);
+  constexpr Eigen::Index kManyCoordinates = 40;
+  const nlopt_algorithm algorithm = start.size() < kManyCoordinates ? NLOPT_LD_SLSQP : NLOPT_LD_LBFGS;
+  const OptimizerHandle optimizer(nlopt_create(algorithm, static_cast<unsigned>(start.size())), &nlopt_destroy);
   Descent descent{.function = function, .optimizer = optimizer.get(), .point = start, .gradient = start};
   nlopt_set_min_objective(optimizer.get(), &evaluate_descent, &descent);
   nlopt_set_lower_bounds(optimizer.get(), lower.data());

@@ -23,7 +23,9 @@ struct MinimizerLimits {
 
 // Descends from `start`, which must lie between the bounds. Returns the best point that it has evaluated; no point if
 // the value is finite nowhere. Passes on exceptions of the function.
-// Source: the sequential quadratic programming of Kraft, "Algorithm 733: TOMP" (1994), as in NLopt.
+// Sources: the sequential quadratic programming of Kraft, "Algorithm 733: TOMP" (1994), and for many coordinates, whose
+// cubes it would take time for, the L-BFGS of Luksan, "Methods and Algorithms for Nonlinear Optimization"; both
+// NLopt's.
 Minimum minimize(const SmoothFunction& function, const Eigen::VectorXd& start, const Eigen::VectorXd& lower,
                  const Eigen::VectorXd& upper, const MinimizerLimits& limits);
 

@@ -36,8 +36,8 @@ struct Evaluation {
   std::vector<double> excesses = {};  // over the limits of constraints; empty: not known, because it failed
 };
 
-// Returns the number of evaluations, the first ones of n, that hyper-parameters are fitted to: n, or one of a growing
-// series, so that many suggestions share a fit.
+// Returns how many of n evaluations, the first ones, hyper-parameters are fitted to: n, or the next smaller number of
+// a growing series, so that many suggestions share a fit.
 std::size_t num_fitted(std::size_t n) {
   constexpr double kGrowth = 1.05;
   std::size_t fitted = 1;
@@ -211,6 +211,12 @@ class GaussianProcessSearcher final : public Searcher {
     return selected({evaluations.begin(), end}, std::min(kMostFitted, most_modelled()));
   }
   std::size_t most_modelled() const { return static_cast<std::size_t>(options_.max_observations); }
+  double add_expectation(GaussianProcessModel& model, const Point& point) const {
+    const Eigen::RowVectorXd row = features_.features_of(point);
+    const double mean = model.posterior(row).mean;
+    model.add(row, mean);
+    return mean;
+  }
   double best_loss(const GaussianProcessModel& model, const std::vector<Evaluation>& evaluations) const;
 
   GaussianProcess options_;
@@ -319,10 +325,12 @@ std::vector<ConstrainedImprovement::Limited> GaussianProcessSearcher::constraint
   std::vector<ConstrainedImprovement::Limited> models;
   for (std::size_t i = 0; i < options_.constraints.size(); ++i) {
     double limit = 0;
-    const Hyperparameters hyperparameters =
-        constraint_fits_[i].of(*kernel_, constraint_data(fitted(evaluations), i, limit), !options_.deterministic);
+    TrainingData first = constraint_data(fitted(evaluations), i, limit);
     TrainingData data = constraint_data(selected(evaluations, most_modelled()), i, limit);
-    models.push_back({.model = {kernel_, std::move(data), hyperparameters}, .limit = limit});
+    if (first.values.size() == 0 || data.values.size() == 0) continue;  // all have failed
+    models.push_back({.model = {kernel_, std::move(data),
+                                constraint_fits_[i].of(*kernel_, std::move(first), !options_.deterministic)},
+                      .limit = limit});
   }
   return models;
 }
@@ -340,17 +348,19 @@ double GaussianProcessSearcher::best_loss(const GaussianProcessModel& model,
   return best;
 }
 
+// Open trials count as if they had the results that the models expect.
+// Source: Ginsbourger, Le Riche and Carraro, "Kriging Is Well-Suited to Parallelize Optimization" (2010), which calls
+// it kriging believer.
 Point GaussianProcessSearcher::best_point(TrialIndex trial, const std::vector<Evaluation>& evaluations) const {
   GaussianProcessModel loss = loss_model(evaluations);
   std::vector<ConstrainedImprovement::Limited> constraints = constraint_models(evaluations);
   const std::vector<Evaluation> modelled = selected(evaluations, most_modelled());
   double best = best_loss(loss, modelled);
   for (const auto& [open, point] : observations_.open()) {
-    const Eigen::RowVectorXd row = features_.features_of(point);
-    const double mean = loss.posterior(row).mean;
-    best = std::min(best, mean);
-    loss.add(row, mean);
-    for (auto& [model, limit] : constraints) model.add(row, model.posterior(row).mean);
+    const double loss_there = add_expectation(loss, point);
+    bool keeps_limits = true;
+    for (auto& [model, limit] : constraints) keeps_limits &= add_expectation(model, point) <= limit;
+    if (keeps_limits && std::isfinite(best)) best = std::min(best, loss_there);
   }
   AcquisitionSearch search;
   constexpr std::size_t kIncumbents = 5;
@@ -370,10 +380,10 @@ std::unique_ptr<Searcher> GaussianProcess::make(const SearcherSetting& setting) 
 }
 
 void GaussianProcess::check(const TunerOptions&, Faults& faults) const {
-  faults.unless(n_startup_trials >= 1, "n_startup_trials",
-                fmt::format("it is {}; it must be at least 1", n_startup_trials));
-  faults.unless(max_observations >= 10, "max_observations",
-                fmt::format("it is {}; it must be at least 10", max_observations));
+  faults.unless(n_startup_trials >= 1 && n_startup_trials <= 100'000, "n_startup_trials",
+                fmt::format("it is {}; it must be from 1 to 100,000", n_startup_trials));
+  faults.unless(max_observations >= 10 && max_observations <= 10'000, "max_observations",
+                fmt::format("it is {}; it must be from 10 to 10,000", max_observations));
   for (std::size_t i = 0; i < constraints.size(); ++i) {
     const std::string name = fmt::format("constraints[{}]", i);
     faults.unless(!constraints[i].metric.empty(), name, "it has no metric; say which one has the limit");

@@ -81,6 +81,7 @@ VectorXd warped_losses(const std::vector<double>& losses) {
 }
 
 WarpedLimit warped_excesses(const std::vector<double>& excesses) {
+  if (excesses.empty()) return {};
   const VectorXd finite = finite_values(excesses);
   std::vector<double> sizes(finite.size());
   std::ranges::transform(finite, sizes.begin(), [](double excess) { return std::abs(excess); });

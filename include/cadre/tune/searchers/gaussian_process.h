@@ -22,9 +22,10 @@ namespace cadre::tune {
 /// Parameters within options of a choice are modelled too, with a kernel after Swersky et al. (2014, "Raiders of the
 /// Lost Architecture: Kernels for Bayesian Optimization in Conditional Parameter Spaces",
 /// https://arxiv.org/abs/1409.4011). Losses are warped before they are modelled, so that outliers among bad ones do not
-/// matter. A trial that has failed, and one whose metric is NaN or infinite, counts as the worst one seen. A trial that
-/// a scheduler stopped early counts with its last result, but not as better than the median of those that came to their
-/// end. Open trials count as if they had the loss that the model expects, so parallel trials differ. Trials whose
+/// matter. A trial that has failed, and one whose metric is NaN or infinitely bad, counts as the worst one seen. A
+/// trial that a scheduler stopped early counts with its last result, but not as better than the median of those that
+/// came to their end. Open trials count as if they had the loss that the model expects, so parallel trials differ
+/// (kriging believer: Ginsbourger et al., 2010, "Kriging Is Well-Suited to Parallelize Optimization"). Trials whose
 /// config is not of the space, and those without the metric, are left out.
 ///
 /// With constraints, each has a Gaussian process of its own, and the logarithm of the probability that all are kept is
@@ -34,12 +35,13 @@ namespace cadre::tune {
 /// Suggestions of normally distributed numbers lie within the middle 99.98 % of their distribution. A suggestion takes
 /// some 10 milliseconds; see max_observations.
 struct GaussianProcess {
-  /// The first suggestions, until so many trials have a result, are a Latin hypercube; at least 1.
+  /// The first suggestions, until so many trials have ended, are a Latin hypercube; from 1 to 100,000.
   std::int64_t n_startup_trials = 10;
   /// True: equal configs have equal losses; otherwise the variance of noise is fitted, too.
   bool deterministic = false;
-  /// Number of trials in the model, at least 10. If there are more, it has the best half of this number and those made
-  /// last. The time of a suggestion grows with its square.
+  /// Number of trials in the model, from 10 to 10,000. If there are more, it has the best half of this number and those
+  /// made last. The time of a suggestion grows with its square. Length scales are fitted to at most 150 of them, and
+  /// again whenever there are 5 % more.
   std::int64_t max_observations = 300;
   std::vector<Constraint> constraints = {};  ///< limits that results should keep
 
