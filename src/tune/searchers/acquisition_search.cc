@@ -15,7 +15,13 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr std::int64_t kMostValuesToTry = 32;  // discrete parameters with more of them are first treated as a continuum
+// Returns true if all values of the parameter are tried. Ordered ones with more of them are first treated as a
+// continuum.
+bool has_few_values(const Parameter& parameter) {
+  constexpr std::int64_t kFewInOrder = 32;
+  constexpr std::int64_t kFewOptions = 1000;
+  return parameter.num_values > 0 && parameter.num_values <= (parameter.is_ordered() ? kFewInOrder : kFewOptions);
+}
 
 // The least and the greatest coordinate that it suggests for a parameter: those of normal distributions have no bounds.
 std::pair<double, double> coordinate_bounds(const Parameter& parameter) {
@@ -51,7 +57,7 @@ class Search {
     constexpr double kRounding = 1e-12;  // of the ends of cells
     for (const Parameter& parameter : parameters.all()) {
       std::vector<double>& middles = middles_.emplace_back();
-      if (parameter.num_values == 0 || parameter.num_values > kMostValuesToTry) continue;
+      if (!has_few_values(parameter)) continue;
       for (double begin = 0; std::ssize(middles) < parameter.num_values && begin < 1;) {
         const Parameter::Cell cell = parameter.cell(begin);
         middles.push_back(cell.middle());
