@@ -11,6 +11,7 @@
 #include "cadre/tune/search_space.h"
 #include "tune/searchers/acquisition_search.h"
 #include "tune/searchers/bounded_minimizer.h"
+#include "tune/searchers/constrained_improvement.h"
 #include "tune/searchers/expected_improvement.h"
 #include "tune/searchers/point_features.h"
 #include "tune/searchers/value_warping.h"
@@ -209,6 +210,31 @@ TEST(ExpectedImprovement, DerivativesAreThoseOfDifferences) {
       EXPECT_NEAR(at.in_mean, in_mean, 1e-6 * (1 + std::abs(in_mean))) << limit;
       EXPECT_NEAR(at.in_variance, in_variance, 1e-6 * (1 + std::abs(in_variance))) << limit;
     }
+  }
+}
+
+// The lr is on an arc, as it may not exist.
+TEST(ExpectedImprovement, WithConstraintsItsGradientIsThatOfDifferencesAndItsValuesAreTheSame) {
+  constexpr double kStep = 1e-6;
+  const PointFeatures features{Parameters(conditional_space())};
+  const auto kernel = std::make_shared<MaternKernel>(features.kernel_features());
+  const std::vector<Point> known{{0.25, 0.3, 0.5}, {0.25, 0.9, 0.1}, {0.75, kNan, 0.7}};
+  TrainingData data{.points = MatrixXd(3, features.size()), .values = Eigen::Vector3d(0.5, -1, 0.2)};
+  for (Index i = 0; i < 3; ++i) data.points.row(i) = features.features_of(known[static_cast<std::size_t>(i)]);
+  const GaussianProcessModel loss(kernel, data, default_hyperparameters(*kernel));
+  data.values = Eigen::Vector3d(-1, 0.3, 1);
+  const std::vector<LimitedModel> constraints{{{kernel, data, default_hyperparameters(*kernel)}, -0.4}};
+  for (const double best : {-1.0, kInfinite}) {
+    const ConstrainedImprovement improvement(features, loss, best, constraints, false);
+    VectorXd gradient;
+    VectorXd ignored;
+    const double value = improvement.value({0.25, 0.6, 0.4}, gradient);
+    EXPECT_NEAR(improvement.values({{0.25, 0.6, 0.4}})[0], value, 1e-12);
+    const double in_lr = improvement.value({0.25, 0.6 + kStep, 0.4}, ignored) - value;
+    const double in_width = improvement.value({0.25, 0.6, 0.4 + kStep}, ignored) - value;
+    EXPECT_NEAR(gradient[1], in_lr / kStep, 1e-3);
+    EXPECT_NEAR(gradient[2], in_width / kStep, 1e-3);
+    EXPECT_LT(improvement.values(known).maxCoeff(), -1e8) << "without noise, a known point brings nothing";
   }
 }
 

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "cadre/tune/tuner.h"
 #include "tune/searchers/acquisition_search.h"
-#include "tune/searchers/expected_improvement.h"
+#include "tune/searchers/constrained_improvement.h"
 #include "tune/searchers/gaussian_process_model.h"
 #include "tune/searchers/observations.h"
 #include "tune/searchers/point_features.h"
@@ -96,81 +96,6 @@ class RememberedFit {
   Hyperparameters fitted_ = {};
 };
 
-// The expected improvement of the loss, where constraints are kept.
-class ConstrainedImprovement final : public AcquisitionFunction {
- public:
-  struct Limited {
-    GaussianProcessModel model;
-    double limit = 0;
-  };
-
-  // `best`: infinite if no trial keeps all constraints. `noisy`: false: a config that is in the model brings nothing.
-  ConstrainedImprovement(const PointFeatures& features, const GaussianProcessModel& loss, double best,
-                         const std::vector<Limited>& constraints, bool noisy)
-      : features_(features), loss_(loss), best_(best), constraints_(constraints), noisy_(noisy) {}
-
-  VectorXd values(const std::vector<Point>& points) const override {
-    Eigen::MatrixXd rows(std::ssize(points), features_.size());
-    for (Index i = 0; i < rows.rows(); ++i) rows.row(i) = features_.features_of(points[static_cast<std::size_t>(i)]);
-    VectorXd sums = VectorXd::Zero(rows.rows());
-    if (std::isfinite(best_)) add_values(loss_, rows, &log_expected_improvement, best_, sums);
-    for (const auto& [model, limit] : constraints_)
-      add_values(model, rows, &log_probability_of_feasibility, limit, sums);
-    for (Index i = 0; i < rows.rows() && !noisy_; ++i) {
-      if (is_known(rows.row(i))) sums[i] = kKnown;
-    }
-    return sums;
-  }
-
-  double value(const Point& point, VectorXd& gradient) const override {
-    const Eigen::RowVectorXd row = features_.features_of(point);
-    Eigen::RowVectorXd in_features = Eigen::RowVectorXd::Zero(row.size());
-    double sum = 0;
-    const auto add = [&](const GaussianProcessModel& model, auto* utility, double limit) {
-      const GaussianProcessModel::Posterior posterior = model.posterior(row);
-      const NormalUtility at = utility(posterior.mean, usable(posterior.variance), limit);
-      sum += at.value;
-      in_features += model.gradient(row, posterior, at.in_mean, at.in_variance);
-    };
-    if (std::isfinite(best_)) add(loss_, &log_expected_improvement, best_);
-    for (const auto& [model, limit] : constraints_) add(model, &log_probability_of_feasibility, limit);
-    gradient = features_.coordinate_gradient(point, in_features).transpose();
-    return sum;
-  }
-
-  VectorXd length_scales() const override {
-    const VectorXd& logarithms = loss_.hyperparameters().kernel;
-    return (-0.5 * logarithms.head(logarithms.size() - 1).array()).exp();
-  }
-
- private:
-  static constexpr double kKnown = -1e9;  // lower than that of any point that is not known
-
-  // Without noise, the variance of the noise in the model only keeps its matrix regular.
-  double usable(double variance) const { return std::max(noisy_ ? variance : variance - kLeastNoise, 1e-12); }
-  bool is_known(const Eigen::RowVectorXd& row) const {
-    const Eigen::MatrixXd& known = loss_.data().points;
-    for (Index i = 0; i < known.rows(); ++i) {
-      if (known.row(i) == row) return true;
-    }
-    return false;
-  }
-  template <class Utility>
-  void add_values(const GaussianProcessModel& model, const Eigen::MatrixXd& rows, Utility utility, double limit,
-                  VectorXd& sums) const {
-    VectorXd means;
-    VectorXd variances;
-    model.posterior(rows, means, variances);
-    for (Index i = 0; i < rows.rows(); ++i) sums[i] += utility(means[i], usable(variances[i]), limit).value;
-  }
-
-  const PointFeatures& features_;
-  const GaussianProcessModel& loss_;
-  double best_;
-  const std::vector<Limited>& constraints_;
-  bool noisy_;
-};
-
 class GaussianProcessSearcher final : public Searcher {
  public:
   GaussianProcessSearcher(GaussianProcess options, const SearcherSetting& setting)
@@ -201,7 +126,7 @@ class GaussianProcessSearcher final : public Searcher {
   Point startup_point(TrialIndex trial) const;
   Point best_point(TrialIndex trial, const std::vector<Evaluation>& evaluations) const;
   GaussianProcessModel loss_model(const std::vector<Evaluation>& evaluations) const;
-  std::vector<ConstrainedImprovement::Limited> constraint_models(const std::vector<Evaluation>& evaluations) const;
+  std::vector<LimitedModel> constraint_models(const std::vector<Evaluation>& evaluations) const;
   TrainingData loss_data(const std::vector<Evaluation>& evaluations) const;
   TrainingData constraint_data(const std::vector<Evaluation>& evaluations, std::size_t constraint, double& limit) const;
   // Returns the evaluations that hyper-parameters are fitted to.
@@ -320,9 +245,8 @@ GaussianProcessModel GaussianProcessSearcher::loss_model(const std::vector<Evalu
   return {kernel_, loss_data(selected(evaluations, most_modelled())), hyperparameters};
 }
 
-std::vector<ConstrainedImprovement::Limited> GaussianProcessSearcher::constraint_models(
-    const std::vector<Evaluation>& evaluations) const {
-  std::vector<ConstrainedImprovement::Limited> models;
+std::vector<LimitedModel> GaussianProcessSearcher::constraint_models(const std::vector<Evaluation>& evaluations) const {
+  std::vector<LimitedModel> models;
   for (std::size_t i = 0; i < options_.constraints.size(); ++i) {
     double limit = 0;
     TrainingData first = constraint_data(fitted(evaluations), i, limit);
@@ -353,7 +277,7 @@ double GaussianProcessSearcher::best_loss(const GaussianProcessModel& model,
 // it kriging believer.
 Point GaussianProcessSearcher::best_point(TrialIndex trial, const std::vector<Evaluation>& evaluations) const {
   GaussianProcessModel loss = loss_model(evaluations);
-  std::vector<ConstrainedImprovement::Limited> constraints = constraint_models(evaluations);
+  std::vector<LimitedModel> constraints = constraint_models(evaluations);
   const std::vector<Evaluation> modelled = selected(evaluations, most_modelled());
   double best = best_loss(loss, modelled);
   for (const auto& [open, point] : observations_.open()) {
