@@ -285,8 +285,8 @@ TEST(GaussianProcess, ParallelTrialsAlsoLookForAConfigThatKeepsConstraints) {
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
     Study study(four_numbers, {.metric = minimize("loss"), .searcher = searcher, .seed = seed});
     for (bool kept = false; !kept; ++first_kept) {
-      while (study.open().size() < 4) study.suggest();
-      const TrialIndex trial = study.open().front();
+      while (study.open_trials().size() < 4) study.suggest();
+      const TrialIndex trial = study.open_trials().front();
       const double cost = bowl(study.config(trial));
       study.observe(trial, {{"loss", -study.config(trial).get<double>("a")}, {"cost", cost}});
       kept = cost <= 0.02 || study.num_trials() > 100;

@@ -23,12 +23,6 @@ TEST(Hypervolume, IsThatOfOptuna) {
   EXPECT_EQ(hypervolume({}, {1, 1}), 0);
 }
 
-TEST(NonDominationRanks, AreThoseOfTheFronts) {
-  EXPECT_THAT(non_domination_ranks({{2, 2}, {1, 3}, {3, 3}, {4, 4}, {2, 2}}, 5), ElementsAre(0, 0, 1, 2, 0));
-  EXPECT_THAT(non_domination_ranks({{2, 2}, {1, 3}, {3, 3}, {4, 4}, {2, 2}}, 3), ElementsAre(0, 0, 1, 1, 0));
-  EXPECT_THAT(non_domination_ranks({{0, kInfinity}, {1, 0}, {1, kInfinity}}, 3), ElementsAre(0, 0, 1));
-}
-
 TEST(SelectByHypervolume, AddsWhatAddsMost) {
   // optuna._hypervolume._solve_hssp with the reference of its TPE: 1.1 times the worst losses.
   const std::vector<Losses> front{{0, 10}, {1, 9}, {4, 4}, {5, 3.9}, {9, 1}, {10, 0}};

@@ -71,34 +71,6 @@ bool normalize(std::vector<Losses>& losses) {
 
 }  // namespace
 
-bool dominates(const Losses& a, const Losses& b) { return weakly_dominates(a, b) && a != b; }
-
-std::vector<std::size_t> non_domination_ranks(const std::vector<Losses>& losses, std::size_t needed) {
-  std::vector<std::size_t> order(losses.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, {}, [&](std::size_t index) -> const Losses& { return losses[index]; });
-  std::vector<std::size_t> ranks(losses.size());
-  std::size_t ranked = 0;
-  for (std::size_t rank = 0; !order.empty(); ++rank) {
-    if (ranked >= needed) {
-      for (const std::size_t index : order) ranks[index] = rank;
-      break;
-    }
-    // What dominates a vector comes before it in lexicographic order.
-    std::vector<std::size_t> front;
-    std::vector<std::size_t> others;
-    for (const std::size_t index : order) {
-      const bool dominated =
-          std::ranges::any_of(front, [&](std::size_t other) { return dominates(losses[other], losses[index]); });
-      (dominated ? others : front).push_back(index);
-    }
-    for (const std::size_t index : front) ranks[index] = rank;
-    ranked += front.size();
-    order = std::move(others);
-  }
-  return ranks;
-}
-
 // Source: While, Bradstreet and Barone 2012, "A Fast Way of Calculating Exact Hypervolumes".
 double hypervolume(std::vector<Losses> losses, const Losses& reference) {
   const std::vector<Losses> front = front_of(std::move(losses));
@@ -156,7 +128,7 @@ std::vector<std::size_t> select_best(const std::vector<Losses>& losses, std::siz
     best.resize(count);
     return best;
   }
-  const std::vector<std::size_t> ranks = non_domination_ranks(losses, count);
+  const std::vector<std::size_t> ranks = non_domination_ranks(losses);
   std::ranges::stable_sort(best, {}, [&](std::size_t index) { return ranks[index]; });
   const auto [begin, end] = std::ranges::equal_range(best, count == 0 ? 0 : ranks[best[count - 1]], {},
                                                      [&](std::size_t index) { return ranks[index]; });

@@ -1,19 +1,12 @@
-// Sets of loss vectors, small values good: fronts and the volumes that they dominate.
+// The volumes that sets of points dominate, and the choice of points by them.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
+#include "tune/searchers/pareto.h"
+
 namespace cadre::tune {
-
-using Losses = std::vector<double>;
-
-// Returns true if a is nowhere worse than b, and somewhere better.
-bool dominates(const Losses& a, const Losses& b);
-
-// Returns the rank of each vector: 0 of those that none dominates, 1 of those that only these dominate, and so on.
-// Ranks fewer than `needed` vectors exactly only as long as the front is needed: the others have the next rank.
-std::vector<std::size_t> non_domination_ranks(const std::vector<Losses>& losses, std::size_t needed);
 
 // Returns the volume that the vectors dominate, up to the reference, which none may exceed.
 double hypervolume(std::vector<Losses> losses, const Losses& reference);

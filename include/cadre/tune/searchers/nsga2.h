@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cadre/tune/constraint.h"
-#include "cadre/tune/objectives.h"
 #include "cadre/tune/searcher.h"
 
 namespace cadre::tune {
