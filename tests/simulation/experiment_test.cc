@@ -58,6 +58,26 @@ AnyScheduler random_stopper(std::mt19937_64& random, Kind kind) {
                        .promote = kind == Kind::promotion};
 }
 
+// Returns a random searcher that has left its first stage after a few trials.
+AnySearcher random_searcher(std::mt19937_64& random) {
+  switch (random() % 8) {
+    case 0:
+      return TPE{.n_startup_trials = 2};
+    case 1:
+      return CMAES{.popsize = 3};
+    case 2:
+      return NSGA2{.population_size = 3};
+    case 3:
+      return GaussianProcess{.n_startup_trials = 4};
+    case 4:
+      return QuasiRandom{};
+    case 5:
+      return Repeater{.searcher = TPE{.n_startup_trials = 1}, .repeat = 2};
+    default:
+      return RandomSearch{};
+  }
+}
+
 // Returns options of a random experiment: population, slots, retention, intervals.
 TunerOptions random_options(std::mt19937_64& random, Kind kind) {
   const bool synch = kind == Kind::synchronous;
@@ -92,7 +112,12 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
     replay.complete(options, notes);
     options.tune_config.scheduler = replay;
   }
-  if (!does_exploit(kind)) options.tune_config.scheduler = random_stopper(random, kind);
+  if (!does_exploit(kind)) {
+    options.tune_config.scheduler = random_stopper(random, kind);
+    options.tune_config.searcher = random_searcher(random);
+    options.tune_config.metric = "score";
+    options.tune_config.mode = random() % 2 == 0 ? Mode::max : Mode::min;
+  }
   return options;
 }
 
