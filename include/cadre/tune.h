@@ -21,6 +21,7 @@ namespace tune {}
 #include "cadre/resources.h"
 #include "cadre/tune/callback.h"
 #include "cadre/tune/class_trainable.h"
+#include "cadre/tune/importance.h"
 #include "cadre/tune/plot.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"

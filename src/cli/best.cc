@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "cadre/error.h"
 #include "cli/columns.h"
@@ -13,6 +11,7 @@
 #include "cli/documents.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "cli/scopes.h"
 #include "control/objective.h"
 
 namespace cadre::cli {
@@ -28,19 +27,6 @@ struct Options {
   bool checkpoint = false;
   bool json = false;
 };
-
-const std::map<std::string, Scope> kScopes{{"last", Scope::last},
-                                           {"avg", Scope::avg},
-                                           {"min", Scope::min},
-                                           {"max", Scope::max},
-                                           {"last-5-avg", Scope::last_5_avg},
-                                           {"last-10-avg", Scope::last_10_avg}};
-
-std::vector<std::string> scope_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, scope] : kScopes) names.push_back(name);
-  return names;
-}
 
 // Returns the kept checkpoint with the best value of the metric, else the latest.
 std::optional<Checkpoint> checkpoint_of(const tune::Result& trial, const std::string& metric, Mode mode) {
@@ -67,7 +53,7 @@ std::string other_result(const tune::Result& trial, const Checkpoint& checkpoint
 
 void run(const Options& options) {
   const tune::ResultGrid grid = open_experiment(options.experiment);
-  const Scope scope = kScopes.at(options.scope);
+  const Scope scope = scope_of(options.scope);
   const auto [metric, mode] = direction_of(grid.summary(), options.metric, options.mode);
   const tune::Result& best = grid.get_best_result(metric, mode, scope);
   const std::optional<double> value = grid.scores(metric, scope)[static_cast<std::size_t>(&best - &*grid.begin())];
@@ -108,14 +94,10 @@ void add_best(Command& program) {
   command.option("experiment", &options->experiment, "Its directory, name or URI").required();
   command.option("--metric", &options->metric, "What counts [the experiment's metric]");
   command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});
-  command.option("--scope", &options->scope, "What speaks for a trial [last]; see below")
-      .one_of(scope_names())
-      .named("SCOPE");
+  add_scope(command, &options->scope);
   command.flag("--checkpoint", &options->checkpoint, "Print only the path of the checkpoint");
   command.flag("--json", &options->json, "One JSON document with everything");
-  command.footer(
-      "Scopes: last, avg, min, max, last-5-avg and last-10-avg of a trial's results.\nIn scripts: load $(cadre best "
-      "mine --checkpoint)");
+  command.footer(std::string(kScopesFooter) + "\nIn scripts: load $(cadre best mine --checkpoint)");
   command.on_call([options] { run(*options); });
 }
 

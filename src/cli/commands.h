@@ -10,6 +10,7 @@ void add_ls(Command& program);
 void add_show(Command& program);
 void add_logs(Command& program);
 void add_best(Command& program);
+void add_importance(Command& program);
 void add_plot(Command& program);
 void add_replay(Command& program);
 void add_export(Command& program);

@@ -114,6 +114,10 @@ class CliTest(unittest.TestCase):
         self.assertEqual(path.count("\n"), 1)
         self.assertTrue((pathlib.Path(path.strip()) / "state").exists())
 
+    def test_importances_of_too_few_trials_are_an_error(self):
+        self.assertIn("needs at least 10 trials with a finite number \"score\"",
+                      cadre("importance", self.experiment, code=1))
+
     def test_a_checkpoint_that_is_not_of_the_best_result_says_so_on_stderr(self):
         for scope in "last", "max":
             command = [BIN / "cadre", "best", self.experiment, "--metric", "score", "--scope", scope, "--checkpoint"]
@@ -417,7 +421,7 @@ class CliTest(unittest.TestCase):
 
     def test_lines_fit(self):
         for command in ["show", self.experiment], ["ls", self.storage], ["best", self.experiment, "--metric", "score"], ["--help"], \
-                ["ls", "--help"], ["show", "--help"], ["logs", "--help"], ["best", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"]:
+                ["ls", "--help"], ["show", "--help"], ["logs", "--help"], ["best", "--help"], ["importance", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"]:
             for line in cadre(*command).splitlines():
                 if "/" not in line:  # a path stays whole
                     self.assertLessEqual(len(line), 80, line)

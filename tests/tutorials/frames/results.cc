@@ -1,0 +1,9 @@
+#include <cadre/tune.h>
+
+#include <iostream>
+
+using namespace cadre;
+
+void look_at(const tune::ResultGrid& results) {
+  // SNIPPET
+}
