@@ -1,9 +1,10 @@
-// cadre best: the best trial, for people and scripts.
+// cadre best: the best trial, or those on a Pareto front, for people and scripts.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cadre/error.h"
 #include "cli/columns.h"
@@ -24,6 +25,7 @@ struct Options {
   std::string metric = {};
   std::string mode = {};
   std::string scope = "last";
+  std::vector<std::string> pareto = {};
   bool checkpoint = false;
   bool json = false;
 };
@@ -51,8 +53,9 @@ std::string other_result(const tune::Result& trial, const Checkpoint& checkpoint
   return {};
 }
 
-void run(const Options& options) {
-  const tune::ResultGrid grid = open_experiment(options.experiment);
+// ---- One metric
+
+void show_best(const tune::ResultGrid& grid, const Options& options) {
   const Scope scope = scope_of(options.scope);
   const auto [metric, mode] = direction_of(grid.summary(), options.metric, options.mode);
   const tune::Result& best = grid.get_best_result(metric, mode, scope);
@@ -86,16 +89,90 @@ void run(const Options& options) {
   page.write();
 }
 
+// ---- Several metrics
+
+// The trials on the front, and the values of each metric by the index of the trial.
+struct Front {
+  std::vector<Objective> metrics;
+  std::vector<std::size_t> trials;
+  std::vector<std::vector<std::optional<double>>> values = {};
+};
+
+Front front_of(const tune::ResultGrid& grid, const Options& options) {
+  const Scope scope = scope_of(options.scope);
+  Front front{.metrics = objectives_of(grid.summary(), options.pareto), .trials = {}};
+  front.trials = grid.pareto_front(front.metrics, scope);
+  for (const Objective& metric : front.metrics) front.values.push_back(grid.scores(metric.name, scope));
+  return front;
+}
+
+Dict front_document(const tune::ResultGrid& grid, const Front& front, const Options& options) {
+  List metrics;
+  for (const Objective& metric : front.metrics)
+    metrics.push_back(Dict{{"metric", metric.name}, {"mode", control::to_string(*metric.mode)}});
+  List trials;
+  for (const std::size_t i : front.trials) {
+    Dict values;
+    for (std::size_t m = 0; m < front.metrics.size(); ++m)
+      values.emplace_back(front.metrics[m].name, *front.values[m][i]);
+    trials.push_back(Dict{{"trial_id", grid[i].trial_id}, {"values", values}, {"trial", document_of(grid[i])}});
+  }
+  return {{"metrics", std::move(metrics)}, {"scope", options.scope}, {"front", std::move(trials)}};
+}
+
+Table table_of(const tune::ResultGrid& grid, const Front& front) {
+  Table table{.columns = {column("Trial", 0), column("status", 2)}};
+  for (const std::size_t i : front.trials) {
+    table.columns[0].cells.push_back(text_cell(grid[i].trial_id));
+    table.columns[1].cells.push_back(text_cell(to_string(grid[i].status)));
+  }
+  for (std::size_t m = 0; m < front.metrics.size(); ++m) {
+    table.columns.push_back(column(front.metrics[m].name, 0, true));
+    for (const std::size_t i : front.trials)
+      table.columns.back().cells.push_back(number_cell(fmt::format("{:.6g}", *front.values[m][i])));
+  }
+  for (const std::string& path : parameters_of(grid)) {
+    table.columns.push_back(column(path, 3));
+    for (const std::size_t i : front.trials)
+      table.columns.back().cells.push_back(value_cell(grid[i].config.find(path)));
+  }
+  return table;
+}
+
+void show_front(const tune::ResultGrid& grid, const Options& options) {
+  const Front front = front_of(grid, options);
+  if (options.json) return write_json(front_document(grid, front, options));
+  std::string metrics;
+  for (const Objective& metric : front.metrics)
+    metrics +=
+        fmt::format("{}{} ({})", metrics.empty() ? "" : ", ", shown(metric.name), control::to_string(*metric.mode));
+  Page page;
+  page.heading(fmt::format("Pareto front of {}: {} of {} trials, by {} ({})", shown(grid.summary().name),
+                           front.trials.size(), grid.size(), metrics, options.scope));
+  page.table(table_of(grid, front));
+  page.write();
+}
+
+void run(const Options& options) {
+  const tune::ResultGrid grid = open_experiment(options.experiment);
+  options.pareto.empty() ? show_best(grid, options) : show_front(grid, options);
+}
+
 }  // namespace
 
 void add_best(Command& program) {
   const auto options = std::make_shared<Options>();
-  Command command = program.add_command("best", "Show the best trial and its best checkpoint");
+  Command command = program.add_command("best", "Show the best trial, or a Pareto front");
   command.option("experiment", &options->experiment, "Its directory, name or URI").required();
-  command.option("--metric", &options->metric, "What counts [the experiment's metric]");
-  command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});
+  const Option metric = command.option("--metric", &options->metric, "What counts [the experiment's metric]");
+  const Option mode = command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});
   add_scope(command, &options->scope);
-  command.flag("--checkpoint", &options->checkpoint, "Print only the path of the checkpoint");
+  const Option checkpoint = command.flag("--checkpoint", &options->checkpoint, "Print only the path of the checkpoint");
+  command.option("--pareto", &options->pareto, "All that no trial beats: loss:min,accuracy:max")
+      .separated_by(',')
+      .excludes(metric)
+      .excludes(mode)
+      .excludes(checkpoint);
   command.flag("--json", &options->json, "One JSON document with everything");
   command.footer(std::string(kScopesFooter) + "\nIn scripts: load $(cadre best mine --checkpoint)");
   command.on_call([options] { run(*options); });

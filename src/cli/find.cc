@@ -76,4 +76,20 @@ control::Direction direction_of(const tune::ExperimentSummary& summary, const st
   return {name, *direction};
 }
 
+std::vector<Objective> objectives_of(const tune::ExperimentSummary& summary, const std::vector<std::string>& texts) {
+  std::vector<Objective> metrics;
+  for (const std::string& text : texts) {
+    const bool is_min = text.ends_with(":min");
+    if (is_min || text.ends_with(":max")) {
+      metrics.emplace_back(text.substr(0, text.size() - 4), is_min ? Mode::min : Mode::max);
+    } else if (text == summary.metric && summary.mode) {
+      metrics.emplace_back(text, summary.mode);
+    } else {
+      throw InvalidArgument(
+          fmt::format("it is not said which values of \"{0}\" are good: write {0}:min or {0}:max", text));
+    }
+  }
+  return metrics;
+}
+
 }  // namespace cadre::cli

@@ -33,5 +33,8 @@ const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& 
 // the options to give, if the metric or its mode is not known.
 control::Direction direction_of(const tune::ExperimentSummary& summary, const std::string& metric,
                                 const std::string& mode);
+// Returns the metrics of texts "loss:min", "accuracy:max", or the experiment's without its mode. Throws
+// InvalidArgument, naming what to write, if a direction is not known.
+std::vector<Objective> objectives_of(const tune::ExperimentSummary& summary, const std::vector<std::string>& texts);
 
 }  // namespace cadre::cli

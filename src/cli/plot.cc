@@ -1,4 +1,4 @@
-// cadre plot: learning curves, or the timeline of a training run, as an SVG file.
+// cadre plot: learning curves, a Pareto front, or the timeline of a training run, as an SVG file.
 #include "cadre/tune/plot.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "cli/scopes.h"
 #include "cli/training_run.h"
 
 namespace cadre::cli {
@@ -20,6 +21,8 @@ struct Options {
   std::string experiment = {};
   std::string output = {};
   tune::PlotOptions plot = {};
+  std::string scope = "last";
+  std::vector<std::string> pareto = {};
   bool json = false;
 };
 
@@ -33,26 +36,40 @@ void write(const Options& options, const std::string& name, const std::string& s
   write_path(file.string());
 }
 
+std::string front_svg(const tune::ResultGrid& grid, const Options& options) {
+  return tune::pareto_svg(
+      grid, objectives_of(grid.summary(), options.pareto),
+      {.scope = scope_of(options.scope), .logarithmic = options.plot.logarithmic, .title = options.plot.title});
+}
+
 void run(const Options& options) {
   const Found found = find_directory(options.experiment);
   if (is_training_run(found.directory))
     return write(options, std::filesystem::canonical(found.directory).filename(), train::timeline_svg(found.directory));
   const tune::ResultGrid grid = open_experiment(options.experiment);
-  write(options, grid.summary().name, to_svg(grid, options.plot));
+  write(options, grid.summary().name, options.pareto.empty() ? to_svg(grid, options.plot) : front_svg(grid, options));
 }
 
 }  // namespace
 
 void add_plot(Command& program) {
   const auto options = std::make_shared<Options>();
-  Command command = program.add_command("plot", "Draw learning curves, or a run over time");
+  Command command = program.add_command("plot", "Draw learning curves, a Pareto front, or a run");
   command.option("experiment", &options->experiment, "Its directory, name or URI").required();
-  command.option("--metrics", &options->plot.metrics, "A panel each: a,config/lr [the experiment's]").separated_by(',');
+  const Option metrics =
+      command.option("--metrics", &options->plot.metrics, "A panel each: a,config/lr [the experiment's]")
+          .separated_by(',');
   command.option("--log", &options->plot.logarithmic, "Metrics with a logarithmic axis: a,b").separated_by(',');
-  command.option("--x", &options->plot.x, "What runs to the right, as time_total_s").show_default();
+  const Option x = command.option("--x", &options->plot.x, "What runs to the right, as time_total_s").show_default();
+  command.option("--pareto", &options->pareto, "The front of two metrics: loss:min,accuracy:max")
+      .separated_by(',')
+      .excludes(metrics)
+      .excludes(x);
+  add_scope(command, &options->scope, "For --pareto: what counts");
   command.option("--title", &options->plot.title, "Above the picture [the experiment's name]");
   command.option("-o,--output", &options->output, "The file; - for standard output [<experiment>.svg]");
   command.flag("--json", &options->json, "Say the file's path as a JSON document");
+  command.footer(kScopesFooter);
   command.on_call([options] { run(*options); });
 }
 

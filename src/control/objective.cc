@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "cadre/error.h"
+#include "cadre/faults.h"
 #include "cadre/stored.h"
 
 namespace cadre {
@@ -67,6 +70,25 @@ Direction direction_of(Objective metric, std::optional<Mode> mode, const Objecti
   if (metric.name.empty()) throw InvalidArgument("no metric is known: give one, or set it in the TuneConfig");
   if (const std::string fault = fault_of(metric, mode, "mode"); !fault.empty()) throw InvalidArgument(fault);
   return {metric.name, *mode};
+}
+
+std::vector<Direction> directions_of(const std::vector<Objective>& metrics, const Objective& experiments) {
+  Faults faults;
+  faults.unless(!metrics.empty(), "metrics",
+                "there is none: give several, as {minimize(\"loss\"), minimize(\"size\")}");
+  std::set<std::string> known;
+  std::vector<Direction> directions;
+  for (Objective metric : metrics) {
+    std::optional<Mode> mode;
+    complete(metric, mode, experiments);
+    faults.unless(!metric.name.empty(), "metrics", "one has no name");
+    if (metric.name.empty()) continue;
+    faults.unless(known.insert(metric.name).second, metric.name, "it is there twice");
+    faults.unless(mode.has_value(), metric.name, no_direction(metric.name));
+    directions.push_back({metric.name, mode.value_or(Mode::min)});
+  }
+  faults.throw_if_any("the comparison by several metrics");
+  return directions;
 }
 
 const char* to_string(Mode mode) { return mode == Mode::max ? "max" : "min"; }

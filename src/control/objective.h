@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cadre/checkpoint_config.h"
 
@@ -28,6 +29,9 @@ struct Direction {
   Mode mode;
 };
 Direction direction_of(Objective metric, std::optional<Mode> mode, const Objective& experiments = {});
+// Does the same for several metrics. Throws InvalidArgument with all faults if there is none, one occurs twice or one
+// has no direction.
+std::vector<Direction> directions_of(const std::vector<Objective>& metrics, const Objective& experiments = {});
 
 // Returns "min" or "max".
 const char* to_string(Mode mode);

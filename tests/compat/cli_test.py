@@ -114,6 +114,32 @@ class CliTest(unittest.TestCase):
         self.assertEqual(path.count("\n"), 1)
         self.assertTrue((pathlib.Path(path.strip()) / "state").exists())
 
+    def test_the_pareto_front_has_what_no_other_trial_beats(self):
+        last = {trial: (rows[-1]["score"], rows[-1]["config"]["lr"]) for trial, rows in self.rows.items()}
+        losses = {trial: rows[-1]["eval"]["loss"] for trial, rows in self.rows.items()}
+        front = document("best", self.experiment, "--pareto", "score:max,eval/loss:max")["front"]
+        beaten = {a for a in last for b in last if a != b and last[b][0] >= last[a][0] and losses[b] >= losses[a]
+                  and (last[b][0] > last[a][0] or losses[b] > losses[a])}
+        self.assertEqual({one["trial_id"] for one in front}, set(last) - beaten)
+        scores = [one["values"]["score"] for one in front]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        text = cadre("best", self.experiment, "--pareto", "score,eval/loss:max")
+        self.assertIn(f"Pareto front of experiment: {len(front)} of 6 trials, by score (max), eval/loss (max) (last)", text)
+        self.assertRegex(text, r"Trial .* score +eval/loss")
+        self.assertIn("write eval/loss:min or eval/loss:max",
+                      cadre("best", self.experiment, "--pareto", "score,eval/loss", code=1))
+        self.assertTrue(cadre("best", self.experiment, "--pareto", "score", "--metric", "score", code=2))
+
+    def test_a_picture_of_the_pareto_front(self):
+        target = self.storage / "front.svg"
+        cadre("plot", self.experiment, "--pareto", "score,eval/loss:max", "--log", "score", "-o", target)
+        root = xml.etree.ElementTree.parse(target).getroot()
+        text = " ".join(root.itertext())
+        for word in "experiment", "score (max)", "eval/loss (max)", "Pareto front: ", "00003 lr=":
+            self.assertIn(word, text)
+        circles = [one for one in root.iter("{http://www.w3.org/2000/svg}circle") if len(one)]
+        self.assertEqual(len(circles), 6)
+
     def test_importances_of_too_few_trials_are_an_error(self):
         self.assertIn("needs at least 10 trials with a finite number \"score\"",
                       cadre("importance", self.experiment, code=1))

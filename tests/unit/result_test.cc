@@ -55,6 +55,32 @@ TEST(ResultGrid, WithoutAMetricOrAnyNumberItSaysSo) {
               testing::HasSubstr("number \"acuracy\" in its last result; the last result of trial 1 has: accuracy"));
 }
 
+TEST(ResultGrid, TheParetoFrontHasTheTrialsThatNoOtherBeatsInTheOrderOfTheFirstMetric) {
+  const ResultGrid grid(
+      "x",
+      {result("0", {{"loss", 3}, {"size", 1}}), result("1", {{"loss", 1}, {"size", 5}}),
+       result("2", {{"loss", 3}, {"size", 2}}), result("3", {{"loss", 2}, {"size", 2}}),
+       result("4", {{"loss", 2}, {"size", 2}}), result("5", {{"loss", 0}}),
+       result("6", {{"loss", 0}, {"size", std::nan("")}}), result("7", {{"loss", 0}, {"size", INFINITY}})},
+      minimize("loss"));
+  EXPECT_THAT(grid.pareto_front({minimize("loss"), minimize("size")}), testing::ElementsAre(1, 3, 4, 0));
+  EXPECT_THAT(grid.pareto_front({minimize("size"), "loss"}), testing::ElementsAre(0, 3, 4, 1));
+  EXPECT_THAT(grid.pareto_front({maximize("loss"), maximize("size")}), testing::ElementsAre(2, 1));
+  EXPECT_THAT(grid.pareto_front({minimize("loss")}), testing::ElementsAre(5, 6, 7));
+}
+
+TEST(ResultGrid, AParetoFrontNeedsMetricsWithDirectionsThatATrialHas) {
+  const ResultGrid grid("x", {result("0", {{"loss", 1}, {"size", 1}})}, minimize("loss"));
+  EXPECT_THAT(test_support::message_of<InvalidArgument>([&] { grid.pareto_front({}); }),
+              testing::HasSubstr("give several, as {minimize(\"loss\")"));
+  EXPECT_THAT(test_support::message_of<InvalidArgument>([&] { grid.pareto_front({"loss", "size", "loss"}); }),
+              testing::AllOf(testing::HasSubstr("which values of \"size\" are good"),
+                             testing::HasSubstr("loss: it is there twice")));
+  EXPECT_THAT(
+      test_support::message_of<NotFound>([&] { grid.pareto_front({"loss", minimize("latency")}); }),
+      testing::HasSubstr("finite numbers \"loss\" and \"latency\"; the last result of trial 0 has: loss, size"));
+}
+
 TEST(Result, TheConfigOfAResultIsThatOfTheLastExploitBeforeIt) {
   Result trial = result("0", {});
   trial.drawn_config = {{"lr", 1}};

@@ -1,5 +1,5 @@
 /// \file
-/// Learning curves of an experiment as an SVG picture.
+/// Learning curves of an experiment, and Pareto fronts, as SVG pictures.
 #pragma once
 
 #include <filesystem>
@@ -53,5 +53,25 @@ std::string to_svg(const std::vector<ComparedTrial>& trials, const PlotOptions& 
 /// written.
 void write_svg(const std::vector<ComparedTrial>& trials, const std::filesystem::path& file,
                const PlotOptions& options = {});
+
+/// Options of a picture of a Pareto front.
+struct ParetoPlotOptions {
+  Scope scope = Scope::last;                  ///< the value of a trial's metric
+  std::vector<std::string> logarithmic = {};  ///< metrics with a logarithmic axis
+  std::string title = {};                     ///< default: the experiment's name
+};
+
+/// Returns an SVG document with a point for each trial: the first metric to the right, the second one upwards. The
+/// trials of ResultGrid::pareto_front are coloured, and a step line separates what they beat from what none has
+/// reached. Each point has a title with the trial's id, its values and its hyper-parameters. Trials without a finite
+/// number for both, or without a positive one on a logarithmic axis, are left out. Throws what pareto_front() does, and
+/// InvalidArgument unless there are two metrics, or for a logarithmic one that is not among them.
+std::string pareto_svg(const ResultGrid& results, const std::vector<Objective>& metrics,
+                       const ParetoPlotOptions& options = {});
+
+/// Writes the same document to a file, which is replaced atomically: after an error the file is unchanged. Throws
+/// StorageError, too, if the file cannot be written.
+void write_pareto_svg(const ResultGrid& results, const std::vector<Objective>& metrics,
+                      const std::filesystem::path& file, const ParetoPlotOptions& options = {});
 
 }  // namespace cadre::tune

@@ -181,6 +181,14 @@ class ResultGrid {
   /// grid.
   const Result& get_best_result(const Objective& metric = {}, std::optional<Mode> mode = {},
                                 Scope scope = Scope::last) const;
+  /// Returns the indices of the trials on the Pareto front of several metrics: those that no other trial beats, which
+  /// is as good in every metric and better in one. They are in the order of the first metric, best first, equal ones in
+  /// that of the next. Every metric needs a direction, except the TuneConfig's: pareto_front({minimize("loss"),
+  /// minimize("latency")}). Trials without a finite number for each are skipped; failed trials with them are included;
+  /// of trials with the same values all are there. Every scope except Scope::last reads all results, once for each
+  /// metric. Throws InvalidArgument if there is no metric, one occurs twice or one has no direction; NotFound if no
+  /// trial has all metrics or the experiment was moved; StorageError if results cannot be read.
+  std::vector<std::size_t> pareto_front(const std::vector<Objective>& metrics, Scope scope = Scope::last) const;
   /// Returns the value of each trial in a scope, in the order of the trials; empty if there is no finite number. Every
   /// scope except Scope::last reads all results and throws NotFound if the experiment was moved, StorageError if
   /// results cannot be read.

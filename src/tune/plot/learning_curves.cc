@@ -15,6 +15,7 @@
 
 #include "cadre/error.h"
 #include "view/plot_axis.h"
+#include "view/plot_panel.h"
 #include "view/svg.h"
 
 namespace cadre::tune {
@@ -22,27 +23,14 @@ namespace cadre::tune {
 namespace svg = view::svg;
 using svg::append;
 using svg::pixels;
+using view::Pixel;
 using view::PlotAxis;
 
 namespace {
 
 // ---- Appearance. Lengths are pixels.
 
-constexpr double kPlotWidth = 400;
-constexpr double kPlotHeight = 260;
-constexpr double kLeft = 66;  // margin of a panel for tick labels and the metric's name
-constexpr double kRight = 14;
-constexpr double kTop = 24;
-constexpr double kBottom = 48;
-constexpr double kBorder = 10;
-constexpr double kTitleHeight = 26;
-constexpr double kFontSize = 12;
-constexpr double kTitleSize = 15;
-constexpr double kLegendLine = 19;
-constexpr double kLegendSample = 30;
 constexpr double kLongestLabel = 340;
-constexpr double kWidthOfBold = 1.15;  // relative to regular text
-constexpr int kTicks = 6;
 
 struct LineStyle {
   std::string_view colour;
@@ -51,23 +39,19 @@ struct LineStyle {
   double marker = 5;  // from its centre to a corner
 };
 
-// Okabe and Ito's colours, which people with any colour vision can distinguish, without black and yellow (too pale on
-// white); then the same colours dashed.
-constexpr std::array<std::string_view, 6> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
+// For lines beyond the number of colours.
 constexpr std::string_view kDashes = "5,2.5";
-constexpr LineStyle kOther{.colour = "#c4c4c4", .dashes = "", .width = 1, .marker = 3.5};
-static_assert(LearningCurves::kMostColoured <= 2 * kColours.size() && LearningCurves::kHighlighted <= kColours.size());
+constexpr LineStyle kOther{.colour = view::kPaleColour, .dashes = "", .width = 1, .marker = 3.5};
+static_assert(LearningCurves::kMostColoured <= 2 * view::kPlotColours.size() &&
+              LearningCurves::kHighlighted <= view::kPlotColours.size());
 
 LineStyle style_of(std::size_t number) {
-  return {.colour = kColours[number % kColours.size()], .dashes = number < kColours.size() ? "" : kDashes};
+  return {.colour = view::kPlotColours[number % view::kPlotColours.size()],
+          .dashes = number < view::kPlotColours.size() ? "" : kDashes};
 }
 
 // ---- Lines
 
-struct Pixel {
-  double x = 0;
-  double y = 0;
-};
 using Line = std::vector<Pixel>;
 
 bool can_be_shown(const CurvePoint& point, bool logarithmic) {
@@ -95,20 +79,15 @@ Line without_what_nobody_sees(const Line& line) {
 struct Panel {
   const LearningCurves& curves;
   std::size_t metric = 0;
-  std::optional<PlotAxis> x = {};  // empty: nothing to show
-  std::optional<PlotAxis> y = {};
-  bool whole_x = true;
+  std::optional<view::PanelAxes> axes = {};  // empty: nothing to show
 
   bool logarithmic() const { return curves.metrics[metric].logarithmic; }
-  Pixel pixel_of(const CurvePoint& point) const {
-    return {x->position_of(point.x) * kPlotWidth, (1 - y->position_of(point.y)) * kPlotHeight};
-  }
   // Returns the parts of a segment between gaps.
   std::vector<Line> lines_of(const CurveSegment& segment) const {
     std::vector<Line> lines(1);
     for (const CurvePoint& point : segment.series[metric]) {
       if (can_be_shown(point, logarithmic())) {
-        lines.back().push_back(pixel_of(point));
+        lines.back().push_back(axes->pixel_of(point.x, point.y));
       } else if (!lines.back().empty()) {
         lines.emplace_back();
       }
@@ -129,9 +108,10 @@ Panel make_panel(const LearningCurves& curves, std::size_t metric) {
   if (points.empty()) return panel;
   const auto [left, right] = std::ranges::minmax(points | std::views::transform(&CurvePoint::x));
   const auto [lowest, highest] = std::ranges::minmax(points | std::views::transform(&CurvePoint::y));
-  panel.x.emplace(left, right, PlotAxis::Scale::linear);
-  panel.y.emplace(lowest, highest, panel.logarithmic() ? PlotAxis::Scale::logarithmic : PlotAxis::Scale::linear);
-  panel.whole_x = std::ranges::all_of(points, [](const CurvePoint& point) { return point.x == std::floor(point.x); });
+  panel.axes.emplace(view::PanelAxes{
+      .x = {left, right, PlotAxis::Scale::linear},
+      .y = {lowest, highest, panel.logarithmic() ? PlotAxis::Scale::logarithmic : PlotAxis::Scale::linear},
+      .whole_x = std::ranges::all_of(points, [](const CurvePoint& point) { return point.x == std::floor(point.x); })});
   return panel;
 }
 
@@ -141,31 +121,6 @@ Panel make_panel(const LearningCurves& curves, std::size_t metric) {
 std::string triangle(Pixel at, double size) {
   return fmt::format("M{},{}l{},{}h{}Z", pixels(at.x), pixels(at.y - size), pixels(size * 0.9), pixels(size * 1.6),
                      pixels(-size * 1.8));
-}
-
-void append_axes(std::string& out, const Panel& panel) {
-  const PlotAxis::Ticks x = panel.x->ticks(kTicks, panel.whole_x);
-  const PlotAxis::Ticks y = panel.y->ticks(kTicks, false);
-  std::string grid;
-  std::string axes = fmt::format("M0,0V{}H{}", kPlotHeight, kPlotWidth);
-  std::string labels;
-  for (const PlotAxis::Tick& tick : y.ticks) {
-    const std::string at = pixels((1 - tick.position) * kPlotHeight);
-    append(grid, "M0,{}h{}", at, kPlotWidth);
-    append(axes, "M0,{}h-4", at);
-    append(labels, "<text x=\"-8\" y=\"{}\" dy=\"0.35em\" text-anchor=\"end\">{}</text>\n", at, tick.label);
-  }
-  for (const PlotAxis::Tick& tick : x.ticks) {
-    const std::string at = pixels(tick.position * kPlotWidth);
-    append(axes, "M{},{}v4", at, kPlotHeight);
-    append(labels, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", at, kPlotHeight + 18, tick.label);
-  }
-  if (!y.factor.empty()) append(labels, "<text x=\"0\" y=\"-8\">{}</text>\n", y.factor);
-  if (!x.factor.empty())
-    append(labels, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kPlotWidth, kPlotHeight + 36, x.factor);
-  append(out, "<path class=\"grid\" d=\"{}\" stroke=\"#e8e8e8\" fill=\"none\"/>\n", grid);
-  append(out, "<path class=\"axes\" d=\"{}\" stroke=\"#444\" fill=\"none\"/>\n", axes);
-  append(out, "<g class=\"ticks\" font-size=\"11\" fill=\"#444\">\n{}</g>\n", labels);
 }
 
 void append_trial(std::string& out, const Panel& panel, const TrialCurves& trial, const LineStyle& style) {
@@ -257,18 +212,14 @@ std::vector<std::size_t> drawing_order(const Roles& roles) {
 void append_panel(std::string& out, const LearningCurves& curves, std::size_t metric, const Roles& roles) {
   const Panel panel = make_panel(curves, metric);
   const std::string& name = curves.metrics[metric].name;
-  if (panel.x) {
-    append_axes(out, panel);
+  if (panel.axes) {
+    view::append_axes(out, *panel.axes);
   } else {
-    append(out, "<path class=\"axes\" d=\"M0,0V{}H{}\" stroke=\"#444\" fill=\"none\"/>\n", kPlotHeight, kPlotWidth);
-    append(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#777\">no values of {} to show</text>\n",
-           kPlotWidth / 2, kPlotHeight / 2, svg::escaped(svg::shortened(name, kPlotWidth / 2, kFontSize)));
+    const std::string shown = svg::shortened(name, view::kPlotWidth / 2, view::kPlotFontSize);
+    view::append_empty_axes(out, "no values of " + shown + " to show");
   }
-  append(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", kPlotWidth / 2, kPlotHeight + 37,
-         svg::escaped(svg::shortened(curves.x_name, kPlotWidth / 2, kFontSize)));
-  append(out, "<text transform=\"translate({},{}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", 16 - kLeft,
-         kPlotHeight / 2, svg::escaped(svg::shortened(name, kPlotHeight, kFontSize)));
-  if (!panel.x) return;
+  view::append_axis_names(out, curves.x_name, name);
+  if (!panel.axes) return;
   const std::vector<std::size_t> order = drawing_order(roles);
   for (const std::size_t trial : order) append_trial(out, panel, curves.trials[trial], roles.styles[trial]);
   for (const std::size_t trial : order) append_exploits(out, panel, curves.trials[trial], roles.styles[trial]);
@@ -295,13 +246,14 @@ std::vector<LegendEntry> legend_of(const LearningCurves& curves, const Roles& ro
 double legend_width(const std::vector<LegendEntry>& legend) {
   double width = 0;
   for (const LegendEntry& entry : legend)
-    width = std::max(width,
-                     kLegendSample + svg::width_of(svg::shortened(entry.label, kLongestLabel, kFontSize), kFontSize));
+    width = std::max(
+        width, view::kLegendSample +
+                   svg::width_of(svg::shortened(entry.label, kLongestLabel, view::kPlotFontSize), view::kPlotFontSize));
   return width;
 }
 
 void append_legend(std::string& out, const std::vector<LegendEntry>& legend) {
-  double y = kLegendLine / 2;
+  double y = view::kLegendLine / 2;
   for (const auto& [label, style, is_marker] : legend) {
     append(out, "<g class=\"entry\"><title>{}</title>", svg::escaped(label));
     if (is_marker) {
@@ -310,9 +262,9 @@ void append_legend(std::string& out, const std::vector<LegendEntry>& legend) {
       append(out, "<path d=\"M0,{}h22\" stroke=\"{}\" stroke-width=\"{}\" stroke-dasharray=\"{}\"/>", pixels(y),
              style.colour, style.width, style.dashes.empty() ? "none" : style.dashes);
     }
-    append(out, "<text x=\"{}\" y=\"{}\" dy=\"0.35em\">{}</text></g>\n", kLegendSample, pixels(y),
-           svg::escaped(svg::shortened(label, kLongestLabel, kFontSize)));
-    y += kLegendLine;
+    append(out, "<text x=\"{}\" y=\"{}\" dy=\"0.35em\">{}</text></g>\n", view::kLegendSample, pixels(y),
+           svg::escaped(svg::shortened(label, kLongestLabel, view::kPlotFontSize)));
+    y += view::kLegendLine;
   }
 }
 
@@ -335,39 +287,37 @@ std::string to_svg(const LearningCurves& curves) {
     std::string content;
     append(content, "<text x=\"50%\" y=\"50%\" text-anchor=\"middle\" fill=\"#777\">{}</text>\n",
            curves.metrics.empty() ? "no metrics to show" : "no trials to show");
-    return svg::document(kPlotWidth, kPlotHeight, kFontSize, title, content);
+    return svg::document(view::kPlotWidth, view::kPlotHeight, view::kPlotFontSize, title, content);
   }
   const Roles roles = assign_roles(curves);
   const std::vector<LegendEntry> legend = legend_of(curves, roles);
   const std::size_t count = curves.metrics.size();
   const std::size_t columns = count == 1 ? 1 : count <= 4 ? 2 : 3;
   const std::size_t rows = (count + columns - 1) / columns;
-  const double panel_width = kLeft + kPlotWidth + kRight;
-  const double panel_height = kTop + kPlotHeight + kBottom;
-  const double top = kBorder + (curves.title.empty() ? 0 : kTitleHeight);
-  const double legend_x = kBorder + panel_width * static_cast<double>(columns) + kBorder;
-  const double legend_height = kTop + kLegendLine * static_cast<double>(legend.size());
+  const double panel_width = view::kPlotLeft + view::kPlotWidth + view::kPlotRight;
+  const double panel_height = view::kPlotTop + view::kPlotHeight + view::kPlotBottom;
+  const double top = view::kPlotBorder + (curves.title.empty() ? 0 : view::kPlotTitleHeight);
+  const double legend_x = view::kPlotBorder + panel_width * static_cast<double>(columns) + view::kPlotBorder;
+  const double legend_height = view::kPlotTop + view::kLegendLine * static_cast<double>(legend.size());
 
-  const double width = legend_x + legend_width(legend) + kBorder;
+  const double width = legend_x + legend_width(legend) + view::kPlotBorder;
 
   std::string content;
-  if (!curves.title.empty())
-    append(content, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" font-weight=\"bold\">{}</text>\n", kBorder + kLeft,
-           kBorder + kTitleHeight - 8, kTitleSize,
-           svg::escaped(svg::shortened(curves.title, (width - kBorder - kLeft) / kWidthOfBold, kTitleSize)));
+  view::append_plot_title(content, curves.title, width);
   for (std::size_t metric = 0; metric < count; ++metric) {
     const std::size_t row = metric / columns;
     append(content, "<g class=\"panel\" transform=\"translate({},{})\">\n",
-           kBorder + kLeft + panel_width * static_cast<double>(metric % columns),
-           top + kTop + panel_height * static_cast<double>(row));
+           view::kPlotBorder + view::kPlotLeft + panel_width * static_cast<double>(metric % columns),
+           top + view::kPlotTop + panel_height * static_cast<double>(row));
     append_panel(content, curves, metric, roles);
     content += "</g>\n";
   }
-  append(content, "<g class=\"legend\" transform=\"translate({},{})\">\n", legend_x, top + kTop);
+  append(content, "<g class=\"legend\" transform=\"translate({},{})\">\n", legend_x, top + view::kPlotTop);
   append_legend(content, legend);
   content += "</g>\n";
-  return svg::document(width, top + std::max(panel_height * static_cast<double>(rows), legend_height) + kBorder,
-                       kFontSize, title, content);
+  return svg::document(width,
+                       top + std::max(panel_height * static_cast<double>(rows), legend_height) + view::kPlotBorder,
+                       view::kPlotFontSize, title, content);
 }
 
 }  // namespace cadre::tune

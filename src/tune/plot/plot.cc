@@ -11,7 +11,10 @@
 
 #include "base/file.h"
 #include "cadre/error.h"
+#include "cadre/faults.h"
+#include "control/objective.h"
 #include "tune/plot/learning_curves.h"
+#include "tune/plot/pareto_plot.h"
 #include "tune/result_keys.h"
 #include "tune/results/result_rows.h"
 
@@ -259,6 +262,44 @@ void write_svg(const std::vector<ComparedTrial>& trials, const std::filesystem::
 
 void write_svg(const ResultGrid& results, const std::filesystem::path& file, const PlotOptions& options) {
   base::replace_file(file, to_svg(results, options));
+}
+
+// ---- Pareto fronts
+
+std::string pareto_svg(const ResultGrid& results, const std::vector<Objective>& metrics,
+                       const ParetoPlotOptions& options) {
+  const ExperimentSummary& summary = results.summary();
+  const std::vector<std::size_t> front = results.pareto_front(metrics, options.scope);
+  const std::vector<control::Direction> directions = control::directions_of(metrics, {summary.metric, summary.mode});
+  Faults faults;
+  faults.unless(directions.size() == 2, "metrics",
+                fmt::format("a picture of a Pareto front has two axes, so it needs 2 metrics, not {}", metrics.size()));
+  for (const std::string& name : options.logarithmic)
+    faults.unless(std::ranges::find(directions, name, &control::Direction::metric) != directions.end(), "logarithmic",
+                  fmt::format("\"{}\" is not one of the metrics", name));
+  faults.throw_if_any("the comparison by two metrics");
+
+  const auto axis_of = [&](const control::Direction& direction) {
+    const bool is_log = std::ranges::find(options.logarithmic, direction.metric) != options.logarithmic.end();
+    return ParetoAxis{direction.metric, direction.mode, is_log};
+  };
+  ParetoPlot plot{.title = options.title.empty() ? summary.name : options.title,
+                  .x = axis_of(directions[0]),
+                  .y = axis_of(directions[1])};
+  const std::vector<std::optional<double>> x = results.scores(plot.x.name, options.scope);
+  const std::vector<std::optional<double>> y = results.scores(plot.y.name, options.scope);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!x[i] || !y[i]) continue;
+    plot.trials.push_back(
+        {fmt::format("{}: {}={:.6g}, {}={:.6g}", label_of(results[i]), plot.x.name, *x[i], plot.y.name, *y[i]), *x[i],
+         *y[i], std::ranges::find(front, i) != front.end()});
+  }
+  return to_svg(plot);
+}
+
+void write_pareto_svg(const ResultGrid& results, const std::vector<Objective>& metrics,
+                      const std::filesystem::path& file, const ParetoPlotOptions& options) {
+  base::replace_file(file, pareto_svg(results, metrics, options));
 }
 
 }  // namespace cadre::tune

@@ -13,6 +13,7 @@
 #include "store/experiment_reader.h"
 #include "tune/result_keys.h"
 #include "tune/results/result_rows.h"
+#include "tune/searchers/pareto.h"
 
 namespace cadre::tune {
 namespace {
@@ -150,6 +151,34 @@ const Result& ResultGrid::get_best_result(const Objective& metric, std::optional
                    (scope == Scope::last ? "last result" : "results") + reported_instead(results_) +
                    (num_errors() > 0 ? "; see errors() for the trials that failed" : ""));
   return results_[*best];
+}
+
+std::vector<std::size_t> ResultGrid::pareto_front(const std::vector<Objective>& metrics, Scope scope) const {
+  const std::vector<control::Direction> directions = control::directions_of(metrics, {summary_.metric, summary_.mode});
+  std::vector<Losses> losses(size());
+  for (const auto& [metric, mode] : directions) {
+    const std::vector<std::optional<double>> values = scores(metric, scope);
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (values[i]) losses[i].push_back(mode == Mode::min ? *values[i] : -*values[i]);
+    }
+  }
+  std::vector<std::size_t> trials;
+  std::vector<Losses> compared;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (losses[i].size() < directions.size()) continue;
+    trials.push_back(i);
+    compared.push_back(losses[i]);
+  }
+  if (trials.empty()) {
+    std::vector<std::string> names;
+    std::ranges::transform(directions, std::back_inserter(names), &control::Direction::metric);
+    throw NotFound(fmt::format("no trial of {} has finite numbers \"{}\"{}", experiment_path_.string(),
+                               fmt::join(names, "\" and \""), reported_instead(results_)));
+  }
+  std::vector<std::size_t> front;
+  for (const std::size_t i : tune::pareto_front(compared)) front.push_back(trials[i]);
+  std::ranges::stable_sort(front, {}, [&](std::size_t i) -> const Losses& { return losses[i]; });
+  return front;
 }
 
 std::vector<std::optional<double>> ResultGrid::scores(const std::string& metric, Scope scope) const {
