@@ -30,7 +30,7 @@ cxx_files = $(shell find include src examples tests benchmarks -name '*.h' -o -n
 sources = $(shell find src -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers fuzz sanitize coverage install uninstall package docs format check-format lint clean
+.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers bench-search fuzz sanitize coverage install uninstall package docs format check-format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
@@ -43,6 +43,7 @@ help:
 	@echo '               fail (two hours)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
 	@echo 'make bench-peers  the same work on Ray and on Cadre, in turns; steps of data-parallel training in Python and here'
+	@echo 'make bench-search  searchers and those of Optuna on functions, 30 seeds each (hours; BENCH_FLAGS="--only tpe --seeds 10")'
 	@echo 'make fuzz      feed parsers and the channel with made-up bytes, SECONDS each (FUZZERS="json wal"; default: all)'
 	@echo 'make sanitize  run all tests with the address and undefined-behaviour sanitizers, and with the thread sanitizer'
 	@echo 'make coverage  run all tests and report which lines they reach, in build/coverage/report'
@@ -130,6 +131,12 @@ bench-peers: $(build_dir)/build.ninja
 	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
 	@.venv/bin/python benchmarks/peers/step_time.py $(build_dir)/bin
 	@.venv/bin/python benchmarks/peers/batch_inference.py $(build_dir)/bin
+
+# Hours on two cores, nearly all of them Optuna's; results/search keeps what was computed.
+bench-search: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_search_bench
+	@.venv/bin/python -m pip --disable-pip-version-check -q install optuna==5.0.0 cmaes==0.13.1 scipy==1.17.1
+	@.venv/bin/python benchmarks/search/compare.py $(build_dir)/bin $(BENCH_FLAGS)
 
 # Each goes on from the corpus that it has collected in $(build_dir)/fuzz.
 fuzz: $(build_dir)/build.ninja
