@@ -124,21 +124,22 @@ void observe(const Tell& tell) {
 
 void add_suggest(Command& program) {
   const auto ask = std::make_shared<Ask>();
-  Command command = program.add_command("suggest", "Suggest the config of a study's next trial, as a line of JSON");
+  Command command = program.add_command("suggest", "Suggest the config of a study's next trial, as JSON");
   command.option("study", &ask->study, "Its directory; the first call makes it").required();
-  command.option("-n,--count", &ask->count, "How many trials to suggest").in_range(1, 1e6).show_default();
-  command.option("--param", &ask->parameters,
-                 "A parameter of a new study: lr=loguniform(1e-5, 1), act=choice([\"relu\", \"tanh\"]), epochs=10");
-  command.option("--space", &ask->space, "A file with the search space of a new study as experiments store it");
-  Option minimize = command.option("--minimize", &ask->minimize, "The metric of a new study");
-  command.option("--maximize", &ask->maximize, "The metric of a new study").excludes(minimize);
-  command.option("--searcher", &ask->searcher,
-                 "The searcher of a new study: its name, or {\"type\": name, option: value}; default: RandomSearch");
-  command.option("--seed", &ask->seed, "The seed of a new study").show_default();
+  command.option("-n,--count", &ask->count, "How many trials to suggest [1]").at_least(1).named("N");
+  command.option("--param", &ask->parameters, "A new study's parameter; see below").named("PARAM");
+  command.option("--space", &ask->space, "A new study's space: a JSON file").named("FILE");
+  const Option minimize = command.option("--minimize", &ask->minimize, "A new study's metric").named("METRIC");
+  command.option("--maximize", &ask->maximize, "A new study's metric").named("METRIC").excludes(minimize);
+  command.option("--searcher", &ask->searcher, "A new study's searcher [RandomSearch]").named("SEARCHER");
+  command.option("--seed", &ask->seed, "A new study's seed [0]").named("SEED");
   command.footer(
-      "cadre suggest tuning --param 'lr=loguniform(1e-5, 1)' --minimize loss --searcher TPE\n"
-      "cadre observe tuning 0 loss=0.25\n"
-      "cadre suggest tuning");
+      "  cadre suggest tuning --param 'lr=loguniform(1e-5, 1)' --param epochs=10 \\\n"
+      "    --param 'act=choice([\"relu\", \"tanh\"])' --minimize loss --searcher TPE\n"
+      "  cadre observe tuning 0 loss=0.25\n"
+      "  cadre suggest tuning\n"
+      "SEARCHER is a name or its options: {\"type\": \"TPE\", \"n_startup_trials\": 5}.\n"
+      "FILE has a search space as experiments store it: docs/formats.md.");
   command.on_call([ask] { suggest(*ask); });
 }
 
@@ -146,13 +147,14 @@ void add_observe(Command& program) {
   const auto tell = std::make_shared<Tell>();
   Command command = program.add_command("observe", "Tell a study the result of a trial");
   command.option("study", &tell->study, "Its directory").required();
-  command.option("trial", &tell->trial, "The trial's number").required().at_least(0);
-  command.option("metrics", &tell->metrics, "Its result: loss=0.25 accuracy=0.9");
-  command
-      .option("--status", &tell->status,
-              "done; failed or stopped, with or without a result; running: more results come")
+  command.option("trial", &tell->trial, "The trial's number").required().at_least(0).named("N");
+  command.option("metrics", &tell->metrics, "Its result: loss=0.25 accuracy=0.9").named("METRIC=NUMBER");
+  command.option("--status", &tell->status, "How it ended [done]; see below")
       .one_of({"done", "failed", "stopped", "running"})
-      .show_default();
+      .named("STATUS");
+  command.footer(
+      "Status: done; failed or stopped, with or without a result; running: more results\n"
+      "will follow.");
   command.on_call([tell] { observe(*tell); });
 }
 

@@ -447,7 +447,8 @@ class CliTest(unittest.TestCase):
 
     def test_lines_fit(self):
         for command in ["show", self.experiment], ["ls", self.storage], ["best", self.experiment, "--metric", "score"], ["--help"], \
-                ["ls", "--help"], ["show", "--help"], ["logs", "--help"], ["best", "--help"], ["importance", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"]:
+                ["ls", "--help"], ["show", "--help"], ["logs", "--help"], ["best", "--help"], ["importance", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"], \
+                ["suggest", "--help"], ["observe", "--help"]:
             for line in cadre(*command).splitlines():
                 if "/" not in line:  # a path stays whole
                     self.assertLessEqual(len(line), 80, line)
