@@ -101,7 +101,8 @@ std::vector<std::pair<std::string, std::string>> option_texts(const Config& opti
   };
   const auto fields = [](const Value& value) { return fields_text(value.dict(), {}); };
   add("search space", "param_space", [](const Value& value) { return entries_text(value.dict()); });
-  add("tuning", "tune_config", [](const Value& value) { return fields_text(value.dict(), {"searcher", "scheduler", "parking"}); });
+  add("tuning", "tune_config",
+      [](const Value& value) { return fields_text(value.dict(), {"searcher", "scheduler", "parking"}); });
   add("searcher", "tune_config/searcher", typed_text);
   add("scheduler", "tune_config/scheduler", typed_text);
   add("stop", "run_config/stop/thresholds", [](const Value& value) { return stop_text(value.dict()); });

@@ -210,8 +210,9 @@ std::unique_ptr<Scheduler> HyperBandScheduler::make(const SchedulerSetting&) con
 
 void HyperBandScheduler::check(const TunerOptions&, Faults& faults) const {
   faults.unless(!time_attr.empty(), "time_attr", "say what max_t counts, such as \"training_iteration\"");
-  faults.unless(max_t >= 1 && max_t <= 1e9, "max_t",
-                fmt::format("it is {}; it must be from 1 to 10^9, as the largest bracket has about so many trials", max_t));
+  faults.unless(
+      max_t >= 1 && max_t <= 1e9, "max_t",
+      fmt::format("it is {}; it must be from 1 to 10^9, as the largest bracket has about so many trials", max_t));
   faults.unless(std::isfinite(reduction_factor) && reduction_factor >= 1.1, "reduction_factor",
                 fmt::format("it is {}; it must be 1.1 or more", reduction_factor));
 }

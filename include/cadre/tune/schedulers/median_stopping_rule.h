@@ -15,11 +15,11 @@ namespace cadre::tune {
 /// The median stopping rule (Golovin et al., 2017, "Google Vizier: A Service for Black-Box Optimization", section
 /// 3.2.1), with the behaviour of Ray Tune's scheduler of the same name; docs/from-ray-tune.md lists the differences.
 ///
-/// A trial that reports at time_attr t, not below grace_period, is compared with all other trials, ended ones too, whose
-/// last result is at t or later: with the median of the averages of their metric from grace_period up to t. If its own
-/// best value so far is worse than that, it is stopped: TrialStatus::stopped. An average that is not finite does not
-/// count. While fewer than min_samples_required trials can be compared with, the trial is paused when others wait, so
-/// that these can catch up. A result without time_attr or metric changes nothing.
+/// A trial that reports at time_attr t, not below grace_period, is compared with all other trials, ended ones too,
+/// whose last result is at t or later: with the median of the averages of their metric from grace_period up to t. If
+/// its own best value so far is worse than that, it is stopped: TrialStatus::stopped. An average that is not finite
+/// does not count. While fewer than min_samples_required trials can be compared with, the trial is paused when others
+/// wait, so that these can catch up. A result without time_attr or metric changes nothing.
 struct MedianStoppingRule {
   std::string time_attr = "time_total_s";  ///< a metric that only grows
   Objective metric = {};                   ///< default: the TuneConfig's; if set, it must be the same
