@@ -124,7 +124,7 @@ void observe(const Tell& tell) {
 
 void add_suggest(Command& program) {
   const auto ask = std::make_shared<Ask>();
-  Command command = program.add_command("suggest", "Suggest the config of a study's next trial, as JSON");
+  Command command = program.add_command("suggest", "Suggest a study's next config, as JSON");
   command.option("study", &ask->study, "Its directory; the first call makes it").required();
   command.option("-n,--count", &ask->count, "How many trials to suggest [1]").at_least(1).named("N");
   command.option("--param", &ask->parameters, "A new study's parameter; see below").named("PARAM");

@@ -72,6 +72,8 @@ AnySearcher random_searcher(std::mt19937_64& random) {
     case 4:
       return QuasiRandom{};
     case 5:
+      return BOHB{.max_t = 9, .min_observations = 2};
+    case 6:
       return Repeater{.searcher = TPE{.n_startup_trials = 1}, .repeat = 2};
     default:
       return RandomSearch{};

@@ -34,6 +34,7 @@ const std::vector<Subject>& subjects() {
       {"CMAES", CMAES{.popsize = 5}},
       {"NSGA2", NSGA2{.population_size = 8}},
       {"GaussianProcess", GaussianProcess{.n_startup_trials = 5}},
+      {"BOHB", BOHB{.max_t = 9, .min_observations = 4}},
       {"ConcurrencyLimiter", ConcurrencyLimiter{.searcher = RandomSearch{}, .max_concurrent = 3}},
       {"Batches", ConcurrencyLimiter{.searcher = RandomSearch{}, .max_concurrent = 3, .batch = true}},
       {"Repeater", Repeater{.searcher = RandomSearch{}, .repeat = 3}},

@@ -2,6 +2,7 @@
 /// Cadre's searchers; a program's own implement the interface in cadre/tune/searcher.h.
 #pragma once
 
+#include "cadre/tune/searchers/bohb.h"
 #include "cadre/tune/searchers/cmaes.h"
 #include "cadre/tune/searchers/concurrency_limiter.h"
 #include "cadre/tune/searchers/external_searcher.h"
