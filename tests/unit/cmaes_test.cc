@@ -318,9 +318,9 @@ TEST(CmaEs, BadOptionsAreNamed) {
   EXPECT_THAT(fault({.sigma0 = kNan}), HasSubstr("(CMAES) sigma0: it is nan"));
   EXPECT_THAT(fault({.popsize = 1}), HasSubstr("(CMAES) popsize: it is 1; it must be from 2 to 1000000"));
   EXPECT_THAT(fault({.x0 = Config{{"x0", 0.5}}}), HasSubstr("(CMAES) x0: {\"x0\": 0.5} is no config of param_space"));
-  EXPECT_THAT(fault({.constraints = {{.at_most = 1}}}), HasSubstr("(CMAES) constraints: one of them has no metric"));
+  EXPECT_THAT(fault({.constraints = {{.at_most = 1}}}), HasSubstr("(CMAES) constraints[0]: it has no metric"));
   EXPECT_THAT(fault({.constraints = {{.metric = "a", .at_most = kNan}}}),
-              HasSubstr("(CMAES) constraints: the limit of a is nan; it must be finite"));
+              HasSubstr("(CMAES) constraints[0]: its at_most is nan"));
   EXPECT_EQ(fault({.x0 = Config{{"x0", 0.5}, {"x1", 1}}}), "nothing was thrown");
 }
 

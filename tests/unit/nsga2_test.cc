@@ -267,11 +267,11 @@ TEST(Nsga2, BadOptionsAreNamed) {
   EXPECT_THAT(fault({.mutation_prob = 1.5}), HasSubstr("(NSGA2) mutation_prob: it is 1.5; it must be from 0 to 1"));
   EXPECT_THAT(fault({.crossover_prob = -1}), HasSubstr("(NSGA2) crossover_prob: it is -1"));
   EXPECT_THAT(fault({.swapping_prob = kNan}), HasSubstr("(NSGA2) swapping_prob: it is nan"));
-  EXPECT_THAT(fault({.metrics = {"loss"}}), HasSubstr("(NSGA2) metrics: loss has no direction"));
+  EXPECT_THAT(fault({.metrics = {"loss"}}), HasSubstr("(NSGA2) metrics: \"loss\" has no direction"));
   EXPECT_THAT(fault({.metrics = {minimize("")}}), HasSubstr("(NSGA2) metrics: one of them has no name"));
-  EXPECT_THAT(fault({.metrics = {minimize("a"), maximize("a")}}), HasSubstr("(NSGA2) metrics: a stands there twice"));
+  EXPECT_THAT(fault({.metrics = {minimize("a"), maximize("a")}}), HasSubstr("(NSGA2) metrics: \"a\" is there twice"));
   EXPECT_THAT(fault({.constraints = {{.metric = "a", .at_most = kNan}}}),
-              HasSubstr("(NSGA2) constraints: the limit of a is nan; it must be finite"));
+              HasSubstr("(NSGA2) constraints[0]: its at_most is nan"));
   EXPECT_EQ(fault({.metrics = both}), "nothing was thrown");
 }
 

@@ -329,8 +329,8 @@ TEST(Tpe, BadOptionsAreNamed) {
   EXPECT_THAT(fault({.metrics = {"loss"}}), HasSubstr("(TPE) metrics: \"loss\" has no direction"));
   EXPECT_THAT(fault({.metrics = {minimize("")}}), HasSubstr("(TPE) metrics: one of them has no name"));
   EXPECT_THAT(fault({.metrics = {minimize("a"), maximize("a")}}), HasSubstr("(TPE) metrics: \"a\" is there twice"));
-  EXPECT_THAT(fault({.constraints = {{"", 1}}}), HasSubstr("(TPE) constraints: one of them has no metric"));
-  EXPECT_THAT(fault({.constraints = {{"a", kNotANumber}}}), HasSubstr("(TPE) constraints: at_most of \"a\" is nan"));
+  EXPECT_THAT(fault({.constraints = {{"", 1}}}), HasSubstr("(TPE) constraints[0]: it has no metric"));
+  EXPECT_THAT(fault({.constraints = {{"a", kNotANumber}}}), HasSubstr("(TPE) constraints[0]: its at_most is nan"));
 }
 
 TEST(Tpe, IsStoredAndReadBack) {

@@ -358,11 +358,7 @@ void CMAES::check(const TunerOptions& options, Faults& faults) const {
   faults.unless(std::isfinite(sigma0) && sigma0 > 0, "sigma0", fmt::format("it is {}; it must be above 0", sigma0));
   faults.unless(!popsize || (*popsize >= 2 && *popsize <= 1'000'000), "popsize",
                 fmt::format("it is {}; it must be from 2 to 1000000", popsize.value_or(0)));
-  for (const Constraint& constraint : constraints) {
-    faults.unless(!constraint.metric.empty(), "constraints", "one of them has no metric");
-    faults.unless(std::isfinite(constraint.at_most), "constraints",
-                  fmt::format("the limit of {} is {}; it must be finite", constraint.metric, constraint.at_most));
-  }
+  check_constraints(constraints, faults);
   if (!x0) return;
   try {
     faults.unless(Parameters(options.param_space).point_of(*x0).has_value(), "x0",

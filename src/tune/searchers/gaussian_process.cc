@@ -308,12 +308,7 @@ void GaussianProcess::check(const TunerOptions&, Faults& faults) const {
                 fmt::format("it is {}; it must be from 1 to 100,000", n_startup_trials));
   faults.unless(max_observations >= 10 && max_observations <= 10'000, "max_observations",
                 fmt::format("it is {}; it must be from 10 to 10,000", max_observations));
-  for (std::size_t i = 0; i < constraints.size(); ++i) {
-    const std::string name = fmt::format("constraints[{}]", i);
-    faults.unless(!constraints[i].metric.empty(), name, "it has no metric; say which one has the limit");
-    faults.unless(std::isfinite(constraints[i].at_most), name,
-                  fmt::format("its at_most is {}; it must be a finite number", constraints[i].at_most));
-  }
+  check_constraints(constraints, faults);
 }
 
 template class detail::HeldOptionsOf<Searcher, SearcherSetting, GaussianProcess>;

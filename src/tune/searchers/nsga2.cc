@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -227,19 +226,8 @@ void NSGA2::check(const TunerOptions&, Faults& faults) const {
   probability("mutation_prob", mutation_prob.value_or(0));
   probability("crossover_prob", crossover_prob);
   probability("swapping_prob", swapping_prob);
-  std::set<std::string> names;
-  for (const Objective& metric : metrics) {
-    faults.unless(!metric.name.empty(), "metrics", "one of them has no name");
-    faults.unless(
-        metric.mode.has_value(), "metrics",
-        fmt::format("{} has no direction: write tune::minimize(\"{}\"), or maximize", metric.name, metric.name));
-    faults.unless(names.insert(metric.name).second, "metrics", fmt::format("{} stands there twice", metric.name));
-  }
-  for (const Constraint& constraint : constraints) {
-    faults.unless(!constraint.metric.empty(), "constraints", "one of them has no metric");
-    faults.unless(std::isfinite(constraint.at_most), "constraints",
-                  fmt::format("the limit of {} is {}; it must be finite", constraint.metric, constraint.at_most));
-  }
+  check_objectives(metrics, faults);
+  check_constraints(constraints, faults);
 }
 
 template class detail::HeldOptionsOf<Searcher, SearcherSetting, NSGA2>;

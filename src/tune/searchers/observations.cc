@@ -1,5 +1,7 @@
 #include "tune/searchers/observations.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,6 +15,25 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
+
+void check_objectives(const std::vector<Objective>& metrics, Faults& faults) {
+  for (const Objective& metric : metrics) {
+    faults.unless(!metric.name.empty(), "metrics", "one of them has no name");
+    faults.unless(metric.mode.has_value(), "metrics",
+                  fmt::format("\"{0}\" has no direction: write tune::minimize(\"{0}\"), or maximize", metric.name));
+    faults.unless(std::ranges::count(metrics, metric.name, &Objective::name) == 1, "metrics",
+                  fmt::format("\"{}\" is there twice", metric.name));
+  }
+}
+
+void check_constraints(const std::vector<Constraint>& constraints, Faults& faults) {
+  for (std::size_t i = 0; i < constraints.size(); ++i) {
+    const std::string name = fmt::format("constraints[{}]", i);
+    faults.unless(!constraints[i].metric.empty(), name, "it has no metric; say which one has the limit");
+    faults.unless(std::isfinite(constraints[i].at_most), name,
+                  fmt::format("its at_most is {}; it must be a finite number", constraints[i].at_most));
+  }
+}
 
 Observations::Observations(const SearcherSetting& setting, std::vector<Objective> objectives,
                            std::vector<Constraint> constraints)

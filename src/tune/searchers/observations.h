@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "cadre/faults.h"
 #include "cadre/tune/constraint.h"
 #include "cadre/tune/searcher.h"
 
@@ -21,6 +22,10 @@ struct Observation {
 
   double loss() const { return losses.front(); }
 };
+
+// Add faults of options of those names: an objective without a direction, a limit that is not finite.
+void check_objectives(const std::vector<Objective>& metrics, Faults& faults);
+void check_constraints(const std::vector<Constraint>& constraints, Faults& faults);
 
 class Observations {
  public:

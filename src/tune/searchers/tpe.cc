@@ -132,18 +132,8 @@ void TPE::check(const TunerOptions&, Faults& faults) const {
                 fmt::format("it is {}; it must be 1 or more", max_good_trials));
   faults.unless(std::isfinite(prior_weight) && prior_weight > 0, "prior_weight",
                 fmt::format("it is {}; it must be above 0", prior_weight));
-  for (const Objective& metric : metrics) {
-    faults.unless(!metric.name.empty(), "metrics", "one of them has no name");
-    faults.unless(metric.mode.has_value(), "metrics",
-                  fmt::format("\"{0}\" has no direction: write tune::minimize(\"{0}\") or maximize", metric.name));
-    faults.unless(std::ranges::count(metrics, metric.name, &Objective::name) == 1, "metrics",
-                  fmt::format("\"{}\" is there twice", metric.name));
-  }
-  for (const Constraint& constraint : constraints) {
-    faults.unless(!constraint.metric.empty(), "constraints", "one of them has no metric");
-    faults.unless(std::isfinite(constraint.at_most), "constraints",
-                  fmt::format("at_most of \"{}\" is {}; it must be finite", constraint.metric, constraint.at_most));
-  }
+  check_objectives(metrics, faults);
+  check_constraints(constraints, faults);
 }
 
 template class detail::HeldOptionsOf<Searcher, SearcherSetting, TPE>;
