@@ -1,0 +1,58 @@
+"""An experiment whose controller is killed again and again suggests and decides what it does undisturbed, with each
+searcher. Trials run one after another, because what a searcher knows depends on the order of results; so HyperBand,
+whose trials wait for each other, is here with a searcher that does not learn. CADRE_SEED is the seed of the kills."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import unittest
+
+TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "killed_search_tool"
+SEED = int(os.environ.get("CADRE_SEED", "1"))
+ASHA = {"type": "ASHAScheduler", "metric": "loss", "mode": "min", "max_t": 4, "reduction_factor": 2}
+HYPERBAND = {"type": "HyperBandScheduler", "metric": "loss", "mode": "min", "max_t": 4, "reduction_factor": 2}
+CASES = (({"type": "TPE", "n_startup_trials": 5}, ASHA), ({"type": "CMAES", "popsize": 5}, ASHA),
+         ({"type": "NSGA2", "population_size": 6}, ASHA), ({"type": "QuasiRandom"}, HYPERBAND),
+         ({"type": "GaussianProcess", "n_startup_trials": 5}, ASHA),
+         ({"type": "BOHB", "max_t": 4, "reduction_factor": 2, "min_observations": 3}, ASHA))
+
+
+class KilledSearchTest(unittest.TestCase):
+    def command(self, folder, case):
+        return [TOOL, folder, *(json.dumps(options) for options in case)]
+
+    def run_with_kills(self, case, rng):
+        kills = 0
+        with tempfile.TemporaryDirectory() as folder:
+            while True:
+                process = subprocess.Popen(self.command(folder, case), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                           text=True)
+                try:
+                    printed, errors = process.communicate(timeout=rng.uniform(0.05, 0.4) if kills < 8 else 120)
+                    self.assertEqual(process.returncode, 0, errors)
+                    return kills, printed
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.communicate()
+                    kills += 1
+
+    def test_kills_change_no_suggestion(self):
+        rng = random.Random(SEED)
+        kills = 0
+        for case in CASES:
+            with self.subTest(searcher=case[0]["type"]), tempfile.TemporaryDirectory() as folder:
+                undisturbed = subprocess.run(self.command(folder, case), capture_output=True, text=True, check=True,
+                                             timeout=120).stdout
+                self.assertEqual(len(undisturbed.splitlines()), 40)
+                self.assertIn("STOPPED", undisturbed)
+                number, disturbed = self.run_with_kills(case, rng)
+                kills += number
+                self.assertEqual(disturbed, undisturbed, f"CADRE_SEED={SEED}")
+        self.assertGreater(kills, len(CASES))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,46 @@
+// Runs an experiment with a searcher, or continues it, for killed_search_test.py: killed_search_tool <folder>
+// <searcher> <scheduler>, both as JSON. Prints the config, the status and the number of results of each trial.
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <thread>
+
+#include "base/json.h"
+#include "cadre/stored.h"
+#include "cadre/tune.h"
+
+namespace {
+
+using namespace cadre;
+
+void train(const Config& config) {
+  const auto optimizer = config.at("optimizer");
+  const double penalty = optimizer.is_string() ? 0.5 : std::abs(Config(optimizer).get<double>("beta") - 0.7);
+  for (int step = 1; step <= 4; ++step) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    tune::report({{"loss", std::abs(std::log10(config.get<double>("lr")) + 2) + penalty + 1.0 / step}});
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv, {.num_cpus = 1});
+  tune::AnySearcher searcher;
+  read_stored(searcher, Stored(base::parse_json(argv[2], "the searcher")));
+  tune::AnyScheduler scheduler;
+  read_stored(scheduler, Stored(base::parse_json(argv[3], "the scheduler")));
+  tune::Tuner tuner(
+      tune::trainable<train>(),
+      {.param_space = {{"lr", tune::loguniform(1e-5, 1)},
+                       {"width", tune::randint(1, 9)},
+                       {"optimizer", tune::choice({"sgd", tune::Space{{"beta", tune::uniform(0, 1)}}})}},
+       .tune_config = {.metric = tune::minimize("loss"),
+                       .num_samples = 40,
+                       .searcher = searcher,
+                       .scheduler = scheduler,
+                       .seed = 3},
+       .run_config = {.name = "killed", .if_exists = IfExists::restore, .storage_path = argv[1], .verbose = 0}});
+  for (const tune::Result& trial : tuner.fit())
+    std::cout << to_json(trial.config.value()) << " " << to_string(trial.status) << " " << trial.num_results() << "\n";
+}
