@@ -149,6 +149,18 @@ TEST(Asha, WithPromotionTheBestOfARungContinueAndOthersBegin) {
   EXPECT_EQ(driver.trial(1).status, TrialStatus::stopped);
 }
 
+TEST(Asha, WithPromotionATrialThatBeginsAnewWithTheSameScoreCountsOnce) {
+  Driver driver(asha(4, promoting()), 4);  // the last one has not reported
+  for (TrialIndex trial = 0; trial < 3; ++trial) driver.report(trial, at(1, 0.4 - 0.1 * trial));
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::running) << "one of three continues";
+  driver.feed(FunctionThrew{0, 1, "no"});
+  driver.feed(ControllerStarted{.resources = {.cpus = 4}, .errored = ControllerStarted::Errored::restart});
+  ASSERT_EQ(driver.trial(0).status, TrialStatus::running);
+  driver.report(0, at(1, 0.4));
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::running);
+  EXPECT_NE(driver.trial(1).status, TrialStatus::running) << "there are still three";
+}
+
 TEST(Asha, WithPromotionEqualScoresDoNotAllContinue) {
   Driver driver(asha(4, promoting()), 4);
   for (TrialIndex trial = 0; trial < 3; ++trial) driver.report(trial, at(1, 0.5));

@@ -49,8 +49,9 @@ class Ranking {
  public:
   explicit Ranking(double reduction_factor) : reduction_factor_(reduction_factor) {}
 
+  // A trial that has begun anew may come with the same score again.
   void add(Place place) {
-    others_.insert(place);
+    if (best_.contains(place) || !others_.insert(place).second) return;
     const auto wanted =
         static_cast<std::size_t>(static_cast<double>(best_.size() + others_.size()) / reduction_factor_);
     if (!best_.empty())
