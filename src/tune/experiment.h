@@ -1,5 +1,6 @@
 // The functional core of an experiment: events in, actions out. No I/O, no clock, no randomness except from the seed:
-// the same events always lead to the same state and the same actions. The Controller is the shell around it.
+// the same events always lead to the same state and the same actions, given the same answers of the searcher and of the
+// program's functions, which are recorded. The Controller is the shell around it.
 //
 // Invariants after every event: a trial has at most one worker that counts, the resources in use are at most those that
 // exist, an ended trial runs again only if a restore asks for it, and every checkpoint that a trial may continue from
@@ -215,9 +216,8 @@ class Experiment final : private Population {
   std::int64_t running_ = 0;                   // number of trials that hold resources
   std::int64_t parked_ = 0;                    // number of those processes that are parked
   std::set<std::string> warned_of_text_ = {};  // metrics reported as text in this session
-  // Of the event being handled.
-  Actions* actions_ = nullptr;
-  const RecordedAnswers* recorded_ = nullptr;
+  Actions* actions_ = nullptr;                 // of the event being handled
+  const RecordedAnswers* recorded_ = nullptr;  // of that event; null: it is not replayed
 };
 
 }  // namespace cadre::tune

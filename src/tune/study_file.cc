@@ -67,7 +67,7 @@ void StudyFile::append(const Dict& document) {
     base::write_all(file_.get(), line, path_);
     if (::fdatasync(file_.get()) != 0) base::throw_storage_error("write", path_);
   } catch (...) {
-    // What is left of the line is removed by the next reader, if not here.
+    // Removes the part of the line that was written; if that fails, the next reader does.
     static_cast<void>(::ftruncate(file_.get(), static_cast<::off_t>(size_)) == 0);
     throw;
   }

@@ -35,6 +35,13 @@ inline tune::Space space_of_all_kinds() {
                                   {"activation", choice({Space{{"slope", uniform(0, 1)}}, "relu", "gelu"})}}})}};
 }
 
+// A space of so many numbers from 0 to 1.
+inline tune::Space cube(int dimensions) {
+  tune::Space space;
+  for (int i = 0; i < dimensions; ++i) space.emplace_back("x" + std::to_string(i), tune::uniform(0, 1));
+  return space;
+}
+
 class ToldSearcher {
  public:
   ToldSearcher(tune::AnySearcher options, tune::SearcherSetting setting)

@@ -17,6 +17,7 @@
 namespace cadre::tune {
 namespace {
 
+using test_support::cube;
 using test_support::message_of;
 using test_support::space_of_all_kinds;
 using test_support::ToldSearcher;
@@ -49,12 +50,6 @@ double best_of(const AnySearcher& searcher, const Space& space, std::int64_t tri
     ++ended;
   }
   return best;
-}
-
-Space cube(int dimensions) {
-  Space space;
-  for (int i = 0; i < dimensions; ++i) space.emplace_back("x" + std::to_string(i), uniform(0, 1));
-  return space;
 }
 
 double distance_squared(const Config& config, double optimum) {

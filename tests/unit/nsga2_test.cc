@@ -17,6 +17,7 @@
 namespace cadre::tune {
 namespace {
 
+using test_support::cube;
 using test_support::message_of;
 using test_support::space_of_all_kinds;
 using test_support::ToldSearcher;
@@ -25,12 +26,6 @@ using ::testing::HasSubstr;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 const std::vector<Crossover> all_crossovers{Crossover::uniform, Crossover::sbx, Crossover::blx_alpha};
 const std::vector<Objective> both{minimize("loss"), maximize("speed")};
-
-Space cube(int dimensions) {
-  Space space;
-  for (int i = 0; i < dimensions; ++i) space.emplace_back("x" + std::to_string(i), uniform(0, 1));
-  return space;
-}
 
 double sum_of_squares(const Point& point, double optimum) {
   double sum = 0;

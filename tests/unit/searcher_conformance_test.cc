@@ -54,7 +54,7 @@ SearcherSetting setting(Mode mode = Mode::min) {
   return {.seed = 7, .space = mixed_space(), .metric = {"loss", mode}, .num_samples = 100};
 }
 
-// What a searcher has been told, and what it is told in a restore.
+// Tells a searcher about trials, and a new one the same as a restore does.
 class History {
  public:
   History(const AnySearcher& searcher, const SearcherSetting& setting)
@@ -245,7 +245,7 @@ TEST(SearcherConformance, EverySearcherIsTested) {
   std::set<std::string> tested;
   for (const Subject& subject : subjects()) tested.insert(std::string(subject.searcher.name()));
   for (const std::string& name : option_types<Searcher, SearcherSetting>().names()) {
-    // That of another test; and a program, which has tests of its own.
+    // Halving belongs to another test, and a program has tests of its own.
     if (name == "Halving" || name == "ExternalSearcher") continue;
     EXPECT_TRUE(tested.contains(name)) << name;
   }

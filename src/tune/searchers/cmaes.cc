@@ -48,7 +48,7 @@ class CmaesSearcher final : public Searcher {
     std::int64_t run = 0;         // between restarts of CMA-ES
     std::int64_t generation = 0;  // of the distribution
   };
-  // What happened since CMA-ES began, over all of its restarts.
+  // Counts since CMA-ES began, over all of its restarts.
   struct Restarts {
     std::int64_t run = 0;
     std::int64_t doublings = 0;      // of the population
