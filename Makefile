@@ -11,7 +11,7 @@ BENCH_FLAGS ?=
 SECONDS ?= 60
 TESTS ?= *
 # What pip finds beside the versions that `make setup` installs.
-TORCH_VERSIONS ?= 2.12.1 2.14.1 2.15.0
+TORCH_VERSIONS ?= 2.11.0 2.12.1 2.14.1 2.15.0
 ARROW_VERSIONS ?= 25.0.1
 # What `make setup` installs.
 torch_version := $(shell sed -n 's/^readonly torch_version="\(.*\)"/\1/p' tools/setup.sh)
@@ -97,8 +97,8 @@ test-versions: | setup
 
 # A test that finds no GPU skips itself, but not here.
 test-gpu: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_torch_tests
-	@CADRE_REQUIRE_GPU=1 ctest --preset $(PRESET) -R '^torch\..*Gpu'
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_torch_tests pbt_mnist fashion_mnist_train
+	@CADRE_REQUIRE_GPU=1 ctest --preset $(PRESET) -R '^torch\..*Gpu|^gpu\.'
 
 # With sanitizers, which do not go together with preloaded libraries, no calls fail.
 soak: $(build_dir)/build.ninja

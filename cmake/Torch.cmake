@@ -26,7 +26,7 @@
 # about a library that nobody needs, and adds search paths of the machine that the wheel was built on.
 
 # The versions of torch that the sources build with; `make test-versions` tries them.
-set(CADRE_TORCH_MINORS 2.12 2.13 2.14 2.15)
+set(CADRE_TORCH_MINORS 2.11 2.12 2.13 2.14 2.15)
 
 set(cadre_torch_built_version)
 if(NOT CADRE_TORCH_FROM_SOURCES)
@@ -276,6 +276,9 @@ function(cadre_import_torch root)
   target_include_directories(cadre::libtorch SYSTEM INTERFACE
     "${root}/include" "${root}/include/torch/csrc/api/include")
   target_compile_definitions(cadre::libtorch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO)
+  # The C++ library comes before libtorch, so that its own functions are found in it. Some wheels' libtorch.so and
+  # libtorch_cpu.so export copies of a few of them (std::filesystem::remove_all in 2.11.0), which crash when called.
+  target_link_libraries(cadre::libtorch INTERFACE stdc++)
   foreach(library torch torch_cpu c10)
     add_library(cadre::lib${library}_so SHARED IMPORTED GLOBAL)
     set_target_properties(cadre::lib${library}_so PROPERTIES IMPORTED_LOCATION "${root}/lib/lib${library}.so")

@@ -221,7 +221,7 @@ train::Trainer make_trainer(const Flags& flags) {
   return train::TorchTrainer(
       train::loop<train_fashion_mnist>(),
       {.train_loop_config = {{"model", flags.model}, {"epochs", flags.epochs}, {"seed", flags.seed}},
-       .scaling_config = {.num_workers = flags.num_workers},
+       .scaling_config = flags.scaling_config(),
        .run_config = {.name = flags.name,
                       .storage_path = flags.storage_path,
                       .checkpoint_config = {.checkpoint_score_attribute = cadre::maximize("accuracy")}},

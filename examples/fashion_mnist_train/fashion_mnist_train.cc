@@ -83,7 +83,7 @@ train::Trainer make_trainer(const TrainingFlags& flags) {
                                                     {"max_images", flags.max_images},
                                                     {"seed", flags.seed},
                                                     {"data_dir", fs::absolute(flags.data_dir).string()}},
-                              .scaling_config = {.num_workers = flags.num_workers},
+                              .scaling_config = flags.scaling_config(),
                               .run_config = {.name = flags.name, .storage_path = flags.storage_path}});
 }
 

@@ -36,12 +36,19 @@ struct ConvNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(ConvNet);
 
+// Returns the images at these indices, on the device of the model.
+Mnist::Batch batch_on_device(const ConvNet& model, const Mnist& images, const torch::Tensor& indices) {
+  const torch::Device device = model->fc->weight.device();
+  const Mnist::Batch batch = images.at(indices);
+  return {batch.images.to(device), batch.labels.to(device)};
+}
+
 // Runs one iteration: batches of distinct images, drawn at random.
 void train(ConvNet& model, torch::optim::Optimizer& optimizer, const Mnist& images) {
   model->train();
   const torch::Tensor drawn = torch::randperm(images.size()).slice(0, 0, train_batches * batch_size);
   for (const torch::Tensor& indices : drawn.split(batch_size)) {
-    const Mnist::Batch batch = images.at(indices);
+    const Mnist::Batch batch = batch_on_device(model, images, indices);
     optimizer.zero_grad();
     torch::nll_loss(model(batch.images), batch.labels).backward();
     optimizer.step();
@@ -54,7 +61,7 @@ double test(ConvNet& model, const Mnist& images) {
   model->eval();
   std::int64_t right = 0;
   for (const torch::Tensor& indices : torch::arange(images.size()).split(test_batch_size)) {
-    const Mnist::Batch batch = images.at(indices);
+    const Mnist::Batch batch = batch_on_device(model, images, indices);
     right += model(batch.images).argmax(1).eq(batch.labels).sum().item<std::int64_t>();
   }
   return static_cast<double>(right) / static_cast<double>(images.size());
@@ -74,6 +81,7 @@ void open_images() { images = Images{Mnist(data_dir, MnistPart::train), Mnist(da
 void train_convnet(const Config& config) {
   torch::manual_seed(tune::get_context().get_seed());
   ConvNet model;
+  if (torch::cuda::is_available()) model->to(torch::kCUDA);  // a trial sees only the GPUs that it has
   torch::optim::SGD optimizer(
       model->parameters(), torch::optim::SGDOptions(config.get<double>("lr")).momentum(config.get<double>("momentum")));
 
@@ -102,6 +110,7 @@ struct Flags : examples::ExperimentFlags {
   bool compare = false;
   std::string replay = {};
   double cpus_per_trial = 1;
+  double gpus_per_trial = 0;
 };
 
 void add_flags(examples::CommandLine& command_line, Flags& flags) {
@@ -113,6 +122,7 @@ void add_flags(examples::CommandLine& command_line, Flags& flags) {
   command_line.option("--replay", &flags.replay,
                       "train one trial with the schedule of a policy file, pbt_policy_<trial id>.txt of an experiment");
   command_line.option("--cpus-per-trial", &flags.cpus_per_trial, "more trials than CPUs wait for their turn");
+  command_line.option("--gpus-per-trial", &flags.gpus_per_trial, "0.25: four trials share one; 0: train on CPUs");
 }
 
 tune::TunerOptions make_options(const Flags& flags) {
@@ -152,7 +162,9 @@ tune::TunerOptions make_replay_options(const Flags& flags, const std::filesystem
 }
 
 tune::Tuner make_tuner(const Flags& flags, const tune::TunerOptions& options) {
-  return {tune::with_resources(tune::trainable<train_convnet>(), {.cpus = flags.cpus_per_trial}), options};
+  return {tune::with_resources(tune::trainable<train_convnet>(),
+                               {.cpus = flags.cpus_per_trial, .gpus = flags.gpus_per_trial}),
+          options};
 }
 
 tune::Tuner make_tuner(const Flags& flags) {

@@ -25,6 +25,7 @@ void add_flags(CommandLine& command_line, ExperimentFlags& flags) {
 
 void add_flags(CommandLine& command_line, TrainingFlags& flags) {
   command_line.option("--num-workers", &flags.num_workers, "processes that train together");
+  command_line.option("--gpus-per-worker", &flags.gpus_per_worker, "0.5: two workers share one; 0: train on CPUs");
   command_line.option("--epochs", &flags.epochs, "times that all images are seen");
   command_line.choice("--model", &flags.model, {"convnet", "resnet18"}, "the network");
   command_line.option("--max-images", &flags.max_images, "train and test with the first images only; 0: with all");
@@ -43,6 +44,12 @@ void add_flags(CommandLine& command_line, TrainingFlags& flags) {
     flags.epochs = 2;
     flags.max_images = 1024;
   });
+}
+
+cadre::train::ScalingConfig TrainingFlags::scaling_config() const {
+  cadre::train::ScalingConfig scaling{.num_workers = num_workers, .use_gpu = gpus_per_worker != 0};
+  if (scaling.use_gpu) scaling.resources_per_worker = {.cpus = 1, .gpus = gpus_per_worker};
+  return scaling;
 }
 
 int run_program(const std::string& program, const ExperimentFlags& flags, const std::function<int()>& run) {

@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include <cadre/train.h>
+
 #include "program/command_line.h"
 
 namespace examples {
@@ -31,6 +33,7 @@ void add_flags(CommandLine& command_line, ExperimentFlags& flags);
 // Flags of a program that trains one network on Fashion-MNIST.
 struct TrainingFlags {
   std::int64_t num_workers = 2;
+  double gpus_per_worker = 0;  // 0: trains on CPUs
   std::int64_t epochs = 10;
   std::string model = "resnet18";  // or "convnet"
   std::int64_t max_images = 0;
@@ -42,9 +45,11 @@ struct TrainingFlags {
   bool smoke_test = false;
 
   std::filesystem::path run_path() const { return std::filesystem::path(storage_path) / name; }
+  cadre::train::ScalingConfig scaling_config() const;
 };
 
-// The same for these: --num-workers, --epochs, --model, --max-images, --seed, --data-dir, --storage-path, --name,
+// The same for these: --num-workers, --gpus-per-worker, --epochs, --model, --max-images, --seed, --data-dir,
+// --storage-path, --name,
 // --restore and --smoke-test.
 void add_flags(CommandLine& command_line, TrainingFlags& flags);
 

@@ -99,12 +99,12 @@ Column to_column(const torch::Tensor& tensor) {
   const auto owner = std::make_shared<const torch::Tensor>(rows);
   const auto count = static_cast<std::size_t>(rows.numel());
   if (rows.scalar_type() == torch::kBool && rows.dim() == 1) {
-    const bool* const values = rows.const_data_ptr<bool>();
+    const bool* const values = static_cast<const bool*>(rows.const_data_ptr());
     return std::vector<bool>(values, values + count);
   }
   std::optional<Column> column;
   const bool has_type = with_type_of(rows.scalar_type(), [&]<class T>(std::type_identity<T>) {
-    column = Column::view<T>({rows.const_data_ptr<T>(), count}, owner, rows.sizes().slice(1).vec());
+    column = Column::view<T>({static_cast<const T*>(rows.const_data_ptr()), count}, owner, rows.sizes().slice(1).vec());
   });
   if (!has_type)
     throw InvalidArgument(std::string("a tensor of ") + torch::toString(rows.scalar_type()) +

@@ -1,11 +1,14 @@
 #include "resources/resource_ledger.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "cadre/value.h"
 #include "resources/machine_labels.h"
@@ -90,12 +93,14 @@ std::string ResourceLedger::shortage(const Resources& wanted) const {
   Amounts totals = total_;
   amounts["gpus"] = units(wanted.gpus);
   totals["gpus"] = total_gpus_;
+  std::vector<std::string> missing;
   for (const auto& [name, amount] : amounts) {
     const auto total = totals.find(name);
     const std::int64_t there = total == totals.end() ? 0 : total->second;
-    if (amount > there) return fmt::format("{:g} {} (there are {:g})", whole(amount), name, whole(there));
+    if (amount > there) missing.push_back(fmt::format("{:g} {} (there are {:g})", whole(amount), name, whole(there)));
   }
-  return mismatch(machine_, wanted);
+  if (std::string label = mismatch(machine_, wanted); !label.empty()) missing.push_back(std::move(label));
+  return fmt::format("{}", fmt::join(missing, ", "));
 }
 
 std::string ResourceLedger::usage() const {

@@ -30,8 +30,8 @@ class ResourceLedger {
   bool is_free(const Resources& wanted, const std::optional<Gpus>& only = {}) const;
   void release(const Resources& held, const Gpus& gpus);
 
-  // Returns the first thing that the machine does not have even when all is free, as "2 gpus (there are 0)"; empty if
-  // it has all.
+  // Returns all that the machine does not have even when all is free, as "8 cpus (there are 4), 2 gpus (there are 0)";
+  // empty if it has all.
   std::string shortage(const Resources& wanted) const;
 
   // Returns "1.5/2 CPUs, 0/0 GPUs", followed by custom resources.

@@ -61,11 +61,12 @@ TEST(ResourceLedger, WhoWantsCertainGpusGetsThemOrNone) {
   EXPECT_TRUE(ledger.is_free(half));
 }
 
-TEST(ResourceLedger, AShortageNamesTheResource) {
+TEST(ResourceLedger, AShortageNamesTheResources) {
   const ResourceLedger ledger({.cpus = 2});
   EXPECT_EQ(ledger.shortage({.cpus = 2}), "");
   EXPECT_EQ(ledger.shortage({.cpus = 1, .gpus = 1}), "1 gpus (there are 0)");
   EXPECT_EQ(ledger.shortage({.cpus = 1, .custom = {{"license", 0.5}}}), "0.5 license (there are 0)");
+  EXPECT_EQ(ledger.shortage({.cpus = 3, .gpus = 1}), "3 cpus (there are 2), 1 gpus (there are 0)");
 }
 
 TEST(ResourceLedger, AMachineThatIsNotAsItIsWantedHasNothingFree) {

@@ -12,7 +12,7 @@ namespace cadre::train {
 
 /// The connection of a TorchTrainer's workers.
 struct TorchConfig {
-  /// "gloo" or "nccl". Default: nccl if workers have GPUs and this build has it, otherwise gloo.
+  /// "gloo" or "nccl". Default: nccl if this build has it and each worker has a GPU of its own, otherwise gloo.
   std::string backend = {};
   /// "env" or "tcp", as in PyTorch. In both cases workers connect over Cadre's own sockets: no port is open.
   std::string init_method = "env";

@@ -25,7 +25,7 @@
 
 // The reducer is not a public interface: for another version compare its constructor, and the order of the calls with
 // torch/nn/parallel/distributed.py.
-static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 12 && TORCH_VERSION_MINOR <= 15);
+static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 11 && TORCH_VERSION_MINOR <= 15);
 
 namespace cadre::train {
 namespace {

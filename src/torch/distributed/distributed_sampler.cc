@@ -18,7 +18,7 @@ constexpr const char* what = "DistributedSampler";
 std::vector<std::size_t> permutation(std::size_t size, std::uint64_t seed) {
   const torch::Tensor order =
       torch::randperm(static_cast<std::int64_t>(size), at::make_generator<at::CPUGeneratorImpl>(seed), torch::kLong);
-  const auto* const begin = order.const_data_ptr<std::int64_t>();
+  const auto* const begin = static_cast<const std::int64_t*>(order.const_data_ptr());
   return {begin, begin + size};
 }
 

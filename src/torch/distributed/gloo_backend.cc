@@ -5,7 +5,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 // Gloo's declarations may change with torch: compare gloo_declarations/ with the names that ProcessGroupGloo.hpp uses.
-static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 12 && TORCH_VERSION_MINOR <= 15);
+static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 11 && TORCH_VERSION_MINOR <= 15);
 
 namespace cadre::distributed {
 namespace {

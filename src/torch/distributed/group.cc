@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "cadre/error.h"
+#include "torch/distributed/gpu_claims.h"
 #include "torch/distributed/nccl_backend.h"
 #include "torch/distributed/process_group.h"
 
@@ -37,7 +39,15 @@ GlooAddress gloo_address(const worker::GroupPlace& place, const JoinOptions& opt
   return {.host = "", .interface = options.interface};
 }
 
-std::string backend_for(torch::Device device) { return device.is_cuda() && has_nccl() ? "nccl" : "gloo"; }
+// Returns the backend of a group of several ranks: the one asked for, or NCCL where each rank has a GPU of its own.
+std::string choose_backend(worker::KeyValueStore& store, const worker::GroupPlace& place, const JoinOptions& options,
+                           torch::Device device) {
+  if (options.backend == "gloo" || !has_nccl()) return "gloo";
+  const std::string obstacle = claim_gpu(store, place, device.is_cuda() ? first_visible_gpu() : "", options.timeout);
+  if (obstacle.empty()) return "nccl";
+  if (options.backend.empty()) return "gloo";
+  throw InvalidArgument("the backend nccl needs a GPU for each rank: " + obstacle + "; the backend gloo does not");
+}
 
 }  // namespace
 
@@ -51,14 +61,17 @@ void join_group(std::shared_ptr<worker::KeyValueStore> store, const worker::Grou
   Group group{
       .rank = place.world_rank, .world_size = place.world_size, .local_rank = place.local_rank, .device = own_device()};
   if (group.device.is_cuda()) c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(group.device);
-  const GroupOptions group_options{.rank = place.world_rank,
-                                   .world_size = place.world_size,
-                                   .backend = options.backend.empty() ? backend_for(group.device) : options.backend,
-                                   .timeout = options.timeout,
-                                   .address = gloo_address(place, options),
-                                   .device = group.device};
+  GroupOptions group_options{.rank = place.world_rank,
+                             .world_size = place.world_size,
+                             .backend = options.backend.empty() ? "gloo" : options.backend,
+                             .timeout = options.timeout,
+                             .address = gloo_address(place, options),
+                             .device = group.device};
   check(group_options);
-  if (place.world_size > 1) group.process_group = make_process_group(std::move(store), group_options);
+  if (place.world_size > 1) {
+    group_options.backend = choose_backend(*store, place, options, group.device);
+    group.process_group = make_process_group(std::move(store), group_options);
+  }
   replace_group(std::move(group));
 }
 

@@ -44,7 +44,7 @@ struct Group {
 };
 
 struct JoinOptions {
-  std::string backend;  // "gloo", "nccl", or empty: nccl if there are a GPU and NCCL, else gloo
+  std::string backend;  // "gloo", "nccl", or empty: nccl if this build has it and each rank has a GPU, else gloo
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
   std::string interface;  // for Gloo between machines; empty: that of this machine's name
 };

@@ -116,7 +116,7 @@ TEST(DistributedSampler, WorksInPyTorchsLoader) {
   auto loader = torch::data::make_data_loader(std::move(dataset), sampler, 2);
   std::vector<std::int64_t> all;
   for (const auto& batch : *loader) {
-    const auto* const values = batch.data.const_data_ptr<std::int64_t>();
+    const auto* const values = static_cast<const std::int64_t*>(batch.data.const_data_ptr());
     all.insert(all.end(), values, values + batch.data.numel());
   }
   EXPECT_THAT(all, ElementsAre(1, 3, 5, 7, 9));
@@ -142,7 +142,7 @@ std::vector<Indices> batches_of(Loader& loader) {
     EXPECT_TRUE(torch::equal(batch.data.squeeze(1), -batch.target));
     EXPECT_EQ(batch.data.device().type(), get_device().type());
     const torch::Tensor data = batch.data.cpu();
-    const auto* const values = data.template const_data_ptr<std::int64_t>();
+    const auto* const values = static_cast<const std::int64_t*>(data.const_data_ptr());
     batches.emplace_back(values, values + data.numel());
   }
   return batches;
