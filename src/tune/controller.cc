@@ -88,7 +88,8 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       files_(setting_.directory, experiment, setting_.options.tune_config.scheduler.held().traits().logs_exploits,
              setting_.options.run_config.loggers),
       callbacks_(setting_.options.run_config.callbacks, experiment, setting_.directory, setting_.trainable.name),
-      snapshots_(store) {}
+      snapshots_(store),
+      searcher_([&engine] { engine.wake(); }) {}
 
 void Controller::recover() {
   Recovered recovered =
@@ -121,6 +122,7 @@ bool Controller::watches_memory() const {
 }
 
 void Controller::add_other_events(std::vector<Event>& events) {
+  if (std::optional<Suggested> suggested = searcher_.take()) events.emplace_back(std::move(*suggested));
   if (!watches_memory() || engine_.now() < next_memory_check_) return;
   next_memory_check_ = engine_.now() + kMemoryPeriod;
   if (resources::free_memory() < setting_.options.tune_config.parking.min_free_memory)
@@ -211,6 +213,7 @@ void Controller::perform(const Action& action) {
   console_.show(action);
   std::visit(base::Overload{[&](const Launch& what) { launch(what); }, [&](const TakeOver& what) { take_over(what); },
                             [&](const DiscardDirectory& discard) { file_worker_.remove(discard.directory); },
+                            [&](const AskSearcher& ask) { searcher_.suggest(experiment_.searcher(), ask.trial); },
                             [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
                             [](const auto&) {}},
              action);

@@ -18,6 +18,7 @@
 #include "tune/experiment.h"
 #include "tune/loggers/result_files.h"
 #include "tune/running_time.h"
+#include "tune/searcher_thread.h"
 #include "tune/snapshots.h"
 
 namespace cadre {
@@ -90,6 +91,7 @@ class Controller final : public control::Turns<Experiment> {
   CallbackList callbacks_;
   std::optional<std::string> callback_states_ = {};  // to be written with the turn
   Snapshots snapshots_;
+  SearcherThread searcher_;
   std::vector<checkpoint::CheckpointId> lost_checkpoints_;
 };
 

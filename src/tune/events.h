@@ -83,9 +83,15 @@ struct ExperimentInterrupted {};
 struct CheckpointsSynced {
   std::vector<checkpoint::CheckpointId> checkpoints = {};
 };
+// The searcher has answered AskSearcher: with values for the trial's config, or with none before another trial ends.
+struct Suggested {
+  TrialIndex for_trial = 0;  // the next one; it does not exist yet
+  std::optional<Config> values = {};
+  bool operator==(const Suggested&) const = default;
+};
 using Event =
     std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined, WorkerEnded,
-                 TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort, TimeLost>;
+                 TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort, TimeLost, Suggested>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed. They
 // carry what they need of a trial's state, which may be another one when they are carried out; its id, tag and
@@ -195,9 +201,13 @@ struct StartTimer {
   Timer timer = {};
   double seconds = 0;
 };
-using Action =
-    std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult, LogExploit,
-                 LogEnd, LogError, Say, Launch, TakeOver, AnswerReport, KillWorker, StartTimer, MarkSynced>;
+// Asks the searcher, which stays as it is until the event Suggested.
+struct AskSearcher {
+  TrialIndex trial = 0;
+};
+using Action = std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteCheckpoint, DiscardDirectory, LogResult,
+                            LogExploit, LogEnd, LogError, Say, Launch, TakeOver, AnswerReport, KillWorker, StartTimer,
+                            MarkSynced, AskSearcher>;
 using Actions = std::vector<Action>;
 
 // Decisions that contain answers of the searcher and of the program's functions, sorted by trial.

@@ -131,6 +131,7 @@ void Experiment::record(DecisionKind kind, const Trial& trial, Dict data) {
 
 void Experiment::on(const ControllerStarted& event) {
   const bool is_restored = !trials_.empty();
+  searcher_.end_asking();  // the answer to an earlier controller has not come
   state_.resources = event.resources;
   resources_ = resources::ResourceLedger(state_.resources);
   running_ = 0;
@@ -153,10 +154,7 @@ void Experiment::on(const ControllerStarted& event) {
     waiting_.insert(trial.index);
     actions_->push_back(state_of(trial));
   }
-  if (scheduler_->needs_whole_population()) {
-    while (trials_to_come() > 0 && make_trial()) {
-    }
-  }
+  population_is_made();
   follow(scheduler_->on_controller_start(*this));
   std::optional<Seconds> budget = stoppers_.timeout();
   if (const auto& limit = options_.tune_config.time_budget) budget = budget ? std::min(*budget, *limit) : *limit;
@@ -228,7 +226,7 @@ void Experiment::resume_errored(Trial& trial, bool anew) {
   record(DecisionKind::resume_errored, trial, std::move(data));
   trial.status = TrialStatus::running;  // as before the failure
   live_.insert(trial.index);
-  searcher_->on_trial_add(trial.index, trial.config_at_first());
+  searcher_.on_trial_add(trial.index, trial.config_at_first());
   scheduler_->on_trial_add(view_of(trial));
   if (trial.attempt > 0) return;
   if (fault.empty()) fault = shortage_of(trial);
@@ -259,7 +257,7 @@ void Experiment::on(const ResultReported& event) {
   trial->after_save.reset();
   trial->futile_attempts = 0;
 
-  searcher_->on_result(trial->index, report.metrics);
+  searcher_.on_result(trial->index, report.metrics);
   warn_about_missing_metrics(report.metrics);
   warn_about_text(*trial, report.metrics);
   const std::string& checkpoint = trial->reported_checkpoint;
@@ -355,6 +353,14 @@ void Experiment::on(const CheckpointsSynced& event) {
 }
 
 void Experiment::on(const MemoryRunsShort&) { unpark_the_coldest(); }
+
+void Experiment::on(const Suggested& event) {
+  if (searcher_.state().asked != event.for_trial) return;
+  if (!event.values) searcher_.set_has_none();
+  searcher_.end_asking();
+  if (state_.interrupted || trials_to_come() == 0) return;
+  if (accept(event.for_trial, event.values)) make_trial(event.for_trial, *event.values);
+}
 
 std::vector<checkpoint::CheckpointId> Experiment::needed_checkpoints() const {
   std::vector<checkpoint::CheckpointId> needed;
@@ -696,7 +702,7 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   live_.erase(trial.index);
   waiting_.erase(trial.index);
   stoppers_.forget(trial.index);
-  searcher_->on_trial_end(trial.index, status, trial.last_result);
+  searcher_.on_trial_end(trial.index, status, trial.last_result);
   actions_->push_back(state_of(trial));
   actions_->push_back(LogEnd{trial.index, trial.status, trial.config, trial.last_result, trial.error});
   tell_to_stop(trial);
@@ -822,7 +828,7 @@ void Experiment::continue_from(Trial& trial, checkpoint::CheckpointId checkpoint
 // ---- Scheduling
 
 void Experiment::schedule() {
-  if (state_.interrupted) return;
+  if (state_.interrupted || !population_is_made()) return;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
   while ((limit == 0 || running_ < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
     const bool free = needs_.by_config() || resources_.is_free(needs_.usual());
@@ -864,44 +870,66 @@ bool Experiment::should_make_trial() const {
          });
 }
 
+// Makes the trials that are to come, if the scheduler needs all of them before any begins. Returns false if it has to
+// wait for that.
+bool Experiment::population_is_made() {
+  if (!scheduler_->needs_whole_population()) return true;
+  while (trials_to_come() > 0 && make_trial()) {
+  }
+  return trials_to_come() == 0;
+}
+
 // Makes the next trial. Returns false if the searcher has no config for it now.
 bool Experiment::make_trial() {
   const auto index = static_cast<TrialIndex>(trials_.size());
-  const std::optional<Config> suggestion = suggestion_for(index);
-  if (!suggestion) return false;
-  Variant variant = variant_of(index, *suggestion);
+  if (recorded(index, "config") != nullptr) {  // by a searcher that was not asked in another thread
+    const Value* values = recorded(index, "suggestion");
+    make_trial(index, values == nullptr ? Config() : Config(*values));
+  } else if (variants_.has_point(index)) {
+    make_trial(index, Config());
+  } else if (searcher_.is_asked() || searcher_.has_none()) {
+    return false;
+  } else if (options_.tune_config.searcher.held().traits().quick) {
+    const std::optional<Config> suggestion = searcher_.get().suggest(index);
+    if (!suggestion) searcher_.set_has_none();
+    if (!accept(index, suggestion)) return false;
+    make_trial(index, *suggestion);
+  } else {
+    searcher_.ask(index);
+    actions_->push_back(AskSearcher{index});
+    return false;
+  }
+  return true;
+}
+
+// Makes a trial whose config has these values, none if it has a point to evaluate.
+void Experiment::make_trial(TrialIndex index, const Config& suggestion) {
+  Variant variant = variant_of(index, suggestion);
   Trial& trial = add_trial(index, variant);
   std::string fault = variant.fault.empty() ? find_needs(trial) : variant.fault;
   Dict data{{"config", trial.config.dict()}};
   if (!fault.empty()) {
     trial.suggestion = suggestion;
     data.emplace_back("fault", fault);
-    if (!suggestion->empty()) data.emplace_back("suggestion", suggestion->dict());
+    if (!suggestion.empty()) data.emplace_back("suggestion", suggestion.dict());
   }
   add_needs(trial, data);
   record(DecisionKind::make, trial, std::move(data));
   actions_->push_back(state_of(trial));  // so that the store has every trial that a decision names
   if (fault.empty()) fault = shortage_of(trial);
   if (!fault.empty()) fail(trial, {.cause = fault, .may_retry = false});
-  return true;
 }
 
-// Returns values for the config of a trial, none for one with a point to evaluate. Empty: the searcher has none now.
-std::optional<Config> Experiment::suggestion_for(TrialIndex trial) const {
-  if (recorded(trial, "config") != nullptr) {
-    const Value* values = recorded(trial, "suggestion");
-    return values == nullptr ? Config() : Config(*values);
-  }
-  if (variants_.has_point(trial)) return Config();
-  std::optional<Config> values = searcher_->suggest(trial);
+// Returns true if the searcher has a suggestion for the trial, after it has checked that.
+bool Experiment::accept(TrialIndex trial, const std::optional<Config>& suggestion) {
   const std::string_view name = options_.tune_config.searcher.name();
-  if (!values && live_.empty())
+  if (searcher_.has_none() && live_.empty())
     throw std::logic_error(fmt::format("the searcher {} waits for the end of a trial, and there is none", name));
-  if (!values) return std::nullopt;
+  if (!suggestion) return false;
   Faults faults;
-  check_point(values->dict(), options_.param_space, "value", faults);
+  check_point(suggestion->dict(), options_.param_space, "value", faults);
   faults.throw_if_any(fmt::format("trial {}, as the searcher {} suggests it,", trial_id(trial), name));
-  return values;
+  return true;
 }
 
 Variant Experiment::variant_of(TrialIndex trial, const Config& suggestion) const {
@@ -925,7 +953,7 @@ Trial& Experiment::add_trial(TrialIndex index, Variant& variant) {
   trials_.push_back(std::move(trial));
   live_.insert(index);
   waiting_.insert(index);
-  searcher_->on_trial_add(index, trials_.back().config);
+  searcher_.on_trial_add(index, trials_.back().config);
   scheduler_->on_trial_add(view_of(trials_.back()));
   return trials_.back();
 }

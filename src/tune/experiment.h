@@ -19,6 +19,7 @@
 #include "cadre/tune/tuner.h"
 #include "checkpoint/checkpoint_registry.h"
 #include "resources/resource_ledger.h"
+#include "tune/asked_searcher.h"
 #include "tune/events.h"
 #include "tune/resource_needs.h"
 #include "tune/searchers/variant_generator.h"
@@ -83,7 +84,8 @@ class Experiment final : private Population {
   std::int64_t parked_workers() const { return parked_; }
   std::string resource_usage() const { return resources_.usage(); }
   std::string scheduler_state() const { return scheduler_->debug_string(); }
-  std::string searcher_state() const { return searcher_->debug_string(); }
+  std::string searcher_state() const { return searcher_.get().debug_string(); }
+  const Searcher& searcher() const { return searcher_.get(); }  // for suggest() after AskSearcher
   std::int64_t trials_to_come() const override;
 
  private:
@@ -107,6 +109,7 @@ class Experiment final : private Population {
     std::map<TrialIndex, Value> live = {};
     Value scheduler = {};
     Value searcher = {};
+    AskedSearcher::State asked = {};
     Value stoppers = {};
     checkpoint::RegistryState checkpoints = {};
     State rest = {};
@@ -131,6 +134,7 @@ class Experiment final : private Population {
   void on(const CheckpointsSynced& event);
   void on(const MemoryRunsShort& event);
   void on(const TimeLost&) {}  // timers do not count lost time
+  void on(const Suggested& event);
   void on_last_word(Trial& trial, std::optional<Failure> failure);
   void say_if_only_failures_are_left();
   void drop_lost(checkpoint::CheckpointId checkpoint);
@@ -179,9 +183,11 @@ class Experiment final : private Population {
   void warn_about_text(const Trial& trial, const Metrics& metrics);
 
   void schedule();
+  bool population_is_made();
   bool should_make_trial() const;
   bool make_trial();
-  std::optional<Config> suggestion_for(TrialIndex trial) const;
+  void make_trial(TrialIndex index, const Config& suggestion);
+  bool accept(TrialIndex trial, const std::optional<Config>& suggestion);
   Variant variant_of(TrialIndex trial, const Config& suggestion) const;
   Trial& add_trial(TrialIndex index, Variant& variant);
   const Value* recorded(TrialIndex trial, std::string_view key) const;
@@ -203,7 +209,7 @@ class Experiment final : private Population {
   TunerOptions options_;
   VariantGenerator variants_;
   ResourceNeeds needs_;
-  std::unique_ptr<Searcher> searcher_;
+  AskedSearcher searcher_;
   std::unique_ptr<Scheduler> scheduler_;
   Stoppers stoppers_;
   checkpoint::CheckpointRegistry checkpoints_;

@@ -14,7 +14,8 @@ namespace cadre::tune {
 Value Experiment::save() const {
   Saved saved{.trials = static_cast<TrialIndex>(trials_.size()),
               .scheduler = scheduler_->save(),
-              .searcher = searcher_->save(),
+              .searcher = searcher_.get().save(),
+              .asked = searcher_.state(),
               .stoppers = stoppers_.save(),
               .checkpoints = checkpoints_.state(),
               .rest = state_};
@@ -44,10 +45,11 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
     if (trial.held) resources_.acquire(*trial.held, trial.gpus);
     parked_ += trial.worker == WorkerState::parked ? 1 : 0;
   }
+  std::vector<const Trial*> ended;
   for (const Trial& trial : trials_) {
-    if (trial.ended()) searcher_->on_trial_end(trial.index, trial.status, trial.last_result);
+    if (trial.ended()) ended.push_back(&trial);
   }
-  searcher_->load(saved.searcher);
+  searcher_.load(std::move(saved.asked), saved.searcher, ended);
   scheduler_->load(saved.scheduler);
   stoppers_.load(saved.stoppers);
 }

@@ -104,6 +104,7 @@ void World::begin(ControllerStarted::Errored errored) {
   engine_ = std::make_unique<engine::simulated::SimulatedEngine>(
       resources_, [this](const engine::WorkerSpec& spec) { return make_behaviour(spec); });
   timers_ = {};
+  asked_.reset();
   alive_.clear();
   ControllerStarted started{.resources = resources_, .errored = errored};
   for (const auto& [id, directory] : existing_) {
@@ -127,7 +128,9 @@ bool World::step() {
     return false;
   }
   std::optional<std::chrono::nanoseconds> timeout;
-  if (const auto due = timers_.next()) timeout = std::max(*due - engine_->now(), std::chrono::nanoseconds(0));
+  std::optional<engine::Engine::Clock::time_point> due = timers_.next();
+  if (asked_) due = std::min(due.value_or(asked_->answer_due), asked_->answer_due);
+  if (due) timeout = std::max(*due - engine_->now(), std::chrono::nanoseconds(0));
   for (engine::Event& event : engine_->wait(timeout)) {
     if (auto* exited = std::get_if<engine::Exited>(&event)) {
       alive_.erase(exited->worker);
@@ -148,6 +151,10 @@ bool World::step() {
     } else {
       handle(FunctionReturned{trial, attempt});
     }
+  }
+  if (asked_ && engine_->now() >= asked_->answer_due) {
+    const TrialIndex trial = std::exchange(asked_, std::nullopt)->trial;
+    handle(Suggested{trial, experiment_->searcher().suggest(trial)});
   }
   if (random_() % 16 == 0 && !existing_.empty()) {
     CheckpointsSynced synced;
@@ -281,6 +288,9 @@ void World::perform(const Action& action) {
     engine_->answer(worker_id(start.trial, start.attempt), {channel::Verdict::take_over, "", learner_start(start)});
   } else if (const auto* answer = std::get_if<AnswerReport>(&action)) {
     engine_->answer(worker_id(answer->trial, answer->attempt), {answer->verdict, answer->checkpoint, {}});
+  } else if (const auto* ask = std::get_if<AskSearcher>(&action)) {
+    ASSERT_FALSE(asked_) << "two suggestions at a time";
+    asked_ = Asked{ask->trial, engine_->now() + std::chrono::milliseconds(random_() % 100)};
   } else if (const auto* kill = std::get_if<KillWorker>(&action)) {
     ++kills;
     engine_->kill(worker_id(kill->trial, kill->attempt));

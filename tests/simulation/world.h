@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -91,6 +92,11 @@ class World {
   ChangedTrials changed_ = {};                     // since the snapshot
   std::size_t events_in_snapshot_ = 0;
   control::Timers<Timer> timers_;
+  struct Asked {
+    TrialIndex trial = 0;
+    engine::Engine::Clock::time_point answer_due = {};
+  };
+  std::optional<Asked> asked_;                                // of the searcher
   std::map<checkpoint::CheckpointId, std::string> existing_;  // checkpoint directories
   std::map<checkpoint::CheckpointId, TrialIndex> owners_;
   std::map<TrialIndex, checkpoint::CheckpointId>

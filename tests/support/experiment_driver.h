@@ -11,6 +11,18 @@ namespace cadre::test_support {
 
 using namespace tune;
 
+// Passes an event to an experiment, and at once what its searcher suggests when it is asked.
+inline void handle_and_suggest(Experiment& experiment, const Event& event, Actions& actions,
+                               const RecordedAnswers* recorded = nullptr) {
+  experiment.handle(event, actions, recorded);
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (const auto* ask = std::get_if<AskSearcher>(&actions[i])) {
+      const TrialIndex trial = ask->trial;
+      experiment.handle(Suggested{trial, experiment.searcher().suggest(trial)}, actions);
+    }
+  }
+}
+
 // An experiment whose events the test feeds, one by one. Each call returns the decisions, as "launch 0", "pause 1", …,
 // without those that only make a trial.
 class Driver {
@@ -23,7 +35,7 @@ class Driver {
 
   std::vector<std::string> feed(const Event& event) {
     actions.clear();
-    experiment_.handle(event, actions);
+    answers_for_searcher ? handle_and_suggest(experiment_, event, actions) : experiment_.handle(event, actions);
     std::vector<std::string> made;
     for (const auto* decision : all<RecordDecision>()) {
       if (decision->kind != DecisionKind::make)
@@ -45,6 +57,7 @@ class Driver {
     return found;
   }
 
+  bool answers_for_searcher = true;  // at once; false: the test feeds what the searcher suggests
   std::vector<std::string> decided;  // at the start
   Actions actions;                   // of the last event
   const Trial& trial(TrialIndex index) const { return experiment_.trials().at(index); }

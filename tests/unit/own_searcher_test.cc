@@ -20,6 +20,7 @@ using test_support::Driver;
 using test_support::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 int suggestions = 0;  // asked for, in this test
 
@@ -83,8 +84,10 @@ void end(Driver& driver, TrialIndex trial) {
 }
 void end(Experiment& experiment, TrialIndex trial, std::int64_t step) {
   Actions actions;
-  experiment.handle(ResultReported{trial, 1, {step, {{"loss", 1}, {"done", true}}, {}}}, actions);
-  experiment.handle(FunctionReturned{trial, 1}, actions);
+  test_support::handle_and_suggest(experiment, ResultReported{trial, 1, {step, {{"loss", 1}, {"done", true}}, {}}},
+                                   actions);
+  actions.clear();
+  test_support::handle_and_suggest(experiment, FunctionReturned{trial, 1}, actions);
 }
 
 double x_of(const Driver& driver, TrialIndex trial) { return driver.trial(trial).config.get<double>("x"); }
@@ -174,6 +177,84 @@ TEST(OwnSearcher, ASnapshotHasConfigsAndState) {
   end(first, 1);
   end(again, 1, 2);
   EXPECT_EQ(again.trials().at(3).config.get<double>("x"), x_of(first, 3));
+}
+
+// Returns the trials whose suggestions the last event has asked for.
+std::vector<TrialIndex> asked(const Driver& driver) {
+  std::vector<TrialIndex> trials;
+  for (const AskSearcher* ask : driver.all<AskSearcher>()) trials.push_back(ask->trial);
+  return trials;
+}
+
+// Two of five trials run, and one has ended: the third's suggestion is awaited.
+class AwaitedSuggestion : public ::testing::Test {
+ protected:
+  AwaitedSuggestion() {
+    driver_.answers_for_searcher = false;
+    driver_.report(0, {{"loss", 1}, {"done", true}});
+    driver_.feed(FunctionReturned{0, 1});
+    EXPECT_THAT(asked(driver_), ElementsAre(2));
+  }
+
+  TunerOptions options_ = halving({}, 5);
+  Driver driver_{options_, 2};
+};
+
+TEST_F(AwaitedSuggestion, HoldsNoReportUpAndTheSearcherIsToldOfItAfterwards) {
+  driver_.report(1, {{"loss", 1}});
+  EXPECT_EQ(driver_.all<AnswerReport>().size(), 1U);
+  EXPECT_THAT(asked(driver_), IsEmpty());
+  EXPECT_EQ(driver_.experiment().searcher_state(), "results of 0");
+  EXPECT_THAT(driver_.feed(Suggested{2, Config{{"x", 3}}}), ElementsAre("launch 2"));
+  EXPECT_EQ(x_of(driver_, 2), 3);
+  EXPECT_EQ(driver_.experiment().searcher_state(), "results of 0 1");
+}
+
+TEST_F(AwaitedSuggestion, IsAskedForAgainIfATrialHasEndedAndThereWasNone) {
+  driver_.report(1, {{"loss", 1}, {"done", true}});
+  driver_.feed(FunctionReturned{1, 1});
+  EXPECT_THAT(asked(driver_), IsEmpty());
+  driver_.feed(Suggested{2});
+  EXPECT_THAT(asked(driver_), ElementsAre(2));
+  driver_.feed(Suggested{2, Config{{"x", 3}}});
+  EXPECT_THAT(asked(driver_), ElementsAre(3)) << "the other slot is free too";
+}
+
+TEST_F(AwaitedSuggestion, IsNotAskedForAgainBeforeATrialHasEnded) {
+  driver_.feed(Suggested{2});
+  driver_.report(1, {{"loss", 1}});
+  EXPECT_THAT(asked(driver_), IsEmpty());
+  driver_.feed(FunctionReturned{1, 1});
+  EXPECT_THAT(asked(driver_), ElementsAre(2));
+}
+
+TEST_F(AwaitedSuggestion, IsInASnapshot) {
+  driver_.report(1, {{"loss", 1}, {"done", true}});
+  driver_.feed(FunctionReturned{1, 1});
+  Experiment again({"f"}, options_);
+  again.load(driver_.experiment().save(), [&](TrialIndex trial) { return driver_.experiment().save_trial(trial); });
+  EXPECT_EQ(again.searcher_state(), "results of 0");
+  const Suggested suggested{2, Config{{"x", 3}}};
+  driver_.feed(suggested);
+  const RecordedAnswers answers = recorded(driver_);
+  Actions actions;
+  again.handle(suggested, actions, &answers);
+  EXPECT_EQ(again.searcher_state(), "results of 0 1");
+  EXPECT_EQ(to_json(again.save()), to_json(driver_.experiment().save()));
+  EXPECT_EQ(again.searcher().suggest(3), driver_.experiment().searcher().suggest(3));
+}
+
+TEST_F(AwaitedSuggestion, IsAskedForAnewByAnotherController) {
+  driver_.report(1, {{"loss", 1}});
+  driver_.feed(ControllerStarted{{.cpus = 2}});
+  EXPECT_EQ(driver_.experiment().searcher_state(), "results of 0 1");
+  EXPECT_THAT(asked(driver_), ElementsAre(2));
+}
+
+TEST_F(AwaitedSuggestion, IsNotUsedAfterAnInterruption) {
+  driver_.feed(ExperimentInterrupted{});
+  EXPECT_THAT(driver_.feed(Suggested{2, Config{{"x", 3}}}), IsEmpty());
+  EXPECT_EQ(driver_.experiment().trials().size(), 2U);
 }
 
 TEST(OwnSearcher, WhatDoesNotGoTogetherIsRefused) {

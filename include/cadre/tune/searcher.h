@@ -16,8 +16,11 @@
 /// The state of a searcher is what it was told: on_trial_add(), on_result() and on_trial_end() change it, suggest()
 /// does not. A suggestion depends on that state and on random numbers keyed by the setting's seed and the trial, and on
 /// nothing else: no clock, no input or output. A restore tells a new searcher the same; suggestions that were used are
-/// taken from the store, not asked for again. A Tuner makes all calls in the thread of Tuner::fit. An exception ends
-/// the experiment, which can be restored.
+/// taken from the store, not asked for again. An exception ends the experiment, which can be restored.
+///
+/// A Tuner calls suggest() in a thread of its own, so that no report waits for it; meanwhile it calls nothing but save()
+/// and debug_string(), and tells what has happened when the suggestion has come. All other calls are made in the thread
+/// of Tuner::fit.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +46,7 @@ class Searcher {
     bool chooses = true;    ///< suggests values: the space must be one of Parameters, so without grids
     bool learns = true;     ///< needs results: TuneConfig::metric must be set, and no scheduler may change configs
     bool may_wait = false;  ///< may have no suggestion: no scheduler may need all trials at the beginning
+    bool quick = false;     ///< suggest() takes microseconds: it is called in the thread of Tuner::fit
   };
 
   virtual ~Searcher() = default;

@@ -31,7 +31,7 @@ struct QuasiRandom {
   std::unique_ptr<Searcher> make(const SearcherSetting& setting) const;  ///< returns the searcher
   void check(const TunerOptions& options, Faults& faults) const;         ///< finds what is wrong
   /// Returns that it does not learn.
-  Searcher::Traits traits() const { return {.learns = false}; }
+  Searcher::Traits traits() const { return {.learns = false, .quick = true}; }
 };
 
 namespace detail {

@@ -13,7 +13,7 @@ namespace cadre::tune {
 struct RandomSearch {
   std::unique_ptr<Searcher> make(const SearcherSetting& setting) const;  ///< returns the searcher
   /// Returns that it chooses nothing.
-  Searcher::Traits traits() const { return {.chooses = false, .learns = false}; }
+  Searcher::Traits traits() const { return {.chooses = false, .learns = false, .quick = true}; }
 };
 /// Ray Tune's name of it.
 using BasicVariantGenerator = RandomSearch;
