@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cadre/error.h"
+#include "cadre/tune/study.h"
 #include "cli/training_run.h"
 #include "publish/restore.h"
 #include "storage/remote_directory.h"
@@ -21,7 +22,7 @@ Found find_directory(const std::string& name) {
     auto copy = publish::reading_copy(*uri);
     return {*copy, copy};
   }
-  if (store::has_store(name)) return {name};
+  if (store::has_store(name) || tune::Study::exists(name)) return {name};
   const bool is_name = !name.empty() && name.find('/') == std::string::npos;
   if (is_name && store::has_store(store::default_storage_path() / name)) return {store::default_storage_path() / name};
   std::error_code unreadable;
@@ -36,6 +37,7 @@ tune::ResultGrid open_experiment(const std::string& name) {
   const Found found = find_directory(name);
   if (is_training_run(found.directory))
     throw InvalidArgument(name + " is a training run and has no trials; `cadre show` shows it");
+  if (tune::Study::exists(found.directory)) return tune::ResultGrid::from_directory(found.directory);
   return tune::read_results(found.directory, store::ExperimentReader::Check::whole, found.copy);
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cadre/error.h"
+#include "cadre/tune/study.h"
 #include "cli/commands.h"
 #include "cli/documents.h"
 #include "cli/find.h"
@@ -48,18 +49,27 @@ struct Listed {
   Dict document = {};
 };
 
-// Returns the directories of experiments, except those inside an experiment. Does not follow links.
-std::vector<fs::path> find_experiments(const fs::path& directory) {
-  if (store::has_store(directory)) return {directory};
-  std::vector<fs::path> found;
-  auto it = fs::recursive_directory_iterator(directory, fs::directory_options::skip_permission_denied);
-  for (; it != fs::recursive_directory_iterator(); ++it) {
+bool is_listed(const fs::path& directory) { return store::has_store(directory) || tune::Study::exists(directory); }
+
+// Adds the directories of experiments and studies below a directory, except those inside one. Does not follow links,
+// and passes over what cannot be read or is deleted meanwhile.
+void find_experiments(const fs::path& directory, int depth, std::vector<fs::path>& found) {
+  std::error_code gone;
+  for (fs::directory_iterator it(directory, gone); it != fs::directory_iterator(); it.increment(gone)) {
     std::error_code unreadable;
     if (!it->is_directory(unreadable) || it->is_symlink(unreadable)) continue;
-    const bool is_one = store::has_store(it->path());
-    if (is_one) found.push_back(it->path());
-    if (is_one || it.depth() + 1 >= kDeepest) it.disable_recursion_pending();
+    if (is_listed(it->path())) {
+      found.push_back(it->path());
+    } else if (depth < kDeepest) {
+      find_experiments(it->path(), depth + 1, found);
+    }
   }
+}
+
+std::vector<fs::path> find_experiments(const fs::path& directory) {
+  if (is_listed(directory)) return {directory};
+  std::vector<fs::path> found;
+  find_experiments(directory, 1, found);
   return found;
 }
 

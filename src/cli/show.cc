@@ -132,9 +132,10 @@ void show_experiment(const ResultGrid& grid, const Options& options) {
   page.field("trainable", shown(summary.trainable));
   for (const auto& [label, text] : option_texts(summary.options)) page.field(label, text);
   page.field("started", time_text(summary.started));
-  page.field("last event", fmt::format("{}, after {}{}", time_text(summary.last_event),
-                                       tune::console::duration_text(summary.running_seconds),
-                                       summary.sessions > 1 ? fmt::format(" in {} sessions", summary.sessions) : ""));
+  if (summary.last_event > 0)  // a study has no times
+    page.field("last event", fmt::format("{}, after {}{}", time_text(summary.last_event),
+                                         tune::console::duration_text(summary.running_seconds),
+                                         summary.sessions > 1 ? fmt::format(" in {} sessions", summary.sessions) : ""));
   const std::string counts = tune::console::counts_text(tune::console::status_counts(grid));
   page.field("trials", counts.empty() ? "none yet" : counts);
   page.field("progress", progress_text(progress_of(grid), summary.state));

@@ -12,33 +12,15 @@
 #include "tune/held_options.h"
 #include "tune/options/check_search_space.h"
 #include "tune/options/options.h"
+#include "tune/results/study_results.h"
 #include "tune/searchers/variant_generator.h"
 #include "tune/study_file.h"
 
 namespace cadre::tune {
 namespace {
 
-constexpr std::int64_t kFormat = 1;
-
-// The first line of a study's file.
-struct Header {
-  std::int64_t study = kFormat;
-  Space param_space = {};
-  TuneConfig tune_config = {};
-};
-
-// A further line: a trial that was made, or a result or the end of one.
-struct Change {
-  std::optional<TrialIndex> add = {};
-  std::optional<Value> config = {};
-  std::optional<TrialIndex> result = {};
-  std::optional<TrialIndex> end = {};
-  std::optional<TrialStatus> status = {};
-  std::optional<Value> metrics = {};
-};
-
 // Returns the change without the members that are not set.
-Dict line_of(const Change& change) {
+Dict line_of(const StudyChange& change) {
   Dict line;
   const Value all = to_stored(change);
   for (const auto& [key, value] : all.dict()) {
@@ -58,12 +40,6 @@ TunerOptions checked(Space space, TuneConfig config) {
 }  // namespace
 
 struct Study::State {
-  struct Member {
-    Config config = {};
-    Metrics result = {};
-    bool succeeded = false;
-  };
-
   explicit State(TunerOptions options)
       : space(std::move(options.param_space)),
         config(std::move(options.tune_config)),
@@ -77,38 +53,29 @@ struct Study::State {
   // ---- Changes: each is in the file before it takes effect
 
   Suggestion make(const Config& values) {
-    const auto index = static_cast<TrialIndex>(members.size());
+    const auto index = static_cast<TrialIndex>(trials.size());
     const Variant variant = variants(index, values);
     if (!variant.fault.empty()) throw InvalidArgument(variant.fault);
     change({.add = index, .config = variant.config.value()});
     return {index, variant.config};
   }
-  void change(const Change& change) {
+  void change(const StudyChange& change) {
     if (change.result) require_open(*change.result);
     if (change.end) require_open(*change.end);
     if (file) file->append(line_of(change));
     take(change);
   }
-  void take(const Change& change) {
-    const Metrics metrics = change.metrics ? Metrics(*change.metrics) : Metrics();
-    if (change.add) add(Config(change.config.value()));
-    if (change.result) report(*change.result, metrics);
+  void take(const StudyChange& change) {
+    carry_out(change, trials);
+    if (change.add) {
+      open.push_back(*change.add);
+      searcher->on_trial_add(*change.add, trials.back().config);
+    }
+    const std::optional<TrialIndex> told = change.end ? change.end : change.result;
+    if (told && change.metrics) searcher->on_result(*told, trials[*told].results.back());
     if (!change.end) return;
-    if (change.metrics) report(*change.end, metrics);
-    members[*change.end].succeeded = change.status == TrialStatus::terminated && change.metrics;
     open.erase(std::ranges::lower_bound(open, *change.end));
-    searcher->on_trial_end(*change.end, change.status.value(), members[*change.end].result);
-  }
-  void add(Config made) {
-    const auto index = static_cast<TrialIndex>(members.size());
-    members.push_back({.config = std::move(made)});
-    open.push_back(index);
-    searcher->on_trial_add(index, members.back().config);
-  }
-  void report(TrialIndex trial, const Metrics& metrics) {
-    require_open(trial);
-    members[trial].result = metrics;
-    searcher->on_result(trial, metrics);
+    searcher->on_trial_end(*change.end, change.status.value(), trials[*change.end].last_result());
   }
 
   // ---- Checks
@@ -121,7 +88,7 @@ struct Study::State {
   void require_open(TrialIndex trial) const {
     if (!std::ranges::binary_search(open, trial))
       throw NotFound(fmt::format("trial {} is not open: {}", trial,
-                                 trial < members.size() ? "it has ended" : "it was never suggested"));
+                                 trial < trials.size() ? "it has ended" : "it was never suggested"));
   }
 
   Space space;
@@ -130,22 +97,20 @@ struct Study::State {
   VariantGenerator variants;
   std::unique_ptr<Searcher> searcher;
   std::optional<StudyFile> file = {};
-  std::vector<Member> members = {};
+  std::vector<StudyTrial> trials = {};
   std::vector<TrialIndex> open = {};
 };
 
 std::unique_ptr<Study::State> Study::State::read(StudyFile file, const std::vector<Value>& lines) {
   const std::string source = file.path().string();
-  return reading(source, [&] {
-    const Value* format = find_entry(Stored(lines.front()).dict(), "study");
-    if (format == nullptr || *format != Value(kFormat))
-      throw StorageError(source + " is no study, or was written by a newer version of Cadre");
-    auto header = from_value<Header>(lines.front());
-    auto state = std::make_unique<State>(checked(std::move(header.param_space), std::move(header.tune_config)));
-    for (const Value& line : std::span(lines).subspan(1)) state->take(from_value<Change>(line));
-    state->file = std::move(file);
-    return state;
+  const std::filesystem::path path = file.path();
+  StudyHeader header = reading(source, [&] { return read_study_header(lines.front(), path); });
+  auto state = std::make_unique<State>(checked(std::move(header.param_space), std::move(header.tune_config)));
+  reading(source, [&] {
+    for (const Value& line : std::span(lines).subspan(1)) state->take(from_value<StudyChange>(line));
   });
+  state->file = std::move(file);
+  return state;
 }
 
 // ---- Making and opening
@@ -156,7 +121,7 @@ Study::Study(Space space, TuneConfig config)
 
 Study::Study(const std::filesystem::path& directory, Space space, TuneConfig config) {
   const TunerOptions options = checked(std::move(space), std::move(config));
-  const Value header = to_stored(Header{.param_space = options.param_space, .tune_config = options.tune_config});
+  const Value header = to_stored(StudyHeader{.param_space = options.param_space, .tune_config = options.tune_config});
   StudyFile file(directory);
   if (const std::vector<Value> lines = file.read(); !lines.empty()) {
     control::check_same(lines.front().dict(), header.dict(), "the study in " + directory.string());
@@ -186,7 +151,7 @@ Study& Study::operator=(Study&&) noexcept = default;
 
 std::optional<Suggestion> Study::suggest() {
   State& state = *state_;
-  const auto index = static_cast<TrialIndex>(state.members.size());
+  const auto index = static_cast<TrialIndex>(state.trials.size());
   if (state.variants.has_point(index)) return state.make({});
   const std::optional<Config> values = state.searcher->suggest(index);
   if (!values) return std::nullopt;
@@ -219,17 +184,22 @@ void Study::end(TrialIndex trial, TrialStatus status) {
 // ---- Looking
 
 const Objective& Study::metric() const { return state_->metric; }
-std::int64_t Study::num_trials() const { return std::ssize(state_->members); }
+std::int64_t Study::num_trials() const { return std::ssize(state_->trials); }
 const std::vector<TrialIndex>& Study::open_trials() const { return state_->open; }
-const Config& Study::config(TrialIndex trial) const { return state_->members.at(trial).config; }
-const Metrics& Study::result(TrialIndex trial) const { return state_->members.at(trial).result; }
+const Config& Study::config(TrialIndex trial) const { return state_->trials.at(trial).config; }
+Metrics Study::result(TrialIndex trial) const { return state_->trials.at(trial).last_result(); }
+
+ResultGrid Study::results() const {
+  const std::filesystem::path directory = state_->file ? state_->file->path().parent_path() : "";
+  return study_results(directory, {.param_space = state_->space, .tune_config = state_->config}, state_->trials);
+}
 
 std::optional<TrialIndex> Study::best() const {
   std::optional<TrialIndex> best;
   double best_value = 0;
-  for (TrialIndex trial = 0; trial < state_->members.size(); ++trial) {
-    const State::Member& member = state_->members[trial];
-    const std::optional<double> value = member.succeeded ? member.result.number(metric().name) : std::nullopt;
+  for (TrialIndex trial = 0; trial < state_->trials.size(); ++trial) {
+    const StudyTrial& one = state_->trials[trial];
+    const std::optional<double> value = one.succeeded ? one.last_result().number(metric().name) : std::nullopt;
     if (!value || std::isnan(*value)) continue;
     const bool better = metric().mode == Mode::min ? *value < best_value : *value > best_value;
     if (best && !better) continue;

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
+#include "cadre/stored.h"
 
 namespace cadre::tune {
 namespace fs = std::filesystem;
@@ -33,9 +34,56 @@ void lock(int file, const fs::path& path) {
                      " open for a minute: let one process at a time use a study, or end that one");
 }
 
+struct Documents {
+  std::vector<Value> documents = {};
+  std::size_t end = 0;  // of the last whole line
+};
+
+Documents parse_lines(const std::string& text, const fs::path& path) {
+  Documents read;
+  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n', read.end)) {
+    read.documents.push_back(base::parse_json(std::string_view(text).substr(read.end, end - read.end),
+                                              fmt::format("line {} of {}", read.documents.size() + 1, path.string())));
+    read.end = end + 1;
+  }
+  return read;
+}
+
+StudyTrial& open_trial(std::vector<StudyTrial>& trials, TrialIndex trial) {
+  const bool exists = trial < trials.size();
+  if (!exists || trials[trial].end)
+    throw NotFound(fmt::format("trial {} is not open: {}", trial, exists ? "it has ended" : "it was never suggested"));
+  return trials[trial];
+}
+
 }  // namespace
 
+void carry_out(const StudyChange& change, std::vector<StudyTrial>& trials) {
+  if (change.add && *change.add != trials.size())
+    throw NotFound(fmt::format("trial {} comes after {} trials", *change.add, trials.size()));
+  if (change.add) trials.push_back({.config = Config(change.config.value())});
+  const std::optional<TrialIndex> told = change.end ? change.end : change.result;
+  if (!told) return;
+  StudyTrial& trial = open_trial(trials, *told);
+  if (change.metrics) trial.results.emplace_back(*change.metrics);
+  if (!change.end) return;
+  trial.end = change.status.value();
+  trial.succeeded = trial.end == TrialStatus::terminated && change.metrics;
+}
+
+StudyHeader read_study_header(const Value& line, const fs::path& file) {
+  const Value* format = find_entry(Stored(line).dict(), "study");
+  if (format == nullptr || *format != Value(StudyHeader::kFormat))
+    throw StorageError(file.string() + " is no study, or was written by a newer version of Cadre");
+  return from_value<StudyHeader>(line);
+}
+
 bool StudyFile::exists(const fs::path& directory) { return fs::exists(directory / kFileName); }
+
+std::vector<Value> StudyFile::read(const fs::path& directory) {
+  const fs::path path = directory / kFileName;
+  return parse_lines(base::read_file(path), path).documents;
+}
 
 StudyFile::StudyFile(const fs::path& directory) : path_(directory / kFileName) {
   std::error_code error;
@@ -48,17 +96,11 @@ StudyFile::StudyFile(const fs::path& directory) : path_(directory / kFileName) {
 
 std::vector<Value> StudyFile::read() {
   const std::string text = base::read_file(path_);
-  std::vector<Value> documents;
-  std::size_t begin = 0;
-  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n', begin)) {
-    documents.push_back(base::parse_json(std::string_view(text).substr(begin, end - begin),
-                                         fmt::format("line {} of {}", documents.size() + 1, path_.string())));
-    begin = end + 1;
-  }
-  size_ = begin;
-  if (begin < text.size() && ::ftruncate(file_.get(), static_cast<::off_t>(begin)) != 0)
+  Documents read = parse_lines(text, path_);
+  size_ = read.end;
+  if (size_ < text.size() && ::ftruncate(file_.get(), static_cast<::off_t>(size_)) != 0)
     base::throw_storage_error("shorten", path_);
-  return documents;
+  return std::move(read.documents);
 }
 
 void StudyFile::append(const Dict& document) {

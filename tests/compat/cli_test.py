@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
+import threading
 import unittest
 import xml.etree.ElementTree
 
@@ -442,6 +443,47 @@ class CliTest(unittest.TestCase):
         os.close(gate)
         self.assertEqual(process.wait(60), 0)
         self.assertNotIn("progress ", cadre("show", experiment))
+
+    # ---- Studies
+
+    def test_a_study_is_read_like_an_experiment(self):
+        study = self.storage / "study"
+        self.addCleanup(shutil.rmtree, study)
+        cadre("suggest", study, "-n", "20", "--param", "x=uniform(0, 1)", "--param", "n=randint(0, 5)", "--minimize", "loss")
+        configs = {trial["trial_id"]: trial["config"] for trial in document("show", study)["trials"]}
+        for trial in range(19):
+            x = configs[f"{trial:05}"]["x"]
+            cadre("observe", study, str(trial), f"loss={x}", f"size={1 - x}")
+        best = min(list(configs)[:19], key=lambda trial: configs[trial]["x"])
+        told = document("best", study)
+        self.assertEqual((told["trial"]["trial_id"], told["value"]), (best, configs[best]["x"]))
+        self.assertRegex(cadre("show", study), r"(?s)trials +1 RUNNING, 19 TERMINATED.*" + best)
+        self.assertIn("Pareto front of study: 19 of 20 trials", cadre("best", study, "--pareto", "loss:min,size:min"))
+        self.assertRegex(cadre("importance", study), r"│ x +\d")
+        self.assertEqual(len(cadre("export", study).splitlines()), 21)
+        self.assertNotIn("last event", cadre("show", study))
+        self.assertIn("<svg", cadre("plot", study, "--pareto", "loss:min,size:min", "-o", "-"))
+        self.assertIn("study", [one["name"] for one in document("ls", self.storage)["experiments"]])
+
+    def test_directories_that_vanish_do_not_end_a_list(self):
+        churn = self.storage / "churn"
+        self.addCleanup(shutil.rmtree, churn, True)
+        ended = threading.Event()
+
+        def make_and_delete():
+            while not ended.is_set():
+                for i in range(50):
+                    (churn / str(i) / "below").mkdir(parents=True, exist_ok=True)
+                shutil.rmtree(churn)
+
+        thread = threading.Thread(target=make_and_delete)
+        thread.start()
+        try:
+            for _ in range(30):
+                self.assertIn(self.experiment.name, cadre("ls", self.storage))
+        finally:
+            ended.set()
+            thread.join()
 
     # ---- The command line
 

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <stdexcept>
 
 #include "base/file.h"
+#include "cadre/tune/importance.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 
@@ -150,6 +152,62 @@ TEST_F(StoredStudy, ADamagedLineIsNamed) {
   base::write_file(file_, "{\"study\": 2}\n");
   EXPECT_THAT(message_of<StorageError>([&] { Study::open(place_); }), HasSubstr("newer version"));
   EXPECT_THROW(Study::open(directory_.path()), NotFound);
+}
+
+// ---- Results
+
+// Tells a study of 30 trials, of which the second fails and the last is open.
+void fill(Study& study) {
+  for (TrialIndex trial = 0; trial < 30; ++trial) {
+    const Config config = study.suggest()->config;
+    const double x = config.get<double>("x");
+    if (trial == 29) return;
+    study.report(trial, {{"loss", x + 1}, {"size", 1 - x}});
+    trial == 1 ? study.end(trial, TrialStatus::error) : study.observe(trial, {{"loss", x}, {"size", 1 - x}});
+  }
+}
+
+void expect_results(const ResultGrid& grid) {
+  ASSERT_EQ(grid.size(), 30U);
+  EXPECT_EQ(grid[1].status, TrialStatus::error);
+  EXPECT_EQ(grid[29].status, TrialStatus::running);
+  EXPECT_EQ(grid[0].num_results(), 2U);
+  EXPECT_EQ(grid[0].metrics_history().at(0).get<double>("loss"), grid[0].config.get<double>("x") + 1);
+  EXPECT_EQ(grid[0].config_at(1), grid[0].config);
+  const double best = grid.get_best_result().metrics.get<double>("loss");
+  EXPECT_EQ(best, std::ranges::min(grid.scores("loss", Scope::min), {}, [](const auto& score) {
+                    return score.value_or(10);
+                  }).value());
+  EXPECT_EQ(grid.pareto_front({minimize("loss"), minimize("size")}).size(), 28U) << "all that have not failed";
+  EXPECT_EQ(importances(grid).at(0).key, "x");
+}
+
+TEST(StudyResults, AreThoseOfAnExperiment) {
+  Study study(line(), minimized());
+  fill(study);
+  expect_results(study.results());
+}
+
+TEST(StudyResults, CanBeReadWhileTheStudyIsOpen) {
+  const test_support::TemporaryDirectory directory;
+  Study study(directory / "study", line(), minimized());
+  fill(study);
+  expect_results(ResultGrid::from_directory(directory / "study"));
+  expect_results(study.results());
+  EXPECT_EQ(ResultGrid::from_directory(directory / "study").summary().name, "study");
+}
+
+TEST(StudyResults, NeedNoSearcher) {
+  const test_support::TemporaryDirectory directory;
+  {
+    Study study(directory.path(), line(), minimized());
+    fill(study);
+  }
+  std::string text = base::read_file(directory / "study.jsonl");
+  text.replace(text.find("RandomSearch"), 12, "SomebodyElse");
+  std::ofstream(directory / "study.jsonl") << text << "{\"add\": 30, \"con";
+  expect_results(ResultGrid::from_directory(directory.path()));
+  EXPECT_THROW(Study::open(directory.path()), InvalidArgument);
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ class ResultGrid {
   /// experiment, StorageError for a store that is damaged (with file and byte) or of another version.
   /// The call scans the store once; results are read on demand. `directory` may be the URI of a published experiment:
   /// its last published state is then downloaded into a temporary directory, which is removed with the last copy of the
-  /// results; throws InvalidArgument for a storage that cannot be read.
+  /// results; throws InvalidArgument for a storage that cannot be read. Reads the directory of a Study too.
   static ResultGrid from_directory(const std::filesystem::path& directory);
 
   /// Returns the trial with the best value of a metric in a scope; default: metric and mode of the TuneConfig. Another

@@ -32,7 +32,8 @@ struct Suggestion {
 ///
 /// A study in a directory outlives its process: each change is on the disk when the call returns, and after an error of
 /// the disk (StorageError) neither the file nor the study has changed. One process at a time has it open; another one
-/// waits for it, at most a minute. The program `cadre` opens such studies too: cadre suggest, cadre observe.
+/// waits for it, at most a minute. The program `cadre` opens such studies too, to suggest and observe, and reads them
+/// as it reads experiments: cadre ls, show, best, importance, export and plot --pareto.
 class Study {
  public:
   /// Checks the options as a Tuner does and throws InvalidArgument that names every error. Of the TuneConfig it uses
@@ -68,9 +69,12 @@ class Study {
   std::int64_t num_trials() const;                     ///< returns the number of trials, open ones too
   const std::vector<TrialIndex>& open_trials() const;  ///< returns the open trials, ascending
   const Config& config(TrialIndex trial) const;        ///< returns a trial's config; the trial must exist
-  const Metrics& result(TrialIndex trial) const;       ///< returns a trial's last result, or none; the trial must exist
+  Metrics result(TrialIndex trial) const;              ///< returns a trial's last result, or none; the trial must exist
   /// Returns the ended trial with the best value of the metric, among equals the first; empty: there is none.
   std::optional<TrialIndex> best() const;
+  /// Returns the results of all trials so far, for importances(), Pareto fronts and tables; open trials are running.
+  /// ResultGrid::from_directory reads those of a study in a directory, also while another process has it open.
+  ResultGrid results() const;
 
  private:
   struct State;

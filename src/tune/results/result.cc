@@ -98,11 +98,12 @@ std::string to_string(ExperimentState state) {
   return "?";
 }
 
-std::size_t Result::num_results() const { return rows == nullptr ? 0 : rows->own.size(); }
+std::size_t Result::num_results() const { return rows == nullptr ? 0 : rows->own.size() + rows->results.size(); }
 
 std::vector<Metrics> Result::metrics_history() const {
   std::vector<Metrics> history;
   if (num_results() == 0) return history;
+  if (rows->own.empty()) return rows->results;
   ExperimentReader reader(path.parent_path(), ExperimentReader::Check::rows);
   for (const std::int64_t result : rows->own) history.push_back(read_metrics(reader, result, trial_id));
   return history;
@@ -203,6 +204,10 @@ void ResultGrid::for_each_result(const Visit& visit) const {
   std::optional<ExperimentReader> reader;
   for (const Result& result : results_) {
     for (std::size_t i = 0; i < result.num_results(); ++i) {
+      if (result.rows->own.empty()) {
+        visit(result, i, result.rows->results[i]);
+        continue;
+      }
       if (!reader) reader.emplace(experiment_path_, ExperimentReader::Check::rows);
       visit(result, i, read_metrics(*reader, result.rows->own[i], result.trial_id));
     }

@@ -15,8 +15,10 @@
 #include "tune/description.h"
 #include "tune/experiment_directory.h"
 #include "tune/results/result_rows.h"
+#include "tune/results/study_results.h"
 #include "tune/results/trial_histories.h"
 #include "tune/searchers/variant_generator.h"
+#include "tune/study_file.h"
 #include "tune/trial.h"
 
 namespace cadre::tune {
@@ -134,6 +136,7 @@ ResultGrid ResultGrid::from_directory(const fs::path& directory) {
       auto copy = publish::reading_copy(*uri);
       return read_results(*copy, ExperimentReader::Check::whole, copy);
     }
+    if (StudyFile::exists(directory)) return read_study(directory);
     if (!store::has_store(directory))
       throw NotFound("there is no experiment in " + fs::absolute(directory).lexically_normal().string() +
                      ": it has no file " + store::kStoreFileName);
