@@ -18,9 +18,9 @@
 /// nothing else: no clock, no input or output. A restore tells a new searcher the same; suggestions that were used are
 /// taken from the store, not asked for again. An exception ends the experiment, which can be restored.
 ///
-/// A Tuner calls suggest() in a thread of its own, so that no report waits for it; meanwhile it calls nothing but save()
-/// and debug_string(), and tells what has happened when the suggestion has come. All other calls are made in the thread
-/// of Tuner::fit.
+/// A Tuner calls suggest() in a thread of its own, so that no report waits for it; meanwhile it calls nothing but
+/// save() and debug_string(), and tells what has happened when the suggestion has come. All other calls are made in the
+/// thread of Tuner::fit.
 #pragma once
 
 #include <cstdint>
