@@ -43,7 +43,7 @@ help:
 	@echo '               fail (two hours)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
 	@echo 'make bench-peers  the same work on Ray and on Cadre, in turns; steps of data-parallel training in Python and here'
-	@echo 'make bench-search  searchers and those of Optuna on functions, 30 seeds each (hours; BENCH_FLAGS="--only tpe --seeds 10")'
+	@echo 'make bench-search  schedulers and those of Ray, searchers and those of Optuna, 30 seeds each (hours; BENCH_FLAGS="--only tpe --seeds 10")'
 	@echo 'make fuzz      feed parsers and the channel with made-up bytes, SECONDS each (FUZZERS="json wal"; default: all)'
 	@echo 'make sanitize  run all tests with the address and undefined-behaviour sanitizers, and with the thread sanitizer'
 	@echo 'make coverage  run all tests and report which lines they reach, in build/coverage/report'
@@ -134,8 +134,10 @@ bench-peers: $(build_dir)/build.ninja
 
 # Hours on two cores, nearly all of them Optuna's; results/search keeps what was computed.
 bench-search: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_search_bench
-	@.venv/bin/python -m pip --disable-pip-version-check -q install optuna==5.0.0 cmaes==0.13.1 scipy==1.17.1
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_search_bench cadre_scheduler_bench
+	@.venv/bin/python -m pip --disable-pip-version-check -q install optuna==5.0.0 cmaes==0.13.1 scipy==1.17.1 'ray[tune]==2.60.0'
+	@.venv/bin/python benchmarks/search/compare_schedulers.py $(build_dir)/bin
+	@.venv/bin/python benchmarks/search/compare.py $(build_dir)/bin --speed
 	@.venv/bin/python benchmarks/search/compare.py $(build_dir)/bin $(BENCH_FLAGS)
 
 # Each goes on from the corpus that it has collected in $(build_dir)/fuzz.

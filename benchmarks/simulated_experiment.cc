@@ -6,7 +6,6 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "engine/simulated/simulated_engine.h"
 #include "process.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_store.h"
@@ -33,7 +32,9 @@ class ImmediateEngine final : public engine::Engine {
  public:
   explicit ImmediateEngine(const SimulatedSetup& setup)
       : finishing_(setup.options.tune_config.num_samples - setup.unfinished),
-        inner_({.cpus = static_cast<double>(setup.slots)}, [this](const engine::WorkerSpec&) { return behave(); }) {}
+        inner_(
+            {.cpus = static_cast<double>(setup.slots)},
+            setup.behave ? setup.behave : [this](const engine::WorkerSpec&) { return behave(); }) {}
 
   Resources resources() const override { return inner_.resources(); }
   void start(engine::WorkerId worker, const engine::WorkerSpec& spec) override { inner_.start(worker, spec); }

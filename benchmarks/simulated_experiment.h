@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cadre/tune.h"
+#include "engine/simulated/simulated_engine.h"
 
 namespace cadre::bench {
 
@@ -15,6 +16,7 @@ struct SimulatedSetup {
   tune::TunerOptions options;   // with name, storage_path and num_samples
   std::int64_t slots = 2;       // trials at a time, with one CPU each
   std::int64_t unfinished = 0;  // number of last trials that never return, at most `slots`; the others return at once
+  engine::simulated::SimulatedEngine::MakeBehaviour behave = {};  // of all workers instead, in steps without a delay
 };
 
 // Runs an experiment in this process, which must not have called cadre::init. Returns the seconds that the controller

@@ -1,14 +1,20 @@
-"""Runs every workload of cadre_bench with small settings: its output agrees with its store. No figure is judged."""
+"""Runs every workload of cadre_bench with small settings: its output agrees with its store. Tunes the networks of a table
+with a searcher and with schedulers. No figure is judged."""
 
+import itertools
 import json
 import os
 import pathlib
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import run_all
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "search"))
+import functions  # noqa: E402
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 COUNTS = ["trials", "terminated", "errors", "results", "exploits", "checkpoints"]
@@ -135,6 +141,33 @@ class SmokeTest(unittest.TestCase):
         for state in ["idle", "running", "parked"]:
             self.assertGreater(line[f"{state}_anonymous_mb"], 0)
             self.assertEqual(counted(self.storage / state)["errors"], 0)
+
+    def tuned_networks(self, scheduler):
+        command = [BIN / "cadre_scheduler_bench", "--scheduler", json.dumps(scheduler), "--trials", "40"]
+        done = subprocess.run([*command, "--parallel", "1", "--storage-path", self.storage], capture_output=True,
+                              text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def test_networks_report_the_errors_of_the_table(self):
+        line = self.tuned_networks({"type": "FIFO"})
+        curves = list(functions.mnist_table().values())
+        errors = itertools.chain.from_iterable(curves[row] for row in line["rows"])
+        self.assertEqual(len(line["rows"]), 40)
+        self.assertEqual(line["best"], list(itertools.accumulate(errors, min)))
+
+    def test_a_scheduler_gets_the_same_networks_and_ends_some(self):
+        line = self.tuned_networks({"type": "ASHAScheduler", "max_t": 27})
+        self.assertEqual(line["rows"], self.tuned_networks({"type": "FIFO"})["rows"])
+        self.assertLess(len(line["best"]), 40 * 27 / 2)
+
+    def test_a_searcher_finds_networks_of_the_table(self):
+        done = subprocess.run([BIN / "cadre_search_bench", "--searcher", '{"type": "TPE"}', "--function", "mnist"],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        best = json.loads(done.stdout)["best"]
+        self.assertEqual(len(best), 100)
+        self.assertLess(set(best), {curve[-1] for curve in functions.mnist_table().values()})
 
     def test_training_runs(self):
         [start] = self.lines("train-start", "--workers", 2, "--starts", 2)

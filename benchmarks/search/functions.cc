@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "search/mnist_table.h"
+
 namespace cadre::benchmarks {
 namespace {
 
@@ -88,6 +90,8 @@ double network(const Config& config) {
   return value;
 }
 
+double mnist(const Config& config) { return mnist_errors(mnist_row(config)).back(); }
+
 }  // namespace
 
 const std::vector<Function>& functions() {
@@ -102,7 +106,8 @@ const std::vector<Function>& functions() {
         {"layers", randint(1, 9)},
         {"width", tune::lograndint(8, 1025)},
         {"activation", choice({"relu", "gelu", "tanh", "sigmoid"})}},
-       &network}};
+       &network},
+      {"mnist", mnist_space(), &mnist}};
   return all;
 }
 

@@ -1,5 +1,8 @@
 """The functions of functions.cc, for Optuna: each takes a trial."""
+import csv
+import functools
 import math
+import pathlib
 
 PI = math.pi
 
@@ -48,4 +51,27 @@ def network(trial):
         trial.suggest_categorical("activation", ("relu", "gelu", "tanh", "sigmoid"))]
 
 
-FUNCTIONS = {f.__name__: f for f in (branin, hartmann6, rosenbrock10, ackley20, network)}
+@functools.cache
+def mnist_table():
+    """The rows of mnist_table.csv: a dict of the configuration's texts, and the shares that are not recognised."""
+    lines = pathlib.Path(__file__).resolve().with_name("mnist_table.csv").read_text().splitlines()
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    errors = [[int(row.pop(f"e{epoch}")) / 2000 for epoch in range(1, 28)] for row in rows]
+    return {tuple(row.values()): error for row, error in zip(rows, errors)}
+
+
+LR = ("0.0001", "0.0003", "0.001", "0.003", "0.01", "0.03", "0.1", "0.3")
+
+
+def mnist(trial):
+    def ordinal(name, options):
+        return options[trial.suggest_int(name, 0, len(options) - 1)]
+    adam = trial.suggest_categorical("optimizer", ("adam", "sgd")) == "adam"
+    lr = ordinal("adam_lr" if adam else "sgd_lr", LR)
+    own = ("", ordinal("beta1", ("0.5", "0.9"))) if adam else (ordinal("momentum", ("0", "0.5", "0.9")), "")
+    return mnist_table()["adam" if adam else "sgd", lr, *own, ordinal("batch_size", ("32", "128")),
+                         ordinal("width", ("16", "32", "64", "128")), ordinal("layers", ("1", "2")),
+                         trial.suggest_categorical("activation", ("relu", "tanh"))][-1]
+
+
+FUNCTIONS = {f.__name__: f for f in (branin, hartmann6, rosenbrock10, ackley20, network, mnist)}
