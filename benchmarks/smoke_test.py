@@ -1,5 +1,5 @@
-"""Runs every workload of cadre_bench with small settings: its output agrees with its store. Tunes the networks of a table
-with a searcher and with schedulers. No figure is judged."""
+"""Runs every workload of cadre_bench with small settings: its output agrees with its store. Tunes the networks of a
+table with a searcher and with schedulers. No figure is judged."""
 
 import itertools
 import json

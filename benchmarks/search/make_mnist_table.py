@@ -101,10 +101,10 @@ def finished_rows(kept):
 
 def write(rows):
     names = ["optimizer", "lr", *(key for key, _ in OWN.values()), *GRID]
-    version = torch.__version__.partition("+")[0]
-    header = (f"# Made by benchmarks/search/make_mnist_table.py with torch {version}: {len(rows)} configurations of a\n"
-              f"# network, trained on the first {TRAINING_IMAGES} of MNIST's training images in half the resolution. e1\n"
-              f"# to e{EPOCHS}: how many of the last {VALIDATION_IMAGES} are not recognised after that epoch.\n")
+    torch_version = torch.__version__.partition("+")[0]
+    header = (f"# Made by make_mnist_table.py with torch {torch_version}: {len(rows)} configurations of a network,\n"
+              f"# trained on the first {TRAINING_IMAGES} of MNIST's training images, in half the resolution.\n"
+              f"# e1 to e{EPOCHS}: how many of the last {VALIDATION_IMAGES} are not recognised after that epoch.\n")
     lines = [",".join([*names, *(f"e{epoch}" for epoch in range(1, EPOCHS + 1))])]
     for row, config in enumerate(configurations()):
         lines.append(",".join(map(str, [*(config.get(name, "") for name in names), *rows[row]])))
