@@ -40,6 +40,7 @@ Dict document_of(const tune::ExperimentSummary& summary, const tune::ResultGrid&
           {"last_event", summary.last_event},
           {"running_seconds", summary.running_seconds},
           {"sessions", summary.sessions},
+          {"stop_reason", summary.stop_reason.empty() ? Value() : Value(summary.stop_reason)},
           {"trials_by_status", std::move(counts)},
           {"options", summary.options.dict()}};
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <variant>
+#include <optional>
 
 #include "tune/console/status_block.h"
 #include "tune/description.h"
@@ -41,10 +41,10 @@ Limits limits_of(const tune::Stop& stop) {
       limits.others = true;
     }
   }
-  for (const tune::Stopper& stopper : stop.stoppers) {
-    if (const auto* most = std::get_if<tune::MaximumIterationStopper>(&stopper)) {
+  for (const tune::AnyStopper& stopper : stop.stoppers) {
+    if (const auto* most = stopper.get_if<tune::MaximumIterationStopper>()) {
       lower(limits.own_results, static_cast<double>(most->max_iter));
-    } else if (!std::holds_alternative<tune::TimeoutStopper>(stopper)) {
+    } else if (!stopper.held().traits().timeout) {
       limits.others = true;
     }
   }
@@ -68,9 +68,8 @@ std::optional<double> time_budget(const tune::TunerOptions& options) {
   std::optional<double> budget;
   const auto consider = [&](double seconds) { budget = std::min(budget.value_or(seconds), seconds); };
   if (options.tune_config.time_budget) consider(options.tune_config.time_budget->count());
-  for (const tune::Stopper& stopper : options.run_config.stop.stoppers) {
-    if (const auto* timeout = std::get_if<tune::TimeoutStopper>(&stopper))
-      consider(tune::Seconds(timeout->timeout).count());
+  for (const tune::AnyStopper& stopper : options.run_config.stop.stoppers) {
+    if (const auto timeout = stopper.held().traits().timeout) consider(timeout->count());
   }
   return budget;
 }

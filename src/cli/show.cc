@@ -65,6 +65,7 @@ std::string state_text(const tune::ExperimentSummary& summary) {
   if (summary.state == tune::ExperimentState::running && !summary.controller.empty())
     text += " by " + shown(summary.controller);
   if (summary.state == tune::ExperimentState::interrupted) text += "; Tuner::restore continues it";
+  if (!summary.stop_reason.empty()) text += "; all trials were stopped: " + shown(summary.stop_reason);
   return text;
 }
 

@@ -24,7 +24,8 @@ enum class DecisionKind {
   kill,       // the worker is killed
   lose,       // the checkpoint that the trial would have continued from is lost
   resume_errored,  // the failed trial runs again
-  stop_function,   // the program's stop function ends the trial, or throws
+  stop_function,   // a stopper whose answers are recorded, such as a stop function, ends the trial, or throws
+  stop_all,        // a stopper ends all trials after a result or the end of the trial
 };
 
 constexpr std::string_view to_string(DecisionKind kind) { return cadre::detail::enum_name(kind); }
@@ -51,6 +52,7 @@ constexpr bool stops_worker(DecisionKind kind) {
     case DecisionKind::lose:
     case DecisionKind::resume_errored:
     case DecisionKind::stop_function:
+    case DecisionKind::stop_all:
       return false;
   }
   return false;

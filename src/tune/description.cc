@@ -189,7 +189,7 @@ namespace {
 
 struct StoredStop {
   Thresholds thresholds = {};
-  std::vector<Stopper> stoppers = {};
+  std::vector<AnyStopper> stoppers = {};
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <new>
 #include <ranges>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "base/retry_delay.h"
@@ -18,6 +19,10 @@
 
 namespace cadre::tune {
 namespace {
+
+// When stoppers are asked whether all trials stop: keys of the decision.
+constexpr std::string_view kAfterResult = "after_result";
+constexpr std::string_view kAfterEnd = "after_end";
 
 // Suffix for "the worker exited ...", depending on how it exited.
 const char* when(engine::Exit::Kind kind) {
@@ -53,7 +58,7 @@ Experiment::Experiment(Trainable trainable, TunerOptions options)
                                               .metric = {options_.tune_config.metric.name, options_.tune_config.mode},
                                               .num_samples = options_.tune_config.num_samples})),
       scheduler_(options_.tune_config.scheduler.make({.seed = options_.tune_config.seed})),
-      stoppers_(options_.run_config.stop),
+      stoppers_(options_.run_config.stop, {.seed = options_.tune_config.seed, .space = options_.param_space}),
       checkpoints_(options_.run_config.checkpoint_config),
       resources_(Resources{.cpus = 0}) {}
 
@@ -61,6 +66,7 @@ void Experiment::handle(const Event& event, Actions& actions, const RecordedAnsw
   actions_ = &actions;
   recorded_ = recorded;
   std::visit([this](const auto& content) { on(content); }, event);
+  if (ended_) ask_to_stop_all(trials_[*std::exchange(ended_, std::nullopt)], kAfterEnd);
   schedule();
   delete_unneeded_checkpoints();
   actions_ = nullptr;
@@ -397,20 +403,16 @@ std::string Experiment::commit_checkpoint(Trial& trial, const channel::Report& r
 }
 
 Decision Experiment::decide(Trial& trial, const Metrics& metrics) {
-  ResultStopper::Verdict verdict{};
+  bool ends = stoppers_.on_result(view_of(trial), metrics);
   try {
-    verdict = stoppers_.on_result(trial, metrics);
-    if (stop_function_ends(trial, metrics)) verdict = std::max(verdict, ResultStopper::Verdict::stop_trial);
+    ends = stop_function_ends(trial, metrics) || ends;
   } catch (const std::bad_alloc&) {
     throw;                                 // without memory nothing is decided: a restore decides again
   } catch (const std::exception& error) {  // from a user function
     return {.kind = Decision::Kind::fail, .reason = fmt::format("the stop function failed: {}", error.what())};
   }
-  if (verdict == ResultStopper::Verdict::stop_all && state_.phase == Phase::running) {
-    actions_->push_back(Say{"The results of the experiment do not get better any more: all trials stop."});
-    stop_all();
-  }
-  if (is_true(metrics, result_key::done) || verdict != ResultStopper::Verdict::go_on || state_.phase == Phase::stopping)
+  ask_to_stop_all(trial, kAfterResult);
+  if (is_true(metrics, result_key::done) || ends || state_.phase == Phase::stopping)
     return {.kind = Decision::Kind::finish};
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
@@ -418,7 +420,22 @@ Decision Experiment::decide(Trial& trial, const Metrics& metrics) {
   return ask_scheduler(trial, metrics);
 }
 
-// Passes on an exception of the function.
+// Stops all trials if a stopper says so after a result or an end of the trial.
+void Experiment::ask_to_stop_all(const Trial& trial, std::string_view after) {
+  if (state_.phase != Phase::running || (live_.empty() && trials_to_come() == 0)) return;
+  std::optional<std::string> reason;
+  if (recorded_ == nullptr) {
+    reason = stoppers_.stop_all();
+  } else if (const Value* answer = recorded(trial.index, after)) {
+    reason = answer->get<std::string>();
+  }
+  if (!reason) return;
+  record(DecisionKind::stop_all, trial, {{std::string(after), *reason}});
+  actions_->push_back(Say{fmt::format("All trials stop: {}", *reason)});
+  stop_all();
+}
+
+// Asks the stoppers whose answers are recorded. Passes on their exceptions.
 bool Experiment::stop_function_ends(const Trial& trial, const Metrics& metrics) {
   const auto keep = [&](Dict answer) { record(DecisionKind::stop_function, trial, std::move(answer)); };
   if (recorded_ != nullptr) {
@@ -431,7 +448,7 @@ bool Experiment::stop_function_ends(const Trial& trial, const Metrics& metrics) 
     return ends;
   }
   try {
-    const bool ends = stoppers_.ask_functions(trial, metrics);
+    const bool ends = stoppers_.on_result_recorded(view_of(trial), metrics);
     if (ends) keep({{"ends", true}});
     return ends;
   } catch (const std::bad_alloc&) {
@@ -701,7 +718,8 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   trial.after_save.reset();
   live_.erase(trial.index);
   waiting_.erase(trial.index);
-  stoppers_.forget(trial.index);
+  stoppers_.on_trial_end(view_of(trial));
+  ended_ = trial.index;
   searcher_.on_trial_end(trial.index, status, trial.last_result);
   actions_->push_back(state_of(trial));
   actions_->push_back(LogEnd{trial.index, trial.status, trial.config, trial.last_result, trial.error});

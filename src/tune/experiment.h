@@ -23,7 +23,7 @@
 #include "tune/events.h"
 #include "tune/resource_needs.h"
 #include "tune/searchers/variant_generator.h"
-#include "tune/stoppers/stoppers.h"
+#include "tune/stoppers/stopper_set.h"
 #include "tune/trial.h"
 
 namespace cadre::tune {
@@ -148,6 +148,7 @@ class Experiment final : private Population {
   std::string commit_checkpoint(Trial& trial, const channel::Report& report);
   Decision decide(Trial& trial, const Metrics& metrics);
   bool stop_function_ends(const Trial& trial, const Metrics& metrics);
+  void ask_to_stop_all(const Trial& trial, std::string_view after);
   Decision ask_scheduler(Trial& trial, const Metrics& metrics);
   void carry_out(Trial& trial, const Decision& decision);
   std::optional<AfterSave> what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const;
@@ -211,7 +212,7 @@ class Experiment final : private Population {
   ResourceNeeds needs_;
   AskedSearcher searcher_;
   std::unique_ptr<Scheduler> scheduler_;
-  Stoppers stoppers_;
+  StopperSet stoppers_;
   checkpoint::CheckpointRegistry checkpoints_;
   resources::ResourceLedger resources_;
   State state_;
@@ -223,6 +224,7 @@ class Experiment final : private Population {
   std::int64_t parked_ = 0;                    // number of those processes that are parked
   std::set<std::string> warned_of_text_ = {};  // metrics reported as text in this session
   Actions* actions_ = nullptr;                 // of the event being handled
+  std::optional<TrialIndex> ended_ = {};       // the last trial that has ended in that event
   const RecordedAnswers* recorded_ = nullptr;  // of that event; null: it is not replayed
 };
 

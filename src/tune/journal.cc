@@ -58,7 +58,7 @@ RecordedAnswers answers_of(const std::vector<store::DecisionRow>& decisions) {
   using enum DecisionKind;
   RecordedAnswers answers;
   for (const store::DecisionRow& row : decisions) {
-    for (const DecisionKind kind : {make, exploit, resume_errored, stop_function}) {
+    for (const DecisionKind kind : {make, exploit, resume_errored, stop_function, stop_all}) {
       if (row.kind == to_string(kind))
         answers.push_back({kind, static_cast<TrialIndex>(row.trial), base::parse_json(row.data, "a decision").dict()});
     }

@@ -57,6 +57,11 @@ void share_metric(TunerOptions& options, Objective& metric, std::optional<Mode>&
   control::complete(metric, mode, {tune.metric.name, tune.mode});
 }
 
+void complete_metric(const TunerOptions& options, Objective& metric, std::optional<Mode>& mode) {
+  const TuneConfig& tune = options.tune_config;
+  control::complete(metric, mode, {tune.metric.name, tune.mode});
+}
+
 void check_metric(const TunerOptions& options, const Objective& metric, const std::optional<Mode>& mode,
                   Faults& faults) {
   const TuneConfig& tune = options.tune_config;

@@ -1,5 +1,5 @@
 // The options of a scheduler lack the function that makes it.
-// says: options of a scheduler or a searcher have a function make()
+// says: options of a scheduler, searcher or stopper have a function make()
 #include <cadre/tune.h>
 
 struct StopTheSlow {

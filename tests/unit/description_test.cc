@@ -527,6 +527,27 @@ TEST(Description, ADifferentSearchSpaceIsShownWhereItDiffers) {
   EXPECT_THAT(after({{"lr", uniform(-1.5, 1e300)}, {"wd", 0}}), ElementsAre(HasSubstr("param_space/wd:  -> {")));
 }
 
+// The form that experiments have been stored in since before stoppers were an open interface.
+TEST(Description, StoppersOfEarlierVersionsAreReadBack) {
+  const std::string stored =
+      R"({"thresholds": {"loss": {"at_most": 0.5}}, "stoppers": [)"
+      R"({"type": "MaximumIterationStopper", "max_iter": 7}, )"
+      R"({"type": "TrialPlateauStopper", "metric": "loss", "std": 0.5, "num_results": 2, )"
+      R"("grace_period": 3, "metric_threshold": -1.5, "mode": "min"}, )"
+      R"({"type": "ExperimentPlateauStopper", "metric": "loss", "std": 0.5, "top": 3, )"
+      R"("mode": "max", "patience": 4}, )"
+      R"({"type": "TimeoutStopper", "timeout": 0.5}, {"type": "FunctionStopper", "function": "f"}]})";
+  const Value value = base::parse_json(stored, "the JSON");
+  const TunerOptions options = read_back(Dict{{"run_config", Dict{{"stop", value}}}}).options;
+  const Stop& stop = options.run_config.stop;
+  EXPECT_EQ(stop, any_of(Stop{{"loss", at_most(0.5)}}, MaximumIterationStopper{7},
+                         TrialPlateauStopper{"loss", 0.5, 2, 3, -1.5, Mode::min},
+                         ExperimentPlateauStopper{"loss", 0.5, 3, Mode::max, 4}, TimeoutStopper{Seconds(0.5)},
+                         FunctionStopper{"f"}));
+  EXPECT_NE(stop, any_of(Stop{{"loss", at_most(0.5)}}, MaximumIterationStopper{7}));
+  EXPECT_EQ(to_json(Config(describe({}, options)).at("run_config/stop")), stored);
+}
+
 TEST(Description, ADifferentOrderIsADifference) {
   EXPECT_THAT(
       differences_after([](auto& options, auto&) { std::swap(options.param_space[0], options.param_space[1]); }),

@@ -227,10 +227,10 @@ TEST(Objective, IsSaidOnceAndCountsForAllThatHasNoneOfItsOwn) {
     const Stop& stop = complete.run_config.stop;
     EXPECT_EQ(stop.thresholds,
               (Thresholds{{"loss", at_most(0.1)}, {"training_iteration", at_least(50)}, {"loss", at_least(9)}}));
-    const auto& of_all = std::get<ExperimentPlateauStopper>(stop.stoppers.at(0));
+    const auto& of_all = stop.stoppers.at(0).get<ExperimentPlateauStopper>();
     EXPECT_EQ(of_all.metric.name, "loss");
     EXPECT_EQ(of_all.mode, Mode::min);
-    EXPECT_EQ(std::get<TrialPlateauStopper>(stop.stoppers.at(1)).mode, Mode::min);
+    EXPECT_EQ(stop.stoppers.at(1).get<TrialPlateauStopper>().mode, Mode::min);
     EXPECT_EQ(complete.run_config.checkpoint_config.checkpoint_score_order, Mode::min);
     EXPECT_NO_THROW(check_options(trainable<train_for_options>(), complete));
   }
@@ -278,7 +278,7 @@ TEST(Objective, AMetricWithoutADirectionIsRefusedWhereverTheDirectionMatters) {
       fault([](auto& options, auto&) { options.run_config.checkpoint_config.checkpoint_score_attribute = "loss"; }),
       names("checkpoint_score_attribute", "loss"));
   EXPECT_THAT(fault([](auto& options, auto&) { options.run_config.stop = ExperimentPlateauStopper{.metric = "loss"}; }),
-              names("stop ExperimentPlateauStopper", "loss"));
+              names("stop (ExperimentPlateauStopper) metric", "loss"));
   EXPECT_EQ(fault([](auto& options, auto&) { options.run_config.stop = TrialPlateauStopper{.metric = "loss"}; }), "");
   EXPECT_THAT(fault([](auto& options, auto&) { options.run_config.stop = {{"loss", 0.25}}; }),
               AllOf(HasSubstr("stop \"loss\""), HasSubstr("at_least(0.25)"), HasSubstr("at_most(0.25)")));

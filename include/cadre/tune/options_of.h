@@ -48,7 +48,12 @@ struct OptionsReader {
 template <class Made, class Setting>
 bool register_options(std::string_view name, typename OptionsReader<Made, Setting>::Pointer read);
 
-// Completes the metric of options from the TuneConfig's, and the other way around.
+// True for an interface whose options may have another metric than the TuneConfig.
+template <class Made>
+inline constexpr bool kMayHaveAnotherMetric = false;
+// Completes the metric of options from the TuneConfig's.
+void complete_metric(const TunerOptions& options, Objective& metric, std::optional<Mode>& mode);
+// Does so the other way around, too.
 void share_metric(TunerOptions& options, Objective& metric, std::optional<Mode>& mode);
 void check_metric(const TunerOptions& options, const Objective& metric, const std::optional<Mode>& mode,
                   Faults& faults);
@@ -95,7 +100,8 @@ class HeldOptionsOf final : public HeldOptions<Made, Setting> {
   }
   std::shared_ptr<const Base> completed(TunerOptions& options, std::vector<std::string>& notes) const override {
     T own = options_;
-    if constexpr (WithMetric<T>) share_metric(options, own.metric, own.mode);
+    if constexpr (WithMetric<T> && kMayHaveAnotherMetric<Made>) complete_metric(options, own.metric, own.mode);
+    if constexpr (WithMetric<T> && !kMayHaveAnotherMetric<Made>) share_metric(options, own.metric, own.mode);
     if constexpr (requires { own.complete(options, notes); }) own.complete(options, notes);
     return std::make_shared<HeldOptionsOf>(std::move(own));
   }
@@ -107,7 +113,8 @@ class HeldOptionsOf final : public HeldOptions<Made, Setting> {
     return std::make_shared<HeldOptionsOf>(std::move(own));
   }
   void check(const TunerOptions& options, Faults& faults) const override {
-    if constexpr (WithMetric<T>) check_metric(options, options_.metric, options_.mode, faults);
+    if constexpr (WithMetric<T> && !kMayHaveAnotherMetric<Made>)
+      check_metric(options, options_.metric, options_.mode, faults);
     if constexpr (requires { options_.check(options, faults); }) options_.check(options, faults);
   }
   std::unique_ptr<Made> make(const Setting& setting) const override { return options_.make(setting); }
@@ -161,7 +168,8 @@ class OptionsOf {
     requires(!std::same_as<T, OptionsOf> && !detail::MakesA<T, Made, Setting> && std::is_class_v<T> &&
              !std::convertible_to<const T&, std::shared_ptr<const detail::HeldOptions<Made, Setting>>>)
   CADRE_MISTAKE(
-      "options of a scheduler or a searcher have a function make() const that returns it: see cadre/tune/scheduler.h")
+      "options of a scheduler, searcher or stopper have a function make() const that returns it: see "
+      "cadre/tune/scheduler.h")
   OptionsOf(const T& options);
   /// \endcond
   /// Holds options that were read; called by Cadre only.
@@ -195,6 +203,12 @@ class OptionsOf {
   }
   /// Returns what the options describe. They must be good: a Tuner checks them.
   std::unique_ptr<Made> make(const Setting& setting) const { return held_->make(setting); }
+
+  /// Returns true if both hold options of the same type whose stored members are equal, or both hold nothing.
+  friend bool operator==(const OptionsOf& a, const OptionsOf& b) {
+    if (a.empty() || b.empty()) return a.empty() && b.empty();
+    return a.held_ == b.held_ || a.held_->stored() == b.held_->stored();
+  }
 
   /// Returns the options without their type, for Cadre.
   const detail::HeldOptions<Made, Setting>& held() const { return *held_; }

@@ -138,6 +138,7 @@ struct ExperimentSummary {
   double last_event = 0;          ///< time of the last event, in seconds since 1970
   double running_seconds = 0;     ///< running time of all sessions together, in seconds
   std::int64_t sessions = 0;      ///< number of sessions: the first one and each restore
+  std::string stop_reason = {};   ///< why a stopper has stopped all trials; empty: none has
 };
 
 /// The rows of a table of results.

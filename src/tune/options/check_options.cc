@@ -50,7 +50,6 @@ void check_run_config(const RunConfig& run, const Objective& objective, Faults& 
   }
   faults.unless(run.if_exists != IfExists::restore || !run.name.empty(), "name",
                 "there is none, and if_exists is IfExists::restore: the experiment to continue is found by its name");
-  check_stop(run.stop, objective, faults);
   check_failure_config(run.failure_config, faults);
   check_limits(run.limits, faults);
   faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
@@ -159,6 +158,7 @@ void check_options(const Trainable& trainable, const TunerOptions& options, Obje
   faults.unless(std::isfinite(budget) && budget > 0, "time_budget",
                 fmt::format("it is {:g} s; it must be above 0", budget));
   check_run_config(options.run_config, {tune.metric.name, tune.mode}, faults);
+  check_stop(options, faults);
   const Dict description = describe(trainable, options);
   check_description(description, faults);
   if (objects == ObjectsAre::held) check_objects(description, faults);

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "cadre/faults.h"
-#include "cadre/tune/stop.h"
+#include "cadre/tune/tuner.h"
 
 namespace cadre::tune {
 
-// `objective` is the TuneConfig's.
-void check_stop(const Stop& stop, const Objective& objective, Faults& faults);
+// Adds the faults of the stop criteria of completed options.
+void check_stop(const TunerOptions& options, Faults& faults);
 
 }  // namespace cadre::tune

@@ -1,6 +1,6 @@
 #include <utility>
+#include <vector>
 
-#include "base/overload.h"
 #include "control/objective.h"
 #include "tune/domain.h"
 #include "tune/options/options.h"
@@ -9,8 +9,8 @@
 namespace cadre::tune {
 namespace {
 
-void complete(Stop& stop, const Objective& objective) {
-  for (auto& [metric, threshold] : stop.thresholds) {
+void complete(Thresholds& thresholds, const Objective& objective) {
+  for (auto& [metric, threshold] : thresholds) {
     if (threshold.mode) continue;
     if (metric == objective.name) {
       threshold.mode = objective.mode;
@@ -18,10 +18,6 @@ void complete(Stop& stop, const Objective& objective) {
       threshold.mode = Mode::max;
     }
   }
-  const base::Overload complete{
-      [&](TrialPlateauStopper& one) { control::complete(one.metric, one.mode, objective); },
-      [&](ExperimentPlateauStopper& one) { control::complete(one.metric, one.mode, objective); }, [](const auto&) {}};
-  for (Stopper& stopper : stop.stoppers) std::visit(complete, stopper);
 }
 
 }  // namespace
@@ -35,7 +31,12 @@ TunerOptions resolve(const Trainable& trainable, TunerOptions options, std::vect
   tune.searcher = AnySearcher(tune.searcher.held().completed(options, notes));
   control::complete(tune.metric, tune.mode);
   const Objective objective(tune.metric.name, tune.mode);
-  complete(options.run_config.stop, objective);
+  complete(options.run_config.stop.thresholds, objective);
+  std::vector<AnyStopper> stoppers = options.run_config.stop.stoppers;
+  for (AnyStopper& stopper : stoppers) {
+    if (!stopper.empty()) stopper = AnyStopper(stopper.held().completed(options, notes));
+  }
+  options.run_config.stop.stoppers = std::move(stoppers);
   CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
   if (checkpoints.checkpoint_score_attribute)
     control::complete(*checkpoints.checkpoint_score_attribute, checkpoints.checkpoint_score_order, objective);

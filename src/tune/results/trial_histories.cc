@@ -107,7 +107,13 @@ void TrialHistories::add(const store::DecisionRow& row) {
     case DecisionKind::lose:
       lose_latest(history);
       break;
+    case DecisionKind::stop_all: {
+      const Value data = parse(row);
+      for (const auto& [after, reason] : data.dict()) stop_reason_ = reason.get<std::string>();
+      break;
+    }
     case DecisionKind::resume_errored: {
+      stop_reason_.clear();
       const Config data(parse(row).dict());
       // A trial that could not be started has got a config now.
       if (const Value* config = data.find("config")) history.config = history.drawn_config = Config(*config);

@@ -53,6 +53,8 @@ class TrialHistories {
   const std::vector<TrialHistory>& trials() const { return histories_; }
   const std::vector<CheckpointName>& existing_checkpoints() const { return existing_; }  // by trial, oldest first
   const RunningTime& running_time() const { return running_time_; }
+  // Returns why a stopper has stopped all trials; empty: none has.
+  const std::string& stop_reason() const { return stop_reason_; }
   double first_time() const { return first_time_; }
   double last_time() const { return last_time_; }
 
@@ -73,6 +75,7 @@ class TrialHistories {
   std::vector<Worker> workers_;
   std::vector<CheckpointName> existing_;
   RunningTime running_time_;
+  std::string stop_reason_ = {};
   double first_time_ = 0;
   double last_time_ = 0;
 };
