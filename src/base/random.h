@@ -26,6 +26,7 @@ enum class Purpose : std::uint32_t {
   bracket = 9,                // the bracket of a trial
   suggestion = 10,            // a searcher's suggestion
   own = 11,                   // searchers and schedulers of programs
+  regret_bound = 12,          // points at which a regret bound is looked for
 };
 
 // The random numbers of one trial for one purpose. A value: copying it copies its position.

@@ -1,5 +1,5 @@
 """An experiment whose controller is killed again and again suggests and decides what it does undisturbed, with each
-searcher. Trials run one after another, because what a searcher knows depends on the order of results; so HyperBand,
+searcher and a stopper that learns. Trials run one after another, because what a searcher knows depends on the order of results; so HyperBand,
 whose trials wait for each other, is here with a searcher that does not learn. CADRE_SEED is the seed of the kills."""
 
 import json
@@ -18,6 +18,9 @@ CASES = (({"type": "TPE", "n_startup_trials": 5}, ASHA), ({"type": "CMAES", "pop
          ({"type": "NSGA2", "population_size": 6}, ASHA), ({"type": "QuasiRandom"}, HYPERBAND),
          ({"type": "GaussianProcess", "n_startup_trials": 5}, ASHA),
          ({"type": "BOHB", "max_t": 4, "reduction_factor": 2, "min_observations": 3}, ASHA))
+FIFO = {"type": "FIFO"}
+REGRET_BOUND = {"type": "RegretBoundTerminator", "metric": "loss", "mode": "min", "min_n_trials": 12,
+                "error": {"type": "StaticError", "constant": 0.6}}
 
 
 class KilledSearchTest(unittest.TestCase):
@@ -52,6 +55,25 @@ class KilledSearchTest(unittest.TestCase):
                 kills += number
                 self.assertEqual(disturbed, undisturbed, f"CADRE_SEED={SEED}")
         self.assertGreater(kills, len(CASES))
+
+    def test_kills_change_no_end_by_a_stopper(self):
+        rng = random.Random(SEED)
+        kills = 0
+        case = ({"type": "TPE", "n_startup_trials": 5}, FIFO, REGRET_BOUND)
+        with tempfile.TemporaryDirectory() as folder:
+            undisturbed = subprocess.run(self.command(folder, case), capture_output=True, text=True, check=True,
+                                         timeout=120).stdout
+            shown = subprocess.run([TOOL.parent / "cadre", "show", pathlib.Path(folder) / "killed"], text=True, check=True,
+                                   capture_output=True, timeout=60, env=os.environ | {"COLUMNS": "200"}).stdout
+        *trials, reason = undisturbed.splitlines()
+        self.assertRegex(reason, "^the regret of the best trial is at most [0-9.]+, below the error of an evaluation, 0.6$")
+        self.assertIn(len(trials), range(13, 39))
+        self.assertIn(f"finished; all trials were stopped: {reason}", shown)
+        for _ in range(3):
+            number, disturbed = self.run_with_kills(case, rng)
+            kills += number
+            self.assertEqual(disturbed, undisturbed, f"CADRE_SEED={SEED}")
+        self.assertGreater(kills, 3)
 
 
 if __name__ == "__main__":

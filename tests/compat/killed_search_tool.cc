@@ -1,5 +1,6 @@
 // Runs an experiment with a searcher, or continues it, for killed_search_test.py: killed_search_tool <folder>
-// <searcher> <scheduler>, both as JSON. Prints the config, the status and the number of results of each trial.
+// <searcher> <scheduler> [<stopper>], as JSON. Prints the config, the status and the number of results of each trial,
+// and why a stopper has ended the experiment.
 #include <chrono>
 #include <cmath>
 #include <iostream>
@@ -30,6 +31,8 @@ int main(int argc, char** argv) {
   read_stored(searcher, Stored(base::parse_json(argv[2], "the searcher")));
   tune::AnyScheduler scheduler;
   read_stored(scheduler, Stored(base::parse_json(argv[3], "the scheduler")));
+  tune::Stop stop;
+  if (argc > 4) read_stored(stop.stoppers.emplace_back(), Stored(base::parse_json(argv[4], "the stopper")));
   tune::Tuner tuner(
       tune::trainable<train>(),
       {.param_space = {{"lr", tune::loguniform(1e-5, 1)},
@@ -40,7 +43,10 @@ int main(int argc, char** argv) {
                        .searcher = searcher,
                        .scheduler = scheduler,
                        .seed = 3},
-       .run_config = {.name = "killed", .if_exists = IfExists::restore, .storage_path = argv[1], .verbose = 0}});
-  for (const tune::Result& trial : tuner.fit())
+       .run_config = {
+           .name = "killed", .if_exists = IfExists::restore, .storage_path = argv[1], .stop = stop, .verbose = 0}});
+  const tune::ResultGrid results = tuner.fit();
+  for (const tune::Result& trial : results)
     std::cout << to_json(trial.config.value()) << " " << to_string(trial.status) << " " << trial.num_results() << "\n";
+  if (argc > 4) std::cout << results.summary().stop_reason << "\n";
 }

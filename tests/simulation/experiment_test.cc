@@ -335,7 +335,8 @@ TEST_P(Simulation, AnInterruptionCostsNothingWhereEveryResultCanBeSaved) {
   EXPECT_GT(interruptions, 0);
 }
 
-// Stops by the time budget or at a plateau, in some worlds with an interruption while all trials are stopping.
+// Stops by the time budget, at a plateau or once the regret is small, in some worlds with an interruption while all
+// trials are stopping.
 TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
   std::int64_t early = 0;
   in_many_worlds(
@@ -352,11 +353,17 @@ TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
       },
       {},
       [](TunerOptions& options, std::mt19937_64& random) {
-        if (random() % 2 == 0) {
-          options.tune_config.time_budget = std::chrono::milliseconds(10 + random() % 300);
-        } else {
-          options.run_config.stop.stoppers = {
-              ExperimentPlateauStopper{.metric = "score", .std = 0.02, .top = 3, .mode = Mode::max}};
+        std::vector<AnyStopper>& stoppers = options.run_config.stop.stoppers;
+        switch (random() % 3) {
+          case 0:
+            options.tune_config.time_budget = std::chrono::milliseconds(10 + random() % 300);
+            break;
+          case 1:
+            stoppers = {ExperimentPlateauStopper{.metric = "score", .std = 0.02, .top = 3, .mode = Mode::max}};
+            break;
+          default:  // by the ends of trials; lr and momentum decide about the score
+            stoppers = {RegretBoundTerminator{
+                .metric = "score", .mode = Mode::max, .error = StaticError{1}, .min_n_trials = 2}};
         }
       });
   EXPECT_GT(early, 0);

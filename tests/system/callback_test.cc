@@ -282,6 +282,28 @@ TEST(Stop, ATimeBudgetEndsAllTrialsLikeAnyOther) {
   EXPECT_EQ(results.summary().state, tune::ExperimentState::finished);
 }
 
+double parabola(const Config& config) {
+  const double distance = config.get<double>("x") - 0.3;
+  return distance * distance;
+}
+
+TEST(Stop, ASmallRegretEndsTheExperimentWhichSaysSo) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_of(storage.path(), 1e9, {});
+  options.param_space = {{"x", tune::uniform(0, 1)}};
+  options.tune_config = {.metric = tune::minimize("loss"), .num_samples = 200, .max_concurrent_trials = 2};
+  options.run_config.stop = tune::RegretBoundTerminator{.error = tune::StaticError{0.2}};
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<parabola>(), options).fit();
+  EXPECT_GE(results.size(), 20U);
+  EXPECT_LT(results.size(), 60U);
+  EXPECT_EQ(results.num_terminated(), results.size());
+  EXPECT_EQ(results.summary().state, tune::ExperimentState::finished);
+  EXPECT_THAT(results.summary().stop_reason, testing::StartsWith("the regret of the best trial is at most "));
+  EXPECT_EQ(tune::Tuner::restore(results.experiment_path()).fit().size(), results.size()) << "nothing is left to do";
+  const tune::ResultGrid read = tune::ResultGrid::from_directory(results.experiment_path());
+  EXPECT_EQ(read.summary().stop_reason, results.summary().stop_reason);
+}
+
 TEST(Stop, ThresholdsFromAboveFunctionsAndPlateausEndTrials) {
   const TemporaryDirectory storage;
   const auto results_until = [&](const char* name, tune::Stop stop) {

@@ -82,16 +82,6 @@ class RememberedFit {
   }
 
  private:
-  // Begins with the fit to every other value if there are many, which takes a fraction of the time.
-  static Hyperparameters fit_by_halves(const Kernel& kernel, const TrainingData& data, bool noisy) {
-    constexpr Index kFew = 60;
-    const Index n = data.points.rows();
-    if (n < kFew) return fit(kernel, data, noisy, default_hyperparameters(kernel));
-    const auto half = Eigen::seq(n % 2, n - 1, 2);
-    const TrainingData halved{data.points(half, Eigen::all), data.values(half)};
-    return fit(kernel, data, noisy, fit_by_halves(kernel, halved, noisy));
-  }
-
   TrainingData data_ = {};
   Hyperparameters fitted_ = {};
 };

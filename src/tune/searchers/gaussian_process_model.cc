@@ -171,6 +171,15 @@ Hyperparameters fit(const Kernel& kernel, const TrainingData& data, bool noisy, 
   return best.point.size() == 0 ? start : hyperparameters_of(best.point);
 }
 
+Hyperparameters fit_by_halves(const Kernel& kernel, const TrainingData& data, bool noisy) {
+  constexpr Index kFew = 60;
+  const Index n = data.points.rows();
+  if (n < kFew) return fit(kernel, data, noisy, default_hyperparameters(kernel));
+  const auto half = Eigen::seq(n % 2, n - 1, 2);
+  const TrainingData halved{data.points(half, Eigen::all), data.values(half)};
+  return fit(kernel, data, noisy, fit_by_halves(kernel, halved, noisy));
+}
+
 // ---- GaussianProcessModel
 
 GaussianProcessModel::GaussianProcessModel(std::shared_ptr<const Kernel> kernel, TrainingData data,

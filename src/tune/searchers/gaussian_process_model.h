@@ -97,6 +97,9 @@ Hyperparameters default_hyperparameters(const Kernel& kernel);
 // Returns the hyper-parameters with the highest density near `start`. `noisy`: false keeps the noise at kLeastNoise.
 Hyperparameters fit(const Kernel& kernel, const TrainingData& data, bool noisy, const Hyperparameters& start);
 
+// Begins with the fit to every other value if there are many, and so on, which takes a fraction of the time.
+Hyperparameters fit_by_halves(const Kernel& kernel, const TrainingData& data, bool noisy);
+
 class GaussianProcessModel {
  public:
   // The distribution of the function's value at a point, without noise.
