@@ -156,8 +156,7 @@ void Experiment::on(const ControllerStarted& event) {
     if (trial.status == TrialStatus::error && event.errored != ControllerStarted::Errored::leave)
       resume_errored(trial, event.errored == ControllerStarted::Errored::restart);
     if (trial.ended() || trial.status == TrialStatus::pending) continue;
-    trial.status = TrialStatus::pending;
-    waiting_.insert(trial.index);
+    begin_waiting(trial, TrialStatus::pending);
     actions_->push_back(state_of(trial));
   }
   population_is_made();
@@ -549,6 +548,9 @@ void Experiment::warn_about_missing_metrics(const Metrics& metrics) {
   };
   for (const std::string& name : stoppers_.metrics()) warn(name, "a stop criterion");
   warn(options_.tune_config.metric.name, "the metric of the TuneConfig");
+  for (const std::string& name : options_.tune_config.scheduler.held().traits().metrics) {
+    if (name != options_.tune_config.metric.name) warn(name, "needed by the scheduler");
+  }
   warn(options_.run_config.checkpoint_config.checkpoint_score_attribute.value_or(Objective()).name,
        "the checkpoint score attribute");
 }
@@ -631,21 +633,19 @@ void Experiment::exploit(const Exploit& exploit) {
   } else {
     tell_to_stop(target);
   }
-  target.status = TrialStatus::paused;
-  waiting_.insert(target.index);
+  begin_waiting(target, TrialStatus::paused);
   actions_->push_back(state_of(target));
 }
 
 void Experiment::pause(Trial& trial) {
   if (state_.interrupted) return interrupt(trial);
   record(DecisionKind::pause, trial);
-  trial.status = TrialStatus::paused;
-  waiting_.insert(trial.index);
+  begin_waiting(trial, TrialStatus::paused);
   actions_->push_back(state_of(trial));
   if (gives_gpus_back(trial)) return tell_to_stop(trial);
   park(trial);
   const Parking& parking = options_.tune_config.parking;
-  if (parking.max_workers && parked_ > *parking.max_workers) unpark_the_coldest();
+  if (parking.max_workers && parked_workers() > *parking.max_workers) unpark_the_coldest();
 }
 
 void Experiment::set_worker(Trial& trial, WorkerState state) {
@@ -654,11 +654,11 @@ void Experiment::set_worker(Trial& trial, WorkerState state) {
                                        cadre::detail::enum_name(trial.worker), cadre::detail::enum_name(state)));
   if (trial.worker == WorkerState::parked) {
     trial.parked_since = 0;
-    --parked_;
+    parked_.erase(trial.index);
   }
   if (state == WorkerState::parked) {
     trial.parked_since = ++state_.pauses;
-    ++parked_;
+    parked_.insert(trial.index);
   }
   trial.worker = state;
 }
@@ -666,7 +666,7 @@ void Experiment::set_worker(Trial& trial, WorkerState state) {
 // Returns true if one more worker may be parked without ending another.
 bool Experiment::can_park(const Trial& trial) const {
   const Parking& parking = options_.tune_config.parking;
-  return !gives_gpus_back(trial) && (!parking.max_workers || parked_ < *parking.max_workers);
+  return !gives_gpus_back(trial) && (!parking.max_workers || parked_workers() < *parking.max_workers);
 }
 
 // Returns true if the worker, when parked, would keep GPUs from other trials.
@@ -688,9 +688,9 @@ void Experiment::unpark_the_coldest() {
     return std::pair(trial.step - saved, trial.parked_since);
   };
   Trial* coldest = nullptr;
-  for (const TrialIndex index : waiting_) {
+  for (const TrialIndex index : parked_) {
     Trial& trial = trials_[index];
-    if (trial.worker == WorkerState::parked && (coldest == nullptr || cost(trial) < cost(*coldest))) coldest = &trial;
+    if (coldest == nullptr || cost(trial) < cost(*coldest)) coldest = &trial;
   }
   if (coldest == nullptr) return;
   if (can_save(*coldest)) return ask_to_save(*coldest, AfterSave::pause);  // it then costs nothing to end it
@@ -717,7 +717,7 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   trial.backs_off = false;
   trial.after_save.reset();
   live_.erase(trial.index);
-  waiting_.erase(trial.index);
+  end_waiting(trial);
   stoppers_.on_trial_end(view_of(trial));
   ended_ = trial.index;
   searcher_.on_trial_end(trial.index, status, trial.last_result);
@@ -762,8 +762,7 @@ void Experiment::try_again(Trial& trial) {
 
 // Makes the trial start again from its latest checkpoint.
 void Experiment::make_pending(Trial& trial) {
-  trial.status = TrialStatus::pending;
-  waiting_.insert(trial.index);
+  begin_waiting(trial, TrialStatus::pending);
   actions_->push_back(state_of(trial));
 }
 
@@ -845,30 +844,70 @@ void Experiment::continue_from(Trial& trial, checkpoint::CheckpointId checkpoint
 
 // ---- Scheduling
 
+void Experiment::begin_waiting(Trial& trial, TrialStatus status) {
+  trial.status = status;
+  end_waiting(trial);
+  waiting_.insert(trial.index);
+  if (status == TrialStatus::pending) pending_.insert(trial.index);
+}
+
+void Experiment::end_waiting(const Trial& trial) {
+  waiting_.erase(trial.index);
+  pending_.erase(trial.index);
+}
+
+// The waiting trials that could run now.
+class Experiment::Runnable final : public Candidates {
+ public:
+  explicit Runnable(const Experiment& experiment)
+      : experiment_(experiment),
+        alike_(!experiment.needs_.by_config()),
+        anywhere_(alike_ && experiment.resources_.is_free(experiment.needs_.usual())) {}
+
+  bool contains(TrialIndex index) const override { return experiment_.waiting_.contains(index) && can_run(index); }
+  std::optional<TrialIndex> next(TrialIndex from) const override {
+    const auto& waiting = experiment_.waiting_;
+    const auto found = std::find_if(waiting.lower_bound(from), waiting.end(), [&](TrialIndex i) { return can_run(i); });
+    return found == waiting.end() ? std::nullopt : std::optional(*found);
+  }
+
+ private:
+  bool can_run(TrialIndex index) const {
+    const Trial& trial = experiment_.trials_[index];
+    if ((trial.worker != WorkerState::none && trial.worker != WorkerState::parked) || trial.backs_off) return false;
+    const std::optional<resources::Gpus> own = own_gpus(trial);
+    return own || !alike_ ? experiment_.resources_.is_free(trial.needs.total, own) : anywhere_;
+  }
+
+  const Experiment& experiment_;
+  bool alike_;
+  bool anywhere_;  // there is room for a trial that needs no certain GPUs
+};
+
 void Experiment::schedule() {
   if (state_.interrupted || !population_is_made()) return;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
   while ((limit == 0 || running_ < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
     const bool free = needs_.by_config() || resources_.is_free(needs_.usual());
-    if (!free && (needs_.usual().gpus <= 0 || parked_ == 0)) return;
+    if (!free && (needs_.usual().gpus <= 0 || parked_.empty())) return;
     const bool made = !free || !should_make_trial() || make_trial();
-    const std::vector<TrialIndex> offered = candidates();
+    const Runnable offered(*this);
     const std::optional<TrialIndex> next = scheduler_->choose(offered, *this);
     if (!next) {
       if (!free || !made || scheduler_->needs_whole_population()) return;
       if (should_make_trial()) continue;  // the trial just made has failed at once
-      const auto is_pending = [this](TrialIndex index) { return trials_[index].status == TrialStatus::pending; };
-      if (trials_to_come() == 0 || std::ranges::none_of(offered, is_pending)) return;
+      const auto is_offered = [&](TrialIndex index) { return offered.contains(index); };
+      if (trials_to_come() == 0 || std::ranges::none_of(pending_, is_offered)) return;
       if (!make_trial()) return;  // the scheduler wants none of those that wait to begin
       continue;
     }
-    if (std::ranges::find(offered, *next) == offered.end())
+    if (*next >= trials_.size() || !offered.contains(*next))
       throw std::logic_error(fmt::format("the scheduler lets trial {} run, which was not offered to it", *next));
     Trial& trial = trials_[*next];
     trial.gpus = *resources_.acquire(trial.needs.total, own_gpus(trial));
     trial.held = trial.needs.total;
     ++running_;
-    waiting_.erase(trial.index);
+    end_waiting(trial);
     trial.status = TrialStatus::running;
     if (trial.worker == WorkerState::none) {
       launch(trial);
@@ -883,9 +922,8 @@ void Experiment::schedule() {
 }
 
 bool Experiment::should_make_trial() const {
-  return trials_to_come() > 0 && std::ranges::none_of(waiting_, [this](TrialIndex index) {
-           return trials_[index].status == TrialStatus::pending && !trials_[index].backs_off;
-         });
+  return trials_to_come() > 0 &&
+         std::ranges::none_of(pending_, [this](TrialIndex index) { return !trials_[index].backs_off; });
 }
 
 // Makes the trials that are to come, if the scheduler needs all of them before any begins. Returns false if it has to
@@ -970,7 +1008,7 @@ Trial& Experiment::add_trial(TrialIndex index, Variant& variant) {
   trial.config = std::move(variant.config);
   trials_.push_back(std::move(trial));
   live_.insert(index);
-  waiting_.insert(index);
+  begin_waiting(trials_.back(), TrialStatus::pending);
   searcher_.on_trial_add(index, trials_.back().config);
   scheduler_->on_trial_add(view_of(trials_.back()));
   return trials_.back();
@@ -1030,20 +1068,6 @@ std::string Experiment::shortage_of(const Trial& trial) const {
 // A parked worker keeps its data on the GPUs that it used.
 std::optional<resources::Gpus> Experiment::own_gpus(const Trial& trial) {
   return trial.worker == WorkerState::parked && !trial.gpus.empty() ? std::optional(trial.gpus) : std::nullopt;
-}
-
-// Returns the waiting trials that could run now.
-std::vector<TrialIndex> Experiment::candidates() const {
-  const bool alike = !needs_.by_config();
-  const bool anywhere = alike && resources_.is_free(needs_.usual());
-  std::vector<TrialIndex> ready;
-  for (const TrialIndex index : waiting_) {
-    const Trial& trial = trials_[index];
-    const bool may_go = (trial.worker == WorkerState::none || trial.worker == WorkerState::parked) && !trial.backs_off;
-    const std::optional<resources::Gpus> own = own_gpus(trial);
-    if (may_go && (own || !alike ? resources_.is_free(trial.needs.total, own) : anywhere)) ready.push_back(index);
-  }
-  return ready;
 }
 
 void Experiment::launch(Trial& trial) {

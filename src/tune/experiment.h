@@ -81,7 +81,7 @@ class Experiment final : private Population {
   const std::set<TrialIndex>& live_trials() const override { return live_; }  // not ended
   const checkpoint::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
   // Returns the number of workers that wait for their trial to be scheduled.
-  std::int64_t parked_workers() const { return parked_; }
+  std::int64_t parked_workers() const { return std::ssize(parked_); }
   std::string resource_usage() const { return resources_.usage(); }
   std::string scheduler_state() const { return scheduler_->debug_string(); }
   std::string searcher_state() const { return searcher_.get().debug_string(); }
@@ -103,6 +103,7 @@ class Experiment final : private Population {
     bool interrupted = false;  // until the next controller begins
     bool warned = false;       // true: the first result was checked for metrics of the options
   };
+  class Runnable;
   // The Experiment, without the ended trials.
   struct Saved {
     TrialIndex trials = 0;
@@ -198,7 +199,8 @@ class Experiment final : private Population {
   std::string shortage_of(const Trial& trial) const;
   void load_trial(TrialIndex index, const Value& saved);
   static std::optional<resources::Gpus> own_gpus(const Trial& trial);
-  std::vector<TrialIndex> candidates() const;
+  void begin_waiting(Trial& trial, TrialStatus status);
+  void end_waiting(const Trial& trial);
   Launch start_of(Trial& trial);
   void launch(Trial& trial);
   void take_over(Trial& trial);
@@ -220,8 +222,9 @@ class Experiment final : private Population {
   std::vector<Trial> trials_;
   std::set<TrialIndex> live_;
   std::set<TrialIndex> waiting_;               // pending or paused
+  std::set<TrialIndex> pending_;               // those of them that are to begin or to be restarted
   std::int64_t running_ = 0;                   // number of trials that hold resources
-  std::int64_t parked_ = 0;                    // number of those processes that are parked
+  std::set<TrialIndex> parked_;                // whose workers are parked
   std::set<std::string> warned_of_text_ = {};  // metrics reported as text in this session
   Actions* actions_ = nullptr;                 // of the event being handled
   std::optional<TrialIndex> ended_ = {};       // the last trial that has ended in that event

@@ -43,7 +43,7 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
   resources_ = resources::ResourceLedger(state_.resources);
   for (const Trial& trial : trials_) {
     if (trial.held) resources_.acquire(*trial.held, trial.gpus);
-    parked_ += trial.worker == WorkerState::parked ? 1 : 0;
+    if (trial.worker == WorkerState::parked) parked_.insert(trial.index);
   }
   std::vector<const Trial*> ended;
   for (const Trial& trial : trials_) {
@@ -66,7 +66,7 @@ void Experiment::load_trial(TrialIndex index, const Value& saved) {
   added = std::move(trial);
   if (added.ended()) live_.erase(added.index);
   const bool waits = added.status == TrialStatus::pending || added.status == TrialStatus::paused;
-  if (!waits) waiting_.erase(added.index);
+  waits ? begin_waiting(added, added.status) : end_waiting(added);
   running_ += added.held ? 1 : 0;
 }
 

@@ -30,8 +30,8 @@ void Scheduler::on_trial_add(const TrialView&) {}
 Decision Scheduler::on_trial_end(const TrialView&, const Population&) { return {}; }
 Decision Scheduler::on_deadline(std::int64_t, const Population&) { return {}; }
 Decision Scheduler::on_controller_start(const Population&) { return {}; }
-std::optional<TrialIndex> Scheduler::choose(std::span<const TrialIndex> candidates, const Population&) {
-  return candidates.empty() ? std::nullopt : std::optional(candidates.front());
+std::optional<TrialIndex> Scheduler::choose(const Candidates& candidates, const Population&) {
+  return candidates.first();
 }
 void Scheduler::load(const Value& state) {
   if (!state.is_null()) throw InvalidArgument("the state of a scheduler without load() is not null");

@@ -193,6 +193,20 @@ TEST(Asha, WithPromotionTheStateOfATrialThatHasDivergedIsReadBack) {
   EXPECT_EQ(to_json(again.save()), saved);
 }
 
+TEST(Asha, ATimeAttributeThatResultsLackIsWarnedAboutOnce) {
+  ASHAScheduler scheduler = halving();
+  scheduler.time_attr = "epoch";
+  Driver driver(asha(2, scheduler), 2);
+  driver.report(0, at(1, 0.5));
+  const std::vector<const Say*> said = driver.all<Say>();
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0]->text,
+            "Warning: the first result has no \"epoch\", which is needed by the scheduler. It has: training_iteration, "
+            "score");
+  driver.report(1, at(1, 0.5));
+  EXPECT_THAT(driver.all<Say>(), IsEmpty());
+}
+
 // ---- Options
 
 TEST(Asha, BadOptionsAreNamedBeforeAnythingRuns) {

@@ -58,7 +58,7 @@ class StopBelowScheduler final : public Scheduler {
     return {.kind =
                 result.number(options_.metric.name) < options_.limit ? Decision::Kind::stop : Decision::Kind::go_on};
   }
-  std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override {
+  std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population) override {
     if (options_.mistake == Mistake::chooses_an_ended_trial) return 7;
     return Scheduler::choose(candidates, population);
   }

@@ -18,11 +18,12 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,6 +86,42 @@ class Population {
   virtual bool can_save(TrialIndex trial) const = 0;
 };
 
+/// The trials that could run now, in the order of their index: pending and paused ones that there is room for. Valid
+/// during the call that it was passed to.
+class Candidates {
+ public:
+  /// Goes through them.
+  class Iterator {
+   public:
+    using value_type = TrialIndex;           ///< a trial's index
+    using difference_type = std::ptrdiff_t;  ///< of two iterators
+    Iterator() = default;                    ///< makes one that may only be assigned
+    /// Begins with the first of the candidates.
+    explicit Iterator(const Candidates& candidates) : candidates_(&candidates), trial_(candidates.next(0)) {}
+    TrialIndex operator*() const { return *trial_; }  ///< returns the candidate
+    /// Goes to the next one.
+    Iterator& operator++() {
+      trial_ = candidates_->next(*trial_ + 1);
+      return *this;
+    }
+    void operator++(int) { ++*this; }                                   ///< goes to the next one
+    bool operator==(std::default_sentinel_t) const { return !trial_; }  ///< returns true at the end
+
+   private:
+    const Candidates* candidates_ = nullptr;
+    std::optional<TrialIndex> trial_ = {};
+  };
+
+  virtual ~Candidates() = default;
+  virtual bool contains(TrialIndex trial) const = 0;  ///< returns true if the trial, which exists, is one
+  /// Returns the first one whose index is `from` or above; empty: there is none.
+  virtual std::optional<TrialIndex> next(TrialIndex from) const = 0;
+
+  std::optional<TrialIndex> first() const { return next(0); }  ///< returns the first one; empty: there is none
+  Iterator begin() const { return Iterator(*this); }           ///< returns the first one
+  static std::default_sentinel_t end() { return {}; }          ///< returns the end
+};
+
 /// An exploit: a trial continues from the latest checkpoint of another trial, or of its own, with a new config.
 struct Exploit {
   TrialIndex target = 0;              ///< the trial that continues; it must not have ended
@@ -129,6 +166,7 @@ class Scheduler {
     bool pauses = false;                    ///< trials wait for others, and may have to wait for trials not yet made
     bool logs_exploits = false;             ///< writes pbt_global.txt and pbt_policy_<trial id>.txt
     std::vector<std::string> mutated = {};  ///< paths of config keys that change, which tables show
+    std::vector<std::string> metrics = {};  ///< names or paths that it reads: a warning says if results lack one
   };
 
   virtual ~Scheduler() = default;
@@ -150,9 +188,8 @@ class Scheduler {
   /// Handles the start of another controller after an interruption; deadlines of before are gone. The decision is as
   /// above.
   virtual Decision on_controller_start(const Population& population);
-  /// Returns the trial to run next, of those that could: pending and paused ones, in the order of their index. Empty:
-  /// none of them. Default: the first.
-  virtual std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population);
+  /// Returns the trial to run next, one of the candidates. Empty: none of them. Default: the first.
+  virtual std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population);
   /// Returns the state, for load() on a new scheduler with the same options that has had the same on_trial_add() calls.
   /// to_stored() of cadre/stored.h writes a struct.
   virtual Value save() const { return {}; }

@@ -81,7 +81,7 @@ class AshaScheduler final : public Scheduler {
   void on_trial_add(const TrialView& trial) override;
   Decision on_result(const TrialView& trial, const Metrics& result, const Population& population) override;
   Decision on_trial_end(const TrialView& trial, const Population& population) override;
-  std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
+  std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population) override;
   Value save() const override;
   void load(const Value& state) override;
   std::string debug_string() const override;
@@ -109,6 +109,7 @@ class AshaScheduler final : public Scheduler {
   };
   struct State {
     std::vector<Member> members = {};
+    std::set<TrialIndex> free = {};
     std::vector<std::vector<SavedRung>> brackets = {};
     std::int64_t stopped = 0;
   };
@@ -125,13 +126,14 @@ class AshaScheduler final : public Scheduler {
   void stop_all_if_nobody_can_continue(std::optional<TrialIndex> reporter, const Population& population,
                                        Decision& decision);
   static std::optional<TrialIndex> promotable(const Rung& rung);
-  std::optional<TrialIndex> best_promotable(const std::set<TrialIndex>* among) const;
+  std::optional<TrialIndex> best_promotable(const Candidates* among) const;
   void leave(TrialIndex trial);
 
   ASHAScheduler settings_;
   std::uint64_t seed_;
   std::vector<Bracket> brackets_;
   std::vector<Member> members_;  // by the trial's index
+  std::set<TrialIndex> free_;    // live trials that wait at no rung
   std::int64_t stopped_ = 0;
 };
 
@@ -160,6 +162,7 @@ std::int64_t AshaScheduler::draw_bracket(TrialIndex trial) const {
 void AshaScheduler::on_trial_add(const TrialView& trial) {
   if (trial.index() == members_.size()) members_.emplace_back();
   Member& member = members_.at(trial.index());
+  free_.insert(trial.index());
   if (!member.recorded.empty() && trial.num_results() > 0) return;  // it continues from a checkpoint
   leave(trial.index());
   member.bracket = draw_bracket(trial.index());
@@ -211,6 +214,7 @@ Decision AshaScheduler::wait(TrialIndex trial, std::size_t at, double score, con
   member.waits_at = static_cast<std::int64_t>(at);
   member.score = score;
   rung.waiting.insert({score, trial});
+  free_.erase(trial);
   Decision decision{.kind = Decision::Kind::pause};
   stop_all_if_nobody_can_continue(trial, population, decision);
   return decision;
@@ -223,7 +227,7 @@ std::optional<TrialIndex> AshaScheduler::promotable(const Rung& rung) {
 }
 
 // Returns the promotable trial at the highest rung, of those in `among`; nullptr: of all.
-std::optional<TrialIndex> AshaScheduler::best_promotable(const std::set<TrialIndex>* among) const {
+std::optional<TrialIndex> AshaScheduler::best_promotable(const Candidates* among) const {
   std::optional<TrialIndex> best;
   double highest = -1;
   for (const Bracket& bracket : brackets_) {
@@ -240,10 +244,8 @@ std::optional<TrialIndex> AshaScheduler::best_promotable(const std::set<TrialInd
 // Ends the experiment's last trials: nobody runs, nobody is to begin, and none of those that wait is good enough.
 void AshaScheduler::stop_all_if_nobody_can_continue(std::optional<TrialIndex> reporter, const Population& population,
                                                     Decision& decision) {
-  if (population.trials_to_come() > 0 || best_promotable(nullptr)) return;
-  const std::set<TrialIndex>& live = population.live_trials();
-  if (!std::ranges::all_of(live, [&](TrialIndex one) { return members_.at(one).waits_at != kNone; })) return;
-  for (const TrialIndex one : live) {
+  if (population.trials_to_come() > 0 || !free_.empty() || best_promotable(nullptr)) return;
+  for (const TrialIndex one : population.live_trials()) {
     leave(one);
     ++stopped_;
     if (one == reporter) {
@@ -256,6 +258,7 @@ void AshaScheduler::stop_all_if_nobody_can_continue(std::optional<TrialIndex> re
 
 Decision AshaScheduler::on_trial_end(const TrialView& trial, const Population& population) {
   leave(trial.index());
+  free_.erase(trial.index());
   Decision decision;
   if (settings_.promote) stop_all_if_nobody_can_continue(std::nullopt, population, decision);
   return decision;
@@ -268,24 +271,23 @@ void AshaScheduler::leave(TrialIndex trial) {
   brackets_[static_cast<std::size_t>(member.bracket)][static_cast<std::size_t>(member.waits_at)].waiting.erase(
       {member.score, trial});
   member.waits_at = kNone;
+  free_.insert(trial);
 }
 
-std::optional<TrialIndex> AshaScheduler::choose(std::span<const TrialIndex> candidates, const Population&) {
-  if (!settings_.promote) return candidates.empty() ? std::nullopt : std::optional(candidates.front());
-  const std::set<TrialIndex> possible(candidates.begin(), candidates.end());
-  if (const std::optional<TrialIndex> best = best_promotable(&possible)) {
+std::optional<TrialIndex> AshaScheduler::choose(const Candidates& candidates, const Population&) {
+  if (!settings_.promote) return candidates.first();
+  if (const std::optional<TrialIndex> best = best_promotable(&candidates)) {
     leave(*best);
     return best;
   }
-  const auto next =
-      std::ranges::find_if(candidates, [&](TrialIndex candidate) { return members_.at(candidate).waits_at == kNone; });
-  return next == candidates.end() ? std::nullopt : std::optional(*next);
+  const auto next = std::ranges::find_if(free_, [&](TrialIndex trial) { return candidates.contains(trial); });
+  return next == free_.end() ? std::nullopt : std::optional(*next);
 }
 
 // ---- State
 
 Value AshaScheduler::save() const {
-  State state{.members = members_, .stopped = stopped_};
+  State state{.members = members_, .free = free_, .stopped = stopped_};
   for (const Bracket& bracket : brackets_) {
     std::vector<SavedRung>& saved = state.brackets.emplace_back();
     for (const Rung& rung : bracket) saved.push_back({rung.scores.numbers(), rung.ranking.all()});
@@ -294,10 +296,11 @@ Value AshaScheduler::save() const {
 }
 
 void AshaScheduler::load(const Value& saved) {
-  const auto state = from_value<State>(saved);
+  const auto state = complete_from_value<State>(saved);
   if (state.members.size() != members_.size() || state.brackets.size() != brackets_.size())
     throw InvalidArgument("the state is one of other trials or brackets");
   members_ = state.members;
+  free_ = state.free;
   stopped_ = state.stopped;
   for (std::size_t index = 0; index < brackets_.size(); ++index) {
     Bracket& bracket = brackets_[index];

@@ -38,7 +38,7 @@ class HyperBand final : public Scheduler {
   void on_trial_add(const TrialView& trial) override;
   Decision on_result(const TrialView& trial, const Metrics& result, const Population& population) override;
   Decision on_trial_end(const TrialView& trial, const Population& population) override;
-  std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
+  std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population) override;
   Value save() const override { return to_stored(state_); }
   void load(const Value& state) override;
   std::string debug_string() const override;
@@ -169,7 +169,7 @@ void HyperBand::halve(Bracket& bracket, std::optional<TrialIndex> reporter, Deci
 }
 
 // Prefers trials that have come farther: their processes hold memory.
-std::optional<TrialIndex> HyperBand::choose(std::span<const TrialIndex> candidates, const Population&) {
+std::optional<TrialIndex> HyperBand::choose(const Candidates& candidates, const Population&) {
   std::optional<TrialIndex> best;
   std::int64_t most = -1;
   for (const TrialIndex trial : candidates) {

@@ -20,7 +20,7 @@ class MedianScheduler final : public Scheduler {
 
   void on_trial_add(const TrialView& trial) override;
   Decision on_result(const TrialView& trial, const Metrics& result, const Population& population) override;
-  std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
+  std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population) override;
   Value save() const override { return to_stored(state_); }
   void load(const Value& state) override;
   std::string debug_string() const override {
@@ -111,12 +111,10 @@ Decision MedianScheduler::decide(Member& member, double time, std::vector<double
 }
 
 // Prefers trials that have not begun: they are compared with.
-std::optional<TrialIndex> MedianScheduler::choose(std::span<const TrialIndex> candidates,
-                                                  const Population& population) {
+std::optional<TrialIndex> MedianScheduler::choose(const Candidates& candidates, const Population& population) {
   const auto is_pending = [&](TrialIndex trial) { return population.trial(trial).status() == TrialStatus::pending; };
   const auto found = std::ranges::find_if(candidates, is_pending);
-  if (found != candidates.end()) return *found;
-  return candidates.empty() ? std::nullopt : std::optional(candidates.front());
+  return found != candidates.end() ? *found : candidates.first();
 }
 
 void MedianScheduler::load(const Value& saved) {

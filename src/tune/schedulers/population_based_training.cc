@@ -33,7 +33,7 @@ class PbtScheduler final : public Scheduler {
   Decision on_trial_end(const TrialView& trial, const Population& population) override;
   Decision on_deadline(std::int64_t number, const Population& population) override;
   Decision on_controller_start(const Population& population) override;
-  std::optional<TrialIndex> choose(std::span<const TrialIndex> candidates, const Population& population) override;
+  std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population) override;
   Value save() const override;
   void load(const Value& state) override;
   std::string debug_string() const override;
@@ -341,7 +341,7 @@ void PbtScheduler::exploit(TrialIndex target, const std::vector<TrialIndex>& upp
   decision.exploits.push_back(std::move(exploit));
 }
 
-std::optional<TrialIndex> PbtScheduler::choose(std::span<const TrialIndex> candidates, const Population&) {
+std::optional<TrialIndex> PbtScheduler::choose(const Candidates& candidates, const Population&) {
   std::optional<TrialIndex> least;
   for (const TrialIndex candidate : candidates) {
     const double time = state_.members.at(candidate).last_train_time;

@@ -43,7 +43,8 @@ struct ASHAScheduler {
 
   std::unique_ptr<Scheduler> make(const SchedulerSetting& setting) const;  ///< returns the scheduler
   void check(const TunerOptions& options, Faults& faults) const;           ///< finds what is wrong
-  Scheduler::Traits traits() const { return {.pauses = promote}; }         ///< returns whether trials wait
+  /// Returns whether trials wait, and what it reads.
+  Scheduler::Traits traits() const { return {.pauses = promote, .metrics = {time_attr, metric.name}}; }
 };
 /// Ray Tune's other name of it.
 using AsyncHyperBandScheduler = ASHAScheduler;

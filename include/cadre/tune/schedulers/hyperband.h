@@ -41,7 +41,8 @@ struct HyperBandScheduler {
 
   std::unique_ptr<Scheduler> make(const SchedulerSetting& setting) const;  ///< returns the scheduler
   void check(const TunerOptions& options, Faults& faults) const;           ///< finds what is wrong
-  Scheduler::Traits traits() const { return {.pauses = true}; }            ///< returns that trials wait
+  /// Returns that trials wait, and what it reads.
+  Scheduler::Traits traits() const { return {.pauses = true, .metrics = {time_attr, metric.name}}; }
 };
 /// Ray Tune's name of the scheduler to use with BOHB.
 using HyperBandForBOHB = HyperBandScheduler;
