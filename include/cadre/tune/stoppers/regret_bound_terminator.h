@@ -44,8 +44,8 @@ struct MedianError {
 /// whose metric is no finite number or whose config is not of the space, do not count. The bound is the least upper
 /// confidence bound of a loss among the best trials, minus the least lower one in the space. Here the latter is also
 /// searched for along its gradient, not only among random points, so the bound may be larger; and at most the 150 best
-/// trials are modelled. The model's kernel and priors are those of GaussianProcess. A bound takes some 10 milliseconds,
-/// up to a few hundred for 150 trials, whenever a trial has ended.
+/// trials are modelled. The model's kernel and priors are those of GaussianProcess. A bound takes some 100 milliseconds
+/// after each end of a trial.
 ///
 /// The search space must be one of Parameters, so without grids, and the scheduler must not change configs as
 /// Population Based Training does.
