@@ -68,7 +68,10 @@ TEST(RegretBoundTerminator, GoesOnWhileTheRegretIsLarge) {
 TEST(RegretBoundTerminator, OnlyTrialsThatTerminatedWithAFiniteValueCount) {
   Driver driver(ended_by({.error = StaticError{0.5}, .min_n_trials = 3}), 1);
   const int ended = run(driver, [&](TrialIndex trial) {
-    if (trial == 0) return driver.feed(FunctionThrew{trial, 1, "no"});
+    if (trial == 0) {
+      driver.report(trial, {{"loss", 0.5}});
+      return driver.feed(FunctionThrew{trial, 1, "no"});
+    }
     if (trial == 1) driver.report(trial, {{"loss", std::nan("")}});
     if (trial == 2) driver.report(trial, {{"other", 1}});
     if (trial <= 2) return driver.feed(FunctionReturned{trial, 1});
