@@ -210,7 +210,7 @@ using Action = std::variant<RecordDecision, SaveTrial, CommitCheckpoint, DeleteC
                             MarkSynced, AskSearcher>;
 using Actions = std::vector<Action>;
 
-// Decisions that contain answers of the searcher and of the program's functions, sorted by trial.
+// Decisions that contain answers of the searcher, of stoppers and of the program's functions, sorted by trial.
 using RecordedAnswers = std::vector<RecordDecision>;
 
 // Returns the action that saves the trial's present state.

@@ -1,6 +1,7 @@
 // The functional core of an experiment: events in, actions out. No I/O, no clock, no randomness except from the seed:
-// the same events always lead to the same state and the same actions, given the same answers of the searcher and of the
-// program's functions, which are recorded. The Controller is the shell around it.
+// the same events always lead to the same state and the same actions, given the same answers of the searcher, of
+// stoppers that end the experiment and of the program's functions, which are recorded. The Controller is the shell
+// around it.
 //
 // Invariants after every event: a trial has at most one worker that counts, the resources in use are at most those that
 // exist, an ended trial runs again only if a restore asks for it, and every checkpoint that a trial may continue from
@@ -50,8 +51,8 @@ class Experiment final : private Population {
   // Returns a new Experiment of the same trainable and options.
   Experiment anew() const { return Experiment(trainable_, options_); }
 
-  // Handles one event; appends the resulting actions, in order. In a replay, `recorded` has the answers of the searcher
-  // and of the program's functions: they are not asked again.
+  // Handles one event; appends the resulting actions, in order. In a replay, `recorded` has the answers of the
+  // searcher, of stoppers and of the program's functions: they are not asked again.
   void handle(const Event& event, Actions& actions, const RecordedAnswers* recorded = nullptr);
 
   // `save` returns everything that later decisions depend on, except the ended trials, which save_trial() saves one by

@@ -10,7 +10,7 @@
 #include "cadre/stored.h"
 #include "cadre/tune/tuner.h"
 #include "control/objective.h"
-#include "tune/stoppers/plateau.h"
+#include "tune/stoppers/metric_values.h"
 
 namespace cadre::tune {
 namespace {

@@ -12,7 +12,7 @@
 #include "cadre/tune/parameters.h"
 #include "cadre/tune/tuner.h"
 #include "control/objective.h"
-#include "tune/stoppers/plateau.h"
+#include "tune/stoppers/metric_values.h"
 #include "tune/stoppers/regret_bound.h"
 
 namespace cadre::tune {

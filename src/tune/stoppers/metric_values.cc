@@ -1,4 +1,4 @@
-#include "tune/stoppers/plateau.h"
+#include "tune/stoppers/metric_values.h"
 
 #include <cmath>
 

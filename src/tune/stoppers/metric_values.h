@@ -1,4 +1,4 @@
-// The parts of plateau stoppers.
+// The values of a metric, as stoppers count and compare them.
 #pragma once
 
 #include <optional>
