@@ -1,5 +1,7 @@
 // Feeds a trace of results to the experiment's core and prints its decisions, a JSON line for each line of input.
-// pbt_decisions_test.py compares them with a model written from the reference's text, and describes the lines.
+// pbt_decisions_test.py compares them with a model written from the reference's text, and describes the lines. The
+// setting "variant", if there is one, names another scheduler with the same options; lines then also have what the user
+// is told.
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -116,6 +118,24 @@ PopulationBasedTraining to_pbt(const Config& pbt, const Dict& mutations) {
           .synch = pbt.get<bool>("synch")};
 }
 
+PB2 to_pb2(const Config& pbt, const Dict& bounds) {
+  const PopulationBasedTraining same = to_pbt(pbt, bounds);
+  return {.time_attr = same.time_attr,
+          .metric = same.metric,
+          .mode = same.mode,
+          .perturbation_interval = same.perturbation_interval,
+          .burn_in_period = same.burn_in_period,
+          .hyperparam_bounds = same.hyperparam_mutations,
+          .quantile_fraction = same.quantile_fraction,
+          .require_attrs = same.require_attrs,
+          .synch = same.synch};
+}
+
+AnyScheduler to_variant(const std::string& name, const Config& pbt, const Dict& mutations) {
+  if (name == "PB2") return to_pb2(pbt, mutations);
+  throw InvalidArgument("no variant is called " + name);
+}
+
 PopulationBasedTrainingReplay to_replay(const Config& replay) {
   PolicySchedule schedule{.initial_config = Config(replay.get<Dict>("initial_config"))};
   for (const Value& item : replay.get<List>("changes")) {
@@ -133,7 +153,10 @@ TunerOptions to_options(const Config& settings) {
   for (const Value& point : settings.get<List>("points"))
     options.tune_config.points_to_evaluate.emplace_back(point.dict());
   options.tune_config.constant_grid_search = settings.get<bool>("constant_grid_search");
-  if (settings.at("replay").is_null()) {
+  if (settings.contains("variant")) {
+    options.tune_config.scheduler = to_variant(settings.get<std::string>("variant"), Config(settings.get<Dict>("pbt")),
+                                               settings.get<Dict>("mutations"));
+  } else if (settings.at("replay").is_null()) {
     options.tune_config.scheduler = to_pbt(Config(settings.get<Dict>("pbt")), settings.get<Dict>("mutations"));
   } else {
     options.tune_config.scheduler = to_replay(Config(settings.get<Dict>("replay")));
@@ -200,6 +223,7 @@ class Tool {
     Dict line{{"decisions", std::exchange(decisions_, {})},
               {"configs", std::exchange(configs_, {})},
               {"log", std::exchange(log_, {})}};
+    if (List said = std::exchange(said_, {}); tells_) line.emplace_back("said", std::move(said));
     std::ranges::move(std::exchange(extra_, {}), std::back_inserter(line));
     return base::to_json(line);
   }
@@ -245,21 +269,25 @@ class Tool {
                         exploit.target_iteration, exploit.donor_iteration, exploit.donor_config.dict(),
                         exploit.new_config.dict()));
   }
+  void show(const Say& say) { said_.push_back(say.text); }
   template <class Other>
   void show(const Other&) {}
 
   Tool(const Config& settings, TunerOptions options)
       : slots_(settings.get<double>("slots")),
+        tells_(settings.contains("variant")),
         logs_exploits_(options.tune_config.scheduler.held().traits().logs_exploits),
         experiment_({.name = "oracle"}, std::move(options)) {}
 
   double slots_;
+  bool tells_;
   bool logs_exploits_;
   Experiment experiment_;
   std::map<TrialIndex, std::int64_t> steps_;  // reported by the trial's present worker
   List decisions_;
   Dict configs_;
   List log_;
+  List said_;
   Dict extra_;  // further keys of the first line
 };
 

@@ -252,6 +252,7 @@ class Oracle:
         trial.last_score = score if self.pbt["mode"] == "max" else -score
         trial.last_train_time = time
         trial.compared_iteration = number(metrics, "training_iteration") or 0
+        self._note_interval(trial, time)
         others = [other for other in self.trials if other.live and other is not trial]
         if self.pbt["synch"]:
             if all(other.last_train_time >= self.next_sync for other in others):
@@ -263,6 +264,9 @@ class Oracle:
             self._compare(trial, *self._quantiles())
         if pauses and trial.worker == BUSY:  # no exploit
             self._pause(trial)
+
+    def _note_interval(self, trial, time):
+        """Handles a trial's result at an interval, before any comparison; for variants."""
 
     def _never_saves(self, trial):
         """Returns True if the trial is at an interval without a checkpoint and another trial could exploit it."""
@@ -277,6 +281,9 @@ class Oracle:
             trial.last_perturbation_time = time
             if trial.live:
                 self._compare(trial, lower, upper)
+        self._set_next_barrier()
+
+    def _set_next_barrier(self):
         furthest = max(trial.last_train_time for trial in self.trials)
         first, rounds = self.next_sync, 1
         while first + rounds * self.pbt["perturbation_interval"] <= furthest:
@@ -301,17 +308,20 @@ class Oracle:
                 self._exploit(trial, donor)
 
     def _exploit(self, trial, donor):
-        explorer = Explorer(self.pbt, donor.config, trial.explore_stream)
-        config = explorer.explore(donor.config, self.settings["mutations"])
-        if self.pbt["custom"]:
-            config = explorer.customize(config)
+        config, operations = self._explore(trial, donor)
         self._decide("exploit", trial, donor=donor.index, checkpoint=donor.latest.name, config=config,
-                     operations=explorer.operations)
+                     operations=operations)
         donor_iteration = number(donor.latest.metrics, "training_iteration") or 0
         self.answer["log"].append([trial.tag, donor.tag, trial.compared_iteration, donor_iteration,
                                    copy.deepcopy(donor.config), config])
         trial.last_perturbation_time, trial.last_train_time = donor.last_perturbation_time, donor.last_train_time
         self._continue_from(trial, donor.latest, config)
+
+    def _explore(self, trial, donor):
+        """Returns the config that the trial gets, and how each key was changed."""
+        explorer = Explorer(self.pbt, donor.config, trial.explore_stream)
+        config = explorer.explore(donor.config, self.settings["mutations"])
+        return explorer.customize(config) if self.pbt["custom"] else config, explorer.operations
 
     def _continue_from(self, trial, checkpoint, config):
         trial.config = config

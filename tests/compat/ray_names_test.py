@@ -16,6 +16,7 @@ import ray.train.collective
 import ray.train.torch
 from ray import tune
 from ray.tune.schedulers import AsyncHyperBandScheduler, PopulationBasedTraining
+from ray.tune.schedulers.pb2 import PB2
 
 SOURCE = pathlib.Path(os.environ["CADRE_SOURCE"])
 DOCS = SOURCE / "docs"
@@ -67,7 +68,7 @@ class RayTuneNamesTest(unittest.TestCase):
         for config in self.CONFIGS:
             fields = [field.name for field in dataclasses.fields(config) if not field.name.startswith("_")]
             self.assertEqual(self.PAGE.missing_members(config.__name__, fields), [])
-        for scheduler in (PopulationBasedTraining, AsyncHyperBandScheduler):
+        for scheduler in (PopulationBasedTraining, AsyncHyperBandScheduler, PB2):
             names = inspect.signature(scheduler).parameters
             self.assertEqual(self.PAGE.missing_members(scheduler.__name__, names), [])
 

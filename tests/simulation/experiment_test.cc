@@ -2,6 +2,7 @@
 // worlds in each test (default 1000), SIMULATION_FIRST_SEED the first seed: a failure names the seed that repeats it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -15,8 +16,8 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-enum class Kind { asynchronous, synchronous, replay, halving, promotion, hyperband, median };
-bool does_exploit(Kind kind) { return kind == Kind::asynchronous || kind == Kind::synchronous || kind == Kind::replay; }
+enum class Kind { asynchronous, synchronous, bandits, replay, halving, promotion, hyperband, median };
+bool does_exploit(Kind kind) { return kind <= Kind::replay; }
 
 // Returns random changes, some at the same step, from the first checkpoint on (the learners save every third step).
 PolicySchedule random_schedule(std::mt19937_64& random) {
@@ -80,9 +81,25 @@ AnySearcher random_searcher(std::mt19937_64& random) {
   }
 }
 
+// Returns a variant with the same options where it has them.
+PB2 with_bandits(const PopulationBasedTraining& pbt, std::mt19937_64& random) {
+  return {.time_attr = pbt.time_attr,
+          .metric = pbt.metric,
+          .perturbation_interval = pbt.perturbation_interval,
+          .burn_in_period = pbt.burn_in_period,
+          .hyperparam_bounds = {{"lr", loguniform(0.001, 0.5)}, {"momentum", uniform(0.5, 1)}},
+          .quantile_fraction = pbt.quantile_fraction,
+          .synch = random() % 2 == 0};
+}
+
+// Calls `act` with the options of Population Based Training or of the variant that the scheduler is.
+void for_pbt(AnyScheduler& scheduler, const auto& act) {
+  if (scheduler.get_if<PopulationBasedTraining>() != nullptr) act(scheduler.get<PopulationBasedTraining>());
+  if (scheduler.get_if<PB2>() != nullptr) act(scheduler.get<PB2>());
+}
+
 // Returns options of a random experiment: population, slots, retention, intervals.
 TunerOptions random_options(std::mt19937_64& random, Kind kind) {
-  const bool synch = kind == Kind::synchronous;
   TunerOptions options;
   options.param_space = {{"lr", uniform(0.001, 0.5)}, {"momentum", uniform(0, 1)}};
   options.tune_config.num_samples = static_cast<std::int64_t>(1 + random() % 10);
@@ -94,7 +111,7 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
                               .burn_in_period = random() % 4 == 0 ? 7.0 : 0.0,
                               .hyperparam_mutations = {{"lr", uniform(0.001, 0.5)}, {"momentum", {0.8, 0.9, 0.99}}},
                               .quantile_fraction = static_cast<double>(random() % 6) / 10,
-                              .synch = synch};
+                              .synch = kind == Kind::synchronous};
   options.run_config.stop = {{"training_iteration", static_cast<double>(5 + random() % 40)}};
   CheckpointConfig& checkpoints = options.run_config.checkpoint_config;
   if (random() % 4 != 0) checkpoints.num_to_keep = static_cast<std::int64_t>(1 + random() % 4);
@@ -106,7 +123,11 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
   Parking& parking = options.tune_config.parking;
   if (random() % 3 == 0) parking.max_workers = static_cast<std::int64_t>(random() % 4);
   parking.with_gpus = random() % 2 == 0;
-  if (synch && random() % 2 == 0) options.tune_config.scheduler.get<PopulationBasedTraining>().synch_deadline = 0.05;
+  AnyScheduler& scheduler = options.tune_config.scheduler;
+  if (kind == Kind::bandits) scheduler = with_bandits(scheduler.get<PopulationBasedTraining>(), random);
+  for_pbt(scheduler, [&](auto& pbt) {
+    if (pbt.synch && random() % 2 == 0) pbt.synch_deadline = 0.05;
+  });
   if (kind == Kind::replay) {
     options.tune_config.num_samples = 1;
     PopulationBasedTrainingReplay replay{.schedule = random_schedule(random)};
@@ -136,10 +157,8 @@ Trainable random_trainable(std::mt19937_64& random, Resources of_a_trial) {
 // Raises the perturbation interval to the first checkpoint: a learner that saves by itself does so every third step,
 // and Population Based Training fails a trial that reaches its first interval without a checkpoint.
 void save_before_the_first_interval(TunerOptions& options) {
-  AnyScheduler& scheduler = options.tune_config.scheduler;
-  if (scheduler.get_if<PopulationBasedTraining>() == nullptr) return;
-  double& interval = scheduler.get<PopulationBasedTraining>().perturbation_interval;
-  interval = std::max(interval, 3.0);
+  for_pbt(options.tune_config.scheduler,
+          [](auto& pbt) { pbt.perturbation_interval = std::max(pbt.perturbation_interval, 3.0); });
 }
 
 bool ended_well(const Trial& trial) {
@@ -154,7 +173,8 @@ class Simulation : public ::testing::TestWithParam<Kind> {
                       void (*change)(TunerOptions&, std::mt19937_64&) = nullptr) {
     int events = 0;
     const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
-    const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
+    std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
+    if (GetParam() == Kind::bandits) count = std::max<std::uint64_t>(count / 25, 1);  // each choice takes milliseconds
     for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
       std::mt19937_64 random(seed);
@@ -390,14 +410,13 @@ TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItCanBe) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
-  constexpr const char* names[] = {"Asynchronous", "Synchronous", "Replay", "Halving",
-                                   "Promotion",    "HyperBand",   "Median"};
+  constexpr const char* names[] = {"Asynchronous", "Synchronous", "Bandits", "Replay",
+                                   "Halving",      "Promotion",   "HyperBand", "Median"};
   return names[static_cast<std::size_t>(info.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Pbt, Simulation,
-                         ::testing::Values(Kind::asynchronous, Kind::synchronous, Kind::replay, Kind::halving,
-                                           Kind::promotion, Kind::hyperband, Kind::median),
+                         ::testing::Values(Kind::asynchronous, Kind::synchronous, Kind::bandits, Kind::replay, Kind::halving, Kind::promotion, Kind::hyperband, Kind::median),
                          name_of);
 
 }  // namespace

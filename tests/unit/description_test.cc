@@ -320,6 +320,15 @@ class Random {
   AnyScheduler scheduler() {
     if (below(4) == 0) return FIFO{};
     if (below(4) == 0) return replay();
+    if (below(4) == 0) {
+      return PB2{.time_attr = text(),
+                 .metric = text(),
+                 .mode = mode(),
+                 .perturbation_interval = number(),
+                 .hyperparam_bounds = mutations(3),
+                 .custom_explore_fn = {text()},
+                 .synch = coin()};
+    }
     return PopulationBasedTraining{text(),
                                    text(),
                                    mode(),

@@ -89,10 +89,15 @@ void check_mutations(const Mutations& mutations, const std::vector<const Space*>
 
 // ---- Exploring
 
-class Explorer {
+std::int64_t rounded(double value) {
+  constexpr double limit = 0x1p62;
+  return static_cast<std::int64_t>(std::nearbyint(std::clamp(value, -limit, limit)));  // half to even, as Python
+}
+
+class Mutator {
  public:
-  Explorer(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random,
-           std::vector<Perturbation>& made)
+  Mutator(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random,
+          std::vector<Perturbation>& made)
       : donor_(donor), settings_(settings), random_(random), made_(made) {}
 
   Dict explore(const Dict& donor, const Mutations& mutations, const std::string& prefix) {
@@ -176,17 +181,6 @@ class Explorer {
     return text;
   }
 
-  static Value with_type_of(const Value& old_value, const Value& drawn) {
-    if (!drawn.is_number()) return drawn;
-    if (old_value.is_integer()) return rounded(drawn.get<double>());
-    return old_value.is_double() ? Value(drawn.get<double>()) : drawn;
-  }
-
-  static std::int64_t rounded(double value) {
-    constexpr double limit = 0x1p62;
-    return static_cast<std::int64_t>(std::nearbyint(std::clamp(value, -limit, limit)));  // half to even, as Python
-  }
-
   // Moves by at least one step, if there are steps: rounding must not undo it, and 1 * 1.2 is 2.
   static Value times(const Value& value, double factor, double step) {
     const auto number = value.get<double>();
@@ -216,14 +210,24 @@ std::vector<Perturbation> changes(const Config& before, const Config& after, con
 
 Explored explore(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random) {
   Explored explored;
-  Explorer explorer(donor, settings, random, explored.perturbations);
-  explored.config = Config(explorer.explore(donor.dict(), settings.hyperparam_mutations, ""));
-  if (settings.custom_explore_fn.function.empty()) return explored;
+  Mutator mutator(donor, settings, random, explored.perturbations);
+  explored.config = Config(mutator.explore(donor.dict(), settings.hyperparam_mutations, ""));
+  customize(explored, settings.custom_explore_fn, random);
+  return explored;
+}
+
+void customize(Explored& explored, const ExploreFunction& function, base::RandomStream& random) {
+  if (function.function.empty()) return;
   Random numbers(random);
-  Config custom = (*explore_functions().find(settings.custom_explore_fn.function))(explored.config, numbers);
+  Config custom = (*explore_functions().find(function.function))(explored.config, numbers);
   std::ranges::move(changes(explored.config, custom, "custom_explore_fn"), std::back_inserter(explored.perturbations));
   explored.config = std::move(custom);
-  return explored;
+}
+
+Value with_type_of(const Value& old_value, const Value& drawn) {
+  if (!drawn.is_number()) return drawn;
+  if (old_value.is_integer()) return rounded(drawn.get<double>());
+  return old_value.is_double() ? Value(drawn.get<double>()) : drawn;
 }
 
 std::vector<std::pair<std::string, std::string>> operations_of(const std::vector<Perturbation>& perturbations) {
@@ -232,8 +236,8 @@ std::vector<std::pair<std::string, std::string>> operations_of(const std::vector
   return operations;
 }
 
-void check_mutations(const Mutations& mutations, const Space& space, Faults& faults) {
-  check_mutations(mutations, {&space}, "hyperparam_mutations ", faults);
+void check_mutations(const Mutations& mutations, const Space& space, Faults& faults, const std::string& option) {
+  check_mutations(mutations, {&space}, option, faults);
 }
 
 Mutations with_sorted_bounds(const Mutations& mutations, const std::string& path, std::vector<std::string>& notes) {

@@ -23,6 +23,7 @@ struct Perturbation {
 struct Explored {
   Config config;
   std::vector<Perturbation> perturbations;
+  std::string basis = {};  // of the choice, for the log: " by ..."; empty: the perturbations tell it
 };
 
 // Returns the top-level keys that are new or have another value in `after`, all with the same `operation`, for the
@@ -42,8 +43,16 @@ std::vector<std::pair<std::string, std::string>> operations_of(const std::vector
 // Source: the explore step of Ray Tune's PopulationBasedTraining, with the differences listed in docs/from-ray-tune.md.
 Explored explore(const Config& donor, const PopulationBasedTraining& settings, base::RandomStream& random);
 
+// Calls the user's function, if there is one, with the explored config, which becomes what it returns. Passes on its
+// exceptions.
+void customize(Explored& explored, const ExploreFunction& function, base::RandomStream& random);
+
+// Returns a drawn number as an integer, rounded, or as a real, whichever the old value is.
+Value with_type_of(const Value& old_value, const Value& drawn);
+
 // Adds the faults of mutations of a search space's keys.
-void check_mutations(const Mutations& mutations, const Space& space, Faults& faults);
+void check_mutations(const Mutations& mutations, const Space& space, Faults& faults,
+                     const std::string& option = "hyperparam_mutations ");
 // Puts the bounds of all domains in order; adds a note for each that was reversed.
 Mutations with_sorted_bounds(const Mutations& mutations, const std::string& path, std::vector<std::string>& notes);
 // Returns the paths of the keys that are mutated.
