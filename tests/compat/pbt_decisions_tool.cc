@@ -131,8 +131,27 @@ PB2 to_pb2(const Config& pbt, const Dict& bounds) {
           .synch = same.synch};
 }
 
+MultipleFrequenciesPBT to_multiple_frequencies(const Config& pbt, const Dict& mutations) {
+  const PopulationBasedTraining same = to_pbt(pbt, mutations);
+  return {.time_attr = same.time_attr,
+          .metric = same.metric,
+          .mode = same.mode,
+          .perturbation_interval = same.perturbation_interval,
+          .burn_in_period = same.burn_in_period,
+          .interval_factors = pbt.get<std::vector<std::int64_t>>("interval_factors"),
+          .hyperparam_mutations = same.hyperparam_mutations,
+          .custom_explore_fn = same.custom_explore_fn,
+          .bounds = same.bounds,
+          .quantile_fraction = same.quantile_fraction,
+          .resample_probability = same.resample_probability,
+          .perturbation_factors = same.perturbation_factors,
+          .require_attrs = same.require_attrs,
+          .synch = same.synch};
+}
+
 AnyScheduler to_variant(const std::string& name, const Config& pbt, const Dict& mutations) {
   if (name == "PB2") return to_pb2(pbt, mutations);
+  if (name == "MultipleFrequenciesPBT") return to_multiple_frequencies(pbt, mutations);
   throw InvalidArgument("no variant is called " + name);
 }
 

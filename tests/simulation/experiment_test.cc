@@ -16,7 +16,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-enum class Kind { asynchronous, synchronous, bandits, replay, halving, promotion, hyperband, median };
+enum class Kind { asynchronous, synchronous, bandits, frequencies, replay, halving, promotion, hyperband, median };
 bool does_exploit(Kind kind) { return kind <= Kind::replay; }
 
 // Returns random changes, some at the same step, from the first checkpoint on (the learners save every third step).
@@ -91,11 +91,22 @@ PB2 with_bandits(const PopulationBasedTraining& pbt, std::mt19937_64& random) {
           .quantile_fraction = pbt.quantile_fraction,
           .synch = random() % 2 == 0};
 }
+MultipleFrequenciesPBT with_frequencies(const PopulationBasedTraining& pbt, std::mt19937_64& random) {
+  return {.time_attr = pbt.time_attr,
+          .metric = pbt.metric,
+          .perturbation_interval = pbt.perturbation_interval,
+          .burn_in_period = pbt.burn_in_period,
+          .interval_factors = {1, 2 + static_cast<std::int64_t>(random() % 3)},
+          .hyperparam_mutations = pbt.hyperparam_mutations,
+          .quantile_fraction = std::min(pbt.quantile_fraction, 0.3),
+          .synch = random() % 2 == 0};
+}
 
 // Calls `act` with the options of Population Based Training or of the variant that the scheduler is.
 void for_pbt(AnyScheduler& scheduler, const auto& act) {
   if (scheduler.get_if<PopulationBasedTraining>() != nullptr) act(scheduler.get<PopulationBasedTraining>());
   if (scheduler.get_if<PB2>() != nullptr) act(scheduler.get<PB2>());
+  if (scheduler.get_if<MultipleFrequenciesPBT>() != nullptr) act(scheduler.get<MultipleFrequenciesPBT>());
 }
 
 // Returns options of a random experiment: population, slots, retention, intervals.
@@ -125,6 +136,7 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
   parking.with_gpus = random() % 2 == 0;
   AnyScheduler& scheduler = options.tune_config.scheduler;
   if (kind == Kind::bandits) scheduler = with_bandits(scheduler.get<PopulationBasedTraining>(), random);
+  if (kind == Kind::frequencies) scheduler = with_frequencies(scheduler.get<PopulationBasedTraining>(), random);
   for_pbt(scheduler, [&](auto& pbt) {
     if (pbt.synch && random() % 2 == 0) pbt.synch_deadline = 0.05;
   });
@@ -410,13 +422,14 @@ TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItCanBe) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
-  constexpr const char* names[] = {"Asynchronous", "Synchronous", "Bandits", "Replay",
+  constexpr const char* names[] = {"Asynchronous", "Synchronous", "Bandits",   "Frequencies", "Replay",
                                    "Halving",      "Promotion",   "HyperBand", "Median"};
   return names[static_cast<std::size_t>(info.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Pbt, Simulation,
-                         ::testing::Values(Kind::asynchronous, Kind::synchronous, Kind::bandits, Kind::replay, Kind::halving, Kind::promotion, Kind::hyperband, Kind::median),
+                         ::testing::Values(Kind::asynchronous, Kind::synchronous, Kind::bandits, Kind::frequencies,
+                                           Kind::replay, Kind::halving, Kind::promotion, Kind::hyperband, Kind::median),
                          name_of);
 
 }  // namespace

@@ -329,6 +329,16 @@ class Random {
                  .custom_explore_fn = {text()},
                  .synch = coin()};
     }
+    if (below(4) == 0) {
+      return MultipleFrequenciesPBT{.time_attr = text(),
+                                    .metric = text(),
+                                    .mode = mode(),
+                                    .perturbation_interval = number(),
+                                    .interval_factors = {integer(), integer(), integer()},
+                                    .hyperparam_mutations = mutations(3),
+                                    .perturbation_factors = {number(), number()},
+                                    .synch = coin()};
+    }
     return PopulationBasedTraining{text(),
                                    text(),
                                    mode(),

@@ -6,6 +6,7 @@
 #include "cadre/tune/schedulers/fifo.h"
 #include "cadre/tune/schedulers/hyperband.h"
 #include "cadre/tune/schedulers/median_stopping_rule.h"
+#include "cadre/tune/schedulers/multiple_frequencies_pbt.h"
 #include "cadre/tune/schedulers/pb2.h"
 #include "cadre/tune/schedulers/population_based_training.h"
 #include "cadre/tune/schedulers/population_based_training_replay.h"
