@@ -106,6 +106,7 @@ void train_convnet(const Config& config) {
 }
 
 struct Flags : examples::ExperimentFlags {
+  std::string scheduler = "pbt";
   bool synch = false;
   bool compare = false;
   std::string replay = {};
@@ -115,6 +116,9 @@ struct Flags : examples::ExperimentFlags {
 
 void add_flags(examples::CommandLine& command_line, Flags& flags) {
   examples::add_flags(command_line, flags);
+  command_line.choice("--scheduler", &flags.scheduler, {"pbt", "pb2", "mf-pbt", "none"},
+                      "Population Based Training, Population Based Bandits, two populations of different frequencies, "
+                      "or random search");
   command_line.flag("--synch", &flags.synch, "trials wait for each other every 3 iterations");
   command_line.flag(
       "--compare", &flags.compare,
@@ -125,18 +129,34 @@ void add_flags(examples::CommandLine& command_line, Flags& flags) {
   command_line.option("--gpus-per-trial", &flags.gpus_per_trial, "0.25: four trials share one; 0: train on CPUs");
 }
 
+tune::AnyScheduler make_scheduler(const Flags& flags) {
+  if (flags.scheduler == "none") return tune::FIFO{};
+  const tune::Mutations mutations{{"lr", tune::loguniform(0.0001, 1)}, {"momentum", {0.0, 0.5, 0.8, 0.9}}};
+  if (flags.scheduler == "pb2")
+    return tune::PB2{.time_attr = "training_iteration",
+                     .perturbation_interval = 3,
+                     .hyperparam_bounds = {{"lr", tune::loguniform(0.0001, 1)}, {"momentum", tune::uniform(0, 0.9)}},
+                     .synch = flags.synch};
+  if (flags.scheduler == "mf-pbt")
+    return tune::MultipleFrequenciesPBT{.time_attr = "training_iteration",
+                                        .perturbation_interval = 3,
+                                        .interval_factors = {1, 4},
+                                        .hyperparam_mutations = mutations,
+                                        .perturbation_factors = {2, 0.5},
+                                        .synch = flags.synch};
+  return tune::PopulationBasedTraining{.time_attr = "training_iteration",
+                                       .perturbation_interval = 3,
+                                       .hyperparam_mutations = mutations,
+                                       .perturbation_factors = {2, 0.5},
+                                       .synch = flags.synch};
+}
+
 tune::TunerOptions make_options(const Flags& flags) {
-  const tune::PopulationBasedTraining pbt{
-      .time_attr = "training_iteration",
-      .perturbation_interval = 3,
-      .hyperparam_mutations = {{"lr", tune::loguniform(0.0001, 1)}, {"momentum", {0.0, 0.5, 0.8, 0.9}}},
-      .perturbation_factors = {2, 0.5},
-      .synch = flags.synch};
   return tune::TunerOptions{
       .param_space = {{"lr", tune::loguniform(0.0001, 1)}, {"momentum", tune::choice({0.0, 0.5, 0.8, 0.9})}},
       .tune_config = {.metric = tune::maximize("mean_accuracy"),
                       .num_samples = flags.num_samples,
-                      .scheduler = pbt,
+                      .scheduler = make_scheduler(flags),
                       .seed = flags.seed},
       .run_config = {.name = flags.name,
                      .storage_path = flags.storage_path,

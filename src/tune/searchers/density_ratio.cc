@@ -12,7 +12,7 @@ namespace cadre::tune {
 namespace {
 
 // Points of which one is to be suggested.
-struct Candidates {
+struct ScoredPoints {
   std::vector<Point> points = {};
   std::vector<double> scores = {};  // logarithm of the ratio of the densities of good and of bad trials
 
@@ -48,7 +48,7 @@ std::vector<const Point*> with_group(const std::vector<const Point*>& points, co
 // Draws the parameters of a group for the candidates in which it exists. The score is that of whole candidates, because
 // an option of a choice is as good as the best that is known of the parameters under it.
 void extend(const Parameters& parameters, const Group& group, const Division& division,
-            const ParzenEstimator::Smoothing& smoothing, base::RandomStream& random, Candidates& candidates) {
+            const ParzenEstimator::Smoothing& smoothing, base::RandomStream& random, ScoredPoints& candidates) {
   const std::vector<const Point*> good_points = with_group(division.good, group);
   const std::vector<const Point*> bad_points = with_group(division.bad, group);
   const ParzenEstimator good(parameters, group, good_points, std::vector<double>(good_points.size(), 1.0), smoothing);
@@ -91,8 +91,8 @@ std::vector<Group> groups_of(const Parameters& parameters, bool multivariate, bo
 Point best_by_ratio(const Parameters& parameters, const std::vector<Group>& groups, const Division& division,
                     const RatioSearch& search, base::RandomStream& random) {
   const Point nothing(parameters.size(), std::numeric_limits<double>::quiet_NaN());
-  Candidates candidates{.points = std::vector<Point>(search.candidates, nothing),
-                        .scores = std::vector<double>(search.candidates)};
+  ScoredPoints candidates{.points = std::vector<Point>(search.candidates, nothing),
+                          .scores = std::vector<double>(search.candidates)};
   for (const Group& group : groups) {
     extend(parameters, group, division, search.smoothing, random, candidates);
     if (search.group_by_group) candidates.keep_best();
