@@ -111,7 +111,8 @@ class DecisionsTest(unittest.TestCase):
             missed = sorted(one[kind] for one in judgements)
             print(f"{kind}: median {missed[len(missed) // 2]:.2g}, 95 % {missed[len(missed) * 95 // 100]:.2g}, "
                   f"largest {missed[-1]:.2g}")
-            self.assertLess(missed[len(missed) * 95 // 100], 0.01 if kind == "missed_bound" else 0.02)
+            if len(missed) >= 100:
+                self.assertLess(missed[len(missed) * 95 // 100], 0.01 if kind == "missed_bound" else 0.02)
         if TRACES >= 40:
             self.assertGreater(len(judgements), 100)
             self.assertGreater(seen[True], 30)

@@ -147,7 +147,6 @@ void BanditExplorer::on_interval(const TrialView& trial, double time, double sco
   constexpr std::size_t kMostGrowths = 200;
   if (state_.starts.size() <= trial.index()) state_.starts.resize(trial.index() + 1);
   std::optional<Start>& start = state_.starts[trial.index()];
-  if (!std::isfinite(score)) return start.reset();
   Point point = point_of(trial.config());
   if (start && time > start->time) {
     const double rate = (score - start->score) / (time - start->time);
@@ -263,9 +262,12 @@ Point BanditExplorer::best_point(const Origin& origin, const Point& of_donor, ba
   const RowVectorXd at = features_of(origin.time, origin.score, of_donor);
   // Source of the width: Ray Tune's PB2.
   const double width = std::sqrt(0.2 + std::max(0.0, std::log(0.4 * n)));
-  // The bound is high where nothing is known, so no candidates are drawn near good points.
-  const AcquisitionSearch search{.num_candidates = 2000, .num_local_searches = 10};
-  return maximize_acquisition(parameters_, UpperConfidenceBound(model, width, at[0], at[1]), search, random);
+  // The bound is high where nothing is known, so the first search is everywhere. The second one moves several discrete
+  // values at once, near the best point of the first.
+  const UpperConfidenceBound bound(model, width, at[0], at[1]);
+  const Point found =
+      maximize_acquisition(parameters_, bound, {.num_candidates = 2000, .num_local_searches = 10}, random);
+  return maximize_acquisition(parameters_, bound, {.num_candidates = 1000, .incumbents = {found}}, random);
 }
 
 // ---- Checks

@@ -27,7 +27,7 @@ class TimeVaryingKernel final : public Kernel {
                               const Eigen::VectorXd& hyperparameters) const override;
   void add_gradient(const Points& points, const Eigen::RowVectorXd& point, const Eigen::VectorXd& hyperparameters,
                     const Eigen::VectorXd& weights, Eigen::Ref<Eigen::VectorXd> gradient) const override;
-  // In the time it is that for times equal to that of `point`: 0.
+  // The derivative in the time is given as 0: searches keep the time.
   Eigen::RowVectorXd point_gradient(const Points& points, const Eigen::RowVectorXd& point,
                                     const Eigen::VectorXd& hyperparameters,
                                     const Eigen::VectorXd& weights) const override;
