@@ -9,6 +9,9 @@ namespace {
 
 // Replaying so many events takes some hundredths of a second.
 constexpr std::size_t kFewestEvents = 2048;
+// So many bytes of a snapshot take about as long to write as one event to replay. A scheduler or searcher may remember
+// all trials, so that the sizes of snapshots grow.
+constexpr std::size_t kBytesOfAnEvent = 500;
 
 struct SavedSnapshot {
   Value experiment = {};
@@ -30,7 +33,8 @@ void Snapshots::add(const Event& event, const Actions& actions) {
 }
 
 bool Snapshots::due(const Experiment& experiment) const {
-  return events_ >= kFewestEvents + experiment.live_trials().size() + experiment.checkpoint_registry().size();
+  const std::size_t live = experiment.live_trials().size() + experiment.checkpoint_registry().size();
+  return events_ >= kFewestEvents + live + last_bytes_ / kBytesOfAnEvent;
 }
 
 void Snapshots::take(const Subject& subject, const Place& place) {
@@ -40,10 +44,12 @@ void Snapshots::take(const Subject& subject, const Place& place) {
                             .files = subject.files.stamp(),
                             .running_time = subject.running_time.state(),
                             .deletions = place.deletions};
-  store_.put_snapshot(place.event, base::to_json(cadre::to_stored(state).dict()));
+  const std::string text = base::to_json(cadre::to_stored(state).dict());
+  store_.put_snapshot(place.event, text);
   store_.commit();
   changed_.forget();
   events_ = 0;
+  last_bytes_ = text.size();
 }
 
 void Snapshots::forget() {
@@ -65,6 +71,7 @@ void Snapshots::put_ended_trials(const Subject& subject) {
 std::optional<Snapshots::Place> Snapshots::load(const Subject& subject, bool lost_power) {
   const std::optional<store::Snapshot> snapshot = store_.last_snapshot();
   if (!snapshot) return std::nullopt;
+  last_bytes_ = snapshot->state.size();
   auto saved = cadre::complete_from_value<SavedSnapshot>(base::parse_json(snapshot->state, "the snapshot"));
   Experiment& experiment = subject.experiment;
   store::EndedTrials ended = store_.ended_trials();

@@ -55,7 +55,8 @@ class Snapshots {
 
   store::ExperimentStore& store_;
   ChangedTrials changed_;
-  std::size_t events_ = 0;  // since the last snapshot
+  std::size_t events_ = 0;      // since the last snapshot
+  std::size_t last_bytes_ = 0;  // size of the last snapshot
 };
 
 }  // namespace cadre::tune
