@@ -9,6 +9,7 @@ populations have the same number of trials, and all trials the same number of it
 import argparse
 import concurrent.futures
 import json
+import math
 import pathlib
 import statistics
 import subprocess
@@ -60,7 +61,6 @@ def quartiles(values):
 
 def draw(curves, file):
     """Draws medians as lines and the quartiles as bands, with a logarithmic axis."""
-    import math
     width, height, left, top = 640, 400, 60, 30
     bands = {kind: [quartiles(values) for values in zip(*seeds)] for kind, seeds in curves.items() if seeds}
     low = min(band[-1][0] for band in bands.values()) * 0.9
