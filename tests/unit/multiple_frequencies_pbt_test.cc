@@ -105,7 +105,7 @@ TEST(MultipleFrequenciesPBT, NobodyMigratesIntoABetterTrialsPlace) {
   EXPECT_THAT(round(driver, 2, {9, 4, 8, 3, 7, 2, 6, 1}), ElementsAre(Pair(6, 0)));
 }
 
-// Of 16 trials, two of each sub-population are in each bracket. The fast ones are, from the best to the worst, 0, 2,
+// Each bracket has two of the eight trials of each sub-population. The fast ones are, from the best to the worst, 0, 2,
 // ..., 14, with scores of 32, 28, ..., 4, the slow ones 1, 3, ..., 15.
 TEST(MultipleFrequenciesPBT, EachMigrantGoesToOneTrialAndEachWinnerIsClonedOnce) {
   std::vector<double> scores;

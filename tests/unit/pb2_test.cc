@@ -232,7 +232,7 @@ double growth_near_a_drifting_best(const Config& config, std::int64_t step) {
   return std::exp(-8 * (a * a + b * b));
 }
 
-// Of 20 seeds; single runs differ by much.
+// Takes the median of 20 seeds: single runs differ by much.
 TEST(PB2, FourTrialsFollowADriftBetterThanUnderPopulationBasedTraining) {
   const Mutations bounds{{"a", uniform(0, 1)}, {"b", uniform(0, 1)}};
   const PopulationBasedTraining pbt{.time_attr = "training_iteration",

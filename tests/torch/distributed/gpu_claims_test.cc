@@ -1,4 +1,4 @@
-// Which ranks have a GPU of their own. Needs no GPU: ranks only say which one they see.
+// Claims of GPUs by the ranks of a group. Needs no GPU: ranks only say which one they see.
 #include "torch/distributed/gpu_claims.h"
 
 #include <gtest/gtest.h>

@@ -60,7 +60,7 @@ TEST(Gpu, NcclWorksInAGroupOfOneRank) {
   group->shutdown();
 }
 
-// Of two ranks, on whatever GPUs they have.
+// Runs in each of two ranks, on whatever GPUs they have.
 void combine_and_copy_tensors(int rank) {
   const auto options = torch::TensorOptions(get_device());
   EXPECT_TRUE(get_device().is_cuda());
