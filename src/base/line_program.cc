@@ -103,12 +103,13 @@ LineProgram::~LineProgram() {
   }
 }
 
-void LineProgram::wait_for(int file, short what, TimePoint deadline) {
+void LineProgram::wait_for(int file, short what, TimePoint deadline, const std::atomic<bool>& cancelled) {
   while (true) {
+    if (cancelled) throw ProgramFailed("it was cancelled");
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
     if (left.count() <= 0) throw ProgramFailed("it does not answer in time");
     ::pollfd watched{.fd = file, .events = what, .revents = 0};
-    const int ready = ::poll(&watched, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
+    const int ready = ::poll(&watched, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 100)));
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) throw ProgramFailed("it cannot be waited for: " + reason());
   }
@@ -128,23 +129,24 @@ void LineProgram::fail() {
   throw ProgramFailed("it has closed its standard input or output");
 }
 
-void LineProgram::send(std::string_view line, std::chrono::duration<double> timeout) {
+void LineProgram::send(std::string_view line, std::chrono::duration<double> timeout,
+                       const std::atomic<bool>& cancelled) {
   const TimePoint deadline = after(timeout);
   const std::string text = std::string(line) + "\n";
   for (std::string_view rest = text; !rest.empty();) {
-    wait_for(input_.get(), POLLOUT, deadline);
+    wait_for(input_.get(), POLLOUT, deadline, cancelled);
     const ::ssize_t sent = ::send(input_.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
     if (sent < 0 && errno != EAGAIN && errno != EINTR) fail();
   }
 }
 
-std::string LineProgram::receive(std::chrono::duration<double> timeout) {
+std::string LineProgram::receive(std::chrono::duration<double> timeout, const std::atomic<bool>& cancelled) {
   const TimePoint deadline = after(timeout);
   std::size_t end = received_.find('\n');
   while (end == received_.npos) {
     if (received_.size() > kMostBytes) throw ProgramFailed("it has written a line of more than 64 MiB");
-    wait_for(output_.get(), POLLIN, deadline);
+    wait_for(output_.get(), POLLIN, deadline, cancelled);
     std::array<char, 65536> buffer{};
     const ::ssize_t count = ::recv(output_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) fail();

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace cadre::base {
 
-// The program has ended, does not read or does not answer in time: "it exited with code 1".
+// The program has ended, does not read or does not answer in time: "it exited with code 1". Or it was cancelled.
 class ProgramFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -29,14 +30,16 @@ class LineProgram {
   // Closes its standard input, by which it should end; otherwise kills it after two seconds.
   ~LineProgram();
 
-  // Both throw ProgramFailed; the program must not be used afterwards.
-  void send(std::string_view line, std::chrono::duration<double> timeout);
-  std::string receive(std::chrono::duration<double> timeout);
+  // Both throw ProgramFailed; the program must not be used afterwards. They do so within 100 ms once `cancelled`, which
+  // another thread may set, is true.
+  void send(std::string_view line, std::chrono::duration<double> timeout, const std::atomic<bool>& cancelled = kNever);
+  std::string receive(std::chrono::duration<double> timeout, const std::atomic<bool>& cancelled = kNever);
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
+  static inline const std::atomic<bool> kNever = false;
 
-  void wait_for(int file, short what, TimePoint deadline);
+  static void wait_for(int file, short what, TimePoint deadline, const std::atomic<bool>& cancelled);
   [[noreturn]] void fail();
 
   ::pid_t process_ = 0;

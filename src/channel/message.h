@@ -84,7 +84,8 @@ enum class Verdict {
 struct Answer {
   Verdict verdict = Verdict::go_on;
   std::string checkpoint = {};  // the committed directory's path; empty: the report had none
-  Value assignment = {};        // the payload of the Assignment to take over
+  // The payload of the Assignment to take over; to go on: what has changed of the worker's, null if nothing has
+  Value assignment = {};
 };
 
 // Controller to worker: the reply to a StoreRequest.

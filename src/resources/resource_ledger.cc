@@ -16,10 +16,6 @@
 namespace cadre::resources {
 namespace {
 
-constexpr std::int64_t kUnitsPerWhole = 10'000;
-
-std::int64_t units(double amount) { return std::llround(amount * static_cast<double>(kUnitsPerWhole)); }
-
 double checked(double amount, double most) {
   if (!(amount >= 0 && amount <= most))
     throw std::invalid_argument("no machine has " + to_json(amount) + " of a resource");
@@ -33,21 +29,19 @@ Resources checked(Resources total) {
   return total;
 }
 
-double whole(std::int64_t units) { return static_cast<double>(units) / static_cast<double>(kUnitsPerWhole); }
+Amounts amounts_without_gpus(const Resources& resources) {
+  Amounts amounts = amounts_of(resources);
+  amounts.erase("gpus");
+  return amounts;
+}
 
 }  // namespace
 
 ResourceLedger::ResourceLedger(const Resources& total)
-    : machine_(checked(total)), total_(amounts_of(total)), total_gpus_(units(total.gpus)) {
+    : machine_(checked(total)), total_(amounts_without_gpus(total)), total_gpus_(units(total.gpus)) {
   for (const auto& [name, amount] : total_) used_[name] = 0;
   for (std::int64_t rest = total_gpus_; rest > 0; rest -= kUnitsPerWhole)
     free_gpus_.push_back(std::min(rest, kUnitsPerWhole));
-}
-
-ResourceLedger::Amounts ResourceLedger::amounts_of(const Resources& resources) {
-  Amounts amounts{{"cpus", units(resources.cpus)}};
-  for (const auto& [name, amount] : resources.custom) amounts[name] = units(amount);
-  return amounts;
 }
 
 std::optional<Gpus> ResourceLedger::place(std::int64_t wanted, const std::optional<Gpus>& only) const {
@@ -67,7 +61,7 @@ std::optional<Gpus> ResourceLedger::place(std::int64_t wanted, const std::option
 
 bool ResourceLedger::is_free(const Resources& wanted, const std::optional<Gpus>& only) const {
   if (!mismatch(machine_, wanted).empty()) return false;
-  for (const auto& [name, amount] : amounts_of(wanted)) {
+  for (const auto& [name, amount] : amounts_without_gpus(wanted)) {
     const auto total = total_.find(name);
     if (amount > 0 && (total == total_.end() || used_.at(name) + amount > total->second)) return false;
   }
@@ -76,7 +70,7 @@ bool ResourceLedger::is_free(const Resources& wanted, const std::optional<Gpus>&
 
 std::optional<Gpus> ResourceLedger::acquire(const Resources& wanted, const std::optional<Gpus>& only) {
   if (!is_free(wanted, only)) return std::nullopt;
-  for (const auto& [name, amount] : amounts_of(wanted)) used_[name] += amount;
+  for (const auto& [name, amount] : amounts_without_gpus(wanted)) used_[name] += amount;
   Gpus gpus = *place(units(wanted.gpus), only);
   for (const int gpu : gpus)
     free_gpus_.at(static_cast<std::size_t>(gpu)) -= std::min(units(wanted.gpus), kUnitsPerWhole);
@@ -84,14 +78,13 @@ std::optional<Gpus> ResourceLedger::acquire(const Resources& wanted, const std::
 }
 
 void ResourceLedger::release(const Resources& held, const Gpus& gpus) {
-  for (const auto& [name, amount] : amounts_of(held)) used_[name] -= amount;
+  for (const auto& [name, amount] : amounts_without_gpus(held)) used_[name] -= amount;
   for (const int gpu : gpus) free_gpus_.at(static_cast<std::size_t>(gpu)) += std::min(units(held.gpus), kUnitsPerWhole);
 }
 
 std::string ResourceLedger::shortage(const Resources& wanted) const {
-  Amounts amounts = amounts_of(wanted);
+  const Amounts amounts = amounts_of(wanted);
   Amounts totals = total_;
-  amounts["gpus"] = units(wanted.gpus);
   totals["gpus"] = total_gpus_;
   std::vector<std::string> missing;
   for (const auto& [name, amount] : amounts) {

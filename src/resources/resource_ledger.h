@@ -1,13 +1,13 @@
-// Accounting of resources in use. Pure; in units of 1/10000, so that ten times 0.1 is 1.
+// Accounting of resources in use. Pure.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cadre/resources.h"
+#include "resources/amounts.h"
 
 namespace cadre::resources {
 
@@ -38,9 +38,6 @@ class ResourceLedger {
   std::string usage() const;
 
  private:
-  using Amounts = std::map<std::string, std::int64_t>;
-  static Amounts amounts_of(const Resources& resources);
-
   // Returns GPUs with room for so many units; empty if there are none.
   std::optional<Gpus> place(std::int64_t units, const std::optional<Gpus>& only) const;
 

@@ -32,6 +32,12 @@ struct TrialAssignment {
   std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: left unchanged
 };
 
+// What a worker is told when its trial has other resources from now on.
+struct ChangedResources {
+  Resources resources = {};
+  double own_cpus = 1;  // the part for itself
+};
+
 Value to_value(const TrialAssignment& assignment);
 TrialAssignment to_assignment(const Value& payload);
 

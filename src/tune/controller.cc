@@ -197,7 +197,9 @@ void Controller::answer(const Action& action) {
   const auto* answer = std::get_if<AnswerReport>(&action);
   if (answer == nullptr) return;
   const fs::path checkpoint = answer->checkpoint.empty() ? fs::path() : path_of(answer->checkpoint);
-  engine_.answer(worker_id(answer->trial, answer->attempt), {answer->verdict, checkpoint.string(), {}});
+  const Value changed =
+      answer->needs ? cadre::to_stored(ChangedResources{answer->needs->total, answer->needs->own_cpus}) : Value();
+  engine_.answer(worker_id(answer->trial, answer->attempt), {answer->verdict, checkpoint.string(), changed});
 }
 
 void Controller::log(const Step& step) {

@@ -16,6 +16,8 @@ enum class DecisionKind {
   pause,      // the trial waits to be scheduled again; its worker is parked or, where that is not allowed, told to stop
   unpark,     // the parked worker is told to stop
   exploit,    // the trial continues with a donor's checkpoint and a new config
+  resources,  // the trial goes on with other resources
+  restart,    // the worker is told to stop; another one continues with the trial's new resources
   retry,      // the trial failed and will be tried again
   end,        // the trial has terminated
   stop,       // the trial is ended early by the scheduler
@@ -37,6 +39,7 @@ constexpr bool stops_worker(DecisionKind kind) {
     case DecisionKind::pause:
     case DecisionKind::unpark:
     case DecisionKind::exploit:
+    case DecisionKind::restart:
     case DecisionKind::end:
     case DecisionKind::stop:
     case DecisionKind::fail:
@@ -48,6 +51,7 @@ constexpr bool stops_worker(DecisionKind kind) {
     case DecisionKind::resume:
     case DecisionKind::take_over:
     case DecisionKind::save:
+    case DecisionKind::resources:
     case DecisionKind::retry:
     case DecisionKind::lose:
     case DecisionKind::resume_errored:

@@ -190,6 +190,7 @@ struct AnswerReport {
   channel::Verdict verdict = channel::Verdict::go_on;
   // Committed directory of the report that is answered, relative to the experiment's; empty: none
   std::string checkpoint = {};
+  std::optional<Needs> needs = {};  // what the worker has from now on; empty: as before
 };
 // Kills a worker.
 struct KillWorker {

@@ -110,6 +110,14 @@ std::int64_t Experiment::trials_to_come() const {
   return variants_.size() - static_cast<std::int64_t>(trials_.size());
 }
 
+std::int64_t Experiment::contenders() const {
+  const auto leaving = std::ranges::count_if(holders_, [this](TrialIndex index) { return pending_.contains(index); });
+  const std::int64_t to_come = searcher_.has_none() ? 0 : trials_to_come();
+  const std::int64_t all = std::ssize(holders_) + std::ssize(pending_) - leaving + to_come;
+  const std::int64_t limit = options_.tune_config.max_concurrent_trials;
+  return limit == 0 ? all : std::min(all, limit);
+}
+
 bool Experiment::anyone_waits() const {
   if (trials_to_come() > 0) return true;
   for (const TrialIndex index : waiting_) {
@@ -140,7 +148,7 @@ void Experiment::on(const ControllerStarted& event) {
   searcher_.end_asking();  // the answer to an earlier controller has not come
   state_.resources = event.resources;
   resources_ = resources::ResourceLedger(state_.resources);
-  running_ = 0;
+  holders_.clear();
   state_.workers = 0;
   state_.interrupted = false;
   // After an interruption no worker is left: trials that had not ended start again from their checkpoints.
@@ -155,7 +163,9 @@ void Experiment::on(const ControllerStarted& event) {
   for (Trial& trial : trials_) {
     if (trial.status == TrialStatus::error && event.errored != ControllerStarted::Errored::leave)
       resume_errored(trial, event.errored == ControllerStarted::Errored::restart);
-    if (trial.ended() || trial.status == TrialStatus::pending) continue;
+    if (trial.ended()) continue;
+    trial.changed.reset();
+    if (trial.status == TrialStatus::pending) continue;
     begin_waiting(trial, TrialStatus::pending);
     actions_->push_back(state_of(trial));
   }
@@ -467,6 +477,9 @@ Decision Experiment::ask_scheduler(Trial& trial, const Metrics& metrics) {
 void Experiment::carry_out(Trial& trial, const Decision& decision) {
   follow(decision);
   if (trial.status != TrialStatus::running) return;  // an exploit paused it
+  const bool goes_on = decision.kind == Decision::Kind::go_on && !state_.interrupted;
+  const bool restarts = goes_on && decision.resources && change_resources(trial, *decision.resources);
+  if (restarts) return is_saved(trial) ? restart(trial) : ask_to_save(trial, AfterSave::restart);
   if (const auto then = what_waits_for_a_checkpoint(trial, decision.kind)) return ask_to_save(trial, *then);
   switch (decision.kind) {
     case Decision::Kind::go_on:
@@ -484,6 +497,11 @@ void Experiment::carry_out(Trial& trial, const Decision& decision) {
 
 bool Experiment::can_save(const Trial& trial) const {
   return trial.offers_checkpoint && trial.reported_checkpoint.empty() && !trial.takes_over;
+}
+
+// Returns true if the trial's last result has a checkpoint.
+bool Experiment::is_saved(const Trial& trial) const {
+  return trial.latest_checkpoint && checkpoints_.get(*trial.latest_checkpoint).step == trial.step;
 }
 
 bool Experiment::saves_at_end() const {
@@ -523,6 +541,8 @@ void Experiment::on_saved(Trial& trial) {
       return pause(trial);
     case AfterSave::stop:
       return end(trial, TrialStatus::terminated);
+    case AfterSave::restart:
+      return restart(trial);
     case AfterSave::decide:
       return carry_out(trial, ask_scheduler(trial, trial.last_result));
   }
@@ -530,8 +550,7 @@ void Experiment::on_saved(Trial& trial) {
 
 // A worker whose function has returned cannot be asked for a checkpoint any more.
 void Experiment::warn_about_lost_offer(const Trial& trial) {
-  const bool is_saved = trial.latest_checkpoint && checkpoints_.get(*trial.latest_checkpoint).step == trial.step;
-  if (!trial.offers_checkpoint || is_saved || !saves_at_end()) return;
+  if (!trial.offers_checkpoint || is_saved(trial) || !saves_at_end()) return;
   actions_->push_back(
       Say{fmt::format("Warning: trial {} returned after iteration {}, and its checkpoint of that iteration was never "
                       "written: report \"{}\" as true with the last result",
@@ -578,6 +597,48 @@ void Experiment::follow(const Decision& decision) {
   for (const Exploit& one : decision.exploits) exploit(one);
 }
 
+// Gives other resources to a trial whose worker waits for its answer. Returns true if that takes another worker.
+bool Experiment::change_resources(Trial& trial, const ResourceChange& change) {
+  const Needs needs = with_total(trial.needs, change.resources);
+  if (needs == trial.present_needs()) return false;
+  const bool restarts = change.restart || trial.needs.of_workers || needs.total.gpus != trial.held->gpus;
+  if (restarts && !is_saved(trial) && !can_save(trial)) {
+    if (!std::exchange(state_.said_who_cannot_restart, true))
+      actions_->push_back(
+          Say{fmt::format("Warning: trial {} keeps its resources: others take a new process, and it has "
+                          "sent no checkpoint with its result to continue from",
+                          trial.id)});
+    return false;
+  }
+  const Resources before = *trial.held;
+  const std::optional<resources::Gpus> own = restarts ? std::nullopt : std::optional(trial.gpus);
+  resources_.release(before, trial.gpus);
+  const bool is_free = resources_.is_free(needs.total, own);
+  resources_.acquire(is_free && !restarts ? needs.total : before, trial.gpus);
+  if (!is_free) return false;
+  record(DecisionKind::resources, trial, {{"resources", cadre::to_stored(needs.total)}, {"restart", restarts}});
+  trial.changed = needs == trial.needs ? std::nullopt : std::optional(needs);
+  if (restarts) return true;
+  trial.held = needs.total;
+  trial.untold = true;
+  return false;
+}
+
+// Continues the trial from its checkpoint with the resources that it has been given.
+void Experiment::restart(Trial& trial) {
+  if (state_.interrupted) return interrupt(trial);
+  record(DecisionKind::restart, trial);
+  tell_to_stop(trial);
+  begin_waiting(trial, TrialStatus::pending);
+  actions_->push_back(state_of(trial));
+}
+
+// Makes a trial continue with the resources that it would have without its scheduler.
+void Experiment::take_changes_back(Trial& trial) {
+  trial.untold |= trial.changed.has_value();
+  trial.changed.reset();
+}
+
 // Ends a trial that waits by the scheduler's decision about another one.
 void Experiment::stop_early(Trial& trial) {
   if (trial.ended()) return;
@@ -621,6 +682,7 @@ void Experiment::exploit(const Exploit& exploit) {
   target.backs_off = false;
   target.after_save.reset();
   target.stopped_early = false;  // it goes on, whatever the decision says of it
+  take_changes_back(target);
   const bool needs_the_same = update_needs(target);
   add_needs(target, data);
   record(DecisionKind::exploit, target, std::move(data));
@@ -640,6 +702,7 @@ void Experiment::exploit(const Exploit& exploit) {
 void Experiment::pause(Trial& trial) {
   if (state_.interrupted) return interrupt(trial);
   record(DecisionKind::pause, trial);
+  take_changes_back(trial);
   begin_waiting(trial, TrialStatus::paused);
   actions_->push_back(state_of(trial));
   if (gives_gpus_back(trial)) return tell_to_stop(trial);
@@ -669,9 +732,10 @@ bool Experiment::can_park(const Trial& trial) const {
   return !gives_gpus_back(trial) && (!parking.max_workers || parked_workers() < *parking.max_workers);
 }
 
-// Returns true if the worker, when parked, would keep GPUs from other trials.
+// Returns true if the worker, when parked, would keep GPUs from other trials, or more than it is to have.
 bool Experiment::gives_gpus_back(const Trial& trial) const {
-  return trial.needs.total.gpus > 0 && !options_.tune_config.parking.with_gpus;
+  const double gpus = trial.held ? trial.held->gpus : trial.needs.total.gpus;
+  return gpus != trial.needs.total.gpus || (gpus > 0 && !options_.tune_config.parking.with_gpus);
 }
 
 // The worker's process stays blocked in report() until it is answered.
@@ -716,6 +780,7 @@ void Experiment::end(Trial& trial, TrialStatus status) {
   trial.status = status;
   trial.backs_off = false;
   trial.after_save.reset();
+  take_changes_back(trial);
   live_.erase(trial.index);
   end_waiting(trial);
   stoppers_.on_trial_end(view_of(trial));
@@ -762,6 +827,7 @@ void Experiment::try_again(Trial& trial) {
 
 // Makes the trial start again from its latest checkpoint.
 void Experiment::make_pending(Trial& trial) {
+  take_changes_back(trial);
   begin_waiting(trial, TrialStatus::pending);
   actions_->push_back(state_of(trial));
 }
@@ -823,6 +889,7 @@ void Experiment::limit_running(const Trial& trial) {
 void Experiment::worker_is_done(Trial& trial) {
   set_worker(trial, WorkerState::none);
   trial.takes_over = false;
+  trial.untold = false;
   trial.killed_for.reset();
   trial.reported_checkpoint.clear();
   trial.offers_checkpoint = false;
@@ -830,10 +897,19 @@ void Experiment::worker_is_done(Trial& trial) {
   release_resources(trial);
 }
 
+// Acquires what the trial was given by its scheduler, or what it needs if that is not free any more.
+void Experiment::acquire_resources(Trial& trial) {
+  const std::optional<resources::Gpus> own = own_gpus(trial);
+  if (trial.changed && !resources_.is_free(trial.changed->total, own)) take_changes_back(trial);
+  trial.held = trial.present_needs().total;
+  trial.gpus = *resources_.acquire(*trial.held, own);
+  holders_.insert(trial.index);
+}
+
 void Experiment::release_resources(Trial& trial) {
   if (!trial.held) return;
   resources_.release(*std::exchange(trial.held, std::nullopt), trial.gpus);
-  --running_;
+  holders_.erase(trial.index);
 }
 
 void Experiment::continue_from(Trial& trial, checkpoint::CheckpointId checkpoint) {
@@ -887,7 +963,7 @@ class Experiment::Runnable final : public Candidates {
 void Experiment::schedule() {
   if (state_.interrupted || !population_is_made()) return;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
-  while ((limit == 0 || running_ < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
+  while ((limit == 0 || std::ssize(holders_) < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
     const bool free = needs_.by_config() || resources_.is_free(needs_.usual());
     if (!free && (needs_.usual().gpus <= 0 || parked_.empty())) return;
     const bool made = !free || !should_make_trial() || make_trial();
@@ -904,9 +980,7 @@ void Experiment::schedule() {
     if (*next >= trials_.size() || !offered.contains(*next))
       throw std::logic_error(fmt::format("the scheduler lets trial {} run, which was not offered to it", *next));
     Trial& trial = trials_[*next];
-    trial.gpus = *resources_.acquire(trial.needs.total, own_gpus(trial));
-    trial.held = trial.needs.total;
-    ++running_;
+    acquire_resources(trial);
     end_waiting(trial);
     trial.status = TrialStatus::running;
     if (trial.worker == WorkerState::none) {
@@ -1094,8 +1168,12 @@ void Experiment::take_over(Trial& trial) {
 Launch Experiment::start_of(Trial& trial) {
   set_worker(trial, WorkerState::busy);
   trial.restoring = trial.latest_checkpoint.has_value();
-  Launch launch{
-      .trial = trial.index, .attempt = trial.attempt, .config = trial.config, .needs = trial.needs, .gpus = trial.gpus};
+  trial.untold = false;
+  Launch launch{.trial = trial.index,
+                .attempt = trial.attempt,
+                .config = trial.config,
+                .needs = trial.present_needs(),
+                .gpus = trial.gpus};
   if (trial.latest_checkpoint) {
     const checkpoint::CheckpointRecord& from = checkpoints_.get(*trial.latest_checkpoint);
     launch.checkpoint = from.directory;
@@ -1111,7 +1189,8 @@ Launch Experiment::start_of(Trial& trial) {
 void Experiment::resume(Trial& trial) {
   if (state_.interrupted) return interrupt(trial);
   actions_->push_back(
-      AnswerReport{trial.index, trial.attempt, channel::Verdict::go_on, std::exchange(trial.reported_checkpoint, {})});
+      AnswerReport{trial.index, trial.attempt, channel::Verdict::go_on, std::exchange(trial.reported_checkpoint, {}),
+                   std::exchange(trial.untold, false) ? std::optional(trial.present_needs()) : std::nullopt});
   set_worker(trial, WorkerState::busy);
   limit_running(trial);
 }

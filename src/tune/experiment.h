@@ -103,6 +103,7 @@ class Experiment final : private Population {
     Phase phase = Phase::running;
     bool interrupted = false;  // until the next controller begins
     bool warned = false;       // true: the first result was checked for metrics of the options
+    bool said_who_cannot_restart = false;
   };
   class Runnable;
   // The Experiment, without the ended trials.
@@ -121,6 +122,9 @@ class Experiment final : private Population {
   TrialView trial(TrialIndex index) const override { return view_of(trials_.at(index)); }
   bool anyone_waits() const override;
   bool can_save(TrialIndex index) const override { return can_save(trials_.at(index)); }
+  const Resources& machine() const override { return state_.resources; }
+  const std::set<TrialIndex>& trials_with_resources() const override { return holders_; }
+  std::int64_t contenders() const override;
 
   TrialView view_of(const Trial& trial) const { return {trial, checkpoints_}; }
   bool can_save(const Trial& trial) const;
@@ -154,10 +158,13 @@ class Experiment final : private Population {
   Decision ask_scheduler(Trial& trial, const Metrics& metrics);
   void carry_out(Trial& trial, const Decision& decision);
   std::optional<AfterSave> what_waits_for_a_checkpoint(const Trial& trial, Decision::Kind kind) const;
+  bool is_saved(const Trial& trial) const;
   bool saves_at_end() const;
   void ask_to_save(Trial& trial, AfterSave then);
   void on_saved(Trial& trial);
   void exploit(const Exploit& exploit);
+  bool change_resources(Trial& trial, const ResourceChange& change);
+  void restart(Trial& trial);
   void stop_early(Trial& trial);
   void pause(Trial& trial);
   void set_worker(Trial& trial, WorkerState state);
@@ -178,7 +185,9 @@ class Experiment final : private Population {
   std::optional<double> time_left(const Trial& trial) const;
   void limit_running(const Trial& trial);
   void worker_is_done(Trial& trial);
+  void acquire_resources(Trial& trial);
   void release_resources(Trial& trial);
+  static void take_changes_back(Trial& trial);
   void continue_from(Trial& trial, checkpoint::CheckpointId checkpoint);
   void follow(const Decision& decision);
   void warn_about_lost_offer(const Trial& trial);
@@ -224,7 +233,7 @@ class Experiment final : private Population {
   std::set<TrialIndex> live_;
   std::set<TrialIndex> waiting_;               // pending or paused
   std::set<TrialIndex> pending_;               // those of them that are to begin or to be restarted
-  std::int64_t running_ = 0;                   // number of trials that hold resources
+  std::set<TrialIndex> holders_;               // of resources
   std::set<TrialIndex> parked_;                // whose workers are parked
   std::set<std::string> warned_of_text_ = {};  // metrics reported as text in this session
   Actions* actions_ = nullptr;                 // of the event being handled

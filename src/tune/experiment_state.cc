@@ -67,7 +67,7 @@ void Experiment::load_trial(TrialIndex index, const Value& saved) {
   if (added.ended()) live_.erase(added.index);
   const bool waits = added.status == TrialStatus::pending || added.status == TrialStatus::paused;
   waits ? begin_waiting(added, added.status) : end_waiting(added);
-  running_ += added.held ? 1 : 0;
+  if (added.held) holders_.insert(added.index);
 }
 
 }  // namespace cadre::tune

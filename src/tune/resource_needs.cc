@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "resources/amounts.h"
 #include "resources/machine_labels.h"
 #include "tune/functions.h"
 
@@ -36,6 +37,28 @@ Needs ResourceNeeds::operator()(const Config& config) const {
   check_resources(group, faults);
   faults.throw_if_any("a trial");
   return needs_of(group);
+}
+
+Needs with_total(const Needs& needs, const Resources& total) {
+  resources::Amounts added = resources::amounts_of(total);
+  for (const auto& [name, amount] : resources::amounts_of(needs.total)) added[name] -= amount;
+  const auto plus = [&](const Resources& part) {
+    resources::Amounts sum = resources::amounts_of(part);
+    for (const auto& [name, amount] : added) sum[name] += amount;
+    return resources::with_amounts(part, sum);
+  };
+  Needs changed{.total = plus(needs.total), .own_cpus = needs.own_cpus, .of_workers = needs.of_workers};
+  if (changed.of_workers) {
+    changed.of_workers = plus(*needs.of_workers);
+  } else {
+    changed.own_cpus = changed.total.cpus;
+  }
+  Faults faults;
+  check_resources({.bundles = {changed.total}}, faults);
+  faults.unless(std::ranges::none_of(added, [](const auto& one) { return one.second < 0; }), "resources",
+                "they are less than its trainable and its config say");
+  faults.throw_if_any("what the scheduler gives to a trial");
+  return changed;
 }
 
 void check_resources(const PlacementGroup& group, Faults& faults) {

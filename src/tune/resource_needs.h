@@ -25,6 +25,11 @@ class ResourceNeeds {
   detail::ResourcePointer function_ = nullptr;
 };
 
+// Returns the needs with other amounts in all, none below the former: what is added is for the workers that the trial's
+// worker starts, if it may start some, and for itself otherwise. Throws InvalidArgument for amounts that no trial can
+// have.
+Needs with_total(const Needs& needs, const Resources& total);
+
 // Adds faults of the amounts that a trial is to have.
 void check_resources(const PlacementGroup& group, Faults& faults);
 

@@ -1,8 +1,11 @@
 #include "cadre/tune/scheduler.h"
 
+#include <algorithm>
+
 #include "cadre/tune/tuner.h"
 #include "checkpoint/checkpoint_registry.h"
 #include "control/objective.h"
+#include "resources/amounts.h"
 #include "tune/held_options.h"
 #include "tune/trial.h"
 
@@ -16,6 +19,18 @@ TrialStatus TrialView::status() const { return trial_->status; }
 const Config& TrialView::config() const { return trial_->config; }
 const Metrics& TrialView::last_result() const { return trial_->last_result; }
 std::int64_t TrialView::num_results() const { return trial_->step; }
+
+const Resources& TrialView::base_resources() const { return trial_->needs.total; }
+
+Resources TrialView::resources() const {
+  const Resources& wanted = trial_->present_needs().total;
+  if (!trial_->held) return wanted;
+  resources::Amounts amounts = resources::amounts_of(*trial_->held);
+  if (trial_->changed) {
+    for (const auto& [name, amount] : resources::amounts_of(wanted)) amounts[name] = std::max(amounts[name], amount);
+  }
+  return resources::with_amounts(wanted, amounts);
+}
 
 std::optional<CheckpointView> TrialView::checkpoint() const {
   if (!trial_->latest_checkpoint) return std::nullopt;

@@ -8,6 +8,7 @@ SearcherThread::~SearcherThread() {
   {
     const std::lock_guard lock(mutex_);
     quit_ = true;
+    if (asked_ != nullptr) asked_->cancel();
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -34,6 +35,7 @@ void SearcherThread::run() {
     changed_.wait(lock, [this] { return quit_ || task_; });
     if (quit_) return;
     const Task task = *std::exchange(task_, {});
+    asked_ = task.searcher;
     lock.unlock();
     Suggested suggested{.for_trial = task.trial};
     std::exception_ptr error;
@@ -43,6 +45,7 @@ void SearcherThread::run() {
       error = std::current_exception();
     }
     lock.lock();
+    asked_ = nullptr;
     if (error) {
       error_ = error;
     } else {

@@ -19,7 +19,7 @@ class SearcherThread {
   explicit SearcherThread(std::function<void()> wake) : wake_(std::move(wake)) {}
   SearcherThread(const SearcherThread&) = delete;
   SearcherThread& operator=(const SearcherThread&) = delete;
-  // Waits for the suggestion that is being computed.
+  // Cancels the suggestion that is being computed, and waits for the searcher to notice.
   ~SearcherThread();
 
   // Begins to compute a suggestion; one at a time. The first call starts the thread. `searcher` must stay as it is
@@ -40,6 +40,7 @@ class SearcherThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Task> task_ = {};
+  const Searcher* asked_ = nullptr;  // while it computes a suggestion
   std::optional<Suggested> suggested_ = {};
   std::exception_ptr error_ = {};
   bool quit_ = false;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/directory.h"
 #include "base/json.h"
+#include "base/library_threads.h"
 #include "base/machine.h"
 #include "base/random.h"
 #include "base/value_limits.h"
@@ -163,7 +164,8 @@ void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint, cons
     told_to_stop_ = true;
     throw worker::StopWorker{};
   }
-  if (answer.verdict == channel::Verdict::take_over) take_over(to_assignment(answer.assignment));
+  if (answer.verdict == channel::Verdict::take_over) return take_over(to_assignment(answer.assignment));
+  if (!answer.assignment.is_null()) take(cadre::from_value<ChangedResources>(answer.assignment));
 }
 
 channel::Answer Session::exchange(channel::Report& report, CheckpointDirectory* checkpoint) {
@@ -187,6 +189,11 @@ void Session::take_over(TrialAssignment assignment) {
   if (!assignment_.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(assignment_.checkpoint);
   take_over_();
   iteration_began_ = Clock::now();
+}
+
+void Session::take(const ChangedResources& changed) {
+  assignment_.resources = changed.resources;
+  base::set_library_threads(base::thread_count(changed.own_cpus));
 }
 
 CheckpointDirectory Session::fill(const CheckpointWriter& write) {

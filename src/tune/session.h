@@ -72,6 +72,7 @@ class Session final : public worker::ParentRun {
   void send(const Metrics& metrics, CheckpointDirectory* checkpoint, const CheckpointWriter* offer = nullptr);
   channel::Answer exchange(channel::Report& report, CheckpointDirectory* checkpoint);
   void take_over(TrialAssignment assignment);
+  void take(const ChangedResources& changed);
   Metrics complete(const Metrics& metrics, Progress& progress) const;
   CheckpointDirectory copy_of(const Checkpoint& checkpoint);
 

@@ -53,7 +53,8 @@ enum class AfterSave {
   go_on,
   pause,
   stop,
-  decide,  // the scheduler is asked again
+  restart,  // in another process, with other resources
+  decide,   // the scheduler is asked again
 };
 
 struct Failure {
@@ -88,8 +89,10 @@ struct Trial {
 
   WorkerState worker = WorkerState::none;
   std::int64_t attempt = 0;            // workers started so far; the last of them is the trial's worker
-  Needs needs = {};                    // of its next worker
-  std::optional<Resources> held = {};  // its needs when it acquired resources; empty: it holds none
+  Needs needs = {};                    // as its trainable and its config say
+  std::optional<Needs> changed = {};   // instead of them, by the scheduler: of its worker, or of its next one
+  bool untold = false;                 // true: its worker does not know yet what it has
+  std::optional<Resources> held = {};  // acquired; empty: none
   resources::Gpus gpus = {};           // used by its worker, also before it was parked
   std::int64_t parked_since = 0;       // the experiment's count of pauses when the worker was parked; 0: not parked
   std::optional<checkpoint::CheckpointId> started_from = {};  // reference held while the worker lives
@@ -108,6 +111,7 @@ struct Trial {
   std::int64_t checkpoints_made = 0;                               // for their names
 
   const Config& config_at_first() const { return first_config ? *first_config : config; }
+  const Needs& present_needs() const { return changed ? *changed : needs; }
   bool ended() const {
     return status == TrialStatus::terminated || status == TrialStatus::stopped || status == TrialStatus::error;
   }

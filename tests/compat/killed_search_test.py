@@ -1,6 +1,7 @@
 """An experiment whose controller is killed again and again suggests and decides what it does undisturbed, with each
-searcher and a stopper that learns. Trials run one after another, because what a searcher knows depends on the order of results; so HyperBand,
-whose trials wait for each other, is here with a searcher that does not learn. CADRE_SEED is the seed of the kills."""
+searcher and a stopper that learns. Trials run one after another, because what a searcher knows depends on the order
+of results; so HyperBand, whose trials wait for each other, is here with a searcher that does not learn. CADRE_SEED is
+the seed of the kills."""
 
 import json
 import os
@@ -15,9 +16,12 @@ TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "killed_search_tool"
 SEED = int(os.environ.get("CADRE_SEED", "1"))
 ASHA = {"type": "ASHAScheduler", "metric": "loss", "mode": "min", "max_t": 4, "reduction_factor": 2}
 HYPERBAND = {"type": "HyperBandScheduler", "metric": "loss", "mode": "min", "max_t": 4, "reduction_factor": 2}
+RESOURCES = {"type": "ResourceChangingScheduler", "scheduler": ASHA,
+             "resources_allocation": {"type": "DistributeResources", "increase_by": {"cpus": 0.5}}}
 CASES = (({"type": "TPE", "n_startup_trials": 5}, ASHA), ({"type": "CMAES", "popsize": 5}, ASHA),
          ({"type": "NSGA2", "population_size": 6}, ASHA), ({"type": "QuasiRandom"}, HYPERBAND),
          ({"type": "GaussianProcess", "n_startup_trials": 5}, ASHA),
+         ({"type": "TPE", "n_startup_trials": 5}, RESOURCES),
          ({"type": "BOHB", "max_t": 4, "reduction_factor": 2, "min_observations": 3}, ASHA))
 FIFO = {"type": "FIFO"}
 REGRET_BOUND = {"type": "RegretBoundTerminator", "metric": "loss", "mode": "min", "min_n_trials": 12,

@@ -26,7 +26,7 @@ void train(const Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  cadre::init(argc, argv, {.num_cpus = 1});
+  cadre::init(argc, argv, {.num_cpus = 2});
   tune::AnySearcher searcher;
   read_stored(searcher, Stored(base::parse_json(argv[2], "the searcher")));
   tune::AnyScheduler scheduler;
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   tune::Stop stop;
   if (argc > 4) read_stored(stop.stoppers.emplace_back(), Stored(base::parse_json(argv[4], "the stopper")));
   tune::Tuner tuner(
-      tune::trainable<train>(),
+      tune::with_resources(tune::trainable<train>(), Resources{.cpus = 1.5}),  // one at a time
       {.param_space = {{"lr", tune::loguniform(1e-5, 1)},
                        {"width", tune::randint(1, 9)},
                        {"optimizer", tune::choice({"sgd", tune::Space{{"beta", tune::uniform(0, 1)}}})}},

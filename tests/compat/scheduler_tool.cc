@@ -37,6 +37,9 @@ class Trials final : public Population {
     return std::ranges::any_of(live_, [&](TrialIndex one) { return trials_[one].status != TrialStatus::running; });
   }
   bool can_save(TrialIndex) const override { return false; }
+  const Resources& machine() const override { return machine_; }
+  const std::set<TrialIndex>& trials_with_resources() const override { return live_; }
+  std::int64_t contenders() const override { return std::ssize(live_); }
 
   void runs(TrialIndex index) { trials_.at(index).status = TrialStatus::running; }
   // Applies a decision on a trial's result, and the scheduler's answers to the ends that follow from it. Returns the
@@ -65,6 +68,7 @@ class Trials final : public Population {
  private:
   std::vector<Trial> trials_;
   std::set<TrialIndex> live_;
+  Resources machine_ = {};
   checkpoint::CheckpointRegistry checkpoints_{CheckpointConfig()};
 };
 

@@ -16,7 +16,18 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-enum class Kind { asynchronous, synchronous, bandits, frequencies, replay, halving, promotion, hyperband, median };
+enum class Kind {
+  asynchronous,
+  synchronous,
+  bandits,
+  frequencies,
+  replay,
+  halving,
+  promotion,
+  hyperband,
+  median,
+  resources
+};
 bool does_exploit(Kind kind) { return kind <= Kind::replay; }
 
 // Returns random changes, some at the same step, from the first checkpoint on (the learners save every third step).
@@ -57,6 +68,35 @@ AnyScheduler random_stopper(std::mt19937_64& random, Kind kind) {
                        .brackets = 1 + static_cast<std::int64_t>(random() % 2),
                        .stop_last_trials = random() % 4 != 0,
                        .promote = kind == Kind::promotion};
+}
+
+// Returns a scheduler that changes the resources of trials, around one of any kind; `pbt` is one of them.
+ResourceChangingScheduler random_resource_changer(std::mt19937_64& random, const AnyScheduler& pbt) {
+  ResourceChangingScheduler changer{.restart = random() % 3 == 0};
+  switch (random() % 6) {
+    case 0:
+      changer.scheduler = pbt;
+      break;
+    case 1:
+      changer.scheduler = FIFO{};
+      break;
+    default:
+      constexpr std::array kinds{Kind::halving, Kind::promotion, Kind::hyperband, Kind::median};
+      changer.scheduler = random_stopper(random, kinds[random() % kinds.size()]);
+  }
+  std::map<std::string, double> step;
+  if (random() % 3 == 0) step = {{"cpus", std::array{0.5, 2.0}[random() % 2]}};
+  const auto most = static_cast<std::int64_t>(random() % 4);
+  if (random() % 2 == 0) {
+    changer.resources_allocation = DistributeResources{.increase_by = step, .increase_by_times = most};
+  } else {
+    changer.resources_allocation = DistributeResourcesToTopJob{.increase_by = step,
+                                                               .increase_by_times = most,
+                                                               .reserve_resources = {{"cpus", random() % 2}},
+                                                               .metric = "score",
+                                                               .mode = Mode::max};
+  }
+  return changer;
 }
 
 // Returns a random searcher that has left its first stage after a few trials.
@@ -104,6 +144,8 @@ MultipleFrequenciesPBT with_frequencies(const PopulationBasedTraining& pbt, std:
 
 // Calls `act` with the options of Population Based Training or of the variant that the scheduler is.
 void for_pbt(AnyScheduler& scheduler, const auto& act) {
+  if (scheduler.get_if<ResourceChangingScheduler>() != nullptr)
+    for_pbt(scheduler.get<ResourceChangingScheduler>().scheduler, act);
   if (scheduler.get_if<PopulationBasedTraining>() != nullptr) act(scheduler.get<PopulationBasedTraining>());
   if (scheduler.get_if<PB2>() != nullptr) act(scheduler.get<PB2>());
   if (scheduler.get_if<MultipleFrequenciesPBT>() != nullptr) act(scheduler.get<MultipleFrequenciesPBT>());
@@ -148,7 +190,8 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
     options.tune_config.scheduler = replay;
   }
   if (!does_exploit(kind)) {
-    options.tune_config.scheduler = random_stopper(random, kind);
+    options.tune_config.scheduler = kind == Kind::resources ? AnyScheduler(random_resource_changer(random, scheduler))
+                                                            : random_stopper(random, kind);
     options.tune_config.searcher = random_searcher(random);
     options.tune_config.metric = "score";
     options.tune_config.mode = random() % 2 == 0 ? Mode::max : Mode::min;
@@ -218,6 +261,8 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
   std::int64_t exploits = 0;
   std::int64_t saves = 0;
   std::int64_t takeovers = 0;
+  std::int64_t changes = 0;
+  std::int64_t restarts = 0;
   in_many_worlds({}, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(ended_well(trial)) << trial.id;
@@ -225,8 +270,12 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
     exploits += world.exploits;
     saves += world.saves;
     takeovers += world.takeovers;
+    changes += world.changes;
+    restarts += world.restarts;
   });
   EXPECT_GT(saves, 0);
+  EXPECT_EQ(changes > 0, GetParam() == Kind::resources);
+  EXPECT_EQ(restarts > 0, GetParam() == Kind::resources);
   if (!does_exploit(GetParam())) return;
   EXPECT_GT(exploits, 0);
   EXPECT_GT(takeovers, 0);
@@ -423,13 +472,14 @@ TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItCanBe) {
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
   constexpr const char* names[] = {"Asynchronous", "Synchronous", "Bandits",   "Frequencies", "Replay",
-                                   "Halving",      "Promotion",   "HyperBand", "Median"};
+                                   "Halving",      "Promotion",   "HyperBand", "Median",      "Resources"};
   return names[static_cast<std::size_t>(info.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Pbt, Simulation,
                          ::testing::Values(Kind::asynchronous, Kind::synchronous, Kind::bandits, Kind::frequencies,
-                                           Kind::replay, Kind::halving, Kind::promotion, Kind::hyperband, Kind::median),
+                                           Kind::replay, Kind::halving, Kind::promotion, Kind::hyperband, Kind::median,
+                                           Kind::resources),
                          name_of);
 
 }  // namespace

@@ -226,6 +226,10 @@ void World::handle(const Event& event) {
   check_decisions(event, actions);
   if (random_() % 64 == 0) take_snapshot();
   for (const Action& action : actions) perform(action);
+  for (const Trial& trial : experiment_->trials()) {
+    if (trial.worker != WorkerState::busy) continue;
+    ASSERT_EQ(told_.at(trial.index), trial.present_needs()) << trial.id << " does not know what it has";
+  }
 }
 
 void World::take_snapshot() {
@@ -247,6 +251,8 @@ void World::perform(const Action& action) {
     if (made->kind == DecisionKind::retry) ++retries;
     if (made->kind == DecisionKind::save) ++saves;
     if (made->kind == DecisionKind::take_over) ++takeovers;
+    if (made->kind == DecisionKind::resources) ++changes;
+    if (made->kind == DecisionKind::restart) ++restarts;
     if (made->kind == DecisionKind::exploit) check_exploit(*made);
     if (made->kind == DecisionKind::resume_errored && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
@@ -275,6 +281,7 @@ void World::perform(const Action& action) {
     ASSERT_LE(lr, 0.5);
   } else if (const auto* launch = std::get_if<Launch>(&action)) {
     check_start(*launch);
+    told_[launch->trial] = launch->needs;
     ASSERT_EQ(launch->attempt, ++attempts_[launch->trial]) << "attempts of trial " << launch->trial;
     for (const engine::WorkerId worker : alive_) ASSERT_NE(worker >> 32, launch->trial) << "it has a worker";
     alive_.insert(worker_id(launch->trial, launch->attempt));
@@ -283,10 +290,12 @@ void World::perform(const Action& action) {
   } else if (const auto* take_over = std::get_if<TakeOver>(&action)) {
     const Launch& start = take_over->start;
     check_start(start);
+    told_[start.trial] = start.needs;
     ASSERT_EQ(start.attempt, attempts_[start.trial]) << "attempts of trial " << start.trial;
     ASSERT_TRUE(alive_.contains(worker_id(start.trial, start.attempt)));
     engine_->answer(worker_id(start.trial, start.attempt), {channel::Verdict::take_over, "", learner_start(start)});
   } else if (const auto* answer = std::get_if<AnswerReport>(&action)) {
+    if (answer->needs) told_[answer->trial] = *answer->needs;
     engine_->answer(worker_id(answer->trial, answer->attempt), {answer->verdict, answer->checkpoint, {}});
   } else if (const auto* ask = std::get_if<AskSearcher>(&action)) {
     ASSERT_FALSE(asked_) << "two suggestions at a time";
@@ -374,15 +383,14 @@ void World::check_end() const {
 }
 
 void World::check() const {
-  std::int64_t running = 0;
+  double cpus = 0;  // in use
   std::int64_t parked = 0;
   std::map<int, double> gpus;  // in use, by number
   const checkpoint::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   for (const Trial& trial : experiment_->trials()) {
-    running += trial.held ? 1 : 0;
+    cpus += trial.held ? trial.held->cpus : 0;
     parked += trial.worker == WorkerState::parked ? 1 : 0;
-    for (const int gpu : trial.held ? trial.gpus : resources::Gpus())
-      gpus[gpu] += std::min(1.0, trainable_.resources.gpus);
+    for (const int gpu : trial.held ? trial.gpus : resources::Gpus()) gpus[gpu] += std::min(1.0, trial.held->gpus);
     ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id << " waits, and its report was handled";
     ASSERT_EQ(trial.parked_since > 0, trial.worker == WorkerState::parked) << trial.id;
     if (trial.worker == WorkerState::parked) {
@@ -402,7 +410,7 @@ void World::check() const {
       ASSERT_FALSE(is_blocked(trial.worker)) << trial.id;
     }
     if (trial.worker == WorkerState::busy) {  // a parked one may be saved
-      ASSERT_TRUE(trial.held) << trial.id << " runs without resources";
+      ASSERT_EQ(trial.held, trial.present_needs().total) << trial.id << " runs with other resources than it is to have";
       ASSERT_EQ(trial.status, TrialStatus::running) << trial.id;
     }
     if (trial.status == TrialStatus::error) {
@@ -412,7 +420,7 @@ void World::check() const {
       ASSERT_NO_THROW(registry.get(*trial.latest_checkpoint)) << trial.id;
     }
   }
-  ASSERT_LE(static_cast<double>(running), resources_.cpus);
+  ASSERT_LE(cpus, resources_.cpus);
   ASSERT_EQ(parked, experiment_->parked_workers());
   if (const auto& most = options_.tune_config.parking.max_workers) {
     ASSERT_LE(parked, *most);

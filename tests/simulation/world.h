@@ -62,6 +62,8 @@ class World {
   std::int64_t lost = 0;  // lost checkpoints
   std::int64_t saves = 0;
   std::int64_t takeovers = 0;
+  std::int64_t changes = 0;   // of resources
+  std::int64_t restarts = 0;  // with other resources
 
  private:
   void begin(ControllerStarted::Errored errored = ControllerStarted::Errored::leave);
@@ -103,6 +105,7 @@ class World {
       synced_;                                   // the newest checkpoint per trial that survives a loss of power
   std::map<TrialIndex, std::int64_t> shown_;     // the last step of each trial's lineage in its result files
   std::map<TrialIndex, std::int64_t> attempts_;  // the last one started
+  std::map<TrialIndex, Needs> told_;             // what the trial's worker knows of its resources
   std::set<engine::WorkerId> alive_;             // workers that have not sent their last message
   std::set<TrialIndex> counting_;                // trials whose reports count, by the decisions
 };

@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "cadre/tune.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -90,6 +95,41 @@ TEST(Resources, ATrialThatNeedsWhatIsNotThereFailsAlone) {
   EXPECT_THAT(results[2].error.value_or(""), HasSubstr("too wide to think of"));
   EXPECT_THAT(results[3].error.value_or(""), HasSubstr("the amount -1 must be 0 or more"));
 }
+
+// Reports `reports` times or, with 0 of them, until it has the whole machine. Continues from its checkpoint.
+void trains_with_what_it_has(const Config& config) {
+  const auto reports = config.get<std::int64_t>("reports");
+  const auto checkpoint = tune::get_checkpoint();
+  std::int64_t step = checkpoint ? base::parse_json(base::read_file(checkpoint->path() / "step"), "it").get<int>() : 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (reports == 0 || step < reports) {
+    ++step;
+    const double cpus = tune::get_context().get_trial_resources().cpus;
+    tune::report({{"cpus", cpus}, {"step", step}},
+                 [&](const fs::path& directory) { base::write_file(directory / "step", std::to_string(step)); });
+    if (reports == 0 && (cpus == 4 || std::chrono::steady_clock::now() > deadline)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+class ChangedResources : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ChangedResources, ATrialGetsWhatOthersHaveLeft) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_of(storage.path(), {{"reports", tune::grid_search({30, 0})}});
+  options.tune_config.scheduler = tune::ResourceChangingScheduler{.restart = GetParam()};
+  const tune::ResultGrid results = tune::Tuner(tune::trainable<trains_with_what_it_has>(), options).fit();
+  ASSERT_EQ(results.num_terminated(), 2U) << ::testing::PrintToString(results.errors());
+  EXPECT_EQ(results[0].metrics.get<double>("cpus"), 2) << "its fair share";
+  EXPECT_EQ(results[1].metrics.get<double>("cpus"), 4);
+  EXPECT_EQ(results[1].metrics.get<std::int64_t>("step"), results[1].num_results()) << "no step was lost";
+  const bool is_in_first_process = results[1].metrics.get<std::int64_t>("iterations_since_restore") ==
+                                   results[1].metrics.get<std::int64_t>("training_iteration");
+  EXPECT_EQ(is_in_first_process, !GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Resources, ChangedResources, ::testing::Bool(),
+                         [](const auto& restarts) { return restarts.param ? "ByARestart" : "InTheSameProcess"; });
 
 TEST(Resources, WhatCanNeverBeHadIsRefusedBeforeAnythingRuns) {
   const TemporaryDirectory storage;

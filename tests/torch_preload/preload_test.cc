@@ -1,4 +1,5 @@
-// InitOptions::preload with libtorch: its results are in all workers, which use threads of their own.
+// libtorch's threads in workers: with InitOptions::preload, whose results are in all of them, and when a trial's CPUs
+// change.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 
 #include "cadre/init.h"
 #include "cadre/train.h"
+#include "cadre/tune.h"
 #include "support/temporary_directory.h"
 
 namespace {
@@ -62,6 +64,26 @@ TEST(Preload, OfTensorsAndAModelIsThereInAllWorkersWithThreadsOfTheirOwn) {
     EXPECT_GT(returned.get<double>("sum"), 0);
     EXPECT_EQ(returned.get<std::int64_t>("threads"), static_cast<std::int64_t>(cpus));
   }
+}
+
+// Reports until its process uses two threads.
+void waits_for_another_cpu(const Config&) {
+  for (int step = 1; step <= 10 && at::get_num_threads() < 2; ++step)
+    tune::report({{"threads", at::get_num_threads()}});
+  const torch::Tensor square = torch::rand({700, 700});
+  tune::report({{"threads", at::get_num_threads()}, {"sum", torch::mm(square, square).sum().item<double>()}});
+}
+
+TEST(Threads, FollowTheCpusOfATrialWhenTheyChange) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results =
+      tune::Tuner(tune::trainable<waits_for_another_cpu>(),
+                  {.tune_config = {.scheduler = tune::ResourceChangingScheduler{}},
+                   .run_config = {.name = "threads", .storage_path = storage.path(), .verbose = 0}})
+          .fit();
+  ASSERT_EQ(results.num_terminated(), 1U) << ::testing::PrintToString(results.errors());
+  EXPECT_EQ(results[0].metrics.get<int>("threads"), 2);
+  EXPECT_EQ(results[0].num_results(), 2);
 }
 
 }  // namespace

@@ -4,12 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "base/file.h"
 #include "base/line_program.h"
 #include "cadre/error.h"
+#include "cadre/tune/searchers/concurrency_limiter.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 #include "tune/options/options.h"
+#include "tune/searcher_thread.h"
 
 namespace cadre::tune {
 namespace {
@@ -108,6 +113,20 @@ TEST_F(AProgram, MayWait) {
   EXPECT_EQ(searcher->suggest(1), std::nullopt);
   searcher->on_trial_end(0, TrialStatus::terminated, {{"loss", 1}});
   EXPECT_EQ(add(*searcher), 1.1);
+}
+
+// Without that this would take an hour, more than the test may.
+TEST_F(AProgram, IsNotWaitedForWhenItsExperimentEnds) {
+  ExternalSearcher slow = options("import time; time.sleep(3600)");
+  slow.timeout = std::chrono::hours(1);
+  const std::unique_ptr<Searcher> searcher = ConcurrencyLimiter{.searcher = slow, .max_concurrent = 3}.make(setting());
+  {
+    SearcherThread thread([] {});
+    thread.suggest(*searcher, 0);
+    while (!std::filesystem::exists(log_) || log() != "begin suggest ")
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_THAT(message_of<EngineError>([&] { searcher->suggest(0); }), HasSubstr("it was cancelled"));
 }
 
 TEST_F(AProgram, GetsMoreThanAPipeHolds) {

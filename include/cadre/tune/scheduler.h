@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "cadre/resources.h"
 #include "cadre/tune/options_of.h"
 #include "cadre/tune/result.h"
 #include "cadre/value.h"
@@ -66,6 +67,10 @@ class TrialView {
   /// Returns the number of results that led to its present state, with those of trials that it has continued from.
   std::int64_t num_results() const;
   std::optional<CheckpointView> checkpoint() const;  ///< returns its latest checkpoint; empty: none
+  const Resources& base_resources() const;           ///< returns what with_resources() gives it
+  /// Returns the resources that it has or, while it waits for them, is to get. If a change is under way, the larger
+  /// amount of each.
+  Resources resources() const;
 
  private:
   const Trial* trial_;
@@ -84,6 +89,12 @@ class Population {
   /// Returns true if a trial that has just reported, sent no checkpoint with it and can be asked for one:
   /// Decision::Kind::save.
   virtual bool can_save(TrialIndex trial) const = 0;
+  virtual const Resources& machine() const = 0;  ///< returns the resources that there are, in use or free
+  /// Returns the trials that have resources: they run, or their processes have not ended yet.
+  virtual const std::set<TrialIndex>& trials_with_resources() const = 0;
+  /// Returns the number of trials that have resources, wait to begin or could be made now, at most
+  /// TuneConfig::max_concurrent_trials. Paused trials do not count.
+  virtual std::int64_t contenders() const = 0;
 };
 
 /// The trials that could run now, in the order of their index: pending and paused ones that there is room for. Valid
@@ -132,6 +143,17 @@ struct Exploit {
   std::vector<std::pair<std::string, std::string>> operations = {};
 };
 
+/// Other resources for a trial that goes on.
+struct ResourceChange {
+  /// Instead of those that it has, and at least its base resources. It keeps what it has if they are not free.
+  Resources resources = {};
+  /// The trial continues from its checkpoint in a new process. False: its process is told with the answer to its
+  /// report: TuneContext::get_trial_resources(), and numerical libraries use as many threads as it has CPUs. A trial
+  /// whose number of GPUs changes, or that starts workers, always gets a new process. A trial that needs one and has no
+  /// checkpoint of its last result keeps its resources.
+  bool restart = false;
+};
+
 /// A request to call Scheduler::on_deadline() later.
 struct Deadline {
   std::int64_t number = 0;  ///< the scheduler's own
@@ -149,10 +171,13 @@ struct Decision {
     fail,    ///< ends with an error, and is not tried again
     save,    ///< is asked for a checkpoint; on_result() is called again with the same result when it has arrived
   };
-  Kind kind = Kind::go_on;                 ///< for the trial that reported, unless it exploits
-  std::string reason = {};                 ///< of a failure, for the user
-  std::vector<TrialIndex> stopped = {};    ///< paused and pending trials that end early
-  std::vector<Exploit> exploits = {};      ///< carried out after `stopped`, in order
+  Kind kind = Kind::go_on;               ///< for the trial that reported, unless it exploits
+  std::string reason = {};               ///< of a failure, for the user
+  std::vector<TrialIndex> stopped = {};  ///< paused and pending trials that end early
+  std::vector<Exploit> exploits = {};    ///< carried out after `stopped`, in order
+  /// For the trial that reported, if it goes on and does not exploit. It has them until it waits or fails: then it
+  /// continues with TrialView::base_resources().
+  std::optional<ResourceChange> resources = {};
   std::vector<std::string> messages = {};  ///< shown to the user
   std::optional<Deadline> deadline = {};   ///< replaces an earlier one; empty: that stays
 };

@@ -10,3 +10,4 @@
 #include "cadre/tune/schedulers/pb2.h"
 #include "cadre/tune/schedulers/population_based_training.h"
 #include "cadre/tune/schedulers/population_based_training_replay.h"
+#include "cadre/tune/schedulers/resource_changing_scheduler.h"

@@ -55,6 +55,9 @@ class Searcher {
   /// in TuneConfig::points_to_evaluate; keys that it omits are drawn from the space, and functions are called after
   /// that. Empty: not before another trial has ended, of which there must be one.
   virtual std::optional<Config> suggest(TrialIndex trial) const = 0;
+  /// Makes suggest(), which another thread is in, throw soon instead of going on: the experiment ends, and calls
+  /// nothing else any more. Default: nothing; the suggestion is waited for.
+  virtual void cancel() const {}
   /// Adds a trial with its first config: suggested, given by the user or read from a store. Also called for a trial
   /// that had ended with an error and runs again.
   virtual void on_trial_add(TrialIndex trial, const Config& config) = 0;

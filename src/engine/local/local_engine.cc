@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file_descriptor.h"
+#include "base/library_threads.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 #include "engine/local/last_output.h"
@@ -31,8 +32,6 @@ std::optional<std::pair<base::FileDescriptor, base::FileDescriptor>> socket_pair
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return std::nullopt;
   return std::pair(base::FileDescriptor(sockets[0]), base::FileDescriptor(sockets[1]));
 }
-
-int thread_count(double cpus) { return std::clamp(static_cast<int>(std::floor(cpus)), 1, most_cpus); }
 
 }  // namespace
 
@@ -83,7 +82,7 @@ void LocalEngine::start(WorkerId worker, const WorkerSpec& spec) {
   const std::uint64_t earlier_output = none ? 0 : size;
   try {
     loop_.send(connection, spec.assignment);
-    const std::uint64_t number = server_.spawn(spec, thread_count(spec.cpus), sockets->second);
+    const std::uint64_t number = server_.spawn(spec, base::thread_count(spec.cpus), sockets->second);
     workers_[worker] = Worker{.number = number,
                               .connection = connection,
                               .error_output = spec.directory / "stderr",

@@ -1,6 +1,5 @@
 #include "engine/local/worker_setup.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -15,6 +14,7 @@
 #include <fstream>
 
 #include "base/file_descriptor.h"
+#include "base/library_threads.h"
 #include "base/system_error.h"
 #include "engine/local/crash_handler.h"
 #include "engine/local/outside_signals.h"
@@ -37,18 +37,10 @@ std::string append_output_to(int stream, const std::string& path) {
   return full + "cannot write " + path + ": " + base::last_system_error();
 }
 
-// Sets the thread count of a loaded OpenMP library that has already read its environment variable.
-void set_openmp_threads(int threads) {
-  using SetThreads = void (*)(int);
-  if (const auto set = reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);
-}
-
 void set_thread_count(int threads) {
   const std::string count = std::to_string(threads);
-  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
-    ::setenv(name, count.c_str(), 1);
-  }
-  set_openmp_threads(threads);
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) ::setenv(name, count.c_str(), 1);
+  base::set_library_threads(threads);  // of those that have already read their variables
 }
 
 // Raises the out-of-memory score. Best effort: without /proc the worker is not the first to be killed.
@@ -83,10 +75,11 @@ std::string limit_memory(std::uint64_t bytes) {
 }  // namespace
 
 void prepare_for_preload() {
-  // MKL would keep the number found there, also in workers; without it MKL uses as many threads as OpenMP.
+  // MKL would keep the number found there, also in workers; without it MKL uses as many threads as OpenMP, also when a
+  // trial gets other resources.
   ::unsetenv("MKL_NUM_THREADS");
   ::setenv("OMP_NUM_THREADS", "1", 1);
-  set_openmp_threads(1);
+  base::set_library_threads(1);
 }
 
 std::string set_up_worker(const WorkerSetup& setup) {

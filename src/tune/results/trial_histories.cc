@@ -123,6 +123,8 @@ void TrialHistories::add(const store::DecisionRow& row) {
       break;
     }
     case DecisionKind::stop_function:
+    case DecisionKind::resources:
+    case DecisionKind::restart:
     case DecisionKind::pause:
     case DecisionKind::unpark:
     case DecisionKind::end:

@@ -230,12 +230,12 @@ TrainingData BanditExplorer::growths_as_data() const {
     data.points.row(i) = features_of(growth.time, growth.score, growth.point);
     data.values[i] = growth.rate;
   }
-  constexpr double kRounding = 1e-9;
+  constexpr double kLeastDeviation = 1e-9;
   const double largest = data.values.cwiseAbs().maxCoeff();
   if (largest > 0) data.values /= largest;
   data.values.array() -= data.values.mean();
   const double deviation = std::sqrt(data.values.squaredNorm() / static_cast<double>(n));
-  data.values = (data.values / (deviation > kRounding ? deviation : 1)).cwiseMax(-2).cwiseMin(2);
+  data.values = (data.values / (deviation > kLeastDeviation ? deviation : 1)).cwiseMax(-2).cwiseMin(2);
   return data;
 }
 

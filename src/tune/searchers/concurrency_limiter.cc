@@ -7,7 +7,7 @@
 
 #include "cadre/stored.h"
 #include "cadre/tune/tuner.h"
-#include "tune/searchers/inner_searcher.h"
+#include "tune/inner_options.h"
 
 namespace cadre::tune {
 namespace {
@@ -20,6 +20,7 @@ class LimitedSearcher final : public Searcher {
   std::optional<Config> suggest(TrialIndex trial) const override {
     return has_room(trial) ? inner_->suggest(trial) : std::nullopt;
   }
+  void cancel() const override { inner_->cancel(); }
   void on_trial_add(TrialIndex trial, const Config& config) override {
     if (open_.empty()) begin_of_batch_ = trial;
     open_.insert(trial);
@@ -67,7 +68,7 @@ void ConcurrencyLimiter::complete(TunerOptions& options, std::vector<std::string
 }
 
 void ConcurrencyLimiter::check(const TunerOptions& options, Faults& faults) const {
-  check_inner(searcher, options, faults);
+  check_inner(searcher, "searcher", "tune::TPE{}", options, faults);
   faults.unless(max_concurrent >= 1, "max_concurrent", fmt::format("it is {}; it must be at least 1", max_concurrent));
 }
 

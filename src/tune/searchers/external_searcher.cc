@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -24,6 +25,7 @@ class ProgramSearcher final : public Searcher {
       : options_(std::move(options)), begin_(base::to_json(Dict{{"begin", begin_of(setting)}})) {}
 
   std::optional<Config> suggest(TrialIndex trial) const override;
+  void cancel() const override { cancelled_ = true; }
   void on_trial_add(TrialIndex trial, const Config& config) override {
     trials_[trial] = {.config = config};
     news_.push_back(line_of_add(trial));
@@ -60,7 +62,7 @@ class ProgramSearcher final : public Searcher {
         Dict{{"end", trial}, {"status", to_stored(member.status.value())}, {"metrics", member.last_result.value()}});
   }
   void start() const;
-  void send(const std::string& line) const { program_->send(line, options_.timeout); }
+  void send(const std::string& line) const { program_->send(line, options_.timeout, cancelled_); }
   std::optional<Config> ask(TrialIndex trial) const;
 
   ExternalSearcher options_;
@@ -69,6 +71,7 @@ class ProgramSearcher final : public Searcher {
   // The program knows what it was told; everything else is in `trials_`, so that this is no state of the searcher.
   mutable std::unique_ptr<base::LineProgram> program_ = {};  // null: it is to be started
   mutable std::vector<std::string> news_ = {};               // lines to send
+  mutable std::atomic<bool> cancelled_ = false;
 };
 
 // Tells a new program everything.
@@ -87,7 +90,7 @@ std::optional<Config> ProgramSearcher::ask(TrialIndex trial) const {
   for (const std::string& line : news_) send(line);
   news_.clear();
   send(base::to_json(Dict{{"suggest", trial}}));
-  const std::string text = program_->receive(options_.timeout);
+  const std::string text = program_->receive(options_.timeout, cancelled_);
   try {
     const Value answer = base::parse_json(text, "its answer");
     const Value* config = answer.is_dict() ? find_entry(answer.dict(), "config") : nullptr;
@@ -105,7 +108,7 @@ std::optional<Config> ProgramSearcher::suggest(TrialIndex trial) const {
       return ask(trial);
     } catch (const base::ProgramFailed& failure) {
       program_.reset();
-      if (failures < options_.max_restarts) continue;
+      if (failures < options_.max_restarts && !cancelled_) continue;
       throw EngineError(
           fmt::format("the searcher's program \"{}\" has failed {} times in a row, the last time because "
                       "{}; its standard error may say more. Restore the experiment when it works",

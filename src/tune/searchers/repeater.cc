@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cadre/tune/tuner.h"
-#include "tune/searchers/inner_searcher.h"
+#include "tune/inner_options.h"
 
 namespace cadre::tune {
 namespace {
@@ -41,6 +41,7 @@ class RepeatingSearcher final : public Searcher {
     if (group == groups_.size()) return inner_->suggest(group);
     return parameters_.config_of(groups_.at(group).point);
   }
+  void cancel() const override { inner_->cancel(); }
   void on_trial_add(TrialIndex trial, const Config& config) override {
     const TrialIndex group = trial / repeat_;
     if (group == groups_.size()) {
@@ -97,7 +98,7 @@ void Repeater::complete(TunerOptions& options, std::vector<std::string>& notes) 
 }
 
 void Repeater::check(const TunerOptions& options, Faults& faults) const {
-  check_inner(searcher, options, faults);
+  check_inner(searcher, "searcher", "tune::TPE{}", options, faults);
   faults.unless(repeat >= 1 && repeat <= 1'000'000, "repeat",
                 fmt::format("it is {}; it must be from 1 to 1000000", repeat));
   faults.unless(options.tune_config.points_to_evaluate.empty(), "repeat",

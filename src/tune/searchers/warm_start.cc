@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cadre/tune/tuner.h"
-#include "tune/searchers/inner_searcher.h"
+#include "tune/inner_options.h"
 
 namespace cadre::tune {
 namespace {
@@ -21,6 +21,7 @@ class WarmSearcher final : public Searcher {
   }
 
   std::optional<Config> suggest(TrialIndex trial) const override { return inner_->suggest(earlier_ + trial); }
+  void cancel() const override { inner_->cancel(); }
   void on_trial_add(TrialIndex trial, const Config& config) override { inner_->on_trial_add(earlier_ + trial, config); }
   void on_result(TrialIndex trial, const Metrics& result) override { inner_->on_result(earlier_ + trial, result); }
   void on_trial_end(TrialIndex trial, TrialStatus status, const Metrics& last_result) override {
@@ -84,7 +85,7 @@ void WarmStart::complete(TunerOptions& options, std::vector<std::string>& notes)
 }
 
 void WarmStart::check(const TunerOptions& options, Faults& faults) const {
-  check_inner(searcher, options, faults);
+  check_inner(searcher, "searcher", "tune::TPE{}", options, faults);
   const std::size_t count = trials.size() + (read ? read->size() : 0);
   faults.unless(count > 0, "experiments",
                 experiments.empty() ? "name the directories of earlier experiments, or give trials"
