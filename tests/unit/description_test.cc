@@ -170,9 +170,10 @@ TEST(Description, AReplayIsReadBackWithItsSchedule) {
 
 TEST(Description, ParametersAreReadBack) {
   const Config parameters{{"data", Reference{"object", "1"}}, {"scale", 0.1}, {"nested", {{"a", list(1, 2)}}}};
-  const Dict description = describe({.name = "train", .parameters = parameters}, {});
+  const Dict description = describe(with_parameters(Trainable("train"), parameters), {});
   EXPECT_EQ(read_back(description).trainable.parameters, parameters);
-  EXPECT_EQ(control::differences(description, describe({.name = "train"}, {})).at(0).path, "trainable/parameters/data");
+  EXPECT_EQ(control::differences(description, describe(Trainable("train"), {})).at(0).path,
+            "trainable/parameters/data");
 }
 
 TEST(Description, DefaultsAreReadBack) {
