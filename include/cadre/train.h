@@ -38,7 +38,6 @@
 
 #include "cadre/checkpoint.h"
 #include "cadre/checkpoint_config.h"
-#include "cadre/detail/member_names.h"
 #include "cadre/error.h"
 #include "cadre/function.h"
 #include "cadre/init.h"
@@ -308,18 +307,12 @@ struct Loop {
     requires LoopFunction<decltype(F)> && (!detail::ReturnsValue<decltype(F)>)
   CADRE_MISTAKE("a training function returns nothing, or a bool, a number, a text, a list or a dictionary")
   Loop(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string name = {};                               ///< name of the function, without its namespaces
   bool operator==(const Loop& other) const = default;  ///< compares the function
 };
-
-}  // namespace cadre::train
-
-template <>
-inline constexpr std::size_t cadre::detail::kStatedMembers<cadre::train::Loop> = 1;
-
-namespace cadre::train {
 
 /// A number of workers, or a range of numbers: a group starts with as many as there are resources for, and is resized
 /// when the resources change.

@@ -33,7 +33,6 @@
 #include <utility>
 
 #include "cadre/checkpoint.h"
-#include "cadre/detail/member_names.h"
 #include "cadre/function.h"
 #include "cadre/resources.h"
 #include "cadre/value.h"
@@ -83,18 +82,12 @@ struct Validator {
     requires(!detail::ValidatingFunction<decltype(F)>)
   CADRE_MISTAKE("a validator is Metrics f(const Checkpoint&, const Config&) or Metrics f(const Checkpoint&)")
   Validator(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string name = {};  ///< name of the function, without its namespaces; empty: none
   bool operator==(const Validator& other) const = default;  ///< compares the function
 };
-
-}  // namespace cadre::train
-
-template <>
-inline constexpr std::size_t cadre::detail::kStatedMembers<cadre::train::Validator> = 1;
-
-namespace cadre::train {
 
 /// The order in which pending checkpoints are validated.
 enum class ValidationOrder {

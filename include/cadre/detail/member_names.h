@@ -16,10 +16,9 @@ namespace cadre::detail {
 inline constexpr std::size_t kMostMembers = 40;
 inline constexpr std::size_t kMostConfigMembers = 24;  // of a struct of the user's
 
-// The number of members of a struct with constructors, whose members cannot be counted; all of them are public. 0 for
-// every other type.
+// A struct with constructors, so that its members cannot be counted: T::kMembers is their number. All are public.
 template <class T>
-inline constexpr std::size_t kStatedMembers = 0;
+concept StatesMembers = requires { requires T::kMembers > 0; };
 
 // Returns the number of members, at most kMostMembers + 1; 0 if one of them cannot be made without arguments. Every
 // other member takes an empty initializer, an array as a whole.
@@ -30,7 +29,7 @@ constexpr std::size_t count_members() {
 #define CADRE_5 {}, {}, {}, {}, {}
 #define CADRE_10 CADRE_5, CADRE_5
 #define CADRE_20 CADRE_10, CADRE_10
-  if constexpr (kStatedMembers<T> > 0) return kStatedMembers<T>;
+  if constexpr (StatesMembers<T>) return T::kMembers;
   else CADRE_COUNT(41, CADRE_20, CADRE_20, {})
   else CADRE_COUNT(40, CADRE_20, CADRE_20)
   else CADRE_COUNT(39, CADRE_20, CADRE_10, CADRE_5, {}, {}, {}, {})
@@ -100,7 +99,7 @@ concept NamedAggregate = std::is_class_v<T> && std::is_aggregate_v<T> && count_m
 
 // A struct whose members can be reached by name.
 template <class T>
-concept NamedStruct = NamedAggregate<T> || (kStatedMembers<T> > 0 && kStatedMembers<T> <= kMostMembers);
+concept NamedStruct = NamedAggregate<T> || (StatesMembers<T> && count_members<T>() <= kMostMembers);
 
 // Returns references to all members, in order.
 template <class T>

@@ -141,18 +141,12 @@ struct SampleFrom {
   template <auto F>
     requires(!detail::SampleFunction<decltype(F)>)
   CADRE_NO_SAMPLE_FUNCTION SampleFrom(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string function = {};                           ///< its name
   bool operator==(const SampleFrom&) const = default;  ///< compares the function
 };
-
-}  // namespace cadre::tune
-
-template <>
-inline constexpr std::size_t cadre::detail::kStatedMembers<cadre::tune::SampleFrom> = 1;
-
-namespace cadre::tune {
 
 namespace detail {
 // Accepts types that no entry of a search space can be made from.

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "cadre/detail/member_names.h"
 #include "cadre/function.h"
 #include "cadre/resources.h"
 #include "cadre/typed_config.h"
@@ -157,6 +156,7 @@ struct ResourceFunction {
     requires(!detail::FunctionOfResources<decltype(F)>)
   CADRE_MISTAKE("a resource function is Resources f(const Config&) or PlacementGroup f(const Config&)")
   ResourceFunction(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string function = {};                                 ///< its name
@@ -198,6 +198,7 @@ struct Trainable {
     requires TrainingFunction<decltype(F)> && (!detail::ReturnsReport<decltype(F)>)
   CADRE_MISTAKE("a training function returns nothing, a number or cadre::Metrics, which is its last report")
   Trainable(Function<F>);
+  static constexpr std::size_t kMembers = 7;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string name = {};          ///< name of the function or class, without its namespaces
@@ -208,17 +209,6 @@ struct Trainable {
   PlacementStrategy strategy = PlacementStrategy::pack;  ///< strategy of a placement group
   ResourceFunction resource_function = {};               ///< if set, replaces resources, more_bundles and strategy
 };
-
-}  // namespace cadre::tune
-
-namespace cadre::detail {
-template <>
-inline constexpr std::size_t kStatedMembers<tune::ResourceFunction> = 1;
-template <>
-inline constexpr std::size_t kStatedMembers<tune::Trainable> = 7;
-}  // namespace cadre::detail
-
-namespace cadre::tune {
 
 /// Returns the trainable with these resources for each trial. Default without a call: one CPU. The Tuner checks the
 /// amounts, and fit() refuses resources that this machine does not have.

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "cadre/checkpoint_config.h"
-#include "cadre/detail/member_names.h"
 #include "cadre/function.h"
 #include "cadre/tune/scheduler.h"
 #include "cadre/tune/search_space.h"
@@ -126,18 +125,12 @@ struct ExploreFunction {
     requires(!detail::FunctionThatExplores<decltype(F)>)
   CADRE_MISTAKE("an explore function is Config f(Config) or Config f(Config, Random&)")
   ExploreFunction(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string function = {};                                ///< its name
   bool operator==(const ExploreFunction&) const = default;  ///< compares the function
 };
-
-}  // namespace cadre::tune
-
-template <>
-inline constexpr std::size_t cadre::detail::kStatedMembers<cadre::tune::ExploreFunction> = 1;
-
-namespace cadre::tune {
 
 /// Population Based Training (Jaderberg et al., 2017, https://arxiv.org/abs/1711.09846), with the behaviour of Ray
 /// Tune's scheduler of the same name where it is sound; docs/from-ray-tune.md lists the differences.

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cadre/detail/member_names.h"
 #include "cadre/function.h"
 #include "cadre/tune/stopper.h"
 #include "cadre/value.h"
@@ -47,6 +46,7 @@ struct FunctionStopper {
   template <auto F>
     requires(!detail::StopFunction<decltype(F)>)
   CADRE_NO_STOP_FUNCTION FunctionStopper(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string function = {};  ///< its name
@@ -56,12 +56,9 @@ struct FunctionStopper {
   Stopper::Traits traits() const { return {.recorded = true}; }        ///< returns that its answers are stored
 };
 
-}  // namespace cadre::tune
-
-template <>
-inline constexpr std::size_t cadre::detail::kStatedMembers<cadre::tune::FunctionStopper> = 1;
-
-namespace cadre::tune::detail {
+namespace detail {
 extern template class HeldOptionsOf<Stopper, StopperSetting, FunctionStopper>;
 inline const bool knows_function_stopper = HeldOptionsOf<Stopper, StopperSetting, FunctionStopper>::known();
-}  // namespace cadre::tune::detail
+}  // namespace detail
+
+}  // namespace cadre::tune
