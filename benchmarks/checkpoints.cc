@@ -102,7 +102,7 @@ std::string size_text(std::int64_t bytes) {
 
 void measure(const Settings& settings) {
   const Run run = run_experiment(
-      {.trainable = tune::trainable<save_at_every_step>(),
+      {.trainable = fn<save_at_every_step>,
        .options = {.param_space = {{"bytes", settings.bytes}, {"steps", settings.steps}, {"step_ms", settings.step_ms}},
                    .run_config = {.name = "checkpoints",
                                   .storage_path = settings.storage_path,

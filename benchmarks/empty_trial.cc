@@ -22,7 +22,7 @@ void return_at_once(const Config&) {}
 
 void measure_trials(const Settings& settings) {
   const Run run =
-      run_experiment({.trainable = tune::trainable<return_at_once>(),
+      run_experiment({.trainable = fn<return_at_once>,
                       .options = {.tune_config = {.num_samples = settings.trials},
                                   .run_config = {.name = "empty_trial", .storage_path = settings.storage_path}},
                       .slots = settings.slots});
@@ -86,7 +86,7 @@ void measure(const Settings& settings) {
 
 Dict run_one_empty_trial(const Arguments& arguments) {
   cadre::init(arguments.argc, arguments.argv);
-  tune::Tuner tuner(tune::trainable<return_at_once>(),
+  tune::Tuner tuner(fn<return_at_once>,
                     {.run_config = {.name = arguments[1], .storage_path = arguments[0], .verbose = 0}});
   tuner.fit();
   return {{"ended_at", now_seconds()}};

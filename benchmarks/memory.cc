@@ -58,13 +58,13 @@ tune::TunerOptions options_of(const std::string& name, const fs::path& storage_p
 // Trains in one trial, then arrives at the gate itself, after the experiment.
 void be_idle(const fs::path& storage_path, const std::string& gate) {
   init_with_slots(1);
-  tune::Tuner(tune::trainable<train_and_return>(), options_of("idle", storage_path, gate, 1)).fit();
+  tune::Tuner(fn<train_and_return>, options_of("idle", storage_path, gate, 1)).fit();
   pass_gate(gate);
 }
 
 void run_trials(const fs::path& storage_path, const std::string& gate, std::int64_t trials) {
   init_with_slots(trials);
-  tune::Tuner(tune::trainable<train_and_come_to_the_gate>(), options_of("running", storage_path, gate, trials)).fit();
+  tune::Tuner(fn<train_and_come_to_the_gate>, options_of("running", storage_path, gate, trials)).fit();
 }
 
 void park_trials(const fs::path& storage_path, const std::string& gate, std::int64_t trials) {
@@ -79,7 +79,7 @@ void park_trials(const fs::path& storage_path, const std::string& gate, std::int
                                     .synch = true};
   options.tune_config.parking.min_free_memory = 0;  // parks whatever else runs on this machine
   options.run_config.stop = {{"training_iteration", 2}};
-  tune::Tuner(tune::trainable<park_or_come_to_the_gate>(), std::move(options)).fit();
+  tune::Tuner(fn<park_or_come_to_the_gate>, std::move(options)).fit();
 }
 
 // ---- Measurements

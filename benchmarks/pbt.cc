@@ -73,8 +73,8 @@ tune::TunerOptions options_of(const Settings& settings) {
 }
 
 void measure(const Settings& settings) {
-  const Run run = run_experiment(
-      {.trainable = tune::trainable<sleep_and_save>(), .options = options_of(settings), .slots = settings.slots});
+  const Run run =
+      run_experiment({.trainable = fn<sleep_and_save>, .options = options_of(settings), .slots = settings.slots});
   const PlainRun plain = run_plainly([&] { run_plain_processes(settings); });
   const double ratio = run.wall_s / plain.wall_s;
   Dict facts = count(run.directory);

@@ -41,7 +41,7 @@ std::optional<Budget> budget_of(std::int64_t trials) {
 }
 
 void measure(const Settings& settings) {
-  const Run run = run_experiment({.trainable = tune::trainable<report_often>(),
+  const Run run = run_experiment({.trainable = fn<report_often>,
                                   .options = {.param_space = {{"reports", settings.reports}},
                                               .tune_config = {.num_samples = settings.trials},
                                               .run_config = {.name = "reports", .storage_path = settings.storage_path}},

@@ -108,16 +108,16 @@ void measure_kills(const Settings& settings) {
   {
     Process first = Process::fork([&] {
       init_with_slots(settings.trials);
-      tune::Tuner(tune::trainable<count_steps>(), {.param_space = {{"steps", settings.steps},
-                                                                   {"gate_interval", gate_interval},
-                                                                   {"kills", settings.kills},
-                                                                   {"gate", gate.path().string()},
-                                                                   {"first_lines", first_lines.string()}},
-                                                   .tune_config = {.num_samples = settings.trials},
-                                                   .run_config = {.name = "restart",
-                                                                  .storage_path = settings.storage_path,
-                                                                  .checkpoint_config = {.num_to_keep = 1},
-                                                                  .verbose = 0}})
+      tune::Tuner(fn<count_steps>, {.param_space = {{"steps", settings.steps},
+                                                    {"gate_interval", gate_interval},
+                                                    {"kills", settings.kills},
+                                                    {"gate", gate.path().string()},
+                                                    {"first_lines", first_lines.string()}},
+                                    .tune_config = {.num_samples = settings.trials},
+                                    .run_config = {.name = "restart",
+                                                   .storage_path = settings.storage_path,
+                                                   .checkpoint_config = {.num_to_keep = 1},
+                                                   .verbose = 0}})
           .fit();
       return Dict{};
     });
@@ -161,7 +161,7 @@ void measure_finished(const Settings& settings, std::int64_t finished) {
   const std::string name = "restart_" + std::to_string(finished);
   const fs::path first_lines = settings.storage_path / (name + "_first_lines");
   Process before = Process::fork([&] {
-    run_simulated_experiment({.trainable = tune::trainable<note_that_it_runs>(),
+    run_simulated_experiment({.trainable = fn<note_that_it_runs>,
                               .options = {.param_space = {{"first_lines", first_lines.string()}},
                                           .tune_config = {.num_samples = finished + unfinished},
                                           .run_config = {.name = name, .storage_path = settings.storage_path}},

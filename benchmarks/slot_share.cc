@@ -75,8 +75,8 @@ double own_code_s(const fs::path& experiment) {
 }
 
 void measure(const Settings& settings) {
-  const Run run = run_experiment(
-      {.trainable = tune::trainable<train_in_steps>(), .options = options_of(settings), .slots = settings.slots});
+  const Run run =
+      run_experiment({.trainable = fn<train_in_steps>, .options = options_of(settings), .slots = settings.slots});
   const PlainRun plain = run_plainly([&] { train_plainly(settings); });
   const double own_s = own_code_s(run.directory);
   const double share = own_s / (static_cast<double>(settings.slots) * run.wall_s);

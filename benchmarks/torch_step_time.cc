@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   command.option("--storage-path", &storage_path, "folder for the run, which stays there").required();
   command.on_call([&] {
     train::TorchTrainer trainer(
-        train::loop<time_steps_of_model>(),
+        cadre::fn<time_steps_of_model>,
         {.train_loop_config = {{"model", model}, {"batch_size", batch_size}, {"warm_up", warm_up}, {"steps", steps}},
          .scaling_config = {.num_workers = workers},
          .run_config = {.name = "step_time", .storage_path = storage_path, .verbose = 0}});

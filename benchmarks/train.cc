@@ -96,7 +96,7 @@ void measure_start(const Settings& settings) {
   std::vector<double> seconds;
   TrainRun run;
   for (std::int64_t i = 0; i < settings.starts; ++i) {
-    run = train_with(settings, train::loop<say_when>(), "start_" + std::to_string(i), {});
+    run = train_with(settings, fn<say_when>, "start_" + std::to_string(i), {});
     seconds.push_back(run.result.return_value.get<double>() - run.began_s);
   }
   const PlainRun plain = run_plainly([&] { fork_processes(settings.workers, settings.workers, [](std::int64_t) {}); });
@@ -110,7 +110,7 @@ void measure_start(const Settings& settings) {
 }
 
 void measure_reports(const Settings& settings) {
-  const TrainRun run = train_with(settings, train::loop<rank_reports>(), "reports", {{"reports", settings.reports}});
+  const TrainRun run = train_with(settings, fn<rank_reports>, "reports", {{"reports", settings.reports}});
   const std::vector<double> times = milliseconds(run.result.return_value);
   Dict facts = count(run.result);
   facts.insert(facts.end(), {{"report_p50_ms", median(times)}, {"report_p99_ms", quantile(times, 0.99)}});
@@ -123,7 +123,7 @@ void measure_reports(const Settings& settings) {
 }
 
 void measure_checkpoints(const Settings& settings) {
-  const TrainRun run = train_with(settings, train::loop<rank_saves>(), "checkpoints_" + settings.mode,
+  const TrainRun run = train_with(settings, fn<rank_saves>, "checkpoints_" + settings.mode,
                                   {{"bytes", settings.bytes}, {"steps", settings.steps}, {"mode", settings.mode}});
   const std::vector<double> times = milliseconds(run.result.return_value);
   const PlainRun plain = run_plainly([&] {

@@ -36,7 +36,7 @@ tune::TunerOptions options_of(const Settings& settings, const std::string& name,
 }
 
 Cost run_real(const Settings& settings, const std::string& name, std::int64_t trials) {
-  const Run run = run_experiment({.trainable = tune::trainable<return_from_one_of_many>(),
+  const Run run = run_experiment({.trainable = fn<return_from_one_of_many>,
                                   .options = options_of(settings, name, trials),
                                   .slots = settings.slots});
   return {run.wall_s, run.usage.cpu_s, run.directory};
@@ -44,7 +44,7 @@ Cost run_real(const Settings& settings, const std::string& name, std::int64_t tr
 
 Cost run_simulated(const Settings& settings, const std::string& name, std::int64_t trials) {
   Process process = Process::fork([&] {
-    return Dict{{"wall_s", run_simulated_experiment({.trainable = tune::trainable<return_from_one_of_many>(),
+    return Dict{{"wall_s", run_simulated_experiment({.trainable = fn<return_from_one_of_many>,
                                                      .options = options_of(settings, name, trials),
                                                      .slots = settings.slots})}};
   });

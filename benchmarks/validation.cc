@@ -137,14 +137,14 @@ std::vector<double> milliseconds(const Value& times) {
 train::TrainerOptions options_of(Config config, std::int64_t validator_rounds) {
   return {.train_loop_config = std::move(config),
           .run_config = {.checkpoint_config = {.num_to_keep = 2}},
-          .validation = {.function = train::validator<says_how_long>(), .config = {{"rounds", validator_rounds}}}};
+          .validation = {.function = fn<says_how_long>, .config = {{"rounds", validator_rounds}}}};
 }
 
 // Returns the mean, not the median, because validators that compete for the CPU do so only now and then.
 double mean_step_ms(const Settings& settings, const std::string& name, bool validates, std::int64_t rounds,
                     std::int64_t validator_rounds) {
   const TrainRun run = run_training(
-      settings.storage_path, name, 2, train::loop<steps>(),
+      settings.storage_path, name, 2, fn<steps>,
       options_of(
           {{"validates", validates}, {"interval", settings.interval}, {"steps", settings.steps}, {"rounds", rounds}},
           validator_rounds));
@@ -154,7 +154,7 @@ double mean_step_ms(const Settings& settings, const std::string& name, bool vali
 
 void measure(const Settings& settings) {
   const std::int64_t validator_rounds = rounds_of(settings.validator_ms);
-  const TrainRun run = run_training(settings.storage_path, "latency", 2, train::loop<waits_for_metrics>(),
+  const TrainRun run = run_training(settings.storage_path, "latency", 2, fn<waits_for_metrics>,
                                     options_of({{"validations", settings.validations}}, validator_rounds));
   const std::vector<double> beyond = milliseconds(run.result.return_value);
 
@@ -162,11 +162,10 @@ void measure(const Settings& settings) {
   train::TrainerOptions several =
       options_of({{"in_flight", settings.in_flight}, {"rounds", rounds_in_flight}}, validator_rounds);
   several.run_config.checkpoint_config.num_to_keep = settings.in_flight;
-  several.validation = {.function = train::validator<waits>(),
+  several.validation = {.function = fn<waits>,
                         .config = {{"waiting_ms", settings.waiting_ms}},
                         .resources = {.cpus = 1.0 / static_cast<double>(settings.in_flight)}};
-  const TrainRun together =
-      run_training(settings.storage_path, "in_flight", 2, train::loop<waits_for_several>(), several);
+  const TrainRun together = run_training(settings.storage_path, "in_flight", 2, fn<waits_for_several>, several);
   const Config said(together.result.return_value.dict());
   const std::vector<double> beyond_together = milliseconds(said.at("times"));
 

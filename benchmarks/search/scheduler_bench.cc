@@ -76,7 +76,7 @@ void tune_networks(const Options& options, std::uint64_t seed) {
   std::filesystem::remove_all(storage);
   // A paused trial that lost its process would begin anew, as these have no checkpoints.
   const double seconds = bench::run_simulated_experiment(
-      {.trainable = tune::trainable<train_network>(),
+      {.trainable = fn<train_network>,
        .options = {.param_space = mnist_space(),
                    .tune_config = {.metric = tune::minimize("error"),
                                    .num_samples = options.trials,

@@ -16,6 +16,7 @@
 
 using cadre::Checkpoint;
 using cadre::Config;
+using cadre::fn;
 using cadre::Metrics;
 using cadre::Value;
 using models::ConvNet;
@@ -172,13 +173,12 @@ void evaluate(const Config& config) {
 Metrics validate_with_trainer(const Checkpoint& checkpoint, const Config& config) {
   const data::Dataset test(config.at("test"));
   train::TorchTrainer trainer(
-      train::loop<evaluate>(),
-      {.train_loop_config = predictor_config(checkpoint, config),
-       .scaling_config = {.num_workers = config.get<std::int64_t>("num_workers")},
-       .run_config = {.name = train::get_context().get_experiment_name() + "_validation_epoch_" +
-                              std::to_string(config.get<std::int64_t>("epoch")),
-                      .verbose = 0},
-       .datasets = {{"test", test}}});
+      fn<evaluate>, {.train_loop_config = predictor_config(checkpoint, config),
+                     .scaling_config = {.num_workers = config.get<std::int64_t>("num_workers")},
+                     .run_config = {.name = train::get_context().get_experiment_name() + "_validation_epoch_" +
+                                            std::to_string(config.get<std::int64_t>("epoch")),
+                                    .verbose = 0},
+                     .datasets = {{"test", test}}});
   return metrics_of(trainer.fit().metrics.get<double>("accuracy"), test.count());
 }
 
@@ -198,14 +198,14 @@ struct Flags : examples::TrainingFlags {
 // A validator with workers takes no CPU itself, and one CPU for each worker.
 train::ValidationConfig validation_of(const Flags& flags, const data::Dataset& test) {
   train::ValidationConfig validation{
-      .function = train::validator<validate_simply>(),
+      .function = fn<validate_simply>,
       .config = {{"model", flags.model}, {"test", test}, {"num_workers", flags.num_workers}},
       .max_retries = 3};
   if (flags.validator == "simple") return validation;
   validation.resources = {.cpus = 0};
   validation.workers.bundles.assign(static_cast<std::size_t>(flags.num_workers), {.cpus = 1});
-  validation.function = flags.validator == "trainer" ? train::validator<validate_with_trainer>()
-                                                     : train::validator<validate_with_map_batches>();
+  validation.function =
+      flags.validator == "trainer" ? train::Validator(fn<validate_with_trainer>) : fn<validate_with_map_batches>;
   return validation;
 }
 
@@ -219,7 +219,7 @@ train::Trainer make_trainer(const Flags& flags) {
     test = test.limit(flags.max_images);
   }
   return train::TorchTrainer(
-      train::loop<train_fashion_mnist>(),
+      fn<train_fashion_mnist>,
       {.train_loop_config = {{"model", flags.model}, {"epochs", flags.epochs}, {"seed", flags.seed}},
        .scaling_config = flags.scaling_config(),
        .run_config = {.name = flags.name,

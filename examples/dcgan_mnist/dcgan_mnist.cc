@@ -17,6 +17,7 @@
 #include "program/experiment_program.h"
 
 using cadre::Config;
+using cadre::fn;
 using cadre::Metrics;
 using datasets::Mnist;
 using datasets::MnistPart;
@@ -164,7 +165,7 @@ void check(const ExperimentFlags& flags) {
                                  " exists already; continue it with --restore, or give this one another --name");
   }
   const cadre::ObjectRef untrained = cadre::put(LeNet());
-  tune::Tuner(tune::trainable<train_dcgan>(), make_options(flags, untrained));
+  tune::Tuner(fn<train_dcgan>, make_options(flags, untrained));
 }
 
 // Returns the first 64 images in rows of 8, each with a black border of one pixel.
@@ -212,7 +213,7 @@ int run(const ExperimentFlags& flags) {
   show_scale(classifier, flags);
   const cadre::ObjectRef stored = cadre::put(classifier);
   tune::Tuner tuner = flags.restore ? tune::Tuner::restore(flags.experiment_path())
-                                    : tune::Tuner(tune::trainable<train_dcgan>(), make_options(flags, stored));
+                                    : tune::Tuner(fn<train_dcgan>, make_options(flags, stored));
   const tune::ResultGrid results = tuner.fit();
   torch::manual_seed(flags.seed);
   show_best(results, classifier);

@@ -14,6 +14,7 @@
 #include "program/experiment_program.h"
 
 using cadre::Config;
+using cadre::fn;
 using cadre::Metrics;
 using datasets::Mnist;
 using datasets::MnistDataset;
@@ -77,7 +78,7 @@ double train_fashion_mnist(const Config& config) {
 train::Trainer make_trainer(const TrainingFlags& flags) {
   if (flags.restore) return train::TorchTrainer::restore(flags.run_path());
   Mnist(flags.data_dir, MnistPart::train);  // reports a missing data set before anything runs
-  return train::TorchTrainer(train::loop<train_fashion_mnist>(),
+  return train::TorchTrainer(fn<train_fashion_mnist>,
                              {.train_loop_config = {{"model", flags.model},
                                                     {"epochs", flags.epochs},
                                                     {"max_images", flags.max_images},

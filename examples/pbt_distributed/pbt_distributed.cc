@@ -13,6 +13,7 @@
 #include "program/experiment_program.h"
 
 using cadre::Config;
+using cadre::fn;
 using cadre::Metrics;
 using datasets::Mnist;
 using datasets::MnistDataset;
@@ -74,8 +75,7 @@ void train_convnet(const Config& config) {
 
 // Runs one trial.
 void train_in_group(const Config& config) {
-  train::TorchTrainer(train::loop<train_convnet>(),
-                      {.train_loop_config = config, .scaling_config = {.num_workers = num_workers}})
+  train::TorchTrainer(fn<train_convnet>, {.train_loop_config = config, .scaling_config = {.num_workers = num_workers}})
       .fit();
 }
 
@@ -84,7 +84,7 @@ void train_in_group(const Config& config) {
 tune::Trainable make_trainable() {
   cadre::PlacementGroup group{.bundles = {{.cpus = 0}}};
   group.bundles.resize(1 + num_workers, {.cpus = 1});
-  return tune::with_resources(tune::trainable<train_in_group>(), group);
+  return tune::with_resources(fn<train_in_group>, group);
 }
 
 tune::TunerOptions make_options(const examples::ExperimentFlags& flags) {

@@ -15,6 +15,7 @@
 #include "program/experiment_program.h"
 
 using cadre::Config;
+using cadre::fn;
 using cadre::Metrics;
 using datasets::Mnist;
 using datasets::MnistPart;
@@ -182,8 +183,7 @@ tune::TunerOptions make_replay_options(const Flags& flags, const std::filesystem
 }
 
 tune::Tuner make_tuner(const Flags& flags, const tune::TunerOptions& options) {
-  return {tune::with_resources(tune::trainable<train_convnet>(),
-                               {.cpus = flags.cpus_per_trial, .gpus = flags.gpus_per_trial}),
+  return {tune::with_resources(fn<train_convnet>, {.cpus = flags.cpus_per_trial, .gpus = flags.gpus_per_trial}),
           options};
 }
 

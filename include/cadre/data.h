@@ -3,7 +3,7 @@
 /// a program of thirty lines.
 ///
 ///     const data::Dataset trips = data::read_parquet("s3://bucket/trips").filter(data::column("fare") > 0);
-///     const double tip = trips.map_batches(data::function<add_tip_share>()).mean("tip_share");
+///     const double tip = trips.map_batches(fn<add_tip_share>).mean("tip_share");
 ///     for (const data::Batch& batch : trips.iter_batches({.batch_size = 1024})) ...
 ///
 /// cadre/data_torch.h has the functions for LibTorch: batches as tensors.

@@ -36,8 +36,8 @@ class HeldObject;
 
 /// A handle of an object that this process holds. Copies refer to the same object; the last of them releases it: its
 /// memory, and its file in experiments that do not need it any more. May be a value in any config or search space; the
-/// code that puts it there must keep an ObjectRef until the Tuner is made, and a sample_from function until its trial
-/// has begun. A moved-from ObjectRef may only be assigned to or destroyed.
+/// code that puts it there must keep an ObjectRef until the Tuner is made, and a search space's function until its
+/// trial has begun. A moved-from ObjectRef may only be assigned to or destroyed.
 class ObjectRef {
  public:
   /// Returns the name of its contents: 32 hexadecimal digits (XXH3, 128 bits), '-', and its size. Equal in every

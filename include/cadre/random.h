@@ -1,6 +1,6 @@
 /// \file
-/// Random numbers for functions that Cadre calls, such as a sample_from or an explore function, and for searchers and
-/// schedulers of the program.
+/// Random numbers for functions that Cadre calls, such as one of a search space or an explore function, and for
+/// searchers and schedulers of the program.
 #pragma once
 
 #include <cstdint>

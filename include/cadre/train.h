@@ -9,7 +9,7 @@
 ///
 ///     int main(int argc, char** argv) {
 ///       cadre::init(argc, argv);
-///       train::Trainer trainer(train::loop<train_mnist>(), {.scaling_config = {.num_workers = 2}});
+///       train::Trainer trainer(fn<train_mnist>, {.scaling_config = {.num_workers = 2}});
 ///       const train::Result result = trainer.fit();
 ///     }
 ///
@@ -23,6 +23,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -37,8 +38,8 @@
 
 #include "cadre/checkpoint.h"
 #include "cadre/checkpoint_config.h"
-#include "cadre/detail/function_name.h"
 #include "cadre/error.h"
+#include "cadre/function.h"
 #include "cadre/init.h"
 #include "cadre/object.h"
 #include "cadre/resources.h"
@@ -225,12 +226,6 @@ TrainContext get_context();
 
 // ---- Runs
 
-/// A training function, by name. Made by loop<f>().
-struct Loop {
-  std::string name = {};                               ///< name of the function, without its namespaces
-  bool operator==(const Loop& other) const = default;  ///< compares the function
-};
-
 namespace detail {
 
 using LoopPointer = Value (*)(const Config&);
@@ -280,35 +275,44 @@ struct LoopRegistration {
 
 }  // namespace detail
 
-/// A function that loop() accepts: of a Config, of a plain struct that is made from one, or without arguments.
+/// A function that a Loop is made from: of a Config, of a plain struct that is made from one, or without arguments.
 template <class F>
 concept LoopFunction = std::invocable<F, const Config&> || std::invocable<F> || detail::TakesTypedConfig<F>;
 
-/// Returns the training function F: f(const Config&), f() or f(const Settings&) with a struct whose members are the
-/// keys of the config, as for tune::trainable() (members that the config does not have keep their defaults; the Trainer
-/// refuses keys that no member has, and values of other types). F returns nothing or a type that a Value is made from;
-/// the result of rank 0 is the run's return value. Like a trainable it is found by its name, in every process of the
-/// program.
-template <auto F>
-  requires LoopFunction<decltype(F)> && detail::ReturnsValue<decltype(F)>
-Loop loop() {
-  return {cadre::detail::registered_name<F, detail::LoopRegistration<F>>()};
-}
-/// \cond a mistake, which does not compile
-template <auto F>
-  requires(!LoopFunction<decltype(F)> && !detail::TakesStruct<decltype(F)>)
-CADRE_MISTAKE(
-    "a training function of a run is f(), f(const Config&), or f of a struct with public members only: 1 to 24 of "
-    "them, no constructor, no base, no array and no reference")
-Loop loop();
-template <auto F, auto Member = cadre::detail::unsupported_member<detail::ConfigArgument<decltype(F)>>()>
-  requires(!LoopFunction<decltype(F)> && detail::TakesStruct<decltype(F)>)
-CADRE_UNSUPPORTED_MEMBER Loop loop();
-template <auto F>
-  requires LoopFunction<decltype(F)> && (!detail::ReturnsValue<decltype(F)>)
-CADRE_MISTAKE("a training function returns nothing, or a bool, a number, a text, a list or a dictionary")
-Loop loop();
-/// \endcond
+/// A training function, by name.
+struct Loop {
+  Loop() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit Loop(std::string function) : name(std::move(function)) {}
+  /// Names a function: f(const Config&), f() or f(const Settings&) with a struct whose members are the keys of the
+  /// config, as for a Tuner (members that the config does not have keep their defaults; the Trainer refuses keys that
+  /// no member has, and values of other types). It returns nothing or a type that a Value is made from; the result of
+  /// rank 0 is the run's return value.
+  template <auto F>
+    requires LoopFunction<decltype(F)> && detail::ReturnsValue<decltype(F)>
+  Loop(Function<F>) : name(cadre::detail::registered_name<F, detail::LoopRegistration<F>>()) {}
+  /// \cond mistakes, which do not compile
+  template <auto F>
+    requires(!LoopFunction<decltype(F)> && !detail::TakesStruct<decltype(F)>)
+  CADRE_MISTAKE(
+      "a training function of a run is f(), f(const Config&), or f of a struct with public members only: 1 to 24 of "
+      "them, no constructor, no base, no array and no reference")
+  Loop(Function<F>);
+  template <auto F>
+    requires(!LoopFunction<decltype(F)> && detail::TakesStruct<decltype(F)>)
+  Loop(Function<F>)
+      : name(cadre::detail::refuse_member<cadre::detail::unsupported_member<detail::ConfigArgument<decltype(F)>>()>()) {
+  }
+  template <auto F>
+    requires LoopFunction<decltype(F)> && (!detail::ReturnsValue<decltype(F)>)
+  CADRE_MISTAKE("a training function returns nothing, or a bool, a number, a text, a list or a dictionary")
+  Loop(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  /// \endcond
+
+  std::string name = {};                               ///< name of the function, without its namespaces
+  bool operator==(const Loop& other) const = default;  ///< compares the function
+};
 
 /// A number of workers, or a range of numbers: a group starts with as many as there are resources for, and is resized
 /// when the resources change.
@@ -489,8 +493,8 @@ class Trainer {
   Trainer(Loop loop, TrainerOptions options);
   /// \cond mistakes, which do not compile
   template <class F>
-    requires(!std::convertible_to<F, Loop>)
-  CADRE_MISTAKE("a training function, no lambda, is given by its name: write train::Trainer(train::loop<f>(), ...)")
+    requires(!std::convertible_to<F, Loop> && cadre::detail::NotFn<F>)
+  CADRE_MISTAKE("a training function, no lambda, is given by its name: write train::Trainer(fn<f>, ...)")
   Trainer(F&& function, TrainerOptions options);
   template <class WRITE_TrainerOptions_BEFORE_THE_BRACES_AND_THE_COMPILER_NAMES_THE_FIELD = void>
   Trainer(Loop loop, ...) CADRE_DELETED(

@@ -5,7 +5,7 @@
 ///       double lr = 0.1;
 ///       std::int64_t layers = 2;
 ///     };
-///     void train(const Hyperparameters& config);   // for tune::trainable() and train::loop(), as one of a Config
+///     void train(const Hyperparameters& config);   // for a Tuner or a Trainer, as one of a Config
 ///     .param_space = {tune::field<&Hyperparameters::lr>(tune::loguniform(1e-4, 1))}
 ///
 /// Source of the technique: Boost.PFR (Polukhin); include/cadre/detail/member_names.h.
@@ -66,6 +66,10 @@ concept ConfigWithUnsupportedMember = PlainStruct<T> && !TypedConfig<T>;
       "this member of the struct is nothing that a config has: a bool, integer, float, double, std::string, " \
       "std::vector of these, or a struct")
 /// \endcond
+
+// For constructors, whose template arguments clang does not show.
+template <auto Member>
+CADRE_UNSUPPORTED_MEMBER std::string refuse_member();
 
 // The types of a function's result and first argument; void: none.
 template <class F>

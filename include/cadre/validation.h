@@ -7,7 +7,7 @@
 ///       return {{"accuracy", right / total}};
 ///     }
 ///
-///     train::Trainer trainer(train::loop<train_mnist>(), {.validation = {.function = train::validator<validate>()}});
+///     train::Trainer trainer(fn<train_mnist>, {.validation = {.function = fn<validate>}});
 ///     ... train::report({{"loss", loss}}, checkpoint, {.validation = true});
 ///
 /// Training continues meanwhile. The metrics that a validator returns are merged into those of its checkpoint, and the
@@ -24,6 +24,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,7 +33,7 @@
 #include <utility>
 
 #include "cadre/checkpoint.h"
-#include "cadre/detail/function_name.h"
+#include "cadre/function.h"
 #include "cadre/resources.h"
 #include "cadre/value.h"
 
@@ -40,12 +41,6 @@ namespace cadre::train {
 
 /// A duration in seconds; std::chrono::seconds(30) and the like convert.
 using Seconds = std::chrono::duration<double>;
-
-/// A function that validates checkpoints, by name. Made by validator<f>().
-struct Validator {
-  std::string name = {};  ///< name of the function, without its namespaces; empty: none
-  bool operator==(const Validator& other) const = default;  ///< compares the function
-};
 
 namespace detail {
 
@@ -72,20 +67,27 @@ struct ValidatorRegistration {
 
 }  // namespace detail
 
-/// Returns the validator F: Metrics f(const Checkpoint&, const Config&) or f(const Checkpoint&). F is found by its
-/// name, in every process of the program. It must return metrics that can be stored, as for train::report.
-template <auto F>
-  requires detail::ValidatingFunction<decltype(F)>
-Validator validator() {
-  return {cadre::detail::registered_name<F, detail::ValidatorRegistration<F>>()};
-}
+/// A function that validates checkpoints, by name.
+struct Validator {
+  Validator() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit Validator(std::string function) : name(std::move(function)) {}
+  /// Names a function: Metrics f(const Checkpoint&, const Config&) or Metrics f(const Checkpoint&). It must return
+  /// metrics that can be stored, as for train::report.
+  template <auto F>
+    requires detail::ValidatingFunction<decltype(F)>
+  Validator(Function<F>) : name(cadre::detail::registered_name<F, detail::ValidatorRegistration<F>>()) {}
+  /// \cond a mistake, which does not compile
+  template <auto F>
+    requires(!detail::ValidatingFunction<decltype(F)>)
+  CADRE_MISTAKE("a validator is Metrics f(const Checkpoint&, const Config&) or Metrics f(const Checkpoint&)")
+  Validator(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  /// \endcond
 
-/// \cond a mistake, which does not compile
-template <auto F>
-  requires(!detail::ValidatingFunction<decltype(F)>)
-CADRE_MISTAKE("a validator is Metrics f(const Checkpoint&, const Config&) or Metrics f(const Checkpoint&)")
-Validator validator();
-/// \endcond
+  std::string name = {};  ///< name of the function, without its namespaces; empty: none
+  bool operator==(const Validator& other) const = default;  ///< compares the function
+};
 
 /// The order in which pending checkpoints are validated.
 enum class ValidationOrder {

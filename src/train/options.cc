@@ -95,7 +95,7 @@ void check_scaling(const ScalingConfig& scaling, Faults& faults) {
 void check_validation(const ValidationConfig& validation, Faults& faults) {
   const std::string& function = validation.function.name;
   faults.unless(function.empty() || worker::find_entry(function) != nullptr, "validation function",
-                fmt::format("this program has no function \"{}\"; make it with train::validator<f>()", function));
+                fmt::format("this program has no function \"{0}\"; give it as fn<{0}>", function));
   try {
     check_validation_config(validation.config, "it has a config");
   } catch (const InvalidArgument& error) {
@@ -225,7 +225,7 @@ void resolve(TrainerOptions& options) {
 void check_options(const Description& description, bool new_run) {
   Faults faults;
   faults.unless(worker::find_entry(description.loop.name) != nullptr, "loop",
-                fmt::format("this program has no function \"{}\"; make it with train::loop<f>(). It has: {}",
+                fmt::format("this program has no function \"{0}\"; give it as fn<{0}>. It has: {1}",
                             description.loop.name, fmt::join(worker::entry_names(), ", ")));
   check_loop_config(description, faults);
   check_backend(description, faults);

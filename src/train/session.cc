@@ -154,7 +154,7 @@ void Session::check_validation(const ReportOptions& options) const {
         "TrainerOptions::validation, or name one in validate");
   if (!options.validate.name.empty() && worker::find_entry(options.validate.name) == nullptr)
     throw InvalidArgument("train::report got the validator \"" + options.validate.name +
-                          "\", which this program does not have; make it with train::validator<f>()");
+                          "\", which this program does not have; give it as fn<" + options.validate.name + ">");
   if (task && task->timeout && !(task->timeout->count() > 0))
     throw InvalidArgument(fmt::format("train::report got a validation with a timeout of {:g} s; it must be above 0",
                                       task->timeout->count()));

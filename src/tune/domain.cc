@@ -559,7 +559,7 @@ std::string to_string(const Domain& domain) { return std::visit(Describe{}, doma
 std::string to_string(const SpaceEntry& entry) {
   return std::visit(Overload{[](const Domain& domain) { return to_string(domain); },
                              [](const GridSearch& grid) { return "grid_search(" + join(*grid.options) + ")"; },
-                             [](const SampleFrom& function) { return "sample_from<" + function.function + ">()"; },
+                             [](const SampleFrom& function) { return "fn<" + function.function + ">"; },
                              [](const Value& constant) { return to_json(constant); },
                              [](const std::shared_ptr<const Entries>& items) { return join(*items); },
                              [](const std::shared_ptr<const Space>& space) {

@@ -26,13 +26,12 @@ struct TrainableType {
 };
 base::Registry<TrainableType>& trainable_types();
 
-// Adds faults of the name of a function that must be registered in this program; `maker` is the tune:: function that
-// makes it.
+// Adds faults of the name of a function that must be registered in this program.
 template <class T>
-void check_registered(const base::Registry<T>& functions, const std::string& name, const std::string& maker,
-                      const std::string& option, Faults& faults) {
+void check_registered(const base::Registry<T>& functions, const std::string& name, const std::string& option,
+                      Faults& faults) {
   faults.unless(functions.find(name) != nullptr, option,
-                "this program has no function \"" + name + "\"; make it with tune::" + maker + "<f>()");
+                "this program has no function \"" + name + "\"; give it as fn<" + name + ">");
   const auto& twice = functions.duplicates();
   faults.unless(std::ranges::find(twice, name) == twice.end(), option,
                 "two functions of this program are called \"" + name + "\"");

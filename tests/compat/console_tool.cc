@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
   try {
     if (setting.speak != 0) std::cout << "before\n";
     tune::Tuner tuner = setting.restore != 0 ? tune::Tuner::restore(storage / "experiment")
-                                             : tune::Tuner(tune::trainable<learn>(), options_of(setting, storage));
+                                             : tune::Tuner(fn<learn>, options_of(setting, storage));
     const tune::ResultGrid results = tuner.fit();
     if (setting.speak != 0) std::cout << "after " << results.num_errors() << '\n';
     return 0;

@@ -21,6 +21,7 @@ namespace {
 
 using cadre::Config;
 using cadre::Dict;
+using cadre::fn;
 using cadre::Value;
 namespace data = cadre::data;
 
@@ -36,7 +37,7 @@ data::Dataset open(const std::string& folder, const Config& options) {
   if (options.contains("num_threads")) execution.num_threads = options.get<std::int64_t>("num_threads");
   data::Dataset dataset = data::read_parquet(folder, parquet).with_options(execution);
   if (const Value* filter = options.find("filter_behind"))
-    dataset = dataset.map_batches(data::function<same>()).filter(data::Expression::from_value(*filter));
+    dataset = dataset.map_batches(fn<same>).filter(data::Expression::from_value(*filter));
   if (options.contains("skip")) dataset = dataset.skip(options.get<std::int64_t>("skip"));
   if (options.contains("limit")) dataset = dataset.limit(options.get<std::int64_t>("limit"));
   if (options.contains("shuffle")) dataset = dataset.random_shuffle(options.get<std::uint64_t>("shuffle"));
@@ -75,7 +76,7 @@ Value rows(const data::Dataset& dataset) {
               {"batches", in_batches},
               {"parts", in_parts},
               {"shuffled", std::ssize(bare.random_shuffle(1).take_all())},
-              {"mapped", std::ssize(bare.map_batches(data::function<same>()).take_all())},
+              {"mapped", std::ssize(bare.map_batches(fn<same>).take_all())},
               {"materialized", bare.materialize().count()}};
 }
 

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
         .metric = tune::maximize("score"),
         .perturbation_interval = 4,
         .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}, {"act", {"relu", "tanh"}}}};
-    tune::Tuner tuner(tune::trainable<learn>(),
+    tune::Tuner tuner(fn<learn>,
                       {.param_space = {{"lr", tune::uniform(0.01, 1)}, {"act", "relu"}, {"name", "caf\xc3\xa9"}},
                        .tune_config = {.num_samples = 6, .scheduler = pbt, .seed = 2},
                        .run_config = {.name = "experiment",

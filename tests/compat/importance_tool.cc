@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   init(argc, argv, {.num_cpus = 4});
   try {
     const tune::Space sgd{{"kind", "sgd"}, {"momentum", tune::uniform(0, 1)}};
-    tune::Tuner tuner(tune::trainable<evaluate>(),
+    tune::Tuner tuner(fn<evaluate>,
                       {.param_space = {{"x", tune::uniform(-2, 3)},
                                        {"lr", tune::loguniform(1e-5, 1)},
                                        {"step", tune::quniform(0, 1, 0.25)},

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   tune::Stop stop;
   if (argc > 4) read_stored(stop.stoppers.emplace_back(), Stored(base::parse_json(argv[4], "the stopper")));
   tune::Tuner tuner(
-      tune::with_resources(tune::trainable<train>(), Resources{.cpus = 1.5}),  // one at a time
+      tune::with_resources(fn<train>, Resources{.cpus = 1.5}),  // one at a time
       {.param_space = {{"lr", tune::loguniform(1e-5, 1)},
                        {"width", tune::randint(1, 9)},
                        {"optimizer", tune::choice({"sgd", tune::Space{{"beta", tune::uniform(0, 1)}}})}},

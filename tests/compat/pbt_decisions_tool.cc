@@ -29,7 +29,7 @@ Config mark(Config config, Random& random) {
 }
 
 SampleFrom to_function(const std::string& name) {
-  return name == "number_of_keys" ? sample_from<number_of_keys>() : sample_from<ten_times_uniform>();
+  return name == "number_of_keys" ? SampleFrom(fn<number_of_keys>) : fn<ten_times_uniform>;
 }
 
 // ---- Settings
@@ -109,7 +109,7 @@ PopulationBasedTraining to_pbt(const Config& pbt, const Dict& mutations) {
           .perturbation_interval = pbt.get<double>("perturbation_interval"),
           .burn_in_period = pbt.get<double>("burn_in_period"),
           .hyperparam_mutations = to_mutations(mutations),
-          .custom_explore_fn = pbt.get<bool>("custom") ? explore_function<mark>() : ExploreFunction(),
+          .custom_explore_fn = pbt.get<bool>("custom") ? fn<mark> : ExploreFunction(),
           .bounds = to_bounds(pbt.get<std::string>("bounds")),
           .quantile_fraction = pbt.get<double>("quantile_fraction"),
           .resample_probability = pbt.get<double>("resample_probability"),
@@ -193,7 +193,7 @@ TunerOptions to_options(const Config& settings) {
 TunerOptions to_resolved_options(const Config& settings) {
   std::vector<std::string> notes;
   TunerOptions options = resolve({}, to_options(settings), notes);
-  check_options(trainable<train>(), options);
+  check_options(fn<train>, options);
   return options;
 }
 

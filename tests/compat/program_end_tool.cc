@@ -43,12 +43,12 @@ IfExists to_if_exists(const std::string& name) {
 }
 
 void run_trials(const std::string& storage, const std::string& if_exists, std::int64_t steps) {
-  tune::Tuner tuner(tune::trainable<count>(), {.param_space = {{"steps", steps}},
-                                               .tune_config = {.metric = tune::maximize("step")},
-                                               .run_config = {.name = "mine",
-                                                              .if_exists = to_if_exists(if_exists),
-                                                              .storage_path = storage,
-                                                              .checkpoint_config = {.num_to_keep = 1}}});
+  tune::Tuner tuner(fn<count>, {.param_space = {{"steps", steps}},
+                                .tune_config = {.metric = tune::maximize("step")},
+                                .run_config = {.name = "mine",
+                                               .if_exists = to_if_exists(if_exists),
+                                               .storage_path = storage,
+                                               .checkpoint_config = {.num_to_keep = 1}}});
   const tune::ResultGrid results = tuner.fit();
   std::cout << "best " << results.get_best_result().metrics.get<std::int64_t>("step") << " in "
             << results.experiment_path().filename() << '\n';
@@ -56,7 +56,7 @@ void run_trials(const std::string& storage, const std::string& if_exists, std::i
 
 void run_training(const std::string& storage, const std::string& if_exists, std::int64_t steps) {
   train::Trainer trainer(
-      train::loop<count_in_loop>(),
+      fn<count_in_loop>,
       {.train_loop_config = {{"steps", steps}},
        .run_config = {.name = "mine", .if_exists = to_if_exists(if_exists), .storage_path = storage}});
   const train::Result result = trainer.fit();

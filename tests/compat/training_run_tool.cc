@@ -45,14 +45,14 @@ void learn(const Config& config) {
 int main(int argc, char** argv) {
   init(argc, argv, {.num_cpus = 2});
   try {
-    train::Trainer(train::loop<learn>(), {.train_loop_config = {{"lr", 0.1}, {"steps", 12}, {"name", "caf\xc3\xa9"}},
-                                          .scaling_config = {.num_workers = 2},
-                                          .run_config = {.name = "run",
-                                                         .storage_path = argv[1],
-                                                         .failure_config = {.max_failures = 1},
-                                                         .checkpoint_config = {.num_to_keep = 2},
-                                                         .verbose = 0,
-                                                         .chdir_to_rank_dir = true}})
+    train::Trainer(fn<learn>, {.train_loop_config = {{"lr", 0.1}, {"steps", 12}, {"name", "caf\xc3\xa9"}},
+                               .scaling_config = {.num_workers = 2},
+                               .run_config = {.name = "run",
+                                              .storage_path = argv[1],
+                                              .failure_config = {.max_failures = 1},
+                                              .checkpoint_config = {.num_to_keep = 2},
+                                              .verbose = 0,
+                                              .chdir_to_rank_dir = true}})
         .fit();
     return 0;
   } catch (const std::exception& error) {

@@ -180,7 +180,7 @@ TEST_F(DatasetFiles, FilterByColumnsThatAreNotSelected) {
 }
 
 TEST_F(DatasetFiles, GoThroughAFunctionInOrder) {
-  const Dataset mapped = read().map_batches(function<twice>(), {.batch_size = 7, .concurrency = 4});
+  const Dataset mapped = read().map_batches(fn<twice>, {.batch_size = 7, .concurrency = 4});
   std::vector<std::int64_t> expected;
   for (const std::int64_t id : numbers(0, 1000)) expected.push_back(2 * id);
   EXPECT_EQ(ids_of(mapped, "twice"), expected);
@@ -230,7 +230,7 @@ TEST_F(DatasetFiles, AreWrittenOnlyIntoAFolderWithoutParquetFiles) {
 
 TEST_F(DatasetFiles, ThatCannotBeWrittenToTheEndAreRemoved) {
   const fs::path target = directory_ / "half";
-  EXPECT_THROW(read().map_batches(function<fails_at_100>()).write_parquet(target), DatasetError);
+  EXPECT_THROW(read().map_batches(fn<fails_at_100>).write_parquet(target), DatasetError);
   EXPECT_TRUE(fs::is_empty(target));
 }
 
@@ -248,7 +248,7 @@ TEST_F(DatasetFiles, NobodySeesBeforeTheyAreWhole) {
   watched = directory_ / "written";
   fs::create_directory(watched);
   seen = 0;
-  const Dataset rows = read().map_batches(function<look_at_folder>(), {.batch_size = 10, .concurrency = 1});
+  const Dataset rows = read().map_batches(fn<look_at_folder>, {.batch_size = 10, .concurrency = 1});
   EXPECT_THAT(rows.write_parquet(watched, {.max_rows_per_file = 10}), SizeIs(100));
   EXPECT_EQ(seen, 0);
   EXPECT_EQ(read_parquet(watched).count(), 1000);
@@ -275,14 +275,14 @@ TEST(Dataset, OfRangeHasNumbers) {
 }
 
 TEST(Dataset, CutsBatchesAcrossWhatIsRead) {
-  const Dataset sizes = threads(range(100000)).map_batches(function<size_of_batch>(), {.batch_size = 30000});
+  const Dataset sizes = threads(range(100000)).map_batches(fn<size_of_batch>, {.batch_size = 30000});
   EXPECT_THAT(sizes.take_all(),
               ElementsAre(Row{{"first", 0}, {"rows", 30000}}, Row{{"first", 30000}, {"rows", 30000}},
                           Row{{"first", 60000}, {"rows", 30000}}, Row{{"first", 90000}, {"rows", 10000}}));
 }
 
 TEST(Dataset, GivesAFunctionItsConfig) {
-  EXPECT_EQ(ids_of(threads(range(3)).map_batches(function<add>(), {.config = {{"amount", 5}}})), numbers(5, 8));
+  EXPECT_EQ(ids_of(threads(range(3)).map_batches(fn<add>, {.config = {{"amount", 5}}})), numbers(5, 8));
 }
 
 TEST(Dataset, MakesAClassOnceForEachWorker) {
@@ -294,7 +294,7 @@ TEST(Dataset, MakesAClassOnceForEachWorker) {
 }
 
 TEST(Dataset, NamesAFunctionThatThrows) {
-  const Dataset fails = threads(range(1000)).map_batches(function<fails_at_100>(), {.batch_size = 10});
+  const Dataset fails = threads(range(1000)).map_batches(fn<fails_at_100>, {.batch_size = 10});
   EXPECT_EQ(message_of<DatasetError>([&] { fails.count(); }),
             "map_batches(fails_at_100) has thrown std::runtime_error: 100 is too much");
   EXPECT_EQ(ids_of(fails.limit(100)), numbers(0, 100));
@@ -307,14 +307,14 @@ TEST(Dataset, NamesAClassWhoseConstructorThrows) {
 
 TEST(Dataset, NamesAFunctionThatReturnsOtherColumnsThanBefore) {
   const Dataset fails =
-      threads(range(100)).map_batches(function<sometimes_other_columns>(), {.batch_size = 10, .concurrency = 1});
+      threads(range(100)).map_batches(fn<sometimes_other_columns>, {.batch_size = 10, .concurrency = 1});
   EXPECT_THAT(message_of<DatasetError>([&] { fails.count(); }),
               HasSubstr("map_batches(sometimes_other_columns) has returned batches with different columns"));
 }
 
 TEST(Dataset, RefusesBadOptionsAllAtOnce) {
   const std::string message = message_of<InvalidArgument>([] {
-    range(1).map_batches(function<twice>(),
+    range(1).map_batches(fn<twice>,
                          {.batch_size = 0, .concurrency = -1, .num_gpus = -1, .constructor_config = {{"a", 1}}});
   });
   EXPECT_THAT(message,
@@ -323,7 +323,7 @@ TEST(Dataset, RefusesBadOptionsAllAtOnce) {
 }
 
 TEST(Dataset, MapsAndFiltersRows) {
-  EXPECT_EQ(ids_of(threads(range(10)).filter(function<is_even>()).map(function<square>()), "square"),
+  EXPECT_EQ(ids_of(threads(range(10)).filter(fn<is_even>).map(fn<square>), "square"),
             (std::vector<std::int64_t>{0, 4, 16, 36, 64}));
 }
 
@@ -411,7 +411,7 @@ TEST(Dataset, ThatIsStoredGivesTheSameRows) {
   Dataset original = threads(range(1000))
                          .concat({from_rows({{{"id", -1}}})})
                          .filter(column("id") < 500 || is_null(column("id")))
-                         .map_batches(function<twice>(), {.batch_size = 10, .concurrency = 2})
+                         .map_batches(fn<twice>, {.batch_size = 10, .concurrency = 2})
                          .random_shuffle(3)
                          .skip(1)
                          .limit(100)
@@ -461,7 +461,7 @@ TEST(Dataset, WithoutRowsHasColumnsAndIsWritten) {
 }
 
 TEST(Dataset, SaysWhatItHasDone) {
-  const Dataset dataset = threads(range(1000)).map_batches(function<twice>(), {.batch_size = 100});
+  const Dataset dataset = threads(range(1000)).map_batches(fn<twice>, {.batch_size = 100});
   EXPECT_FALSE(dataset.stats());
   EXPECT_EQ(dataset.count(), 1000);
   const auto stats = dataset.stats();
@@ -481,7 +481,7 @@ Batch slow(const Batch& batch) {
 TEST(Dataset, ShowsHowFarItIs) {
   ExecutionOptions options = kThreads;
   options.progress_bars = true;
-  Dataset dataset = range(40).map_batches(function<slow>(), {.batch_size = 10, .concurrency = 1}).with_options(options);
+  Dataset dataset = range(40).map_batches(fn<slow>, {.batch_size = 10, .concurrency = 1}).with_options(options);
   dataset.set_name("numbers");
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(dataset.count(), 40);

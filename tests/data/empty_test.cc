@@ -74,10 +74,10 @@ void expect_only_rows(const Dataset& dataset, std::int64_t rows) {
   EXPECT_THAT(dataset.concat({dataset}).take_all(), SizeIs(2 * rows));
   EXPECT_THAT(dataset.random_shuffle(1).take_all(), SizeIs(rows));
   EXPECT_THAT(dataset.random_shuffle(1).limit(2).take_all(), SizeIs(std::min<std::int64_t>(rows, 2)));
-  EXPECT_THAT(dataset.map_batches(function<same>(), {.batch_size = 2}).take_all(), SizeIs(rows));
+  EXPECT_THAT(dataset.map_batches(fn<same>, {.batch_size = 2}).take_all(), SizeIs(rows));
   EXPECT_THAT(dataset.map_batches(actor<Same>()).take_all(), SizeIs(rows));
-  EXPECT_THAT(dataset.map(function<same_row>()).take_all(), SizeIs(rows));
-  EXPECT_THAT(dataset.filter(function<always>()).take_all(), SizeIs(rows));
+  EXPECT_THAT(dataset.map(fn<same_row>).take_all(), SizeIs(rows));
+  EXPECT_THAT(dataset.filter(fn<always>).take_all(), SizeIs(rows));
   std::int64_t of_parts = 0;
   for (const Dataset& part : dataset.split(2)) of_parts += std::ssize(part.take_all());
   EXPECT_EQ(of_parts, rows);
@@ -107,7 +107,7 @@ TEST_F(EmptyFiles, OfAFolderAreCountedAndRead) {
   EXPECT_THAT(read().take_all(), SizeIs(3));
   EXPECT_EQ(read().filter(column("id") > 1).count(), 2);
   EXPECT_EQ(read().filter(column("year") < 2025).count(), 2);
-  EXPECT_EQ(read().map_batches(function<same>()).count(), 3);
+  EXPECT_EQ(read().map_batches(fn<same>).count(), 3);
 }
 
 TEST_F(EmptyFiles, AreReadWithoutTheirColumns) {
@@ -123,7 +123,7 @@ TEST_F(EmptyFiles, AloneAreADatasetWithoutRows) {
   EXPECT_EQ(rows.schema(), (Schema{{{"id", "int64"}}}));
   EXPECT_EQ(rows.count(), 0);
   EXPECT_THAT(rows.random_shuffle(1).take_all(), IsEmpty());
-  EXPECT_THAT(rows.filter(column("id") > 1).map(function<same_row>()).take_all(), IsEmpty());
+  EXPECT_THAT(rows.filter(column("id") > 1).map(fn<same_row>).take_all(), IsEmpty());
   EXPECT_EQ(rows.aggregate({sum("id"), count("id"), mean("id")}),
             (Row{{"sum(id)", Value()}, {"count(id)", 0}, {"mean(id)", Value()}}));
   EXPECT_THAT(message_of<InvalidArgument>([&] { rows.take_batch(); }), HasSubstr("the dataset has none"));
@@ -161,7 +161,7 @@ TEST(RowsWithoutColumns, ComeFromTextFiles) {
 }
 
 TEST(RowsWithoutColumns, AreWhatAFunctionOfRowsMakesOfRows) {
-  expect_only_rows(threads(range(4)).map(function<no_values>()), 4);
+  expect_only_rows(threads(range(4)).map(fn<no_values>), 4);
 }
 
 TEST(RowsWithoutColumns, GetColumnsOfTheirLength) {

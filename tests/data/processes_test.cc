@@ -140,8 +140,7 @@ std::set<std::int64_t> distinct(const Dataset& dataset, const std::string& colum
 }
 
 TEST(Processes, RunFunctionsInOrderAndElsewhere) {
-  const Dataset mapped =
-      processes(range(100000)).map_batches(function<with_process>(), {.batch_size = 100, .concurrency = 3});
+  const Dataset mapped = processes(range(100000)).map_batches(fn<with_process>, {.batch_size = 100, .concurrency = 3});
   std::int64_t next = 0;
   std::set<std::int64_t> workers;
   for (const Batch& batch : mapped.iter_batches({.batch_size = 1000})) {
@@ -154,12 +153,12 @@ TEST(Processes, RunFunctionsInOrderAndElsewhere) {
 }
 
 TEST(Processes, AreTheDefaultWhereThereCanBeSome) {
-  EXPECT_FALSE(distinct(range(10).map_batches(function<with_process>()), "process").contains(::getpid()));
+  EXPECT_FALSE(distinct(range(10).map_batches(fn<with_process>), "process").contains(::getpid()));
 }
 
 TEST(Processes, AreThereBesideARunOfTheSameProgramAndBesideEachOther) {
   const auto run = worker::make_root_engine();  // as fit() has it
-  const Dataset mapped = range(10'000).map_batches(function<with_process>(), {.batch_size = 100, .concurrency = 1});
+  const Dataset mapped = range(10'000).map_batches(fn<with_process>, {.batch_size = 100, .concurrency = 1});
   auto outer = mapped.iter_batches();
   std::set<std::int64_t> workers;
   std::int64_t rows = 0;
@@ -177,7 +176,7 @@ TEST(Processes, AreThereBesideARunOfTheSameProgramAndBesideEachOther) {
 
 TEST(Processes, WithGpusAreNotThereBesideARunThatHasThem) {
   const auto run = worker::make_root_engine();
-  const Dataset mapped = range(10).map_batches(function<with_process>(), {.batch_size = 1, .num_gpus = 1});
+  const Dataset mapped = range(10).map_batches(fn<with_process>, {.batch_size = 1, .num_gpus = 1});
   EXPECT_THAT(message_of<EngineError>([&] { processes(mapped).count(); }), HasSubstr("another run in this process"));
 }
 
@@ -185,16 +184,14 @@ TEST(Processes, GiveTextsListsAndNullsBackAsTheyWere) {
   const std::vector<Row> rows{{{"a", "x"}, {"b", list(1, 2)}, {"c", 1.5}},
                               {{"a", Value()}, {"b", Value()}, {"c", Value()}},
                               {{"a", ""}, {"b", List{}}, {"c", 2.5}}};
-  EXPECT_EQ(processes(from_rows(rows)).map_batches(function<with_process>()).select_columns({"a", "b", "c"}).take_all(),
-            rows);
+  EXPECT_EQ(processes(from_rows(rows)).map_batches(fn<with_process>).select_columns({"a", "b", "c"}).take_all(), rows);
 }
 
 TEST(Processes, NameAFunctionThatThrows) {
-  EXPECT_EQ(
-      message_of<DatasetError>([] {
-        processes(range(100)).map_batches(function<throws_in_worker>(), {.batch_size = 10, .concurrency = 1}).count();
-      }),
-      "map_batches(throws_in_worker) has thrown std::invalid_argument: no such image");
+  EXPECT_EQ(message_of<DatasetError>([] {
+              processes(range(100)).map_batches(fn<throws_in_worker>, {.batch_size = 10, .concurrency = 1}).count();
+            }),
+            "map_batches(throws_in_worker) has thrown std::invalid_argument: no such image");
 }
 
 TEST(Processes, NameAClassWhoseConstructorThrows) {
@@ -208,11 +205,10 @@ TEST(Processes, NameAClassWhoseConstructorThrows) {
 
 TEST(Processes, GiveABatchToAnotherWorkerWhenOneDies) {
   const TemporaryDirectory directory;
-  const Dataset mapped =
-      processes(range(1000))
-          .map_batches(
-              function<dies>(),
-              {.batch_size = 10, .concurrency = 2, .config = {{"folder", directory.path().string()}, {"deaths", 3}}});
+  const Dataset mapped = processes(range(1000))
+                             .map_batches(fn<dies>, {.batch_size = 10,
+                                                     .concurrency = 2,
+                                                     .config = {{"folder", directory.path().string()}, {"deaths", 3}}});
   EXPECT_EQ(mapped.sum("id"), Value(999 * 500));
 }
 
@@ -221,7 +217,7 @@ TEST(Processes, GiveABatchUpThatKillsEveryWorker) {
   const Dataset mapped =
       processes(range(1000))
           .map_batches(
-              function<dies>(),
+              fn<dies>,
               {.batch_size = 10, .concurrency = 2, .config = {{"folder", directory.path().string()}, {"deaths", 99}}});
   EXPECT_THAT(
       message_of<DatasetError>([&] { mapped.count(); }),
@@ -245,7 +241,7 @@ TEST(Processes, TakeTheNextWorkerWhereOneDiesBeforeItsClassIsMade) {
 }
 
 TEST(Processes, MayReturnNothing) {
-  EXPECT_THAT(processes(range(100)).map_batches(function<returns_nothing>()).take_all(), IsEmpty());
+  EXPECT_THAT(processes(range(100)).map_batches(fn<returns_nothing>).take_all(), IsEmpty());
 }
 
 TEST(Processes, ReadObjectsThatTheirConfigRefersTo) {
@@ -258,8 +254,8 @@ TEST(Processes, ReadObjectsThatTheirConfigRefersTo) {
 TEST(Processes, HaveGpusOfTheirOwn) {
   const Dataset mapped =
       processes(range(100000))
-          .map_batches(function<with_devices>(), {.batch_size = 10000, .concurrency = 1, .num_gpus = 1})
-          .map_batches(function<with_more_devices>(), {.batch_size = 10000, .concurrency = 1, .num_gpus = 1});
+          .map_batches(fn<with_devices>, {.batch_size = 10000, .concurrency = 1, .num_gpus = 1})
+          .map_batches(fn<with_more_devices>, {.batch_size = 10000, .concurrency = 1, .num_gpus = 1});
   const Row row = mapped.take(1).front();
   EXPECT_THAT((std::vector{row.get<std::string>("devices"), row.get<std::string>("more_devices")}),
               UnorderedElementsAre("0", "1"));
@@ -297,30 +293,29 @@ TEST(Processes, AreCalledInTheOrderOfTheRowsWhereThereIsOne) {
 
 TEST(Processes, ThatCanNeverAllRunAreRefusedByName) {
   EXPECT_THAT(message_of<InvalidArgument>(
-                  [] { processes(range(10)).map_batches(function<with_process>(), {.concurrency = 5}).count(); }),
+                  [] { processes(range(10)).map_batches(fn<with_process>, {.concurrency = 5}).count(); }),
               AllOf(HasSubstr("map_batches(with_process) can never run: 5 workers"), HasSubstr("4/4 CPUs")));
   EXPECT_THROW(processes(range(10))
-                   .map_batches(function<with_process>(), {.concurrency = 3})
-                   .map_batches(function<with_devices>(), {.concurrency = 2})
+                   .map_batches(fn<with_process>, {.concurrency = 3})
+                   .map_batches(fn<with_devices>, {.concurrency = 2})
                    .count(),
                InvalidArgument);
 }
 
 TEST(Processes, OfManyOperatorsShareCpusUnlessTheirNumberIsSaid) {
   Dataset mapped = processes(range(100));
-  for (int i = 0; i < 6; ++i) mapped = mapped.map_batches(function<with_process>(), {.batch_size = 10});
+  for (int i = 0; i < 6; ++i) mapped = mapped.map_batches(fn<with_process>, {.batch_size = 10});
   EXPECT_EQ(mapped.count(), 100);
-  EXPECT_THAT(message_of<InvalidArgument>(
-                  [] { processes(range(10)).map_batches(function<with_process>(), {.num_cpus = 8}).count(); }),
-              HasSubstr("map_batches(with_process) can never run: each of its workers needs 8 cpus (there are 4)"));
+  EXPECT_THAT(
+      message_of<InvalidArgument>([] { processes(range(10)).map_batches(fn<with_process>, {.num_cpus = 8}).count(); }),
+      HasSubstr("map_batches(with_process) can never run: each of its workers needs 8 cpus (there are 4)"));
 }
 
 TEST(Processes, OfALoopThatIsLeftAreEnded) {
-  const Dataset mapped =
-      processes(range(100)).map_batches(function<sleeps_for_ever>(), {.batch_size = 1, .concurrency = 4});
+  const Dataset mapped = processes(range(100)).map_batches(fn<sleeps_for_ever>, {.batch_size = 1, .concurrency = 4});
   std::thread waits([&] { EXPECT_THAT(mapped.limit(0).take_all(), IsEmpty()); });
   waits.join();
-  const Dataset later = processes(range(1000)).map_batches(function<with_process>(), {.batch_size = 1});
+  const Dataset later = processes(range(1000)).map_batches(fn<with_process>, {.batch_size = 1});
   for (const Batch& batch : later.iter_batches({.batch_size = 1})) {
     if (batch.num_rows() == 1) break;
   }

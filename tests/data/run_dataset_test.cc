@@ -80,8 +80,7 @@ std::vector<std::int64_t> rows_in(const fs::path& file) {
 using Ranks = std::vector<std::vector<std::int64_t>>;
 Ranks rows_of_ranks(const fs::path& storage, std::int64_t workers, bool fails) {
   const train::Result result =
-      train::Trainer(train::loop<reads_two_epochs>(), options_of(storage, workers, {{"equal", true}, {"fails", fails}}))
-          .fit();
+      train::Trainer(fn<reads_two_epochs>, options_of(storage, workers, {{"equal", true}, {"fails", fails}})).fit();
   EXPECT_EQ(result.attempts, fails ? 2 : 1);
   Ranks ranks;
   for (std::int64_t rank = 0; rank < workers; ++rank)
@@ -117,15 +116,14 @@ TEST(RunDataset, ANameThatTheRunDoesNotHaveIsAnError) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_of(storage.path(), 1);
   options.run_config.failure_config.max_failures = 0;
-  EXPECT_THAT(message_of<train::TrainingFailed>(
-                  [&] { train::Trainer(train::loop<asks_for_nothing_that_is_there>(), options).fit(); }),
-              AllOf(HasSubstr("no dataset \"letters\""), HasSubstr("numbers")));
+  EXPECT_THAT(
+      message_of<train::TrainingFailed>([&] { train::Trainer(fn<asks_for_nothing_that_is_there>, options).fit(); }),
+      AllOf(HasSubstr("no dataset \"letters\""), HasSubstr("numbers")));
   EXPECT_THAT(message_of<Error>([] { get_dataset_shard("numbers"); }), HasSubstr("outside a worker"));
   options.run_config.name = "other";
   options.datasets.push_back(options.datasets.front());
-  EXPECT_THAT(
-      message_of<InvalidArgument>([&] { train::Trainer(train::loop<asks_for_nothing_that_is_there>(), options); }),
-      HasSubstr("two of the name \"numbers\""));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer(fn<asks_for_nothing_that_is_there>, options); }),
+              HasSubstr("two of the name \"numbers\""));
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST_F(ShardTest, GoesOnBehindTheLastBatchThatWasTaken) {
 }
 
 TEST_F(ShardTest, GoesOnBehindFunctionsThatChangeTheNumberOfRows) {
-  const Dataset even = dataset().map_batches(function<keep_even>()).filter(column("id") > 20);
+  const Dataset even = dataset().map_batches(fn<keep_even>).filter(column("id") > 20);
   const ShardOptions of{.rank = 0, .world_size = 2, .shuffle = true};
   Shard whole = even.shard(of);
   const auto expected = take(whole);

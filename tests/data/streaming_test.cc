@@ -69,7 +69,7 @@ TEST_F(Streaming, OfTenTimesTheLimitStaysWithinIt) {
 }
 
 TEST_F(Streaming, ThroughAFunctionStaysWithinTheLimit) {
-  const Dataset mapped = dataset().map_batches(function<negate>(), {.batch_size = 5000, .concurrency = 3});
+  const Dataset mapped = dataset().map_batches(fn<negate>, {.batch_size = 5000, .concurrency = 3});
   EXPECT_DOUBLE_EQ(mapped.max("x").get<double>(), 0);
   const auto stats = *mapped.stats();
   EXPECT_LE(stats.peak_bytes, kLimit);
@@ -78,7 +78,7 @@ TEST_F(Streaming, ThroughAFunctionStaysWithinTheLimit) {
 
 // While the consumer takes nothing, the operators before it come to rest: their memory stops growing.
 TEST_F(Streaming, WaitsForWhoeverTakesNothing) {
-  const Dataset mapped = dataset().map_batches(function<negate>(), {.batch_size = 5000});
+  const Dataset mapped = dataset().map_batches(fn<negate>, {.batch_size = 5000});
   {
     const Batches batches = mapped.iter_batches({.batch_size = 5000, .prefetch_batches = 1});
     auto at = batches.begin();
@@ -117,7 +117,7 @@ TEST(StreamingOneRowGroup, ThatIsLargerThanTheLimitStaysWithinIt) {
 TEST_F(Streaming, GoesOnWhereOneBlockIsLargerThanItsShare) {
   const Dataset rows = from_batches({Batch{{"x", std::vector<double>(4 * kMiB, 1.0)}}})
                            .with_options({.memory_limit_bytes = kMiB, .function_place = FunctionPlace::threads});
-  EXPECT_DOUBLE_EQ(rows.map_batches(function<negate>(), {.batch_size = 4 * kMiB}).mean("x"), -1);
+  EXPECT_DOUBLE_EQ(rows.map_batches(fn<negate>, {.batch_size = 4 * kMiB}).mean("x"), -1);
 }
 
 TEST_F(Streaming, OfALoopThatIsLeftEndsItsThreads) {
@@ -153,7 +153,7 @@ Batch wait_for_another(const Batch& batch) {
 
 TEST_F(Streaming, CallsAFunctionInSeveralThreads) {
   in_gate = 0;
-  const Dataset waits = dataset().map_batches(function<wait_for_another>(), {.batch_size = 100000, .concurrency = 2});
+  const Dataset waits = dataset().map_batches(fn<wait_for_another>, {.batch_size = 100000, .concurrency = 2});
   EXPECT_EQ(waits.count(), kSize / 8);
 }
 

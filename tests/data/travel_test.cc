@@ -38,10 +38,10 @@ Value sum_shares(const Config& config) {
 
 TEST(Travel, RowsInMemoryAndFunctionsReachTheWorkersOfATrainingRun) {
   const TemporaryDirectory directory;
-  const Dataset rows = from_rows({{{"id", 1}}, {{"id", 2}}, {{"id", 3}}, {{"id", 5}}}).map_batches(function<halve>());
-  train::Trainer trainer(train::loop<sum_shares>(), {.train_loop_config = {{"rows", rows}},
-                                                     .scaling_config = {.num_workers = 2},
-                                                     .run_config = {.storage_path = directory.path(), .verbose = 0}});
+  const Dataset rows = from_rows({{{"id", 1}}, {{"id", 2}}, {{"id", 3}}, {{"id", 5}}}).map_batches(fn<halve>);
+  train::Trainer trainer(fn<sum_shares>, {.train_loop_config = {{"rows", rows}},
+                                          .scaling_config = {.num_workers = 2},
+                                          .run_config = {.storage_path = directory.path(), .verbose = 0}});
   const train::Result result = trainer.fit();
   EXPECT_EQ(result.return_value, Value(1.5));         // half of the rows 1 and 2
   EXPECT_EQ(result.metrics.get<bool>("here"), true);  // a worker without workers of its own runs functions in threads

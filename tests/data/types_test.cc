@@ -81,8 +81,8 @@ TEST(ColumnTypes, OfNestedRowsComeBackFromAFunctionOfRows) {
   const Dataset rows = dataset_of(
       {{"point", arrow::struct_({arrow::field("x", arrow::int64()), arrow::field("y", arrow::list(arrow::int64()))}),
         R"([{"x": 1, "y": [1, 2]}, null, {"x": null, "y": []}])"}});
-  EXPECT_EQ(rows.map(function<same>()).take_all(), rows.take_all());
-  EXPECT_EQ(rows.map(function<same>()).schema().fields.front().type, "struct<x: int64, y: list<item: int64>>");
+  EXPECT_EQ(rows.map(fn<same>).take_all(), rows.take_all());
+  EXPECT_EQ(rows.map(fn<same>).schema().fields.front().type, "struct<x: int64, y: list<item: int64>>");
   const std::vector<Row> mixed{{{"a", {{"x", 1}}}}, {{"a", {{"x", "one"}}}}};
   EXPECT_THAT(message_of<InvalidArgument>([&] { to_batch(mixed); }), HasSubstr("column \"a.x\": row 1 has \"one\""));
 }
@@ -106,7 +106,7 @@ class ConditionsOnTypes : public ::testing::Test {
         read_parquet((directory_ / "a.parquet").string()).with_options({.function_place = FunctionPlace::threads});
     // In the read, by statistics and by row; and after a function, where there are no statistics.
     const std::int64_t pushed = rows.filter(condition).count();
-    EXPECT_EQ(rows.map_batches(function<same_batch>()).filter(condition).count(), pushed);
+    EXPECT_EQ(rows.map_batches(fn<same_batch>).filter(condition).count(), pushed);
     return pushed;
   }
   static Batch same_batch(const Batch& batch) { return batch; }

@@ -58,17 +58,16 @@ double run_experiment(const std::filesystem::path& storage_path) {
                                           .hyperparam_mutations = {{"lr", tune::uniform(0.01, 1)}},
                                           .quantile_fraction = 0.5,
                                           .synch = true};
-  auto tuner =
-      tune::Tuner::can_restore(directory)
-          ? tune::Tuner::restore(directory)
-          : tune::Tuner(tune::trainable<learn>(), {.param_space = {{"lr", tune::uniform(0.01, 1)}},
-                                                   .tune_config = {.num_samples = 3, .scheduler = pbt, .seed = 2},
-                                                   .run_config = {.name = "experiment",
-                                                                  .storage_path = storage_path,
-                                                                  .publish_config = {.interval = kPublishInterval},
-                                                                  .stop = {{"training_iteration", 24}},
-                                                                  .checkpoint_config = {.num_to_keep = 2},
-                                                                  .verbose = 1}});
+  auto tuner = tune::Tuner::can_restore(directory)
+                   ? tune::Tuner::restore(directory)
+                   : tune::Tuner(fn<learn>, {.param_space = {{"lr", tune::uniform(0.01, 1)}},
+                                             .tune_config = {.num_samples = 3, .scheduler = pbt, .seed = 2},
+                                             .run_config = {.name = "experiment",
+                                                            .storage_path = storage_path,
+                                                            .publish_config = {.interval = kPublishInterval},
+                                                            .stop = {{"training_iteration", 24}},
+                                                            .checkpoint_config = {.num_to_keep = 2},
+                                                            .verbose = 1}});
   double sum = 0;
   for (const tune::Result& result : tuner.fit()) sum += result.metrics.get<double>("score");
   return sum;
@@ -88,16 +87,16 @@ void train_together(const Config& config) {
 
 double run_training(const std::filesystem::path& storage_path) {
   const std::filesystem::path directory = storage_path / "training";
-  auto trainer = train::Trainer::can_restore(directory)
-                     ? train::Trainer::restore(directory)
-                     : train::Trainer(train::loop<train_together>(),
-                                      {.train_loop_config = {{"lr", 0.5}},
-                                       .scaling_config = {.num_workers = 2},
-                                       .run_config = {.name = "training",
-                                                      .storage_path = storage_path,
-                                                      .publish_config = {.interval = kPublishInterval},
-                                                      .checkpoint_config = {.num_to_keep = 2},
-                                                      .verbose = 1}});
+  auto trainer =
+      train::Trainer::can_restore(directory)
+          ? train::Trainer::restore(directory)
+          : train::Trainer(fn<train_together>, {.train_loop_config = {{"lr", 0.5}},
+                                                .scaling_config = {.num_workers = 2},
+                                                .run_config = {.name = "training",
+                                                               .storage_path = storage_path,
+                                                               .publish_config = {.interval = kPublishInterval},
+                                                               .checkpoint_config = {.num_to_keep = 2},
+                                                               .verbose = 1}});
   return trainer.fit().metrics.get<double>("score");
 }
 

@@ -8,5 +8,5 @@ data::Batch halve(const std::vector<data::Row>& rows) { return data::to_batch(ro
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  data::read_parquet("trips").map_batches(data::function<halve>()).show();
+  data::read_parquet("trips").map_batches(fn<halve>).show();
 }

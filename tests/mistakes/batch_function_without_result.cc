@@ -8,5 +8,5 @@ void halve(const data::Batch&) {}
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  data::read_parquet("trips").map_batches(data::function<halve>()).show();
+  data::read_parquet("trips").map_batches(fn<halve>).show();
 }

@@ -10,6 +10,6 @@ void train_model(const Config& config) { tune::report({{"s", config.get<std::chr
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<train_model>(), {});
+  tune::Tuner tuner(fn<train_model>, {});
   tuner.fit();
 }

@@ -8,6 +8,6 @@ void explore(Config& config) { config.set("lr", 1); }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::PopulationBasedTraining pbt{.custom_explore_fn = tune::explore_function<explore>()};
+  tune::PopulationBasedTraining pbt{.custom_explore_fn = fn<explore>};
   static_cast<void>(pbt);
 }

@@ -1,6 +1,6 @@
 // filter is given a lambda.
 // says: lambda
-// says: data::function<
+// says: fn<f>
 #include <cadre/data.h>
 
 using namespace cadre;

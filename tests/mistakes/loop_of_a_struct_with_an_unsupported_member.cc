@@ -14,6 +14,6 @@ void train_net(const Settings& settings) { train::report({{"lr", settings.lr}});
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  train::Trainer trainer(train::loop<train_net>(), {});
+  train::Trainer trainer(fn<train_net>, {});
   trainer.fit();
 }

@@ -8,6 +8,6 @@ void train_net(const Config&, int rank) { train::report({{"rank", rank}}); }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  train::Trainer trainer(train::loop<train_net>(), {});
+  train::Trainer trainer(fn<train_net>, {});
   trainer.fit();
 }

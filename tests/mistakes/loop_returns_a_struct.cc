@@ -11,6 +11,6 @@ Score train_net(const Config&) { return {1}; }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  train::Trainer trainer(train::loop<train_net>(), {});
+  train::Trainer trainer(fn<train_net>, {});
   trainer.fit();
 }

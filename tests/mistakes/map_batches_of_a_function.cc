@@ -1,5 +1,5 @@
 // map_batches is given the function itself.
-// says: data::function<
+// says: fn<f>
 #include <cadre/data.h>
 
 using namespace cadre;

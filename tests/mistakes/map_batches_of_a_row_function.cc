@@ -1,5 +1,5 @@
 // map_batches is given a function of rows.
-// says: data::function<f>()
+// says: Batch f(const Batch&)
 #include <cadre/data.h>
 
 using namespace cadre;
@@ -8,5 +8,5 @@ data::Row halve(const data::Row& row) { return row; }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  data::read_parquet("trips").map_batches(data::function<halve>()).show();
+  data::read_parquet("trips").map_batches(fn<halve>).show();
 }

@@ -8,5 +8,5 @@ data::Batch halve(const data::Batch& batch) { return batch; }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  data::read_parquet("trips").map_batches(data::function<halve>(), {.batchsize = 3}).show();
+  data::read_parquet("trips").map_batches(fn<halve>, {.batchsize = 3}).show();
 }

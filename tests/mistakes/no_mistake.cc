@@ -1,4 +1,6 @@
 // Correct code that resembles the mistakes in this folder.
+#include <cadre/data.h>
+#include <cadre/train.h>
 #include <cadre/tune.h>
 
 using namespace cadre;
@@ -49,7 +51,7 @@ struct WithReference {
 static_assert(!cadre::detail::PlainStruct<WithArray> && !cadre::detail::PlainStruct<WithReference>);
 
 void train_everything(const Everything&) {}
-const tune::Trainable trainable = tune::trainable<train_everything>();
+const tune::Trainable trainable = fn<train_everything>;
 
 // ---- Values
 
@@ -96,3 +98,44 @@ const tune::SpaceEntry made_from_a_struct(tune::Uniform{0, 1});
 
 const tune::RunConfig thresholds{.stop = {{"accuracy", 0.96}, {"iteration", 50}, {"loss", tune::at_most(1)}}};
 const tune::RunConfig stopper{.stop = tune::MaximumIterationStopper{5}};
+
+// ---- Functions, also in templates
+
+void train_model(const Config&);
+double train_in_group();
+Resources resources(const Config&);
+double draw();
+Config explore(Config, Random&);
+bool is_over(const std::string& trial_id, const Metrics& result);
+Metrics validate(const Checkpoint&);
+data::Batch halve(const data::Batch&, const Config&);
+data::Row halve_row(const data::Row&);
+bool is_long(const data::Row&);
+
+struct Model {
+  static void train(const Config&);
+};
+
+const tune::Space space_of_functions{{"alone", fn<draw>},
+                                     {"nested", {{"width", fn<draw>}}},
+                                     {"choice", tune::choice({fn<draw>, 1})},
+                                     {"grid", tune::grid_search({fn<draw>, 1})},
+                                     {"list", tune::list(fn<draw>, 1)},
+                                     tune::field<&Nested::width>(fn<draw>)};
+const tune::RunConfig stop_function{.stop = fn<is_over>};
+const tune::Stop any = tune::any_of(fn<is_over>, tune::Stop{{"loss", tune::at_most(1)}});
+const std::vector<tune::Trainable> trainables{fn<train_model>, fn<Model::train>};
+const std::optional<train::Validator> validator = fn<validate>;
+
+template <auto Function, class Number>
+void use_functions(Number cpus) {
+  tune::Tuner plain(fn<Function>, {});
+  const tune::Trainable fixed = tune::with_resources(fn<train_model>, {.cpus = cpus});
+  const tune::Trainable varying = tune::with_parameters(tune::with_resources(fn<Function>, fn<resources>), {{"a", 1}});
+  const tune::PopulationBasedTraining pbt{.hyperparam_mutations = {{"lr", fn<draw>}}, .custom_explore_fn = fn<explore>};
+  train::Trainer trainer(fn<train_in_group>, {.validation = {.function = fn<validate>}});
+  const train::Validator chosen = cpus > 1 ? train::Validator(fn<validate>) : train::Validator();
+  train::report({{"loss", 1}}, {.validate = fn<validate>});
+  data::range(9).map_batches(fn<halve>, {.batch_size = 3}).map(fn<halve_row>).filter(fn<is_long>).show();
+}
+template void use_functions<train_model>(double);

@@ -11,6 +11,6 @@ void train_model(const Config&) {
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<train_model>(), {});
+  tune::Tuner tuner(fn<train_model>, {});
   tuner.fit();
 }

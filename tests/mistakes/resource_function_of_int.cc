@@ -9,6 +9,6 @@ int resources(const Config&) { return 2; }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::with_resources(tune::trainable<train_model>(), tune::resource_function<resources>()), {});
+  tune::Tuner tuner(tune::with_resources(fn<train_model>, fn<resources>), {});
   tuner.fit();
 }

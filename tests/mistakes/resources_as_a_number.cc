@@ -8,6 +8,6 @@ void train_model(const Config& config) { tune::report({{"loss", config.get<doubl
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::with_resources(tune::trainable<train_model>(), 2), {});
+  tune::Tuner tuner(tune::with_resources(fn<train_model>, 2), {});
   tuner.fit();
 }

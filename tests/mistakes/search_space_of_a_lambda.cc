@@ -1,5 +1,5 @@
 // A search space has a lambda.
-// says: sample_from<
+// says: fn<f>
 #include <cadre/tune.h>
 
 using namespace cadre;

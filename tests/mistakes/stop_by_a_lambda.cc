@@ -1,5 +1,5 @@
 // A stopper is a lambda.
-// says: stop_function<
+// says: fn<f>
 #include <cadre/tune.h>
 
 using namespace cadre;

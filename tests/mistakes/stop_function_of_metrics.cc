@@ -8,6 +8,6 @@ bool good(const Metrics& result) { return result.get<double>("loss") < 1; }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::RunConfig run{.stop = tune::stop_function<good>()};
+  tune::RunConfig run{.stop = fn<good>};
   static_cast<void>(run);
 }

@@ -14,6 +14,6 @@ void train_model(const Hyperparameters& config) { tune::report({{"loss", config.
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<train_model>(), {});
+  tune::Tuner tuner(fn<train_model>, {});
   tuner.fit();
 }

@@ -11,6 +11,6 @@ void train_net(const Config&) { auto model = train::prepare_model(std::make_shar
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  train::TorchTrainer trainer(train::loop<train_net>(), {});
+  train::TorchTrainer trainer(fn<train_net>, {});
   trainer.fit();
 }

@@ -14,6 +14,6 @@ void train_net(const Config&) {
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  train::TorchTrainer trainer(train::loop<train_net>(), {});
+  train::TorchTrainer trainer(fn<train_net>, {});
   trainer.fit();
 }

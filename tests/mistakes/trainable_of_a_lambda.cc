@@ -6,6 +6,6 @@ using namespace cadre;
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<[](const Config&) {}>(), {});
+  tune::Tuner tuner(fn<[](const Config&) {}>, {});
   tuner.fit();
 }

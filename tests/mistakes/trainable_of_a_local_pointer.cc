@@ -1,5 +1,5 @@
 // A local variable is no function of the program.
-// says: trainable<chosen>
+// says: fn<chosen>
 #include <cadre/tune.h>
 
 using namespace cadre;
@@ -9,6 +9,6 @@ void train_model(const Config& config) { tune::report({{"loss", config.get<doubl
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
   auto* chosen = argc > 1 ? &train_model : nullptr;
-  tune::Tuner tuner(tune::trainable<chosen>(), {});
+  tune::Tuner tuner(fn<chosen>, {});
   tuner.fit();
 }

@@ -10,6 +10,6 @@ struct Training {
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<&Training::train_model>(), {});
+  tune::Tuner tuner(fn<&Training::train_model>, {});
   tuner.fit();
 }

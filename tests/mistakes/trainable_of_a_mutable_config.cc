@@ -8,6 +8,6 @@ void train_model(Config& config) { config.set("lr", 1); }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<train_model>(), {});
+  tune::Tuner tuner(fn<train_model>, {});
   tuner.fit();
 }

@@ -8,6 +8,6 @@ void train_model(double lr) { tune::report({{"loss", lr}}); }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<train_model>(), {});
+  tune::Tuner tuner(fn<train_model>, {});
   tuner.fit();
 }

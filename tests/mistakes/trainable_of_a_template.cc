@@ -11,6 +11,6 @@ void train_model(const Config& config) {
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<train_model<double>>(), {});
+  tune::Tuner tuner(fn<train_model<double>>, {});
   tuner.fit();
 }

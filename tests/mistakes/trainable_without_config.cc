@@ -8,6 +8,6 @@ int train_model() { return 1; }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<train_model>(), {});
+  tune::Tuner tuner(fn<train_model>, {});
   tuner.fit();
 }

@@ -1,5 +1,5 @@
 // The Trainer is given the function itself.
-// says: train::loop<
+// says: fn<f>
 #include <cadre/train.h>
 
 using namespace cadre;

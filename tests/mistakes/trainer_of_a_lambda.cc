@@ -1,6 +1,6 @@
 // The Trainer is given a lambda.
 // says: lambda
-// says: train::loop<
+// says: fn<f>
 #include <cadre/train.h>
 
 using namespace cadre;

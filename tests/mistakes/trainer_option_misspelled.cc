@@ -8,6 +8,6 @@ void train_net(const Config& config) { train::report({{"loss", config.get<double
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  train::Trainer trainer(train::loop<train_net>(), {.scaling_config = {.workers = 2}});
+  train::Trainer trainer(fn<train_net>, {.scaling_config = {.workers = 2}});
   trainer.fit();
 }

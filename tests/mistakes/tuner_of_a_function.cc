@@ -1,5 +1,5 @@
 // The Tuner is given the function itself.
-// says: tune::trainable<
+// says: fn<f>
 #include <cadre/tune.h>
 
 using namespace cadre;

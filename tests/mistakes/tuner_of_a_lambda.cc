@@ -1,6 +1,6 @@
 // The Tuner is given a lambda.
 // says: lambda
-// says: tune::trainable<
+// says: fn<f>
 #include <cadre/tune.h>
 
 using namespace cadre;

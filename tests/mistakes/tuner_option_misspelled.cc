@@ -8,6 +8,6 @@ void train_model(const Config& config) { tune::report({{"loss", config.get<doubl
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<train_model>(), {.tune_config = {.num_sample = 3}});
+  tune::Tuner tuner(fn<train_model>, {.tune_config = {.num_sample = 3}});
   tuner.fit();
 }

@@ -8,7 +8,7 @@ void train_model(const Config& config) { tune::report({{"loss", config.get<doubl
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(tune::trainable<train_model>(),
+  tune::Tuner tuner(fn<train_model>,
                     tune::TunerOptions{.run_config = {.name = "a"}, .tune_config = {.num_samples = 3}});
   tuner.fit();
 }

@@ -8,6 +8,6 @@ Metrics validate(const Metrics& metrics) { return metrics; }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  train::ValidationConfig validation{.function = train::validator<validate>()};
+  train::ValidationConfig validation{.function = fn<validate>};
   static_cast<void>(validation);
 }

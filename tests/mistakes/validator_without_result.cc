@@ -8,6 +8,6 @@ double validate(const Checkpoint&) { return 1; }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  train::ValidationConfig validation{.function = train::validator<validate>()};
+  train::ValidationConfig validation{.function = fn<validate>};
   static_cast<void>(validation);
 }

@@ -201,7 +201,7 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
 
 // Returns a function that saves by itself or offers its checkpoints, or one of the possible kinds of classes.
 Trainable random_trainable(std::mt19937_64& random, Resources of_a_trial) {
-  Trainable learner{.name = "learner", .resources = std::move(of_a_trial)};
+  Trainable learner = with_resources(Trainable("learner"), std::move(of_a_trial));
   if (random() % 2 == 0)
     learner.methods = {
         .is_class = true, .save_checkpoint = true, .load_checkpoint = true, .reset_config = random() % 2 == 0};

@@ -78,7 +78,7 @@ TEST(DatasetInS3, IsWrittenInLargeFiles) {
 TEST(DatasetInS3, ThatCannotBeWrittenLeavesNothing) {
   ObjectServer server;
   const auto storage = storage::open_storage(storage::parse_uri(server.uri("half")));
-  const Dataset fails = some_rows().map_batches(data::function<fails_at_900>(), {.batch_size = 50});
+  const Dataset fails = some_rows().map_batches(fn<fails_at_900>, {.batch_size = 50});
   EXPECT_THROW(fails.write_parquet(server.uri("half"), {.max_rows_per_file = 300}), data::DatasetError);
   EXPECT_TRUE(storage->list("").empty());
   server.fail("denied");

@@ -38,14 +38,14 @@ Metrics adds_up_again(const Checkpoint& checkpoint) {
 train::Trainer make_trainer(const fs::path& run) {
   const PublishConfig publish{.interval = std::chrono::milliseconds(50)};
   if (train::Trainer::can_restore(run)) return train::Trainer::restore(run, {.publish_config = publish});
-  return {train::loop<add_up>(),
+  return {fn<add_up>,
           {.scaling_config = {.num_workers = 2},
            .run_config = {.name = run.filename(),
                           .storage_path = run.parent_path(),
                           .publish_config = publish,
                           .checkpoint_config = {.num_to_keep = 3},
                           .verbose = 1},
-           .validation = {.function = train::validator<adds_up_again>()}}};
+           .validation = {.function = fn<adds_up_again>}}};
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class Driver {
  public:
   Driver(TunerOptions options, double slots) : Driver(std::move(options), Resources{.cpus = slots}, {}) {}
   Driver(TunerOptions options, const Resources& machine, const Resources& of_a_trial)
-      : experiment_({"f", of_a_trial}, std::move(options)) {
+      : experiment_(with_resources(Trainable("f"), of_a_trial), std::move(options)) {
     decided = feed(ControllerStarted{machine});
   }
 

@@ -133,7 +133,7 @@ tune::TunerOptions options_of(const Setting& setting, const fs::path& experiment
 }
 
 tune::Trainable trainable_of(const Setting& setting) {
-  return setting.is_class ? tune::trainable<SurvivorClass>() : tune::trainable<survivor>();
+  return setting.is_class ? tune::trainable<SurvivorClass>() : fn<survivor>;
 }
 
 PublishConfig publish_config() { return {.interval = std::chrono::milliseconds(50)}; }

@@ -127,7 +127,7 @@ void evaluate(const Config& config) {
 Metrics judge_with_trainer(const Checkpoint& checkpoint, const Config& config) {
   const data::Dataset rows(config.at("rows"));
   train::TorchTrainer trainer(
-      train::loop<evaluate>(),
+      fn<evaluate>,
       {.train_loop_config = judge_config(checkpoint),
        .scaling_config = {.num_workers = kWorkersOfValidator},
        .run_config = {.name = "validation_step_" + std::to_string(config.get<std::int64_t>("step")), .verbose = 0},
@@ -145,12 +145,11 @@ Metrics judge_with_map_batches(const Checkpoint& checkpoint, const Config& confi
 
 train::ValidationConfig validation_of(Form form, const fs::path& rows) {
   train::ValidationConfig validation{
-      .function = train::validator<judge_simply>(), .config = {{"rows", data::read_parquet(rows)}}, .max_retries = -1};
+      .function = fn<judge_simply>, .config = {{"rows", data::read_parquet(rows)}}, .max_retries = -1};
   if (form == Form::simple) return validation;
   validation.resources = {.cpus = 0};
   validation.workers.bundles.assign(kWorkersOfValidator, {.cpus = 1});
-  validation.function =
-      form == Form::trainer ? train::validator<judge_with_trainer>() : train::validator<judge_with_map_batches>();
+  validation.function = form == Form::trainer ? train::Validator(fn<judge_with_trainer>) : fn<judge_with_map_batches>;
   return validation;
 }
 
@@ -167,16 +166,15 @@ train::Trainer make_trainer(const TrainingOrder& order) {
   if (train::Trainer::can_restore(run)) return train::TorchTrainer::restore(run, {.publish_config = publish_config()});
   const TrainingSetting& setting = order.setting;
   return train::TorchTrainer(
-      train::loop<learn>(),
-      {.train_loop_config = {{"steps", setting.steps}, {"checkpoint_interval", setting.checkpoint_interval}},
-       .scaling_config = {.num_workers = setting.workers},
-       .run_config = {.name = run.filename(),
-                      .storage_path = run.parent_path(),
-                      .publish_config = publish_config(),
-                      .failure_config = {.max_failures = -1},
-                      .checkpoint_config = {.num_to_keep = setting.num_to_keep},
-                      .verbose = 0},
-       .validation = validation_of(setting.form, order.rows)});
+      fn<learn>, {.train_loop_config = {{"steps", setting.steps}, {"checkpoint_interval", setting.checkpoint_interval}},
+                  .scaling_config = {.num_workers = setting.workers},
+                  .run_config = {.name = run.filename(),
+                                 .storage_path = run.parent_path(),
+                                 .publish_config = publish_config(),
+                                 .failure_config = {.max_failures = -1},
+                                 .checkpoint_config = {.num_to_keep = setting.num_to_keep},
+                                 .verbose = 0},
+                  .validation = validation_of(setting.form, order.rows)});
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ tune::TunerOptions options_of(const fs::path& storage, double iterations, tune::
 TEST(Callback, HooksOfAFunctionComeInOrder) {
   const TemporaryDirectory storage;
   const auto recorder = std::make_shared<Recorder>();
-  tune::Tuner(tune::trainable<reports_and_saves>(), options_of(storage.path(), 2, {recorder})).fit();
+  tune::Tuner(fn<reports_and_saves>, options_of(storage.path(), 2, {recorder})).fit();
   EXPECT_THAT(recorder->calls, ElementsAre("setup 1", "start", "result 1", "checkpoint", "save", "result 2",
                                            "checkpoint", "save", "complete", "end"));
 }
@@ -276,7 +276,7 @@ TEST(Stop, ATimeBudgetEndsAllTrialsLikeAnyOther) {
   tune::TunerOptions options = options_of(storage.path(), 1e9, {recorder});
   options.tune_config.num_samples = 8;  // more than there are slots
   options.tune_config.time_budget = std::chrono::milliseconds(200);
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<walks_for_ever>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<walks_for_ever>, options).fit();
   EXPECT_EQ(results.num_terminated(), results.size());
   EXPECT_THAT(recorder->calls, Contains("complete").Times(static_cast<int>(results.size())));
   EXPECT_EQ(results.summary().state, tune::ExperimentState::finished);
@@ -293,7 +293,7 @@ TEST(Stop, ASmallRegretEndsTheExperimentWhichSaysSo) {
   options.param_space = {{"x", tune::uniform(0, 1)}};
   options.tune_config = {.metric = tune::minimize("loss"), .num_samples = 200, .max_concurrent_trials = 2};
   options.run_config.stop = tune::RegretBoundTerminator{.error = tune::StaticError{0.2}};
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<parabola>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<parabola>, options).fit();
   EXPECT_GE(results.size(), 20U);
   EXPECT_LT(results.size(), 60U);
   EXPECT_EQ(results.num_terminated(), results.size());
@@ -310,10 +310,10 @@ TEST(Stop, ThresholdsFromAboveFunctionsAndPlateausEndTrials) {
     tune::TunerOptions options = options_of(storage.path(), 1, {});
     options.run_config.name = name;
     options.run_config.stop = std::move(stop);
-    return tune::Tuner(tune::trainable<walks_for_ever>(), options).fit()[0].num_results();
+    return tune::Tuner(fn<walks_for_ever>, options).fit()[0].num_results();
   };
   EXPECT_EQ(results_until("threshold", {{"loss", tune::at_most(0.5)}}), 2U);
-  EXPECT_EQ(results_until("function", tune::stop_function<is_near_zero>()), 4U);
+  EXPECT_EQ(results_until("function", fn<is_near_zero>), 4U);
   EXPECT_EQ(results_until("count", tune::MaximumIterationStopper{3}), 3U);
   EXPECT_EQ(
       results_until("either", tune::any_of(tune::Stop{{"loss", tune::at_most(0.5)}}, tune::MaximumIterationStopper{3})),

@@ -178,7 +178,7 @@ std::string error_of(tune::Trainable trainable, tune::TunerOptions options) {
 // Tests with a class, and with a function that is asked for checkpoints in the same way.
 class WhatCanBeAsked : public ::testing::TestWithParam<bool> {
  protected:
-  static tune::Trainable trainable() { return GetParam() ? tune::trainable<Counter>() : tune::trainable<count>(); }
+  static tune::Trainable trainable() { return GetParam() ? tune::trainable<Counter>() : fn<count>; }
   // Sets checkpoint_frequency to 0 for the function, which would save every result by default.
   static tune::TunerOptions asked(tune::TunerOptions options) {
     auto& frequency = options.run_config.checkpoint_config.checkpoint_frequency;
@@ -256,7 +256,7 @@ TEST_P(WhatCanBeAsked, PopulationBasedTrainingAsksForTheCheckpointsThatItNeeds) 
 
 TEST(OfferedCheckpoints, EveryResultIsSavedUnlessAFrequencySaysOtherwise) {
   const TemporaryDirectory storage;
-  const tune::Result trial = run_one(tune::trainable<count>(), options_of(storage.path(), 3));
+  const tune::Result trial = run_one(fn<count>, options_of(storage.path(), 3));
   EXPECT_THAT(calls_of(trial), ElementsAre("setup", "step 1", "save", "step 2", "save", "step 3", "save", "cleanup"));
   EXPECT_THAT(saved_iterations(trial), ElementsAre(1, 2, 3));
 }
@@ -267,7 +267,7 @@ TEST(OfferedCheckpoints, WhatIsOfferedWithTheLastResultBeforeAReturnIsNotWritten
   options.run_config.checkpoint_config.checkpoint_frequency = 3;
   options.run_config.verbose = 1;
   ::testing::internal::CaptureStdout();
-  const tune::Result trial = run_one(tune::trainable<count>(), options);
+  const tune::Result trial = run_one(fn<count>, options);
   EXPECT_THAT(
       ::testing::internal::GetCapturedStdout(),
       HasSubstr("Warning: trial 00000 returned after iteration 5, and its checkpoint of that iteration was never "

@@ -58,15 +58,13 @@ train::TrainerOptions elastic_options(const fs::path& storage, train::WorkerRang
 
 TEST(ElasticGroup, IsAsLargeAsTheResourcesAllow) {
   const TemporaryDirectory storage;
-  train::Trainer(train::loop<counts_ranks>(), elastic_options(storage.path(), {1, 8}, 1)).fit();
+  train::Trainer(fn<counts_ranks>, elastic_options(storage.path(), {1, 8}, 1)).fit();
   EXPECT_EQ(content_of(storage / "run/sizes"), "2 from 0\n");
-  EXPECT_THAT(message_of<InvalidArgument>([&] {
-                train::Trainer(train::loop<counts_ranks>(), elastic_options(storage.path(), {3, 8}, 1)).fit();
-              }),
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [&] { train::Trainer(fn<counts_ranks>, elastic_options(storage.path(), {3, 8}, 1)).fit(); }),
               HasSubstr("3 workers need more than this machine has"));
-  EXPECT_THAT(message_of<InvalidArgument>([&] {
-                train::Trainer(train::loop<counts_ranks>(), elastic_options(storage.path(), {3, 2}, 1)).fit();
-              }),
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [&] { train::Trainer(fn<counts_ranks>, elastic_options(storage.path(), {3, 2}, 1)).fit(); }),
               HasSubstr("from 3 to 2"));
 }
 
@@ -104,7 +102,7 @@ class ChangingEngine final : public engine::Engine {
 TEST(ElasticGroup, FollowsTheResourcesAndLosesNoStep) {
   const TemporaryDirectory storage;
   const train::TrainerOptions options = elastic_options(storage.path(), {1, 4}, 3);
-  const train::Description description{.loop = train::loop<counts_ranks>(), .options = options};
+  const train::Description description{.loop = fn<counts_ranks>, .options = options};
   const fs::path directory = storage / "run";
   fs::create_directory(directory);
   store::ExperimentStore store = store::ExperimentStore::create(

@@ -140,7 +140,7 @@ TEST(HostileInput, NamesOfParametersAndMetricsAreDataOnly) {
   for (const std::string& name : kHostileNames) {
     if (name.find('/') == name.npos) options.param_space.emplace_back(name, tune::choice({name, "plain"}));
   }
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_hostile_names>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_hostile_names>, options).fit();
   ASSERT_EQ(results.num_terminated(), 1u) << ::testing::PrintToString(results.errors());
   expect_rows_in_place(storage, results, 2);
   for (const std::string& name : kHostileNames) EXPECT_EQ(results[0].metrics.get<double>(name), 0.5) << name;
@@ -156,11 +156,10 @@ TEST(HostileInput, AnExperimentsNameMustBeOneOfADirectory) {
     const bool possible = name.find_first_of(std::string("/\n\x1b\0", 4)) == name.npos && name.front() != '.' &&
                           name.front() != '-' && name.size() <= 255;
     if (possible) {
-      const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_many_metrics>(), options).fit();
+      const tune::ResultGrid results = tune::Tuner(fn<reports_many_metrics>, options).fit();
       EXPECT_EQ(results.experiment_path(), storage / name);
     } else {
-      const std::string fault =
-          message_of<InvalidArgument>([&] { tune::Tuner(tune::trainable<reports_many_metrics>(), options); });
+      const std::string fault = message_of<InvalidArgument>([&] { tune::Tuner(fn<reports_many_metrics>, options); });
       EXPECT_THAT(fault, HasSubstr("cannot name a directory")) << name;
       EXPECT_EQ(fault.find('\x1b'), fault.npos) << "a message must not command the terminal";
     }
@@ -170,7 +169,7 @@ TEST(HostileInput, AnExperimentsNameMustBeOneOfADirectory) {
 
 TEST(HostileInput, AMetricMayChangeItsTypeAndBeNoNumber) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_odd_numbers>(), options_in(storage)).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_odd_numbers>, options_in(storage)).fit();
   ASSERT_EQ(results.num_terminated(), 1u) << ::testing::PrintToString(results.errors());
   expect_rows_in_place(storage, results, 11);
   const std::vector<Metrics> history = results[0].metrics_history();
@@ -189,13 +188,13 @@ TEST(HostileInput, NumbersThatAreNoneDoNotRankAndEndNobodyElse) {
   options.tune_config.num_samples = 4;
   options.tune_config.scheduler = pbt;
   options.run_config.stop = {{"training_iteration", 11}};
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_odd_numbers>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_odd_numbers>, options).fit();
   EXPECT_EQ(results.num_terminated(), 4u) << ::testing::PrintToString(results.errors());
 }
 
 TEST(HostileInput, TenThousandMetricsAreReportedAndStored) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_many_metrics>(), options_in(storage)).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_many_metrics>, options_in(storage)).fit();
   ASSERT_EQ(results.num_terminated(), 1u) << ::testing::PrintToString(results.errors());
   expect_rows_in_place(storage, results, 3);
   EXPECT_EQ(results[0].metrics.get<int>("metric_9999"), 3 + 9999);
@@ -207,7 +206,7 @@ TEST(HostileInput, AnIterationThatGoesBackwardsIsARowLikeOthers) {
   options.param_space = {{"lr", tune::uniform(0, 1)}};
   options.tune_config.num_samples = 2;
   options.tune_config.scheduler = every_second_step();
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_a_step_backwards>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_a_step_backwards>, options).fit();
   EXPECT_EQ(results.num_terminated(), 2u) << ::testing::PrintToString(results.errors());
   expect_rows_in_place(storage, results, 7);
 }
@@ -220,7 +219,7 @@ TEST(HostileInput, APopulationOfOneAndOneWithoutTheMetricEndAndSayWhy) {
   for (const std::int64_t population : {1, 6}) {
     options.tune_config.num_samples = population;
     options.run_config.name = "without_metric_" + std::to_string(population);
-    const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_nothing_useful>(), options).fit();
+    const tune::ResultGrid results = tune::Tuner(fn<reports_nothing_useful>, options).fit();
     EXPECT_EQ(results.num_errors(), static_cast<std::size_t>(population));
     for (const tune::Result& result : results)
       EXPECT_THAT(*result.error, HasSubstr("the result has no number \"score\""));
@@ -228,14 +227,13 @@ TEST(HostileInput, APopulationOfOneAndOneWithoutTheMetricEndAndSayWhy) {
   }
   options.tune_config.num_samples = 1;
   options.run_config.name = "of_one";
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_a_step_backwards>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_a_step_backwards>, options).fit();
   EXPECT_EQ(results.get_best_result().trial_id, "00000");
 }
 
 TEST(HostileInput, TextThatIsNoUtf8IsReadAgain) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results =
-      tune::Tuner(tune::trainable<reports_and_throws_no_utf8>(), options_in(storage)).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_and_throws_no_utf8>, options_in(storage)).fit();
   ASSERT_EQ(results.num_errors(), 1u);
   const tune::ResultGrid restored = tune::Tuner::restore(results.experiment_path(), {.restart_errored = true}).fit();
   EXPECT_EQ(restored[0].metrics_history().size(), results[0].metrics_history().size() * 2);
@@ -246,7 +244,7 @@ TEST(HostileInput, WhatIsNestedAsDeepAsItMayBeIsContinuedAndDeeperIsTheTrialsFau
   const TemporaryDirectory storage;
   tune::TunerOptions options = options_in(storage);
   options.run_config.failure_config.max_failures = 1;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_deep_values>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_deep_values>, options).fit();
   ASSERT_EQ(results.num_errors(), 1u);
   EXPECT_THAT(*results[0].error, HasSubstr("metric \"deep\" is nested deeper than 53 levels"));
   EXPECT_THAT(*results[0].error, HasSubstr("metric \"deeper\" is nested deeper than 53 levels"));
@@ -257,7 +255,7 @@ TEST(HostileInput, WhatIsNestedAsDeepAsItMayBeIsContinuedAndDeeperIsTheTrialsFau
 
 TEST(HostileInput, AResultThatIsTooLargeIsTheTrialsFault) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_too_much>(), options_in(storage)).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_too_much>, options_in(storage)).fit();
   ASSERT_EQ(results.num_errors(), 1u);
   EXPECT_THAT(*results[0].error, HasSubstr("over the limit of 33554432"));
 }

@@ -167,10 +167,9 @@ TEST(ObjectStore, SixteenWorkersUseTheMemoryOfALargeObjectOnceAndBeginWithoutRea
   std::iota(numbers.begin(), numbers.end(), 0);
   const std::int64_t sum = std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 
-  tune::Tuner tuner(
-      tune::with_parameters(tune::with_resources(tune::trainable<reads_a_large_object>(), {.cpus = 4.0 / kWorkers}),
-                            {{"data", put(numbers)}}),
-      options_in(storage.path(), {{"gate", storage.path().string()}}, kWorkers));
+  tune::Tuner tuner(tune::with_parameters(tune::with_resources(fn<reads_a_large_object>, {.cpus = 4.0 / kWorkers}),
+                                          {{"data", put(numbers)}}),
+                    options_in(storage.path(), {{"gate", storage.path().string()}}, kWorkers));
   const Gate gate(storage.path());
   Usage total;
   std::thread observer([&] {
@@ -202,7 +201,7 @@ TEST(ObjectStore, SixteenWorkersUseTheMemoryOfALargeObjectOnceAndBeginWithoutRea
 TEST(ObjectStore, WhatAWorkerWritesNobodyElseSees) {
   const TemporaryDirectory storage;
   const ObjectRef data = put("-----");
-  tune::Tuner tuner(tune::trainable<writes_its_name>(),
+  tune::Tuner tuner(fn<writes_its_name>,
                     options_in(storage.path(), {{"data", data}, {"gate", storage.path().string()}}, 4));
   const Gate gate(storage.path());
   std::thread opens([&] {
@@ -225,7 +224,7 @@ TEST(ObjectStore, EqualObjectsAreOneFile) {
   const TemporaryDirectory storage;
   const ObjectRef one = put("one");
   const ObjectRef two = put("two");
-  tune::Tuner tuner(tune::trainable<reads_text_after_the_gate>(),
+  tune::Tuner tuner(fn<reads_text_after_the_gate>,
                     options_in(storage.path(), {{"data", tune::grid_search({one, two, put("one")})},
                                                 {"gate", storage.path().string()}}));
   const Gate gate(storage.path());
@@ -246,9 +245,8 @@ TEST(ObjectStore, AFunctionOfTheSearchSpaceChoosesTheObjectOfEachTrial) {
   const TemporaryDirectory storage;
   tables = {put("first"), put("second")};
   const tune::ResultGrid results =
-      tune::Tuner(tune::trainable<reads_text>(),
-                  options_in(storage.path(),
-                             {{"index", tune::grid_search({0, 1})}, {"data", tune::sample_from<chosen_table>()}}))
+      tune::Tuner(fn<reads_text>,
+                  options_in(storage.path(), {{"index", tune::grid_search({0, 1})}, {"data", fn<chosen_table>}}))
           .fit();
   EXPECT_EQ(results[0].metrics.get<std::string>("text", ""), "first");
   EXPECT_EQ(results[1].metrics.get<std::string>("text", ""), "second");
@@ -258,7 +256,7 @@ TEST(ObjectStore, AFunctionOfTheSearchSpaceChoosesTheObjectOfEachTrial) {
 
 TEST(ObjectStore, AnObjectThatNobodyHoldsIsDeletedWhenTheExperimentHasEnded) {
   const TemporaryDirectory storage;
-  tune::Tuner tuner(tune::trainable<reads_text>(), options_in(storage.path(), {{"data", put("contents")}}));
+  tune::Tuner tuner(fn<reads_text>, options_in(storage.path(), {{"data", put("contents")}}));
   const tune::ResultGrid results = tuner.fit();
   EXPECT_EQ(results[0].metrics.get<std::string>("text"), "contents");
   EXPECT_FALSE(fs::exists(storage / "experiment/objects"));
@@ -268,11 +266,10 @@ TEST(ObjectStore, AnObjectThatNobodyHoldsIsDeletedWhenTheExperimentHasEnded) {
 TEST(ObjectStore, AnObjectStaysAsLongAsItIsHeldAndIsUsedByFurtherExperiments) {
   const TemporaryDirectory storage;
   std::optional<ObjectRef> data = put("contents");
-  tune::Tuner(tune::trainable<reads_text>(), options_in(storage.path(), {{"data", *data}})).fit();
+  tune::Tuner(fn<reads_text>, options_in(storage.path(), {{"data", *data}})).fit();
   EXPECT_THAT(object_files(storage.path()), ::testing::ElementsAre(data->id()));
   EXPECT_EQ(get(*data).text(), "contents");
-  const tune::ResultGrid next =
-      tune::Tuner(tune::trainable<reads_text>(), options_in(storage / "next", {{"data", *data}})).fit();
+  const tune::ResultGrid next = tune::Tuner(fn<reads_text>, options_in(storage / "next", {{"data", *data}})).fit();
   EXPECT_EQ(next[0].metrics.get<std::string>("text"), "contents");
   data.reset();
   EXPECT_FALSE(fs::exists(storage / "experiment/objects"));
@@ -282,7 +279,7 @@ TEST(ObjectStore, AnObjectStaysAsLongAsItIsHeldAndIsUsedByFurtherExperiments) {
 TEST(ObjectStore, TrialsThatHaveFailedKeepTheirObjectsUntilTheyAreTakenUp) {
   const TemporaryDirectory storage;
   const fs::path gate = storage / "gate";
-  tune::Tuner(tune::trainable<fails_until_the_gate_is_there>(),
+  tune::Tuner(fn<fails_until_the_gate_is_there>,
               options_in(storage.path(), {{"data", put("contents")}, {"gate", gate.string()}}))
       .fit();
   EXPECT_EQ(object_files(storage.path()).size(), 1u);
@@ -308,7 +305,7 @@ fs::path killed_experiment(const fs::path& storage) {
 }
 const bool in_use = register_scenario("objects are in use", [] {
   const fs::path storage = std::getenv("CADRE_TEST_STORAGE");
-  tune::Tuner(tune::trainable<reads_text_after_the_gate>(),
+  tune::Tuner(fn<reads_text_after_the_gate>,
               options_in(storage, {{"data", put("contents")}, {"gate", storage.string()}}, 2))
       .fit();
   return 0;
@@ -345,7 +342,7 @@ TEST(ObjectStore, ARestoreNamesAnObjectThatIsGoneBeforeAnythingRunsAndTakesItWhe
 
 TEST(ObjectStore, ATrialWhoseObjectWasDeletedFailsAndItsErrorNamesTheFile) {
   const TemporaryDirectory storage;
-  tune::Tuner tuner(tune::trainable<reads_text_after_the_gate>(),
+  tune::Tuner tuner(fn<reads_text_after_the_gate>,
                     options_in(storage.path(), {{"data", put("contents")}, {"gate", storage.path().string()}}));
   const Gate gate(storage.path());
   std::thread deletes([&] {
@@ -362,7 +359,7 @@ TEST(ObjectStore, ATrialWhoseObjectWasDeletedFailsAndItsErrorNamesTheFile) {
 TEST(ObjectStore, ATunerRefusesAReferenceThatNobodyHolds) {
   const TemporaryDirectory storage;
   const tune::TunerOptions options = options_in(storage.path(), {{"data", put("contents")}});
-  EXPECT_THAT(message_of<InvalidArgument>([&] { tune::Tuner(tune::trainable<reads_text>(), options); }),
+  EXPECT_THAT(message_of<InvalidArgument>([&] { tune::Tuner(fn<reads_text>, options); }),
               AllOf(HasSubstr("param_space/data"), HasSubstr("-8"), HasSubstr("gone")));
   EXPECT_TRUE(base::list_directory(storage.path()).empty());
 }
@@ -374,9 +371,7 @@ const bool is_on_a_full_disk = register_scenario("an object on a full disk", [] 
   const auto resize = [&](const char* size) { return ::mount("", storage.c_str(), "", MS_REMOUNT, size) == 0; };
   if (!resize("size=1m")) return 2;
   const ObjectRef data = put(std::string(4 * kMebibyte, 'x'));
-  const auto fit = [&] {
-    return tune::Tuner(tune::trainable<reports_the_size>(), options_in(storage, {{"data", data}})).fit();
-  };
+  const auto fit = [&] { return tune::Tuner(fn<reports_the_size>, options_in(storage, {{"data", data}})).fit(); };
   say(message_of<OutOfSpace>(fit));
   say(std::to_string(object_files(storage).size()));
   if (!resize("size=64m")) return 3;
@@ -399,7 +394,7 @@ TEST(ObjectStore, AnObjectBeyondATrialsMemoryLimitFailsItAndTheErrorNamesBoth) {
   const ObjectRef data = put(std::string(64 * kMebibyte, 'x'));
   auto options = options_in(storage.path(), {{"data", data}});
   options.run_config.limits.memory_bytes = 16 * kMebibyte;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<reports_the_size>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_the_size>, options).fit();
   ASSERT_EQ(results.num_errors(), 1u);
   EXPECT_THAT(results[0].error.value_or(""), AllOf(HasSubstr("cannot map"), HasSubstr(data.id()),
                                                    HasSubstr("the memory limit of this trial is 16 MiB")));
@@ -411,7 +406,7 @@ TEST(ObjectStore, ParametersReachTheFunctionAndNoResultAndAreThereAfterARestore)
   const TemporaryDirectory storage;
   auto options = options_in(storage.path(), {{"lr", 0.5}});
   const auto trainable =
-      tune::with_parameters(tune::trainable<reports_parameters>(), {{"scale", 4.0}, {"data", put("a large data set")}});
+      tune::with_parameters(fn<reports_parameters>, {{"scale", 4.0}, {"data", put("a large data set")}});
   EXPECT_THROW(tune::Tuner(trainable, options), InvalidArgument) << "nobody holds the object";
   const ObjectRef data = put("a large data set");
   const tune::ResultGrid results = tune::Tuner(trainable, options).fit();

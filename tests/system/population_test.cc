@@ -90,7 +90,7 @@ TEST(Population, TrialsThatHaveNotRunYetAreAmongTheResults) {
   tune::TunerOptions options = population(storage, 6);
   const auto onlooker = std::make_shared<Onlooker>(storage / "population");
   options.run_config.callbacks.push_back(onlooker);
-  tune::Tuner(tune::trainable<counts_up>(), options).fit();
+  tune::Tuner(fn<counts_up>, options).fit();
   using enum tune::TrialStatus;
   EXPECT_THAT(onlooker->statuses, ::testing::ElementsAre(running, running, running, running, pending, pending));
 }
@@ -99,7 +99,7 @@ TEST(Population, SixteenTrialsOnFourSlotsAdvanceEvenlyAndNobodyIsRestarted) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = population(storage, 16);
   pbt_of(options).quantile_fraction = 0;  // no exploits
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_up>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<counts_up>, options).fit();
   EXPECT_EQ(results.num_terminated(), 16u) << ::testing::PrintToString(results.errors());
   Course course = course_of(results.experiment_path());
   EXPECT_EQ(course.decisions["launch"], 16);
@@ -116,7 +116,7 @@ TEST(Population, SixteenTrialsOnFourSlotsAdvanceEvenlyAndNobodyIsRestarted) {
 
 TEST(Population, WithExploitsOnlyThoseWhoExploitAreRestarted) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_up>(), population(storage, 16)).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<counts_up>, population(storage, 16)).fit();
   EXPECT_EQ(results.num_terminated(), 16u) << ::testing::PrintToString(results.errors());
   Course course = course_of(results.experiment_path());
   EXPECT_GT(course.decisions["exploit"], 0);
@@ -129,7 +129,7 @@ TEST(Population, WorkersThatWaitGiveTheirMemoryBackWhenItRunsShort) {
   pbt_of(options).quantile_fraction = 0;
   options.param_space.emplace_back("milliseconds", 50);
   options.tune_config.parking.min_free_memory = 1;  // more than is ever free
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_up>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<counts_up>, options).fit();
   EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
   Course course = course_of(results.experiment_path());
   EXPECT_GT(course.decisions["unpark"], 0);
@@ -151,7 +151,7 @@ TEST(Population, OneOfSixtyNeedsMoreOpenFilesThanASmallLimitAllows) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = population(storage, 60);
   pbt_of(options).synch = true;  // all trials wait for each other
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_up>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<counts_up>, options).fit();
   say(std::to_string(results.num_terminated()) + " trials terminated");
   return 0;
 });
@@ -159,7 +159,7 @@ TEST(Population, OneOfSixtyNeedsMoreOpenFilesThanASmallLimitAllows) {
 TEST(Population, SharesOfTwoGpusAreFilledOneAfterTheOther) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = population(storage, 8);
-  const auto trainable = tune::with_resources(tune::trainable<counts_up>(), {.cpus = 0.5, .gpus = 0.5});
+  const auto trainable = tune::with_resources(fn<counts_up>, {.cpus = 0.5, .gpus = 0.5});
   const tune::ResultGrid results = tune::Tuner(trainable, options).fit();
   EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
   std::set<std::string> devices;
@@ -172,7 +172,7 @@ TEST(Population, SharesOfTwoGpusAreFilledOneAfterTheOther) {
 TEST(Population, WhoAsksForNoGpuSeesNoneAndWhoAsksForTwoSeesBoth) {
   for (const auto& [gpus, devices] : {std::pair{0.0, ""}, {2.0, "0,1"}}) {
     const TemporaryDirectory storage;
-    const auto trainable = tune::with_resources(tune::trainable<counts_up>(), {.cpus = 1, .gpus = gpus});
+    const auto trainable = tune::with_resources(fn<counts_up>, {.cpus = 1, .gpus = gpus});
     const tune::ResultGrid results = tune::Tuner(trainable, population(storage, 2)).fit();
     for (const tune::Result& result : results) EXPECT_EQ(result.metrics.get<std::string>("devices"), devices);
   }

@@ -19,10 +19,9 @@ void reports_twice(const Config& config) {
 }
 
 fs::path finished_experiment(const fs::path& storage) {
-  tune::Tuner tuner(tune::trainable<reports_twice>(),
-                    {.param_space = {{"lr", tune::uniform(0, 1)}},
-                     .tune_config = {.num_samples = 3},
-                     .run_config = {.name = "three", .storage_path = storage, .verbose = 0}});
+  tune::Tuner tuner(fn<reports_twice>, {.param_space = {{"lr", tune::uniform(0, 1)}},
+                                        .tune_config = {.num_samples = 3},
+                                        .run_config = {.name = "three", .storage_path = storage, .verbose = 0}});
   return tuner.fit().experiment_path();
 }
 

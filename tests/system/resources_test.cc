@@ -52,7 +52,7 @@ tune::Result run_one(const tune::Trainable& trainable) {
 
 TEST(Resources, BundlesOfAPlacementGroupAreHadTogether) {
   const tune::Result trial = run_one(tune::with_resources(
-      tune::trainable<says_what_it_has>(),
+      fn<says_what_it_has>,
       PlacementGroup{.bundles = {{.cpus = 1, .gpus = 0.5}, {.cpus = 2, .gpus = 0.5, .custom = {{"license", 2}}}}}));
   EXPECT_EQ(trial.metrics.get<double>("cpus"), 3);
   EXPECT_EQ(trial.metrics.get<double>("gpus"), 1);
@@ -62,7 +62,7 @@ TEST(Resources, BundlesOfAPlacementGroupAreHadTogether) {
 
 TEST(Resources, ATrialRunsWhereTheMachineIsAsItWantsIt) {
   const tune::Result trial = run_one(tune::with_resources(
-      tune::trainable<says_what_it_has>(),
+      fn<says_what_it_has>,
       Resources{.cpus = 1, .gpus = 1, .accelerator_type = "H100", .labels = {{"zone", "in(us,eu)"}, {"rack", "!7"}}}));
   EXPECT_EQ(trial.metrics.get<double>("gpus"), 1);
 }
@@ -70,7 +70,7 @@ TEST(Resources, ATrialRunsWhereTheMachineIsAsItWantsIt) {
 TEST(Resources, AFunctionSaysWhatATrialNeedsByItsConfig) {
   const TemporaryDirectory storage;
   const tune::ResultGrid results =
-      tune::Tuner(tune::with_resources(tune::trainable<says_what_it_has>(), tune::resource_function<by_width>()),
+      tune::Tuner(tune::with_resources(fn<says_what_it_has>, fn<by_width>),
                   options_of(storage.path(), {{"width", tune::grid_search({1, 4, 2, 3, 1})}}))
           .fit();
   ASSERT_EQ(results.num_terminated(), 5U) << ::testing::PrintToString(results.errors());
@@ -79,15 +79,14 @@ TEST(Resources, AFunctionSaysWhatATrialNeedsByItsConfig) {
     EXPECT_EQ(trial.metrics.get<double>("cpus"), width);
     EXPECT_EQ(trial.metrics.get<double>("gpus"), width >= 2 ? 1 : 0);
   }
-  const tune::Result trial =
-      run_one(tune::with_resources(tune::trainable<says_what_it_has>(), tune::resource_function<two_bundles>()));
+  const tune::Result trial = run_one(tune::with_resources(fn<says_what_it_has>, fn<two_bundles>));
   EXPECT_EQ(trial.metrics.get<double>("cpus"), 3);
 }
 
 TEST(Resources, ATrialThatNeedsWhatIsNotThereFailsAlone) {
   const TemporaryDirectory storage;
   const tune::ResultGrid results =
-      tune::Tuner(tune::with_resources(tune::trainable<says_what_it_has>(), tune::resource_function<by_width>()),
+      tune::Tuner(tune::with_resources(fn<says_what_it_has>, fn<by_width>),
                   options_of(storage.path(), {{"width", tune::grid_search({5, 1, 101, -1})}}))
           .fit();
   EXPECT_EQ(results.num_terminated(), 1U);
@@ -118,7 +117,7 @@ TEST_P(ChangedResources, ATrialGetsWhatOthersHaveLeft) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = options_of(storage.path(), {{"reports", tune::grid_search({30, 0})}});
   options.tune_config.scheduler = tune::ResourceChangingScheduler{.restart = GetParam()};
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<trains_with_what_it_has>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<trains_with_what_it_has>, options).fit();
   ASSERT_EQ(results.num_terminated(), 2U) << ::testing::PrintToString(results.errors());
   EXPECT_EQ(results[0].metrics.get<double>("cpus"), 2) << "its fair share";
   EXPECT_EQ(results[1].metrics.get<double>("cpus"), 4);
@@ -135,9 +134,7 @@ TEST(Resources, WhatCanNeverBeHadIsRefusedBeforeAnythingRuns) {
   const TemporaryDirectory storage;
   const auto message = [&](PlacementGroup group) {
     return message_of<InvalidArgument>([&] {
-      tune::Tuner(tune::with_resources(tune::trainable<says_what_it_has>(), std::move(group)),
-                  options_of(storage.path()))
-          .fit();
+      tune::Tuner(tune::with_resources(fn<says_what_it_has>, std::move(group)), options_of(storage.path())).fit();
     });
   };
   EXPECT_THAT(message({.bundles = {{.cpus = 3}, {.cpus = 2}}}), HasSubstr("5 cpus (there are 4)"));

@@ -116,7 +116,7 @@ TEST(RunFiles, HaveEveryResultOnceAlsoOfStepsThatWereRepeated) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 6}, {"fails_at", 4}});
   options.run_config.failure_config.max_failures = 1;
-  const train::Result result = train::Trainer(train::loop<saves_now_and_then>(), options).fit();
+  const train::Result result = train::Trainer(fn<saves_now_and_then>, options).fit();
   EXPECT_EQ(result.attempts, 2);
   const fs::path run = storage / "run";
   expect_files_as_the_store(run);
@@ -133,7 +133,7 @@ TEST(RunFiles, HaveEveryResultOnceAlsoOfStepsThatWereRepeated) {
 
 TEST(RunFiles, ARunWithoutFailuresHasNoErrors) {
   const TemporaryDirectory storage;
-  train::Trainer(train::loop<saves_now_and_then>(), options_in(storage.path(), 2, {{"steps", 2}})).fit();
+  train::Trainer(fn<saves_now_and_then>, options_in(storage.path(), 2, {{"steps", 2}})).fit();
   EXPECT_FALSE(fs::exists(storage / "run/error.txt"));
 }
 
@@ -141,7 +141,7 @@ TEST(RunFiles, ThoseThatAreSwitchedOffAreNotWrittenAlsoAfterARestore) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 4}, {"fails_at", 3}});
   options.run_config.logging_config.loggers = {.csv = false, .tensorboard = false};
-  EXPECT_THROW(train::Trainer(train::loop<saves_now_and_then>(), options).fit(), train::TrainingFailed);
+  EXPECT_THROW(train::Trainer(fn<saves_now_and_then>, options).fit(), train::TrainingFailed);
   train::Trainer::restore(storage / "run").fit();
   EXPECT_THAT(lines_of(storage / "run/result.json"), SizeIs(4));
   EXPECT_FALSE(fs::exists(storage / "run/progress.csv"));
@@ -155,7 +155,7 @@ const bool trains = register_scenario("leaves files", [] {
   if (train::Trainer::can_restore(storage / "run")) {
     train::Trainer::restore(storage / "run").fit();
   } else {
-    train::Trainer(train::loop<saves_now_and_then>(), options_in(storage, 2, {{"steps", 300}})).fit();
+    train::Trainer(fn<saves_now_and_then>, options_in(storage, 2, {{"steps", 300}})).fit();
   }
   return 0;
 });
@@ -189,7 +189,7 @@ TEST(RunFiles, ARestoreOfAFinishedRunLeavesThemAsTheyAre) {
   const fs::path run = storage / "run";
   train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 6}, {"fails_at", 4}});
   options.run_config.failure_config.max_failures = 1;
-  train::Trainer(train::loop<saves_now_and_then>(), options).fit();
+  train::Trainer(fn<saves_now_and_then>, options).fit();
   std::map<std::string, std::string> contents;
   for (const std::string& name : {std::string("params.json"), std::string("result.json"), std::string("progress.csv"),
                                   std::string("error.txt"), event_file_in(run)})
@@ -207,7 +207,7 @@ train::TrainerOptions printing_options(bool log_to_driver, Config config = {}) {
   return options;
 }
 const bool repeats = register_scenario("repeats what workers print", [] {
-  train::Trainer(train::loop<prints>(), printing_options(true)).fit();
+  train::Trainer(fn<prints>, printing_options(true)).fit();
   say("end");
   return 0;
 });
@@ -215,7 +215,7 @@ const bool repeats_before_failure = register_scenario("repeats what workers prin
   try {
     train::TrainerOptions options = printing_options(true, {{"fails", true}});
     options.run_config.failure_config.max_failures = 1;
-    train::Trainer(train::loop<prints>(), options).fit();
+    train::Trainer(fn<prints>, options).fit();
   } catch (const train::TrainingFailed&) {
   }
   say("end");
@@ -223,14 +223,14 @@ const bool repeats_before_failure = register_scenario("repeats what workers prin
 });
 const bool commands = register_scenario("repeats what would command a terminal", [] {
   try {
-    train::Trainer(train::loop<prints>(), printing_options(true, {{"commands", true}})).fit();
+    train::Trainer(fn<prints>, printing_options(true, {{"commands", true}})).fit();
   } catch (const train::TrainingFailed&) {
   }
   say("end");
   return 0;
 });
 const bool is_silent = register_scenario("does not repeat what workers print", [] {
-  train::Trainer(train::loop<prints>(), printing_options(false)).fit();
+  train::Trainer(fn<prints>, printing_options(false)).fit();
   say("end");
   return 0;
 });

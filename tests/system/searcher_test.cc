@@ -60,7 +60,7 @@ class SearcherInATuner : public ::testing::Test {
  protected:
   tune::Tuner tuner(std::int64_t trials) const {
     const std::string file = (directory_ / "five").string();
-    return {tune::trainable<reports>(),
+    return {fn<reports>,
             {.param_space = {{"x", tune::uniform(0, 1)}, {"file", file}},
              .tune_config = {.num_samples = trials, .searcher = WaitsForFile{file}},
              .run_config = {.name = "search", .storage_path = directory_.path(), .verbose = 0}}};

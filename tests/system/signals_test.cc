@@ -151,20 +151,17 @@ void train_in_trial(const train::Loop& loop, const Config& config) {
                         .run_config = {.name = "inner", .checkpoint_config = {.num_to_keep = 1}}})
       .fit();
 }
-void trains_in_trial(const Config& config) { train_in_trial(train::loop<trains_steps>(), config); }
-void trains_in_trial_with_programs(const Config& config) {
-  train_in_trial(train::loop<trains_steps_with_a_program>(), config);
-}
+void trains_in_trial(const Config& config) { train_in_trial(fn<trains_steps>, config); }
+void trains_in_trial_with_programs(const Config& config) { train_in_trial(fn<trains_steps_with_a_program>, config); }
 
 // ---- Experiments
 
 tune::Trainable trainable_named(const std::string& name) {
   const PlacementGroup two_workers{{{.cpus = 0}, {.cpus = 1}, {.cpus = 1}}};
-  if (name == "nested") return tune::with_resources(tune::trainable<trains_in_trial>(), two_workers);
-  if (name == "nested with programs")
-    return tune::with_resources(tune::trainable<trains_in_trial_with_programs>(), two_workers);
-  if (name == "unprotected") return tune::trainable<counts_steps_unprotected>();
-  return name == "program" ? tune::trainable<counts_steps_with_a_program>() : tune::trainable<counts_steps>();
+  if (name == "nested") return tune::with_resources(fn<trains_in_trial>, two_workers);
+  if (name == "nested with programs") return tune::with_resources(fn<trains_in_trial_with_programs>, two_workers);
+  if (name == "unprotected") return fn<counts_steps_unprotected>;
+  return name == "program" ? tune::Trainable(fn<counts_steps_with_a_program>) : fn<counts_steps>;
 }
 
 const bool experiment_is_interrupted = register_scenario("experiment is interrupted", [] {
@@ -239,7 +236,7 @@ void expect_no_validation_failed(const fs::path& run) {
 const bool training_gets_signals = register_scenario("training gets signals", [] {
   const bool unprotected = std::string(std::getenv("CADRE_TEST_TRAINABLE")) == "unprotected";
   train::Trainer trainer(
-      unprotected ? train::loop<trains_steps_unprotected>() : train::loop<trains_steps>(),
+      unprotected ? train::Loop(fn<trains_steps_unprotected>) : fn<trains_steps>,
       {.train_loop_config = {{"steps", 100'000}, {"validates", true}},
        .scaling_config = {.num_workers = 2, .resources_per_worker = Resources{.cpus = 0.01}},
        .run_config = {.name = "run",
@@ -247,8 +244,7 @@ const bool training_gets_signals = register_scenario("training gets signals", []
                       .failure_config = {.max_failures = 0, .max_preemption_failures = 0},
                       .checkpoint_config = {.num_to_keep = 2},
                       .verbose = 0},
-       .validation = {
-           .function = train::validator<validates_slowly>(), .resources = {.cpus = 0.01}, .max_retries = 0}});
+       .validation = {.function = fn<validates_slowly>, .resources = {.cpus = 0.01}, .max_retries = 0}});
   say("begins");
   say(message_of<Interrupted>([&] { trainer.fit(); }));
   return 0;
@@ -349,7 +345,7 @@ TEST(Signals, AClosedTerminalInterruptsTheExperiment) {
   for (const tune::Result& result : results) EXPECT_EQ(result.failures, 0);
 }
 const bool experiment_on_a_terminal = register_scenario("experiment on a terminal", [] {
-  tune::Tuner(tune::trainable<counts_steps>(), on_terminal()).fit();
+  tune::Tuner(fn<counts_steps>, on_terminal()).fit();
   return 0;
 });
 
@@ -371,7 +367,7 @@ const bool experiment_after_a_signal = register_scenario("experiment after a sig
   tune::TunerOptions options = on_terminal();
   options.param_space = {{"steps", 2}};
   options.run_config.verbose = 0;
-  tune::Tuner(tune::trainable<counts_steps>(), options).fit();
+  tune::Tuner(fn<counts_steps>, options).fit();
   return 0;
 });
 
@@ -417,7 +413,7 @@ tune::TunerOptions with_little_patience() {
 }
 const bool experiment_is_stopped = register_scenario("experiment is stopped", [] {
   say("begins");
-  say(message_of<Interrupted>([&] { tune::Tuner(tune::trainable<counts_steps>(), with_little_patience()).fit(); }));
+  say(message_of<Interrupted>([&] { tune::Tuner(fn<counts_steps>, with_little_patience()).fit(); }));
   return 0;
 });
 
@@ -476,7 +472,7 @@ TEST(Signals, AReportThatWaitsUnreadIsInTime) {
   tune::TunerOptions options = with_little_patience();
   options.param_space = {{"steps", 20}};
   options.run_config.callbacks = {std::make_shared<TakesLong>()};
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<counts_steps>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<counts_steps>, options).fit();
   EXPECT_EQ(results.num_terminated(), 2u) << ::testing::PrintToString(results.errors());
 }
 
@@ -496,7 +492,7 @@ class SaysWhereItIs final : public tune::Callback {
 const bool experiment_is_stopped_in_a_turn = register_scenario("experiment is stopped in a turn", [] {
   tune::TunerOptions options = with_little_patience();
   options.run_config.callbacks = {std::make_shared<SaysWhereItIs>()};
-  say(message_of<Interrupted>([&] { tune::Tuner(tune::trainable<counts_steps>(), options).fit(); }));
+  say(message_of<Interrupted>([&] { tune::Tuner(fn<counts_steps>, options).fit(); }));
   return 0;
 });
 
@@ -521,7 +517,7 @@ Metrics validates_very_slowly(const Checkpoint& checkpoint) {
 }
 
 const bool training_is_stopped = register_scenario("training is stopped", [] {
-  train::Trainer trainer(train::loop<trains_steps>(),
+  train::Trainer trainer(fn<trains_steps>,
                          {.train_loop_config = {{"steps", 100'000}, {"validates", true}},
                           .scaling_config = {.num_workers = 2, .resources_per_worker = Resources{.cpus = 0.01}},
                           .run_config = {.name = "run",
@@ -529,7 +525,7 @@ const bool training_is_stopped = register_scenario("training is stopped", [] {
                                          .checkpoint_config = {.num_to_keep = 2},
                                          .collective_timeout = train::Seconds(1),
                                          .verbose = 0},
-                          .validation = {.function = train::validator<validates_very_slowly>(),
+                          .validation = {.function = fn<validates_very_slowly>,
                                          .resources = {.cpus = 0.01},
                                          .timeout = train::Seconds(2),
                                          .max_retries = 0}});
@@ -578,7 +574,7 @@ TEST(Signals, AWorkerThatAloneGetsSigtermCountsAsPreempted) {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
   });
   const train::Result result =
-      train::Trainer(train::loop<tells_its_process>(),
+      train::Trainer(fn<tells_its_process>,
                      {.train_loop_config = {{"steps", 300}},
                       .scaling_config = {.num_workers = 2, .resources_per_worker = Resources{.cpus = 0.01}},
                       .run_config = {.name = "run",

@@ -94,13 +94,12 @@ Metrics doubles_the_score(const Checkpoint& checkpoint) {
 
 void trains(const Config& config) {
   train::Trainer trainer(
-      train::loop<learns>(),
-      {.train_loop_config = config,
-       .scaling_config = {.num_workers = config.get<std::int64_t>("workers", 2)},
-       .run_config = {.name = "inner",
-                      .failure_config = {.max_failures = config.get<std::int64_t>("inner_failures", 0)},
-                      .checkpoint_config = {.num_to_keep = 1}},
-       .validation = {.function = train::validator<doubles_the_score>(), .resources = {.cpus = 0.5}}});
+      fn<learns>, {.train_loop_config = config,
+                   .scaling_config = {.num_workers = config.get<std::int64_t>("workers", 2)},
+                   .run_config = {.name = "inner",
+                                  .failure_config = {.max_failures = config.get<std::int64_t>("inner_failures", 0)},
+                                  .checkpoint_config = {.num_to_keep = 1}},
+                   .validation = {.function = fn<doubles_the_score>, .resources = {.cpus = 0.5}}});
   const train::Result result = trainer.fit();
   append(tune::get_context().get_trial_dir() / "returned", to_json(result.return_value));
 }
@@ -139,7 +138,7 @@ std::vector<std::int64_t> steps_of(const tune::Result& result) {
 TEST(TrainInTrial, ReportsAndCheckpointsAreTheTrials) {
   const TemporaryDirectory storage;
   const tune::ResultGrid results =
-      tune::Tuner(with_workers(tune::trainable<trains>()), options_of(storage.path(), {{"steps", 3}})).fit();
+      tune::Tuner(with_workers(fn<trains>), options_of(storage.path(), {{"steps", 3}})).fit();
   const tune::Result& trial = results[0];
   ASSERT_EQ(trial.error, std::nullopt);
   EXPECT_THAT(steps_of(trial), ElementsAre(1, 2, 3));
@@ -160,9 +159,9 @@ TEST(TrainInTrial, ReportsAndCheckpointsAreTheTrials) {
 TEST(TrainInTrial, CheckpointsMayBeValidatedWithTheBundlesOfTheTrial) {
   for (const int bundles : {2, 3}) {  // as many as the ranks take, and one more
     const TemporaryDirectory storage;
-    const tune::Result trial = tune::Tuner(with_workers(tune::trainable<trains>(), bundles),
-                                           options_of(storage.path(), {{"steps", 4}, {"validates", true}}))
-                                   .fit()[0];
+    const tune::Result trial =
+        tune::Tuner(with_workers(fn<trains>, bundles), options_of(storage.path(), {{"steps", 4}, {"validates", true}}))
+            .fit()[0];
     ASSERT_EQ(trial.error, std::nullopt);
     EXPECT_THAT(steps_of(trial), ElementsAre(1, 2, 3, 4));
     EXPECT_EQ(trial.metrics.get<double>("score"), 4) << "a trial's results are what was reported";
@@ -178,7 +177,7 @@ TEST(TrainInTrial, AStopCriterionOfTheExperimentStopsTheRanksInOrder) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = options_of(storage.path(), {});
   options.run_config.stop = {{"training_iteration", 4}};
-  const tune::Result trial = tune::Tuner(with_workers(tune::trainable<trains>()), options).fit()[0];
+  const tune::Result trial = tune::Tuner(with_workers(fn<trains>), options).fit()[0];
   EXPECT_EQ(trial.error, std::nullopt);
   EXPECT_THAT(steps_of(trial), ElementsAre(1, 2, 3, 4));
   std::vector<std::string> unwound = lines_of(trial.path / "unwound");
@@ -199,7 +198,7 @@ TEST(TrainInTrial, AnExploitGoesOnFromTheDonorsCheckpointInAllRanks) {
                                                                 .quantile_fraction = 0.5,
                                                                 .synch = true};
   options.run_config.stop = {{"training_iteration", 8}};
-  const tune::ResultGrid results = tune::Tuner(with_workers(tune::trainable<trains>()), options).fit();
+  const tune::ResultGrid results = tune::Tuner(with_workers(fn<trains>), options).fit();
   const tune::Result& target = results[0];
   ASSERT_EQ(target.error, std::nullopt);
   EXPECT_GT(target.metrics.get<double>("score"), 4) << "it has not got the donor's score";
@@ -212,7 +211,7 @@ TEST(TrainInTrial, AnExploitGoesOnFromTheDonorsCheckpointInAllRanks) {
 TEST(TrainInTrial, ARankThatDiesIsTheRunsOwnBusiness) {
   const TemporaryDirectory storage;
   const tune::Result trial =
-      tune::Tuner(with_workers(tune::trainable<trains>()),
+      tune::Tuner(with_workers(fn<trains>),
                   options_of(storage.path(), {{"steps", 5}, {"dies_at", 3}, {"inner_failures", 1}}))
           .fit()[0];
   ASSERT_EQ(trial.error, std::nullopt);
@@ -224,7 +223,7 @@ TEST(TrainInTrial, ARunThatFailsFailsItsTrialWhichIsTriedAgainFromItsCheckpoint)
   const TemporaryDirectory storage;
   tune::TunerOptions options = options_of(storage.path(), {{"steps", 5}, {"dies_at", 3}});
   options.run_config.failure_config.max_failures = 1;
-  const tune::Result trial = tune::Tuner(with_workers(tune::trainable<trains>()), options).fit()[0];
+  const tune::Result trial = tune::Tuner(with_workers(fn<trains>), options).fit()[0];
   ASSERT_EQ(trial.error, std::nullopt);
   EXPECT_THAT(steps_of(trial), ElementsAre(1, 2, 3, 4, 5));
   std::vector<std::string> begins = lines_of(trial.path / "begins_at");
@@ -236,7 +235,7 @@ TEST(TrainInTrial, ATrialThatIsKilledTakesItsRanksAlongAndGoesOnFromItsCheckpoin
   const TemporaryDirectory storage;
   tune::TunerOptions options = options_of(storage.path(), {{"steps", 60}});
   options.run_config.failure_config.max_failures = 1;
-  const tune::Result trial = tune::Tuner(with_workers(tune::trainable<trains_and_dies>()), options).fit()[0];
+  const tune::Result trial = tune::Tuner(with_workers(fn<trains_and_dies>), options).fit()[0];
   ASSERT_EQ(trial.error, std::nullopt);
   std::vector<std::int64_t> expected(60);
   std::ranges::generate(expected, [step = 0]() mutable { return ++step; });
@@ -248,7 +247,7 @@ TEST(TrainInTrial, ATrialThatIsKilledHasItsLastCheckpointsValidatedAfterwards) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = options_of(storage.path(), {{"steps", 40}, {"validates", true}});
   options.run_config.failure_config.max_failures = 1;
-  const tune::Result trial = tune::Tuner(with_workers(tune::trainable<trains_and_dies>(), 3), options).fit()[0];
+  const tune::Result trial = tune::Tuner(with_workers(fn<trains_and_dies>, 3), options).fit()[0];
   ASSERT_EQ(trial.error, std::nullopt);
   EXPECT_EQ(steps_of(trial).size(), 40U);
   const train::Result inner = train::Result::from_directory(trial.path / "inner");
@@ -258,8 +257,7 @@ TEST(TrainInTrial, ATrialThatIsKilledHasItsLastCheckpointsValidatedAfterwards) {
 
 TEST(TrainInTrial, ATrialWithoutBundlesForWorkersIsToldWhatToDo) {
   const TemporaryDirectory storage;
-  const tune::Result trial =
-      tune::Tuner(tune::trainable<trains>(), options_of(storage.path(), {{"steps", 3}})).fit()[0];
+  const tune::Result trial = tune::Tuner(fn<trains>, options_of(storage.path(), {{"steps", 3}})).fit()[0];
   ASSERT_TRUE(trial.error);
   EXPECT_THAT(*trial.error, AllOf(HasSubstr("cannot start workers of its own"), HasSubstr("PlacementGroup")));
 }
@@ -267,14 +265,13 @@ TEST(TrainInTrial, ATrialWithoutBundlesForWorkersIsToldWhatToDo) {
 TEST(TrainInTrial, MoreWorkersThanItsBundlesAreRefused) {
   const TemporaryDirectory storage;
   const tune::Result trial =
-      tune::Tuner(with_workers(tune::trainable<trains>()), options_of(storage.path(), {{"steps", 3}, {"workers", 3}}))
-          .fit()[0];
+      tune::Tuner(with_workers(fn<trains>), options_of(storage.path(), {{"steps", 3}, {"workers", 3}})).fit()[0];
   ASSERT_TRUE(trial.error);
   EXPECT_THAT(*trial.error, AllOf(HasSubstr("3 workers need more than"), HasSubstr("2")));
 }
 
 [[maybe_unused]] const bool trains_until_killed = register_scenario("trains until killed", [] {
-  tune::Tuner(with_workers(tune::trainable<trains>()),
+  tune::Tuner(with_workers(fn<trains>),
               options_of(std::getenv("CADRE_TEST_STORAGE"), {{"steps", 150}, {"lr", tune::grid_search({1, 2})}}))
       .fit();
   return 0;
@@ -306,8 +303,7 @@ TEST(TrainInTrial, AnExperimentThatIsKilledGoesOnWithItsRuns) {
 
 TEST(TrainInTrial, ARunOfATrialIsNotContinuedByItself) {
   const TemporaryDirectory storage;
-  const tune::Result trial =
-      tune::Tuner(with_workers(tune::trainable<trains>()), options_of(storage.path(), {{"steps", 2}})).fit()[0];
+  const tune::Result trial = tune::Tuner(with_workers(fn<trains>), options_of(storage.path(), {{"steps", 2}})).fit()[0];
   EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer::restore(trial.path / "inner"); }),
               AllOf(HasSubstr("a trial"), HasSubstr("Tuner::restore")));
 }

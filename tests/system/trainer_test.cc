@@ -148,16 +148,14 @@ void reports_what_cannot_be_stored() {
 TEST(TrainerWithAStruct, ItsMembersAreTheKeysOfTheConfigAndKeepTheirDefaults) {
   const TemporaryDirectory storage;
   const Config config{{"steps", 5}, {"optimizer", {{"type", "adam"}}}};
-  const train::Result result =
-      train::Trainer(train::loop<says_its_settings>(), options_in(storage.path(), 2, config)).fit();
+  const train::Result result = train::Trainer(fn<says_its_settings>, options_in(storage.path(), 2, config)).fit();
   EXPECT_EQ(result.return_value, list(0.1, 5, "adam"));
 }
 
 TEST(TrainerWithAStruct, KeysAndTypesThatDoNotFitAreRefusedAllAtOnceBeforeAnythingRuns) {
   const TemporaryDirectory storage;
   EXPECT_THAT(message_of<InvalidArgument>([&] {
-                train::Trainer(train::loop<says_its_settings>(),
-                               options_in(storage.path(), 1, {{"step", 5}, {"lr", "high"}}));
+                train::Trainer(fn<says_its_settings>, options_in(storage.path(), 1, {{"step", 5}, {"lr", "high"}}));
               }),
               AllOf(HasSubstr("train_loop_config \"step\": the struct that says_its_settings takes has no such member; "
                               "it has: lr, steps, optimizer"),
@@ -167,7 +165,7 @@ TEST(TrainerWithAStruct, KeysAndTypesThatDoNotFitAreRefusedAllAtOnceBeforeAnythi
 
 TEST(Trainer, RunsTheFunctionInEveryRankAndKeepsWhatRankZeroReports) {
   const TemporaryDirectory storage;
-  train::Trainer trainer(train::loop<counts>(), options_in(storage.path(), 3, {{"steps", 4}}));
+  train::Trainer trainer(fn<counts>, options_in(storage.path(), 3, {{"steps", 4}}));
   const train::Result result = trainer.fit();
   EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(result.metrics.get<std::int64_t>("rank"), 0);
@@ -182,7 +180,7 @@ TEST(Trainer, RunsTheFunctionInEveryRankAndKeepsWhatRankZeroReports) {
 
 TEST(Trainer, CheckpointsOfAllRanksBecomeOne) {
   const TemporaryDirectory storage;
-  const train::Result result = train::Trainer(train::loop<saves_in_all_ranks>(), options_in(storage.path(), 3)).fit();
+  const train::Result result = train::Trainer(fn<saves_in_all_ranks>, options_in(storage.path(), 3)).fit();
   const fs::path checkpoint = result.checkpoint->path();
   for (const char* name : {"rank_0", "rank_1", "rank_2", "common/of_0", "common/of_1", "common/of_2"})
     EXPECT_EQ(content_of(checkpoint / name), std::string(name).substr(std::string(name).size() - 1)) << name;
@@ -197,7 +195,7 @@ TEST(Trainer, KeepsTheBestCheckpointsAndTheLatest) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 6}});
   options.run_config.checkpoint_config = {.num_to_keep = 2, .checkpoint_score_attribute = minimize("step")};
-  const train::Result result = train::Trainer(train::loop<counts>(), options).fit();
+  const train::Result result = train::Trainer(fn<counts>, options).fit();
   std::vector<std::int64_t> kept;
   for (const train::ReportedCheckpoint& one : result.best_checkpoints) {
     EXPECT_TRUE(fs::exists(one.checkpoint.path() / "step"));
@@ -209,8 +207,7 @@ TEST(Trainer, KeepsTheBestCheckpointsAndTheLatest) {
 
 TEST(Trainer, AMetricThatCannotBeStoredIsNamedAtTheCallAndNothingIsLost) {
   const TemporaryDirectory storage;
-  const train::Result result =
-      train::Trainer(train::loop<reports_what_cannot_be_stored>(), options_in(storage.path(), 2)).fit();
+  const train::Result result = train::Trainer(fn<reports_what_cannot_be_stored>, options_in(storage.path(), 2)).fit();
   EXPECT_EQ(result.metrics_history.size(), 1u);
   for (int i = 0; i < 2; ++i)
     EXPECT_THAT(content_of(storage / "run" / ("refused_" + std::to_string(i))), HasSubstr("\"large\""));
@@ -218,7 +215,7 @@ TEST(Trainer, AMetricThatCannotBeStoredIsNamedAtTheCallAndNothingIsLost) {
 
 TEST(Trainer, EveryRankKnowsItsPlaceAndHearsRankZero) {
   const TemporaryDirectory storage;
-  train::Trainer(train::loop<knows_its_place>(), options_in(storage.path(), 3, {{"text", "said"}})).fit();
+  train::Trainer(fn<knows_its_place>, options_in(storage.path(), 3, {{"text", "said"}})).fit();
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(content_of(storage / "run" / ("place_" + std::to_string(i))),
               "3 " + std::to_string(i) + " 3 0 run [42, \"said\"]\n");
@@ -233,7 +230,7 @@ TEST_P(GroupFailure, OfOneRankStartsAllAgainFromTheLastCheckpoint) {
   train::TrainerOptions options =
       options_in(storage.path(), 3, {{"steps", 6}, {"failing_rank", 1}, {"fails_at", 4}, {"dies", GetParam()}});
   options.run_config.failure_config.max_failures = 1;
-  const train::Result result = train::Trainer(train::loop<counts>(), options).fit();
+  const train::Result result = train::Trainer(fn<counts>, options).fit();
   EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_EQ(result.attempts, 2);
   for (int i = 0; i < 3; ++i) {
@@ -252,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(Trainer, GroupFailure, ::testing::Bool(),
 
 TEST(Trainer, CollectivesLeaveNothingBehindButTheLastOnes) {
   const TemporaryDirectory storage;
-  const train::Result result = train::Trainer(train::loop<meets_often>(), options_in(storage.path(), 2)).fit();
+  const train::Result result = train::Trainer(fn<meets_often>, options_in(storage.path(), 2)).fit();
   EXPECT_LE(result.return_value.get<std::int64_t>(), 10) << "of 250 keys";
 }
 
@@ -260,7 +257,7 @@ TEST(Trainer, AnotherAttemptIsAnotherGroup) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(storage.path(), 2);
   options.run_config.failure_config.max_failures = 1;
-  EXPECT_EQ(train::Trainer(train::loop<meets_again>(), options).fit().attempts, 2);
+  EXPECT_EQ(train::Trainer(fn<meets_again>, options).fit().attempts, 2);
 }
 
 TEST(Trainer, AFailureBeyondTheBudgetIsToldWithItsRankAndCause) {
@@ -269,7 +266,7 @@ TEST(Trainer, AFailureBeyondTheBudgetIsToldWithItsRankAndCause) {
     train::TrainerOptions options =
         options_in(storage.path(), 2, {{"steps", 6}, {"failing_rank", 1}, {"fails_at", 2}, {"dies", dies}});
     options.run_config.name = name;
-    return message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<counts>(), options).fit(); });
+    return message_of<train::TrainingFailed>([&] { train::Trainer(fn<counts>, options).fit(); });
   };
   EXPECT_THAT(run(false, "throws"), AllOf(HasSubstr("rank 1"), HasSubstr("out of luck")));
   EXPECT_THAT(run(true, "dies"), AllOf(HasSubstr("rank 1"), HasSubstr("SIGKILL")));
@@ -284,7 +281,7 @@ TEST(Trainer, AFailureBeyondTheBudgetIsToldWithItsRankAndCause) {
 TEST(Trainer, RanksThatReportUnequallyOftenFailTheRunAndAreNamed) {
   const TemporaryDirectory storage;
   EXPECT_THAT(message_of<train::TrainingFailed>(
-                  [&] { train::Trainer(train::loop<reports_unequally>(), options_in(storage.path(), 2)).fit(); }),
+                  [&] { train::Trainer(fn<reports_unequally>, options_in(storage.path(), 2)).fit(); }),
               AllOf(HasSubstr("rank 1 has returned after 1 calls"), HasSubstr("rank 0")));
 }
 
@@ -292,12 +289,11 @@ TEST(Trainer, ARankThatDoesNotComeFailsTheRunAfterTheTimeoutAndIsNamed) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(storage.path(), 3);
   options.run_config.collective_timeout = std::chrono::milliseconds(300);
-  EXPECT_THAT(message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<hangs_in_rank_1>(), options).fit(); }),
+  EXPECT_THAT(message_of<train::TrainingFailed>([&] { train::Trainer(fn<hangs_in_rank_1>, options).fit(); }),
               HasSubstr("rank 1 has not called report()"));
   options.run_config.name = "barrier";
-  EXPECT_THAT(
-      message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<misses_a_barrier>(), options).fit(); }),
-      AllOf(HasSubstr("train::barrier"), HasSubstr("rank 1")));
+  EXPECT_THAT(message_of<train::TrainingFailed>([&] { train::Trainer(fn<misses_a_barrier>, options).fit(); }),
+              AllOf(HasSubstr("train::barrier"), HasSubstr("rank 1")));
 }
 
 // A backend whose group cannot be formed in the first "failures" attempts; a file of the run counts the attempts.
@@ -318,7 +314,7 @@ const Unwilling unwilling;
 class UnwillingTrainer : public train::Trainer {
  public:
   UnwillingTrainer(train::TrainerOptions options, std::int64_t failures)
-      : Trainer(train::loop<counts>(), std::move(options), "unwilling", {{"failures", failures}}) {}
+      : Trainer(fn<counts>, std::move(options), "unwilling", {{"failures", failures}}) {}
 };
 
 TEST(Trainer, AGroupThatCannotBeFormedHasABudgetOfItsOwn) {
@@ -336,12 +332,12 @@ TEST(Trainer, AWorkerThatIsTerminatedCostsNoFailure) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(
       storage.path(), 3, {{"steps", 6}, {"failing_rank", 1}, {"fails_at", 4}, {"dies", true}, {"signal", SIGTERM}});
-  const train::Result result = train::Trainer(train::loop<counts>(), options).fit();
+  const train::Result result = train::Trainer(fn<counts>, options).fit();
   EXPECT_EQ(result.attempts, 2);
   EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4, 5, 6));
   options.run_config.name = "no more";
   options.run_config.failure_config = {.max_failures = 5, .max_preemption_failures = 0};
-  EXPECT_THAT(message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<counts>(), options).fit(); }),
+  EXPECT_THAT(message_of<train::TrainingFailed>([&] { train::Trainer(fn<counts>, options).fit(); }),
               HasSubstr("SIGTERM"));
 }
 
@@ -354,12 +350,12 @@ std::string knows_its_status() { return status_of(train::get_context().get_stora
 
 TEST(Trainer, ARunSaysInItsStoreHowItStands) {
   const TemporaryDirectory storage;
-  const train::Result result = train::Trainer(train::loop<knows_its_status>(), options_in(storage.path(), 1)).fit();
+  const train::Result result = train::Trainer(fn<knows_its_status>, options_in(storage.path(), 1)).fit();
   EXPECT_THAT(result.return_value.get<std::string>(), ::testing::AnyOf("SCHEDULING", "RUNNING"));
   EXPECT_EQ(status_of(storage / "run"), "FINISHED");
   train::TrainerOptions options = options_in(storage.path(), 1, {{"steps", 2}, {"failing_rank", 0}, {"fails_at", 2}});
   options.run_config.name = "fails";
-  EXPECT_THROW(train::Trainer(train::loop<counts>(), options).fit(), train::TrainingFailed);
+  EXPECT_THROW(train::Trainer(fn<counts>, options).fit(), train::TrainingFailed);
   EXPECT_EQ(status_of(storage / "fails"), "ERRORED");
 }
 
@@ -403,7 +399,7 @@ TEST(Trainer, CallbacksHearOfEverythingOnceAndOneThatThrowsIsSwitchedOff) {
   train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 3}, {"failing_rank", 1}, {"fails_at", 2}});
   options.run_config.failure_config.max_failures = 1;
   options.run_config.callbacks = {weak, listener};
-  train::Trainer(train::loop<counts>(), options).fit();
+  train::Trainer(fn<counts>, options).fit();
   EXPECT_THAT(listener->heard, ElementsAre("on_start run", "on_checkpoint 1", "after_report 1 of 2 checkpoint_000000",
                                            "after_exception 1 1: std::runtime_error: out of luck", "on_checkpoint 2",
                                            "after_report 2 of 2 checkpoint_000001", "on_checkpoint 3",
@@ -411,8 +407,7 @@ TEST(Trainer, CallbacksHearOfEverythingOnceAndOneThatThrowsIsSwitchedOff) {
   EXPECT_THAT(weak->heard, ElementsAre("on_start run", "on_checkpoint 1", "after_report 1 of 2 checkpoint_000000"));
   options.run_config.name = "other";
   options.run_config.callbacks = {nullptr};
-  EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer(train::loop<counts>(), options); }),
-              HasSubstr("callbacks"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer(fn<counts>, options); }), HasSubstr("callbacks"));
   const auto late = std::make_shared<Listener>();
   train::Trainer::restore(storage / "run", {.callbacks = {late}}).fit();
   EXPECT_THAT(late->heard, ElementsAre("on_start run", "on_end 2"));
@@ -425,7 +420,7 @@ TEST(Trainer, BadInputIsNamedBeforeAnythingRuns) {
   const auto message = [&](auto change) {
     train::TrainerOptions options = options_in(storage.path(), 2);
     change(options);
-    return message_of<InvalidArgument>([&] { train::Trainer(train::loop<misses_a_barrier>(), options).fit(); });
+    return message_of<InvalidArgument>([&] { train::Trainer(fn<misses_a_barrier>, options).fit(); });
   };
   EXPECT_THAT(message([](auto& options) { options.scaling_config.num_workers = 0; }), HasSubstr("num_workers"));
   EXPECT_THAT(message([](auto& options) { options.scaling_config.resources_per_worker = Resources{.cpus = 1e6}; }),
@@ -461,8 +456,9 @@ TEST(Trainer, BadInputIsNamedBeforeAnythingRuns) {
   EXPECT_THAT(message([](auto& options) { options.run_config.checkpoint_config.checkpoint_frequency = 1; }),
               HasSubstr("checkpoint_frequency"));
   EXPECT_THAT(message([](auto& options) { options.run_config.name = "a/b"; }), HasSubstr("name"));
-  EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer({"nobody"}, options_in(storage.path(), 1)); }),
-              HasSubstr("no function \"nobody\""));
+  EXPECT_THAT(
+      message_of<InvalidArgument>([&] { train::Trainer(train::Loop("nobody"), options_in(storage.path(), 1)); }),
+      HasSubstr("no function \"nobody\""));
   EXPECT_FALSE(fs::exists(storage / "run"));
 }
 
@@ -470,15 +466,15 @@ TEST(Trainer, ControlCharactersInOptionsDoNotReachTheTerminal) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(storage.path(), 1, {});
   options.run_config.name = "../\x1b[2J";
-  const std::string fault = message_of<InvalidArgument>([&] { train::Trainer(train::loop<counts>(), options); });
+  const std::string fault = message_of<InvalidArgument>([&] { train::Trainer(fn<counts>, options); });
   EXPECT_THAT(fault, AllOf(HasSubstr("cannot name a directory"), Not(HasSubstr("\x1b"))));
 }
 
 TEST(Trainer, ANameInUseIsRefusedAndAFinishedRunStaysAsItIs) {
   const TemporaryDirectory storage;
   const train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 2}});
-  train::Trainer(train::loop<counts>(), options).fit();
-  EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer(train::loop<counts>(), options).fit(); }),
+  train::Trainer(fn<counts>, options).fit();
+  EXPECT_THAT(message_of<InvalidArgument>([&] { train::Trainer(fn<counts>, options).fit(); }),
               HasSubstr("exists already"));
   EXPECT_TRUE(train::Trainer::can_restore(storage / "run"));
   EXPECT_FALSE(train::Trainer::can_restore(storage.path()));
@@ -500,13 +496,13 @@ const bool trains = register_scenario("trains", [] {
   if (train::Trainer::can_restore(run)) {
     train::Trainer::restore(run).fit();
   } else {
-    train::Trainer(train::loop<counts>(), slow_options(storage)).fit();
+    train::Trainer(fn<counts>, slow_options(storage)).fit();
   }
   return 0;
 });
 const bool is_interrupted = register_scenario("training is interrupted", [] {
   try {
-    train::Trainer(train::loop<counts>(), slow_options(std::getenv("CADRE_TEST_STORAGE"))).fit();
+    train::Trainer(fn<counts>, slow_options(std::getenv("CADRE_TEST_STORAGE"))).fit();
   } catch (const Interrupted&) {
     return 0;
   }

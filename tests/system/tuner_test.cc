@@ -271,7 +271,7 @@ class LearningPopulation : public ::testing::TestWithParam<bool> {};
 TEST_P(LearningPopulation, LearnsAndEveryExploitFindsItsCheckpoint) {
   const bool synch = GetParam();
   const TemporaryDirectory storage;
-  tune::Tuner tuner(tune::trainable<learner>(), pbt_options(storage.path(), synch));
+  tune::Tuner tuner(fn<learner>, pbt_options(storage.path(), synch));
   const tune::ResultGrid results = tuner.fit();
   ASSERT_EQ(results.size(), 8u);
   EXPECT_EQ(results.num_terminated(), 8u) << ::testing::PrintToString(results.errors());
@@ -304,7 +304,7 @@ fs::path longest_policy(const fs::path& experiment) {
 TEST(Tuner, AReplayTrainsWithTheConfigsThatLedToATrial) {
   const TemporaryDirectory storage;
   // With synch, so that the same exploits take place whatever the load of the machine.
-  const tune::ResultGrid population = tune::Tuner(tune::trainable<learner>(), pbt_options(storage.path(), true)).fit();
+  const tune::ResultGrid population = tune::Tuner(fn<learner>, pbt_options(storage.path(), true)).fit();
   const fs::path policy = storage / "policy.txt";
   const fs::path chosen = longest_policy(population.experiment_path());
   fs::copy(chosen, policy);
@@ -316,7 +316,7 @@ TEST(Tuner, AReplayTrainsWithTheConfigsThatLedToATrial) {
   options.run_config.name = "replay";
   options.tune_config.num_samples = 1;
   options.tune_config.scheduler = tune::PopulationBasedTrainingReplay{.policy_file = policy};
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<learner>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<learner>, options).fit();
   ASSERT_EQ(results.num_terminated(), 1u) << ::testing::PrintToString(results.errors());
   EXPECT_EQ(results[0].config, original->config);
   EXPECT_EQ(results[0].metrics.get<double>("score"), original->metrics.get<double>("score"));
@@ -339,14 +339,14 @@ TEST(Tuner, AReplayTrainsWithTheConfigsThatLedToATrial) {
 
   fs::remove(policy);
   EXPECT_EQ(tune::Tuner::restore(results.experiment_path()).fit()[0].config, original->config);
-  EXPECT_NO_THROW(tune::Tuner::restore(results.experiment_path(), tune::trainable<learner>(), options));
+  EXPECT_NO_THROW(tune::Tuner::restore(results.experiment_path(), fn<learner>, options));
 }
 
 TEST(Tuner, AResultHasWhatEveryResultHas) {
   const TemporaryDirectory storage;
   auto options = pbt_options(storage.path());
   options.tune_config.num_samples = 1;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<learner>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<learner>, options).fit();
   const std::vector<Metrics> history = results[0].metrics_history();
   ASSERT_EQ(history.size(), 40u);
   for (std::size_t i = 0; i < history.size(); ++i) {
@@ -361,8 +361,7 @@ TEST(Tuner, AResultHasWhatEveryResultHas) {
 
 TEST(Tuner, TrialsThatFailAreToldApartAndTheOthersFinish) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results =
-      tune::Tuner(tune::trainable<fails_by_number>(), plain_options(storage.path(), 6)).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<fails_by_number>, plain_options(storage.path(), 6)).fit();
   EXPECT_EQ(results.num_errors(), 3u);
   EXPECT_EQ(results.num_terminated(), 3u);
   EXPECT_THAT(*results[1].error, HasSubstr("std::runtime_error: the data are gone"));
@@ -377,7 +376,7 @@ TEST(Tuner, ATrialBeyondItsMemoryLimitFailsWithThatCause) {
   const TemporaryDirectory storage;
   auto options = plain_options(storage.path(), 2);
   options.run_config.limits.memory_bytes = std::uint64_t{64} << 20;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<allocates_by_number>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<allocates_by_number>, options).fit();
   EXPECT_EQ(results[0].status, tune::TrialStatus::terminated);
   ASSERT_TRUE(results[1].error.has_value());
   EXPECT_THAT(*results[1].error,
@@ -386,7 +385,7 @@ TEST(Tuner, ATrialBeyondItsMemoryLimitFailsWithThatCause) {
 
 // Expects the same results as of an undisturbed run: the end of a synchronous population does not depend on kills.
 void expect_the_same_end(const tune::ResultGrid& results, const fs::path& storage) {
-  const tune::ResultGrid undisturbed = tune::Tuner(tune::trainable<learner>(), pbt_options(storage, true)).fit();
+  const tune::ResultGrid undisturbed = tune::Tuner(fn<learner>, pbt_options(storage, true)).fit();
   EXPECT_EQ(content_of(results.experiment_path() / "pbt_global.txt"),
             content_of(undisturbed.experiment_path() / "pbt_global.txt"));
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -401,7 +400,7 @@ TEST(Tuner, AFailedTrialIsTriedAgainFromItsLatestCheckpoint) {
   const TemporaryDirectory storage;
   auto options = plain_options(storage.path(), 1, {{"every", 4}});
   options.run_config.failure_config.max_failures = 3;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<fails_at_steps>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<fails_at_steps>, options).fit();
   EXPECT_EQ(results[0].status, tune::TrialStatus::terminated);
   EXPECT_EQ(results[0].metrics_history().size(), 10u);
   EXPECT_EQ(content_of(results[0].path / "error.txt"),
@@ -414,7 +413,7 @@ TEST(Tuner, OneFailureMoreThanAllowedFailsTheTrial) {
   const TemporaryDirectory storage;
   auto options = plain_options(storage.path(), 1, {{"every", 4}});
   options.run_config.failure_config.max_failures = 2;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<fails_at_steps>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<fails_at_steps>, options).fit();
   EXPECT_EQ(results[0].status, tune::TrialStatus::error);
   EXPECT_THAT(*results[0].error, HasSubstr("failure before step 10"));
 }
@@ -423,10 +422,10 @@ TEST(Tuner, FailuresToLoadACheckpointHaveABudgetOfTheirOwn) {
   const TemporaryDirectory storage;
   auto options = plain_options(storage.path(), 1, {{"failures", 3}});
   options.run_config.failure_config = {.max_failures = 1, .max_restore_failures = 3};
-  EXPECT_EQ(tune::Tuner(tune::trainable<fails_to_load>(), options).fit().num_errors(), 0u);
+  EXPECT_EQ(tune::Tuner(fn<fails_to_load>, options).fit().num_errors(), 0u);
   options.param_space = {{"failures", 5}};
   options.run_config.name = "more";
-  EXPECT_EQ(tune::Tuner(tune::trainable<fails_to_load>(), options).fit().num_errors(), 1u);
+  EXPECT_EQ(tune::Tuner(fn<fails_to_load>, options).fit().num_errors(), 1u);
 }
 
 TEST(Tuner, FailFastStopsAllOthersAndMakesNoMore) {
@@ -434,7 +433,7 @@ TEST(Tuner, FailFastStopsAllOthersAndMakesNoMore) {
   auto options = plain_options(storage.path(), 20);
   options.run_config.failure_config.fail_fast = true;
   options.tune_config.max_concurrent_trials = 3;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<first_one_fails>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<first_one_fails>, options).fit();
   EXPECT_EQ(results.size(), 3u);
   EXPECT_EQ(results.num_errors(), 1u);
   EXPECT_EQ(results.num_terminated(), 2u);
@@ -448,8 +447,7 @@ fs::path event_file(const fs::path& trial) {
 
 TEST(Tuner, TrialsThatFailedContinueOrBeginAnewWhenThatIsAskedFor) {
   const TemporaryDirectory storage;
-  tune::Tuner(tune::trainable<fails_at_steps>(), plain_options(storage.path(), 2, {{"every", tune::randint(4, 5)}}))
-      .fit();
+  tune::Tuner(fn<fails_at_steps>, plain_options(storage.path(), 2, {{"every", tune::randint(4, 5)}})).fit();
   const tune::ResultGrid left = tune::Tuner::restore(storage / "plain").fit();
   EXPECT_EQ(left.num_errors(), 2u);
   const tune::ResultGrid resumed = tune::Tuner::restore(storage / "plain", {.resume_errored = true}).fit();
@@ -471,7 +469,7 @@ TEST(Tuner, AWorkerThatHangsIsEndedAndItsTrialFailsWithTheCause) {
   auto options = plain_options(storage.path(), 2);
   options.run_config.limits.time_between_reports = tune::Seconds(0.3);
   options.run_config.failure_config.max_failures = 1;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<hangs>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<hangs>, options).fit();
   ASSERT_EQ(results.num_errors(), 2u);
   EXPECT_THAT(*results[0].error, HasSubstr("the worker hung: it has not reported for 0.3 s"));
   EXPECT_EQ(lines_of(results[0].path / "error.txt").size(), 2u);
@@ -482,7 +480,7 @@ TEST(Tuner, ATrialThatRunsTooLongFailsWithTheCause) {
   auto options = plain_options(storage.path(), 1);
   options.run_config.limits.time = tune::Seconds(0.3);
   options.run_config.failure_config.max_failures = 5;  // retries would not help
-  for (const auto& trainable : {tune::trainable<hangs>(), tune::trainable<reports_now_and_then>()}) {
+  for (const tune::Trainable& trainable : {tune::Trainable(fn<hangs>), tune::Trainable(fn<reports_now_and_then>)}) {
     options.run_config.name = trainable.name;
     options.param_space = {{"pause_ms", 20}};
     const tune::ResultGrid results = tune::Tuner(trainable, options).fit();
@@ -496,7 +494,7 @@ TEST(Tuner, AWorkerThatDoesNotStopIsEndedAndCountsAsStopped) {
   auto options = plain_options(storage.path(), 2);
   options.run_config.stop = {{"training_iteration", 3}};
   options.run_config.stop_grace_period = tune::Seconds(0.2);
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<hangs_when_stopped>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<hangs_when_stopped>, options).fit();
   EXPECT_EQ(results.num_terminated(), 2u) << ::testing::PrintToString(results.errors());
 }
 
@@ -528,7 +526,7 @@ int be_interrupted() {
   say("begins");
   auto options = pbt_options(std::getenv("CADRE_TEST_STORAGE"));
   options.run_config.stop = {{"training_iteration", 300}};
-  say(message_of<Interrupted>([&] { tune::Tuner(tune::trainable<learner>(), options).fit(); }));
+  say(message_of<Interrupted>([&] { tune::Tuner(fn<learner>, options).fit(); }));
   return 0;
 }
 const bool is_interrupted = register_scenario("is interrupted", be_interrupted);
@@ -547,7 +545,7 @@ TEST(Tuner, TheSecondSignalEndsTheProgramAtOnceAndNothingIsLost) {
 }
 const bool is_interrupted_while_it_hangs = register_scenario("is interrupted while it hangs", [] {
   say("begins");
-  tune::Tuner(tune::trainable<hangs>(), plain_options(std::getenv("CADRE_TEST_STORAGE"), 1)).fit();
+  tune::Tuner(fn<hangs>, plain_options(std::getenv("CADRE_TEST_STORAGE"), 1)).fit();
   return 0;
 });
 
@@ -565,7 +563,7 @@ const bool is_interrupted_with_little_patience = register_scenario("is interrupt
   say("begins");
   auto options = plain_options(std::getenv("CADRE_TEST_STORAGE"), 2);
   options.run_config.stop_grace_period = tune::Seconds(0.2);
-  say(message_of<Interrupted>([&] { tune::Tuner(tune::trainable<hangs>(), options).fit(); }));
+  say(message_of<Interrupted>([&] { tune::Tuner(fn<hangs>, options).fit(); }));
   return 0;
 });
 
@@ -580,8 +578,7 @@ TEST(Tuner, AKilledExperimentGoesOnAndEndsAsOneThatNeverWas) {
     ::kill(process.process(), SIGKILL);
     process.wait();
   }
-  tune::ResultGrid results =
-      tune::Tuner::restore(storage / "killed/pbt", tune::trainable<learner>(), pbt_options({}, true)).fit();
+  tune::ResultGrid results = tune::Tuner::restore(storage / "killed/pbt", fn<learner>, pbt_options({}, true)).fit();
   EXPECT_EQ(results.num_terminated(), 8u);
   expect_every_witness_in_the_store(results);
   expect_tidy_directories(results);
@@ -611,7 +608,7 @@ const bool runs_long = register_scenario("pbt runs long", [] {
   auto options = pbt_options(std::getenv("CADRE_TEST_STORAGE"));
   options.run_config.stop = {{"training_iteration", 400}};
   options.run_config.checkpoint_config.num_to_keep = 3;
-  tune::Tuner(tune::trainable<learner>(), options).fit();
+  tune::Tuner(fn<learner>, options).fit();
   return 0;
 });
 
@@ -891,8 +888,7 @@ TEST(Tuner, AKilledForkServerIsAnInterruptionAndNoTrialsFault) {
   ASSERT_EQ(::kill(child_of(process.process()), SIGKILL), 0);
   EXPECT_THAT(process.line(), AllOf(HasSubstr("interrupted"), HasSubstr("Tuner::restore from")));
   EXPECT_EQ(process.wait(), 0);
-  const tune::ResultGrid results =
-      tune::Tuner::restore(storage / "lost/pbt", tune::trainable<learner>(), long_pbt_options({})).fit();
+  const tune::ResultGrid results = tune::Tuner::restore(storage / "lost/pbt", fn<learner>, long_pbt_options({})).fit();
   EXPECT_EQ(results.num_terminated(), 8u);
   expect_every_witness_in_the_store(results);
 }
@@ -900,7 +896,7 @@ TEST(Tuner, AKilledForkServerIsAnInterruptionAndNoTrialsFault) {
 int lose_the_server() {
   say("begins");
   const auto options = long_pbt_options(std::getenv("CADRE_TEST_STORAGE"));
-  const std::string message = message_of<EngineError>([&] { tune::Tuner(tune::trainable<learner>(), options).fit(); });
+  const std::string message = message_of<EngineError>([&] { tune::Tuner(fn<learner>, options).fit(); });
   say(message);
   return 0;
 }
@@ -912,10 +908,10 @@ int run_in_scenario(bool restore) {
   if (restore) {
     // The kill may have come before there was an experiment.
     if (!tune::Tuner::can_restore(storage / "pbt")) return run_in_scenario(false);
-    tune::Tuner::restore(storage / "pbt", tune::trainable<learner>(), pbt_options({}, true)).fit();
+    tune::Tuner::restore(storage / "pbt", fn<learner>, pbt_options({}, true)).fit();
   } else {
     fs::remove_all(storage);
-    tune::Tuner(tune::trainable<learner>(), pbt_options(storage, true)).fit();
+    tune::Tuner(fn<learner>, pbt_options(storage, true)).fit();
   }
   return 0;
 }
@@ -933,20 +929,20 @@ std::map<fs::path, std::pair<std::string, fs::file_time_type>> snapshot_of(const
 TEST(Tuner, ANumberThatAFunctionReturnsIsReportedUnderTheNameOfTheMetric) {
   const TemporaryDirectory storage;
   tune::TunerOptions options = plain_options(storage.path(), 1, {{"x", tune::grid_search({1.5, 3.0})}});
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<returns_a_number>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<returns_a_number>, options).fit();
   EXPECT_EQ(results.get_best_result().metrics.get<double>("score"), 6);
   EXPECT_EQ(results[0].num_results(), 1u);
 
   options.run_config.name = "without_metric";
   options.tune_config.metric = {};
-  const tune::ResultGrid without = tune::Tuner(tune::trainable<returns_a_number>(), options).fit();
+  const tune::ResultGrid without = tune::Tuner(fn<returns_a_number>, options).fit();
   EXPECT_EQ(without.get_best_result(tune::minimize("_metric")).metrics.get<double>("_metric"), 3);
 }
 
 TEST(Tuner, MetricsThatAFunctionReturnsAreItsLastReport) {
   const TemporaryDirectory storage;
   const tune::ResultGrid results =
-      tune::Tuner(tune::trainable<returns_metrics>(), plain_options(storage.path(), 1, {{"x", 0.5}})).fit();
+      tune::Tuner(fn<returns_metrics>, plain_options(storage.path(), 1, {{"x", 0.5}})).fit();
   EXPECT_EQ(results[0].num_results(), 2u);
   EXPECT_EQ(results[0].metrics.get<double>("score"), 0.5);
   EXPECT_EQ(results[0].metrics.get<std::string>("other"), "text");
@@ -955,10 +951,9 @@ TEST(Tuner, MetricsThatAFunctionReturnsAreItsLastReport) {
 
 TEST(Tuner, AnExistingExperimentIsNeverRunOver) {
   const TemporaryDirectory storage;
-  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  tune::Tuner(fn<speaks>, plain_options(storage.path(), 1)).fit();
   const auto before = snapshot_of(storage.path());
-  EXPECT_THAT(message_of<InvalidArgument>(
-                  [&] { tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit(); }),
+  EXPECT_THAT(message_of<InvalidArgument>([&] { tune::Tuner(fn<speaks>, plain_options(storage.path(), 1)).fit(); }),
               AllOf(HasSubstr((storage / "plain").string()), HasSubstr("exists already"), HasSubstr("restore")));
   EXPECT_EQ(snapshot_of(storage.path()), before);
 }
@@ -972,8 +967,7 @@ TEST(Tuner, AnExperimentThatIsBeingRunIsNeitherRunNorRestoredAgain) {
   ASSERT_EQ(::waitpid(process.process(), nullptr, WUNTRACED), process.process());
   const auto before = snapshot_of(storage.path());
   const std::string holder = "is being run already, by process " + std::to_string(process.process());
-  EXPECT_THAT(message_of<InvalidArgument>(
-                  [&] { tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit(); }),
+  EXPECT_THAT(message_of<InvalidArgument>([&] { tune::Tuner(fn<speaks>, plain_options(storage.path(), 1)).fit(); }),
               AllOf(HasSubstr(holder), HasSubstr("another name")));
   EXPECT_THAT(message_of<StorageError>([&] { tune::Tuner::restore(storage / "plain"); }), HasSubstr(holder));
   EXPECT_EQ(snapshot_of(storage.path()), before);
@@ -984,7 +978,7 @@ void waits_for_ever(const Config&) {
   for (;;) ::pause();
 }
 const bool waits = register_scenario("waits for ever", [] {
-  tune::Tuner(tune::trainable<waits_for_ever>(), plain_options(std::getenv("CADRE_TEST_STORAGE"), 1)).fit();
+  tune::Tuner(fn<waits_for_ever>, plain_options(std::getenv("CADRE_TEST_STORAGE"), 1)).fit();
   return 0;
 });
 
@@ -992,7 +986,7 @@ TEST(Tuner, ADirectoryThatIsNoExperimentIsLeftAlone) {
   const TemporaryDirectory storage;
   fs::create_directory(storage / "plain");
   std::ofstream(storage / "plain/thesis.tex") << "chapter 1";
-  EXPECT_THROW(tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit(), InvalidArgument);
+  EXPECT_THROW(tune::Tuner(fn<speaks>, plain_options(storage.path(), 1)).fit(), InvalidArgument);
   EXPECT_EQ(content_of(storage / "plain/thesis.tex"), "chapter 1");
 }
 
@@ -1002,32 +996,30 @@ TEST(Tuner, AnExperimentThatWasKilledBeforeItHadAStoreBeginsAnew) {
   for (const char* name : {".lock", "experiment.db.new", "experiment.db.new-wal"})
     std::ofstream(storage / "plain" / name) << "half";
   EXPECT_FALSE(tune::Tuner::can_restore(storage / "plain"));
-  EXPECT_EQ(tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit().num_terminated(), 1u);
+  EXPECT_EQ(tune::Tuner(fn<speaks>, plain_options(storage.path(), 1)).fit().num_terminated(), 1u);
 }
 
 TEST(Tuner, RestoringNeedsTheExperimentItsTrainableAndItsOptions) {
   const TemporaryDirectory storage;
-  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 2)).fit();
-  EXPECT_THROW(tune::Tuner::restore(storage / "nothing", tune::trainable<speaks>(), plain_options({}, 2)), NotFound);
+  tune::Tuner(fn<speaks>, plain_options(storage.path(), 2)).fit();
+  EXPECT_THROW(tune::Tuner::restore(storage / "nothing", fn<speaks>, plain_options({}, 2)), NotFound);
+  EXPECT_THAT(
+      message_of<InvalidArgument>([&] { tune::Tuner::restore(storage / "plain", fn<learner>, plain_options({}, 2)); }),
+      HasSubstr("trainable/name: it was \"speaks\", and now is \"learner\""));
+  EXPECT_THAT(
+      message_of<InvalidArgument>([&] { tune::Tuner::restore(storage / "plain", fn<speaks>, plain_options({}, 3)); }),
+      HasSubstr("tune_config/num_samples: it was 2, and now is 3"));
   EXPECT_THAT(message_of<InvalidArgument>(
-                  [&] { tune::Tuner::restore(storage / "plain", tune::trainable<learner>(), plain_options({}, 2)); }),
-              HasSubstr("trainable/name: it was \"speaks\", and now is \"learner\""));
-  EXPECT_THAT(message_of<InvalidArgument>(
-                  [&] { tune::Tuner::restore(storage / "plain", tune::trainable<speaks>(), plain_options({}, 3)); }),
-              HasSubstr("tune_config/num_samples: it was 2, and now is 3"));
-  EXPECT_THAT(message_of<InvalidArgument>([&] {
-                tune::Tuner::restore(storage / "plain", tune::trainable<speaks>(), plain_options({}, 2, {{"a", 1}}));
-              }),
+                  [&] { tune::Tuner::restore(storage / "plain", fn<speaks>, plain_options({}, 2, {{"a", 1}})); }),
               HasSubstr("param_space/a: it was not there, and now is {"));
-  EXPECT_EQ(tune::Tuner::restore(storage / "plain/", tune::trainable<speaks>(), plain_options({}, 2)).fit().size(), 2u);
+  EXPECT_EQ(tune::Tuner::restore(storage / "plain/", fn<speaks>, plain_options({}, 2)).fit().size(), 2u);
 }
 
 TEST(Tuner, AFinishedExperimentIsFinishedUntilARestoredOneRuns) {
   const TemporaryDirectory storage;
-  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  tune::Tuner(fn<speaks>, plain_options(storage.path(), 1)).fit();
   const auto state = [&] { return tune::ResultGrid::from_directory(storage / "plain").summary().state; };
-  EXPECT_THROW(tune::Tuner::restore(storage / "plain", tune::trainable<learner>(), plain_options({}, 1)),
-               InvalidArgument);
+  EXPECT_THROW(tune::Tuner::restore(storage / "plain", fn<learner>, plain_options({}, 1)), InvalidArgument);
   EXPECT_EQ(state(), tune::ExperimentState::finished);
   tune::Tuner restored = tune::Tuner::restore(storage / "plain");
   EXPECT_EQ(state(), tune::ExperimentState::finished);
@@ -1041,9 +1033,7 @@ TEST(Tuner, AnExperimentIsFoundByEveryPathThatLeadsToIt) {
   fs::current_path(storage.path());
   fs::create_directory("relative");
   const fs::path made =
-      tune::Tuner(tune::trainable<speaks>(), plain_options("relative/", 1, {{"a", tune::uniform(0, 1)}}))
-          .fit()
-          .experiment_path();
+      tune::Tuner(fn<speaks>, plain_options("relative/", 1, {{"a", tune::uniform(0, 1)}})).fit().experiment_path();
   fs::create_directory_symlink("relative/plain", "link");
   fs::create_directory_symlink("relative", "parent link");
   for (const char* path : {"relative/plain", "relative/plain//", "./relative/../relative/plain", "link", "link/",
@@ -1061,7 +1051,7 @@ TEST(Tuner, AnExperimentIsFoundByEveryPathThatLeadsToIt) {
 
 TEST(Tuner, ARenamedExperimentMayHaveANameThatANewOneMayNot) {
   const TemporaryDirectory storage;
-  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  tune::Tuner(fn<speaks>, plain_options(storage.path(), 1)).fit();
   fs::rename(storage / "plain", storage / ".hidden");
   EXPECT_EQ(tune::Tuner::restore(storage / ".hidden").fit().num_terminated(), 1u);
 }
@@ -1084,7 +1074,7 @@ TEST(Tuner, StoredOptionsThatCannotBeReadAreNamedWithTheStore) {
 
 TEST(Tuner, TrialsThatFailedEitherContinueOrBeginAnew) {
   const TemporaryDirectory storage;
-  tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  tune::Tuner(fn<speaks>, plain_options(storage.path(), 1)).fit();
   EXPECT_THAT(message_of<InvalidArgument>(
                   [&] { tune::Tuner::restore(storage / "plain", {.resume_errored = true, .restart_errored = true}); }),
               AllOf(HasSubstr("resume_errored"), HasSubstr("restart_errored")));
@@ -1092,21 +1082,20 @@ TEST(Tuner, TrialsThatFailedEitherContinueOrBeginAnew) {
 
 TEST(Tuner, MoreThanTheMachineHasIsRefusedBeforeAnythingRan) {
   const TemporaryDirectory storage;
-  const auto greedy = tune::with_resources(tune::trainable<speaks>(), {.cpus = 1, .custom = {{"license", 3}}});
+  const auto greedy = tune::with_resources(fn<speaks>, {.cpus = 1, .custom = {{"license", 3}}});
   EXPECT_THAT(message_of<InvalidArgument>([&] { tune::Tuner(greedy, plain_options(storage.path(), 1)).fit(); }),
               HasSubstr("3 license (there are 2)"));
   EXPECT_TRUE(fs::is_empty(storage.path()));
 }
 
 TEST(Tuner, AnUnwritableStoragePathIsNamed) {
-  EXPECT_THAT(
-      message_of<StorageError>([] { tune::Tuner(tune::trainable<speaks>(), plain_options("/proc/cadre", 1)).fit(); }),
-      HasSubstr("/proc/cadre"));
+  EXPECT_THAT(message_of<StorageError>([] { tune::Tuner(fn<speaks>, plain_options("/proc/cadre", 1)).fit(); }),
+              HasSubstr("/proc/cadre"));
 }
 
 TEST(Tuner, WhatATrialSaysIsInItsFiles) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<speaks>(), plain_options(storage.path(), 1)).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<speaks>, plain_options(storage.path(), 1)).fit();
   EXPECT_EQ(content_of(results[0].path / "stdout"), "a word on standard output\n");
   EXPECT_EQ(content_of(results[0].path / "stderr"), "a word on standard error\n");
 }
@@ -1115,17 +1104,16 @@ TEST(Tuner, ADirectoryOfTheUsersIsCopiedAndStays) {
   const TemporaryDirectory storage;
   const TemporaryDirectory own;
   std::ofstream(own / "weights") << "1 2 3";
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<copies_a_directory_of_its_own>(),
-                                               plain_options(storage.path(), 1, {{"own", own.path().string()}}))
-                                       .fit();
+  const tune::ResultGrid results =
+      tune::Tuner(fn<copies_a_directory_of_its_own>, plain_options(storage.path(), 1, {{"own", own.path().string()}}))
+          .fit();
   EXPECT_EQ(results.num_errors(), 0u) << ::testing::PrintToString(results.errors());
   EXPECT_EQ(content_of(results[0].checkpoint->path() / "weights"), "1 2 3");
 }
 
 TEST(Tuner, AWriterThatThrowsLeavesNothing) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results =
-      tune::Tuner(tune::trainable<writer_throws>(), plain_options(storage.path(), 1)).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<writer_throws>, plain_options(storage.path(), 1)).fit();
   EXPECT_EQ(results[0].metrics.get<int>("score"), 2);
   EXPECT_EQ(results[0].metrics.get<int>("training_iteration"), 1);
   for (const auto& entry : fs::directory_iterator(results[0].path)) EXPECT_FALSE(entry.is_directory()) << entry.path();
@@ -1133,8 +1121,7 @@ TEST(Tuner, AWriterThatThrowsLeavesNothing) {
 
 TEST(Tuner, ReportBelongsToTheFunctionsThread) {
   const TemporaryDirectory storage;
-  const tune::ResultGrid results =
-      tune::Tuner(tune::trainable<reports_from_another_thread>(), plain_options(storage.path(), 1)).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<reports_from_another_thread>, plain_options(storage.path(), 1)).fit();
   EXPECT_THAT(*results[0].error, HasSubstr("another thread"));
 }
 
@@ -1142,7 +1129,7 @@ TEST(Tuner, AStopThatIsSwallowedComesAgainAndCountsOnce) {
   const TemporaryDirectory storage;
   auto options = plain_options(storage.path(), 1);
   options.run_config.stop = {{"training_iteration", 3}};
-  const tune::ResultGrid results = tune::Tuner(tune::trainable<swallows_the_stop>(), options).fit();
+  const tune::ResultGrid results = tune::Tuner(fn<swallows_the_stop>, options).fit();
   EXPECT_EQ(results[0].status, tune::TrialStatus::terminated);
   EXPECT_EQ(results[0].metrics_history().size(), 3u);
   EXPECT_EQ(lines_of(results[0].path / "swallowed").size(), 8u);
@@ -1174,7 +1161,7 @@ TEST(Tuner, TwoExperimentsOneAfterTheOtherInOneProcess) {
   for (const char* name : {"first", "second"}) {
     auto options = plain_options(storage.path(), 3);
     options.run_config.name = name;
-    EXPECT_EQ(tune::Tuner(tune::trainable<speaks>(), options).fit().num_terminated(), 3u);
+    EXPECT_EQ(tune::Tuner(fn<speaks>, options).fit().num_terminated(), 3u);
   }
 }
 
@@ -1182,8 +1169,8 @@ TEST(Tuner, WithoutANameTheExperimentIsNamedByItsFunctionAndTheTime) {
   const TemporaryDirectory storage;
   auto options = plain_options(storage.path(), 1);
   options.run_config.name.clear();
-  const fs::path first = tune::Tuner(tune::trainable<speaks>(), options).fit().experiment_path();
-  const fs::path second = tune::Tuner(tune::trainable<speaks>(), options).fit().experiment_path();
+  const fs::path first = tune::Tuner(fn<speaks>, options).fit().experiment_path();
+  const fs::path second = tune::Tuner(fn<speaks>, options).fit().experiment_path();
   EXPECT_THAT(first.filename().string(), StartsWith("speaks_20"));
   EXPECT_NE(first, second);
 }

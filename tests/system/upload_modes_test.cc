@@ -234,9 +234,9 @@ class SharedMemory {
 TEST(UploadModes, AllOfThemCommitInTheOrderOfTheReportsAndLeaveNothingBehind) {
   const SharedMemory shm;
   const TemporaryDirectory storage;
-  const train::Result result = train::Trainer(train::loop<reports_in_every_mode>(),
-                                              options_in(storage.path(), 1, {{"shm", other_file_system().string()}}))
-                                   .fit();
+  const train::Result result =
+      train::Trainer(fn<reports_in_every_mode>, options_in(storage.path(), 1, {{"shm", other_file_system().string()}}))
+          .fit();
   EXPECT_THAT(names_of_checkpoints(result), ElementsAre("checkpoint_000000", "checkpoint_000001", "checkpoint_000002",
                                                         "checkpoint_000003", "checkpoint_000005_1", "sixth", "seventh",
                                                         "eighth", "checkpoint_000008", "checkpoint_000009"));
@@ -247,16 +247,14 @@ TEST(UploadModes, AllOfThemCommitInTheOrderOfTheReportsAndLeaveNothingBehind) {
 
 TEST(UploadModes, AllRanksSeeTheSameCheckpointBehindTheSameReport) {
   const TemporaryDirectory storage;
-  const train::Result result =
-      train::Trainer(train::loop<sees_the_same_in_all_ranks>(), options_in(storage.path(), 3)).fit();
+  const train::Result result = train::Trainer(fn<sees_the_same_in_all_ranks>, options_in(storage.path(), 3)).fit();
   EXPECT_EQ(names_of_checkpoints(result).size(), 40u);
   EXPECT_EQ(read_step(*result.checkpoint), 40);
 }
 
 TEST(UploadModes, RanksThatUploadThemselvesMakeOneDirectory) {
   const TemporaryDirectory storage;
-  const train::Result result =
-      train::Trainer(train::loop<makes_one_directory_together>(), options_in(storage.path(), 2)).fit();
+  const train::Result result = train::Trainer(fn<makes_one_directory_together>, options_in(storage.path(), 2)).fit();
   EXPECT_THAT(names_of_checkpoints(result), ElementsAre("checkpoint_000001_1", "checkpoint_000002_1"));
   for (const train::ReportedCheckpoint& one : result.best_checkpoints) {
     for (const char* of : {"0", "1"}) EXPECT_EQ(content_of(one.checkpoint.path() / (std::string("of_") + of)), of);
@@ -267,9 +265,9 @@ TEST(UploadModes, WhatLiesInTheRunIsKeptAndDeletedLikeAnyOther) {
   const TemporaryDirectory storage;
   train::TrainerOptions options = options_in(storage.path(), 1);
   options.run_config.checkpoint_config.num_to_keep = 1;
-  EXPECT_THAT(message_of<train::TrainingFailed>(
-                  [&] { train::Trainer(train::loop<leaves_its_checkpoints_in_place>(), options).fit(); }),
-              HasSubstr("mine/3 is one already"));
+  EXPECT_THAT(
+      message_of<train::TrainingFailed>([&] { train::Trainer(fn<leaves_its_checkpoints_in_place>, options).fit(); }),
+      HasSubstr("mine/3 is one already"));
   const train::Result result = train::Result::from_directory(storage / "run");
   EXPECT_THAT(names_of_checkpoints(result), ElementsAre("mine/3"));
   EXPECT_FALSE(fs::exists(storage / "run/mine/1"));
@@ -277,7 +275,7 @@ TEST(UploadModes, WhatLiesInTheRunIsKeptAndDeletedLikeAnyOther) {
 
 TEST(UploadModes, WhatCannotBeIsRefusedAtTheCallAndNothingIsLost) {
   const TemporaryDirectory storage;
-  const train::Result result = train::Trainer(train::loop<is_refused>(), options_in(storage.path(), 1)).fit();
+  const train::Result result = train::Trainer(fn<is_refused>, options_in(storage.path(), 1)).fit();
   std::istringstream refused(content_of(storage / "run/refused"));
   for (const char* part : {"does not lie in the run's directory", "is no directory", "belongs to the run itself",
                            "belongs to the run itself", "leave one of them out", "contains a '/'", "letters, digits",
@@ -294,9 +292,8 @@ TEST(UploadModes, WhatCannotBeIsRefusedAtTheCallAndNothingIsLost) {
 
 TEST(UploadModes, RanksThatNameDifferentDirectoriesAreTold) {
   const TemporaryDirectory storage;
-  EXPECT_THAT(message_of<train::TrainingFailed>([&] {
-                train::Trainer(train::loop<names_different_directories>(), options_in(storage.path(), 2)).fit();
-              }),
+  EXPECT_THAT(message_of<train::TrainingFailed>(
+                  [&] { train::Trainer(fn<names_different_directories>, options_in(storage.path(), 2)).fit(); }),
               AllOf(HasSubstr("of_rank_0"), HasSubstr("of_rank_1"), HasSubstr("must name one directory")));
 }
 
@@ -304,16 +301,14 @@ TEST(UploadModes, ModesThatDoNotGoTogetherAreOneErrorWhoeverComesFirst) {
   for (const bool before : {true, false}) {
     const TemporaryDirectory storage;
     const train::TrainerOptions options = options_in(storage.path(), 2, {{"before", before}});
-    EXPECT_THAT(
-        message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<uploads_and_does_not>(), options).fit(); }),
-        HasSubstr("the checkpoint of rank 0 is to be uploaded, and that of rank 1 lies where it is to be"));
+    EXPECT_THAT(message_of<train::TrainingFailed>([&] { train::Trainer(fn<uploads_and_does_not>, options).fit(); }),
+                HasSubstr("the checkpoint of rank 0 is to be uploaded, and that of rank 1 lies where it is to be"));
   }
 }
 
 TEST(UploadModes, NamesMayBeginLikeCadresOwn) {
   const TemporaryDirectory storage;
-  const train::Result result =
-      train::Trainer(train::loop<names_its_checkpoints>(), options_in(storage.path(), 1)).fit();
+  const train::Result result = train::Trainer(fn<names_its_checkpoints>, options_in(storage.path(), 1)).fit();
   EXPECT_EQ(result.checkpoint->path().filename(), "checkpoint_000003");
   EXPECT_THAT(garbage_in(result, {"checkpoint_best", "checkpoint_loss=0.5", "checkpoint_mine", "checkpoint_000003"}),
               ElementsAre());
@@ -355,7 +350,7 @@ Value asks_what_there_is(const Config&) {
 
 TEST(UploadModes, AnyRankMayAskWhatIsCommitted) {
   const TemporaryDirectory storage;
-  const train::Result result = train::Trainer(train::loop<asks_what_there_is>(), options_in(storage.path(), 2)).fit();
+  const train::Result result = train::Trainer(fn<asks_what_there_is>, options_in(storage.path(), 2)).fit();
   EXPECT_EQ(result.return_value, list(list(1), list(1, 2)));
 }
 
@@ -364,7 +359,7 @@ TEST(UploadModes, AnyRankMayAskWhatIsCommitted) {
 train::Result run_failing(const fs::path& storage, std::int64_t failures, bool io, std::int64_t max_failures) {
   train::TrainerOptions options = options_in(storage, 1, {{"failures", failures}, {"io", io}});
   options.run_config.failure_config.max_failures = max_failures;
-  return train::Trainer(train::loop<uploads_what_fails>(), options).fit();
+  return train::Trainer(fn<uploads_what_fails>, options).fit();
 }
 
 TEST(UploadModes, AnUploadWhoseStorageIsAwayIsTriedAgainWithinTheAttempt) {
@@ -419,12 +414,11 @@ const bool is_killed = register_scenario("a rank kills its controller", [] {
     train::Trainer::restore(storage / "run").fit();
     return 0;
   }
-  train::Trainer(train::loop<kills_its_controller>(),
-                 options_in(storage, 1,
-                            {{"shm", shm},
-                             {"remove", std::getenv("CADRE_TEST_REMOVE") != nullptr},
-                             {"lose", std::getenv("CADRE_TEST_LOSE") != nullptr},
-                             {"controller", std::int64_t{::getpid()}}}))
+  train::Trainer(fn<kills_its_controller>, options_in(storage, 1,
+                                                      {{"shm", shm},
+                                                       {"remove", std::getenv("CADRE_TEST_REMOVE") != nullptr},
+                                                       {"lose", std::getenv("CADRE_TEST_LOSE") != nullptr},
+                                                       {"controller", std::int64_t{::getpid()}}}))
       .fit();
   return 0;
 });
@@ -444,7 +438,7 @@ void is_interrupted_during_an_upload(const Config& config) {
 
 const bool is_interrupted = register_scenario("an upload is interrupted", [] {
   try {
-    train::Trainer(train::loop<is_interrupted_during_an_upload>(),
+    train::Trainer(fn<is_interrupted_during_an_upload>,
                    options_in(std::getenv("CADRE_TEST_STORAGE"), 1, {{"controller", std::int64_t{::getpid()}}}))
         .fit();
   } catch (const Interrupted&) {

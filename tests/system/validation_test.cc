@@ -128,7 +128,7 @@ train::TrainerOptions options_with(const fs::path& storage, train::Validator val
 }
 
 train::Result run(train::TrainerOptions options) {
-  return train::Trainer(train::loop<reports_for_validation>(), std::move(options)).fit();
+  return train::Trainer(fn<reports_for_validation>, std::move(options)).fit();
 }
 
 std::vector<std::int64_t> kept_steps(const train::Result& result) {
@@ -148,7 +148,7 @@ std::vector<Status> statuses(const train::Result& result) {
 
 TEST(Validation, ItsMetricsAreTheCheckpointsAndRankIt) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<measures>(), 4);
+  train::TrainerOptions options = options_with(storage.path(), fn<measures>, 4);
   options.validation.config = {{"scale", 3}};
   options.run_config.checkpoint_config = {.num_to_keep = 1, .checkpoint_score_attribute = maximize("accuracy")};
   const train::Result result = run(options);
@@ -166,17 +166,16 @@ TEST(Validation, ItsMetricsAreTheCheckpointsAndRankIt) {
 void reports_in_every_form(const Config&) {
   train::report({{"step", 1}}, writes(1));
   train::report({{"step", 2}}, writes(2), {.validation = train::ValidationTask{.config = {{"scale", 7}}}});
-  train::report({{"step", 3}}, writes(3),
-                {.validate = train::validator<measures>(), .validate_config = {{"scale", 8}}});
+  train::report({{"step", 3}}, writes(3), {.validate = fn<measures>, .validate_config = {{"scale", 8}}});
   train::report({{"step", 4}}, writes(4),
                 {.checkpoint_upload_mode = train::CheckpointUploadMode::async, .validation = true});
 }
 
 TEST(Validation, AReportSaysWhetherAndHow) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<measures>(), 0);
+  train::TrainerOptions options = options_with(storage.path(), fn<measures>, 0);
   options.validation.config = {{"scale", 2}};
-  const train::Result result = train::Trainer(train::loop<reports_in_every_form>(), options).fit();
+  const train::Result result = train::Trainer(fn<reports_in_every_form>, options).fit();
   EXPECT_THAT(statuses(result),
               ElementsAre(Status::committed, Status::validated, Status::validated, Status::validated));
   std::vector<std::int64_t> scales;
@@ -187,19 +186,19 @@ TEST(Validation, AReportSaysWhetherAndHow) {
 
 TEST(Validation, TrainingGoesOnMeanwhile) {
   const TemporaryDirectory storage;
-  const train::Result result = run(options_with(storage.path(), train::validator<waits_for_the_end_of_training>(), 4));
+  const train::Result result = run(options_with(storage.path(), fn<waits_for_the_end_of_training>, 4));
   EXPECT_THAT(statuses(result), ::testing::Each(Status::validated));
 }
 
 TEST(Validation, EightGoOnAtATime) {
   const TemporaryDirectory storage;
-  const train::Result result = run(options_with(storage.path(), train::validator<waits_for_others>(), 8));
+  const train::Result result = run(options_with(storage.path(), fn<waits_for_others>, 8));
   EXPECT_THAT(statuses(result), ::testing::Each(Status::validated));
 }
 
 TEST(Validation, WaitsForResourcesThatTheRunsWorkersHave) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<waits_for_the_end_of_training>(), 3);
+  train::TrainerOptions options = options_with(storage.path(), fn<waits_for_the_end_of_training>, 3);
   options.scaling_config.resources_per_worker = Resources{.cpus = 2};
   options.run_config.verbose = 1;
   ::testing::internal::CaptureStdout();
@@ -213,7 +212,7 @@ TEST(Validation, WaitsForResourcesThatTheRunsWorkersHave) {
 
 TEST(Validation, AValidatorThatFailsIsTriedAgainAndTheTrainingNeverFailsFromIt) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<misbehaves>(), 6);
+  train::TrainerOptions options = options_with(storage.path(), fn<misbehaves>, 6);
   options.validation.timeout = std::chrono::seconds(3);  // applies also to validators that return at once
   const train::Result result = run(options);
   EXPECT_EQ(result.error, std::nullopt);
@@ -236,7 +235,7 @@ TEST(Validation, AValidatorThatFailsIsTriedAgainAndTheTrainingNeverFailsFromIt) 
 
 TEST(Validation, ARetryMaySucceed) {
   const TemporaryDirectory storage;
-  const train::Result result = run(options_with(storage.path(), train::validator<succeeds_at_last>(), 2));
+  const train::Result result = run(options_with(storage.path(), fn<succeeds_at_last>, 2));
   EXPECT_THAT(statuses(result), ElementsAre(Status::validated, Status::validated));
   EXPECT_THAT(result.best_checkpoints.at(0).validation_error, IsEmpty());
 }
@@ -250,7 +249,7 @@ Metrics holds_until_trained(const Checkpoint& checkpoint) {
 
 TEST(Validation, NewestFirstLeavesOutThoseThatAreStale) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<holds_until_trained>(), 5);
+  train::TrainerOptions options = options_with(storage.path(), fn<holds_until_trained>, 5);
   options.train_loop_config.set("wait_for", "validating");
   options.validation.order = train::ValidationOrder::newest_first;
   options.validation.max_in_flight = 1;
@@ -271,8 +270,8 @@ void asks_what_was_validated(const Config&) {
 
 TEST(Validation, RanksMayWaitForIt) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<measures>(), 0);
-  const train::Result result = train::Trainer(train::loop<asks_what_was_validated>(), options).fit();
+  train::TrainerOptions options = options_with(storage.path(), fn<measures>, 0);
+  const train::Result result = train::Trainer(fn<asks_what_was_validated>, options).fit();
   EXPECT_THAT(content_of(result.path / "seen"), HasSubstr("validated 0.1"));
 }
 
@@ -288,19 +287,18 @@ void reports_while_another_thread_asks(const Config&) {
 
 TEST(Validation, ARankReportsWhileAnotherOfItsThreadsWaitsForOne) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<holds_until_trained>(), 0);
-  const train::Result result = train::Trainer(train::loop<reports_while_another_thread_asks>(), options).fit();
+  train::TrainerOptions options = options_with(storage.path(), fn<holds_until_trained>, 0);
+  const train::Result result = train::Trainer(fn<reports_while_another_thread_asks>, options).fit();
   EXPECT_THAT(steps_of(result), ElementsAre(1, 2, 3, 4, 5));
   EXPECT_EQ(content_of(result.path / "seen"), "validated\nvalidated\n") << "in both ranks";
 }
 
 TEST(Validation, AWaitThatCanNeverEndIsAnError) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<measures>(), 0);
+  train::TrainerOptions options = options_with(storage.path(), fn<measures>, 0);
   options.validation.resources = {.cpus = 4};
-  EXPECT_THAT(
-      message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<asks_what_was_validated>(), options).fit(); }),
-      AllOf(HasSubstr("it would wait for ever for validations"), HasSubstr("4 CPUs")));
+  EXPECT_THAT(message_of<train::TrainingFailed>([&] { train::Trainer(fn<asks_what_was_validated>, options).fit(); }),
+              AllOf(HasSubstr("it would wait for ever for validations"), HasSubstr("4 CPUs")));
 }
 
 // Records each refusal as a line of the witness; goes on each time as if nothing had been reported.
@@ -320,16 +318,14 @@ void asks_for_wrong_validations(const Config&) {
   refused_options({.validation = true});
   refused_options({.validate = {"nobody"}});
   refused_options({.validate_config = {{"scale", 1}}});
-  refused_options({.validation = true, .validate = train::validator<measures>()});
-  refused_options({.validate = train::validator<measures>(),
-                   .validate_config = {{"images", std::string(std::size_t{2} << 20, 'x')}}});
+  refused_options({.validation = true, .validate = fn<measures>});
+  refused_options({.validate = fn<measures>, .validate_config = {{"images", std::string(std::size_t{2} << 20, 'x')}}});
   train::report({{"step", 1}}, writes(1));
 }
 
 TEST(Validation, WhatCannotBeIsRefusedAtTheCall) {
   const TemporaryDirectory storage;
-  const train::Result result =
-      train::Trainer(train::loop<asks_for_wrong_validations>(), options_in(storage.path(), 1)).fit();
+  const train::Result result = train::Trainer(fn<asks_for_wrong_validations>, options_in(storage.path(), 1)).fit();
   EXPECT_THAT(steps_of(result), ElementsAre(1));
   const std::string refusals = content_of(result.path / "refusals");
   EXPECT_THAT(refusals, AllOf(HasSubstr("a validation and no checkpoint"), HasSubstr("has no function for it"),
@@ -341,11 +337,12 @@ TEST(Validation, WhatCannotBeIsRefusedAtTheCall) {
 TEST(Validation, OptionsThatCannotBeAreRefusedBeforeAnythingRuns) {
   const TemporaryDirectory storage;
   const auto message = [&](auto change) {
-    train::TrainerOptions options = options_with(storage.path(), train::validator<measures>(), 1);
+    train::TrainerOptions options = options_with(storage.path(), fn<measures>, 1);
     change(options.validation);
     return message_of<InvalidArgument>([&] { run(options); });
   };
-  EXPECT_THAT(message([](auto& validation) { validation.function = {"nobody"}; }), HasSubstr("no function \"nobody\""));
+  EXPECT_THAT(message([](auto& validation) { validation.function = train::Validator("nobody"); }),
+              HasSubstr("no function \"nobody\""));
   EXPECT_THAT(message([](auto& validation) { validation.timeout = train::Seconds(0); }),
               HasSubstr("validation timeout"));
   EXPECT_THAT(message([](auto& validation) { validation.max_in_flight = 0; }), HasSubstr("max_in_flight"));
@@ -387,7 +384,7 @@ Metrics validates_in_a_group(const Checkpoint& checkpoint, const Config& config)
   const std::string name = train::get_context().get_experiment_name() + "_validation_epoch_" + std::to_string(step);
   const train::Result result =
       train::Trainer(
-          train::loop<measures_in_a_group>(),
+          fn<measures_in_a_group>,
           {.train_loop_config = {{"step", step}, {"has_placeholder", config.get<bool>("placeholder", false)}},
            .scaling_config = {.num_workers = 2, .resources_per_worker = Resources{.cpus = 0.5}},
            .run_config = {.name = name, .verbose = 0}})
@@ -404,7 +401,7 @@ class GroupOfValidator : public ::testing::TestWithParam<bool> {};
 
 TEST_P(GroupOfValidator, HasResourcesAndADirectoryOfItsOwn) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<validates_in_a_group>(), 3);
+  train::TrainerOptions options = options_with(storage.path(), fn<validates_in_a_group>, 3);
   options.validation.config = {{"placeholder", GetParam()}};
   options.validation.workers = {.bundles = {{.cpus = 0.5}, {.cpus = 0.5}}};
   const train::Result result = run(options);
@@ -427,7 +424,7 @@ Metrics says_that_it_begins_a_group(const Checkpoint& checkpoint, const Config& 
 
 TEST(Validation, AGroupWithoutResourcesForItIsToldOnceAndNoOtherIsBegun) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<says_that_it_begins_a_group>(), 3);
+  train::TrainerOptions options = options_with(storage.path(), fn<says_that_it_begins_a_group>, 3);
   options.validation.max_in_flight = 1;
   options.validation.max_retries = 5;
   options.run_config.verbose = 1;
@@ -456,16 +453,16 @@ void fails_when_validated(const Config& config) {
 
 TEST(Validation, ARunThatFailsSaysThatNoneHasSucceeded) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<is_never_lucky>(), 2);
+  train::TrainerOptions options = options_with(storage.path(), fn<is_never_lucky>, 2);
   EXPECT_THAT(
-      message_of<train::TrainingFailed>([&] { train::Trainer(train::loop<fails_when_validated>(), options).fit(); }),
+      message_of<train::TrainingFailed>([&] { train::Trainer(fn<fails_when_validated>, options).fit(); }),
       AllOf(HasSubstr("enough"), HasSubstr("\nNone of its 2 validations has succeeded. The last one has failed with: "),
             HasSubstr("out of luck")));
 }
 
 TEST(Validation, ARunInWhichOneHasSucceededSaysNothingOfTheOthers) {
   const TemporaryDirectory storage;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<misbehaves>(), 6);
+  train::TrainerOptions options = options_with(storage.path(), fn<misbehaves>, 6);
   options.validation.timeout = std::chrono::seconds(3);
   options.validation.max_retries = 0;
   options.run_config.verbose = 1;
@@ -494,7 +491,7 @@ const bool is_ended = register_scenario("a validator ends its controller", [] {
     if (train::Trainer::can_restore(storage / "run")) {
       train::Trainer::restore(storage / "run").fit();
     } else {
-      train::TrainerOptions options = options_with(storage, train::validator<kills_its_first_controller>(), 4);
+      train::TrainerOptions options = options_with(storage, fn<kills_its_first_controller>, 4);
       options.validation.config = {{"controller", std::int64_t{::getpid()}},
                                    {"signal", std::int64_t{std::atoi(std::getenv("CADRE_TEST_SIGNAL"))}}};
       if (std::getenv("CADRE_TEST_AFTER_TRAINING") != nullptr)
@@ -562,7 +559,7 @@ class Listens final : public train::Callback {
 TEST(Validation, CallbacksHearOfIt) {
   const TemporaryDirectory storage;
   std::vector<std::string> heard;
-  train::TrainerOptions options = options_with(storage.path(), train::validator<measures>(), 2);
+  train::TrainerOptions options = options_with(storage.path(), fn<measures>, 2);
   options.run_config.callbacks = {std::make_shared<Listens>(heard)};
   run(options);
   EXPECT_THAT(heard, ::testing::UnorderedElementsAre("checkpoint_000000 validated", "checkpoint_000001 validated"));

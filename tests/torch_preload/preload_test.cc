@@ -52,12 +52,12 @@ Value uses_what_is_loaded(const Config&) {
 TEST(Preload, OfTensorsAndAModelIsThereInAllWorkersWithThreadsOfTheirOwn) {
   const TemporaryDirectory storage;
   for (const double cpus : {1.0, 2.0}) {
-    const train::Result result = train::Trainer(train::loop<uses_what_is_loaded>(),
-                                                {.scaling_config = {.resources_per_worker = Resources{.cpus = cpus}},
+    const train::Result result =
+        train::Trainer(fn<uses_what_is_loaded>, {.scaling_config = {.resources_per_worker = Resources{.cpus = cpus}},
                                                  .run_config = {.name = "of_" + std::to_string(static_cast<int>(cpus)),
                                                                 .storage_path = storage.path(),
                                                                 .verbose = 0}})
-                                     .fit();
+            .fit();
     const Config returned(result.return_value);
     EXPECT_TRUE(returned.get<bool>("is_of_server"));
     EXPECT_TRUE(returned.get<bool>("is_the_same"));
@@ -77,7 +77,7 @@ void waits_for_another_cpu(const Config&) {
 TEST(Threads, FollowTheCpusOfATrialWhenTheyChange) {
   const TemporaryDirectory storage;
   const tune::ResultGrid results =
-      tune::Tuner(tune::trainable<waits_for_another_cpu>(),
+      tune::Tuner(fn<waits_for_another_cpu>,
                   {.tune_config = {.scheduler = tune::ResourceChangingScheduler{}},
                    .run_config = {.name = "threads", .storage_path = storage.path(), .verbose = 0}})
           .fit();

@@ -102,7 +102,7 @@ TEST(Bohb, BadOptionsAreNamed) {
     TunerOptions options{.param_space = {{"x", uniform(0, 10)}},
                          .tune_config = {.metric = minimize("loss"), .searcher = searcher}};
     std::vector<std::string> notes;
-    return message_of<InvalidArgument>([&] { check_options({"f"}, resolve({"f"}, options, notes)); });
+    return message_of<InvalidArgument>([&] { check_options(Trainable("f"), resolve(Trainable("f"), options, notes)); });
   };
   EXPECT_THAT(faults({.max_t = 0}), HasSubstr("searcher (BOHB) max_t: it is 0; it must be from 1 to 10^9"));
   EXPECT_THAT(faults({.reduction_factor = 1}), HasSubstr("reduction_factor: it is 1"));

@@ -59,12 +59,11 @@ Description everything() {
                               .require_attrs = false,
                               .synch = true,
                               .synch_deadline = 2.5};
-  return {{"train",
-           {.cpus = 0.5,
-            .gpus = 2,
-            .custom = {{"license", 1}, {"tpu", 0.25}},
-            .accelerator_type = "H100",
-            .labels = {{"zone", "!eu"}}}},
+  return {with_resources(Trainable("train"), {.cpus = 0.5,
+                                              .gpus = 2,
+                                              .custom = {{"license", 1}, {"tpu", 0.25}},
+                                              .accelerator_type = "H100",
+                                              .labels = {{"zone", "!eu"}}}),
           {.param_space = {{"lr", uniform(-1.5, 1e300)},
                            {"model", {{"width", randint(-9, 9)}, {"act", choice({"relu", 1, 1.0})}}},
                            {"epochs", 5},
@@ -161,7 +160,7 @@ TEST(Description, AReplayIsReadBackWithItsSchedule) {
   for (const PopulationBasedTrainingReplay& replay :
        {PopulationBasedTrainingReplay{.policy_file = "~/a b/pbt_policy_00001.txt", .schedule = schedule},
         PopulationBasedTrainingReplay{.policy_file = "x"}}) {
-    const Description stored = read_back({{"train"}, {.tune_config = {.scheduler = replay}}});
+    const Description stored = read_back({Trainable("train"), {.tune_config = {.scheduler = replay}}});
     const auto& again = stored.options.tune_config.scheduler.get<PopulationBasedTrainingReplay>();
     EXPECT_EQ(again.policy_file, replay.policy_file);
     EXPECT_EQ(again.schedule, replay.schedule);
@@ -170,13 +169,14 @@ TEST(Description, AReplayIsReadBackWithItsSchedule) {
 
 TEST(Description, ParametersAreReadBack) {
   const Config parameters{{"data", Reference{"object", "1"}}, {"scale", 0.1}, {"nested", {{"a", list(1, 2)}}}};
-  const Dict description = describe({.name = "train", .parameters = parameters}, {});
+  const Dict description = describe(with_parameters(Trainable("train"), parameters), {});
   EXPECT_EQ(read_back(description).trainable.parameters, parameters);
-  EXPECT_EQ(control::differences(description, describe({.name = "train"}, {})).at(0).path, "trainable/parameters/data");
+  EXPECT_EQ(control::differences(description, describe(Trainable("train"), {})).at(0).path,
+            "trainable/parameters/data");
 }
 
 TEST(Description, DefaultsAreReadBack) {
-  const auto [trainable, options] = read_back({{"train"}, {}});
+  const auto [trainable, options] = read_back({Trainable("train"), {}});
   EXPECT_EQ(trainable.resources, Resources{});
   EXPECT_TRUE(options.tune_config.scheduler.get_if<FIFO>() != nullptr);
   EXPECT_EQ(options.run_config.checkpoint_config.num_to_keep, std::nullopt);
@@ -190,7 +190,7 @@ TEST(Description, AConstantIsNeverTakenForSomethingElse) {
            Dict{{"type", "space"}, {"entries", Dict{}}}, Dict{{"type", "constant"}, {"value", 1}}, Dict{}, List{},
            list(1, 1.0, true, "1"), Reference{"dataset", "mnist"}, std::nan(""), -infinity, -0.0, 5e-324,
            std::numeric_limits<std::int64_t>::min(), "é\n\"\0"}) {
-    const Space space = read_back({{"train"}, {.param_space = {{"c", constant}}}}).options.param_space;
+    const Space space = read_back({Trainable("train"), {.param_space = {{"c", constant}}}}).options.param_space;
     EXPECT_EQ(as<Value>(space.at(0)), constant) << to_json(constant);
     EXPECT_EQ(to_json(as<Value>(space.at(0))), to_json(constant));
   }
@@ -326,7 +326,7 @@ class Random {
                  .mode = mode(),
                  .perturbation_interval = number(),
                  .hyperparam_bounds = mutations(3),
-                 .custom_explore_fn = {text()},
+                 .custom_explore_fn = ExploreFunction(text()),
                  .synch = coin()};
     }
     if (below(4) == 0) {
@@ -345,7 +345,7 @@ class Random {
                                    number(),
                                    number(),
                                    mutations(3),
-                                   {text()},
+                                   ExploreFunction(text()),
                                    static_cast<Bounds>(below(3)),
                                    number(),
                                    number(),
@@ -356,24 +356,25 @@ class Random {
                                    number()};
   }
   Description description() {
-    Description made{{text(), {number(), number(), {{key(), number()}, {key(), number()}}}},
-                     {.param_space = space(3),
-                      .tune_config = {text(),
-                                      mode(),
-                                      integer(),
-                                      RandomSearch{},
-                                      scheduler(),
-                                      integer(),
-                                      bits_(),
-                                      points(),
-                                      {{}, number(), coin()},
-                                      coin()},
-                      .run_config = {.stop = {{text(), {number(), mode()}}, {text(), {number(), mode()}}},
-                                     .checkpoint_config = {{}, {}, mode()},
-                                     .failure_config = {integer(), integer(), coin()},
-                                     .limits = {Seconds(number()), {}, bits_()},
-                                     .stop_grace_period = Seconds(number()),
-                                     .verbose = static_cast<int>(below(3))}}};
+    Description made{
+        with_resources(Trainable(text()), Resources{number(), number(), {{key(), number()}, {key(), number()}}}),
+        {.param_space = space(3),
+         .tune_config = {text(),
+                         mode(),
+                         integer(),
+                         RandomSearch{},
+                         scheduler(),
+                         integer(),
+                         bits_(),
+                         points(),
+                         {{}, number(), coin()},
+                         coin()},
+         .run_config = {.stop = {{text(), {number(), mode()}}, {text(), {number(), mode()}}},
+                        .checkpoint_config = {{}, {}, mode()},
+                        .failure_config = {integer(), integer(), coin()},
+                        .limits = {Seconds(number()), {}, bits_()},
+                        .stop_grace_period = Seconds(number()),
+                        .verbose = static_cast<int>(below(3))}}};
     if (coin()) made.options.run_config.checkpoint_config.num_to_keep = integer();
     if (coin()) made.options.run_config.checkpoint_config.checkpoint_score_attribute = text();
     return made;

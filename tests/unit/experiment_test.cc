@@ -572,10 +572,10 @@ Config refuse_to_explore(Config) { throw std::runtime_error("no good"); }
 
 TEST(Experiment, ATrialWhoseConfigCannotBeMadeFailsAndTheOthersRun) {
   TunerOptions options = fifo(2);
-  options.param_space = {{"width", grid_search({1, 2, 3, 4})}, {"height", sample_from<even_widths_only>()}};
+  options.param_space = {{"width", grid_search({1, 2, 3, 4})}, {"height", fn<even_widths_only>}};
   Driver driver(options, 1);
   EXPECT_EQ(driver.trial(0).status, TrialStatus::error);
-  EXPECT_THAT(driver.trial(0).error, HasSubstr("sample_from<even_widths_only>() of \"height\" threw: an odd width"));
+  EXPECT_THAT(driver.trial(0).error, HasSubstr("fn<even_widths_only> of \"height\" threw: an odd width"));
   EXPECT_THAT(driver.decided, ElementsAre("fail 0", "launch 1"));
   for (const TrialIndex trial : {1u, 3u, 5u, 7u}) {
     EXPECT_FALSE(driver.finished());
@@ -588,7 +588,7 @@ TEST(Experiment, ATrialWhoseConfigCannotBeMadeFailsAndTheOthersRun) {
 
 TEST(Experiment, ABeginningInWhichEverythingFailsSaysNothingOfARestore) {
   TunerOptions options = fifo(1);
-  options.param_space = {{"width", grid_search({1, 3})}, {"height", sample_from<even_widths_only>()}};
+  options.param_space = {{"width", grid_search({1, 3})}, {"height", fn<even_widths_only>}};
   const Driver driver(options, 1);
   EXPECT_TRUE(driver.finished());
   EXPECT_EQ(driver.trial(1).status, TrialStatus::error);
@@ -598,7 +598,7 @@ TEST(Experiment, ABeginningInWhichEverythingFailsSaysNothingOfARestore) {
 TEST(Experiment, AFunctionThatThrowsWhileExploringLeavesTheTrialAsItIs) {
   TunerOptions options = pbt(2);
   auto& scheduler = options.tune_config.scheduler.get<PopulationBasedTraining>();
-  scheduler.custom_explore_fn = explore_function<refuse_to_explore>();
+  scheduler.custom_explore_fn = fn<refuse_to_explore>;
   Driver driver(options, 2);
   driver.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
   driver.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
@@ -613,7 +613,7 @@ Config lack_memory(Config) { throw std::bad_alloc(); }
 TEST(Experiment, NothingIsDecidedByAFunctionThatLacksMemory) {
   TunerOptions options = pbt(2);
   auto& scheduler = options.tune_config.scheduler.get<PopulationBasedTraining>();
-  scheduler.custom_explore_fn = explore_function<lack_memory>();
+  scheduler.custom_explore_fn = fn<lack_memory>;
   Driver driver(options, 2);
   driver.report(1, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1");
   driver.report(0, {{"score", 2}, {"training_iteration", 2}}, ".reporting_0");
@@ -728,7 +728,7 @@ TEST(Experiment, AReplayThatBeginsAnewBeginsWithItsFirstConfig) {
 }
 
 TEST(Experiment, AReplaySaysWhereItIs) {
-  Experiment experiment({"f"}, replay(kTwoChanges));
+  Experiment experiment(Trainable("f"), replay(kTwoChanges));
   Actions ignored;
   experiment.handle(ControllerStarted{{.cpus = 1}}, ignored);
   EXPECT_EQ(experiment.scheduler_state(), "PopulationBasedTraining replay: Step 0, perturb 0");
@@ -740,11 +740,11 @@ TEST(Experiment, AReplaySaysWhereItIs) {
 
 TEST(Experiment, AStateThatFitsNoExperimentOfTheseOptionsIsRefused) {
   const auto none_has_ended = [](TrialIndex) { return Value(); };
-  Experiment four({"f"}, pbt(4));
+  Experiment four(Trainable("f"), pbt(4));
   Actions ignored;
   four.handle(ControllerStarted{{.cpus = 4}}, ignored);
   const Value state = four.save();
-  EXPECT_THROW(Experiment({"f"}, pbt(2)).load(state, none_has_ended), InvalidArgument);
+  EXPECT_THROW(Experiment(Trainable("f"), pbt(2)).load(state, none_has_ended), InvalidArgument);
   Dict fewer_members = state.dict();
   for (auto& [key, part] : fewer_members) {
     if (key != "scheduler") continue;
@@ -752,8 +752,8 @@ TEST(Experiment, AStateThatFitsNoExperimentOfTheseOptionsIsRefused) {
     scheduler.set("members", list(scheduler.at("members").items().at(0)));
     part = scheduler.dict();
   }
-  EXPECT_THROW(Experiment({"f"}, pbt(4)).load(fewer_members, none_has_ended), InvalidArgument);
-  EXPECT_NO_THROW(Experiment({"f"}, pbt(4)).load(state, none_has_ended));
+  EXPECT_THROW(Experiment(Trainable("f"), pbt(4)).load(fewer_members, none_has_ended), InvalidArgument);
+  EXPECT_NO_THROW(Experiment(Trainable("f"), pbt(4)).load(state, none_has_ended));
 }
 
 }  // namespace

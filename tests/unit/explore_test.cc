@@ -124,7 +124,7 @@ TEST(Explore, AnOrdinalMovesToANeighbour) {
 double ten_times_width(const Config& config) { return 10 * config.get<double>("width"); }
 
 TEST(Explore, AFunctionGivesNewValuesAndSeesTheDonor) {
-  const PopulationBasedTraining settings{.hyperparam_mutations = {{"height", sample_from<ten_times_width>()}}};
+  const PopulationBasedTraining settings{.hyperparam_mutations = {{"height", fn<ten_times_width>}}};
   std::set<double> seen;
   const auto operations = explore_often(settings, {{"width", 3}, {"height", 1.0}}, "height",
                                         [&](const Value& value) { seen.insert(value.get<double>()); });
@@ -149,7 +149,7 @@ Config keep_the_product(Config config) {
 
 TEST(Explore, TheCustomFunctionHasTheLastWord) {
   const PopulationBasedTraining settings{.hyperparam_mutations = {{"a", uniform(0, 1)}},
-                                         .custom_explore_fn = explore_function<keep_the_product>()};
+                                         .custom_explore_fn = fn<keep_the_product>};
   base::RandomStream random(3, 1, base::Purpose::explore);
   const Explored explored = explore({{"a", 0.5}, {"b", 2.0}}, settings, random);
   EXPECT_EQ(explored.config.get<double>("b"), 1 / explored.config.get<double>("a"));

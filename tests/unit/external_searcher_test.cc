@@ -140,7 +140,7 @@ TEST(ExternalSearcher, BadOptionsAreNamed) {
     TunerOptions options{.param_space = {{"x", uniform(0, 10)}},
                          .tune_config = {.metric = minimize("loss"), .searcher = searcher}};
     std::vector<std::string> notes;
-    return message_of<InvalidArgument>([&] { check_options({"f"}, resolve({"f"}, options, notes)); });
+    return message_of<InvalidArgument>([&] { check_options(Trainable("f"), resolve(Trainable("f"), options, notes)); });
   };
   EXPECT_THAT(faults({}), HasSubstr("searcher (ExternalSearcher) command: name the program"));
   EXPECT_THAT(faults({.command = {"no-such-program"}}), HasSubstr("no-such-program is no executable file"));

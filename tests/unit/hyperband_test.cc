@@ -116,7 +116,7 @@ TEST(HyperBand, TheStateIsReadBack) {
   first.report(0, at(1, 0.1));
   first.report(1, at(1, std::numeric_limits<double>::quiet_NaN()));
   first.report(2, at(1, 0.3));
-  Experiment again({"f"}, options);
+  Experiment again(Trainable("f"), options);
   again.load(base::parse_json(base::to_json(first.experiment().save().dict()), "the state"),
              [&](TrialIndex trial) { return first.experiment().save_trial(trial); });
   EXPECT_EQ(again.scheduler_state(), first.experiment().scheduler_state());
@@ -131,7 +131,8 @@ TEST(HyperBand, TheStateIsReadBack) {
 TEST(HyperBand, BadOptionsAreNamed) {
   const auto faults = [](const HyperBandScheduler& scheduler) {
     std::vector<std::string> notes;
-    return message_of<InvalidArgument>([&] { check_options({"f"}, resolve({"f"}, hyperband(1, scheduler), notes)); });
+    return message_of<InvalidArgument>(
+        [&] { check_options(Trainable("f"), resolve(Trainable("f"), hyperband(1, scheduler), notes)); });
   };
   EXPECT_THAT(faults({.max_t = 0.5}), HasSubstr("scheduler (HyperBandScheduler) max_t: it is 0.5; it must be from 1"));
   EXPECT_THAT(faults({.reduction_factor = 1}), HasSubstr("reduction_factor: it is 1; it must be 1.1 or more"));

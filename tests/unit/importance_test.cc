@@ -72,8 +72,8 @@ TEST(Importances, EachKindOfDomainHasOneAndConstantsAndFunctionsHaveNone) {
                     {"grid", grid_search({1, 2})},
                     {"model", {{"width", randint(1, 9)}, {"sizes", list(randint(1, 9), 3)}}},
                     {"constant", 5},
-                    {"function", sample_from<sampled_value>()},
-                    {"either", choice({1, sample_from<sampled_value>()})}};
+                    {"function", fn<sampled_value>},
+                    {"either", choice({1, fn<sampled_value>})}};
   const std::vector<Importance> found =
       importances(grid(space, trials(space, 100, [](const Config& config) { return config.get<double>("lr"); })));
   EXPECT_THAT(keys_of(found), UnorderedElementsAre("uniform", "steps", "lr", "normal", "rounded", "integer", "layers",

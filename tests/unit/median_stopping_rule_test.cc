@@ -106,7 +106,7 @@ TEST(MedianStoppingRule, TheStateIsReadBack) {
   first.report(0, at(2, std::numeric_limits<double>::infinity()));
   first.report(0, at(3, 1));
   first.report(1, at(2, 1));
-  Experiment again({"f"}, options);
+  Experiment again(Trainable("f"), options);
   again.load(base::parse_json(base::to_json(first.experiment().save().dict()), "the state"),
              [&](TrialIndex trial) { return first.experiment().save_trial(trial); });
   EXPECT_EQ(to_json(again.save()), to_json(first.experiment().save()));
@@ -115,7 +115,8 @@ TEST(MedianStoppingRule, TheStateIsReadBack) {
 TEST(MedianStoppingRule, BadOptionsAreNamed) {
   const auto faults = [](const MedianStoppingRule& scheduler) {
     std::vector<std::string> notes;
-    return message_of<InvalidArgument>([&] { check_options({"f"}, resolve({"f"}, median(1, scheduler), notes)); });
+    return message_of<InvalidArgument>(
+        [&] { check_options(Trainable("f"), resolve(Trainable("f"), median(1, scheduler), notes)); });
   };
   EXPECT_THAT(faults({.grace_period = -1}), HasSubstr("grace_period: it is -1; it must be 0 or more"));
   EXPECT_THAT(faults({.min_samples_required = 0}), HasSubstr("min_samples_required: it is 0; it must be at least 1"));

@@ -137,7 +137,7 @@ TEST(MultipleFrequenciesPBT, TheStateIsReadBack) {
   const TunerOptions options = with(two_frequencies());
   Driver first(options, 8);
   round(first, 2, kScores);
-  Experiment again({"f"}, options);
+  Experiment again(Trainable("f"), options);
   again.load(base::parse_json(base::to_json(first.experiment().save().dict()), "the state"),
              [&](TrialIndex trial) { return first.experiment().save_trial(trial); });
   EXPECT_EQ(to_json(again.save()), to_json(first.experiment().save()));
@@ -148,7 +148,8 @@ TEST(MultipleFrequenciesPBT, BadOptionsAreNamed) {
     MultipleFrequenciesPBT scheduler = two_frequencies();
     change(scheduler);
     std::vector<std::string> notes;
-    return message_of<InvalidArgument>([&] { check_options({"f"}, resolve({"f"}, with(scheduler, trials), notes)); });
+    return message_of<InvalidArgument>(
+        [&] { check_options(Trainable("f"), resolve(Trainable("f"), with(scheduler, trials), notes)); });
   };
   EXPECT_THAT(
       faults([](auto&) {}, 7),

@@ -44,7 +44,7 @@ TEST(Objects, EveryReferenceInAValueIsFoundWithItsPlace) {
 }
 
 TEST(Objects, EveryOptionThatCanHaveOneIsLookedAt) {
-  const Trainable trainable{.name = "f", .parameters = {{"p", object("parameter")}}};
+  const Trainable trainable = with_parameters(Trainable("f"), {{"p", object("parameter")}});
   const PopulationBasedTraining pbt{
       .hyperparam_mutations = {{"m", list(object("mutation")).items()}, {"n", choice({object("mutated choice")})}}};
   const TunerOptions options{

@@ -41,7 +41,7 @@ std::string fault_after(Change change) {
   change(options, pbt);
   try {
     std::vector<std::string> notes;
-    check_options(trainable<train_for_options>(), resolve(trainable<train_for_options>(), options, notes));
+    check_options(fn<train_for_options>, resolve(fn<train_for_options>, options, notes));
   } catch (const InvalidArgument& error) {
     return error.what();
   }
@@ -81,7 +81,7 @@ TEST(Options, ReversedBoundsAreSwappedAndSaid) {
                          HasSubstr("param_space \"model\" > \"width\": randint(9, 1)"),
                          HasSubstr("hyperparam_mutations \"lr\": loguniform(1.0, 0.1)")));
   EXPECT_EQ(std::get<Domain>(resolved.param_space[0].second.data()), uniform(0, 1));
-  check_options(trainable<train_for_options>(), resolved);
+  check_options(fn<train_for_options>, resolved);
 }
 
 TEST(Options, GridsInsideAChoiceAndTooManyTrialsAreRefused) {
@@ -120,7 +120,7 @@ void train_with_struct(const Hyperparameters&) {}
 TEST(Options, AStructMustHaveTheKeysOfTheSpaceAndItsTypes) {
   const auto fault = [](const Space& space) {
     try {
-      check_options(trainable<train_with_struct>(), {.param_space = space});
+      check_options(fn<train_with_struct>, {.param_space = space});
     } catch (const InvalidArgument& error) {
       return std::string(error.what());
     }
@@ -203,7 +203,7 @@ TEST(Options, TwoDifferentMetricsAreRefusedAndOneIsEnough) {
 
 TunerOptions resolved(TunerOptions options) {
   std::vector<std::string> notes;
-  return resolve(trainable<train_for_options>(), std::move(options), notes);
+  return resolve(fn<train_for_options>, std::move(options), notes);
 }
 
 TEST(Objective, IsSaidOnceAndCountsForAllThatHasNoneOfItsOwn) {
@@ -232,7 +232,7 @@ TEST(Objective, IsSaidOnceAndCountsForAllThatHasNoneOfItsOwn) {
     EXPECT_EQ(of_all.mode, Mode::min);
     EXPECT_EQ(stop.stoppers.at(1).get<TrialPlateauStopper>().mode, Mode::min);
     EXPECT_EQ(complete.run_config.checkpoint_config.checkpoint_score_order, Mode::min);
-    EXPECT_NO_THROW(check_options(trainable<train_for_options>(), complete));
+    EXPECT_NO_THROW(check_options(fn<train_for_options>, complete));
   }
 }
 
@@ -320,7 +320,7 @@ TEST(Options, CountsNamesAndThresholdsAreChecked) {
 
 TEST(Options, ResourcesMustBePossible) {
   for (const Resources& bad : {Resources{.cpus = -1}, Resources{.cpus = std::nan("")}, Resources{.cpus = 0}})
-    EXPECT_THROW(check_options(with_resources(trainable<train_for_options>(), bad), good_options()), InvalidArgument);
+    EXPECT_THROW(check_options(with_resources(fn<train_for_options>, bad), good_options()), InvalidArgument);
 }
 
 TEST(Options, AllFaultsComeInOneMessage) {
@@ -342,9 +342,9 @@ TEST(Options, ParametersMustBeTakenByTheFunctionAndBeSmall) {
     const TunerOptions options = resolve(trainable, good_options(), notes);
     return test_support::message_of<InvalidArgument>([&] { check_options(trainable, options); });
   };
-  const Trainable takes = trainable<train_with_parameters>();
+  const Trainable takes = fn<train_with_parameters>;
   EXPECT_EQ(fault(with_parameters(takes, {{"a", 1}})), "nothing was thrown");
-  EXPECT_THAT(fault(with_parameters(trainable<train_for_options>(), {{"a", 1}})),
+  EXPECT_THAT(fault(with_parameters(fn<train_for_options>, {{"a", 1}})),
               HasSubstr("with_parameters: train_for_options takes no second argument"));
   EXPECT_THAT(fault(takes), HasSubstr("with_parameters: train_with_parameters takes parameters"));
   const std::string mebibyte(std::size_t{1} << 20, 'x');
@@ -435,14 +435,14 @@ TEST(Options, APolicyFileIsReadOnceAndItsValuesCount) {
   const TunerOptions again = resolve({}, options, notes);
   EXPECT_EQ(again.tune_config.scheduler.get<PopulationBasedTrainingReplay>().schedule->changes.size(), 1u);
   EXPECT_THAT(notes, IsEmpty());
-  EXPECT_NO_THROW(check_options(trainable<train_for_options>(), again));
+  EXPECT_NO_THROW(check_options(fn<train_for_options>, again));
 }
 
 TEST(Options, EveryConfigOfAScheduleMustFitTheStructThatTheFunctionTakes) {
   TunerOptions options{.tune_config = {.scheduler = PopulationBasedTrainingReplay{
                                            .schedule = PolicySchedule{{{"lr", 0.1}}, {{5, {{"lr", "high"}}}}}}}};
   EXPECT_THAT(
-      test_support::message_of<InvalidArgument>([&] { check_options(trainable<train_typed_for_options>(), options); }),
+      test_support::message_of<InvalidArgument>([&] { check_options(fn<train_typed_for_options>, options); }),
       HasSubstr("scheduler (PopulationBasedTrainingReplay): train_typed_for_options cannot take iteration 5's config: "
                 "key \"lr\""));
 }

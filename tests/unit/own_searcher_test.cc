@@ -71,10 +71,10 @@ class HalvingSearcher final : public Searcher {
 };
 
 TunerOptions halving(const Halving& searcher, std::int64_t trials) {
-  TunerOptions options{.param_space = {{"x", uniform(0, 10)}, {"y", uniform(0, 1)}, {"f", sample_from<next_number>()}},
+  TunerOptions options{.param_space = {{"x", uniform(0, 10)}, {"y", uniform(0, 1)}, {"f", fn<next_number>}},
                        .tune_config = {.metric = minimize("loss"), .num_samples = trials, .searcher = searcher}};
   std::vector<std::string> notes;
-  return resolve({"f"}, std::move(options), notes);
+  return resolve(Trainable("f"), std::move(options), notes);
 }
 
 // Ends a trial with its first result.
@@ -148,7 +148,7 @@ TEST(OwnSearcher, ARestoreTakesConfigsFromTheRecord) {
   const TunerOptions options = halving({}, 4);
   Driver first(options, 2);
   const RecordedAnswers at_start = recorded(first);
-  Experiment again({"f"}, options);
+  Experiment again(Trainable("f"), options);
   suggestions = 0;
   Actions actions;
   again.handle(ControllerStarted{{.cpus = 2}}, actions, &at_start);
@@ -167,7 +167,7 @@ TEST(OwnSearcher, ASnapshotHasConfigsAndState) {
   Driver first(options, 2);
   end(first, 0);
   first.report(1, {{"loss", 1}});
-  Experiment again({"f"}, options);
+  Experiment again(Trainable("f"), options);
   again.load(first.experiment().save(), [&](TrialIndex trial) { return first.experiment().save_trial(trial); });
   EXPECT_EQ(again.searcher_state(), "results of 0 1");
   for (const TrialIndex trial : {0, 1, 2}) {
@@ -231,7 +231,7 @@ TEST_F(AwaitedSuggestion, IsNotAskedForAgainBeforeATrialHasEnded) {
 TEST_F(AwaitedSuggestion, IsInASnapshot) {
   driver_.report(1, {{"loss", 1}, {"done", true}});
   driver_.feed(FunctionReturned{1, 1});
-  Experiment again({"f"}, options_);
+  Experiment again(Trainable("f"), options_);
   again.load(driver_.experiment().save(), [&](TrialIndex trial) { return driver_.experiment().save_trial(trial); });
   EXPECT_EQ(again.searcher_state(), "results of 0");
   const Suggested suggested{2, Config{{"x", 3}}};
@@ -263,7 +263,7 @@ TEST(OwnSearcher, WhatDoesNotGoTogetherIsRefused) {
                          .tune_config = {.metric = minimize("loss"), .searcher = Halving()}};
     change(options);
     std::vector<std::string> notes;
-    return message_of<InvalidArgument>([&] { check_options({"f"}, resolve({"f"}, options, notes)); });
+    return message_of<InvalidArgument>([&] { check_options(Trainable("f"), resolve(Trainable("f"), options, notes)); });
   };
   EXPECT_THAT(faults([](TunerOptions& options) { options.tune_config.metric = {}; }),
               HasSubstr("searcher (Halving): it learns from results, so say by which metric"));
@@ -280,7 +280,7 @@ TEST(OwnSearcher, WhatDoesNotGoTogetherIsRefused) {
 
 TEST(OwnSearcher, IsStoredAndReadBack) {
   const Description read =
-      parse_description(Value(describe({"f"}, halving({.first = 3, .at_a_time = 7}, 1))), "the options");
+      parse_description(Value(describe(Trainable("f"), halving({.first = 3, .at_a_time = 7}, 1))), "the options");
   const auto& options = read.options.tune_config.searcher.get<Halving>();
   EXPECT_EQ(options.first, 3);
   EXPECT_EQ(options.at_a_time, 7);

@@ -97,7 +97,7 @@ TunerOptions stopped_by(Stop stop, std::int64_t trials = 4) {
   TunerOptions options{.tune_config = {.metric = minimize("loss"), .num_samples = trials},
                        .run_config = {.stop = std::move(stop)}};
   std::vector<std::string> notes;
-  return resolve({"f"}, std::move(options), notes);
+  return resolve(Trainable("f"), std::move(options), notes);
 }
 
 // The decisions of the last event, as a replay reads them.
@@ -206,16 +206,16 @@ TEST(OwnStopper, OneOfAnotherProgramIsShownAndRefused) {
   const Dict stop{{"thresholds", Dict()}, {"stoppers", list(Dict{{"type", "Theirs"}, {"a", 1}})}};
   const TunerOptions options = parse_description(Dict{{"run_config", Dict{{"stop", stop}}}}, "the store").options;
   EXPECT_EQ(to_json(Config(describe({}, options)).at("run_config/stop")), to_json(stop));
-  EXPECT_THAT(message_of<InvalidArgument>([&] { check_options({"f"}, options); }),
+  EXPECT_THAT(message_of<InvalidArgument>([&] { check_options(Trainable("f"), options); }),
               HasSubstr("stop (Theirs) type: this program has none of that name; it has: "));
 }
 
 TEST(OwnStopper, ItsFaultsAreNamedWithItsName) {
-  EXPECT_THAT(message_of<InvalidArgument>([] { check_options({"f"}, stopped_by(StopWhenSeen{.limit = -1})); }),
+  EXPECT_THAT(message_of<InvalidArgument>([] { check_options(Trainable("f"), stopped_by(StopWhenSeen{.limit = -1})); }),
               HasSubstr("stop (StopWhenSeen) limit: it is below 0"));
-  EXPECT_THAT(message_of<InvalidArgument>([] { check_options({"f"}, stopped_by(TimeoutStopper{})); }),
+  EXPECT_THAT(message_of<InvalidArgument>([] { check_options(Trainable("f"), stopped_by(TimeoutStopper{})); }),
               HasSubstr("stop (TimeoutStopper) timeout: it is 0 s; it must be above 0"));
-  EXPECT_THAT(message_of<InvalidArgument>([] { check_options({"f"}, stopped_by(AnyStopper())); }),
+  EXPECT_THAT(message_of<InvalidArgument>([] { check_options(Trainable("f"), stopped_by(AnyStopper())); }),
               HasSubstr("a stopper is empty"));
 }
 

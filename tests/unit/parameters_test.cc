@@ -132,12 +132,11 @@ TEST(Parameters, AConfigOfAnotherSpaceHasNoPoint) {
 TEST(Parameters, WhatCannotBeChosenIsRefused) {
   EXPECT_THAT(message_of<InvalidArgument>([] { Parameters({{"m", {{"lr", grid_search({1, 2})}}}}); }),
               HasSubstr("\"m/lr\" is a grid"));
-  EXPECT_THAT(
-      message_of<InvalidArgument>([] { Parameters({{"m", choice({Space{{"f", sample_from<any_value>()}}, 2})}}); }),
-      HasSubstr("\"m/f\" has the function"));
-  EXPECT_THAT(message_of<InvalidArgument>([] { Parameters({{"m", list(uniform(0, 1), sample_from<any_value>())}}); }),
+  EXPECT_THAT(message_of<InvalidArgument>([] { Parameters({{"m", choice({Space{{"f", fn<any_value>}}, 2})}}); }),
+              HasSubstr("\"m/f\" has the function"));
+  EXPECT_THAT(message_of<InvalidArgument>([] { Parameters({{"m", list(uniform(0, 1), fn<any_value>)}}); }),
               HasSubstr("\"m\" is a list of both"));
-  EXPECT_EQ(Parameters({{"f", sample_from<any_value>()}, {"l", list(1, sample_from<any_value>())}}).size(), 0U);
+  EXPECT_EQ(Parameters({{"f", fn<any_value>}, {"l", list(1, fn<any_value>)}}).size(), 0U);
 }
 
 TEST(NormalDistribution, IsAccurateInBothTails) {

@@ -182,7 +182,7 @@ TEST(PB2, ARestoredStateDecidesTheSame) {
   Driver first(options, 4);
   for (TrialIndex trial = 0; trial < 3; ++trial) first.report(trial, at(2, 0), ".reporting");
   for (TrialIndex trial = 0; trial < 3; ++trial) first.report(trial, at(4, trial), ".reporting");
-  Experiment again({"f"}, options);
+  Experiment again(Trainable("f"), options);
   again.load(base::parse_json(base::to_json(first.experiment().save().dict()), "the state"),
              [&](TrialIndex trial) { return first.experiment().save_trial(trial); });
   EXPECT_EQ(to_json(again.save()), to_json(first.experiment().save()));
@@ -268,7 +268,7 @@ TEST(PB2, BadOptionsAreNamed) {
     change(scheduler, options);
     options.tune_config.scheduler = scheduler;
     std::vector<std::string> notes;
-    return message_of<InvalidArgument>([&] { check_options({"f"}, resolve({"f"}, options, notes)); });
+    return message_of<InvalidArgument>([&] { check_options(Trainable("f"), resolve(Trainable("f"), options, notes)); });
   };
   EXPECT_THAT(faults([](PB2& pb2, TunerOptions&) { pb2.perturbation_interval = 0; }),
               HasSubstr("scheduler (PB2) perturbation_interval: it is 0; it must be above 0"));
@@ -301,8 +301,8 @@ TEST(PB2, ReversedBoundsAreSwappedWithANote) {
   PB2 scheduler = every_two();
   scheduler.hyperparam_bounds = {{"lr", uniform(1, 0.1)}, {"model", {{"width", randint(9, 1)}}}};
   std::vector<std::string> notes;
-  const TunerOptions complete =
-      resolve({"f"}, with(scheduler, 4, {{"lr", uniform(0.1, 1)}, {"model", {{"width", randint(1, 9)}}}}), notes);
+  const TunerOptions complete = resolve(
+      Trainable("f"), with(scheduler, 4, {{"lr", uniform(0.1, 1)}, {"model", {{"width", randint(1, 9)}}}}), notes);
   EXPECT_THAT(notes, Contains(HasSubstr("hyperparam_bounds \"lr\": uniform(1.0, 0.1)")));
   EXPECT_THAT(notes, Contains(HasSubstr("hyperparam_bounds \"model\" > \"width\"")));
 }

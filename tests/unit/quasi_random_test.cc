@@ -103,7 +103,7 @@ TEST(QuasiRandom, GoesTogetherWithPopulationBasedTraining) {
                                                            .perturbation_interval = 1,
                                                            .hyperparam_mutations = {{"x", uniform(0, 10)}}}}};
   std::vector<std::string> notes;
-  EXPECT_NO_THROW(check_search(resolve({"f"}, options, notes)));
+  EXPECT_NO_THROW(check_search(resolve(Trainable("f"), options, notes)));
 }
 
 TEST(QuasiRandom, MoreParametersThanSobolHasAreRefused) {

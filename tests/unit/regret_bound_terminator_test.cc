@@ -29,7 +29,7 @@ TunerOptions ended_by(RegretBoundTerminator stopper, std::int64_t trials = 30) {
                        .tune_config = {.metric = minimize("loss"), .num_samples = trials, .seed = 3},
                        .run_config = {.stop = std::move(stopper)}};
   std::vector<std::string> notes;
-  return resolve({"f"}, std::move(options), notes);
+  return resolve(Trainable("f"), std::move(options), notes);
 }
 
 void train_for_regret_bound(const Config&) {}
@@ -124,7 +124,7 @@ TEST(RegretBoundTerminator, BadOptionsAreNamed) {
   const auto faults = [](const RegretBoundTerminator& stopper, auto change) {
     TunerOptions options = ended_by(stopper);
     change(options);
-    return message_of<InvalidArgument>([&] { check_options(trainable<train_for_regret_bound>(), options); });
+    return message_of<InvalidArgument>([&] { check_options(fn<train_for_regret_bound>, options); });
   };
   const auto faults_of = [&](const RegretBoundTerminator& stopper) { return faults(stopper, [](TunerOptions&) {}); };
   const auto with = [&](auto change) { return faults({.error = StaticError{1}}, change); };

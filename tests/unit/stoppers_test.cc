@@ -114,7 +114,7 @@ TEST(Stoppers, AllAreStoppedWhenTheBestResultsStayTheSame) {
 }
 
 TEST(Stoppers, AFunctionDecidesByTrialAndResult) {
-  Fed fed(stop_function<lost_patience>());
+  Fed fed(fn<lost_patience>);
   EXPECT_FALSE(fed.feed(1, {{"loss", 2}})) << "its answers are recorded: it is asked apart from others";
   EXPECT_FALSE(fed.feed_recorded(0, {{"loss", 2}}));
   EXPECT_FALSE(fed.feed_recorded(1, {{"loss", 1}}));

@@ -81,7 +81,7 @@ TEST(Study, ATrialThatIsNotOpenIsNamed) {
 }
 
 TEST(Study, AFunctionThatThrowsMakesNoTrial) {
-  Study study({{"f", sample_from<not_today>()}, {"x", uniform(0, 1)}}, minimized());
+  Study study({{"f", fn<not_today>}, {"x", uniform(0, 1)}}, minimized());
   EXPECT_THAT(message_of<InvalidArgument>([&] { study.suggest(); }), HasSubstr("no data today"));
   EXPECT_EQ(study.num_trials(), 0);
 }

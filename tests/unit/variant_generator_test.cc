@@ -136,10 +136,8 @@ std::int64_t own_draw(const Config&, Random& random) { return static_cast<std::i
 double impossible(const Config& config) { return config.get<double>("missing"); }
 
 TEST(VariantGenerator, FunctionsSeeWhatIsDrawnAndTheFunctionsBeforeThem) {
-  const Space space = {{"height", sample_from<twice_the_width>()},
-                       {"name", sample_from<name_of_height>()},
-                       {"own", sample_from<own_draw>()},
-                       {"width", randint(1, 100)}};
+  const Space space = {
+      {"height", fn<twice_the_width>}, {"name", fn<name_of_height>}, {"own", fn<own_draw>}, {"width", randint(1, 100)}};
   const Variant variant = first_variant(space);
   EXPECT_EQ(variant.fault, "");
   EXPECT_EQ(variant.config.get<double>("height"), 2 * variant.config.get<double>("width"));
@@ -151,8 +149,8 @@ TEST(VariantGenerator, FunctionsSeeWhatIsDrawnAndTheFunctionsBeforeThem) {
 }
 
 TEST(VariantGenerator, AFunctionThatThrowsIsNamed) {
-  const Variant variant = first_variant({{"model", {{"x", sample_from<impossible>()}}}, {"y", 3}});
-  EXPECT_THAT(variant.fault, HasSubstr("sample_from<impossible>() of \"model/x\" threw: there is no key \"missing\""));
+  const Variant variant = first_variant({{"model", {{"x", fn<impossible>}}}, {"y", 3}});
+  EXPECT_THAT(variant.fault, HasSubstr("fn<impossible> of \"model/x\" threw: there is no key \"missing\""));
   EXPECT_EQ(variant.config.get<int>("y"), 3);
 }
 
@@ -178,8 +176,8 @@ TEST(FormatVariables, ARunNextToAnUnderscoreIsOneMoreAndListsAreThoseOfPython) {
 double draw_one(const Config&, Random& random) { return random.uniform(); }
 
 TEST(VariantGenerator, TheNumbersOfAFunctionAreThoseOfItsPlace) {
-  const Variant variant = first_variant(
-      {{"opt", choice({{{"x", sample_from<draw_one>()}}})}, {"items", list(sample_from<draw_one>(), uniform(0, 1))}});
+  const Variant variant =
+      first_variant({{"opt", choice({{{"x", fn<draw_one>}}})}, {"items", list(fn<draw_one>, uniform(0, 1))}});
   const auto number_at = [](const char* place) {
     return base::RandomStream(1, 0, base::Purpose::search_space, base::checksum_of(place)).uniform();
   };

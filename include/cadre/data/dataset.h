@@ -246,17 +246,16 @@ class Dataset {
   Dataset map_batches(const BatchFunction& function, ...) const
       CADRE_DELETED("write MapBatchesOptions before the braces, and the compiler names the field");
   template <class F>
-    requires(!std::convertible_to<F, BatchFunction> && !std::convertible_to<F, Actor>)
-  CADRE_MISTAKE("map_batches takes no lambda or function itself but its name: write data::function<f>()")
+    requires(!std::convertible_to<F, BatchFunction> && !std::convertible_to<F, Actor> && cadre::detail::NotFn<F>)
+  CADRE_MISTAKE("map_batches takes no lambda or function itself but its name: write fn<f>")
   Dataset map_batches(F&& function, const MapBatchesOptions& options = {}) const;
   template <class F>
-    requires(!std::convertible_to<F, RowFunction>)
-  CADRE_MISTAKE("map takes no lambda or function itself but its name: write data::function<f>(), of Row f(const Row&)")
+    requires(!std::convertible_to<F, RowFunction> && cadre::detail::NotFn<F>)
+  CADRE_MISTAKE("map takes no lambda or function itself but its name: write fn<f>, of Row f(const Row&)")
   Dataset map(F&& function, const MapOptions& options = {}) const;
   template <class F>
-    requires(!std::convertible_to<F, RowPredicate> && !std::convertible_to<F, Expression>)
-  CADRE_MISTAKE(
-      "filter takes no lambda or function itself but its name: write data::function<f>(), of bool f(const Row&)")
+    requires(!std::convertible_to<F, RowPredicate> && !std::convertible_to<F, Expression> && cadre::detail::NotFn<F>)
+  CADRE_MISTAKE("filter takes no lambda or function itself but its name: write fn<f>, of bool f(const Row&)")
   Dataset filter(F&& function, const MapOptions& options = {}) const;
   /// \endcond
   /// Returns the result of calling a function on each row. Batches are much faster.

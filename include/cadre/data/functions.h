@@ -9,33 +9,18 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "cadre/data/batch.h"
-#include "cadre/detail/function_name.h"
+#include "cadre/function.h"
 #include "cadre/value.h"
 
 namespace cadre::data {
 
-/// A function of batches, by name: `Batch f(const Batch&)` or `Batch f(const Batch&, const Config&)`. Made by
-/// function<f>().
-struct BatchFunction {
-  std::string name = {};                                  ///< name of the function, without its namespaces
-  bool operator==(const BatchFunction&) const = default;  ///< compares the function
-};
 /// A class whose objects are called with batches, by name. Made by actor<T>().
 struct Actor {
   std::string name = {};                          ///< name of the class, without its namespaces
   bool operator==(const Actor&) const = default;  ///< compares the class
-};
-/// A function of rows, by name: `Row f(const Row&)`. Made by function<f>().
-struct RowFunction {
-  std::string name = {};                                ///< name of the function, without its namespaces
-  bool operator==(const RowFunction&) const = default;  ///< compares the function
-};
-/// A condition on rows, by name: `bool f(const Row&)`. Made by function<f>().
-struct RowPredicate {
-  std::string name = {};                                 ///< name of the function, without its namespaces
-  bool operator==(const RowPredicate&) const = default;  ///< compares the function
 };
 
 namespace detail {
@@ -55,11 +40,11 @@ concept TakesBatch = std::is_invocable_r_v<Batch, F, const Batch&>;
 template <class F>
 concept TakesBatchAndConfig = std::is_invocable_r_v<Batch, F, const Batch&, const Config&>;
 template <class F>
-concept TakesRow = std::is_invocable_v<F, const Row&> && !TakesBatch<F>;
-
+concept MapsBatches = TakesBatch<F> || TakesBatchAndConfig<F>;
 template <class F>
-concept MapsOrFiltersRows = TakesRow<F> && (std::same_as<std::invoke_result_t<F, const Row&>, Row> ||
-                                            std::same_as<std::invoke_result_t<F, const Row&>, bool>);
+concept MapsRows = requires { requires std::same_as<std::invoke_result_t<F, const Row&>, Row>; };
+template <class F>
+concept FiltersRows = requires { requires std::same_as<std::invoke_result_t<F, const Row&>, bool>; };
 
 template <auto F>
 struct FunctionRegistration {
@@ -105,35 +90,64 @@ struct ActorRegistration {
 
 }  // namespace detail
 
-/// Returns the function F for map_batches: Batch f(const Batch&), or Batch f(const Batch&, const Config&), which also
-/// gets MapBatchesOptions::config. A lambda has no name by which it could be found again, and does not compile.
-template <auto F>
-  requires detail::TakesBatch<decltype(F)> || detail::TakesBatchAndConfig<decltype(F)>
-BatchFunction function() {
-  return {cadre::detail::registered_name<F, detail::FunctionRegistration<F>>()};
-}
-/// Returns the function F for map: Row f(const Row&).
-template <auto F>
-  requires detail::TakesRow<decltype(F)> && std::same_as<std::invoke_result_t<decltype(F), const Row&>, Row>
-RowFunction function() {
-  return {cadre::detail::registered_name<F, detail::RowFunctionRegistration<F>>()};
-}
-/// Returns the function F for filter: bool f(const Row&).
-template <auto F>
-  requires detail::TakesRow<decltype(F)> && std::same_as<std::invoke_result_t<decltype(F), const Row&>, bool>
-RowPredicate function() {
-  return {cadre::detail::registered_name<F, detail::RowPredicateRegistration<F>>()};
-}
+/// A function of batches, by name.
+struct BatchFunction {
+  BatchFunction() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit BatchFunction(std::string function) : name(std::move(function)) {}
+  /// Names a function: Batch f(const Batch&), or Batch f(const Batch&, const Config&), which also gets
+  /// MapBatchesOptions::config.
+  template <auto F>
+    requires detail::MapsBatches<decltype(F)>
+  BatchFunction(Function<F>) : name(cadre::detail::registered_name<F, detail::FunctionRegistration<F>>()) {}
+  /// \cond a mistake, which does not compile
+  template <auto F>
+    requires(!detail::MapsBatches<decltype(F)>)
+  CADRE_MISTAKE("a function for map_batches is Batch f(const Batch&) or Batch f(const Batch&, const Config&)")
+  BatchFunction(Function<F>);
+  /// \endcond
 
-/// \cond a mistake, which does not compile
-template <auto F>
-  requires(!detail::TakesBatch<decltype(F)> && !detail::TakesBatchAndConfig<decltype(F)> &&
-           !detail::MapsOrFiltersRows<decltype(F)>)
-CADRE_MISTAKE(
-    "a function of a dataset is Batch f(const Batch&), Batch f(const Batch&, const Config&), Row f(const Row&) or bool "
-    "f(const Row&)")
-BatchFunction function();
-/// \endcond
+  std::string name = {};                                  ///< name of the function, without its namespaces
+  bool operator==(const BatchFunction&) const = default;  ///< compares the function
+};
+/// A function of rows, by name.
+struct RowFunction {
+  RowFunction() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit RowFunction(std::string function) : name(std::move(function)) {}
+  /// Names a function: Row f(const Row&).
+  template <auto F>
+    requires detail::MapsRows<decltype(F)>
+  RowFunction(Function<F>) : name(cadre::detail::registered_name<F, detail::RowFunctionRegistration<F>>()) {}
+  /// \cond a mistake, which does not compile
+  template <auto F>
+    requires(!detail::MapsRows<decltype(F)>)
+  CADRE_MISTAKE("a function for map is Row f(const Row&); for batches, write map_batches")
+  RowFunction(Function<F>);
+  /// \endcond
+
+  std::string name = {};                                ///< name of the function, without its namespaces
+  bool operator==(const RowFunction&) const = default;  ///< compares the function
+};
+/// A condition on rows, by name.
+struct RowPredicate {
+  RowPredicate() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit RowPredicate(std::string function) : name(std::move(function)) {}
+  /// Names a function: bool f(const Row&).
+  template <auto F>
+    requires detail::FiltersRows<decltype(F)>
+  RowPredicate(Function<F>) : name(cadre::detail::registered_name<F, detail::RowPredicateRegistration<F>>()) {}
+  /// \cond a mistake, which does not compile
+  template <auto F>
+    requires(!detail::FiltersRows<decltype(F)>)
+  CADRE_MISTAKE("a function for filter is bool f(const Row&)")
+  RowPredicate(Function<F>);
+  /// \endcond
+
+  std::string name = {};                                 ///< name of the function, without its namespaces
+  bool operator==(const RowPredicate&) const = default;  ///< compares the function
+};
 
 /// Returns the class T for map_batches. An object of it is made once in each worker, from
 /// MapBatchesOptions::constructor_config if it has a constructor of a const Config&, and called as Batch

@@ -1,7 +1,7 @@
 /// \file
 /// The datasets of a training run, in its workers.
 ///
-///     train::TorchTrainer trainer(train::loop<learn>(), {.datasets = {{"train", data::read_parquet("images")}}});
+///     train::TorchTrainer trainer(fn<learn>, {.datasets = {{"train", data::read_parquet("images")}}});
 ///
 ///     void learn(const Config&) {
 ///       data::Shard shard = data::get_dataset_shard("train", {.equal = true, .shuffle = true});

@@ -5,8 +5,6 @@
 #include <string_view>
 #include <typeinfo>
 
-#include "cadre/value.h"
-
 namespace cadre::detail {
 
 // Returns the name of a function as written in the source, without its namespaces; "(lambda" and the like for a lambda.
@@ -55,9 +53,5 @@ std::string registered_name() {
 #endif
   return std::string(function_name<F>());
 }
-template <auto F, class Registration>
-  requires(!HasName<F>)
-CADRE_MISTAKE("a lambda or an instance of a template has no name to find it by: write a plain function")
-std::string registered_name();
 
 }  // namespace cadre::detail

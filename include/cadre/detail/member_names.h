@@ -16,6 +16,10 @@ namespace cadre::detail {
 inline constexpr std::size_t kMostMembers = 40;
 inline constexpr std::size_t kMostConfigMembers = 24;  // of a struct of the user's
 
+// A struct with constructors, so that its members cannot be counted: T::kMembers is their number. All are public.
+template <class T>
+concept StatesMembers = requires { requires T::kMembers > 0; };
+
 // Returns the number of members, at most kMostMembers + 1; 0 if one of them cannot be made without arguments. Every
 // other member takes an empty initializer, an array as a whole.
 template <class T>
@@ -25,7 +29,8 @@ constexpr std::size_t count_members() {
 #define CADRE_5 {}, {}, {}, {}, {}
 #define CADRE_10 CADRE_5, CADRE_5
 #define CADRE_20 CADRE_10, CADRE_10
-  CADRE_COUNT(41, CADRE_20, CADRE_20, {})
+  if constexpr (StatesMembers<T>) return T::kMembers;
+  else CADRE_COUNT(41, CADRE_20, CADRE_20, {})
   else CADRE_COUNT(40, CADRE_20, CADRE_20)
   else CADRE_COUNT(39, CADRE_20, CADRE_10, CADRE_5, {}, {}, {}, {})
   else CADRE_COUNT(38, CADRE_20, CADRE_10, CADRE_5, {}, {}, {})
@@ -87,10 +92,14 @@ constexpr bool has_base() {
   return requires { T{AnyBaseOf<T>{}}; };
 }
 
-// A struct without a base, whose members are public and can be made without arguments.
+// An aggregate without a base, whose members are public and can be made without arguments.
 template <class T>
-concept NamedStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0 &&
-                      count_members<T>() <= kMostMembers && !has_base<T>();
+concept NamedAggregate = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>() > 0 &&
+                         count_members<T>() <= kMostMembers && !has_base<T>();
+
+// A struct whose members can be reached by name.
+template <class T>
+concept NamedStruct = NamedAggregate<T> || (StatesMembers<T> && count_members<T>() <= kMostMembers);
 
 // Returns references to all members, in order.
 template <class T>
@@ -175,7 +184,7 @@ constexpr bool has_array() {
 
 // A struct that a config can be: with public members only, no base, no array member and no reference member.
 template <class T>
-concept PlainStruct = NamedStruct<T> && count_members<T>() <= kMostConfigMembers &&
+concept PlainStruct = NamedAggregate<T> && count_members<T>() <= kMostConfigMembers &&
                       !has_reference<T>(std::make_index_sequence<count_members<T>()>()) && !has_array<T>();
 
 // Never defined and never read: only addresses inside it are named.

@@ -23,7 +23,7 @@ struct TorchConfig {
 /// work across them: prepare_model, prepare_data_loader, all_reduce and the like. If a rank dies, the operations of the
 /// others fail within milliseconds.
 ///
-///     train::TorchTrainer trainer(train::loop<train_net>(), {.scaling_config = {.num_workers = 2}});
+///     train::TorchTrainer trainer(fn<train_net>, {.scaling_config = {.num_workers = 2}});
 ///     const train::Result result = trainer.fit();
 class TorchTrainer : public Trainer {
  public:

@@ -96,7 +96,9 @@ template <std::derived_from<ClassTrainable> T>
   requires std::default_initializable<T>
 Trainable trainable() {
   static_cast<void>(detail::ClassRegistration<T>::done);
-  return {.name = std::string(cadre::detail::type_name<T>()), .methods = detail::ClassRegistration<T>::methods};
+  Trainable trainable(std::string(cadre::detail::type_name<T>()));
+  trainable.methods = detail::ClassRegistration<T>::methods;
+  return trainable;
 }
 /// \cond mistakes, which do not compile
 template <class T>

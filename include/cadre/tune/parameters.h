@@ -51,7 +51,7 @@ struct Parameter {
 };
 
 /// The parameters of a search space: each domain in it, also those within options of a choice, which exist only where
-/// that option is chosen. Constants and functions (sample_from) are no parameters. A value, cheap to copy.
+/// that option is chosen. Constants and functions (SampleFrom) are no parameters. A value, cheap to copy.
 class Parameters {
  public:
   /// Finds them. Throws InvalidArgument, which names the key, if the space has a grid, or a function within a list or

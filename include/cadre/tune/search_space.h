@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -13,8 +14,8 @@
 #include <variant>
 #include <vector>
 
-#include "cadre/detail/function_name.h"
 #include "cadre/detail/member_names.h"
+#include "cadre/function.h"
 #include "cadre/random.h"
 #include "cadre/value.h"
 
@@ -92,8 +93,57 @@ struct GridSearch {
   bool operator==(const GridSearch& other) const;  ///< compares the options, in order
 };
 
-/// The return value of a function of the program; made by sample_from().
+namespace detail {
+using SamplePointer = Value (*)(const Config&, Random&);
+bool register_sample_function(std::string_view name, SamplePointer function);
+
+template <class F>
+concept SampleFunction =
+    std::invocable<F> || std::invocable<F, const Config&> || std::invocable<F, const Config&, Random&>;
+
+template <auto F>
+Value call_sample_function(const Config& config, Random& random) {
+  if constexpr (std::invocable<decltype(F), const Config&, Random&>) {
+    return F(config, random);
+  } else if constexpr (std::invocable<decltype(F), const Config&>) {
+    return F(config);
+  } else {
+    return F();
+  }
+}
+
+template <auto F>
+struct SampleRegistration {
+  static inline const bool done = register_sample_function(cadre::detail::function_name<F>(), &call_sample_function<F>);
+};
+
+/// \cond
+#define CADRE_NO_SAMPLE_FUNCTION \
+  CADRE_MISTAKE(                 \
+      "a function of a search space is f(), f(const Config&) or f(const Config&, Random&), and returns a value")
+/// \endcond
+}  // namespace detail
+
+/// The return value of a function of the program.
 struct SampleFrom {
+  SampleFrom() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit SampleFrom(std::string name) : function(std::move(name)) {}
+  /// Names a function: Value f(), Value f(const Config&) or Value f(const Config&, Random&), or with any result type
+  /// that a Value is made from. It is called in the process of the Tuner once for each trial, after all other values
+  /// were drawn, with the config so far: functions before it in the space have been called, later ones have not. It may
+  /// return something else each time, such as a number that a service gives: a restore takes the config from the store.
+  /// An exception fails that trial.
+  template <auto F>
+    requires detail::SampleFunction<decltype(F)>
+  SampleFrom(Function<F>) : function(cadre::detail::registered_name<F, detail::SampleRegistration<F>>()) {}
+  /// \cond a mistake, which does not compile
+  template <auto F>
+    requires(!detail::SampleFunction<decltype(F)>)
+  CADRE_NO_SAMPLE_FUNCTION SampleFrom(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  /// \endcond
+
   std::string function = {};                           ///< its name
   bool operator==(const SampleFrom&) const = default;  ///< compares the function
 };
@@ -101,10 +151,10 @@ struct SampleFrom {
 namespace detail {
 // Accepts types that no entry of a search space can be made from.
 template <class T>
-concept NoEntry =
-    !std::constructible_from<Value, const T&> && !std::convertible_to<const T&, Domain> &&
-    !std::convertible_to<const T&, GridSearch> && !std::convertible_to<const T&, SampleFrom> &&
-    !std::convertible_to<const T&, Space> && !std::convertible_to<const T&, Entries> && !std::same_as<T, SpaceEntry>;
+concept NoEntry = !std::constructible_from<Value, const T&> && !std::convertible_to<const T&, Domain> &&
+                  !std::convertible_to<const T&, GridSearch> && !std::convertible_to<const T&, SampleFrom> &&
+                  !std::convertible_to<const T&, Space> && !std::convertible_to<const T&, Entries> &&
+                  !std::same_as<T, SpaceEntry> && cadre::detail::NotFn<T>;
 }  // namespace detail
 
 /// \cond forms for cadre/stored.h
@@ -129,14 +179,21 @@ class SpaceEntry {
   SpaceEntry(GridSearch grid) : data_(std::move(grid)) {}
   /// Makes an entry from a function.
   SpaceEntry(SampleFrom function) : data_(std::move(function)) {}
+  /// Makes an entry from a function: see SampleFrom.
+  template <auto F>
+    requires detail::SampleFunction<decltype(F)>
+  SpaceEntry(Function<F> function) : data_(SampleFrom(function)) {}
   /// Makes a constant, from any type that a Value is made from.
   template <class T>
     requires std::constructible_from<Value, T&&>
   SpaceEntry(T&& constant) : data_(Value(std::forward<T>(constant))) {}
   /// \cond mistakes, which do not compile
+  template <auto F>
+    requires(!detail::SampleFunction<decltype(F)>)
+  CADRE_NO_SAMPLE_FUNCTION SpaceEntry(Function<F>);
   template <class T>
     requires(detail::NoEntry<T> && cadre::detail::FunctionLike<T>)
-  CADRE_MISTAKE("a function of a search space is given by its name: write tune::sample_from<f>()")
+  CADRE_MISTAKE("a function of a search space is given by its name: write fn<f>")
   SpaceEntry(const T& function);
   template <class T>
     requires(detail::NoEntry<T> && !cadre::detail::FunctionLike<T>)
@@ -213,47 +270,6 @@ template <class... T>
 SpaceEntry list(T&&... items) {
   return SpaceEntry(Entries{SpaceEntry(std::forward<T>(items))...});
 }
-
-namespace detail {
-using SamplePointer = Value (*)(const Config&, Random&);
-bool register_sample_function(std::string_view name, SamplePointer function);
-
-template <auto F>
-Value call_sample_function(const Config& config, Random& random) {
-  if constexpr (std::invocable<decltype(F), const Config&, Random&>) {
-    return F(config, random);
-  } else if constexpr (std::invocable<decltype(F), const Config&>) {
-    return F(config);
-  } else {
-    return F();
-  }
-}
-
-template <auto F>
-struct SampleRegistration {
-  static inline const bool done = register_sample_function(cadre::detail::function_name<F>(), &call_sample_function<F>);
-};
-}  // namespace detail
-
-/// Makes an entry whose value is the return value of F: Value f(), Value f(const Config&) or Value f(const Config&,
-/// Random&), or with any result type that a Value is made from. F is called in the process of the Tuner once for each
-/// trial, after all other values were drawn, with the config so far: functions before it in the space have been called,
-/// later ones have not. It may return something else each time, such as a number that a service gives: a restore takes
-/// the config from the store. An exception fails that trial. Like a trainable, F is found by its name; the Tuner
-/// refuses two functions of one name.
-template <auto F>
-  requires std::invocable<decltype(F)> || std::invocable<decltype(F), const Config&> ||
-           std::invocable<decltype(F), const Config&, Random&>
-SampleFrom sample_from() {
-  return {cadre::detail::registered_name<F, detail::SampleRegistration<F>>()};
-}
-/// \cond a mistake, which does not compile
-template <auto F>
-  requires(!std::invocable<decltype(F)> && !std::invocable<decltype(F), const Config&> &&
-           !std::invocable<decltype(F), const Config&, Random&>)
-CADRE_MISTAKE("a function of a search space is f(), f(const Config&) or f(const Config&, Random&), and returns a value")
-SampleFrom sample_from();
-/// \endcond
 
 /// Returns an entry of a search space whose key is a member's name: field<&Hyperparameters::lr>(uniform(0, 1)), for a
 /// function that takes such a struct (cadre/typed_config.h).

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cadre/checkpoint_config.h"
+#include "cadre/function.h"
 #include "cadre/tune/stopper.h"
 #include "cadre/tune/stoppers.h"
 #include "cadre/value.h"
@@ -64,10 +65,17 @@ struct Stop {
   template <class One>
     requires detail::MakesA<One, Stopper, StopperSetting> || std::same_as<One, AnyStopper>
   Stop(One stopper) : stoppers{AnyStopper(std::move(stopper))} {}
+  /// Stops by a function: see FunctionStopper.
+  template <auto F>
+    requires detail::StopFunction<decltype(F)>
+  Stop(Function<F> function) : Stop(FunctionStopper(function)) {}
   /// \cond mistakes, which do not compile
+  template <auto F>
+    requires(!detail::StopFunction<decltype(F)>)
+  CADRE_NO_STOP_FUNCTION Stop(Function<F>);
   template <class F>
     requires cadre::detail::FunctionLike<std::remove_cvref_t<F>>
-  CADRE_MISTAKE("a function that stops trials is given by its name: write tune::stop_function<f>()")
+  CADRE_MISTAKE("a function that stops trials is given by its name: write fn<f>")
   Stop(F&& function);
   /// \endcond
 

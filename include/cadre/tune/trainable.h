@@ -3,13 +3,15 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "cadre/detail/function_name.h"
+#include "cadre/function.h"
 #include "cadre/resources.h"
 #include "cadre/typed_config.h"
 #include "cadre/value.h"
@@ -23,23 +25,6 @@ struct TrainableMethods {
   bool load_checkpoint = false;                              ///< true if it overrides load_checkpoint()
   bool reset_config = false;                                 ///< true if it overrides reset_config()
   bool operator==(const TrainableMethods&) const = default;  ///< compares all fields
-};
-
-/// A function of the program that returns a trial's resources by its config. Empty: none.
-struct ResourceFunction {
-  std::string function = {};                                 ///< its name
-  bool operator==(const ResourceFunction&) const = default;  ///< compares the function
-};
-
-/// A training function or class, by name, and the resources of each of its trials. Made by trainable<f>().
-struct Trainable {
-  std::string name;               ///< name of the function or class, without its namespaces
-  Resources resources = {};       ///< resources of one trial; for a placement group, its first bundle; default: one CPU
-  Config parameters = {};         ///< constants of with_parameters for all trials; default: none
-  TrainableMethods methods = {};  ///< methods that trainable() has detected
-  std::vector<Resources> more_bundles = {};              ///< further bundles of a placement group, after the first
-  PlacementStrategy strategy = PlacementStrategy::pack;  ///< strategy of a placement group
-  ResourceFunction resource_function = {};               ///< if set, replaces resources, more_bundles and strategy
 };
 
 namespace detail {
@@ -128,49 +113,18 @@ struct Registration {
 
 }  // namespace detail
 
-/// A function that trainable() accepts: of a Config, or of a plain struct that is made from one; an optional second
-/// argument, `const Config& parameters`, gets the constants of with_parameters.
+/// A function that a Trainable is made from: of a Config, or of a plain struct that is made from one; an optional
+/// second argument, `const Config& parameters`, gets the constants of with_parameters.
 template <class F>
 concept TrainingFunction = detail::TakesConfig<F> || detail::TakesTypedConfig<F>;
-
-/// Returns the function F as a trainable. F is registered under its own name when the program is loaded, so that a
-/// worker, and a later run that restores an experiment, find it by that name. cadre::init refuses two functions of one
-/// name. F is called once in each of a trial's workers, with the trial's config or with a struct that is made from it
-/// (cadre/typed_config.h); it reports through tune::report and ends by returning. Metrics that it returns are one more
-/// report, the last one; so is a number, under the name of the TuneConfig's metric, or "_metric" if there is none. An
-/// exception that leaves F fails the trial. A lambda has no name by which it could be found again, and does not
-/// compile.
-template <auto F>
-  requires TrainingFunction<decltype(F)> && detail::ReturnsReport<decltype(F)>
-Trainable trainable() {
-  return {cadre::detail::registered_name<F, detail::Registration<F>>()};
-}
-
-/// \cond mistakes, which do not compile
-template <auto F>
-  requires(!TrainingFunction<decltype(F)> && std::is_member_function_pointer_v<decltype(F)>)
-CADRE_MISTAKE(
-    "a method needs an object: write a class that derives from tune::ClassTrainable, and tune::trainable<C>()")
-Trainable trainable();
-template <auto F>
-  requires(!TrainingFunction<decltype(F)> && !detail::TakesStruct<decltype(F)> &&
-           !std::is_member_function_pointer_v<decltype(F)>)
-CADRE_MISTAKE(
-    "a training function takes a const Config&, or a struct with public members only: 1 to 24 of them, no constructor, "
-    "no base, no array and no reference")
-Trainable trainable();
-template <auto F, auto Member = cadre::detail::unsupported_member<detail::ConfigArgument<decltype(F)>>()>
-  requires(!TrainingFunction<decltype(F)> && detail::TakesStruct<decltype(F)>)
-CADRE_UNSUPPORTED_MEMBER Trainable trainable();
-template <auto F>
-  requires TrainingFunction<decltype(F)> && (!detail::ReturnsReport<decltype(F)>)
-CADRE_MISTAKE("a training function returns nothing, a number or cadre::Metrics, which is its last report")
-Trainable trainable();
-/// \endcond
 
 namespace detail {
 using ResourcePointer = PlacementGroup (*)(const Config&);
 bool register_resource_function(std::string_view name, ResourcePointer function);
+
+template <class F>
+concept FunctionOfResources =
+    std::is_invocable_r_v<PlacementGroup, F, const Config&> || std::is_invocable_r_v<Resources, F, const Config&>;
 
 template <auto F>
 struct ResourceRegistration {
@@ -185,25 +139,76 @@ struct ResourceRegistration {
 };
 }  // namespace detail
 
-/// Returns the function F for with_resources: Resources f(const Config&) or PlacementGroup f(const Config&). F is
-/// called in the process of the Tuner when a trial is made, and when it explores another config; a restore takes its
-/// answers from the store. If F throws or asks for resources that this machine does not have, that trial fails; in an
-/// exploit the trial keeps its former resources instead. F is found by its name; the Tuner refuses two functions of one
-/// name.
-template <auto F>
-  requires std::is_invocable_r_v<PlacementGroup, decltype(F), const Config&> ||
-           std::is_invocable_r_v<Resources, decltype(F), const Config&>
-ResourceFunction resource_function() {
-  return {cadre::detail::registered_name<F, detail::ResourceRegistration<F>>()};
-}
+/// A function of the program that returns a trial's resources by its config. Empty: none.
+struct ResourceFunction {
+  ResourceFunction() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit ResourceFunction(std::string name) : function(std::move(name)) {}
+  /// Names a function: Resources f(const Config&) or PlacementGroup f(const Config&). It is called in the process of
+  /// the Tuner when a trial is made, and when it explores another config; a restore takes its answers from the store.
+  /// If it throws or asks for resources that this machine does not have, that trial fails; in an exploit the trial
+  /// keeps its former resources instead.
+  template <auto F>
+    requires detail::FunctionOfResources<decltype(F)>
+  ResourceFunction(Function<F>) : function(cadre::detail::registered_name<F, detail::ResourceRegistration<F>>()) {}
+  /// \cond a mistake, which does not compile
+  template <auto F>
+    requires(!detail::FunctionOfResources<decltype(F)>)
+  CADRE_MISTAKE("a resource function is Resources f(const Config&) or PlacementGroup f(const Config&)")
+  ResourceFunction(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  /// \endcond
 
-/// \cond a mistake, which does not compile
-template <auto F>
-  requires(!std::is_invocable_r_v<PlacementGroup, decltype(F), const Config&> &&
-           !std::is_invocable_r_v<Resources, decltype(F), const Config&>)
-CADRE_MISTAKE("a resource function is Resources f(const Config&) or PlacementGroup f(const Config&)")
-ResourceFunction resource_function();
-/// \endcond
+  std::string function = {};                                 ///< its name
+  bool operator==(const ResourceFunction&) const = default;  ///< compares the function
+};
+
+/// A training function or class, by name, and the resources of each of its trials.
+struct Trainable {
+  Trainable() = default;  ///< names no function
+  /// Names a function or class by text; the program must give it as fn<f> or trainable<C>() somewhere.
+  explicit Trainable(std::string function) : name(std::move(function)) {}
+  /// Names a function: void f(const Config&); see TrainingFunction for a struct and for parameters. It is called once
+  /// in each of a trial's workers, with the trial's config or with a struct that is made from it
+  /// (cadre/typed_config.h); it reports through tune::report and ends by returning. Metrics that it returns are one
+  /// more report, the last one; so is a number, under the name of the TuneConfig's metric, or
+  /// "_metric" if there is none. An exception that leaves it fails the trial.
+  template <auto F>
+    requires TrainingFunction<decltype(F)> && detail::ReturnsReport<decltype(F)>
+  Trainable(Function<F>) : name(cadre::detail::registered_name<F, detail::Registration<F>>()) {}
+  /// \cond mistakes, which do not compile
+  template <auto F>
+    requires(!TrainingFunction<decltype(F)> && std::is_member_function_pointer_v<decltype(F)>)
+  CADRE_MISTAKE(
+      "a method needs an object: write a class that derives from tune::ClassTrainable, and tune::trainable<C>()")
+  Trainable(Function<F>);
+  template <auto F>
+    requires(!TrainingFunction<decltype(F)> && !detail::TakesStruct<decltype(F)> &&
+             !std::is_member_function_pointer_v<decltype(F)>)
+  CADRE_MISTAKE(
+      "a training function takes a const Config&, or a struct with public members only: 1 to 24 of them, no "
+      "constructor, no base, no array and no reference")
+  Trainable(Function<F>);
+  template <auto F>
+    requires(!TrainingFunction<decltype(F)> && detail::TakesStruct<decltype(F)>)
+  Trainable(Function<F>)
+      : name(cadre::detail::refuse_member<cadre::detail::unsupported_member<detail::ConfigArgument<decltype(F)>>()>()) {
+  }
+  template <auto F>
+    requires TrainingFunction<decltype(F)> && (!detail::ReturnsReport<decltype(F)>)
+  CADRE_MISTAKE("a training function returns nothing, a number or cadre::Metrics, which is its last report")
+  Trainable(Function<F>);
+  static constexpr std::size_t kMembers = 7;  // stored by their names: cadre/detail/member_names.h
+  /// \endcond
+
+  std::string name = {};          ///< name of the function or class, without its namespaces
+  Resources resources = {};       ///< resources of one trial; for a placement group, its first bundle; default: one CPU
+  Config parameters = {};         ///< constants of with_parameters for all trials; default: none
+  TrainableMethods methods = {};  ///< methods that trainable() has detected in a class
+  std::vector<Resources> more_bundles = {};              ///< further bundles of a placement group, after the first
+  PlacementStrategy strategy = PlacementStrategy::pack;  ///< strategy of a placement group
+  ResourceFunction resource_function = {};               ///< if set, replaces resources, more_bundles and strategy
+};
 
 /// Returns the trainable with these resources for each trial. Default without a call: one CPU. The Tuner checks the
 /// amounts, and fit() refuses resources that this machine does not have.
@@ -219,7 +224,7 @@ CADRE_MISTAKE("resources have names: write tune::with_resources(trainable, {.cpu
 Trainable with_resources(Trainable trainable, Number cpus);
 template <class F>
   requires(cadre::detail::FunctionLike<std::remove_cvref_t<F>>)
-CADRE_MISTAKE("a function is given by its name: write tune::with_resources(trainable, tune::resource_function<f>())")
+CADRE_MISTAKE("a function is given by its name: write tune::with_resources(trainable, fn<f>)")
 Trainable with_resources(Trainable trainable, F&& function);
 /// \endcond
 
@@ -229,7 +234,7 @@ Trainable with_resources(Trainable trainable, F&& function);
 /// (cadre/object.h), with their reference here:
 ///
 ///     void train(const Config& config, const Config& parameters) { Object data = get_object(parameters, "data"); ... }
-///     tune::with_parameters(tune::trainable<train>(), {{"data", put(pixels)}, {"epochs", 10}})
+///     tune::with_parameters(fn<train>, {{"data", put(pixels)}, {"epochs", 10}})
 ///
 /// The Tuner refuses parameters for a function of one argument, missing parameters for a function of two, a value over
 /// 1 MiB, and more than 16 MiB in total. A second call replaces the parameters of the first. A class gets them from

@@ -156,8 +156,8 @@ class Tuner {
   Tuner(Trainable trainable, TunerOptions options);
   /// \cond mistakes, which do not compile
   template <class F>
-    requires(!std::convertible_to<F, Trainable>)
-  CADRE_MISTAKE("a training function, no lambda, is given by its name: write tune::Tuner(tune::trainable<f>(), ...)")
+    requires(!std::convertible_to<F, Trainable> && cadre::detail::NotFn<F>)
+  CADRE_MISTAKE("a training function, no lambda, is given by its name: write tune::Tuner(fn<f>, ...)")
   Tuner(F&& function, TunerOptions options);
   template <class WRITE_TunerOptions_BEFORE_THE_BRACES_AND_THE_COMPILER_NAMES_THE_FIELD = void>
   Tuner(Trainable trainable, ...) CADRE_DELETED(

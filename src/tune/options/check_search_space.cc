@@ -100,7 +100,7 @@ void check_domain(const Domain& domain, const std::string& name, Faults& faults)
 }
 
 void check_function(const SampleFrom& function, const std::string& name, Faults& faults) {
-  check_registered(sample_functions(), function.function, "sample_from", name, faults);
+  check_registered(sample_functions(), function.function, name, faults);
 }
 
 void check_space(const Space& space, Faults& faults) {

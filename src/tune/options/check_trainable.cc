@@ -59,10 +59,11 @@ void check_class(const Trainable& trainable, const TunerOptions& options, Faults
 }  // namespace
 
 void check_trainable(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
-  faults.unless(worker::find_entry(trainable.name) != nullptr, "trainable",
-                "\"" + trainable.name + "\" is not registered; make it with tune::trainable<function or class>()");
+  faults.unless(
+      worker::find_entry(trainable.name) != nullptr, "trainable",
+      "\"" + trainable.name + "\" is not registered; give a function as fn<f>, a class as tune::trainable<C>()");
   if (const std::string& function = trainable.resource_function.function; !function.empty()) {
-    check_registered(resource_functions(), function, "resource_function", "resources", faults);
+    check_registered(resource_functions(), function, "resources", faults);
   } else {
     check_resources(placement_group(trainable), faults);
   }

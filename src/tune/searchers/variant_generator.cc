@@ -216,7 +216,7 @@ class Resolver {
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& error) {
-      throw InvalidArgument("sample_from<" + call.function + ">() of \"" + call.path + "\" threw: " + error.what());
+      throw InvalidArgument("fn<" + call.function + "> of \"" + call.path + "\" threw: " + error.what());
     }
   }
 

@@ -23,7 +23,7 @@ std::unique_ptr<Stopper> FunctionStopper::make(const StopperSetting&) const {
 }
 
 void FunctionStopper::check(const TunerOptions&, Faults& faults) const {
-  check_registered(stop_functions(), function, "stop_function", "function", faults);
+  check_registered(stop_functions(), function, "function", faults);
 }
 
 template class detail::HeldOptionsOf<Stopper, StopperSetting, FunctionStopper>;

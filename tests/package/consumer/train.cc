@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
       .hyperparam_mutations = {{"a", tune::uniform(0, 1)}, {"b", tune::uniform(0, 1)}},
       .synch = true};
   tune::Tuner tuner(
-      tune::trainable<climb>(),
+      fn<climb>,
       {.param_space = {tune::field<&Hyperparameters::a>(tune::uniform(0, 0.2)),
                        tune::field<&Hyperparameters::b>(tune::uniform(0, 0.2))},
        .tune_config = {.metric = tune::maximize("Q"), .num_samples = 4, .scheduler = pbt},

@@ -36,14 +36,14 @@ void fit_line(const Config& config) {
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv, {.num_cpus = 2});
-  tune::Tuner tuner(tune::trainable<fit_line>(), {.param_space = {{"lr", tune::uniform(0.1, 0.5)}},
-                                                  .tune_config = {.metric = tune::minimize("loss"), .num_samples = 2},
-                                                  .run_config = {.name = "line",
-                                                                 .storage_path = argv[1],
-                                                                 .stop = {{"step", tune::at_least(100)}},
-                                                                 .checkpoint_config = {.num_to_keep = 1},
-                                                                 .failure_config = {.max_failures = 1},
-                                                                 .verbose = 0}});
+  tune::Tuner tuner(fn<fit_line>, {.param_space = {{"lr", tune::uniform(0.1, 0.5)}},
+                                   .tune_config = {.metric = tune::minimize("loss"), .num_samples = 2},
+                                   .run_config = {.name = "line",
+                                                  .storage_path = argv[1],
+                                                  .stop = {{"step", tune::at_least(100)}},
+                                                  .checkpoint_config = {.num_to_keep = 1},
+                                                  .failure_config = {.max_failures = 1},
+                                                  .verbose = 0}});
   for (const tune::Result& trial : tuner.fit()) {
     torch::nn::Linear line(1, 1);
     const std::int64_t step = load_state(trial.checkpoint.value().path() / "state.pt", line);

@@ -44,7 +44,7 @@ struct MultipleFrequenciesPBT {
   /// default, which is the paper's, needs trainings of some hundred intervals.
   std::vector<std::int64_t> interval_factors = {1, 10, 25, 50};
   Mutations hyperparam_mutations = {};     ///< as in PopulationBasedTraining
-  ExploreFunction custom_explore_fn = {};  ///< called after the mutations; made by explore_function<f>()
+  ExploreFunction custom_explore_fn = {};  ///< called after the mutations
   Bounds bounds = Bounds::clip;            ///< treatment of an explored number that has left its domain
   /// Size of the winners, of the losers and of those open to migration, each: this fraction of the sub-population, from
   /// 0 to a third, rounded down, but at least 1 unless it is 0.

@@ -34,7 +34,7 @@ struct PB2 {
   /// with a q. A logarithmic domain is modelled by its logarithm; integers and multiples of a q remain such. Keys must
   /// be in every config, not within options of a choice or a grid; those of a nested space are given in braces.
   Mutations hyperparam_bounds = {};
-  ExploreFunction custom_explore_fn = {};  ///< called after the choice; made by explore_function<f>()
+  ExploreFunction custom_explore_fn = {};  ///< called after the choice
   double quantile_fraction = 0.25;         ///< size of the lower and of the upper quantile, 0 to 0.5
   bool log_config = true;                  ///< writes pbt_global.txt and pbt_policy_<trial id>.txt
   bool require_attrs = true;  ///< a result without time_attr or metric fails its trial; otherwise it is ignored

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "cadre/checkpoint_config.h"
+#include "cadre/function.h"
 #include "cadre/tune/scheduler.h"
 #include "cadre/tune/search_space.h"
 #include "cadre/value.h"
@@ -28,8 +30,7 @@ class Mutation;
 using Mutations = std::vector<std::pair<std::string, Mutation>>;
 
 /// The way to explore one hyper-parameter: by a domain, a list of values, a function, or, for a nested config, by key.
-/// A function (sample_from) returns new values and gets the donor's config; otherwise it is treated like a domain
-/// without bounds.
+/// A function returns new values and gets the donor's config; otherwise it is treated like a domain without bounds.
 class Mutation {
  public:
   /// A domain, list, function or nested mutations.
@@ -39,15 +40,23 @@ class Mutation {
   Mutation(Domain domain) : data_(std::move(domain)) {}
   /// Explores by a function.
   Mutation(SampleFrom function) : data_(std::move(function)) {}
+  /// Explores by a function: see SampleFrom.
+  template <auto F>
+    requires detail::SampleFunction<decltype(F)>
+  Mutation(Function<F> function) : data_(SampleFrom(function)) {}
   /// Explores along the values in braces; at least one.
   Mutation(std::initializer_list<Value> values) : data_(List(values)) {}
   /// Explores along a list of values; at least one.
   Mutation(List values) : data_(std::move(values)) {}
-  /// \cond a mistake, which does not compile
+  /// \cond mistakes, which do not compile
+  template <auto F>
+    requires(!detail::SampleFunction<decltype(F)>)
+  CADRE_NO_SAMPLE_FUNCTION Mutation(Function<F>);
   template <class T>
     requires(!std::convertible_to<const T&, Domain> && !std::convertible_to<const T&, SampleFrom> &&
-             !std::convertible_to<const T&, List> && !std::same_as<T, Mutation> && !std::same_as<T, Mutations>)
-  CADRE_MISTAKE("a mutation is a domain, as tune::uniform(0, 1), values in braces, as {0.1, 0.2}, or sample_from<f>()")
+             !std::convertible_to<const T&, List> && !std::same_as<T, Mutation> && !std::same_as<T, Mutations> &&
+             cadre::detail::NotFn<T>)
+  CADRE_MISTAKE("a mutation is a domain, as tune::uniform(0, 1), values in braces, as {0.1, 0.2}, or fn<f>")
   Mutation(const T& value);
   /// \endcond
   /// Explores the keys of a nested space, in braces.
@@ -78,15 +87,13 @@ enum class Bounds {
   unbounded,  ///< kept, although it is outside
 };
 
-/// A function of the program that changes explored configs, made by explore_function(). Empty: none.
-struct ExploreFunction {
-  std::string function = {};                                ///< its name
-  bool operator==(const ExploreFunction&) const = default;  ///< compares the function
-};
-
 namespace detail {
 using ExplorePointer = Config (*)(Config, Random&);
 bool register_explore_function(std::string_view name, ExplorePointer function);
+
+template <class F>
+concept FunctionThatExplores =
+    std::is_invocable_r_v<Config, F, Config> || std::is_invocable_r_v<Config, F, Config, Random&>;
 
 template <auto F>
 struct ExploreRegistration {
@@ -101,25 +108,29 @@ struct ExploreRegistration {
 };
 }  // namespace detail
 
-/// Returns the function F for PopulationBasedTraining::custom_explore_fn: Config f(Config) or Config f(Config,
-/// Random&). F is called in the process of the Tuner with the explored config, and returns the config to use. It may
-/// return something else each time: a restore takes the config from the store. If it throws, the exploit does not take
-/// place, and a message says so; whether it throws must depend on nothing but its arguments. It is found by its name;
-/// the Tuner refuses two functions of one name.
-template <auto F>
-  requires std::is_invocable_r_v<Config, decltype(F), Config> ||
-           std::is_invocable_r_v<Config, decltype(F), Config, Random&>
-ExploreFunction explore_function() {
-  return {cadre::detail::registered_name<F, detail::ExploreRegistration<F>>()};
-}
+/// A function of the program that changes explored configs. Empty: none.
+struct ExploreFunction {
+  ExploreFunction() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit ExploreFunction(std::string name) : function(std::move(name)) {}
+  /// Names a function: Config f(Config) or Config f(Config, Random&). It is called in the process of the Tuner with the
+  /// explored config, and returns the config to use. It may return something else each time: a restore takes the config
+  /// from the store. If it throws, the exploit does not take place, and a message says so; whether it throws must
+  /// depend on nothing but its arguments.
+  template <auto F>
+    requires detail::FunctionThatExplores<decltype(F)>
+  ExploreFunction(Function<F>) : function(cadre::detail::registered_name<F, detail::ExploreRegistration<F>>()) {}
+  /// \cond a mistake, which does not compile
+  template <auto F>
+    requires(!detail::FunctionThatExplores<decltype(F)>)
+  CADRE_MISTAKE("an explore function is Config f(Config) or Config f(Config, Random&)")
+  ExploreFunction(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  /// \endcond
 
-/// \cond a mistake, which does not compile
-template <auto F>
-  requires(!std::is_invocable_r_v<Config, decltype(F), Config> &&
-           !std::is_invocable_r_v<Config, decltype(F), Config, Random&>)
-CADRE_MISTAKE("an explore function is Config f(Config) or Config f(Config, Random&)")
-ExploreFunction explore_function();
-/// \endcond
+  std::string function = {};                                ///< its name
+  bool operator==(const ExploreFunction&) const = default;  ///< compares the function
+};
 
 /// Population Based Training (Jaderberg et al., 2017, https://arxiv.org/abs/1711.09846), with the behaviour of Ray
 /// Tune's scheduler of the same name where it is sound; docs/from-ray-tune.md lists the differences.
@@ -143,7 +154,7 @@ struct PopulationBasedTraining {
   double perturbation_interval = 0;  ///< in units of time_attr; must be set, above 0
   double burn_in_period = 0;         ///< no comparison before this time_attr; 0 or more
   Mutations hyperparam_mutations = {};     ///< may be empty if custom_explore_fn is set
-  ExploreFunction custom_explore_fn = {};  ///< called after the mutations; made by explore_function<f>()
+  ExploreFunction custom_explore_fn = {};  ///< called after the mutations
   Bounds bounds = Bounds::clip;            ///< treatment of an explored number that has left its domain
   double quantile_fraction = 0.25;         ///< size of the lower and of the upper quantile, 0 to 0.5
   double resample_probability = 0.25;      ///< probability to draw a key anew instead of changing it, 0 to 1

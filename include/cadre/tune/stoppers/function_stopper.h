@@ -3,18 +3,52 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "cadre/detail/function_name.h"
+#include "cadre/function.h"
 #include "cadre/tune/stopper.h"
 #include "cadre/value.h"
 
 namespace cadre::tune {
 
-/// Ends a trial when a function of the program returns true; made by stop_function<f>().
+namespace detail {
+using StopPointer = bool (*)(const std::string& trial_id, const Metrics& result);
+bool register_stop_function(std::string_view name, StopPointer function);
+
+template <class F>
+concept StopFunction = std::convertible_to<F, StopPointer>;
+
+template <auto F>
+struct StopRegistration {
+  static inline const bool done = register_stop_function(cadre::detail::function_name<F>(), F);
+};
+/// \cond
+#define CADRE_NO_STOP_FUNCTION \
+  CADRE_MISTAKE("a stop function is bool f(const std::string& trial_id, const Metrics& result)")
+/// \endcond
+}  // namespace detail
+
+/// Ends a trial when a function of the program returns true.
 struct FunctionStopper {
+  FunctionStopper() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit FunctionStopper(std::string name) : function(std::move(name)) {}
+  /// Names a function: bool f(const std::string& trial_id, const Metrics& result). It is called in the process of the
+  /// Tuner with every result that counts; a restore takes its answers from the store. If it throws, that trial fails.
+  template <auto F>
+    requires detail::StopFunction<decltype(F)>
+  FunctionStopper(Function<F>) : function(cadre::detail::registered_name<F, detail::StopRegistration<F>>()) {}
+  /// \cond a mistake, which does not compile
+  template <auto F>
+    requires(!detail::StopFunction<decltype(F)>)
+  CADRE_NO_STOP_FUNCTION FunctionStopper(Function<F>);
+  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  /// \endcond
+
   std::string function = {};  ///< its name
 
   std::unique_ptr<Stopper> make(const StopperSetting& setting) const;  ///< returns the stopper
@@ -25,30 +59,6 @@ struct FunctionStopper {
 namespace detail {
 extern template class HeldOptionsOf<Stopper, StopperSetting, FunctionStopper>;
 inline const bool knows_function_stopper = HeldOptionsOf<Stopper, StopperSetting, FunctionStopper>::known();
-
-using StopPointer = bool (*)(const std::string& trial_id, const Metrics& result);
-bool register_stop_function(std::string_view name, StopPointer function);
-
-template <auto F>
-struct StopRegistration {
-  static inline const bool done = register_stop_function(cadre::detail::function_name<F>(), F);
-};
 }  // namespace detail
-
-/// Returns the function F as a stopper: bool f(const std::string& trial_id, const Metrics& result). F is called in the
-/// process of the Tuner with every result that counts; a restore takes its answers from the store. If it throws, that
-/// trial fails. F is found by its name; the Tuner refuses two functions of one name.
-template <auto F>
-  requires std::convertible_to<decltype(F), detail::StopPointer>
-FunctionStopper stop_function() {
-  return {cadre::detail::registered_name<F, detail::StopRegistration<F>>()};
-}
-
-/// \cond a mistake, which does not compile
-template <auto F>
-  requires(!std::convertible_to<decltype(F), detail::StopPointer>)
-CADRE_MISTAKE("a stop function is bool f(const std::string& trial_id, const Metrics& result)")
-FunctionStopper stop_function();
-/// \endcond
 
 }  // namespace cadre::tune

@@ -1,4 +1,4 @@
-// The function of sample_from takes a number.
+// The function of a mutation takes a number.
 // says: const Config&
 #include <cadre/tune.h>
 
@@ -8,6 +8,6 @@ double draw(double upper) { return upper / 2; }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::TunerOptions options{.param_space = {{"lr", tune::sample_from<draw>()}}};
-  static_cast<void>(options);
+  tune::PopulationBasedTraining pbt{.hyperparam_mutations = {{"lr", fn<draw>}}};
+  static_cast<void>(pbt);
 }
