@@ -10,7 +10,10 @@
 namespace cadre::cli {
 namespace {
 
+constexpr std::size_t kLongestList = 200;  // in bytes; of longer ones the number of items is shown
+
 std::string entries_text(const Dict& entries);
+std::string typed_text(const Value& object);
 
 std::string items_text(const List& items) {
   std::vector<std::string> texts;
@@ -54,6 +57,18 @@ const Value* function_name(const Value& value) {
   return value.is_dict() && value.dict().size() == 1 ? find_entry(value.dict(), "function") : nullptr;
 }
 
+// Formats the value of a field: "{lr: uniform(0, 1)}", "[1, 2]", "[1200 items]", or "(TPE: n_startup_trials=5)" for
+// options within options.
+std::string field_text(const Value& value) {
+  if (value.is_list()) {
+    std::string text = value_text(value);
+    return text.size() <= kLongestList ? text : fmt::format("[{} items]", value.items().size());
+  }
+  if (!value.is_dict()) return value_text(value);
+  const Value* type = find_entry(value.dict(), "type");
+  return type != nullptr && type->is_string() ? "(" + typed_text(value) + ")" : "{" + entries_text(value.dict()) + "}";
+}
+
 // Returns "key=value, ..." for the fields that are not at their default.
 std::string fields_text(const Dict& fields, std::initializer_list<std::string_view> left_out) {
   std::vector<std::string> texts;
@@ -61,8 +76,7 @@ std::string fields_text(const Dict& fields, std::initializer_list<std::string_vi
     const Value* const function = function_name(field);
     const Value& value = function != nullptr ? *function : field;
     if (is_default(value) || std::ranges::find(left_out, key) != left_out.end()) continue;
-    texts.push_back(
-        fmt::format("{}={}", shown(key), value.is_dict() ? "{" + entries_text(value.dict()) + "}" : value_text(value)));
+    texts.push_back(fmt::format("{}={}", shown(key), field_text(value)));
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }

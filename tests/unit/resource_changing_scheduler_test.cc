@@ -190,7 +190,8 @@ TEST(ResourceChangingScheduler, OtherGpusAndMoreWorkersTakeANewProcess) {
   gpus.feed(FunctionReturned{0, 1});
   EXPECT_THAT(gpus.all<Launch>().at(0)->gpus, ElementsAre(0, 1));
 
-  Experiment workers({.name = "f", .resources = {.cpus = 1}, .more_bundles = {{.cpus = 1}}}, changing(1));
+  const PlacementGroup group{.bundles = {{.cpus = 1}, {.cpus = 1}}};
+  Experiment workers(with_resources(Trainable("f"), group), changing(1));
   Actions actions;
   workers.handle(ControllerStarted{{.cpus = 4}}, actions);
   workers.handle(ResultReported{0, 1, {.step = 1, .metrics = score(1), .checkpoint = ".reporting_1"}}, actions);
@@ -213,7 +214,7 @@ TEST(ResourceChangingScheduler, SaysWhatIsWrong) {
   const auto faults_of = [](ResourceChangingScheduler scheduler) {
     TunerOptions options{.tune_config = {.scheduler = std::move(scheduler)}};
     std::vector<std::string> notes;
-    return message_of<InvalidArgument>([&] { check_options({"f"}, resolve({"f"}, options, notes)); });
+    return message_of<InvalidArgument>([&] { check_options(Trainable("f"), resolve(Trainable("f"), options, notes)); });
   };
   EXPECT_THAT(faults_of({.resources_allocation = DistributeResources{.increase_by = {{"CPU", 1}}}}),
               HasSubstr("resources_allocation increase_by: \"CPU\" is \"cpus\" here"));
