@@ -43,7 +43,7 @@ struct NestedMutations {
 }  // namespace
 }  // namespace cadre::tune
 
-// The names of the functions that make them.
+// The names of the functions that make them; Ray Tune's for a function of the program.
 namespace cadre {
 template <>
 inline constexpr std::string_view kStoredName<tune::Uniform> = "uniform";

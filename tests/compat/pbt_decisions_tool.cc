@@ -296,7 +296,7 @@ class Tool {
       : slots_(settings.get<double>("slots")),
         tells_(settings.contains("variant")),
         logs_exploits_(options.tune_config.scheduler.held().traits().logs_exploits),
-        experiment_({.name = "oracle"}, std::move(options)) {}
+        experiment_(Trainable("oracle"), std::move(options)) {}
 
   double slots_;
   bool tells_;

@@ -35,7 +35,8 @@ def constrained_declarations(text):
         declaration = " ".join(text[begin:part.start()].split())
         constrained = "requires" in declaration or re.search(r"(?:^|,\s*)[A-Z]\w* ", parameters)
         # Declarations that only carry a compiler's message, or represent a value at compile time, are never called.
-        is_never_called = re.search(r"CADRE_MISTAKE|CADRE_DELETED|CADRE_UNSUPPORTED_MEMBER|\bconstexpr\b", declaration)
+        is_never_called = re.search(
+            r"CADRE_(?:MISTAKE|DELETED|UNSUPPORTED_MEMBER|NO_[A-Z_]*FUNCTION)|\bconstexpr\b", declaration)
         if part[0] == ";" and constrained and not is_never_called and not declaration.startswith("concept"):
             found.append(declaration)
     return found

@@ -316,7 +316,7 @@ void asks_for_wrong_validations(const Config&) {
   };
   refused([] { train::report({{"step", 0}}, train::ReportOptions{.validation = true}); });
   refused_options({.validation = true});
-  refused_options({.validate = {"nobody"}});
+  refused_options({.validate = train::Validator("nobody")});
   refused_options({.validate_config = {{"scale", 1}}});
   refused_options({.validation = true, .validate = fn<measures>});
   refused_options({.validate = fn<measures>, .validate_config = {{"images", std::string(std::size_t{2} << 20, 'x')}}});

@@ -34,7 +34,7 @@ std::map<std::string, std::string> contents_of(const fs::path& directory) {
 // Returns the result files of a trial that failed, and that another controller has continued.
 std::map<std::string, std::string> files_of_a_continued_trial(bool flush_each_time) {
   const TemporaryDirectory directory;
-  Experiment experiment({"f", {}}, {.param_space = {{"lr", uniform(0, 1)}}});
+  Experiment experiment(Trainable("f"), {.param_space = {{"lr", uniform(0, 1)}}});
   ResultFiles files(directory.path(), experiment, false);
   double time = 1000;
   const auto handle = [&](const Event& event) {
