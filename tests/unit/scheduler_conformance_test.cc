@@ -121,7 +121,7 @@ TunerOptions options_of(const Subject& subject, Mode mode) {
       .param_space = {{"lr", uniform(0.001, 0.5)}, {"momentum", uniform(0.5, 1)}},
       .tune_config = {.num_samples = subject.name == "Replay" ? 1 : 8, .scheduler = subject.make(mode), .seed = 7},
       .run_config = {.stop = {{"training_iteration", 14}}}};
-  options.run_config.failure_config.max_failures = 2;
+  options.run_config.failure_config.max_failures = 1;
   return options;
 }
 
