@@ -102,7 +102,7 @@ class DecisionsTest(unittest.TestCase):
                 judged = self.check_trace(seed)
                 judgements += judged
                 for one in judged:
-                    # The search moves one discrete hyper-parameter at a time, so it may miss a little among several.
+                    # Both searches draw their starts at random, so each may miss a hill that the other finds.
                     self.assertLess(one["missed_bound"], 0.3, one)
         seen = collections.Counter(one["pending"] > 0 for one in judgements)
         print(f"{TRACES} traces agree: {len(judgements)} choices, {seen[True]} of them beside others, with up to "

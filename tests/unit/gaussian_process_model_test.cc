@@ -346,5 +346,67 @@ TEST(AcquisitionSearch, FindsThePeakInNumbersIntegersChoicesAndUnderConditions) 
   EXPECT_EQ(config.get<std::int64_t>("order"), 1);
 }
 
+// A function without length scales, of which each test says the value.
+class Landscape : public AcquisitionFunction {
+ public:
+  VectorXd values(const std::vector<Point>& points) const override {
+    VectorXd values(std::ssize(points));
+    VectorXd ignored;
+    for (Index i = 0; i < values.size(); ++i) values[i] = value(points[static_cast<std::size_t>(i)], ignored);
+    return values;
+  }
+  VectorXd length_scales() const override { return VectorXd::Ones(6); }
+};
+
+// Equal coordinates, the best ones at kPeak: a step of a single one leads down.
+class Ridge final : public Landscape {
+ public:
+  static constexpr double kPeak = 23.5 / 30;
+
+  double value(const Point& point, VectorXd& gradient) const override {
+    gradient = VectorXd::Zero(std::ssize(point));
+    gradient[0] = -2 * (point[0] - kPeak);
+    double sum = -std::pow(point[0] - kPeak, 2);
+    for (std::size_t i = 1; i < point.size(); ++i) {
+      const double step = point[i] - point[i - 1];
+      sum -= 100 * step * step;
+      gradient[static_cast<Index>(i)] -= 200 * step;
+      gradient[static_cast<Index>(i) - 1] += 200 * step;
+    }
+    return sum;
+  }
+};
+
+TEST(AcquisitionSearch, MovesIntegersTogetherAlongARidge) {
+  Space space;
+  for (const char* const key : {"a", "b", "c", "d", "e", "f"}) space.emplace_back(key, randint(0, 30));
+  const Parameters parameters(space);
+  const Point start = *parameters.point_of({{"a", 3}, {"b", 3}, {"c", 3}, {"d", 3}, {"e", 3}, {"f", 3}});
+  base::RandomStream stream(1, 2, base::Purpose::suggestion);
+  const Point found = maximize_acquisition(
+      parameters, Ridge(), {.num_candidates = 1, .num_local_searches = 1, .incumbents = {start}}, stream);
+  EXPECT_EQ(parameters.config_of(found), Config({{"a", 23}, {"b", 23}, {"c", 23}, {"d", 23}, {"e", 23}, {"f", 23}}));
+}
+
+// Two choices that are good together, and others that are better together.
+class TwoPairs final : public Landscape {
+ public:
+  double value(const Point& point, VectorXd& gradient) const override {
+    gradient = VectorXd::Zero(std::ssize(point));
+    const bool low = point[0] < 0.25 && point[1] < 0.25;
+    const bool high = point[0] > 0.75 && point[1] > 0.75;
+    return high ? 2 : low ? 1 : 0;
+  }
+};
+
+TEST(AcquisitionSearch, ChangesTwoChoicesAtOnce) {
+  const Parameters parameters({{"a", choice({0, 1, 2, 3})}, {"b", choice({0, 1, 2, 3})}});
+  const Point start = *parameters.point_of({{"a", 0}, {"b", 0}});
+  base::RandomStream stream(1, 2, base::Purpose::suggestion);
+  const Point found = maximize_acquisition(
+      parameters, TwoPairs(), {.num_candidates = 1, .num_local_searches = 1, .incumbents = {start}}, stream);
+  EXPECT_EQ(parameters.config_of(found), Config({{"a", 3}, {"b", 3}}));
+}
+
 }  // namespace
 }  // namespace cadre::tune

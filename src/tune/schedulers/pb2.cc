@@ -5,6 +5,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -135,6 +136,7 @@ class BanditExplorer final : public Explorer {
   Point point_of(const Config& config) const;
   Point draw(base::RandomStream& random) const;
   Point best_point(const Origin& origin, const Point& of_donor, base::RandomStream& random, std::string& basis) const;
+  std::vector<Point> promising_points(const UpperConfidenceBound& bound) const;
   RowVectorXd features_of(double time, double score, const Point& point) const;
   TrainingData growths_as_data() const;
 
@@ -239,6 +241,23 @@ TrainingData BanditExplorer::growths_as_data() const {
   return data;
 }
 
+// Returns the different points of growths with the highest bounds, the highest first.
+std::vector<Point> BanditExplorer::promising_points(const UpperConfidenceBound& bound) const {
+  constexpr std::size_t kMost = 5;
+  std::vector<Point> points;
+  for (const Growth& growth : state_.growths) points.push_back(growth.point);
+  std::ranges::sort(points);
+  points.erase(std::ranges::unique(points).begin(), points.end());
+  const VectorXd bounds = bound.values(points);
+  std::vector<std::size_t> order(points.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return bounds[static_cast<Index>(i)]; });
+  order.resize(std::min(order.size(), kMost));
+  std::vector<Point> promising;
+  for (const std::size_t i : order) promising.push_back(points[i]);
+  return promising;
+}
+
 // Sets `basis` to words for the model.
 Point BanditExplorer::best_point(const Origin& origin, const Point& of_donor, base::RandomStream& random,
                                  std::string& basis) const {
@@ -262,12 +281,11 @@ Point BanditExplorer::best_point(const Origin& origin, const Point& of_donor, ba
   const RowVectorXd at = features_of(origin.time, origin.score, of_donor);
   // Source of the width: Ray Tune's PB2.
   const double width = std::sqrt(0.2 + std::max(0.0, std::log(0.4 * n)));
-  // The bound is high where nothing is known, so the first search is everywhere. The second one moves several discrete
-  // values at once, near the best point of the first.
+  // The bound is high where nothing is known and near good points, so candidates are many, and some near those.
   const UpperConfidenceBound bound(model, width, at[0], at[1]);
-  const Point found =
-      maximize_acquisition(parameters_, bound, {.num_candidates = 2000, .num_local_searches = 10}, random);
-  return maximize_acquisition(parameters_, bound, {.num_candidates = 1000, .incumbents = {found}}, random);
+  return maximize_acquisition(parameters_, bound,
+                              {.num_candidates = 2000, .num_local_searches = 10, .incumbents = promising_points(bound)},
+                              random);
 }
 
 // ---- Checks

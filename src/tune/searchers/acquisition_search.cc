@@ -76,10 +76,14 @@ class Search {
       Located found = local_search({candidates[start], values[static_cast<Index>(start)]});
       if (!best || found.value > best->value) best = std::move(found);
     }
+    if (has_discrete_) change_several(*best);
     return best->point.settled();
   }
 
  private:
+  static constexpr int kMostRounds = 10;
+  static constexpr double kLeastGain = 1e-4;  // of a round, for another one
+
   struct Located {
     FullPoint point;
     double value = 0;
@@ -135,21 +139,36 @@ class Search {
   }
 
   Located local_search(Located located) {
-    constexpr int kMostRounds = 10;
+    if (has_discrete_) follow_gradient(located, Smooth::ordered);
     for (int round = 0; round < kMostRounds; ++round) {
       const double before = located.value;
-      follow_gradient(located);
+      follow_gradient(located, Smooth::continuum);
       for (std::size_t i = 0; i < parameters_.size(); ++i) try_values(i, located);
-      if (!(located.value > before + 1e-4) || !has_discrete_) break;
+      if (!(located.value > before + kLeastGain) || !has_discrete_) break;
     }
     return located;
   }
 
-  // Returns true if the parameter is treated as a continuum there.
-  bool is_smooth(std::size_t index, const FullPoint& point) const {
-    return parameters_[index].is_ordered() && middles_[index].empty() && !std::isnan(point.settled()[index]);
+  // Moves to the best of random points nearby, and from there by local search.
+  void change_several(Located& located) {
+    constexpr int kTried = 300;
+    for (int round = 0; round < kMostRounds; ++round) {
+      const double before = located.value;
+      std::vector<FullPoint> others;
+      for (int i = 0; i < kTried; ++i) others.push_back(draw_near(located.point.settled()));
+      move_if_better(others, located);
+      if (!(located.value > before + kLeastGain)) break;
+      located = local_search(std::move(located));
+    }
   }
-  void follow_gradient(Located& located) const;
+
+  // The parameters that are treated as continua: those with few values are if all ordered ones are.
+  enum class Smooth { continuum, ordered };
+  bool is_smooth(std::size_t index, const FullPoint& point, Smooth continua) const {
+    return parameters_[index].is_ordered() && (middles_[index].empty() || continua == Smooth::ordered) &&
+           !std::isnan(point.settled()[index]);
+  }
+  void follow_gradient(Located& located, Smooth continua) const;
   void try_values(std::size_t index, Located& located) const;
   void move_if_better(const std::vector<FullPoint>& others, Located& located) const;
   std::vector<double> other_values(std::size_t index, double coordinate) const;
@@ -180,10 +199,10 @@ FullPoint Search::draw_near(const Point& incumbent) {
   return {parameters_, std::move(point)};
 }
 
-void Search::follow_gradient(Located& located) const {
+void Search::follow_gradient(Located& located, Smooth continua) const {
   std::vector<std::size_t> smooth;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (is_smooth(i, located.point)) smooth.push_back(i);
+    if (is_smooth(i, located.point, continua)) smooth.push_back(i);
   }
   if (smooth.empty()) return;
   // Coordinates in units of the length scales have similar curvatures.

@@ -10,14 +10,15 @@
 
 namespace cadre::tune {
 
-// A function of settled points, which is smooth in the numbers of a continuum.
+// A function of points, which is smooth in ordered parameters.
 class AcquisitionFunction {
  public:
   virtual ~AcquisitionFunction() = default;
 
-  // Returns the values at points.
+  // Returns the values at settled points.
   virtual Eigen::VectorXd values(const std::vector<Point>& points) const = 0;
-  // Returns the value at a point and sets the gradient in its coordinates.
+  // Returns the value at a settled point, or at one between values of ordered parameters. Sets the gradient in its
+  // coordinates.
   virtual double value(const Point& point, Eigen::VectorXd& gradient) const = 0;
   // Returns steps that change the value about equally, one for each coordinate.
   virtual Eigen::VectorXd length_scales() const = 0;
@@ -30,7 +31,9 @@ struct AcquisitionSearch {
 };
 
 // Returns the settled point with the highest value that it finds: of the random candidates, some become starts of a
-// local search, which by turns follows the gradient in the numbers of a continuum and tries values of the others.
+// local search. It follows the gradient in all ordered parameters as if they were continua, then by turns the gradient
+// in the numbers of a continuum and values of the others. Around the best point found it tries points that differ in
+// several parameters at once.
 // Source: Optuna's GPSampler; candidates near good points: Eriksson, Pearce, Gardner, Turner and Poloczek, "Scalable
 // Global Optimization via Local Bayesian Optimization" (2019), https://arxiv.org/abs/1910.01739.
 Point maximize_acquisition(const Parameters& parameters, const AcquisitionFunction& function,
