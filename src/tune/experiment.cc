@@ -165,9 +165,7 @@ void Experiment::on(const ControllerStarted& event) {
       resume_errored(trial, event.errored == ControllerStarted::Errored::restart);
     if (trial.ended()) continue;
     trial.changed.reset();
-    if (trial.status == TrialStatus::pending) continue;
-    begin_waiting(trial, TrialStatus::pending);
-    actions_->push_back(state_of(trial));
+    if (trial.status == TrialStatus::running) set_aside(trial);
   }
   population_is_made();
   follow(scheduler_->on_controller_start(*this));
@@ -700,7 +698,10 @@ void Experiment::exploit(const Exploit& exploit) {
 }
 
 void Experiment::pause(Trial& trial) {
-  if (state_.interrupted) return interrupt(trial);
+  if (state_.interrupted) {
+    trial.status = TrialStatus::paused;
+    return interrupt(trial);
+  }
   record(DecisionKind::pause, trial);
   take_changes_back(trial);
   begin_waiting(trial, TrialStatus::paused);
@@ -832,11 +833,22 @@ void Experiment::make_pending(Trial& trial) {
   actions_->push_back(state_of(trial));
 }
 
-// Makes a trial whose worker waits for its answer pending, because the experiment is interrupted.
+// Ends the worker of a trial, which waits for its answer, because the experiment is interrupted.
 void Experiment::interrupt(Trial& trial) {
   record(DecisionKind::interrupt, trial);
   tell_to_stop(trial);
-  make_pending(trial);
+  set_aside(trial);
+}
+
+// Makes a trial wait for another controller. One that ran goes on before all others then, whatever the scheduler prefers
+// among those that wait: so it decides as if the experiment had not been interrupted.
+void Experiment::set_aside(Trial& trial) {
+  const bool pauses = trial.status == TrialStatus::paused || trial.after_save == AfterSave::pause;
+  take_changes_back(trial);
+  if (trial.after_save == AfterSave::pause || trial.after_save == AfterSave::restart) trial.after_save.reset();
+  begin_waiting(trial, pauses ? TrialStatus::paused : TrialStatus::pending);
+  if (!pauses) set_cut_off(trial);
+  actions_->push_back(state_of(trial));
 }
 
 // Makes a trial pending whose worker failed during an interruption, without counting the failure: the interrupt may
@@ -847,7 +859,7 @@ void Experiment::postpone(Trial& trial, const Failure& failure) {
       Say{fmt::format("Trial {} failed while the experiment was being interrupted, which does not count: "
                       "{}\nIt goes on when the experiment is continued",
                       trial.id, failure.cause)});
-  make_pending(trial);
+  set_aside(trial);
 }
 
 // Tells the trial's worker to stop: a waiting worker by its answer, a busy one with its next report, which does not
@@ -927,9 +939,16 @@ void Experiment::begin_waiting(Trial& trial, TrialStatus status) {
   if (status == TrialStatus::pending) pending_.insert(trial.index);
 }
 
-void Experiment::end_waiting(const Trial& trial) {
+void Experiment::end_waiting(Trial& trial) {
   waiting_.erase(trial.index);
   pending_.erase(trial.index);
+  cut_off_.erase(trial.index);
+  trial.was_cut_off = false;
+}
+
+void Experiment::set_cut_off(Trial& trial) {
+  trial.was_cut_off = true;
+  cut_off_.insert(trial.index);
 }
 
 // The waiting trials that could run now.
@@ -968,7 +987,7 @@ void Experiment::schedule() {
     if (!free && (needs_.usual().gpus <= 0 || parked_.empty())) return;
     const bool made = !free || !should_make_trial() || make_trial();
     const Runnable offered(*this);
-    const std::optional<TrialIndex> next = scheduler_->choose(offered, *this);
+    const std::optional<TrialIndex> next = next_of(offered);
     if (!next) {
       if (!free || !made || scheduler_->needs_whole_population()) return;
       if (should_make_trial()) continue;  // the trial just made has failed at once
@@ -993,6 +1012,12 @@ void Experiment::schedule() {
     }
     actions_->push_back(state_of(trial));
   }
+}
+
+// Returns the trial to run next; empty: none of those that could.
+std::optional<TrialIndex> Experiment::next_of(const Runnable& offered) {
+  const auto found = std::ranges::find_if(cut_off_, [&](TrialIndex index) { return offered.contains(index); });
+  return found == cut_off_.end() ? scheduler_->choose(offered, *this) : *found;
 }
 
 bool Experiment::should_make_trial() const {

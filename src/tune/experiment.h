@@ -179,6 +179,7 @@ class Experiment final : private Population {
   void try_again(Trial& trial);
   void make_pending(Trial& trial);
   void interrupt(Trial& trial);
+  void set_aside(Trial& trial);
   void postpone(Trial& trial, const Failure& failure);
   void tell_to_stop(Trial& trial);
   void kill(Trial& trial, std::optional<Failure> failure);
@@ -209,8 +210,10 @@ class Experiment final : private Population {
   std::string shortage_of(const Trial& trial) const;
   void load_trial(TrialIndex index, const Value& saved);
   static std::optional<resources::Gpus> own_gpus(const Trial& trial);
+  std::optional<TrialIndex> next_of(const Runnable& offered);
+  void set_cut_off(Trial& trial);
   void begin_waiting(Trial& trial, TrialStatus status);
-  void end_waiting(const Trial& trial);
+  void end_waiting(Trial& trial);
   Launch start_of(Trial& trial);
   void launch(Trial& trial);
   void take_over(Trial& trial);
@@ -233,6 +236,7 @@ class Experiment final : private Population {
   std::set<TrialIndex> live_;
   std::set<TrialIndex> waiting_;               // pending or paused
   std::set<TrialIndex> pending_;               // those of them that are to begin or to be restarted
+  std::set<TrialIndex> cut_off_;               // those of them that ran when a controller ended
   std::set<TrialIndex> holders_;               // of resources
   std::set<TrialIndex> parked_;                // whose workers are parked
   std::set<std::string> warned_of_text_ = {};  // metrics reported as text in this session

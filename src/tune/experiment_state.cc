@@ -57,6 +57,7 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
 // Adds a trial as it was, first as a new one.
 void Experiment::load_trial(TrialIndex index, const Value& saved) {
   auto trial = cadre::from_value<Trial>(saved);
+  const bool was_cut_off = trial.was_cut_off;
   Variant variant{.config = trial.config_at_first(), .sampled = trial.sampled};
   Trial& added = add_trial(index, variant);
   trial.index = added.index;
@@ -67,6 +68,7 @@ void Experiment::load_trial(TrialIndex index, const Value& saved) {
   if (added.ended()) live_.erase(added.index);
   const bool waits = added.status == TrialStatus::pending || added.status == TrialStatus::paused;
   waits ? begin_waiting(added, added.status) : end_waiting(added);
+  if (was_cut_off) set_cut_off(added);
   if (added.held) holders_.insert(added.index);
 }
 

@@ -86,6 +86,7 @@ struct Trial {
   std::int64_t restore_failures = 0;        // since its last report
   std::int64_t futile_attempts = 0;         // consecutive failures without a new result
   bool backs_off = false;                   // true: pending, but waits for its retry timer
+  bool was_cut_off = false;                 // true: pending, because it ran when the controller ended
 
   WorkerState worker = WorkerState::none;
   std::int64_t attempt = 0;            // workers started so far; the last of them is the trial's worker

@@ -1,7 +1,7 @@
 """An experiment whose controller is killed again and again suggests and decides what it does undisturbed, with each
-searcher and a stopper that learns. Trials run one after another, because what a searcher knows depends on the order
-of results; so HyperBand, whose trials wait for each other, is here with a searcher that does not learn. CADRE_SEED is
-the seed of the kills."""
+searcher, each scheduler and a stopper that learns. Trials run one after another, because what a searcher knows depends
+on the order of results; so schedulers whose trials wait for each other are here with a searcher that does not learn.
+CADRE_SEED is the seed of the kills."""
 
 import json
 import os
@@ -18,10 +18,19 @@ ASHA = {"type": "ASHAScheduler", "metric": "loss", "mode": "min", "max_t": 4, "r
 HYPERBAND = {"type": "HyperBandScheduler", "metric": "loss", "mode": "min", "max_t": 4, "reduction_factor": 2}
 RESOURCES = {"type": "ResourceChangingScheduler", "scheduler": ASHA,
              "resources_allocation": {"type": "DistributeResources", "increase_by": {"cpus": 0.5}}}
+MEDIAN = {"type": "MedianStoppingRule", "time_attr": "training_iteration", "metric": "loss", "mode": "min",
+          "grace_period": 1}
+LR = {"lr": {"type": "loguniform", "lower": 1e-5, "upper": 1}}
+PBT = {"time_attr": "training_iteration", "metric": "loss", "mode": "min", "perturbation_interval": 1}
 CASES = (({"type": "TPE", "n_startup_trials": 5}, ASHA), ({"type": "CMAES", "popsize": 5}, ASHA),
          ({"type": "NSGA2", "population_size": 6}, ASHA), ({"type": "QuasiRandom"}, HYPERBAND),
          ({"type": "GaussianProcess", "n_startup_trials": 5}, ASHA),
          ({"type": "TPE", "n_startup_trials": 5}, RESOURCES),
+         ({"type": "RandomSearch"}, MEDIAN),
+         ({"type": "RandomSearch"}, PBT | {"type": "PopulationBasedTraining", "hyperparam_mutations": LR}),
+         ({"type": "RandomSearch"}, PBT | {"type": "PB2", "hyperparam_bounds": LR}),
+         ({"type": "RandomSearch"}, PBT | {"type": "MultipleFrequenciesPBT", "hyperparam_mutations": LR,
+                                           "interval_factors": [1, 2]}),
          ({"type": "BOHB", "max_t": 4, "reduction_factor": 2, "min_observations": 3}, ASHA))
 FIFO = {"type": "FIFO"}
 REGRET_BOUND = {"type": "RegretBoundTerminator", "metric": "loss", "mode": "min", "min_n_trials": 12,
@@ -61,10 +70,11 @@ class KilledSearchTest(unittest.TestCase):
     def test_kills_change_no_suggestion(self):
         rng = random.Random(SEED)
         for case in CASES:
-            with self.subTest(searcher=case[0]["type"]), tempfile.TemporaryDirectory() as folder:
+            with self.subTest(searcher=case[0]["type"], scheduler=case[1]["type"]), tempfile.TemporaryDirectory() as folder:
                 undisturbed, seconds = self.run_undisturbed(folder, case)
                 self.assertEqual(len(undisturbed.splitlines()), 40)
-                self.assertIn("STOPPED", undisturbed)
+                exploits = pathlib.Path(folder) / "killed" / "pbt_global.txt"
+                self.assertTrue("STOPPED" in undisturbed or exploits.stat().st_size > 0)
                 self.assertEqual(self.run_with_kills(case, seconds, rng), undisturbed, f"CADRE_SEED={SEED}")
 
     def test_kills_change_no_end_by_a_stopper(self):

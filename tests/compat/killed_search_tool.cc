@@ -3,9 +3,13 @@
 // and why a stopper has ended the experiment.
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
+#include <optional>
+#include <string>
 #include <thread>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "cadre/stored.h"
 #include "cadre/tune.h"
@@ -17,9 +21,13 @@ using namespace cadre;
 void train(const Config& config) {
   const auto optimizer = config.at("optimizer");
   const double penalty = optimizer.is_string() ? 0.5 : std::abs(Config(optimizer).get<double>("beta") - 0.7);
-  for (int step = 1; step <= 4; ++step) {
+  const std::optional<Checkpoint> checkpoint = tune::get_checkpoint();
+  int step = checkpoint ? std::stoi(base::read_file(checkpoint->path() / "step")) : 0;
+  while (++step <= 4) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    tune::report({{"loss", std::abs(std::log10(config.get<double>("lr")) + 2) + penalty + 1.0 / step}});
+    tune::report(
+        {{"loss", std::abs(std::log10(config.get<double>("lr")) + 2) + penalty + 1.0 / step}},
+        [&](const std::filesystem::path& directory) { base::write_file(directory / "step", std::to_string(step)); });
   }
 }
 
