@@ -134,7 +134,7 @@ bench-peers: $(build_dir)/build.ninja
 
 # Hours on two cores, nearly all of them Optuna's; results/search keeps what was computed.
 bench-search: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_search_bench cadre_scheduler_bench pbt_mnist
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_search_bench cadre_scheduler_bench cadre_population_bench pbt_mnist
 	@.venv/bin/python -m pip --disable-pip-version-check -q install optuna==5.0.0 cmaes==0.13.1 scipy==1.17.1 'ray[tune]==2.60.0'
 	@.venv/bin/python benchmarks/search/compare_schedulers.py $(build_dir)/bin
 	@.venv/bin/python benchmarks/search/compare_populations.py $(build_dir)/bin --picture results/populations.svg

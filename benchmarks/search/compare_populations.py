@@ -1,10 +1,12 @@
 """Compares Population Based Training with its variants and with random search: the example pbt_mnist, 30 seeds each.
 
     .venv/bin/python benchmarks/search/compare_populations.py build/release/bin [--seeds 30] [--jobs 1] [--picture file.svg]
+    .venv/bin/python benchmarks/search/compare_populations.py build/release/bin --function surrogate [--trials 4] ...
 
 Prints a table of the best trial's error on the test images, over the seeds, and draws how the best error so far fell. All
 populations have the same number of trials, and all trials the same number of iterations. Results are kept in
-`results/populations.jsonl`, so that a second run computes only what is missing there."""
+`results/populations.jsonl`, so that a second run computes only what is missing there. With --function, populations train on
+one of the functions of population_bench.cc instead, in minutes; the table has what the best trial lacks at the end."""
 
 import argparse
 import concurrent.futures
@@ -30,6 +32,11 @@ def errors_by_iteration(experiment, iterations):
 
 
 def run(args, kind, seed):
+    if args.function:
+        command = [args.bin / "cadre_population_bench", "--function", args.function, "--scheduler", KINDS[kind] or "none",
+                   "--trials", str(args.trials), "--first-seed", str(seed)]
+        line = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        return {"kind": kind, "function": args.function, "seed": seed, "trials": args.trials, "errors": line["errors"]}
     with tempfile.TemporaryDirectory() as storage:
         command = [args.bin / "pbt_mnist", "--data-dir", args.data_dir, "--storage-path", storage, "--name", "run", "--seed",
                    str(seed), "--num-samples", str(args.trials), "--max-iterations", str(args.iterations), "--synch"]
@@ -43,7 +50,8 @@ def results(args):
     lines = []
     if args.keep.exists():
         lines = [json.loads(line) for line in args.keep.read_text().splitlines()]
-    lines = [line for line in lines if len(line["errors"]) == args.iterations and line["trials"] == args.trials]
+    lines = [line for line in lines if line["trials"] == args.trials and line.get("function") == args.function
+             and (args.function or len(line["errors"]) == args.iterations)]
     known = {(line["kind"], line["seed"]) for line in lines}
     args.keep.parent.mkdir(parents=True, exist_ok=True)
     missing = [(kind, seed) for seed in range(args.seeds) for kind in KINDS if (kind, seed) not in known]
@@ -59,7 +67,7 @@ def quartiles(values):
     return statistics.quantiles(values, n=4) if len(values) > 1 else [values[0]] * 3
 
 
-def draw(curves, file):
+def draw(curves, title, file):
     """Draws medians as lines and the quartiles as bands, with a logarithmic axis."""
     width, height, left, top = 640, 400, 60, 30
     bands = {kind: [quartiles(values) for values in zip(*seeds)] for kind, seeds in curves.items() if seeds}
@@ -74,13 +82,14 @@ def draw(curves, file):
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
              f'<rect width="{width}" height="{height}" fill="white"/>',
-             f'<text x="{left}" y="18">Smallest error on MNIST so far: median and quartiles of the seeds</text>']
-    for tick in (0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.2, 0.3):
+             f'<text x="{left}" y="18">{title} so far: median and quartiles of the seeds</text>']
+    ticks = (0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.2, 0.3) if high < 20 * low else [10.0**power for power in range(-9, 3)]
+    for tick in ticks:
         if low <= tick <= high:
             x, y = place(0, tick).split(",")
             parts.append(f'<line x1="{x}" y1="{y}" x2="{width - 20}" y2="{y}" stroke="#dddddd"/>'
                          f'<text x="{left - 6}" y="{float(y) + 4}" text-anchor="end">{tick:g}</text>')
-    for i in range(0, count, 6):
+    for i in range(0, count, max(6, count // 8)):
         x = place(i, high).split(",")[0]
         parts.append(f'<text x="{x}" y="{height - 22}" text-anchor="middle">{i + 1}</text>')
     parts.append(f'<text x="{(left + width) / 2}" y="{height - 6}" text-anchor="middle">iteration of each trial</text>')
@@ -99,6 +108,7 @@ def draw(curves, file):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=pathlib.Path, help="folder of pbt_mnist")
+    parser.add_argument("--function", choices=["surrogate", "drift"], help="instead of the networks")
     parser.add_argument("--data-dir", default="data/mnist")
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--trials", type=int, default=8, help="in each population")
@@ -114,9 +124,11 @@ def main():
         last = [errors[-1] for errors in seeds]
         low, middle, high = quartiles(last)
         wins = sum(one[-1] < pbt[-1] for one, pbt in zip(seeds, curves["PBT"]))
-        print(f"| {kind} | {len(seeds)} | {100 * low:.2f} % | {100 * middle:.2f} % | {100 * high:.2f} % | {wins} |")
+        texts = [f"{one:.3g}" if args.function else f"{100 * one:.2f} %" for one in (low, middle, high)]
+        print(f"| {kind} | {len(seeds)} | {' | '.join(texts)} | {wins} |")
     if args.picture:
-        draw(curves, args.picture)
+        title = f"What the best trial lacks in {args.function}" if args.function else "Smallest error on MNIST"
+        draw(curves, title, args.picture)
 
 
 if __name__ == "__main__":

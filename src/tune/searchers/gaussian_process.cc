@@ -276,7 +276,7 @@ Point GaussianProcessSearcher::best_point(TrialIndex trial, const std::vector<Ev
     for (auto& [model, limit] : constraints) keeps_limits &= add_expectation(model, point) <= limit;
     if (keeps_limits && std::isfinite(best)) best = std::min(best, loss_there);
   }
-  AcquisitionSearch search;
+  AcquisitionSearch search{.num_candidates = 600};
   constexpr std::size_t kIncumbents = 5;
   for (const std::size_t index : ranking(modelled)) {
     if (search.incumbents.size() < kIncumbents) search.incumbents.push_back(modelled[index].point);

@@ -67,8 +67,13 @@ Eigen::ArrayXd MaternKernel::squared_distances(const Points& points, const RowVe
                                                const VectorXd& hyperparameters) const {
   Eigen::ArrayXd distances = Eigen::ArrayXd::Zero(points.rows());
   for (Index i = 0; i < points.cols(); ++i) {
-    const double weight = std::exp(hyperparameters[features_[static_cast<std::size_t>(i)].length_scale]);
-    distances += weight * squared_differences(points, point, i);
+    const auto [scale, categorical] = features_[static_cast<std::size_t>(i)];
+    const double weight = std::exp(hyperparameters[scale]);
+    if (categorical) {
+      distances += weight * squared_differences(points, point, i);
+    } else {
+      distances += weight * (points.col(i).array() - point[i]).square();
+    }
   }
   return distances;
 }
@@ -185,41 +190,45 @@ Hyperparameters fit_by_halves(const Kernel& kernel, const TrainingData& data, bo
 GaussianProcessModel::GaussianProcessModel(std::shared_ptr<const Kernel> kernel, TrainingData data,
                                            Hyperparameters hyperparameters)
     : kernel_(std::move(kernel)), data_(std::move(data)), hyperparameters_(std::move(hyperparameters)) {
-  const Index n = data_.points.rows();
-  const Eigen::LLT<MatrixXd> root = regular_root(noisy_covariances(*kernel_, data_.points, hyperparameters_));
-  inverse_root_ = MatrixXd::Identity(n, n);
-  root.matrixL().solveInPlace(inverse_root_);
+  root_ = regular_root(noisy_covariances(*kernel_, data_.points, hyperparameters_)).matrixL();
   update_weights();
 }
 
 void GaussianProcessModel::update_weights() {
-  weights_ = inverse_root_.transpose().triangularView<Eigen::Upper>() *
-             (inverse_root_.triangularView<Eigen::Lower>() * data_.values);
+  weights_ = root_.triangularView<Eigen::Lower>().solve(data_.values);
+  root_.transpose().triangularView<Eigen::Upper>().solveInPlace(weights_);
 }
 
 GaussianProcessModel::Posterior GaussianProcessModel::posterior(const RowVectorXd& point) const {
   Posterior posterior{.covariances = kernel_->covariances(data_.points, point, hyperparameters_.kernel)};
-  const auto triangle = inverse_root_.triangularView<Eigen::Lower>();
-  const VectorXd whitened = triangle * posterior.covariances;
+  posterior.whitened = root_.triangularView<Eigen::Lower>().solve(posterior.covariances);
   posterior.mean = posterior.covariances.dot(weights_);
-  posterior.variance = std::max(0.0, kernel_->variance(hyperparameters_.kernel) - whitened.squaredNorm());
-  posterior.projection = triangle.transpose() * whitened;
+  posterior.variance = std::max(0.0, kernel_->variance(hyperparameters_.kernel) - posterior.whitened.squaredNorm());
   return posterior;
 }
 
+// Blocks of points stay in the cache.
 void GaussianProcessModel::posterior(const MatrixXd& points, VectorXd& means, VectorXd& variances) const {
-  MatrixXd covariances(data_.points.rows(), points.rows());
-  for (Index i = 0; i < points.rows(); ++i)
-    covariances.col(i) = kernel_->covariances(data_.points, points.row(i), hyperparameters_.kernel);
-  means = covariances.transpose() * weights_;
-  const MatrixXd whitened = inverse_root_.triangularView<Eigen::Lower>() * covariances;
-  variances =
-      (kernel_->variance(hyperparameters_.kernel) - whitened.colwise().squaredNorm().transpose().array()).max(0);
+  constexpr Index kBlock = 64;
+  const double variance = kernel_->variance(hyperparameters_.kernel);
+  means.resize(points.rows());
+  variances.resize(points.rows());
+  MatrixXd block(data_.points.rows(), std::min(kBlock, points.rows()));
+  for (Index begin = 0; begin < points.rows(); begin += kBlock) {
+    const Index size = std::min(kBlock, points.rows() - begin);
+    auto columns = block.leftCols(size);
+    for (Index i = 0; i < size; ++i)
+      columns.col(i) = kernel_->covariances(data_.points, points.row(begin + i), hyperparameters_.kernel);
+    means.segment(begin, size).noalias() = columns.transpose() * weights_;
+    root_.triangularView<Eigen::Lower>().solveInPlace(columns);
+    variances.segment(begin, size) = (variance - columns.colwise().squaredNorm().transpose().array()).max(0);
+  }
 }
 
 RowVectorXd GaussianProcessModel::gradient(const RowVectorXd& point, const Posterior& posterior, double in_mean,
                                            double in_variance) const {
-  const VectorXd in_covariances = in_mean * weights_ - 2 * in_variance * posterior.projection;
+  const VectorXd projection = root_.transpose().triangularView<Eigen::Upper>().solve(posterior.whitened);
+  const VectorXd in_covariances = in_mean * weights_ - 2 * in_variance * projection;
   return kernel_->point_gradient(data_.points, point, hyperparameters_.kernel, in_covariances);
 }
 
@@ -227,11 +236,10 @@ void GaussianProcessModel::add(const RowVectorXd& point, double value) {
   const Index n = data_.points.rows();
   const Posterior known = posterior(point);
   const double least = 1e-10 * kernel_->variance(hyperparameters_.kernel);
-  const double pivot = 1 / std::sqrt(std::max(known.variance + std::exp(hyperparameters_.log_noise), least));
-  inverse_root_.conservativeResize(n + 1, n + 1);
-  inverse_root_.col(n).setZero();
-  inverse_root_.row(n).head(n) = -pivot * known.projection.transpose();
-  inverse_root_(n, n) = pivot;
+  root_.conservativeResize(n + 1, n + 1);
+  root_.col(n).setZero();
+  root_.row(n).head(n) = known.whitened.transpose();
+  root_(n, n) = std::sqrt(std::max(known.variance + std::exp(hyperparameters_.log_noise), least));
   data_.points.conservativeResize(n + 1, Eigen::NoChange);
   data_.points.row(n) = point;
   data_.values.conservativeResize(n + 1);

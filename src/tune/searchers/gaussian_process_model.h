@@ -107,7 +107,7 @@ class GaussianProcessModel {
     double mean = 0;
     double variance = 0;
     Eigen::VectorXd covariances = {};  // with the data
-    Eigen::VectorXd projection = {};   // covariances times the inverse of the matrix of all
+    Eigen::VectorXd whitened = {};     // the inverse of the Cholesky factor times the covariances
   };
 
   GaussianProcessModel(std::shared_ptr<const Kernel> kernel, TrainingData data, Hyperparameters hyperparameters);
@@ -131,8 +131,8 @@ class GaussianProcessModel {
   std::shared_ptr<const Kernel> kernel_;
   TrainingData data_;
   Hyperparameters hyperparameters_;
-  Eigen::MatrixXd inverse_root_ = {};  // the inverse of the Cholesky factor, a lower triangle
-  Eigen::VectorXd weights_ = {};       // the values times the inverse of the matrix of covariances
+  Eigen::MatrixXd root_ = {};     // the Cholesky factor of the matrix of covariances, a lower triangle
+  Eigen::VectorXd weights_ = {};  // the values times the inverse of the matrix of covariances
 };
 
 }  // namespace cadre::tune
