@@ -840,8 +840,8 @@ void Experiment::interrupt(Trial& trial) {
   set_aside(trial);
 }
 
-// Makes a trial wait for another controller. One that ran goes on before all others then, whatever the scheduler prefers
-// among those that wait: so it decides as if the experiment had not been interrupted.
+// Makes a trial wait for another controller. One that ran goes on before all others then, whatever the scheduler
+// prefers among those that wait: so it decides as if the experiment had not been interrupted.
 void Experiment::set_aside(Trial& trial) {
   const bool pauses = trial.status == TrialStatus::paused || trial.after_save == AfterSave::pause;
   take_changes_back(trial);
