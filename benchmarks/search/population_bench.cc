@@ -28,7 +28,7 @@ struct Options {
   std::uint64_t first_seed = 0;
 };
 
-// What a trial has learned.
+// The training of a trial, as its checkpoints have it.
 struct State {
   std::int64_t step = 0;
   double theta[2] = {0.9, 0.9};

@@ -19,4 +19,5 @@ double whole(std::int64_t units);
 Amounts amounts_of(const Resources& resources);
 // Returns the resources with these amounts; what `amounts` does not name becomes 0.
 Resources with_amounts(Resources resources, const Amounts& amounts);
+
 }  // namespace cadre::resources

@@ -32,7 +32,7 @@ struct TrialAssignment {
   std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: left unchanged
 };
 
-// What a worker is told when its trial has other resources from now on.
+// Tells a worker that its trial has other resources from now on.
 struct ChangedResources {
   Resources resources = {};
   double own_cpus = 1;  // the part for itself

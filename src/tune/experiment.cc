@@ -330,7 +330,7 @@ void Experiment::on(const TimerFired& event) {
   if (timer.kind == Timer::Kind::stopping) {
     if (runs_user_code(trial.worker)) {
       kill(trial, std::nullopt);
-      return state_.phase == Phase::stopping ? end(trial, TrialStatus::terminated) : make_pending(trial);
+      return state_.phase == Phase::stopping ? end(trial, TrialStatus::terminated) : set_aside(trial);
     }
     return kill(trial, std::nullopt);
   }

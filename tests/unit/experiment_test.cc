@@ -11,6 +11,32 @@
 #include "support/experiment_driver.h"
 
 namespace cadre::tune {
+
+// A scheduler that prefers the trial made last.
+struct LastFirst {
+  std::unique_ptr<Scheduler> make(const SchedulerSetting&) const;
+};
+
+namespace {
+
+class LastFirstScheduler final : public Scheduler {
+ public:
+  bool needs_whole_population() const override { return true; }
+  Decision on_result(const TrialView&, const Metrics&, const Population&) override { return {}; }
+  std::optional<TrialIndex> choose(const Candidates& candidates, const Population&) override {
+    std::optional<TrialIndex> last;
+    for (const TrialIndex candidate : candidates) last = candidate;
+    return last;
+  }
+  std::string debug_string() const override { return {}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> LastFirst::make(const SchedulerSetting&) const {
+  return std::make_unique<LastFirstScheduler>();
+}
+
 namespace {
 
 using ::testing::AllOf;
@@ -385,6 +411,27 @@ TEST(Experiment, AnInterruptLetsRunningTrialsReportOnceMoreAndStartsNobody) {
   }
   EXPECT_TRUE(driver.finished());
   EXPECT_THAT(driver.feed(ControllerStarted{{.cpus = 2}}), ElementsAre("launch 1", "launch 2"));
+}
+
+TEST(Experiment, WhoRanWhenItWasInterruptedGoesOnFirst) {
+  TunerOptions options = fifo(3);
+  options.tune_config.scheduler = LastFirst{};
+  options.run_config.failure_config.max_failures = 5;
+  for (const bool reports : {true, false}) {
+    Driver driver(options, 1);
+    EXPECT_THAT(driver.decided, ElementsAre("launch 2"));
+    for (const std::int64_t attempt : {1, 2}) driver.feed(FunctionThrew{2, attempt, "no"});
+    EXPECT_THAT(driver.feed(FunctionThrew{2, 3, "no"}), ElementsAre("retry 2", "launch 1")) << "it waits for a second";
+    driver.feed(TimerFired{{Timer::Kind::retry, 2, 3}});
+    driver.feed(ExperimentInterrupted{});
+    if (reports) {
+      EXPECT_THAT(driver.report(1, {{"a", 1}}), ElementsAre("interrupt 1"));
+    } else {
+      EXPECT_THAT(driver.feed(TimerFired{{Timer::Kind::stopping, 1, 1}}), ElementsAre("kill 1"));
+    }
+    driver.feed(WorkerEnded{1, 1, kClean});
+    EXPECT_THAT(driver.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 1")) << reports;
+  }
 }
 
 TEST(Experiment, WhoFailsWhileItIsInterruptedIsSetAside) {
