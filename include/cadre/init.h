@@ -25,8 +25,8 @@ struct InitOptions {
   /// Function that runs once in the fork server before any worker exists, so that all workers share the data that it
   /// loads into global variables: a data set, or a model. The server has one OpenMP thread, so that libtorch computes
   /// in it without starting other threads; each worker then has as many as it has CPUs. The function must not start a
-  /// thread itself, and must not use a GPU, because forked processes could not continue to use it. An exception in it
-  /// ends the server; fit() then reports it. Default: none.
+  /// thread itself, and must not use a GPU, because forked processes could not continue to use it; on a machine with a
+  /// GPU, libtorch's backward() does. An exception in it ends the server; fit() then reports it. Default: none.
   void (*preload)() = nullptr;
 };
 

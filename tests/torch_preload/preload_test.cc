@@ -1,5 +1,5 @@
 // libtorch's threads in workers: with InitOptions::preload, whose results are in all of them, and when a trial's CPUs
-// change.
+// change; and libtorch in a trial that gets a GPU.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include "cadre/init.h"
 #include "cadre/train.h"
 #include "cadre/tune.h"
+#include "support/gpus.h"
 #include "support/temporary_directory.h"
 
 namespace {
@@ -86,11 +87,51 @@ TEST(Threads, FollowTheCpusOfATrialWhenTheyChange) {
   EXPECT_EQ(results[0].num_results(), 2);
 }
 
+// Adds up numbers from step to step, on a GPU as soon as it has one.
+void adds_up_where_it_may(const Config&) {
+  const torch::Device device(torch::cuda::is_available() ? torch::kCUDA : torch::kCPU);
+  torch::Tensor sum = torch::zeros({1}, device);
+  std::int64_t step = 0;
+  if (const auto checkpoint = tune::get_checkpoint()) {
+    torch::load(sum, checkpoint->path() / "sum.pt", device);
+    step = static_cast<std::int64_t>(sum.item<float>());
+  }
+  while (++step <= 10) {
+    sum += 1;
+    tune::report({{"gpus", tune::get_context().get_trial_resources().gpus},
+                  {"is_on_gpu", sum.is_cuda()},
+                  {"sum", sum.item<float>()}},
+                 [&](const std::filesystem::path& directory) { torch::save(sum, directory / "sum.pt"); });
+  }
+}
+
+TEST(Gpu, ATrialThatGetsOneContinuesOnItFromItsCheckpoint) {
+  CADRE_NEEDS_GPUS(1);
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results =
+      tune::Tuner(fn<adds_up_where_it_may>,
+                  {.tune_config = {.scheduler = tune::ResourceChangingScheduler{.resources_allocation =
+                                                                                    tune::DistributeResources{
+                                                                                        .increase_by = {{"gpus", 1}},
+                                                                                        .increase_by_times = 1}}},
+                   .run_config = {.name = "gpu", .storage_path = storage.path(), .verbose = 0}})
+          .fit();
+  ASSERT_EQ(results.num_terminated(), 1U) << ::testing::PrintToString(results.errors());
+  const Metrics& last = results[0].metrics;
+  EXPECT_EQ(last.get<double>("gpus"), 1);
+  EXPECT_TRUE(last.get<bool>("is_on_gpu"));
+  EXPECT_EQ(last.get<double>("sum"), 10) << "no step is lost or done twice";
+  EXPECT_EQ(results[0].num_results(), 10);
+  EXPECT_LT(last.get<std::int64_t>("iterations_since_restore"), 10) << "it began without a GPU";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   ::setenv("MKL_NUM_THREADS", "4", 1);  // as a user's shell may set it
-  cadre::init(argc, argv, {.num_cpus = 2, .preload = load});
+  // Where it sees a GPU, backward() starts CUDA with a thread of its own, after which nothing can be forked.
+  const bool sees_a_gpu = cadre::resources::count_gpus() > 0;
+  cadre::init(argc, argv, {.num_cpus = 2, .preload = sees_a_gpu ? nullptr : load});
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
