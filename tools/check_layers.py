@@ -36,6 +36,7 @@ LIBRARIES = [
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
     ("Arrow", re.compile(r"^(arrow|parquet)/"),
      ["src/data/", "src/object_storage/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
+    ("nanobind", re.compile(r"^(nanobind/|Python\.h$)"), ["python/src/"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),
 ]
 
@@ -77,7 +78,7 @@ def main(arguments):
     checkout = pathlib.Path(arguments[0])
     count = 0
     faults = []
-    for folder in ("include", "src", "examples", "tests", "benchmarks"):
+    for folder in ("include", "src", "python", "examples", "tests", "benchmarks"):
         for file in sorted((checkout / folder).rglob("*")):
             if file.suffix not in (".h", ".cc"):
                 continue

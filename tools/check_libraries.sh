@@ -16,6 +16,7 @@ cmake|CMake|3.25|program cmake||PATH
 ninja-build|Ninja|1.11|program ninja||PATH
 make|GNU make|4.3|program make||PATH
 python3|Python|3.11|python||PYTHON=<interpreter>
+python3-dev|the headers of Python|3.11|python-headers||PYTHON=<interpreter>
 python3-venv|the modules venv and ensurepip of Python||python-modules venv ensurepip||PYTHON=<interpreter>
 capnproto|the compiler of Cap'\''n Proto|0.9.2|program capnp||PATH
 libcapnp-dev|Cap'\''n Proto|0.9.2|header capnp/common.h|CAPNP_VERSION_MAJOR CAPNP_VERSION_MINOR CAPNP_VERSION_MICRO|CMAKE_PREFIX_PATH=<prefix>
@@ -90,6 +91,9 @@ found_version() {
     sanitizers) "$compiler" -xc++ -fsanitize=address - -o /dev/null <<<'int main() {}' >/dev/null 2>&1 ;;
     python) command -v "$python" >/dev/null || return 1; "$python" --version | first_number ;;
     python-modules) command -v "$python" >/dev/null && "$python" -c "import ${what// /, }" 2>/dev/null ;;
+    python-headers)
+      command -v "$python" >/dev/null &&
+        [[ -f "$("$python" -c "import sysconfig; print(sysconfig.get_path('include'))")/Python.h" ]] ;;
     header)
       file=$(find_header "$what" "$package") || return 1
       [[ -z "$macros" ]] || macros_version "$file" $macros ;;

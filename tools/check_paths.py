@@ -49,7 +49,7 @@ def main(arguments):
         print("usage: check_paths.py <checkout>", file=sys.stderr)
         return 2
     checkout = pathlib.Path(arguments[0])
-    folders = [checkout / name for name in ("src", "include", "examples", "tests", "benchmarks", "tools")]
+    folders = [checkout / name for name in ("src", "include", "python", "examples", "tests", "benchmarks", "tools")]
     names_of_sources = {file.name for folder in folders for file in folder.rglob("*") if file.suffix in (*SOURCES, ".py")}
     documents = [*checkout.glob("*.md"), *(checkout / "docs").rglob("*.md")]
     documents += [file for folder in folders for file in folder.rglob("README.md")]

@@ -16,13 +16,14 @@ cd "$(dirname "$0")/.."
 readonly torch_version="2.13.0"
 readonly arrow_requirement="pyarrow==26.0.1"
 readonly numpy_requirement="numpy==2.4.6"  # tools/fetch_mnist.py
+readonly package_requirements="nanobind==3.1.0 cloudpickle==3.1.3"  # what builds the Python package, and what it needs
 readonly tests_requirements="tools/tests-requirements.txt"
 readonly azurite_version="3.37.0"
 readonly logs=".setup"
 readonly python=".venv/bin/python"
 
 packages=(
-  clang-19 ccache cmake ninja-build make ca-certificates python3 python3-venv
+  clang-19 ccache cmake ninja-build make ca-certificates python3 python3-dev python3-venv
   capnproto libcapnp-dev libsqlite3-dev libfmt-dev rapidjson-dev zlib1g-dev libcli11-dev libxxhash-dev
   libcurl4-openssl-dev libssl-dev libeigen3-dev libnlopt-dev
   libgtest-dev libgmock-dev
@@ -117,6 +118,8 @@ install_python_packages() {
   TORCH_LOG="$logs/torch.log" tools/install_torch.sh .venv "$torch_version"
   pip_install arrow "$arrow_requirement" "$arrow_requirement"
   pip_install data "$numpy_requirement" "$numpy_requirement"
+  # shellcheck disable=SC2086
+  pip_install package "$package_requirements" $package_requirements
   [[ -z "$with_tests" ]] ||
     pip_install tests "$(grep -v '^#' "$tests_requirements")" "$numpy_requirement" -r "$tests_requirements"
 }

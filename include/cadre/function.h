@@ -53,6 +53,18 @@ CADRE_MISTAKE("a lambda or an instance of a template has no name to find it by: 
 inline constexpr Function<F> fn<F> = {};
 /// \endcond
 
+/// A function that a host makes when it is needed, an interpreter of another language for example (cadre/host.h); not
+/// set for a function of the program, which is found by its name.
+struct HostFunction {
+  Value value = {};                                      ///< what the host makes it from; null: not set
+  bool is_set() const { return !value.is_null(); }       ///< returns true if it is a function of a host
+  bool operator==(const HostFunction&) const = default;  ///< compares the values
+};
+/// \cond forms for cadre/stored.h
+inline Value stored_form(const HostFunction& function) { return function.value; }
+void read_stored(HostFunction& function, const auto& stored) { function.value = stored.value(); }
+/// \endcond
+
 namespace detail {
 template <class T>
 inline constexpr bool is_function = false;

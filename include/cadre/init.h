@@ -8,6 +8,8 @@
 
 namespace cadre {
 
+class Host;
+
 /// Options of cadre::init. Amounts are finite and 0 or more.
 struct InitOptions {
   /// Number of CPUs that this machine offers to trials. Default: the CPUs that this process may use.
@@ -28,6 +30,9 @@ struct InitOptions {
   /// thread itself, and must not use a GPU, because forked processes could not continue to use it; on a machine with a
   /// GPU, libtorch's backward() does. An exception in it ends the server; fit() then reports it. Default: none.
   void (*preload)() = nullptr;
+  /// The host, for a program that is one (cadre/host.h): the fork server is then executed by its command, instead of
+  /// forked or executed as this program is. Must live until the program ends. Default: none.
+  Host* host = nullptr;
 };
 
 /// Starts the fork server from which all workers are forked, and returns at once; in a worker it never returns. Call it
@@ -47,8 +52,14 @@ struct InitOptions {
 /// is set with std::set_terminate: one that the program set before init() is kept, and one that it sets later replaces
 /// Cadre's. Workers handle exceptions themselves.
 ///
-/// Throws InvalidArgument if it is called twice, if two trainables have the same name, or for an invalid amount;
-/// EngineError if the process cannot fork. After an error nothing is running.
+/// Throws InvalidArgument if it is called twice without shutdown() in between, if two trainables have the same name, or
+/// for an invalid amount; EngineError if the process cannot fork. After an error nothing is running.
 void init(int argc, char** argv, const InitOptions& options = {});
+
+/// Ends the fork server, and waits until it is gone; then init() may be called again, with other options. For programs
+/// that run one after the other in one process, tests and notebooks for example: nobody else needs it. Does nothing if
+/// init() was not called. Call it in the main thread, and not while a dataset is read. Throws InvalidArgument while a
+/// Tuner or a Trainer runs.
+void shutdown();
 
 }  // namespace cadre

@@ -105,8 +105,8 @@ ObjectRef put(const Range& items) {
   return put(std::as_bytes(std::span(std::ranges::data(items), std::ranges::size(items))));
 }
 
-/// Returns the object that a config refers to. In a worker it is a file of the experiment, elsewhere an object that
-/// this process holds. It is mapped, which takes no time and reads nothing; every call makes a mapping of its own.
+/// Returns the object that a config refers to: one that this process holds or, in a worker and in what fit() calls, a
+/// file of the experiment. It is mapped, which takes no time and reads nothing; every call makes a mapping of its own.
 /// Throws InvalidArgument if the reference is not an object's; NotFound, with id and path, if the object does not exist
 /// any more; StorageError if its file has another size or cannot be mapped.
 Object get(const Reference& reference);

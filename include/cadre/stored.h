@@ -16,7 +16,8 @@
 ///     Value stored_form(const Colour& colour);
 ///     void read_stored(Colour& colour, const Stored& stored);
 ///
-/// Members that are not stored are named by a specialization: template <> inline constexpr auto kNotStored<T> =
+/// A member whose type has `bool is_set() const` is stored only if it is set; the state of a scheduler has none of
+/// these. Members that are not stored are named by a specialization: template <> inline constexpr auto kNotStored<T> =
 /// member_list("a", "b"); and an alternative of a variant that is not called as its type by kStoredName.
 #pragma once
 
@@ -114,6 +115,12 @@ constexpr std::array<std::string_view, sizeof...(Text)> member_list(Text... text
 /// The members of T that are not stored; none unless specialized.
 template <class T>
 inline constexpr std::array<std::string_view, 0> kNotStored{};
+
+/// Accepts types whose objects, as members, are stored only if they are set.
+template <class T>
+concept StoredIfSet = requires(const T& object) {
+  { object.is_set() } -> std::same_as<bool>;
+};
 
 /// Accepts types with a stored_form() of their own.
 template <class T>
@@ -230,8 +237,12 @@ Value to_stored(const T& object) {
                   "this type has no members that could be stored; give it stored_form() and read_stored()");
     Dict entries;
     if constexpr (!std::is_empty_v<T>) {
-      detail::for_each_stored_member(
-          object, [&](std::string_view name, const auto& member) { entries.emplace_back(name, to_stored(member)); });
+      detail::for_each_stored_member(object, [&]<class Member>(std::string_view name, const Member& member) {
+        if constexpr (StoredIfSet<Member>) {
+          if (!member.is_set()) return;
+        }
+        entries.emplace_back(name, to_stored(member));
+      });
     }
     return entries;
   }

@@ -13,6 +13,7 @@
 #include "publish/place.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_store.h"
+#include "store/held_objects.h"
 #include "store/run_directory.h"
 
 namespace cadre::control {
@@ -45,6 +46,7 @@ struct Session {
   store::ExperimentLock lock;
   std::optional<publish::Publication> publication;  // empty: nothing is published
   store::ExperimentStore store;
+  store::ObjectsInReach objects{directory};
 
   std::string name() const { return directory.filename(); }
 };

@@ -28,9 +28,21 @@ HeldObjects& held_objects() {
   return instance;
 }
 
-std::optional<fs::path>& experiment_of_objects() {
-  static std::optional<fs::path> instance;
+// The directory of the experiment that this process works for; empty: none. Any thread may read it.
+struct ExperimentOfProcess {
+  std::mutex mutex;
+  std::optional<fs::path> directory;
+};
+
+ExperimentOfProcess& experiment_of_process() {
+  static auto& instance = *new ExperimentOfProcess;
   return instance;
+}
+
+// Sets the directory and returns the one before.
+std::optional<fs::path> exchange_experiment(std::optional<fs::path> directory) {
+  const std::scoped_lock lock(experiment_of_process().mutex);
+  return std::exchange(experiment_of_process().directory, std::move(directory));
 }
 
 // Writes an object's contents into an unnamed file in memory, sealed against changes.
@@ -109,7 +121,11 @@ std::optional<ObjectRef> find_held_object(std::string_view id) {
   return object ? std::optional(ObjectAccess::ref(std::move(object))) : std::nullopt;
 }
 
-void set_experiment_of_objects(fs::path directory) { experiment_of_objects() = std::move(directory); }
+void set_experiment_of_objects(fs::path directory) { exchange_experiment(std::move(directory)); }
+
+ObjectsInReach::ObjectsInReach(fs::path experiment) : before_(exchange_experiment(std::move(experiment))) {}
+
+ObjectsInReach::~ObjectsInReach() { exchange_experiment(std::move(before_)); }
 
 }  // namespace store
 
@@ -154,7 +170,11 @@ Object get(const Reference& reference) {
   if (reference.kind != store::kObjectKind || !store::size_of_object(reference.id))
     throw InvalidArgument("there is no object " + to_json(reference) + ": a reference to one comes from cadre::put");
   if (const auto held = store::find_held_object(reference.id)) return get(*held);
-  if (const auto& experiment = experiment_of_objects())
+  const std::optional<fs::path> experiment = [] {
+    const std::scoped_lock lock(experiment_of_process().mutex);
+    return experiment_of_process().directory;
+  }();
+  if (experiment)
     return ObjectAccess::object(store::map_object(store::object_path(*experiment, reference.id), reference.id));
   throw NotFound("the object " + reference.id + " is gone: no ObjectRef in this process names it any more");
 }

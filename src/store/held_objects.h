@@ -65,7 +65,19 @@ namespace cadre::store {
 // Returns the object with this id, if this process has a handle to it.
 std::optional<ObjectRef> find_held_object(std::string_view id);
 
-// Sets the directory of the experiment, in a worker.
+// Sets the directory of the experiment whose objects get() finds, in a worker.
 void set_experiment_of_objects(std::filesystem::path directory);
+
+// Does the same while it lives, in a controller, whose functions may ask for objects that another process has put.
+class ObjectsInReach {
+ public:
+  explicit ObjectsInReach(std::filesystem::path experiment);
+  ~ObjectsInReach();
+  ObjectsInReach(const ObjectsInReach&) = delete;
+  ObjectsInReach& operator=(const ObjectsInReach&) = delete;
+
+ private:
+  std::optional<std::filesystem::path> before_;
+};
 
 }  // namespace cadre::store

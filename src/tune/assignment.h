@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cadre/function.h"
 #include "cadre/resources.h"
 #include "cadre/value.h"
 
@@ -17,6 +18,7 @@ struct TrialAssignment {
   std::string trial_name = {};
   std::string trial_directory = {};  // path
   std::int64_t attempt = 0;
+  HostFunction function = {};  // not set for a function of the program, which is the assignment's entry
   Config config = {};
   Config parameters = {};           // of the trainable, the same for all trials
   std::string metric = {};          // of the TuneConfig; may be empty

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cadre/error.h"
+#include "tune/class_run.h"
 #include "tune/functions.h"
 #include "tune/result_keys.h"
 #include "tune/session.h"
@@ -103,11 +104,16 @@ void ClassRun::save(const fs::path& directory) const {
                 ": a checkpoint has at least one file");
 }
 
+void run_class(Session& session, std::unique_ptr<ClassTrainable> object, const std::string& name,
+               TrainableMethods methods) {
+  ClassRun(session, std::move(object), name, methods).run();
+}
+
 bool detail::register_class(std::string_view name, ClassFactory make, TrainableMethods methods) {
   trainable_types().add(name, {.methods = methods});
   worker::register_entry(
       name, [make, name = std::string(name), methods](channel::WorkerEnd& controller, const Value& payload) {
-        run_trial(controller, payload, [&](Session& session) { ClassRun(session, make(), name, methods).run(); });
+        run_trial(controller, payload, [&](Session& session) { run_class(session, make(), name, methods); });
         return Value();
       });
   return true;

@@ -17,6 +17,7 @@
 #include "control/object_uses.h"
 #include "resources/gpus.h"
 #include "resources/memory_usage.h"
+#include "tune/host_trainable.h"
 #include "tune/journal.h"
 #include "tune/recovery.h"
 
@@ -244,6 +245,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .trial_name = setting_.trainable.name + "_" + trial.id,
           .trial_directory = directory.string(),
           .attempt = launch.attempt,
+          .function = setting_.trainable.host_function,
           .config = launch.config,
           .parameters = setting_.trainable.parameters,
           .metric = setting_.options.tune_config.metric.name,
@@ -264,7 +266,7 @@ void Controller::launch(const Launch& launch) {
   const Trial& trial = experiment_.trials().at(launch.trial);
   if (launch.attempt == 1) remove_forgotten_checkpoints(trial);
   engine_.start(worker_id(launch.trial, launch.attempt),
-                {.assignment = {setting_.trainable.name, to_value(assignment_of(launch))},
+                {.assignment = {entry_of(setting_.trainable), to_value(assignment_of(launch))},
                  .directory = path_of(trial.directory),
                  .cpus = launch.needs.own_cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes,

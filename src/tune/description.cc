@@ -211,17 +211,22 @@ Dict describe(const Trainable& trainable, const TunerOptions& options) {
   return description;
 }
 
+Description to_description(const Value& form) {
+  Description description;
+  const cadre::Stored whole(form);
+  if (const Value* trainable = find_entry(whole.dict(), "trainable"))
+    cadre::from_stored(description.trainable, whole.at("trainable", *trainable));
+  cadre::from_stored(description.options, whole, {"kind", "trainable"});
+  return description;
+}
+
 Description parse_description(const Value& stored, const std::string& source) {
   return cadre::reading(source, [&] {
-    Description description;
     const cadre::Stored whole(stored);
     const Value* kind = find_entry(whole.dict(), "kind");
     if (kind != nullptr && whole.at("kind", *kind).get<std::string>() != store::experiment_tenant.kind)
       throw StorageError(source + " are those of a training run, which train::Trainer::restore continues");
-    if (const Value* trainable = find_entry(whole.dict(), "trainable"))
-      cadre::from_stored(description.trainable, whole.at("trainable", *trainable));
-    cadre::from_stored(description.options, whole, {"kind", "trainable"});
-    return description;
+    return to_description(stored);
   });
 }
 

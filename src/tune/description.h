@@ -15,6 +15,10 @@ struct Description {
 
 Dict describe(const Trainable& trainable, const TunerOptions& options);
 
+// Parses the form that describe() returns, without its kind. A missing option has its default. Throws InvalidArgument
+// with the path if an option is unknown or of the wrong type.
+Description to_description(const Value& form);
+
 // Parses the result of describe(); `source` names it in messages. A missing option has its default. Throws StorageError
 // with the key if an option is unknown or of the wrong type.
 Description parse_description(const Value& stored, const std::string& source);

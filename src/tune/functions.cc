@@ -1,5 +1,8 @@
 #include "tune/functions.h"
 
+#include "cadre/stored.h"
+#include "worker/host.h"
+
 namespace cadre::tune {
 
 // Static locals, because other files' static objects use the registries while they are initialised.
@@ -26,6 +29,43 @@ base::Registry<detail::ResourcePointer>& resource_functions() {
 base::Registry<TrainableType>& trainable_types() {
   static base::Registry<TrainableType> instance;
   return instance;
+}
+
+namespace {
+
+Value call_host(const auto& function, List arguments) {
+  return worker::host_of(function.function).call(function.host_function, std::move(arguments));
+}
+
+}  // namespace
+
+Value call(const SampleFrom& function, const Config& config, Random& random) {
+  if (function.host_function.is_set()) return call_host(function, {config.value()});
+  return (*sample_functions().find(function.function))(config, random);
+}
+
+Config call(const ExploreFunction& function, const Config& config, Random& random) {
+  if (function.host_function.is_set()) return Config(call_host(function, {config.value()}).dict());
+  return (*explore_functions().find(function.function))(config, random);
+}
+
+bool call(const FunctionStopper& function, const std::string& trial_id, const Metrics& result) {
+  if (function.host_function.is_set()) return call_host(function, {trial_id, result.value()}).get<bool>();
+  return (*stop_functions().find(function.function))(trial_id, result);
+}
+
+PlacementGroup call(const ResourceFunction& function, const Config& config) {
+  if (function.host_function.is_set()) return cadre::from_value<PlacementGroup>(call_host(function, {config.value()}));
+  return (*resource_functions().find(function.function))(config);
+}
+
+void check_host(const std::string& name, const std::string& option, Faults& faults) {
+  faults.unless(worker::find_host() != nullptr, option,
+                "\"" + name + "\" is a function of a host, such as a Python program, and this program has none");
+}
+
+const TrainableType* type_of(const Trainable& trainable) {
+  return trainable.host_function.is_set() ? nullptr : trainable_types().find(trainable.name);
 }
 
 bool detail::register_sample_function(std::string_view name, SamplePointer function) {

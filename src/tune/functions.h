@@ -10,6 +10,7 @@
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
 #include "cadre/tune/stop.h"
+#include "cadre/tune/stoppers/function_stopper.h"
 #include "cadre/tune/trainable.h"
 
 namespace cadre::tune {
@@ -19,17 +20,30 @@ base::Registry<detail::ExplorePointer>& explore_functions();
 base::Registry<detail::StopPointer>& stop_functions();
 base::Registry<detail::ResourcePointer>& resource_functions();
 
+// Call a function of the program, or of the host.
+Value call(const SampleFrom& function, const Config& config, Random& random);
+Config call(const ExploreFunction& function, const Config& config, Random& random);
+bool call(const FunctionStopper& function, const std::string& trial_id, const Metrics& result);
+PlacementGroup call(const ResourceFunction& function, const Config& config);
+
 // Registered properties of a trainable, besides the entry that runs it (worker/entries.h).
 struct TrainableType {
   detail::ConfigType config = {};  // without members if it takes a Config
   TrainableMethods methods = {};
 };
 base::Registry<TrainableType>& trainable_types();
+// Returns the properties of a trainable of the program; nullptr for one that is not registered or is a host's.
+const TrainableType* type_of(const Trainable& trainable);
+
+// Adds a fault if a function of a host is used in a program without one.
+void check_host(const std::string& name, const std::string& option, Faults& faults);
 
 // Adds faults of the name of a function that must be registered in this program.
 template <class T>
-void check_registered(const base::Registry<T>& functions, const std::string& name, const std::string& option,
+void check_registered(const base::Registry<T>& functions, const auto& given, const std::string& option,
                       Faults& faults) {
+  const std::string& name = given.function;
+  if (given.host_function.is_set()) return check_host(name, option, faults);
   faults.unless(functions.find(name) != nullptr, option,
                 "this program has no function \"" + name + "\"; give it as fn<" + name + ">");
   const auto& twice = functions.duplicates();

@@ -25,14 +25,12 @@ Needs needs_of(const PlacementGroup& group) {
 
 }  // namespace
 
-ResourceNeeds::ResourceNeeds(const Trainable& trainable) : fixed_(needs_of(placement_group(trainable))) {
-  if (const detail::ResourcePointer* function = resource_functions().find(trainable.resource_function.function))
-    function_ = *function;
-}
+ResourceNeeds::ResourceNeeds(const Trainable& trainable)
+    : fixed_(needs_of(placement_group(trainable))), function_(trainable.resource_function) {}
 
 Needs ResourceNeeds::operator()(const Config& config) const {
   if (!by_config()) return fixed_;
-  const PlacementGroup group = function_(config);
+  const PlacementGroup group = call(function_, config);
   Faults faults;
   check_resources(group, faults);
   faults.throw_if_any("a trial");

@@ -14,7 +14,7 @@ class ResourceNeeds {
   explicit ResourceNeeds(const Trainable& trainable);
 
   // Returns true if the needs depend on the config.
-  bool by_config() const { return function_ != nullptr; }
+  bool by_config() const { return !function_.function.empty(); }
   // Returns the needs of every trial, if they do not depend on the config.
   const Resources& usual() const { return fixed_.total; }
   // Throws InvalidArgument for invalid amounts, and passes on exceptions of the user's function.
@@ -22,7 +22,7 @@ class ResourceNeeds {
 
  private:
   Needs fixed_;
-  detail::ResourcePointer function_ = nullptr;
+  ResourceFunction function_ = {};
 };
 
 // Returns the needs with other amounts in all, none below the former: what is added is for the workers that the trial's

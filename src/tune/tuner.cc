@@ -26,6 +26,7 @@
 #include "tune/results/result_reader.h"
 #include "tune/searchers/variant_generator.h"
 #include "worker/entries.h"
+#include "worker/host.h"
 #include "worker/root_engine.h"
 
 namespace cadre::tune {
@@ -38,11 +39,19 @@ Description stored_description(const fs::path& directory) {
 }
 
 void check_registered(const Trainable& trainable, const fs::path& directory) {
-  if (worker::find_entry(trainable.name) != nullptr) return;
+  if (worker::find_entry(trainable.name) != nullptr || trainable.host_function.is_set()) return;
   throw InvalidArgument(
       fmt::format("the experiment in {} runs the trainable \"{}\", and this program has none of that name; it has: {}. "
                   "Was the experiment made by another program?",
                   directory.string(), trainable.name, fmt::join(worker::entry_names(), ", ")));
+}
+
+// Returns the trainable with the methods that it has now, which are not stored.
+Trainable with_methods(Trainable trainable) {
+  if (const TrainableType* known = type_of(trainable)) trainable.methods = known->methods;
+  if (Host* const host = worker::find_host(); host != nullptr && trainable.host_function.is_set())
+    trainable.methods = host->methods(trainable.host_function);
+  return trainable;
 }
 
 ControllerStarted::Errored errored_of(const RestoreOptions& restore) {
@@ -62,7 +71,9 @@ Tuner::Tuner(Trainable trainable, TunerOptions options)
     : Tuner(std::move(trainable), std::move(options), std::nullopt) {}
 
 Tuner::Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOptions> restore)
-    : trainable_(std::move(trainable)), options_(resolve(trainable_, std::move(options), notes_)), restore_(restore) {
+    : trainable_(with_methods(std::move(trainable))),
+      options_(resolve(trainable_, std::move(options), notes_)),
+      restore_(restore) {
   check_options(trainable_, options_, restore_ ? ObjectsAre::files : ObjectsAre::held);
   objects_ = control::held_objects(control::object_uses(describe(trainable_, options_)));
 }
@@ -93,10 +104,17 @@ Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
   const fs::path plain = control::find(directory, restore.publish_config, store::experiment_tenant, notes);
   Description stored = stored_description(plain);
   check_registered(stored.trainable, plain);
-  if (const TrainableType* known = trainable_types().find(stored.trainable.name))
-    stored.trainable.methods = known->methods;
+  HostFunction& function = stored.trainable.host_function;
+  if (restore.host_function.is_set() && !function.is_set())
+    throw InvalidArgument(
+        fmt::format("the trainable \"{}\" of the experiment in {} is a function of a program in C++, and "
+                    "RestoreOptions::host_function cannot replace it",
+                    stored.trainable.name, plain.string()));
+  const HostFunction replaced =
+      restore.host_function.is_set() ? std::exchange(function, restore.host_function) : HostFunction();
   Tuner tuner = continuing(plain, std::move(stored.trainable), std::move(stored.options), restore);
   tuner.restore_notes_ = std::move(notes);
+  tuner.replaced_function_ = replaced;
   return tuner;
 }
 
@@ -143,7 +161,8 @@ ResultGrid Tuner::run() {
   const auto [directory, home_notes] =
       restore_ ? publish::Home{place.local / run.name}
                : publish::make_home(place, run.name, trainable_.name, run.if_exists, store::experiment_tenant);
-  const Dict description = describe(trainable_, options_);
+  Dict description = describe(trainable_, options_);
+  if (replaced_function_.is_set()) description.emplace_back("replaced function", replaced_function_.value);
   control::Session session = restore_ ? control::resume(directory)
                                       : control::begin(
                                             directory, place, store::experiment_tenant,
@@ -165,6 +184,7 @@ ResultGrid Tuner::run() {
                          .publication = session.publication},
                         experiment, running_time, store, *engine, console);
   if (restore_) {
+    if (restore_->host_function.is_set()) control::write_objects(directory, objects_);
     controller.recover();
     control::require_objects(directory, uses(), store.after_reboot());
   }

@@ -13,6 +13,7 @@
 #include "resources/machine_labels.h"
 #include "resources/resource_ledger.h"
 #include "worker/entries.h"
+#include "worker/host.h"
 #include "worker/root_engine.h"
 #include "worker/uncaught_errors.h"
 #include "worker/worker.h"
@@ -89,6 +90,21 @@ void allow_many_open_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Does not return in the server.
+std::unique_ptr<engine::local::ForkServer> start_server(const InitOptions& options, char** argv) {
+  using engine::local::ForkServer;
+  Host* const host = options.host;
+  if (host == nullptr) {
+    ForkServer::run_if_executed(worker::run_worker, options.preload);
+    return ForkServer::start(worker::run_worker, options.preload, argv);
+  }
+  ForkServer::run_if_executed(worker::run_worker, [&] {
+    if (options.preload != nullptr) options.preload();
+    host->before_first_fork();
+  });
+  return ForkServer::execute(host->server_command());
+}
+
 Process& initialised_process() {
   if (process() != nullptr) return *process();
   if (!init_was_called) worker::report_uncaught_errors();  // otherwise init() does it
@@ -102,16 +118,27 @@ Process& initialised_process() {
 }  // namespace
 
 void init(int, char** argv, const InitOptions& options) {
-  if (std::exchange(init_was_called, true)) {
-    throw InvalidArgument("cadre::init was called twice; it is for the beginning of main only");
-  }
+  if (init_was_called) throw InvalidArgument("cadre::init was called twice; it is for the beginning of main only");
   check(options);
   machine() = resources_of(options);  // before the fork server exists
-  engine::local::ForkServer::run_if_executed(worker::run_worker, options.preload);
-  process() = std::make_unique<Process>(
-      Process{machine(), engine::local::ForkServer::start(worker::run_worker, options.preload, argv)});
+  worker::set_host(options.host);
+  init_was_called = true;  // also in workers
+  try {
+    process() = std::make_unique<Process>(Process{machine(), start_server(options, argv)});
+  } catch (...) {
+    init_was_called = false;
+    throw;
+  }
   allow_many_open_files();
-  worker::report_uncaught_errors();
+  if (options.host == nullptr) worker::report_uncaught_errors();  // a host reports its own
+}
+
+void shutdown() {
+  if (process() == nullptr) return;
+  if (!process()->server->claim())
+    throw InvalidArgument("cadre::shutdown was called while something runs: it is for after fit()");
+  process().reset();
+  init_was_called = false;
 }
 
 namespace worker {

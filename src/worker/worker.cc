@@ -18,6 +18,7 @@
 #include "base/type_name.h"
 #include "channel/worker_end.h"
 #include "worker/entries.h"
+#include "worker/host.h"
 #include "worker/root_engine.h"
 
 namespace cadre::worker {
@@ -56,8 +57,21 @@ channel::Message run_entry(channel::WorkerEnd& controller, const channel::Assign
   }
 }
 
+// Ends what the host has running in this process. A failure of that is said, and does not change the outcome.
+void end_host() {
+  if (Host* const host = find_host()) {
+    try {
+      host->before_end();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "cadre: at the end of this process: %s\n", error.what());
+    }
+  }
+}
+
 void serve(channel::WorkerEnd& controller, std::optional<std::uint64_t> memory_bytes) {
+  if (Host* const host = find_host()) host->after_fork();
   channel::Message last_word = run_entry(controller, controller.receive_assignment());
+  end_host();
   if (auto* failed = std::get_if<channel::Failed>(&last_word); failed != nullptr && memory_bytes)
     failed->message = with_memory_limit(std::move(failed->message), *memory_bytes);
   std::fflush(nullptr);  // before the last message, after which the controller may read the files
@@ -109,6 +123,9 @@ std::string describe_current_exception() {
   std::string text;
   try {
     throw;
+  } catch (const HostError& error) {
+    text = error.what();
+    if (text.size() > max_description_bytes) text.erase(0, text.size() - max_description_bytes);
   } catch (const std::exception& error) {
     append_description(text, error);
   } catch (...) {

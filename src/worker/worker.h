@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <string>
 
+#include "cadre/host.h"
 #include "engine/local/worker_parts.h"
 
 namespace cadre::worker {
 
 // Thrown inside an entry to unwind the user's stack when the controller has asked it to stop: destructors run, and the
 // worker counts as finished. Not a std::exception, so that user code that catches those does not swallow it.
-struct StopWorker {};
+using cadre::StopWorker;
 
 // Thrown inside an entry that was asked to take over another assignment and cannot.
 struct Declined {};

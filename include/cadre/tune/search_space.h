@@ -141,11 +141,12 @@ struct SampleFrom {
   template <auto F>
     requires(!detail::SampleFunction<decltype(F)>)
   CADRE_NO_SAMPLE_FUNCTION SampleFrom(Function<F>);
-  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  static constexpr std::size_t kMembers = 2;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string function = {};                           ///< its name
-  bool operator==(const SampleFrom&) const = default;  ///< compares the function
+  HostFunction host_function = {};                     ///< set if it is one of a host, not of the program: cadre/host.h
+  bool operator==(const SampleFrom&) const = default;  ///< compares the members
 };
 
 namespace detail {

@@ -156,11 +156,12 @@ struct ResourceFunction {
     requires(!detail::FunctionOfResources<decltype(F)>)
   CADRE_MISTAKE("a resource function is Resources f(const Config&) or PlacementGroup f(const Config&)")
   ResourceFunction(Function<F>);
-  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  static constexpr std::size_t kMembers = 2;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
-  std::string function = {};                                 ///< its name
-  bool operator==(const ResourceFunction&) const = default;  ///< compares the function
+  std::string function = {};        ///< its name
+  HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
+  bool operator==(const ResourceFunction&) const = default;  ///< compares the members
 };
 
 /// A training function or class, by name, and the resources of each of its trials.
@@ -198,7 +199,7 @@ struct Trainable {
     requires TrainingFunction<decltype(F)> && (!detail::ReturnsReport<decltype(F)>)
   CADRE_MISTAKE("a training function returns nothing, a number or cadre::Metrics, which is its last report")
   Trainable(Function<F>);
-  static constexpr std::size_t kMembers = 7;  // stored by their names: cadre/detail/member_names.h
+  static constexpr std::size_t kMembers = 8;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string name = {};          ///< name of the function or class, without its namespaces
@@ -208,6 +209,7 @@ struct Trainable {
   std::vector<Resources> more_bundles = {};              ///< further bundles of a placement group, after the first
   PlacementStrategy strategy = PlacementStrategy::pack;  ///< strategy of a placement group
   ResourceFunction resource_function = {};               ///< if set, replaces resources, more_bundles and strategy
+  HostFunction host_function = {};  ///< set if it is a function or class of a host, not of the program: cadre/host.h
 };
 
 /// Returns the trainable with these resources for each trial. Default without a call: one CPU. The Tuner checks the

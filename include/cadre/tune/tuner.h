@@ -143,6 +143,9 @@ struct RestoreOptions {
   /// If true, a decision that differs from the recorded one is reported, and the new one applies from there on;
   /// otherwise it is an error. For programs that have changed.
   bool allow_divergence = false;
+  /// If set, replaces the trainable's code until fit() returns, for a program of a host (cadre/host.h) that has changed
+  /// its function; a later restore begins with the first one again. Default: the experiment's own.
+  HostFunction host_function = {};
   Callbacks callbacks = {};           ///< continue with their saved states; in addition to those of a given RunConfig
   PublishConfig publish_config = {};  ///< for a published experiment
 };
@@ -211,6 +214,7 @@ class Tuner {
   Trainable trainable_;
   TunerOptions options_;
   std::optional<RestoreOptions> restore_;  // empty: a new experiment
+  HostFunction replaced_function_ = {};    // by restore_->host_function; kept for later restores
   std::vector<ObjectRef> objects_ = {};    // held by this process for the options until they are files
   bool fitted_ = false;
 };

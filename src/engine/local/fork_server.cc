@@ -82,7 +82,21 @@ bool is_packet_socket(int fd) {
 
 }  // namespace
 
-std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, void (*preload)(), char** argv) {
+std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, std::function<void()> preload, char** argv) {
+  if (!other_threads().empty()) return fork_or_execute(argv, "/proc/self/exe", body, {});
+  collapse_memory();
+  return fork_or_execute(nullptr, nullptr, body, std::move(preload));
+}
+
+std::unique_ptr<ForkServer> ForkServer::execute(std::vector<std::string> command) {
+  std::vector<char*> argv;
+  for (std::string& argument : command) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  return fork_or_execute(argv.data(), argv.front(), nullptr, {});
+}
+
+std::unique_ptr<ForkServer> ForkServer::fork_or_execute(char** argv, const char* program, WorkerBody body,
+                                                        std::function<void()> preload) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
     throw EngineError("cannot make the fork server's socket: " + base::last_system_error());
@@ -91,8 +105,6 @@ std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, void (*preload)()
   base::FileDescriptor theirs(sockets[1]);
   auto table = std::make_unique<WorkerTable>();
   Execution execution = prepare_execution(theirs.get(), table->fd());
-  const bool execute = !other_threads().empty();
-  if (!execute) collapse_memory();
   const pid_t controller = ::getpid();
   std::fflush(nullptr);  // otherwise the server would write it again
   std::cout.flush();
@@ -100,20 +112,20 @@ std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, void (*preload)()
   const pid_t server = ::fork();
   if (server != 0) ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (server < 0) throw EngineError("cannot fork the fork server: " + base::last_system_error());
-  if (server == 0 && execute) {
+  if (server == 0 && program != nullptr) {
     keep_when_executed(theirs.get());
     keep_when_executed(table->fd());
-    ::execve("/proc/self/exe", argv, execution.environment.data());
+    ::execvpe(program, argv, execution.environment.data());
     ::_exit(127);
   }
   if (server == 0) {
     ours.reset();
-    run_fork_server({std::move(theirs), table.get(), controller, body, preload});
+    run_fork_server({std::move(theirs), table.get(), controller, body, std::move(preload)});
   }
   return std::unique_ptr<ForkServer>(new ForkServer(server, std::move(ours), std::move(table)));
 }
 
-void ForkServer::run_if_executed(WorkerBody body, void (*preload)()) {
+void ForkServer::run_if_executed(WorkerBody body, std::function<void()> preload) {
   const char* const mark = std::getenv(mark_name);
   if (mark == nullptr) return;
   int control = -1;
@@ -127,7 +139,7 @@ void ForkServer::run_if_executed(WorkerBody body, void (*preload)()) {
   ::fcntl(table_fd, F_SETFD, FD_CLOEXEC);
   WorkerTable table{base::FileDescriptor(table_fd)};
   collapse_memory();
-  run_fork_server({base::FileDescriptor(control), &table, controller, body, preload});
+  run_fork_server({base::FileDescriptor(control), &table, controller, body, std::move(preload)});
 }
 
 ForkServer::ForkServer(pid_t server, base::FileDescriptor control, std::unique_ptr<WorkerTable> table)

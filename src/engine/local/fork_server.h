@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/file_descriptor.h"
 #include "engine/engine.h"
@@ -87,10 +89,12 @@ class ForkServer final : public ForkServerConnection {
  public:
   // Forks the server, or executes this program again if other threads are running already. The child continues as the
   // server and never returns from here. Throws EngineError.
-  static std::unique_ptr<ForkServer> start(WorkerBody body, void (*preload)(), char** argv);
+  static std::unique_ptr<ForkServer> start(WorkerBody body, std::function<void()> preload, char** argv);
+  // Executes a program, found in PATH, as the server. Throws EngineError.
+  static std::unique_ptr<ForkServer> execute(std::vector<std::string> command);
   // Becomes the server if this process was executed to be one, otherwise returns. Removes its mark from the
   // environment, also a stale one that was inherited.
-  static void run_if_executed(WorkerBody body, void (*preload)());
+  static void run_if_executed(WorkerBody body, std::function<void()> preload);
 
   // Ends the server and all workers and waits until they are gone.
   ~ForkServer() override;
@@ -99,6 +103,9 @@ class ForkServer final : public ForkServerConnection {
 
  private:
   ForkServer(pid_t server, base::FileDescriptor control, std::unique_ptr<WorkerTable> table);
+  // Executes the program, or runs the server in the fork if `program` is null.
+  static std::unique_ptr<ForkServer> fork_or_execute(char** argv, const char* program, WorkerBody body,
+                                                     std::function<void()> preload);
   std::string why_gone() const override;
 
   pid_t owner_;

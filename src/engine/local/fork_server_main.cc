@@ -184,7 +184,7 @@ void ForkServerMain::end_with_controller(int signal) {
 void ForkServerMain::preload() {
   std::string failure;
   try {
-    if (parts_.preload != nullptr) {
+    if (parts_.preload) {
       prepare_for_preload();
       parts_.preload();
     }

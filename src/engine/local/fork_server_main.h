@@ -7,6 +7,7 @@
 // children. The controller handles interrupts from the terminal; the server is in a process group of its own.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct ForkServerParts {
   WorkerTable* table = nullptr;
   pid_t controller = 0;  // its parent
   WorkerBody body = nullptr;
-  void (*preload)() = nullptr;  // may be null
+  std::function<void()> preload = {};  // may be empty
 };
 
 [[noreturn]] void run_fork_server(ForkServerParts parts);

@@ -100,7 +100,7 @@ void check_domain(const Domain& domain, const std::string& name, Faults& faults)
 }
 
 void check_function(const SampleFrom& function, const std::string& name, Faults& faults) {
-  check_registered(sample_functions(), function.function, name, faults);
+  check_registered(sample_functions(), function, name, faults);
 }
 
 void check_space(const Space& space, Faults& faults) {
@@ -120,7 +120,7 @@ void check_trials(const TunerOptions& options, Faults& faults) {
 
 // Checks only functions that take a struct.
 void check_config_type(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
-  const TrainableType* known = trainable_types().find(trainable.name);
+  const TrainableType* known = type_of(trainable);
   const cadre::detail::ConfigStruct* type = known == nullptr ? nullptr : &known->config.config;
   if (type == nullptr || type->check == nullptr) return;
   for (const auto& [key, entry] : options.param_space) {

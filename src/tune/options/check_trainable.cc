@@ -14,7 +14,7 @@ namespace {
 
 void check_parameters(const Trainable& trainable, Faults& faults) {
   const Config& parameters = trainable.parameters;
-  const TrainableType* const type = trainable_types().find(trainable.name);
+  const TrainableType* const type = type_of(trainable);
   if (type != nullptr && !type->methods.is_class) {
     faults.unless(parameters.empty() || type->config.takes_parameters, "with_parameters",
                   trainable.name + " takes no second argument, const Config& parameters");
@@ -59,11 +59,15 @@ void check_class(const Trainable& trainable, const TunerOptions& options, Faults
 }  // namespace
 
 void check_trainable(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
-  faults.unless(
-      worker::find_entry(trainable.name) != nullptr, "trainable",
-      "\"" + trainable.name + "\" is not registered; give a function as fn<f>, a class as tune::trainable<C>()");
-  if (const std::string& function = trainable.resource_function.function; !function.empty()) {
-    check_registered(resource_functions(), function, "resources", faults);
+  if (trainable.host_function.is_set()) {
+    check_host(trainable.name, "trainable", faults);
+  } else {
+    faults.unless(
+        worker::find_entry(trainable.name) != nullptr, "trainable",
+        "\"" + trainable.name + "\" is not registered; give a function as fn<f>, a class as tune::trainable<C>()");
+  }
+  if (!trainable.resource_function.function.empty()) {
+    check_registered(resource_functions(), trainable.resource_function, "resources", faults);
   } else {
     check_resources(placement_group(trainable), faults);
   }

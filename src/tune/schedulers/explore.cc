@@ -157,7 +157,7 @@ class Mutator {
   std::pair<std::string, Value> by_function(const SampleFrom& function, const Value& old_value) {
     if (resample() || !old_value.is_number()) {
       Random random(random_);
-      return {"resample", with_type_of(old_value, (*sample_functions().find(function.function))(donor_, random))};
+      return {"resample", with_type_of(old_value, call(function, donor_, random))};
     }
     const double factor = draw_factor();
     return {operation(factor), times(old_value, factor, old_value.is_integer() ? 1 : 0)};
@@ -219,7 +219,7 @@ Explored explore(const Config& donor, const PopulationBasedTraining& settings, b
 void customize(Explored& explored, const ExploreFunction& function, base::RandomStream& random) {
   if (function.function.empty()) return;
   Random numbers(random);
-  Config custom = (*explore_functions().find(function.function))(explored.config, numbers);
+  Config custom = call(function, explored.config, numbers);
   std::ranges::move(changes(explored.config, custom, "custom_explore_fn"), std::back_inserter(explored.perturbations));
   explored.config = std::move(custom);
 }

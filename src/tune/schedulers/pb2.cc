@@ -328,7 +328,7 @@ void PB2::check(const TunerOptions& options, Faults& faults) const {
   check_mutations(hyperparam_bounds, options.param_space, faults, "hyperparam_bounds ");
   check_bounds(hyperparam_bounds, options.param_space, "hyperparam_bounds ", faults);
   const std::string& custom = custom_explore_fn.function;
-  if (!custom.empty()) check_registered(explore_functions(), custom, "custom_explore_fn", faults);
+  if (!custom.empty()) check_registered(explore_functions(), custom_explore_fn, "custom_explore_fn", faults);
 }
 
 void PB2::complete(const TunerOptions&, std::vector<std::string>& notes) {

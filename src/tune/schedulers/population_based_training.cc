@@ -27,7 +27,7 @@ void PopulationBasedTraining::check(const TunerOptions& options, Faults& faults)
   faults.unless(!hyperparam_mutations.empty() || !custom.empty(), "hyperparam_mutations",
                 "name at least one key to mutate, or set custom_explore_fn");
   check_mutations(hyperparam_mutations, options.param_space, faults);
-  if (!custom.empty()) check_registered(explore_functions(), custom, "custom_explore_fn", faults);
+  if (!custom.empty()) check_registered(explore_functions(), custom_explore_fn, "custom_explore_fn", faults);
 }
 
 void PopulationBasedTraining::complete(const TunerOptions&, std::vector<std::string>& notes) {

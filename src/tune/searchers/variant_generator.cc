@@ -120,7 +120,7 @@ class Resolver {
  private:
   // A function to call after everything else is drawn. A settled entry refers to it by its index in `calls_`.
   struct Call {
-    std::string function;
+    SampleFrom function;
     std::string path;
     std::string place;
   };
@@ -136,8 +136,8 @@ class Resolver {
                                  return without_draws(take_option(grid, path), path, place + "/option");
                                },
                                [&](const SampleFrom& function) {
-                                 calls_.push_back({function.function, path, place});
-                                 return SpaceEntry(SampleFrom{std::to_string(calls_.size() - 1)});
+                                 calls_.push_back({function, path, place});
+                                 return SpaceEntry(SampleFrom(std::to_string(calls_.size() - 1)));
                                },
                                [](const Value& constant) { return SpaceEntry(constant); },
                                [&](const List& items) { return list_without_draws(*items, path, place); },
@@ -212,11 +212,12 @@ class Resolver {
     base::RandomStream stream = stream_at(call.place);
     Random random(stream);
     try {
-      return (*sample_functions().find(call.function))(config, random);
+      return tune::call(call.function, config, random);
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& error) {
-      throw InvalidArgument("fn<" + call.function + "> of \"" + call.path + "\" threw: " + error.what());
+      throw InvalidArgument("the function " + call.function.function + " of \"" + call.path +
+                            "\" threw: " + error.what());
     }
   }
 

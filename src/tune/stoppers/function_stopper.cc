@@ -1,5 +1,7 @@
 #include "cadre/tune/stoppers/function_stopper.h"
 
+#include <utility>
+
 #include "cadre/tune/tuner.h"
 #include "tune/functions.h"
 
@@ -8,22 +10,22 @@ namespace {
 
 class FunctionCaller final : public Stopper {
  public:
-  explicit FunctionCaller(detail::StopPointer function) : function_(function) {}
+  explicit FunctionCaller(FunctionStopper function) : function_(std::move(function)) {}
 
-  bool on_result(const TrialView& trial, const Metrics& result) override { return function_(trial.id(), result); }
+  bool on_result(const TrialView& trial, const Metrics& result) override { return call(function_, trial.id(), result); }
 
  private:
-  detail::StopPointer function_;
+  FunctionStopper function_;
 };
 
 }  // namespace
 
 std::unique_ptr<Stopper> FunctionStopper::make(const StopperSetting&) const {
-  return std::make_unique<FunctionCaller>(*stop_functions().find(function));
+  return std::make_unique<FunctionCaller>(*this);
 }
 
 void FunctionStopper::check(const TunerOptions&, Faults& faults) const {
-  check_registered(stop_functions(), function, "function", faults);
+  check_registered(stop_functions(), *this, "function", faults);
 }
 
 template class detail::HeldOptionsOf<Stopper, StopperSetting, FunctionStopper>;

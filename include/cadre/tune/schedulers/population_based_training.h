@@ -125,11 +125,12 @@ struct ExploreFunction {
     requires(!detail::FunctionThatExplores<decltype(F)>)
   CADRE_MISTAKE("an explore function is Config f(Config) or Config f(Config, Random&)")
   ExploreFunction(Function<F>);
-  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  static constexpr std::size_t kMembers = 2;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
-  std::string function = {};                                ///< its name
-  bool operator==(const ExploreFunction&) const = default;  ///< compares the function
+  std::string function = {};        ///< its name
+  HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
+  bool operator==(const ExploreFunction&) const = default;  ///< compares the members
 };
 
 /// Population Based Training (Jaderberg et al., 2017, https://arxiv.org/abs/1711.09846), with the behaviour of Ray

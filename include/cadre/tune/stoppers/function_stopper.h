@@ -46,10 +46,11 @@ struct FunctionStopper {
   template <auto F>
     requires(!detail::StopFunction<decltype(F)>)
   CADRE_NO_STOP_FUNCTION FunctionStopper(Function<F>);
-  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  static constexpr std::size_t kMembers = 2;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
-  std::string function = {};  ///< its name
+  std::string function = {};        ///< its name
+  HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
 
   std::unique_ptr<Stopper> make(const StopperSetting& setting) const;  ///< returns the stopper
   void check(const TunerOptions& options, Faults& faults) const;       ///< finds what is wrong

@@ -1,0 +1,78 @@
+/// \file
+/// Programs that load Cadre as a library and have functions of their own kind: interpreters of other languages.
+///
+/// A program in C++ names its functions (cadre/function.h), which all of its processes have. A host makes functions
+/// when it runs, so it gives Cadre values from which its other processes, and later programs, can make them again:
+/// HostFunction, in the place of a function of the program. A value often refers to an object (cadre/object.h), which
+/// then becomes a file of the experiment; the file is all that a restore needs.
+///
+/// Cadre starts workers by forking a server. A host's process often cannot be forked, because it has threads, so the
+/// server is another process of the host, which is executed:
+///
+///     driver                                    server (executed by init)             workers (forked from it)
+///     init({..., .host = &host})      ────►     loads modules, then the same init,    host.after_fork()
+///     Tuner(...).fit()                          which does not return there:          host.run(...)
+///     shutdown()                                host.before_first_fork()              host.before_end()
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cadre/error.h"
+#include "cadre/function.h"
+#include "cadre/value.h"
+
+namespace cadre {
+
+namespace tune {
+class ClassTrainable;
+struct TrainableMethods;
+}  // namespace tune
+
+/// An exception of a host's function: what() is its whole description, a traceback for example. Of a long one the end
+/// is kept: at most 64 KiB.
+class HostError : public Error {
+ public:
+  using Error::Error;  ///< takes the description
+};
+
+/// Unwinds a function in a worker when its trial is to stop: thrown by tune::report and train::report. Not a
+/// std::exception. A host passes it through its own frames, in whatever form its language needs.
+struct StopWorker {};
+
+/// A host. Set InitOptions::host to it, in the driver and in the server; it must live until the program ends.
+class Host {
+ public:
+  virtual ~Host() = default;
+
+  /// Returns the program and arguments that are executed for the fork server. The program must call init() with the
+  /// same options, and this host, in its main thread, while it has no other thread. It finds everything else that it
+  /// should know, such as what to load, in these arguments. Called by init() in the driver.
+  virtual std::vector<std::string> server_command() = 0;
+
+  /// Called once in the server, before its first fork; it never calls the host again. Default: does nothing.
+  virtual void before_first_fork() {}
+  /// Called in each worker before everything else of the host's, in its main thread. Default: does nothing.
+  virtual void after_fork() {}
+  /// Called in each worker when its function has returned or thrown, and before the controller hears of that, for
+  /// what a process does at its end: a worker ends by _exit(). Default: does nothing.
+  virtual void before_end() {}
+
+  /// Calls a function in the driver, in the thread of fit(), and returns its value. By kind of function, the arguments
+  /// are those of a function of C++ (see fn), and the value has the form that is stored (docs/formats.md):
+  ///   - tune::SampleFrom: the config; any value
+  ///   - tune::ExploreFunction: the config; a config
+  ///   - tune::FunctionStopper: the trial's id and the result; true or false
+  ///   - tune::ResourceFunction: the config; a PlacementGroup
+  virtual Value call(const HostFunction& function, List arguments) = 0;
+
+  /// Runs a training function in a worker, from its begin to its end.
+  virtual void run(const HostFunction& function, const Config& config, const Config& parameters) = 0;
+  /// Returns the methods of a trainable class; by default those of a function. Called in the driver.
+  virtual tune::TrainableMethods methods(const HostFunction& function);
+  /// Returns an object of a trainable class, in a worker. Default: throws Error.
+  virtual std::unique_ptr<tune::ClassTrainable> make_class(const HostFunction& function);
+};
+
+}  // namespace cadre

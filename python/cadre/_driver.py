@@ -1,0 +1,97 @@
+"""The process in which experiments are run: the fork server, and the object store."""
+
+import atexit
+import json
+import os
+import pickle
+import subprocess
+import sys
+import sysconfig
+import warnings
+
+from cadre import _core, _pickle
+
+# Executed as the fork server. The path comes first: the program may have changed it.
+_SERVER = "import json, sys; given = json.loads(sys.argv[1]); sys.path[:] = given['path']; " \
+          "from cadre._server import serve; serve(given)"
+
+
+def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=None, ignore_reinit_error=False, **others):
+    """Starts the fork server, from which all trials are forked, and returns at once. Without a call, the first Tuner does
+    it.
+
+    The server imports what this program has imported so far and installed: call it after the imports, or before them
+    if both shall import at the same time (then the server imports nothing, and each trial what it needs).
+
+    num_cpus, num_gpus: of this machine, for trials; default: what it has. resources: further ones by name, with
+    amounts. labels: of this machine. The other arguments of ray.init have no meaning here.
+
+    Raises InvalidArgument if the server runs already, unless ignore_reinit_error, and for amounts that cannot be.
+    """
+    if address not in (None, "auto", "local"):
+        raise _core.InvalidArgument(f"init: there is no cluster at {address!r}; leave address out")
+    if others:
+        warnings.warn(f"init: no meaning here: {', '.join(sorted(others))}", stacklevel=2)
+    if is_initialized():
+        if ignore_reinit_error:
+            return
+        raise _core.InvalidArgument("init was called before; shutdown() ends what it has started")
+    options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources or {}, "labels": labels or {}}
+    given = {"path": [os.path.abspath(folder) for folder in sys.path], "modules": _installed_modules(), "options": options}
+    flags = subprocess._args_from_interpreter_flags()
+    _core.init([sys.executable, *flags, "-c", _SERVER, json.dumps(given)], **options)
+
+
+def is_initialized():
+    """Returns true if the fork server runs."""
+    return _core.is_initialized()
+
+
+def init_if_needed():
+    """Starts the fork server if it does not run."""
+    if not is_initialized():
+        init()
+
+
+def shutdown():
+    """Ends the fork server and waits until it is gone; init() may follow, with other options. Raises InvalidArgument
+    while an experiment runs."""
+    if is_initialized():
+        _core.shutdown()
+
+
+def put(value):
+    """Puts an object into the object store: its pickle, which trials read without a copy for each. Returns an
+    ObjectRef, which may be a value in a config; it holds the object."""
+    return _core.put_bytes(_pickle.dumps(value))
+
+
+def get(reference, *, timeout=None):
+    """Returns the object of an ObjectRef, or a list of those of a list. In a trial, raises NotFound for an object that
+    does not belong to its experiment."""
+    del timeout  # an object is there, or it is an error
+    if isinstance(reference, (list, tuple)):
+        return [get(one) for one in reference]
+    return pickle.loads(_core.get_bytes(reference))
+
+
+def _installed_modules():
+    """Returns the names of imported modules that are installed or of the standard library, in the order of their
+    imports, parents first."""
+    folders = tuple(os.path.join(path, "") for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
+                                                                                                 "purelib", "platlib")})
+    names = []
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if file.startswith(folders) and not name.startswith(("__", "cadre")):
+            names.append(name)
+    return names
+
+
+@atexit.register
+def _end():
+    if is_initialized():
+        try:
+            _core.shutdown()
+        except _core.CadreError:  # an experiment runs in another thread; the server ends with this process
+            pass

@@ -1,0 +1,69 @@
+"""Functions as values: the pickles by which workers and later programs find them."""
+
+import pickle
+import sys
+
+from cadre import _core, _pickle
+
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+# Functions that this process has pickled or loaded, by the ids of their objects.
+_loaded = {}
+
+
+def name_of(function):
+    """Returns a name for people."""
+    while hasattr(function, "func"):  # functools.partial
+        function = function.func
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def to_host_function(function, **others):
+    """Returns the value of a HostFunction, which holds the function's pickle in the object store, with other entries.
+    Raises TypeError, naming what cannot be pickled."""
+    try:
+        pickled = _pickle.dumps(function)
+    except Exception as error:
+        raise TypeError(f"{name_of(function)} cannot be pickled{_culprit(function)}: {error}") from error
+    reference = _core.put_bytes(pickled)
+    _loaded[reference.id] = function
+    return {"pickle": reference, "python": _PYTHON, **others}
+
+
+def load(value):
+    """Returns the function of a HostFunction's value."""
+    reference = value["pickle"]
+    if reference.id not in _loaded:
+        if value["python"] != _PYTHON:
+            raise _core.InvalidArgument(
+                f"this function was pickled by Python {value['python']}, and this is Python {_PYTHON}, which cannot read "
+                "it: continue the experiment with that one")
+        _loaded[reference.id] = pickle.loads(_core.get_bytes(reference))
+    return _loaded[reference.id]
+
+
+def call(value, arguments):
+    """Calls a function in the driver."""
+    return load(value)(*arguments)
+
+
+def _culprit(function):
+    """Returns which variable of the function cannot be pickled: ", because of its variable x (a lock)", or nothing."""
+    closure = getattr(function, "__closure__", None) or ()
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    variables = {}
+    for name, cell in zip(names, closure):
+        try:
+            variables[name] = cell.cell_contents
+        except ValueError:
+            pass
+    code = getattr(function, "__code__", None)
+    for name in getattr(code, "co_names", ()):
+        if name in getattr(function, "__globals__", {}):
+            variables[name] = function.__globals__[name]
+    for name, value in variables.items():
+        try:
+            _pickle.dumps(value)
+        except Exception:
+            return f", because of its variable {name} ({type(value).__name__})"
+    return ""

@@ -1,0 +1,59 @@
+"""The fork server: a new interpreter, which imports what trials will need, and then forks them."""
+
+import gc
+import importlib
+import os
+import sys
+import warnings
+
+
+def serve(given):
+    """Becomes the server. `given`: what init() has put into its command. Does not return."""
+    # A fork takes one thread along. Libraries that start threads when they are imported are asked not to; a trial has
+    # as many threads as it has CPUs (_worker.begin).
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    # Otherwise torch.cuda.is_available() starts CUDA, which does not survive a fork.
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    excluded = set(given.get("excluded", ()))
+    for name in ["cloudpickle", *given["modules"]]:
+        if name.split(".")[0] not in excluded:
+            _import(name, given)
+    if "numpy" in sys.modules:
+        _import("numpy.random", given)  # loaded late, and needed to seed
+    from cadre import _core, _worker, tune  # noqa: F401  what each trial needs
+
+    gc.collect()
+    gc.freeze()  # so that a collection in a trial does not write to what all share
+    _core.init([], **given["options"])
+    raise SystemExit("cadre: the fork server was started by hand; cadre.init() starts it")
+
+
+def _import(name, given):
+    """Imports a module. One that fails costs speed only: a trial that needs it imports it, and sees the error. If it
+    starts threads, the server begins anew without it."""
+    if name in sys.modules:
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            importlib.import_module(name)
+    except BaseException as error:  # also SystemExit, which some modules raise
+        print(f"cadre: each trial imports {name} itself, because that failed in the fork server: "
+              f"{type(error).__name__}: {error}", file=sys.stderr)
+    if _num_threads() > 1:
+        top = name.split(".")[0]
+        print(f"cadre: each trial imports {top} itself, because importing {name} starts a thread", file=sys.stderr)
+        _begin_anew({**given, "excluded": [*given.get("excluded", ()), top]})
+
+
+def _num_threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def _begin_anew(given):
+    import json
+
+    from cadre._driver import _SERVER
+
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-c", _SERVER, json.dumps(given)])

@@ -1,0 +1,64 @@
+"""What runs in the process of a trial, around the user's function."""
+
+import atexit
+import inspect
+import random
+import signal
+import sys
+import threading
+
+from cadre import _core, _driver, _functions
+
+
+def begin():
+    """Makes a forked process one of its own. Called first."""
+    atexit._clear()  # what the server has registered
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a broken connection is an exception, as in every Python
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
+
+
+def seed_generators():
+    """Seeds the generators of random, numpy and torch, so far as they are loaded, with the trial's seed: the same
+    experiment draws the same numbers again, and each trial others."""
+    seed = _core.trial_seed()
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % (1 << 32))
+    if "torch" in sys.modules:
+        sys.modules["torch"].default_generator.manual_seed(seed % (1 << 63))
+
+
+def run(value, config, parameters):
+    """Runs a training function. What it returns is its last report, if it is a dictionary or a number."""
+    function = _functions.load(value)
+    parameters = {name: _driver.get(reference) for name, reference in parameters.items()}
+    seed_generators()  # now that what the function needs is imported
+    returned = function(config, **parameters)
+    if isinstance(returned, dict):
+        _core.report(returned)
+    elif isinstance(returned, (int, float)) and not isinstance(returned, bool):
+        _core.report({"_metric": returned})
+    elif inspect.isgenerator(returned):
+        for metrics in returned:
+            _core.report(metrics)
+
+
+def make_class(value):
+    """Returns an object of a trainable class."""
+    trainable = _functions.load(value)
+    seed_generators()
+    return trainable._make()
+
+
+def end():
+    """Does what an interpreter does at its end: waits for threads, calls what is registered with atexit, and writes
+    what is buffered."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass

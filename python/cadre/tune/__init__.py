@@ -1,0 +1,20 @@
+"""Hyper-parameter tuning, with the names of Ray Tune."""
+
+from cadre._core import StopTrial
+from cadre.tune import schedulers, search, stopper
+from cadre.tune.callback import Callback, LoggerCallback
+from cadre.tune.checkpoint import Checkpoint
+from cadre.tune.config import CheckpointConfig, FailureConfig, RunConfig, TuneConfig
+from cadre.tune.result_grid import Result, ResultGrid, TrialError
+from cadre.tune.search_space import (choice, grid_search, loguniform, lograndint, qlograndint, qloguniform, qrandint,
+                                     qrandn, quniform, randint, randn, sample_from, uniform)
+from cadre.tune.session import TuneContext, get_checkpoint, get_context, report
+from cadre.tune.stopper import Stopper
+from cadre.tune.trainable import (PlacementGroupFactory, Trainable, register_trainable, with_parameters, with_resources)
+from cadre.tune.tuner import Tuner
+
+__all__ = ["Callback", "Checkpoint", "CheckpointConfig", "FailureConfig", "LoggerCallback", "PlacementGroupFactory",
+           "Result", "ResultGrid", "RunConfig", "StopTrial", "Stopper", "Trainable", "TrialError", "TuneConfig",
+           "TuneContext", "Tuner", "choice", "get_checkpoint", "get_context", "grid_search", "lograndint", "loguniform",
+           "qlograndint", "qloguniform", "qrandint", "qrandn", "quniform", "randint", "randn", "register_trainable",
+           "report", "sample_from", "schedulers", "search", "stopper", "uniform", "with_parameters", "with_resources"]

@@ -1,0 +1,100 @@
+"""The callbacks of an experiment, as the core calls them."""
+
+from cadre.tune.callback import Callback
+from cadre.tune.checkpoint import Checkpoint
+
+_HOOKS = [name for name in vars(Callback) if not name.startswith("_")]
+
+
+class Trial:
+    """A trial, the same object in every call. Its fields have what they had when the core last spoke of it."""
+
+    def __init__(self, state):
+        self._update(state)
+
+    def _update(self, state):
+        self.trial_id = state["trial_id"]
+        self.trial_name = state["trial_name"]
+        self.trainable_name = self.trial_name.rsplit("_", 1)[0]
+        self.status = state["status"]
+        self.config = state["config"]
+        self.last_result = state["last_result"]
+        self.checkpoint = None if state["checkpoint"] is None else Checkpoint(state["checkpoint"])
+        self.path = self.local_path = state["path"]
+        self.error = state["error"]
+
+    def is_finished(self):
+        return self.status in ("TERMINATED", "STOPPED", "ERROR")
+
+    def __str__(self):
+        return self.trial_name
+
+    def __repr__(self):
+        return f"Trial({self.trial_name}, {self.status})"
+
+
+class CallbackList:
+    """Passes what the core says on to callbacks, with Ray's arguments."""
+
+    def __init__(self, callbacks):
+        self._callbacks = list(callbacks or [])
+        self._trials = {}
+        for callback in self._callbacks:
+            if not isinstance(callback, Callback):
+                raise TypeError(f"callbacks: {callback!r} does not derive from cadre.tune.Callback")
+
+    @property
+    def hooks(self):
+        """The methods that a callback overrides; the core calls only these."""
+        return {name for name in _HOOKS if any(getattr(type(one), name) is not getattr(Callback, name)
+                                               for one in self._callbacks)}
+
+    def setup(self, info):
+        for callback in self._callbacks:
+            callback.setup(num_samples=info["num_samples"], total_num_samples=info["total_num_samples"])
+
+    def add_trial(self, state):
+        self._trials[state["trial_id"]] = Trial(state)
+
+    def on_event(self, hook, iteration):
+        for callback in self._callbacks:
+            getattr(callback, hook)(iteration=iteration, trials=self._all())
+
+    def on_trial_event(self, hook, iteration, state):
+        trial = self._updated(state)
+        for callback in self._callbacks:
+            getattr(callback, hook)(iteration=iteration, trials=self._all(), trial=trial)
+
+    def on_trial_result(self, iteration, state, result):
+        trial = self._updated(state)
+        before = dict(result)
+        for callback in self._callbacks:
+            callback.on_trial_result(iteration=iteration, trials=self._all(), trial=trial, result=result)
+        trial.last_result = result
+        return None if result == before else result
+
+    def on_checkpoint(self, iteration, state, path):
+        trial = self._updated(state)
+        for callback in self._callbacks:
+            callback.on_checkpoint(iteration=iteration, trials=self._all(), trial=trial, checkpoint=Checkpoint(path))
+
+    def on_experiment_end(self):
+        for callback in self._callbacks:
+            callback.on_experiment_end(trials=self._all())
+
+    def get_state(self):
+        states = [callback.get_state() for callback in self._callbacks]
+        return None if all(state is None for state in states) else states
+
+    def set_state(self, states):
+        for callback, state in zip(self._callbacks, states or []):
+            if state is not None:
+                callback.set_state(state)
+
+    def _all(self):
+        return list(self._trials.values())
+
+    def _updated(self, state):
+        trial = self._trials[state["trial_id"]]
+        trial._update(state)
+        return trial

@@ -1,0 +1,113 @@
+"""Options of experiments."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional, Union
+
+from cadre import _functions
+
+
+@dataclass
+class TuneConfig:
+    """Which configs to try, and in which order."""
+
+    metric: Optional[str] = None
+    mode: Optional[str] = None  # "min" or "max"
+    search_alg: Optional[Any] = None  # of cadre.tune.search; default: random and grids
+    scheduler: Optional[Any] = None  # of cadre.tune.schedulers; default: each trial runs to its end
+    num_samples: int = 1  # draws from the space; each makes as many trials as its grids have combinations
+    max_concurrent_trials: Optional[int] = None  # default: as many as the resources allow
+    time_budget_s: Optional[Union[int, float]] = None  # of the whole experiment; default: none
+    reuse_actors: bool = False  # no meaning here: a process costs milliseconds
+    trial_name_creator: Optional[Callable] = None
+    trial_dirname_creator: Optional[Callable] = None
+    chdir_to_trial_dir: bool = True  # each trial runs in its own directory
+    seed: Optional[int] = None  # of all random draws; default: 0
+
+
+@dataclass
+class CheckpointConfig:
+    """Which checkpoints are made and kept."""
+
+    num_to_keep: Optional[int] = None  # default: all
+    checkpoint_score_attribute: Optional[str] = None  # default: the latest are kept
+    checkpoint_score_order: Optional[str] = "max"
+    checkpoint_frequency: int = 0  # of classes, in iterations; 0: none
+    checkpoint_at_end: Optional[bool] = None
+
+    def _stored(self):
+        attribute = self.checkpoint_score_attribute
+        return {"num_to_keep": self.num_to_keep, "checkpoint_score_attribute": attribute,
+                "checkpoint_score_order": None if attribute is None else self.checkpoint_score_order,
+                "checkpoint_frequency": self.checkpoint_frequency or None, "checkpoint_at_end": self.checkpoint_at_end}
+
+
+@dataclass
+class FailureConfig:
+    """What follows when a trial fails."""
+
+    max_failures: int = 0  # further tries, from the latest checkpoint; -1: any number
+    fail_fast: Union[bool, str] = False  # True: the first trial that fails for good ends the experiment
+
+    def _stored(self):
+        return {"max_failures": self.max_failures, "fail_fast": bool(self.fail_fast)}
+
+
+@dataclass
+class RunConfig:
+    """Storage, end and output of an experiment."""
+
+    name: Optional[str] = None  # of its directory; default: the trainable and the time
+    storage_path: Optional[str] = None  # a folder or the URI of a storage; default: ~/cadre_results
+    failure_config: FailureConfig = field(default_factory=FailureConfig)
+    checkpoint_config: CheckpointConfig = field(default_factory=CheckpointConfig)
+    stop: Optional[Union[Dict, Callable, List, Any]] = None
+    callbacks: Optional[List[Any]] = None
+    verbose: int = 1  # 0: errors only; 1: the state of the trials; 2: every result
+    progress_reporter: Optional[Any] = None
+    log_to_file: Any = False  # always: stdout and stderr in the trial's directory
+    sync_config: Optional[Any] = None
+
+    def __post_init__(self):
+        self.failure_config = self.failure_config or FailureConfig()
+        self.checkpoint_config = self.checkpoint_config or CheckpointConfig()
+
+
+def stored_stop(stop):
+    """Returns criteria of Ray's forms in the form in which they are stored: a dictionary of thresholds, a stopper, a
+    function of the trial's id and its result, or a list of these. Raises TypeError for anything else."""
+    stored = {"thresholds": {}, "stoppers": []}
+    for one in stop if isinstance(stop, (list, tuple)) else [stop]:
+        if one is None:
+            continue
+        if isinstance(one, dict):
+            stored["thresholds"].update({metric: float(value) for metric, value in one.items()})
+        elif hasattr(one, "_stored_all"):
+            part = one._stored_all()
+            stored["thresholds"].update(part["thresholds"])
+            stored["stoppers"] += part["stoppers"]
+        elif hasattr(one, "_stored"):
+            stored["stoppers"].append(one._stored())
+        elif callable(one):
+            stored["stoppers"].append({"type": "FunctionStopper", "function": _functions.name_of(one),
+                                       "host_function": _functions.to_host_function(one)})
+        else:
+            raise TypeError(f"stop: {one!r} is no dictionary, stopper or function")
+    return stored
+
+
+def stored_options(param_space, tune_config, run_config):
+    """Returns the options of a Tuner in the form in which they are stored."""
+    from cadre.tune.search_space import stored_space
+
+    tune = {"metric": tune_config.metric or "", "mode": tune_config.mode, "num_samples": tune_config.num_samples,
+            "max_concurrent_trials": tune_config.max_concurrent_trials or 0, "time_budget": tune_config.time_budget_s,
+            "seed": tune_config.seed or 0}
+    if tune_config.scheduler is not None:
+        tune["scheduler"] = tune_config.scheduler._stored()
+    if tune_config.search_alg is not None:
+        tune["searcher"] = tune_config.search_alg._stored()
+        tune.update(getattr(tune_config.search_alg, "_tune_config", {}))
+    run = {"stop": stored_stop(run_config.stop), "checkpoint_config": run_config.checkpoint_config._stored(),
+           "failure_config": run_config.failure_config._stored(), "verbose": min(run_config.verbose, 2),
+           "chdir_to_trial_dir": tune_config.chdir_to_trial_dir}
+    return {"param_space": stored_space(param_space or {}), "tune_config": tune, "run_config": run}

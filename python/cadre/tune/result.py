@@ -1,0 +1,13 @@
+"""Keys of results."""
+
+TRAINING_ITERATION = "training_iteration"
+TIME_TOTAL_S = "time_total_s"
+TIME_THIS_ITER_S = "time_this_iter_s"
+TIMESTEPS_TOTAL = "timesteps_total"
+EPISODES_TOTAL = "episodes_total"
+TRIAL_ID = "trial_id"
+PID = "pid"
+HOSTNAME = "hostname"
+DONE = "done"
+SHOULD_CHECKPOINT = "should_checkpoint"
+DEFAULT_METRIC = "_metric"

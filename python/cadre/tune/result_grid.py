@@ -1,0 +1,129 @@
+"""Results of experiments."""
+
+from cadre._core import CadreError
+from cadre.tune.checkpoint import Checkpoint
+
+_SCOPES = {"last": "last", "avg": "avg", "min": "min", "max": "max", "last-5-avg": "last_5_avg",
+           "last-10-avg": "last_10_avg"}
+
+
+class TrialError(CadreError):
+    """Why a trial failed: the traceback of its function, or what happened to its process."""
+
+
+class Result:
+    """One trial: its config, its last result, its checkpoints."""
+
+    def __init__(self, results, index):
+        found = results.trial(index)
+        self._results = results
+        self._index = index
+        self.trial_id = found["trial_id"]
+        self.status = found["status"]
+        self.config = found["config"]
+        self.metrics = {**found["metrics"], "config": found["config"]} if found["metrics"] else {}
+        self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
+        self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in reversed(found["best_checkpoints"])]
+        self.path = found["path"]
+        self.error = None if found["error"] is None else TrialError(found["error"])
+
+    @property
+    def metrics_dataframe(self):
+        """All results of the trial as a pandas DataFrame; nested metrics are columns such as "eval/accuracy"."""
+        import pandas
+
+        return pandas.DataFrame([_flat(row) for row in self._results.history(self._index)])
+
+    def get_best_checkpoint(self, metric, mode):
+        """Returns the kept checkpoint with the best value of a metric in its result; None if there is none."""
+        found = [(_flat(metrics)[metric], checkpoint) for checkpoint, metrics in self.best_checkpoints
+                 if isinstance(_flat(metrics).get(metric), (int, float))]
+        if not found:
+            return None
+        return (min if mode == "min" else max)(found, key=lambda pair: pair[0])[1]
+
+    def __repr__(self):
+        shown = {key: value for key, value in self.metrics.items() if key != "config"}
+        return f"Result(metrics={shown}, path={self.path!r}, checkpoint={self.checkpoint}" + \
+            (f", error={type(self.error).__name__})" if self.error else ")")
+
+
+class ResultGrid:
+    """The results of all trials, in the order in which they were made."""
+
+    def __init__(self, results):
+        self._results = results
+        self._trials = [Result(results, index) for index in range(len(results))]
+
+    def __len__(self):
+        return len(self._trials)
+
+    def __getitem__(self, index):
+        return self._trials[index]
+
+    def __iter__(self):
+        return iter(self._trials)
+
+    @property
+    def experiment_path(self):
+        return self._results.experiment_path
+
+    @property
+    def interrupted(self):
+        """True if Ctrl-C or a signal ended the experiment early: Tuner.restore goes on with it."""
+        return self._results.is_interrupted
+
+    @property
+    def errors(self):
+        return [result.error for result in self._trials if result.error]
+
+    @property
+    def num_errors(self):
+        return self._results.num_errors
+
+    @property
+    def num_terminated(self):
+        """The number of trials that ended successfully, also early."""
+        return self._results.num_terminated
+
+    def get_best_result(self, metric=None, mode=None, scope="last", filter_nan_and_inf=True):
+        """Returns the trial with the best value of a metric; default: those of the TuneConfig. scope: "last" result,
+        "avg", "min" or "max" of all, "last-5-avg", "last-10-avg", or "all": the best of all. Trials without a finite
+        number are left out. Raises InvalidArgument if no metric or mode is known, NotFound if no trial has it."""
+        del filter_nan_and_inf
+        if scope == "all":
+            scope = mode or self._results.mode or "max"
+        if scope not in _SCOPES:
+            raise ValueError(f"scope is {scope!r}; it must be one of {', '.join(_SCOPES)}, all")
+        return self._trials[self._results.best_index(metric, mode, _SCOPES[scope])]
+
+    def get_dataframe(self, filter_metric=None, filter_mode=None):
+        """Returns a pandas DataFrame with a row for each trial: its last result, or that with the best value of a
+        metric, and its config as columns such as "config/lr"."""
+        import pandas
+
+        rows = []
+        for index, result in enumerate(self._trials):
+            row = {key: value for key, value in result.metrics.items() if key != "config"}
+            if filter_metric is not None:
+                history = [one for one in self._results.history(index) if filter_metric in _flat(one)]
+                if history:
+                    row = (min if filter_mode == "min" else max)(history, key=lambda one: _flat(one)[filter_metric])
+            rows.append({"trial_id": result.trial_id, **_flat(row),
+                         **{f"config/{key}": value for key, value in _flat(result.config).items()},
+                         "logdir": result.path})
+        return pandas.DataFrame(rows)
+
+    def __repr__(self):
+        return f"ResultGrid<{self._trials!r}>"
+
+
+def _flat(entries, prefix=""):
+    """Returns nested dictionaries as one, with keys such as "eval/accuracy"."""
+    flat = {}
+    for key, value in entries.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{key}/"))
+        else:
+            flat[prefix + key] = value
+    return flat

@@ -1,0 +1,185 @@
+"""Search spaces: what configs are drawn from."""
+
+import random
+from dataclasses import dataclass
+
+from cadre import _functions
+
+
+class Domain:
+    """What a value is drawn from. Made by uniform(), choice() and the others below."""
+
+    def __init__(self, kind, sample, **members):
+        self._kind = kind
+        self._sample = sample
+        self._members = members
+
+    def sample(self, size=1, random_state=None):
+        """Returns a value or, with a size above 1, a list of values, of this process's generator `random` or of one
+        with a seed. Trials get their values from the experiment's own generators."""
+        generator = random_state if hasattr(random_state, "random") else random
+        if isinstance(random_state, int):
+            generator = random.Random(random_state)
+        values = [self._sample(generator) for _ in range(size)]
+        return values[0] if size == 1 else values
+
+    def _stored(self):
+        return {"type": self._kind, **self._members}
+
+    def __repr__(self):
+        return f"{self._kind}({', '.join(f'{key}={value!r}' for key, value in self._members.items())})"
+
+
+def _rounded(value, q):
+    return round(value / q) * q if q else value
+
+
+def _logarithmic(generator, lower, upper):
+    from math import exp, log
+
+    return exp(generator.uniform(log(lower), log(upper)))
+
+
+def uniform(lower, upper):
+    """Returns a number from lower to upper, all equally likely."""
+    return quniform(lower, upper, 0)
+
+
+def quniform(lower, upper, q):
+    """Returns the same, rounded to multiples of q."""
+    return Domain("uniform", lambda generator: _rounded(generator.uniform(lower, upper), q), lower=lower, upper=upper, q=q)
+
+
+def loguniform(lower, upper, base=10):
+    """Returns a number from lower to upper, both above 0, whose logarithms are equally likely. The base changes nothing."""
+    del base
+    return qloguniform(lower, upper, 0)
+
+
+def qloguniform(lower, upper, q, base=10):
+    """Returns the same, rounded to multiples of q."""
+    del base
+    return Domain("loguniform", lambda generator: _rounded(_logarithmic(generator, lower, upper), q), lower=lower,
+                  upper=upper, q=q)
+
+
+def randn(mean=0.0, sd=1.0):
+    """Returns a normally distributed number."""
+    return qrandn(mean, sd, 0)
+
+
+def qrandn(mean, sd, q):
+    """Returns the same, rounded to multiples of q."""
+    return Domain("randn", lambda generator: _rounded(generator.gauss(mean, sd), q), mean=mean, sd=sd, q=q)
+
+
+def randint(lower, upper):
+    """Returns an integer from lower to upper - 1, all equally likely."""
+    return Domain("randint", lambda generator: generator.randrange(lower, upper), lower=lower, upper=upper, q=0)
+
+
+def qrandint(lower, upper, q=1):
+    """Returns a multiple of q from lower to upper, which is included."""
+    return Domain("randint", lambda generator: _rounded(generator.randint(lower, upper), q), lower=lower, upper=upper, q=q)
+
+
+def lograndint(lower, upper, base=10):
+    """Returns an integer from lower to upper - 1 whose logarithms are equally likely. The base changes nothing."""
+    del base
+    return Domain("lograndint", lambda generator: int(_logarithmic(generator, lower, upper)), lower=lower, upper=upper, q=0)
+
+
+def qlograndint(lower, upper, q, base=10):
+    """Returns a multiple of q from lower to upper, which is included, whose logarithms are equally likely."""
+    del base
+    return Domain("lograndint", lambda generator: _rounded(int(_logarithmic(generator, lower, upper)), q), lower=lower,
+                  upper=upper, q=q)
+
+
+def choice(categories):
+    """Returns one of these, all equally likely; an entry may be a domain or a nested space itself."""
+    categories = list(categories)
+    domain = Domain("choice", lambda generator: generator.choice(categories), options=categories)
+    domain._stored = lambda: {"type": "choice", "options": stored_entries(categories)}
+    return domain
+
+
+class Function(Domain):
+    """A value that a function of the program returns: sample_from()."""
+
+    def __init__(self, function):
+        super().__init__("sample_from", lambda generator: function({}), function=_functions.name_of(function))
+        self.function = function
+
+    def _stored(self):
+        call = _functions.to_host_function(_WithSpec(self.function))
+        return {"type": "sample_from", "function": _functions.name_of(self.function), "host_function": call}
+
+
+def sample_from(function):
+    """Returns what the function returns, which is called with the config so far, in the process of the Tuner, once for
+    each trial, after all other values were drawn. It may return something else each time: a restore takes the config
+    from the store. A function of Ray Tune that reads spec.config gets such an object."""
+    return Function(function)
+
+
+def grid_search(values):
+    """Returns a grid: one trial for each of the values, in each sample."""
+    return {"grid_search": list(values)}
+
+
+class Config(dict):
+    """A config whose entries are attributes too, as functions for Ray Tune read them: config["lr"], spec.config.lr."""
+
+    def __getattr__(self, name):
+        if name == "config" and "config" not in self:
+            return self
+        try:
+            value = self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+        return Config(value) if isinstance(value, dict) else value
+
+
+@dataclass
+class _WithSpec:
+    """Calls a function with a config in the form that both kinds of functions read."""
+
+    func: object
+
+    def __call__(self, config):
+        return self.func(Config(config))
+
+
+def stored_space(space):
+    """Returns a space of Ray's form in the form in which it is stored."""
+    return {key: stored_entry(entry) for key, entry in space.items()}
+
+
+def stored_entries(entries):
+    return [stored_entry(entry) for entry in entries]
+
+
+def stored_entry(entry):
+    if isinstance(entry, Domain):
+        return entry._stored()
+    if isinstance(entry, dict) and set(entry) == {"grid_search"}:
+        return {"type": "grid_search", "options": stored_entries(entry["grid_search"])}
+    if isinstance(entry, dict) and (_has_domains(entry) or _may_be_space(entry)):
+        return {"type": "space", "entries": stored_space(entry)}
+    if isinstance(entry, (list, tuple)) and any(_has_domains(item) for item in entry):
+        return {"type": "list", "items": stored_entries(entry)}
+    return {"type": "constant", "value": entry}
+
+
+def _may_be_space(entry):
+    """Returns true for constants that mutations can reach one by one."""
+    return entry and all(isinstance(key, str) and key and "/" not in key for key in entry)
+
+
+def _has_domains(entry):
+    if isinstance(entry, Domain):
+        return True
+    if isinstance(entry, dict):
+        return set(entry) == {"grid_search"} or any(map(_has_domains, entry.values()))
+    return isinstance(entry, (list, tuple)) and any(map(_has_domains, entry))

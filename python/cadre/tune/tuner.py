@@ -1,0 +1,113 @@
+"""Experiments."""
+
+import datetime
+import os
+import signal
+import sys
+import threading
+import warnings
+
+from cadre import _core, _driver
+from cadre.tune._callbacks import CallbackList
+from cadre.tune.config import RunConfig, TuneConfig, stored_options
+from cadre.tune.result_grid import ResultGrid
+from cadre.tune.trainable import stored_trainable
+
+
+class Tuner:
+    """An experiment: trials of a trainable, with configs of a space."""
+
+    def __init__(self, trainable=None, *, param_space=None, tune_config=None, run_config=None, _restored=None):
+        """Checks all options; raises InvalidArgument, a ValueError, that names every error, and TypeError for objects of
+        a wrong type. Writes nothing.
+
+        trainable: a function of the config, or a class that derives from Trainable; with_parameters() and
+        with_resources() add to it. param_space: a dictionary of domains, grids, constants, lists and dictionaries.
+        """
+        self._tuner = _restored
+        self._place = "", ""
+        if _restored is not None:
+            return
+        _driver.init_if_needed()
+        run_config = run_config or RunConfig()
+        tune_config = tune_config or TuneConfig()
+        _warn_of_unused(tune_config, run_config)
+        self._callbacks = CallbackList(run_config.callbacks)
+        # Holds the functions' objects until they are files of the experiment.
+        self._description = {"trainable": stored_trainable(trainable),
+                             **stored_options(param_space, tune_config, run_config)}
+        hooks = self._callbacks.hooks
+        storage_path = os.path.expanduser(os.fspath(run_config.storage_path)) if run_config.storage_path else ""
+        self._place = storage_path, run_config.name or ""
+        self._tuner = _core.make_tuner(self._description, run_config.name or "", storage_path, "fail",
+                                       self._callbacks if hooks else None, hooks)
+
+    @classmethod
+    def restore(cls, path, trainable=None, resume_unfinished=True, resume_errored=False, restart_errored=False,
+                param_space=None, *, callbacks=None):
+        """Returns a Tuner that continues the interrupted experiment in a directory or at a URI: trials that had not
+        ended run again from their latest checkpoint. The experiment has its functions, so this program need not have
+        them. A `trainable` takes the place of the experiment's until fit() returns, for one that was changed. The space
+        is the experiment's.
+
+        resume_errored, restart_errored: trials that failed go on from their latest checkpoint, or begin anew. Raises
+        NotFound if there is no experiment, CadreError if it is damaged or being run.
+        """
+        del param_space
+        _driver.init_if_needed()
+        function = None if trainable is None else stored_trainable(trainable)["host_function"]
+        if not resume_unfinished:
+            warnings.warn("Tuner.restore: unfinished trials are always resumed", stacklevel=2)
+        listed = CallbackList(callbacks)
+        return cls(_restored=_core.restore_tuner(os.path.expanduser(os.fspath(path)), function, resume_errored,
+                                                 restart_errored, False, listed if listed.hooks else None, listed.hooks))
+
+    @classmethod
+    def can_restore(cls, path, storage_filesystem=None):
+        """Returns true if a directory or URI holds an experiment."""
+        del storage_filesystem
+        return _core.can_restore(os.path.expanduser(os.fspath(path)))
+
+    def fit(self):
+        """Runs the experiment to its end and returns the results of all trials. A trial that fails does not raise: its
+        error is in the results. Ctrl-C ends the experiment early: trials stop at their next report, everything is
+        saved, and the results so far are returned; a second Ctrl-C ends the program. Called in the main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            raise _core.InvalidArgument("fit() was called in another thread than the main one")
+        _move_aside(*self._place)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        python_handles_it = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        results = self._tuner.fit(takes_signals=python_handles_it)
+        if results.is_interrupted:
+            print(f"cadre: the experiment was interrupted, and everything that was reported is saved. "
+                  f"Tuner.restore({results.experiment_path!r}) goes on with it.", file=sys.stderr)
+        return ResultGrid(results)
+
+    def get_results(self):
+        """Returns the results so far of a restored experiment, without running it."""
+        raise _core.InvalidArgument("get_results() is for an experiment that has run; fit() returns its results")
+
+
+def _move_aside(folder, name):
+    """Renames an experiment of the same name, so that a program may be run twice. Leaves alone what is no experiment, is
+    not on a local disk, or is being run: fit() says so."""
+    path = os.path.join(folder or os.path.expanduser("~/cadre_results"), name)
+    if not name or not os.path.isfile(os.path.join(path, "experiment.db")) or _core.read_results(path).state == "running":
+        return
+    time = datetime.datetime.fromtimestamp(os.path.getmtime(os.path.join(path, "experiment.db")))
+    aside = f"{path}_{time:%Y-%m-%d_%H-%M-%S}"
+    for number in range(2, 1000):
+        if not os.path.exists(aside):
+            break
+        aside = f"{path}_{time:%Y-%m-%d_%H-%M-%S}_{number}"
+    os.rename(path, aside)
+    print(f"cadre: the experiment that was called {name} is {os.path.basename(aside)} now", file=sys.stderr)
+
+
+def _warn_of_unused(tune_config, run_config):
+    for owner, names in ((tune_config, ("trial_name_creator", "trial_dirname_creator")),
+                         (run_config, ("progress_reporter", "sync_config"))):
+        for name in names:
+            if getattr(owner, name) is not None:
+                warnings.warn(f"{type(owner).__name__}.{name} has no meaning here", stacklevel=4)

@@ -1,0 +1,75 @@
+#include "errors.h"
+
+#include <string>
+
+#include "cadre/error.h"
+
+namespace nb = nanobind;
+
+namespace cadre::python {
+namespace {
+
+// Classes of the module, which is never unloaded.
+PyObject* stop_trial = nullptr;
+PyObject* cadre_error = nullptr;
+PyObject* invalid_argument = nullptr;
+PyObject* not_found = nullptr;
+PyObject* interrupted = nullptr;
+
+PyObject* add_class(nb::module_& module, const char* name, const char* doc, const nb::object& bases) {
+  const std::string full_name = std::string("cadre.") + name;
+  PyObject* const made = PyErr_NewExceptionWithDoc(full_name.c_str(), doc, bases.ptr(), nullptr);
+  if (made == nullptr) throw nb::python_error();
+  module.attr(name) = nb::handle(made);
+  return made;
+}
+
+void translate(const std::exception_ptr& pointer, void*) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const StopWorker&) {
+    PyErr_SetNone(stop_trial);
+  } catch (const Interrupted& error) {
+    PyErr_SetString(interrupted, error.what());
+  } catch (const InvalidArgument& error) {
+    PyErr_SetString(invalid_argument, error.what());
+  } catch (const NotFound& error) {
+    PyErr_SetString(not_found, error.what());
+  } catch (const Error& error) {
+    PyErr_SetString(cadre_error, error.what());
+  }
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& module) {
+  stop_trial = add_class(module, "StopTrial",
+                         "Unwinds a training function whose trial is to stop. No Exception, so that `except Exception` "
+                         "around report() does not swallow it.",
+                         nb::borrow(PyExc_BaseException));
+  cadre_error = add_class(module, "CadreError", "Something failed: the storage, the fork server, a worker.",
+                          nb::borrow(PyExc_RuntimeError));
+  const nb::handle base(cadre_error);
+  invalid_argument = add_class(module, "InvalidArgument", "Options or values that cannot be; nothing was changed.",
+                               nb::make_tuple(base, nb::handle(PyExc_ValueError)));
+  not_found = add_class(module, "NotFound", "There is no such experiment, trial, object or key.",
+                        nb::make_tuple(base, nb::handle(PyExc_FileNotFoundError)));
+  interrupted = add_class(module, "Interrupted", "An experiment was interrupted; a restore goes on with it.",
+                          nb::make_tuple(base));
+  nb::register_exception_translator(translate);
+}
+
+void throw_as_cpp(nb::python_error& error) {
+  if (error.matches(nb::handle(stop_trial))) throw StopWorker{};
+  const nb::object lines =
+      nb::module_::import_("traceback").attr("format_exception")(error.type(), error.value(), error.traceback());
+  const nb::str text(nb::object(nb::str("").attr("join")(lines)));
+  throw HostError(text.c_str());
+}
+
+void with_cadre(const std::function<void()>& call) {
+  const nb::gil_scoped_release no_gil;
+  call();
+}
+
+}  // namespace cadre::python

@@ -1,0 +1,141 @@
+#include "host.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cadre/host.h"
+#include "cadre/init.h"
+#include "cadre/tune/class_trainable.h"
+#include "errors.h"
+#include "values.h"
+
+namespace nb = nanobind;
+
+namespace cadre::python {
+namespace {
+
+nb::object worker_module() { return nb::module_::import_("cadre._worker"); }
+
+nb::object text_of(const std::filesystem::path& path) { return to_python(Value(path.string())); }
+
+// An object of a class that derives from cadre.tune.Trainable.
+class PythonTrainable final : public tune::ClassTrainable {
+ public:
+  explicit PythonTrainable(const HostFunction& function)
+      : object_(with_python([&] { return worker_module().attr("make_class")(to_python(function.value)); })) {}
+  ~PythonTrainable() override {
+    const nb::gil_scoped_acquire gil;
+    object_.reset();
+  }
+
+  void setup(const Config& config) override {
+    with_python([&] { object_.attr("_setup")(to_python(config.value()), to_python(get_parameters().value())); });
+  }
+  Metrics step() override {
+    return with_python([&] { return Metrics(to_config(object_.attr("_step")(training_iteration())).dict()); });
+  }
+  void save_checkpoint(const std::filesystem::path& directory) override {
+    with_python([&] { object_.attr("_save")(text_of(directory)); });
+  }
+  void load_checkpoint(const std::filesystem::path& directory) override {
+    with_python([&] { object_.attr("_load")(text_of(directory), training_iteration()); });
+  }
+  bool reset_config(const Config& config) override {
+    return with_python([&] { return nb::cast<bool>(object_.attr("_reset")(to_python(config.value()))); });
+  }
+  void cleanup() override {
+    with_python([&] { object_.attr("cleanup")(); });
+  }
+
+ private:
+  nb::object object_;
+};
+
+class PythonHost final : public Host {
+ public:
+  void set_server_command(std::vector<std::string> command) { command_ = std::move(command); }
+
+  std::vector<std::string> server_command() override { return command_; }
+  // The server never runs Python again, so what this locks stays locked there. Without it CPython 3.13 aborts each
+  // worker at the next call.
+  void before_first_fork() override { PyOS_BeforeFork(); }
+  void after_fork() override {
+    PyOS_AfterFork_Child();
+    with_python([] { worker_module().attr("begin")(); });
+  }
+  void before_end() override {
+    with_python([] { worker_module().attr("end")(); });
+  }
+  Value call(const HostFunction& function, List arguments) override {
+    return with_python([&] {
+      const nb::object called = nb::module_::import_("cadre._functions").attr("call");
+      return to_value(called(to_python(function.value), to_python(Value(std::move(arguments)))));
+    });
+  }
+  void run(const HostFunction& function, const Config& config, const Config& parameters) override {
+    with_python([&] {
+      worker_module().attr("run")(to_python(function.value), to_python(config.value()), to_python(parameters.value()));
+    });
+  }
+  tune::TrainableMethods methods(const HostFunction& function) override {
+    const Value* const methods = function.value.is_dict() ? find_entry(function.value.dict(), "methods") : nullptr;
+    if (methods == nullptr) return {};
+    const Config names(methods->dict());
+    return {.is_class = true,
+            .save_checkpoint = names.get<bool>("save_checkpoint"),
+            .load_checkpoint = names.get<bool>("load_checkpoint"),
+            .reset_config = names.get<bool>("reset_config")};
+  }
+  std::unique_ptr<tune::ClassTrainable> make_class(const HostFunction& function) override {
+    return std::make_unique<PythonTrainable>(function);
+  }
+
+ private:
+  std::vector<std::string> command_ = {};
+};
+
+// Workers use it until they end, so it is never destroyed.
+PythonHost& host() {
+  static auto* const instance = new PythonHost;
+  return *instance;
+}
+
+bool is_running = false;
+
+void start(std::vector<std::string> command, std::optional<double> num_cpus, std::optional<double> num_gpus,
+           std::map<std::string, double> resources, std::map<std::string, std::string> labels) {
+  host().set_server_command(std::move(command));
+  // Nothing here runs Python, but for the server, which has the GIL from here on.
+  init(0, nullptr,
+       {.num_cpus = num_cpus,
+        .num_gpus = num_gpus,
+        .resources = std::move(resources),
+        .labels = std::move(labels),
+        .host = &host()});
+  is_running = true;
+}
+
+}  // namespace
+
+void bind_host(nb::module_& module) {
+  module.def("init", &start, nb::arg("command"), nb::arg("num_cpus") = nb::none(), nb::arg("num_gpus") = nb::none(),
+             nb::arg("resources") = nb::dict(), nb::arg("labels") = nb::dict(),
+             "Executes `command` as the fork server; in the process that it becomes, the same call does not return.");
+  module.def("shutdown", [] {
+    with_cadre([] { shutdown(); });
+    is_running = false;
+  });
+  module.def("is_initialized", [] { return is_running; });
+}
+
+}  // namespace cadre::python

@@ -1,0 +1,19 @@
+// The extension cadre._core: cadre::tune for the package's Python.
+#include <nanobind/nanobind.h>
+
+#include "cadre/version.h"
+#include "errors.h"
+#include "host.h"
+#include "session.h"
+#include "tune.h"
+#include "values.h"
+
+NB_MODULE(_core, module) {
+  module.attr("__version__") = cadre::version();
+  module.doc() = "Cadre's core. Programs use the package cadre, of which this is a part.";
+  cadre::python::bind_errors(module);
+  cadre::python::bind_values(module);
+  cadre::python::bind_host(module);
+  cadre::python::bind_session(module);
+  cadre::python::bind_tune(module);
+}

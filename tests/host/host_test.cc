@@ -1,0 +1,237 @@
+// A host of Cadre's (cadre/host.h): this program, with functions that are made from values.
+#include "cadre/host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cadre/init.h"
+#include "cadre/tune.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace cadre;
+using test_support::message_of;
+using test_support::TemporaryDirectory;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Adds final : public tune::ClassTrainable {
+ public:
+  explicit Adds(std::int64_t amount) : amount_(amount) {}
+  Metrics step() override { return {{"sum", sum_ += amount_}}; }
+  void save_checkpoint(const fs::path& directory) override { std::ofstream(directory / "sum") << sum_; }
+  void load_checkpoint(const fs::path& directory) override { std::ifstream(directory / "sum") >> sum_; }
+
+ private:
+  std::int64_t amount_;
+  std::int64_t sum_ = 0;
+};
+
+// Makes functions of {"kind": ...}; in the order of the enumeration of what it has been asked for.
+class TestHost final : public Host {
+ public:
+  std::vector<std::string> server_command() override { return {fs::read_symlink("/proc/self/exe"), "--server"}; }
+  void before_first_fork() override { serves_ = true; }
+  void after_fork() override { ++num_forks_; }
+  void before_end() override { std::puts("the end"); }
+
+  Value call(const HostFunction& function, List arguments) override {
+    const std::string kind = kind_of(function);
+    if (kind == "draws") return Config(arguments.at(0).dict()).get<std::int64_t>("x") + 100;
+    if (kind == "explores") {
+      Config explored(arguments.at(0).dict());
+      explored.set("explored", true);
+      return explored.value();
+    }
+    if (kind == "stops") return Metrics(arguments.at(1).dict()).get<std::int64_t>("step") >= 3;
+    if (kind == "allots")
+      return {{"bundles", list(Value{{"cpus", Config(arguments.at(0).dict()).get<double>("x")}})},
+              {"strategy", "pack"}};
+    throw HostError("no such function: " + kind);
+  }
+
+  void run(const HostFunction& function, const Config& config, const Config& parameters) override {
+    if (kind_of(function) == "fails") throw HostError(parameters.get<std::string>("text"));
+    for (std::int64_t step = 1; step <= 10; ++step) {
+      tune::report({{"step", step},
+                    {"product", config.get<std::int64_t>("x") * parameters.get<std::int64_t>("factor", 1)},
+                    {"num_forks", num_forks_},
+                    {"serves", serves_}},
+                   [](const fs::path& directory) { std::ofstream(directory / "nothing") << "nothing"; });
+    }
+  }
+  tune::TrainableMethods methods(const HostFunction& function) override {
+    if (kind_of(function) != "adds") return {};
+    return {.is_class = true, .save_checkpoint = true, .load_checkpoint = true};
+  }
+  std::unique_ptr<tune::ClassTrainable> make_class(const HostFunction&) override { return std::make_unique<Adds>(7); }
+
+ private:
+  static std::string kind_of(const HostFunction& function) {
+    return Config(function.value.dict()).get<std::string>("kind");
+  }
+
+  bool serves_ = false;
+  std::int64_t num_forks_ = 0;
+};
+
+TestHost the_host;
+
+HostFunction host_function(const std::string& kind) { return {Value{{"kind", kind}}}; }
+
+tune::Trainable host_trainable(const std::string& kind, Config parameters = {}) {
+  tune::Trainable trainable(kind);
+  trainable.host_function = host_function(kind);
+  trainable.parameters = std::move(parameters);
+  return trainable;
+}
+
+tune::TunerOptions options_in(const fs::path& storage, tune::Space space, std::string name = "hosted") {
+  return {.param_space = std::move(space),
+          .run_config = {.name = std::move(name), .storage_path = storage, .verbose = 0}};
+}
+
+std::string contents(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+TEST(Host, RunsItsFunctionsInWorkersThatAreForkedFromItsServer) {
+  const TemporaryDirectory storage;
+  const tune::ResultGrid results = tune::Tuner(host_trainable("trains", {{"factor", 3}}),
+                                               options_in(storage.path(), {{"x", tune::grid_search({2, 5})}}))
+                                       .fit();
+  ASSERT_EQ(results.num_terminated(), 2U) << ::testing::PrintToString(results.errors());
+  EXPECT_EQ(results[0].metrics.get<int>("product"), 6);
+  EXPECT_EQ(results[1].metrics.get<int>("product"), 15);
+  for (const tune::Result& result : results) {
+    EXPECT_TRUE(result.metrics.get<bool>("serves"));
+    EXPECT_EQ(result.metrics.get<int>("num_forks"), 1);
+    EXPECT_EQ(contents(result.path / "stdout"), "the end\n");
+  }
+}
+
+TEST(Host, CallsItsFunctionsInTheDriver) {
+  const TemporaryDirectory storage;
+  tune::SampleFrom draws("draws");
+  draws.host_function = host_function("draws");
+  tune::FunctionStopper stops("stops");
+  stops.host_function = host_function("stops");
+  tune::ResourceFunction allots("allots");
+  allots.host_function = host_function("allots");
+  tune::TunerOptions options = options_in(storage.path(), {{"x", tune::grid_search({1, 2})}, {"drawn", draws}});
+  options.run_config.stop = stops;
+  tune::Trainable trainable = tune::with_resources(host_trainable("trains"), allots);
+  const tune::ResultGrid results = tune::Tuner(trainable, options).fit();
+  ASSERT_EQ(results.num_terminated(), 2U) << ::testing::PrintToString(results.errors());
+  EXPECT_EQ(results[0].config.get<int>("drawn"), 101);
+  EXPECT_EQ(results[1].config.get<int>("drawn"), 102);
+  for (const tune::Result& result : results) EXPECT_EQ(result.num_results(), 3U);
+}
+
+TEST(Host, ExploresConfigs) {
+  const TemporaryDirectory storage;
+  tune::ExploreFunction explores("explores");
+  explores.host_function = host_function("explores");
+  tune::TunerOptions options = options_in(storage.path(), {{"x", tune::grid_search({1, 2, 3, 4})}});
+  options.tune_config.scheduler = tune::PopulationBasedTraining{.time_attr = "training_iteration",
+                                                                .metric = tune::maximize("product"),
+                                                                .perturbation_interval = 2,
+                                                                .custom_explore_fn = explores,
+                                                                .synch = true};
+  const tune::ResultGrid results = tune::Tuner(host_trainable("trains"), options).fit();
+  ASSERT_EQ(results.num_terminated(), 4U) << ::testing::PrintToString(results.errors());
+  EXPECT_FALSE(results[0].exploits.empty());
+  EXPECT_TRUE(results[0].config.get<bool>("explored"));
+}
+
+TEST(Host, RunsItsClasses) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_in(storage.path(), {});
+  options.run_config.stop = tune::Stop{{"training_iteration", 3}};
+  options.run_config.checkpoint_config.checkpoint_frequency = 1;
+  const tune::ResultGrid results = tune::Tuner(host_trainable("adds"), options).fit();
+  ASSERT_EQ(results.num_terminated(), 1U) << ::testing::PrintToString(results.errors());
+  EXPECT_EQ(results[0].metrics.get<int>("sum"), 21);
+  ASSERT_TRUE(results[0].checkpoint);
+  EXPECT_EQ(contents(results[0].checkpoint->path() / "sum"), "21");
+}
+
+TEST(Host, AnErrorOfAFunctionIsItsTextAndOfALongOneTheEnd) {
+  const TemporaryDirectory storage;
+  const auto error = [&](const std::string& text) {
+    return tune::Tuner(host_trainable("fails", {{"text", text}}),
+                       options_in(storage.path(), {}, "of_" + std::to_string(text.size())))
+        .fit()[0]
+        .error.value_or("");
+  };
+  EXPECT_EQ(error("Traceback: ...\n  line 1"), "Traceback: ...\n  line 1");
+  const std::string long_one = error(std::string(200'000, 'x') + "the end");
+  EXPECT_THAT(long_one, EndsWith("xthe end"));
+  EXPECT_LE(long_one.size(), 64U << 10);
+}
+
+TEST(Host, ARestoreRunsTheStoredFunctionOrTheOneThatReplacesIt) {
+  const TemporaryDirectory storage;
+  ASSERT_EQ(tune::Tuner(host_trainable("fails", {{"text", "first"}}), options_in(storage.path(), {{"x", 4}}))
+                .fit()
+                .num_errors(),
+            1U);
+  const fs::path directory = storage.path() / "hosted";
+  EXPECT_EQ(tune::Tuner::restore(directory, {.restart_errored = true}).fit()[0].error, "first");
+  const tune::ResultGrid replaced =
+      tune::Tuner::restore(directory, {.restart_errored = true, .host_function = host_function("trains")}).fit();
+  EXPECT_EQ(replaced[0].metrics.get<int>("product"), 4);
+}
+
+class CallsShutdown final : public tune::Callback {
+ public:
+  void on_trial_start(std::int64_t, const tune::TrialList&, const tune::TrialInfo&) override {
+    message = message_of<InvalidArgument>([] { shutdown(); });
+  }
+  std::string message = {};
+};
+
+TEST(Shutdown, IsForAfterFitAndInitMayFollow) {
+  const TemporaryDirectory storage;
+  const auto callback = std::make_shared<CallsShutdown>();
+  tune::TunerOptions options = options_in(storage.path(), {{"x", 1}});
+  options.run_config.callbacks = {callback};
+  EXPECT_EQ(tune::Tuner(host_trainable("trains"), options).fit().num_terminated(), 1U);
+  EXPECT_THAT(callback->message, HasSubstr("while something runs"));
+
+  shutdown();
+  shutdown();  // does nothing
+  EXPECT_THAT(message_of<EngineError>([&] {
+                tune::Tuner(host_trainable("trains"), options_in(storage.path(), {{"x", 1}}, "between")).fit();
+              }),
+              HasSubstr("cadre::init was not called"));
+  EXPECT_THROW(init(0, nullptr, {.num_cpus = -1, .host = &the_host}), InvalidArgument);
+  init(0, nullptr, {.num_cpus = 3, .host = &the_host});
+  EXPECT_THROW(init(0, nullptr, {.host = &the_host}), InvalidArgument);
+  tune::Trainable wide = tune::with_resources(host_trainable("trains"), {.cpus = 3});
+  EXPECT_EQ(tune::Tuner(wide, options_in(storage.path(), {{"x", 1}}, "after")).fit().num_terminated(), 1U);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cadre::init(argc, argv, {.num_cpus = 2, .host = &the_host});
+  ::testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}

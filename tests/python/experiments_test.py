@@ -1,0 +1,224 @@
+"""Spaces, schedulers, stoppers, callbacks and results, as programs for Ray Tune use them."""
+
+import math
+import os
+import tempfile
+
+import pytest
+
+import cadre
+from cadre import tune
+from cadre.tune.schedulers import ASHAScheduler, PopulationBasedTraining
+from cadre.tune.stopper import CombinedStopper, FunctionStopper, MaximumIterationStopper
+
+
+def reports_its_config(config):
+    tune.report({"value": config})
+
+
+def test_every_domain_draws_within_its_bounds(fit):
+    space = {
+        "uniform": tune.uniform(1, 2), "quniform": tune.quniform(0, 10, 2.5), "loguniform": tune.loguniform(1e-4, 1e-2),
+        "qloguniform": tune.qloguniform(1, 100, 5), "randn": tune.randn(), "qrandn": tune.qrandn(10, 2, 0.5),
+        "randint": tune.randint(0, 3), "qrandint": tune.qrandint(0, 12, 3), "lograndint": tune.lograndint(1, 100),
+        "qlograndint": tune.qlograndint(4, 64, 4), "choice": tune.choice(["a", "b"]), "constant": [1, "two"],
+        "nested": {"deep": tune.uniform(5, 6), "list": [tune.randint(0, 2), 7]},
+        "of": tune.sample_from(lambda spec: spec.config.randint + 100), "of_dict": tune.sample_from(lambda c: c["randint"]),
+    }
+    for result in fit(reports_its_config, param_space=space, num_samples=10):
+        config = result.config
+        assert 1 <= config["uniform"] <= 2 and config["quniform"] % 2.5 == 0 and 1e-4 <= config["loguniform"] <= 1e-2
+        assert config["qloguniform"] % 5 == 0 and config["qrandn"] % 0.5 == 0 and config["randint"] in (0, 1, 2)
+        assert config["qrandint"] in (0, 3, 6, 9, 12) and 1 <= config["lograndint"] < 100
+        assert config["qlograndint"] % 4 == 0 and config["choice"] in ("a", "b") and config["constant"] == [1, "two"]
+        assert 5 <= config["nested"]["deep"] <= 6 and config["nested"]["list"][1] == 7
+        assert config["of"] == config["randint"] + 100 and config["of_dict"] == config["randint"]
+
+
+def test_domains_draw_samples_in_any_program():
+    for _ in range(100):
+        assert 1 <= tune.uniform(1, 2).sample() <= 2 and tune.randint(0, 3).sample() in (0, 1, 2)
+        assert tune.qrandint(0, 12, 3).sample() % 3 == 0 and 1e-4 <= tune.loguniform(1e-4, 1).sample() <= 1
+        assert tune.choice([1, 2]).sample() in (1, 2)
+    assert len(tune.randn().sample(size=3)) == 3
+    assert tune.uniform(0, 1).sample(random_state=3) == tune.uniform(0, 1).sample(random_state=3)
+
+
+def trains_from_checkpoints(config):
+    step, total = 0, 0.0
+    if checkpoint := tune.get_checkpoint():
+        with checkpoint.as_directory() as directory, open(os.path.join(directory, "state"), encoding="utf-8") as file:
+            step, total = map(float, file.read().split())
+    while step < 30:
+        step += 1
+        total += config["rate"]
+        with tempfile.TemporaryDirectory() as directory:
+            with open(os.path.join(directory, "state"), "w", encoding="utf-8") as file:
+                file.write(f"{step} {total}")
+            tune.report({"score": total}, checkpoint=tune.Checkpoint.from_directory(directory))
+
+
+def test_population_based_training_exploits(fit):
+    scheduler = PopulationBasedTraining(time_attr="training_iteration", perturbation_interval=5,
+                                        hyperparam_mutations={"rate": tune.uniform(0, 1)}, synch=True)
+    results = fit(trains_from_checkpoints, param_space={"rate": tune.uniform(0, 1)}, num_samples=4, scheduler=scheduler,
+                  metric="score", mode="max", checkpoint_config=tune.CheckpointConfig(num_to_keep=2))
+    assert results.num_errors == 0 and len(results) == 4
+    with open(os.path.join(results.experiment_path, "pbt_global.txt"), encoding="utf-8") as file:
+        assert len(file.read().splitlines()) >= 3
+    assert all(result.metrics["training_iteration"] == 30 for result in results)
+
+
+def test_mutations_may_be_lists_functions_and_nested(fit):
+    scheduler = PopulationBasedTraining(
+        time_attr="training_iteration", perturbation_interval=5, synch=True, resample_probability=1.0,
+        hyperparam_mutations={"rate": lambda: 0.5, "kind": ["a", "b"], "inner": {"x": tune.uniform(0, 1)}},
+        custom_explore_fn=lambda config: {**config, "explored": True})
+    results = fit(trains_from_checkpoints, num_samples=4, scheduler=scheduler, metric="score", mode="max",
+                  param_space={"rate": tune.uniform(0, 1), "kind": "a", "inner": {"x": 0.5}})
+    assert results.num_errors == 0
+    explored = [result.config for result in results if result.config.get("explored")]
+    assert explored and all(config["rate"] == 0.5 for config in explored)
+
+
+def test_asha_ends_bad_trials_early(fit):
+    def trains(config):
+        for step in range(1, 28):
+            tune.report({"loss": config["x"] / step})
+
+    results = fit(trains, param_space={"x": tune.grid_search(list(range(1, 10)))}, metric="loss", mode="min",
+                  scheduler=ASHAScheduler(max_t=27, grace_period=1, reduction_factor=3), max_concurrent_trials=1)
+    assert results.num_errors == 0
+    assert any(result.status == "STOPPED" for result in results)
+    assert results.get_best_result().config["x"] == 1
+
+
+def test_stoppers(fit):
+    def trains(config):
+        for step in range(100):
+            tune.report({"step": step})
+
+    assert fit(trains, name="threshold", stop={"step": 4})[0].metrics["step"] == 4
+    assert fit(trains, name="stopper", stop=MaximumIterationStopper(3))[0].metrics["training_iteration"] == 3
+    assert fit(trains, name="function", stop=lambda trial_id, result: result["step"] >= 6)[0].metrics["step"] == 6
+    both = CombinedStopper(MaximumIterationStopper(50), FunctionStopper(lambda trial_id, result: result["step"] >= 2))
+    assert fit(trains, name="both", stop=both)[0].metrics["step"] == 2
+
+    class AfterTwo(tune.Stopper):
+        def __init__(self):
+            self.count = 0
+
+        def __call__(self, trial_id, result):
+            self.count += 1
+            return self.count >= 2
+
+    stopper = AfterTwo()
+    assert fit(trains, name="state", stop=stopper)[0].metrics["step"] == 1
+    assert stopper.count == 2
+
+
+class Records(tune.Callback):
+    def __init__(self):
+        self.hooks = []
+        self.trials = {}
+
+    def setup(self, **info):
+        self.hooks.append("setup")
+
+    def on_trial_start(self, iteration, trials, trial, **info):
+        self.trials[trial] = 0
+        self.hooks.append("start")
+
+    def on_trial_result(self, iteration, trials, trial, result, **info):
+        self.trials[trial] += 1
+        result["added"] = len(trials)
+
+    def on_checkpoint(self, iteration, trials, trial, checkpoint, **info):
+        assert os.path.isdir(checkpoint.path)
+        self.hooks.append("checkpoint")
+
+    def on_trial_complete(self, iteration, trials, trial, **info):
+        self.hooks.append("complete")
+
+    def on_experiment_end(self, trials, **info):
+        self.hooks.append("end")
+
+
+def test_callbacks_see_one_object_for_each_trial_and_change_results(fit):
+    records = Records()
+    results = fit(trains_from_checkpoints, param_space={"rate": tune.grid_search([1, 2])}, callbacks=[records],
+                  checkpoint_config=tune.CheckpointConfig(num_to_keep=1))
+    assert results.num_errors == 0
+    assert list(records.trials.values()) == [30, 30]
+    assert records.hooks[0] == "setup" and records.hooks[-1] == "end"
+    assert records.hooks.count("start") == records.hooks.count("complete") == 2
+    assert results[0].metrics["added"] in (1, 2)
+
+
+def test_results_as_data_frames_and_the_best(fit):
+    def trains(config):
+        for step in range(3):
+            tune.report({"loss": abs(config["x"] - 1) + step, "eval": {"accuracy": step / 2}})
+
+    results = fit(trains, param_space={"x": tune.grid_search([0, 1, 3])}, metric="loss", mode="min")
+    assert results.get_best_result().config == {"x": 1}
+    assert results.get_best_result("eval/accuracy", "max", scope="max").metrics["eval"]["accuracy"] == 1.0
+    frame = results[0].metrics_dataframe
+    assert list(frame["eval/accuracy"]) == [0, 0.5, 1] and len(frame) == 3
+    table = results.get_dataframe()
+    assert list(table["config/x"]) == [0, 1, 3] and list(table["loss"]) == [3, 2, 4]
+    assert list(results.get_dataframe(filter_metric="loss", filter_mode="min")["loss"]) == [1, 0, 2]
+    assert "ResultGrid" in repr(results) and "loss" in repr(results[0])
+    with pytest.raises(cadre.NotFound):
+        results.get_best_result("no_such_metric", "min")
+
+
+def test_a_second_run_of_one_name_moves_the_first_aside(fit, tmp_path, capfd):
+    for _ in range(3):
+        assert fit(reports_its_config, param_space={"x": 1}).num_errors == 0
+    assert len(list(tmp_path.glob("experiment*"))) == 3
+    assert capfd.readouterr().err.count("the experiment that was called experiment is") == 2
+
+
+def test_bad_options_are_named_before_anything_runs(fit, tmp_path):
+    with pytest.raises(ValueError, match="num_samples"):
+        fit(reports_its_config, num_samples=0)
+    with pytest.raises(cadre.InvalidArgument, match="grace_period"):
+        fit(reports_its_config, metric="x", mode="min", scheduler=ASHAScheduler(max_t=3, grace_period=5))
+    with pytest.raises(ValueError, match="mode"):
+        fit(reports_its_config, metric="x", mode="best")
+    with pytest.raises(TypeError, match="stop: 5"):
+        fit(reports_its_config, stop=5)
+    with pytest.raises(TypeError, match='"x"|param_space'):
+        fit(reports_its_config, param_space={"x": object()})
+    with pytest.raises(ValueError, match="cpus"):
+        fit(tune.with_resources(reports_its_config, {"cpu": 50}))
+    with pytest.raises(TypeError, match="does not derive"):
+        fit(reports_its_config, callbacks=[object()])
+    assert not list(tmp_path.iterdir())
+
+
+def test_objects_travel_by_reference(fit):
+    reference = cadre.put({"pixels": list(range(1000))})
+    assert cadre.get(reference)["pixels"][-1] == 999 and cadre.get([reference])[0] == cadre.get(reference)
+
+    def trains(config):
+        tune.report({"sum": sum(cadre.get(config["data"])["pixels"])})
+
+    assert fit(trains, param_space={"data": reference})[0].metrics["sum"] == sum(range(1000))
+
+
+def test_searchers_of_cadres_learn(fit):
+    def trains(config):
+        tune.report({"loss": (config["x"] - 0.3) ** 2})
+
+    best = {}
+    for searcher in (tune.search.TPE(), tune.search.GaussianProcess(), tune.search.CMAES(), tune.search.QuasiRandom(),
+                     tune.search.ConcurrencyLimiter(tune.search.TPE(), max_concurrent=1),
+                     tune.search.BasicVariantGenerator(points_to_evaluate=[{"x": 0.3}])):
+        name = type(searcher).__name__
+        results = fit(trains, name=name, param_space={"x": tune.uniform(0, 1)}, search_alg=searcher, num_samples=25,
+                      metric="loss", mode="min")
+        best[name] = results.get_best_result().metrics["loss"]
+    assert all(loss < 0.01 for loss in best.values()), best
+    assert best["BasicVariantGenerator"] == 0 and math.isfinite(best["GaussianProcess"])

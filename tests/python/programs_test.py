@@ -1,0 +1,210 @@
+"""Whole programs: killed and continued by others, interrupted, with threads and torch in the driver, in notebooks."""
+
+import re
+import signal
+import sqlite3
+import time
+
+import pytest
+
+TRAINS = """
+import os, random, sys, time
+from cadre import tune
+
+hidden = {"factor": 3}
+
+def make(k):
+    def trains(config):
+        step = 0
+        if checkpoint := tune.get_checkpoint():
+            step = int(open(os.path.join(checkpoint.path, "step")).read())
+        while step < 40:
+            step += 1
+            def write(directory):
+                open(os.path.join(directory, "step"), "w").write(str(step))
+            tune.report({"step": step, "score": config["x"] * k * hidden["factor"]}, checkpoint=write)
+            time.sleep(0.02)
+    return trains
+
+if __name__ == "__main__":
+    results = tune.Tuner(
+        make(5), param_space={"x": tune.sample_from(lambda config: random.random())},
+        tune_config=tune.TuneConfig(num_samples=4, metric="score", mode="max"),
+        run_config=tune.RunConfig(name="killed", storage_path=sys.argv[1], verbose=0,
+                                  stop=lambda trial_id, result: result["step"] >= 30)).fit()
+    print("INTERRUPTED" if results.interrupted else "DONE")
+"""
+
+# Has none of the functions.
+CONTINUES = """
+import sys
+from cadre import tune
+results = tune.Tuner.restore(sys.argv[1]).fit()
+for result in results:
+    print("TRIAL", result.status, result.metrics["step"], result.metrics["score"], result.config["x"])
+"""
+
+
+def rows(folder):
+    """Returns the trials' configs, and the number of results in the store; nothing if it is not there yet."""
+    try:
+        with sqlite3.connect(f"file:{folder}/killed/experiment.db?mode=ro", uri=True) as store:
+            return store.execute("select config from trials order by trial").fetchall(), \
+                store.execute("select count(*) from results").fetchone()[0]
+    except sqlite3.OperationalError:
+        return [], 0
+
+
+def wait_for_results(folder, program, count):
+    end = time.monotonic() + 60
+    while rows(folder)[1] < count:
+        assert program.poll() is None, program.stdout.read()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_killed_experiment_is_continued_by_a_program_without_its_functions(programs, tmp_path):
+    program = programs.start(TRAINS, str(tmp_path))
+    for count in (10, 30, 50):
+        wait_for_results(tmp_path, program, count)
+        program.kill()
+        program.wait()
+        configs, num_results = rows(tmp_path)
+        program = programs.start(CONTINUES, str(tmp_path / "killed"), name="continues.py")
+        assert num_results >= count
+    output = program.communicate(timeout=100)[0]
+    assert program.returncode == 0, output
+    trials = [line.split() for line in output.splitlines() if line.startswith("TRIAL")]
+    assert len(trials) == 4 and all(trial[1:3] == ["TERMINATED", "30"] for trial in trials), output
+    for _, _, _, score, x in trials:
+        assert float(score) == pytest.approx(float(x) * 15)
+    assert rows(tmp_path)[0][:len(configs)] == configs, "what sample_from returned is not drawn again"
+
+
+def test_ctrl_c_returns_the_results_so_far_and_a_restore_goes_on(programs, tmp_path):
+    program = programs.start(TRAINS, str(tmp_path))
+    wait_for_results(tmp_path, program, 10)
+    program.send_signal(signal.SIGINT)
+    output = program.communicate(timeout=100)[0]
+    assert program.returncode == 0 and "INTERRUPTED" in output and "Tuner.restore" in output, output
+    assert "Traceback" not in output
+    done = programs.run(CONTINUES, str(tmp_path / "killed"), name="continues.py")
+    assert done.stdout.count("TERMINATED 30") == 4, done.stdout
+
+
+def test_a_restore_takes_changed_code(programs, tmp_path):
+    fails = """
+import sys
+from cadre import tune
+def trains(config):
+    tune.report({"version": %d})
+    if %d == 1: raise ValueError("a mistake")
+if len(sys.argv) == 1:
+    tuner = tune.Tuner(trains, run_config=tune.RunConfig(name="changed", storage_path=".", verbose=0))
+else:
+    tuner = tune.Tuner.restore("changed", trains, restart_errored=True)
+result = tuner.fit()[0]
+print(result.status, result.metrics["version"])
+"""
+    assert "ERROR 1" in programs.run(fails % (1, 1)).stdout
+    assert "ERROR 1" in programs.run(fails % (1, 1), "restore").stdout
+    assert "TERMINATED 2" in programs.run(fails % (2, 2), "restore").stdout
+
+
+def test_threads_and_tensors_in_the_driver_before_init(programs):
+    done = programs.run("""
+import threading, time
+import numpy, torch
+torch.ones(500, 500) @ torch.ones(500, 500)
+threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
+from cadre import tune
+model = torch.nn.Linear(4, 2)
+
+def trains(config):
+    optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"])
+    for _ in range(3):
+        loss = model(torch.ones(8, 4)).square().mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        tune.report({"loss": loss, "threads": torch.get_num_threads(), "ones": float((numpy.ones((50, 50)) @ numpy.ones(50)).sum())})
+
+begin = time.time()
+results = tune.Tuner(tune.with_resources(trains, {"cpu": 2}), param_space={"lr": tune.grid_search([0.01, 0.1])},
+                     tune_config=tune.TuneConfig(metric="loss", mode="min"),
+                     run_config=tune.RunConfig(storage_path=".", verbose=0)).fit()
+assert results.num_errors == 0, results.errors
+print(results.get_best_result().config, results[0].metrics["threads"], results[0].metrics["ones"])
+""")
+    assert "{'lr': 0.1} 2 2500.0" in done.stdout
+
+
+def test_a_module_that_starts_a_thread_or_fails_costs_speed_only(programs, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "starts_a_thread.py").write_text("import threading, time\n"
+                                              "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n")
+    (site / "fails_there.py").write_text("import sys\nif 'cadre._server' in sys.modules: raise RuntimeError('not here')\n")
+    done = programs.run("""
+import sys, sysconfig
+sys.path.insert(0, "site")
+import starts_a_thread, fails_there
+import cadre._driver
+cadre._driver._installed_modules = lambda: ["starts_a_thread", "fails_there", "json"]
+from cadre import tune
+
+def trains(config):
+    tune.report({"loaded": "json" in sys.modules, "thread": "starts_a_thread" in sys.modules})
+
+results = tune.Tuner(trains, run_config=tune.RunConfig(storage_path=".", verbose=0)).fit()
+assert results.num_errors == 0, results.errors
+print(results[0].metrics["loaded"], results[0].metrics["thread"])
+""")
+    assert "True False" in done.stdout
+    assert re.search("imports starts_a_thread itself, because importing starts_a_thread starts a thread", done.stderr)
+    assert re.search("imports fails_there itself.*RuntimeError: not here", done.stderr)
+
+
+def test_init_and_shutdown_again(programs):
+    programs.run("""
+import cadre
+from cadre import tune
+def trains(config):
+    tune.report({"cpus": tune.get_context().get_trial_resources()["CPU"]})
+assert not cadre.is_initialized()
+cadre.shutdown()
+for cpus in (3, 1):
+    cadre.init(num_cpus=cpus)
+    assert cadre.is_initialized()
+    cadre.init(ignore_reinit_error=True)
+    try:
+        cadre.init()
+    except ValueError as error:
+        assert "called before" in str(error)
+    else:
+        raise AssertionError
+    results = tune.Tuner(tune.with_resources(trains, {"cpu": cpus}),
+                         run_config=tune.RunConfig(storage_path=".", name=f"of_{cpus}", verbose=0)).fit()
+    assert results[0].metrics["cpus"] == cpus
+    cadre.shutdown()
+    assert not cadre.is_initialized()
+try:
+    cadre.init(num_cpus=-1)
+except ValueError:
+    pass
+cadre.init(num_cpus=2)
+""")
+
+
+def test_a_program_leaves_no_process(programs, tmp_path):
+    import os
+
+    done = programs.run("""
+import cadre, os
+from cadre import tune
+results = tune.Tuner(lambda config: {"group": os.getppid()}, run_config=tune.RunConfig(storage_path=".", verbose=0)).fit()
+print("SERVER", results[0].metrics["group"])
+""")
+    server = int(re.search(r"SERVER (\d+)", done.stdout)[1])
+    end = time.monotonic() + 20
+    while os.path.exists(f"/proc/{server}"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
