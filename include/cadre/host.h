@@ -67,8 +67,12 @@ class Host {
   ///   - tune::ResourceFunction: the config; a PlacementGroup
   virtual Value call(const HostFunction& function, List arguments) = 0;
 
-  /// Runs a training function in a worker, from its begin to its end.
-  virtual void run(const HostFunction& function, const Config& config, const Config& parameters) = 0;
+  /// Runs a function in a worker, in its main thread, from its begin to its end, and returns its value. The arguments
+  /// by kind of function:
+  ///   - tune::Trainable: the config and the parameters; the value is not used
+  ///   - train::Loop: the config; the value of rank 0 is the run's
+  ///   - train::Validator: the directory of the checkpoint and the config; metrics
+  virtual Value run(const HostFunction& function, List arguments) = 0;
   /// Returns the methods of a trainable class; by default those of a function. Called in the driver.
   virtual tune::TrainableMethods methods(const HostFunction& function);
   /// Returns an object of a trainable class, in a worker. Default: throws Error.

@@ -307,11 +307,12 @@ struct Loop {
     requires LoopFunction<decltype(F)> && (!detail::ReturnsValue<decltype(F)>)
   CADRE_MISTAKE("a training function returns nothing, or a bool, a number, a text, a list or a dictionary")
   Loop(Function<F>);
-  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  static constexpr std::size_t kMembers = 2;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string name = {};                               ///< name of the function, without its namespaces
-  bool operator==(const Loop& other) const = default;  ///< compares the function
+  HostFunction host_function = {};                     ///< set if it is one of a host, not of the program: cadre/host.h
+  bool operator==(const Loop& other) const = default;  ///< compares the members
 };
 
 /// A number of workers, or a range of numbers: a group starts with as many as there are resources for, and is resized

@@ -82,11 +82,12 @@ struct Validator {
     requires(!detail::ValidatingFunction<decltype(F)>)
   CADRE_MISTAKE("a validator is Metrics f(const Checkpoint&, const Config&) or Metrics f(const Checkpoint&)")
   Validator(Function<F>);
-  static constexpr std::size_t kMembers = 1;  // stored by their names: cadre/detail/member_names.h
+  static constexpr std::size_t kMembers = 2;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
-  std::string name = {};  ///< name of the function, without its namespaces; empty: none
-  bool operator==(const Validator& other) const = default;  ///< compares the function
+  std::string name = {};            ///< name of the function, without its namespaces; empty: none
+  HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
+  bool operator==(const Validator& other) const = default;  ///< compares the members
 };
 
 /// The order in which pending checkpoints are validated.

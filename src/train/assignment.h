@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cadre/function.h"
 #include "cadre/resources.h"
 #include "cadre/value.h"
 #include "worker/group_backend.h"
@@ -16,6 +17,7 @@ struct RankAssignment {
   std::string run_directory = {};  // path
   worker::GroupPlace place = {};
   std::int64_t attempt = 0;
+  HostFunction function = {};  // not set for a function of the program, which is the assignment's entry
   Config config = {};
   std::string checkpoint = {};  // path of the directory to continue from; empty: start from the beginning
   std::int64_t step = 0;        // step to continue from

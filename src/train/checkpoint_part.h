@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cadre/function.h"
 #include "cadre/value.h"
 #include "channel/message.h"
 
@@ -31,6 +32,7 @@ struct CheckpointPart {
 // A validation requested with a report.
 struct WantedValidation {
   std::string function = {};             // empty: the run's function
+  HostFunction host_function = {};       // set if the function is one of a host
   Config config = {};                    // for the run's function: overrides entries of the run's config
   std::optional<double> timeout_s = {};  // seconds; empty: the run's timeout
   bool operator==(const WantedValidation&) const = default;

@@ -394,6 +394,7 @@ void Controller::launch(const LaunchGroup& group) {
                   .local_rank = static_cast<int>(rank),
                   .local_world_size = static_cast<int>(world_size)},
         .attempt = group.attempt,
+        .function = description_.loop.host_function,
         .config = options.train_loop_config,
         .checkpoint = checkpoint,
         .step = group.step,
@@ -406,7 +407,7 @@ void Controller::launch(const LaunchGroup& group) {
         .has_validator = !options.validation.function.name.empty(),
         .datasets = Config(options.datasets),
         .runs_in_directory = options.run_config.chdir_to_rank_dir};
-    engine_.start(worker_id(rank, group.attempt), {.assignment = {description_.loop.name, to_value(assignment)},
+    engine_.start(worker_id(rank, group.attempt), {.assignment = {entry_of(description_.loop), to_value(assignment)},
                                                    .directory = own_directory,
                                                    .cpus = resources.cpus});
   }
@@ -423,13 +424,14 @@ void Controller::start(const StartValidator& validator) {
       .run_directory = directory().string(),
       .directory = own_directory.string(),
       .checkpoint = path_of(validator.checkpoint).string(),
+      .function = validator.wanted.host_function,
       .config = validator.wanted.config,
       .resources = config.resources,
       .worker_resources = starts_workers ? std::optional(config.workers.required_resources()) : std::nullopt,
       .visible_devices =
           engine_.resources().gpus > 0 ? std::optional(resources::visible_devices(validator.gpus)) : std::nullopt};
   engine_.start(validator_id(validator.id, validator.attempt),
-                {.assignment = {validator.wanted.function, to_value(assignment)},
+                {.assignment = {entry_of(validator.wanted), to_value(assignment)},
                  .directory = own_directory,
                  .cpus = config.resources.cpus,
                  .starts_workers = starts_workers});

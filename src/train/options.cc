@@ -22,6 +22,7 @@
 #include "train/validation_check.h"
 #include "worker/entries.h"
 #include "worker/group_backend.h"
+#include "worker/host.h"
 #include "worker/parent_run.h"
 
 // Members that are not stored: callbacks belong to the program; name and places change when a run is moved.
@@ -94,8 +95,12 @@ void check_scaling(const ScalingConfig& scaling, Faults& faults) {
 
 void check_validation(const ValidationConfig& validation, Faults& faults) {
   const std::string& function = validation.function.name;
-  faults.unless(function.empty() || worker::find_entry(function) != nullptr, "validation function",
-                fmt::format("this program has no function \"{0}\"; give it as fn<{0}>", function));
+  if (validation.function.host_function.is_set()) {
+    worker::check_host(function, "validation function", faults);
+  } else {
+    faults.unless(function.empty() || worker::find_entry(function) != nullptr, "validation function",
+                  fmt::format("this program has no function \"{0}\"; give it as fn<{0}>", function));
+  }
   try {
     check_validation_config(validation.config, "it has a config");
   } catch (const InvalidArgument& error) {
@@ -196,7 +201,7 @@ void check_objects(const Dict& description, Faults& faults) {
 void check_loop_config(const Description& description, Faults& faults) {
   const std::string& function = description.loop.name;
   const Config& config = description.options.train_loop_config;
-  const auto* type = loop_structs().find(function);
+  const auto* type = description.loop.host_function.is_set() ? nullptr : loop_structs().find(function);
   if (type == nullptr || type->check == nullptr) return;
   for (const auto& [key, value] : config)
     faults.unless(control::has_member(*type, key), "train_loop_config \"" + key + "\"",
@@ -224,9 +229,13 @@ void resolve(TrainerOptions& options) {
 
 void check_options(const Description& description, bool new_run) {
   Faults faults;
-  faults.unless(worker::find_entry(description.loop.name) != nullptr, "loop",
-                fmt::format("this program has no function \"{0}\"; give it as fn<{0}>. It has: {1}",
-                            description.loop.name, fmt::join(worker::entry_names(), ", ")));
+  if (description.loop.host_function.is_set()) {
+    worker::check_host(description.loop.name, "loop", faults);
+  } else {
+    faults.unless(worker::find_entry(description.loop.name) != nullptr, "loop",
+                  fmt::format("this program has no function \"{0}\"; give it as fn<{0}>. It has: {1}",
+                              description.loop.name, fmt::join(worker::entry_names(), ", ")));
+  }
   check_loop_config(description, faults);
   check_backend(description, faults);
   check_scaling(description.options.scaling_config, faults);
@@ -262,20 +271,24 @@ Dict describe(const Description& description) {
   return joined(cadre::to_stored(run), cadre::to_stored(description.options));
 }
 
+Description to_description(const Value& form) {
+  const cadre::Stored stored(form);
+  Dict of_run;
+  for (const auto& [key, entry] : stored.dict()) {
+    if (kKeysOfRun.contains(key)) of_run.emplace_back(key, entry);
+  }
+  auto run = cadre::from_value<StoredRun>(of_run);
+  Description description{
+      .loop = run.loop, .backend = std::move(run.backend), .backend_options = std::move(run.backend_options)};
+  cadre::from_stored(description.options, stored, kKeysOfRun);
+  return description;
+}
+
 Description parse_description(const Value& value, const std::string& source) {
   return cadre::reading(source, [&] {
-    const cadre::Stored stored(value);
-    Dict of_run;
-    for (const auto& [key, entry] : stored.dict()) {
-      if (kKeysOfRun.contains(key)) of_run.emplace_back(key, entry);
-    }
-    if (Config(of_run).get<std::string>("kind", "") != store::training_run_tenant.kind)
+    if (Config(cadre::Stored(value).dict()).get<std::string>("kind", "") != store::training_run_tenant.kind)
       throw StorageError(source + " describe no training run");
-    auto run = cadre::from_value<StoredRun>(of_run);
-    Description description{
-        .loop = run.loop, .backend = std::move(run.backend), .backend_options = std::move(run.backend_options)};
-    cadre::from_stored(description.options, stored, kKeysOfRun);
-    return description;
+    return to_description(value);
   });
 }
 

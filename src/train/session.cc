@@ -26,6 +26,7 @@
 #include "train/part_check.h"
 #include "train/validation_check.h"
 #include "worker/entries.h"
+#include "worker/host.h"
 #include "worker/wait_for_space.h"
 #include "worker/worker.h"
 
@@ -72,7 +73,8 @@ void remove_source(const fs::path& directory) {
 }
 
 // Runs a worker: forms the group, calls the function, and returns its return value.
-Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::LoopPointer function) {
+Value run_rank(channel::WorkerEnd& controller, const Value& payload,
+               const std::function<Value(const RankAssignment&)>& function) {
   RankAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   storage::fetch(assignment.checkpoint);
@@ -90,7 +92,7 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::Loo
   session.say_that_it_begins();
   Value value;
   try {
-    value = function(mine.config);
+    value = function(mine);
   } catch (const worker::StopWorker&) {
     session.finish_uploads();
     throw;
@@ -105,7 +107,24 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload, detail::Loo
   return value;
 }
 
+// No function has such a name.
+constexpr const char* kLoopOfHost = "training function of a host";
+
+const bool knows_loops_of_hosts = [] {
+  worker::register_entry(kLoopOfHost, [](channel::WorkerEnd& controller, const Value& payload) {
+    return run_rank(controller, payload, [](const RankAssignment& mine) {
+      return worker::host_of(mine.run_name).run(mine.function, {mine.config.value()});
+    });
+  });
+  return true;
+}();
+
 }  // namespace
+
+std::string entry_of(const Loop& loop) {
+  static_cast<void>(knows_loops_of_hosts);
+  return loop.host_function.is_set() ? kLoopOfHost : loop.name;
+}
 
 Session::Session(channel::WorkerEnd& controller, RankAssignment assignment)
     : controller_(controller),
@@ -152,7 +171,8 @@ void Session::check_validation(const ReportOptions& options) const {
     throw InvalidArgument(
         "train::report got validation, and the trainer has no function for it: set "
         "TrainerOptions::validation, or name one in validate");
-  if (!options.validate.name.empty() && worker::find_entry(options.validate.name) == nullptr)
+  const bool is_of_host = options.validate.host_function.is_set();
+  if (!options.validate.name.empty() && !is_of_host && worker::find_entry(options.validate.name) == nullptr)
     throw InvalidArgument("train::report got the validator \"" + options.validate.name +
                           "\", which this program does not have; give it as fn<" + options.validate.name + ">");
   if (task && task->timeout && !(task->timeout->count() > 0))
@@ -165,7 +185,9 @@ void Session::check_validation(const ReportOptions& options) const {
 // Returns the validation that a report asks for. The report must have passed check_validation().
 std::optional<WantedValidation> Session::wanted_validation(const ReportOptions& options) {
   if (!options.validate.name.empty())
-    return WantedValidation{.function = options.validate.name, .config = options.validate_config};
+    return WantedValidation{.function = options.validate.name,
+                            .host_function = options.validate.host_function,
+                            .config = options.validate_config};
   const auto& task = options.validation.task();
   if (!task) return std::nullopt;
   WantedValidation wanted{.config = task->config};
@@ -417,7 +439,7 @@ base::Registry<cadre::detail::ConfigStruct>& loop_structs() {
 bool detail::register_loop(std::string_view name, LoopPointer function, cadre::detail::ConfigStruct config) {
   loop_structs().add(name, config);
   worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
-    return run_rank(controller, payload, function);
+    return run_rank(controller, payload, [function](const RankAssignment& mine) { return function(mine.config); });
   });
   return true;
 }

@@ -26,6 +26,9 @@ namespace cadre::train {
 // none.
 base::Registry<cadre::detail::ConfigStruct>& loop_structs();
 
+// Returns the entry of a worker (worker/entries.h) that runs a training function.
+std::string entry_of(const Loop& loop);
+
 class Session {
  public:
   Session(channel::WorkerEnd& controller, RankAssignment assignment);

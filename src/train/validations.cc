@@ -38,6 +38,7 @@ void Validations::add(checkpoint::CheckpointId id, const WantedValidation& wante
   validation = {.wanted = wanted, .reported = checkpoints.registry().get(id).metrics};
   if (wanted.function.empty()) {
     validation.wanted.function = config_.function.name;
+    validation.wanted.host_function = config_.function.host_function;
     validation.wanted.config = merged(config_.config, wanted.config);
   }
   if (!wanted.timeout_s && config_.timeout) validation.wanted.timeout_s = config_.timeout->count();

@@ -15,6 +15,7 @@
 #include "store/held_objects.h"
 #include "train/notices.h"
 #include "worker/entries.h"
+#include "worker/host.h"
 #include "worker/parent_run.h"
 #include "worker/root_engine.h"
 
@@ -51,20 +52,39 @@ Metrics without_workers(channel::WorkerEnd& controller, const std::function<Metr
   }
 }
 
-Value run_validator(channel::WorkerEnd& controller, const Value& payload, detail::ValidatorPointer function) {
+Value run_validator(channel::WorkerEnd& controller, const Value& payload,
+                    const std::function<Metrics(const ValidatorAssignment&)>& function) {
   const ValidatorAssignment assignment = to_validator_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
   storage::fetch(assignment.checkpoint);
   store::set_experiment_of_objects(assignment.run_directory);
   if (assignment.worker_resources) worker::set_root_resources(*assignment.worker_resources);
   const ValidatorRun parent(assignment);
-  const auto validate = [&] { return function(Checkpoint::from_directory(assignment.checkpoint), assignment.config); };
+  const auto validate = [&] { return function(assignment); };
   const Metrics metrics = assignment.worker_resources ? validate() : without_workers(controller, validate);
   base::check_metrics(metrics);
   return metrics.value();
 }
 
+// No function has such a name.
+constexpr const char* kValidatorOfHost = "validator of a host";
+
+const bool knows_validators_of_hosts = [] {
+  worker::register_entry(kValidatorOfHost, [](channel::WorkerEnd& controller, const Value& payload) {
+    return run_validator(controller, payload, [](const ValidatorAssignment& mine) {
+      const Value metrics = worker::host_of("a validator").run(mine.function, {mine.checkpoint, mine.config.value()});
+      return Metrics(metrics.dict());
+    });
+  });
+  return true;
+}();
+
 }  // namespace
+
+std::string entry_of(const WantedValidation& wanted) {
+  static_cast<void>(knows_validators_of_hosts);
+  return wanted.host_function.is_set() ? kValidatorOfHost : wanted.function;
+}
 
 Value to_value(const ValidatorAssignment& assignment) { return cadre::to_stored(assignment); }
 
@@ -80,7 +100,9 @@ fs::path directory_of_validator(const fs::path& run_directory, const std::string
 
 bool detail::register_validator(std::string_view name, ValidatorPointer function) {
   worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
-    return run_validator(controller, payload, function);
+    return run_validator(controller, payload, [function](const ValidatorAssignment& mine) {
+      return function(Checkpoint::from_directory(mine.checkpoint), mine.config);
+    });
   });
   return true;
 }

@@ -8,6 +8,7 @@
 
 #include "cadre/resources.h"
 #include "cadre/value.h"
+#include "train/checkpoint_part.h"
 
 namespace cadre::train {
 
@@ -16,6 +17,7 @@ struct ValidatorAssignment {
   std::string run_directory = {};  // path
   std::string directory = {};      // path of the validator's own directory
   std::string checkpoint = {};     // path
+  HostFunction function = {};      // not set for a function of the program, which is the assignment's entry
   Config config = {};
   Resources resources = {};
   std::optional<Resources> worker_resources = {};   // for workers that it starts; empty: it may start none
@@ -24,6 +26,9 @@ struct ValidatorAssignment {
 
 Value to_value(const ValidatorAssignment& assignment);
 ValidatorAssignment to_validator_assignment(const Value& payload);
+
+// Returns the entry of a worker (worker/entries.h) that runs a validator.
+std::string entry_of(const WantedValidation& wanted);
 
 // Returns the assignment of this process; nullptr if it is not a validator.
 const ValidatorAssignment* current_validator();

@@ -59,11 +59,6 @@ PlacementGroup call(const ResourceFunction& function, const Config& config) {
   return (*resource_functions().find(function.function))(config);
 }
 
-void check_host(const std::string& name, const std::string& option, Faults& faults) {
-  faults.unless(worker::find_host() != nullptr, option,
-                "\"" + name + "\" is a function of a host, such as a Python program, and this program has none");
-}
-
 const TrainableType* type_of(const Trainable& trainable) {
   return trainable.host_function.is_set() ? nullptr : trainable_types().find(trainable.name);
 }

@@ -12,6 +12,7 @@
 #include "cadre/tune/stop.h"
 #include "cadre/tune/stoppers/function_stopper.h"
 #include "cadre/tune/trainable.h"
+#include "worker/host.h"
 
 namespace cadre::tune {
 
@@ -35,15 +36,12 @@ base::Registry<TrainableType>& trainable_types();
 // Returns the properties of a trainable of the program; nullptr for one that is not registered or is a host's.
 const TrainableType* type_of(const Trainable& trainable);
 
-// Adds a fault if a function of a host is used in a program without one.
-void check_host(const std::string& name, const std::string& option, Faults& faults);
-
 // Adds faults of the name of a function that must be registered in this program.
 template <class T>
 void check_registered(const base::Registry<T>& functions, const auto& given, const std::string& option,
                       Faults& faults) {
   const std::string& name = given.function;
-  if (given.host_function.is_set()) return check_host(name, option, faults);
+  if (given.host_function.is_set()) return worker::check_host(name, option, faults);
   faults.unless(functions.find(name) != nullptr, option,
                 "this program has no function \"" + name + "\"; give it as fn<" + name + ">");
   const auto& twice = functions.duplicates();

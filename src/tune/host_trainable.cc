@@ -25,7 +25,7 @@ void run_host_trainable(Session& session) {
   Host& host = worker::host_of(assignment.trial_name);
   const TrainableMethods methods = host.methods(assignment.function);
   if (methods.is_class) run_class(session, host.make_class(assignment.function), assignment.trial_name, methods);
-  host.run(assignment.function, assignment.config, assignment.parameters);
+  host.run(assignment.function, {assignment.config.value(), assignment.parameters.value()});
 }
 
 const bool is_registered = [] {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cadre/init.h"
+#include "cadre/train.h"
 #include "cadre/tune.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -41,7 +42,13 @@ class Adds final : public tune::ClassTrainable {
   std::int64_t sum_ = 0;
 };
 
-// Makes functions of {"kind": ...}; in the order of the enumeration of what it has been asked for.
+std::string contents(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+// Makes functions of {"kind": ...}.
 class TestHost final : public Host {
  public:
   std::vector<std::string> server_command() override { return {fs::read_symlink("/proc/self/exe"), "--server"}; }
@@ -64,8 +71,17 @@ class TestHost final : public Host {
     throw HostError("no such function: " + kind);
   }
 
-  void run(const HostFunction& function, const Config& config, const Config& parameters) override {
-    if (kind_of(function) == "fails") throw HostError(parameters.get<std::string>("text"));
+  Value run(const HostFunction& function, List arguments) override {
+    const std::string kind = kind_of(function);
+    if (kind == "loops") return loop(Config(arguments.at(0).dict()));
+    if (kind == "validates") {
+      const fs::path checkpoint = arguments.at(0).get<std::string>();
+      return {{"step_of_file", std::stoll(contents(checkpoint / "step"))},
+              {"config", Config(arguments.at(1).dict()).get<std::int64_t>("limit")}};
+    }
+    const Config config(arguments.at(0).dict());
+    const Config parameters(arguments.at(1).dict());
+    if (kind == "fails") throw HostError(parameters.get<std::string>("text"));
     for (std::int64_t step = 1; step <= 10; ++step) {
       tune::report({{"step", step},
                     {"product", config.get<std::int64_t>("x") * parameters.get<std::int64_t>("factor", 1)},
@@ -73,6 +89,7 @@ class TestHost final : public Host {
                     {"serves", serves_}},
                    [](const fs::path& directory) { std::ofstream(directory / "nothing") << "nothing"; });
     }
+    return {};
   }
   tune::TrainableMethods methods(const HostFunction& function) override {
     if (kind_of(function) != "adds") return {};
@@ -83,6 +100,24 @@ class TestHost final : public Host {
  private:
   static std::string kind_of(const HostFunction& function) {
     return Config(function.value.dict()).get<std::string>("kind");
+  }
+
+  // Reports two steps, whose checkpoints are validated: the first by the run's validator, the second by one of its own.
+  static Value loop(const Config& config) {
+    for (std::int64_t step = 1; step <= 2; ++step) {
+      train::ReportOptions options;
+      if (step == 1) {
+        options.validation = true;
+      } else {
+        options.validate = train::Validator("validates");
+        options.validate.host_function = {Value{{"kind", "validates"}}};
+        options.validate_config = {{"limit", 20}};
+      }
+      train::report(
+          {{"step", step}, {"rank", train::get_context().get_world_rank()}},
+          [&](const fs::path& directory) { std::ofstream(directory / "step") << step; }, options);
+    }
+    return config.get<std::int64_t>("x") * train::get_context().get_world_size();
   }
 
   bool serves_ = false;
@@ -103,12 +138,6 @@ tune::Trainable host_trainable(const std::string& kind, Config parameters = {}) 
 tune::TunerOptions options_in(const fs::path& storage, tune::Space space, std::string name = "hosted") {
   return {.param_space = std::move(space),
           .run_config = {.name = std::move(name), .storage_path = storage, .verbose = 0}};
-}
-
-std::string contents(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
 }
 
 TEST(Host, RunsItsFunctionsInWorkersThatAreForkedFromItsServer) {
@@ -197,6 +226,29 @@ TEST(Host, ARestoreRunsTheStoredFunctionOrTheOneThatReplacesIt) {
   const tune::ResultGrid replaced =
       tune::Tuner::restore(directory, {.restart_errored = true, .host_function = host_function("trains")}).fit();
   EXPECT_EQ(replaced[0].metrics.get<int>("product"), 4);
+}
+
+TEST(Host, TrainsAndValidates) {
+  const TemporaryDirectory storage;
+  train::Loop loops("loops");
+  loops.host_function = host_function("loops");
+  train::TrainerOptions options{.train_loop_config = {{"x", 21}},
+                                .scaling_config = {.num_workers = 1},
+                                .run_config = {.name = "trained", .storage_path = storage.path(), .verbose = 0}};
+  options.validation.function = train::Validator("validates");
+  options.validation.function.host_function = host_function("validates");
+  options.validation.config = {{"limit", 10}};
+  const train::Result result = train::Trainer(loops, options).fit();
+  EXPECT_EQ(result.return_value, Value(21));
+  ASSERT_EQ(result.best_checkpoints.size(), 2U);
+  for (const std::int64_t step : {1, 2}) {
+    const train::ReportedCheckpoint& checkpoint = result.best_checkpoints[static_cast<std::size_t>(step - 1)];
+    EXPECT_EQ(checkpoint.status, train::ReportedCheckpointStatus::validated) << checkpoint.validation_error;
+    EXPECT_EQ(checkpoint.metrics.get<std::int64_t>("step_of_file"), step);
+    EXPECT_EQ(checkpoint.metrics.get<std::int64_t>("config"), 10 * step);
+  }
+  EXPECT_EQ(contents(storage.path() / "trained/rank_0/stdout"), "the end\n");
+  EXPECT_EQ(train::Trainer::restore(storage.path() / "trained").fit().return_value, Value(21));
 }
 
 class CallsShutdown final : public tune::Callback {

@@ -60,7 +60,7 @@ void check_class(const Trainable& trainable, const TunerOptions& options, Faults
 
 void check_trainable(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
   if (trainable.host_function.is_set()) {
-    check_host(trainable.name, "trainable", faults);
+    worker::check_host(trainable.name, "trainable", faults);
   } else {
     faults.unless(
         worker::find_entry(trainable.name) != nullptr, "trainable",
