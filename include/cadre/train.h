@@ -444,6 +444,7 @@ struct Result {
   std::filesystem::path path = {};        ///< the run's directory
   Config config = {};                     ///< config of the function
   Value return_value = {};                ///< return value of rank 0's function; null until the run has finished
+  bool finished = false;                  ///< true if the run has come to its end, validations included
   std::optional<std::string> error = {};  ///< reason why the run failed; empty if it has not
   std::int64_t attempts = 0;              ///< worker groups started
   /// Internal: keeps the files that were downloaded to read a published run. Shared by copies.

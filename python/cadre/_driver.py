@@ -37,7 +37,10 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
             return
         raise _core.InvalidArgument("init was called before; shutdown() ends what it has started")
     options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources or {}, "labels": labels or {}}
-    given = {"path": [os.path.abspath(folder) for folder in sys.path], "modules": _installed_modules(), "options": options}
+    given = {"path": [os.path.abspath(folder) for folder in sys.path], "argv": sys.argv, "modules": _installed_modules(),
+             "options": options}
+    compat = sys.modules.get("cadre.compat.ray")
+    given["imports_ray"] = compat is not None and compat.is_installed()
     flags = subprocess._args_from_interpreter_flags()
     _core.init([sys.executable, *flags, "-c", _SERVER, json.dumps(given)], **options)
 

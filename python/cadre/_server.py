@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import json
 import os
 import sys
 import warnings
@@ -14,6 +15,9 @@ def serve(given):
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     # Otherwise torch.cuda.is_available() starts CUDA, which does not survive a fork.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    if given["imports_ray"]:
+        importlib.import_module("cadre.compat.ray").install()
+    sys.argv = given["argv"]
     excluded = set(given.get("excluded", ()))
     for name in ["cloudpickle", *given["modules"]]:
         if name.split(".")[0] not in excluded:
@@ -51,9 +55,5 @@ def _num_threads():
 
 
 def _begin_anew(given):
-    import json
-
-    from cadre._driver import _SERVER
-
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-c", _SERVER, json.dumps(given)])
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:-1], json.dumps(given)])

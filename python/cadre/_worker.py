@@ -30,8 +30,16 @@ def seed_generators():
         sys.modules["torch"].default_generator.manual_seed(seed % (1 << 63))
 
 
-def run(value, config, parameters):
-    """Runs a training function. What it returns is its last report, if it is a dictionary or a number."""
+def run(value, arguments):
+    """Runs a function of the driver's, and returns its value. Its kind is an entry of the value."""
+    if value.get("kind") in ("loop", "validator"):
+        function = _functions.load(value)
+        return function(*arguments)
+    return run_trainable(value, *arguments)
+
+
+def run_trainable(value, config, parameters):
+    """Runs a training function of a trial. What it returns is its last report, if it is a dictionary or a number."""
     function = _functions.load(value)
     parameters = {name: _driver.get(reference) for name, reference in parameters.items()}
     seed_generators()  # now that what the function needs is imported

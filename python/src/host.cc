@@ -24,6 +24,8 @@ namespace nb = nanobind;
 namespace cadre::python {
 namespace {
 
+bool is_running = false;
+
 nb::object worker_module() { return nb::module_::import_("cadre._worker"); }
 
 nb::object text_of(const std::filesystem::path& path) { return to_python(Value(path.string())); }
@@ -71,6 +73,7 @@ class PythonHost final : public Host {
   void before_first_fork() override { PyOS_BeforeFork(); }
   void after_fork() override {
     PyOS_AfterFork_Child();
+    is_running = true;  // a worker that may start workers of its own does so through the same server
     with_python([] { worker_module().attr("begin")(); });
   }
   void before_end() override {
@@ -82,9 +85,9 @@ class PythonHost final : public Host {
       return to_value(called(to_python(function.value), to_python(Value(std::move(arguments)))));
     });
   }
-  void run(const HostFunction& function, const Config& config, const Config& parameters) override {
-    with_python([&] {
-      worker_module().attr("run")(to_python(function.value), to_python(config.value()), to_python(parameters.value()));
+  Value run(const HostFunction& function, List arguments) override {
+    return with_python([&] {
+      return to_value(worker_module().attr("run")(to_python(function.value), to_python(Value(std::move(arguments)))));
     });
   }
   tune::TrainableMethods methods(const HostFunction& function) override {
@@ -109,8 +112,6 @@ PythonHost& host() {
   static auto* const instance = new PythonHost;
   return *instance;
 }
-
-bool is_running = false;
 
 void start(std::vector<std::string> command, std::optional<double> num_cpus, std::optional<double> num_gpus,
            std::map<std::string, double> resources, std::map<std::string, std::string> labels) {

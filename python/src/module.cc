@@ -5,6 +5,7 @@
 #include "errors.h"
 #include "host.h"
 #include "session.h"
+#include "train.h"
 #include "tune.h"
 #include "values.h"
 
@@ -16,4 +17,5 @@ NB_MODULE(_core, module) {
   cadre::python::bind_host(module);
   cadre::python::bind_session(module);
   cadre::python::bind_tune(module);
+  cadre::python::bind_train(module);
 }

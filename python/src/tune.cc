@@ -5,7 +5,6 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <signal.h>
 
 #include <functional>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "cadre/tune.h"
 #include "callback.h"
 #include "errors.h"
+#include "signals.h"
 #include "tune/description.h"
 #include "values.h"
 
@@ -33,24 +33,6 @@ template <class T>
 T named(const std::string& name) {
   return from_value<T>(Value(name));
 }
-
-// Lets signals end the experiment, and not only set the interpreter's mark that nobody looks at, while it lives. Only
-// where Python has its own handler: one of the program's stays.
-class InterruptibleBySignals {
- public:
-  explicit InterruptibleBySignals(bool is_wanted) : is_wanted_(is_wanted) {
-    if (is_wanted_) before_ = PyOS_setsig(SIGINT, SIG_DFL);
-  }
-  ~InterruptibleBySignals() {
-    if (is_wanted_) PyOS_setsig(SIGINT, before_);
-  }
-  InterruptibleBySignals(const InterruptibleBySignals&) = delete;
-  InterruptibleBySignals& operator=(const InterruptibleBySignals&) = delete;
-
- private:
-  bool is_wanted_;
-  PyOS_sighandler_t before_ = nullptr;
-};
 
 // ---- Results
 

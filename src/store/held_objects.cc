@@ -67,7 +67,7 @@ void delete_file(const fs::path& file) {
 namespace detail {
 
 HeldObject::HeldObject(std::string id, std::size_t size, base::FileDescriptor memory)
-    : id_(std::move(id)), size_(size), process_(::getpid()), memory_(std::move(memory)) {}
+    : id_(std::move(id)), size_(size), process_(::getpid()), contents_(std::move(memory)) {}
 
 HeldObject::~HeldObject() {
   if (process_ != ::getpid()) return;
@@ -80,15 +80,7 @@ HeldObject::~HeldObject() {
 
 std::shared_ptr<const base::MemoryMap> HeldObject::map() const {
   const std::lock_guard lock(mutex_);
-  if (memory_) return std::make_shared<const base::MemoryMap>(memory_.get(), size_, "the object " + id_);
-  std::string fault;
-  for (const auto* files : {&files_, &leftover_files_}) {
-    for (const fs::path& file : *files) {
-      fault = store::fault_of_object(file, id_, false);
-      if (fault.empty()) return store::map_object(file, id_);
-    }
-  }
-  throw NotFound(fault + ". Put its contents again");
+  return std::make_shared<const base::MemoryMap>(contents_.get(), size_, "the object " + id_);
 }
 
 void HeldObject::write_into(const fs::path& directory) {
@@ -98,7 +90,8 @@ void HeldObject::write_into(const fs::path& directory) {
   const fs::path path = store::object_path(directory, id_);
   leftover_files_.erase(path);
   files_.insert(path);
-  memory_.reset();
+  // The file stays open: it may be moved with its experiment, or deleted, while this object is held.
+  if (base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); file) contents_ = std::move(file);
 }
 
 void HeldObject::take_over_file(const fs::path& directory) {

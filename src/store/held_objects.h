@@ -17,7 +17,8 @@
 
 namespace cadre::detail {
 
-// An object, shared by all its ObjectRefs. Its contents are in memory until they are written to a file.
+// An object, shared by all its ObjectRefs. Its contents are in memory until they are written to a file, which stays
+// open.
 class HeldObject {
  public:
   HeldObject(std::string id, std::size_t size, base::FileDescriptor memory);
@@ -28,7 +29,7 @@ class HeldObject {
 
   const std::string& id() const { return id_; }
   std::size_t size_bytes() const { return size_; }
-  // Maps the contents. Throws NotFound if the object's files were deleted.
+  // Maps the contents.
   std::shared_ptr<const base::MemoryMap> map() const;
 
   // Writes the object as a file of the experiment in `directory`, which needs it from now on, and frees its memory.
@@ -42,7 +43,7 @@ class HeldObject {
   const std::size_t size_;
   const pid_t process_;  // its forks have copies of the handles, and must not delete files
   mutable std::mutex mutex_;
-  base::FileDescriptor memory_;                     // none once it is a file
+  base::FileDescriptor contents_;                   // memory, and then the file that was written last
   std::set<std::filesystem::path> files_;           // in experiments that need it
   std::set<std::filesystem::path> leftover_files_;  // in experiments that no longer need it
 };

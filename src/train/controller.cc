@@ -20,6 +20,7 @@
 #include "train/journal.h"
 #include "train/part_check.h"
 #include "train/recovery.h"
+#include "train/session.h"
 #include "train/validator.h"
 #include "train/worker_ids.h"
 

@@ -55,6 +55,7 @@ Result Result::from_directory(const fs::path& directory) {
   if (const auto& latest = run.checkpoints().latest())
     result.checkpoint = Checkpoint::from_directory(plain / registry.get(*latest).directory);
   if (run.has_trained()) result.return_value = run.return_value();
+  result.finished = run.status() == RunStatus::finished;
   if (run.status() == RunStatus::failed) result.error = run.error();
   result.attempts = run.attempt();
   return result;

@@ -240,6 +240,7 @@ TEST(Host, TrainsAndValidates) {
   options.validation.config = {{"limit", 10}};
   const train::Result result = train::Trainer(loops, options).fit();
   EXPECT_EQ(result.return_value, Value(21));
+  EXPECT_TRUE(result.finished);
   ASSERT_EQ(result.best_checkpoints.size(), 2U);
   for (const std::int64_t step : {1, 2}) {
     const train::ReportedCheckpoint& checkpoint = result.best_checkpoints[static_cast<std::size_t>(step - 1)];

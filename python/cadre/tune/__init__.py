@@ -2,6 +2,7 @@
 
 from cadre._core import StopTrial
 from cadre.tune import schedulers, search, stopper
+from cadre.tune.analysis import ExperimentAnalysis, run
 from cadre.tune.callback import Callback, LoggerCallback
 from cadre.tune.checkpoint import Checkpoint
 from cadre.tune.config import CheckpointConfig, FailureConfig, RunConfig, TuneConfig
@@ -13,8 +14,8 @@ from cadre.tune.stopper import Stopper
 from cadre.tune.trainable import (PlacementGroupFactory, Trainable, register_trainable, with_parameters, with_resources)
 from cadre.tune.tuner import Tuner
 
-__all__ = ["Callback", "Checkpoint", "CheckpointConfig", "FailureConfig", "LoggerCallback", "PlacementGroupFactory",
+__all__ = ["Callback", "Checkpoint", "CheckpointConfig", "ExperimentAnalysis", "FailureConfig", "LoggerCallback", "PlacementGroupFactory",
            "Result", "ResultGrid", "RunConfig", "StopTrial", "Stopper", "Trainable", "TrialError", "TuneConfig",
            "TuneContext", "Tuner", "choice", "get_checkpoint", "get_context", "grid_search", "lograndint", "loguniform",
            "qlograndint", "qloguniform", "qrandint", "qrandn", "quniform", "randint", "randn", "register_trainable",
-           "report", "sample_from", "schedulers", "search", "stopper", "uniform", "with_parameters", "with_resources"]
+           "report", "run", "sample_from", "schedulers", "search", "stopper", "uniform", "with_parameters", "with_resources"]

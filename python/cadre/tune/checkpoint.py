@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 
-_METADATA_FILE = ".metadata.json"
+_METADATA_FILE = ".user_metadata.json"  # .metadata.json, as Ray calls it, is what Cadre knows of a checkpoint
 
 
 class Checkpoint:

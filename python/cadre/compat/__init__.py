@@ -1,0 +1,1 @@
+"""Programs that are written for other packages."""

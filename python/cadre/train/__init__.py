@@ -1,0 +1,17 @@
+"""Training of one model in several workers, with the names of Ray Train."""
+
+from cadre.train import collective
+from cadre.train.config import (CheckpointConfig, CheckpointConsistencyMode, CheckpointUploadMode, FailureConfig,
+                                ReportedCheckpointStatus, RunConfig, ScalingConfig)
+from cadre.train.session import (ReportedCheckpoint, TrainContext, get_all_reported_checkpoints, get_checkpoint,
+                                 get_context, get_dataset_shard, report)
+from cadre.train.trainer import (DataParallelTrainer, Result, RunContext, TrainingFailedError, UserCallback,
+                                 WorkerGroupError)
+from cadre.train.validation import ValidationConfig, ValidationTaskConfig
+from cadre.tune.checkpoint import Checkpoint
+
+__all__ = ["Checkpoint", "CheckpointConfig", "CheckpointConsistencyMode", "CheckpointUploadMode", "DataParallelTrainer",
+           "FailureConfig", "ReportedCheckpoint", "ReportedCheckpointStatus", "Result", "RunConfig", "RunContext",
+           "ScalingConfig", "TrainContext", "TrainingFailedError", "UserCallback", "ValidationConfig",
+           "ValidationTaskConfig", "WorkerGroupError", "collective", "get_all_reported_checkpoints", "get_checkpoint",
+           "get_context", "get_dataset_shard", "report"]

@@ -1,0 +1,13 @@
+"""Exchanges between the ranks of a run."""
+
+from cadre import _core
+
+
+def barrier():
+    """Waits until all ranks have called it."""
+    _core.train.barrier()
+
+
+def broadcast_from_rank_zero(data):
+    """Returns in all ranks what rank 0 has passed: None, bool, int, float, str, lists and dictionaries."""
+    return _core.train.broadcast_from_rank_zero(data)

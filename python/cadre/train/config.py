@@ -1,0 +1,108 @@
+"""Options of training runs."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from cadre.tune.trainable import _stored_bundle
+
+
+@dataclass
+class ScalingConfig:
+    """The number of workers and their resources."""
+
+    num_workers: Union[int, Tuple[int, int]] = 1  # or (fewest, most): as many as there are resources for
+    use_gpu: bool = False  # a GPU for each worker
+    resources_per_worker: Optional[Dict] = None  # {"CPU": 2, "GPU": 1}; default: one CPU, and with use_gpu one GPU
+    placement_strategy: str = "PACK"
+    accelerator_type: Optional[str] = None
+    label_selector: Optional[Dict[str, str]] = None
+    trainer_resources: Optional[Dict] = None  # no meaning here
+    elastic_resize_monitor_interval_s: float = 60.0
+
+    @property
+    def total_workers(self):
+        return self.num_workers[1] if isinstance(self.num_workers, tuple) else self.num_workers
+
+    def _stored(self):
+        fewest, most = self.num_workers if isinstance(self.num_workers, (tuple, list)) else (self.num_workers,) * 2
+        resources = None
+        if self.resources_per_worker is not None:
+            resources = _stored_bundle(self.resources_per_worker)
+            if self.use_gpu and resources["gpus"] == 0:
+                resources["gpus"] = 1.0
+        return {"num_workers": {"min": fewest, "max": most}, "use_gpu": self.use_gpu, "resources_per_worker": resources,
+                "placement_strategy": self.placement_strategy.lower(), "accelerator_type": self.accelerator_type or "",
+                "label_selector": dict(self.label_selector or {}),
+                "elastic_resize_monitor_interval": self.elastic_resize_monitor_interval_s}
+
+
+@dataclass
+class CheckpointConfig:
+    """Which checkpoints are kept."""
+
+    num_to_keep: Optional[int] = None  # default: all
+    checkpoint_score_attribute: Optional[str] = None  # default: the latest are kept
+    checkpoint_score_order: str = "max"
+
+    def _stored(self):
+        attribute = self.checkpoint_score_attribute
+        return {"num_to_keep": self.num_to_keep, "checkpoint_score_attribute": attribute,
+                "checkpoint_score_order": None if attribute is None else self.checkpoint_score_order}
+
+
+@dataclass
+class FailureConfig:
+    """How often a run that fails is tried again, from its latest checkpoint."""
+
+    max_failures: int = 0  # -1: any number
+    controller_failure_limit: int = -1  # no meaning here: a controller that dies is continued by the next run
+
+    def _stored(self):
+        return {"max_failures": self.max_failures}
+
+
+@dataclass
+class RunConfig:
+    """Storage, failures and output of a run."""
+
+    name: Optional[str] = None  # of its directory; default: the function and the time
+    storage_path: Optional[str] = None  # a folder or the URI of a storage; default: ~/cadre_results
+    failure_config: FailureConfig = field(default_factory=FailureConfig)
+    checkpoint_config: CheckpointConfig = field(default_factory=CheckpointConfig)
+    callbacks: Optional[List[Any]] = None
+    verbose: int = 1  # 0: failures only; 1: the beginning, the end and every report
+    worker_runtime_env: Optional[Dict] = None  # no meaning here
+
+    def __post_init__(self):
+        self.failure_config = self.failure_config or FailureConfig()
+        self.checkpoint_config = self.checkpoint_config or CheckpointConfig()
+
+    def _stored(self):
+        return {"failure_config": self.failure_config._stored(), "checkpoint_config": self.checkpoint_config._stored(),
+                "verbose": min(self.verbose, 1)}
+
+
+class CheckpointUploadMode(Enum):
+    """When report() returns, and what happens to the checkpoint."""
+
+    SYNC = "sync"  # when the checkpoint is committed
+    ASYNC = "async"  # when the result is; the checkpoint follows
+    NO_UPLOAD = "no_upload"  # the checkpoint is in the run's directory already
+
+
+class CheckpointConsistencyMode(Enum):
+    """What get_all_reported_checkpoints() waits for."""
+
+    COMMITTED = "committed"
+    VALIDATED = "validated"
+
+
+class ReportedCheckpointStatus(Enum):
+    """The progress of a reported checkpoint."""
+
+    COMMITTED = "committed"
+    PENDING_VALIDATION = "pending validation"
+    VALIDATED = "validated"
+    VALIDATION_TIMEOUT = "validation timed out"
+    VALIDATION_FAILED = "validation failed"

@@ -1,0 +1,228 @@
+"""Training runs."""
+
+import datetime
+import inspect
+import os
+import signal
+import sys
+import warnings
+
+from cadre import _core, _driver, _functions
+from cadre.train.config import RunConfig, ScalingConfig
+from cadre.train.session import reported_checkpoint
+from cadre.tune.checkpoint import Checkpoint
+from cadre.tune.result_grid import _flat
+
+
+class TrainingFailedError(_core.CadreError):
+    """A run has failed more often than its FailureConfig allows. Its directory has everything that was reported."""
+
+
+class WorkerGroupError(TrainingFailedError):
+    """A worker failed; worker_failures has the errors by rank."""
+
+    def __init__(self, message, worker_failures=None):
+        super().__init__(message)
+        self.worker_failures = worker_failures or {}
+
+
+class UserCallback:
+    """Base of callbacks of a run. All methods do nothing by default."""
+
+    def after_report(self, run_context, metrics, checkpoint):
+        """Called when all ranks have made a report; metrics is a list with those of rank 0."""
+
+    def after_exception(self, run_context, worker_exceptions):
+        """Called when a group of workers has failed, with the errors by rank."""
+
+
+class RunContext:
+    """The run, as a callback sees it."""
+
+    def __init__(self, state):
+        self.name = state["name"]
+        self.path = state["path"]
+        self.train_loop_config = state["train_loop_config"]
+        self.world_size = state["world_size"]
+        self.attempt = state["attempt"]
+
+    def get_run_config(self):
+        return RunConfig(name=self.name, storage_path=os.path.dirname(self.path))
+
+
+class _Callbacks:
+    def __init__(self, callbacks):
+        self._callbacks = list(callbacks or [])
+        self.hooks = {name for name in ("after_report", "after_exception")
+                      if any(getattr(type(one), name) is not getattr(UserCallback, name) for one in self._callbacks)}
+        self.hooks.add("after_exception")
+        self.failures = {}
+
+    def after_report(self, run, metrics, checkpoint):
+        for callback in self._callbacks:
+            callback.after_report(RunContext(run), [metrics], None if checkpoint is None else Checkpoint(checkpoint))
+
+    def after_exception(self, run, failures):
+        self.failures = failures
+        errors = {rank: _core.CadreError(text) for rank, text in failures.items()}
+        for callback in self._callbacks:
+            callback.after_exception(RunContext(run), errors)
+
+
+class Result:
+    """The result of a run."""
+
+    def __init__(self, found):
+        self._history = found["history"]
+        self.metrics = found["metrics"] or None
+        self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
+        self.best_checkpoints = [(one.checkpoint, one.metrics) for one in map(reported_checkpoint, found["best_checkpoints"])]
+        self.path = found["path"]
+        self.config = found["config"]
+        self.return_value = found["return_value"]
+        self.error = None if found["error"] is None else TrainingFailedError(found["error"])
+
+    @classmethod
+    def from_path(cls, path):
+        """Reads the current result in a run's directory, also while the run goes on."""
+        return cls(_core.train.read_result(os.fspath(path)))
+
+    @property
+    def metrics_dataframe(self):
+        """All reports as a pandas DataFrame."""
+        import pandas
+
+        return pandas.DataFrame([_flat(metrics) for metrics in self._history])
+
+    def get_best_checkpoint(self, metric, mode):
+        """Returns the kept checkpoint with the best value of a metric; None if there is none."""
+        found = [(_flat(metrics)[metric], checkpoint) for checkpoint, metrics in self.best_checkpoints
+                 if isinstance(_flat(metrics).get(metric), (int, float))]
+        if not found:
+            return None
+        return (min if mode == "min" else max)(found, key=lambda pair: pair[0])[1]
+
+    def __repr__(self):
+        return f"Result(metrics={self.metrics}, checkpoint={self.checkpoint}, path={self.path!r})"
+
+
+class DataParallelTrainer:
+    """A training run: one function in a group of workers."""
+
+    _prologue = None  # runs in each worker before the function; returns what runs after it
+
+    def __init__(self, train_loop_per_worker, *, train_loop_config=None, scaling_config=None, run_config=None,
+                 datasets=None, dataset_config=None, validation_config=None, metadata=None, resume_from_checkpoint=None):
+        """Checks all options; raises InvalidArgument, a ValueError, that names every error. Writes nothing.
+
+        train_loop_per_worker: a function of the config, or without arguments; what rank 0's returns is the result's
+        return_value.
+        """
+        if metadata is not None or resume_from_checkpoint is not None:
+            raise DeprecationWarning("metadata and resume_from_checkpoint have no meaning any more: a run of the same name "
+                                     "goes on, and a config carries other data")
+        del dataset_config
+        _driver.init_if_needed()
+        self._run_config = run_config = run_config or RunConfig()
+        scaling_config = scaling_config or ScalingConfig()
+        self._callbacks = _Callbacks(run_config.callbacks)
+        loop = _Loop(train_loop_per_worker, _takes_config(train_loop_per_worker), type(self)._prologue, self._backend(
+            scaling_config), datasets or {})
+        self._description = {
+            "loop": {"name": _functions.name_of(train_loop_per_worker),
+                     "host_function": _functions.to_host_function(loop, kind="loop")},
+            "train_loop_config": train_loop_config or {}, "scaling_config": scaling_config._stored(),
+            "run_config": run_config._stored()}
+        if validation_config is not None:
+            self._description["validation"] = validation_config._stored()
+        self._storage_path = os.path.expanduser(os.fspath(run_config.storage_path)) if run_config.storage_path else ""
+        self._trainer = _core.train.make_trainer(self._description, run_config.name or "", self._storage_path, "fail",
+                                                 self._callbacks, self._callbacks.hooks)
+
+    def _backend(self, scaling_config):
+        del scaling_config
+        return None
+
+    def fit(self):
+        """Runs the training to its end and returns its result. A run of the same name that was interrupted or has failed
+        goes on from its last checkpoint; one that has finished is moved aside, and a line says so. Raises
+        TrainingFailedError if it failed more often than allowed, and Interrupted after Ctrl-C."""
+        trainer = self._continued() or self._trainer
+        sys.stdout.flush()
+        sys.stderr.flush()
+        python_handles_it = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        try:
+            return Result(trainer.fit(takes_signals=python_handles_it))
+        except _core.Interrupted:
+            raise
+        except _core.CadreError as error:
+            if self._callbacks.failures:
+                errors = {rank: _core.CadreError(text) for rank, text in self._callbacks.failures.items()}
+                raise WorkerGroupError(str(error), errors) from None
+            raise
+
+    def _continued(self):
+        """Returns a trainer that continues the run of the same name, if that did not finish. Moves a finished one aside."""
+        name = self._run_config.name
+        path = os.path.join(self._storage_path or os.path.expanduser("~/cadre_results"), name or "")
+        if not name or _core.train.is_in_trial() or not _core.train.can_restore(path):
+            return None
+        if not _core.train.is_finished(path):
+            print(f"cadre: the training run {name} goes on from its last checkpoint, with its original options",
+                  file=sys.stderr)
+            return _core.train.restore_trainer(path, self._callbacks, self._callbacks.hooks)
+        time = datetime.datetime.fromtimestamp(os.path.getmtime(os.path.join(path, "experiment.db")))
+        aside = f"{path}_{time:%Y-%m-%d_%H-%M-%S}"
+        number = 2
+        while os.path.exists(aside):
+            aside = f"{path}_{time:%Y-%m-%d_%H-%M-%S}_{number}"
+            number += 1
+        os.rename(path, aside)
+        print(f"cadre: the training run that was called {name} is {os.path.basename(aside)} now", file=sys.stderr)
+        return None
+
+
+_datasets = {}  # of the run that this worker belongs to
+
+
+def dataset_shard(name):
+    if name is None and len(_datasets) == 1:
+        name = next(iter(_datasets))
+    if name not in _datasets:
+        raise KeyError(f"the trainer has no dataset {name!r}; it has: {', '.join(map(repr, _datasets)) or 'none'}")
+    return _datasets[name]
+
+
+class _Loop:
+    """A training function in its worker."""
+
+    def __init__(self, func, takes_config, prologue, backend, datasets):
+        self.func = func
+        self.takes_config = takes_config
+        self.prologue = prologue
+        self.backend = backend
+        self.datasets = datasets
+
+    def __call__(self, config):
+        _datasets.update({name: dataset() if callable(dataset) else dataset for name, dataset in self.datasets.items()})
+        epilogue = self.prologue(self.backend) if self.prologue else None
+        returned = self.func(config) if self.takes_config else self.func()
+        if epilogue:
+            epilogue()
+        return returned
+
+
+def _takes_config(function):
+    """Returns true if the function is called with the config. Raises ValueError if it takes more than that."""
+    if not callable(function):
+        raise TypeError(f"train_loop_per_worker is {function!r}, which is no function")
+    required = 0
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL or (
+                parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+                and parameter.default is parameter.empty):
+            required += 1
+    if required > 1:
+        raise ValueError(f"{_functions.name_of(function)} takes {required} arguments; a training function takes the config, "
+                         "or nothing")
+    return required == 1

@@ -1,0 +1,112 @@
+"""tune.run, the older front door, and its results."""
+
+from cadre.tune.config import CheckpointConfig, FailureConfig, RunConfig, TuneConfig
+from cadre.tune.trainable import with_resources
+from cadre.tune.tuner import Tuner
+
+
+def run(run_or_experiment, *, name=None, metric=None, mode=None, stop=None, time_budget_s=None, config=None,
+        resources_per_trial=None, num_samples=1, storage_path=None, local_dir=None, search_alg=None, scheduler=None,
+        checkpoint_config=None, keep_checkpoints_num=None, checkpoint_score_attr=None, checkpoint_freq=0,
+        checkpoint_at_end=None, verbose=1, fail_fast=False, max_failures=0, callbacks=None, max_concurrent_trials=None,
+        raise_on_failed_trial=True, reuse_actors=False):
+    """Runs an experiment and returns its ExperimentAnalysis. The arguments are those of Tuner, TuneConfig and RunConfig;
+    with raise_on_failed_trial a trial that failed is a CadreError at the end."""
+    from cadre._core import CadreError
+
+    trainable = run_or_experiment if resources_per_trial is None else with_resources(run_or_experiment, resources_per_trial)
+    checkpoint_config = checkpoint_config or CheckpointConfig(
+        num_to_keep=keep_checkpoints_num, checkpoint_frequency=checkpoint_freq, checkpoint_at_end=checkpoint_at_end,
+        checkpoint_score_attribute=checkpoint_score_attr)
+    grid = Tuner(
+        trainable, param_space=config,
+        tune_config=TuneConfig(metric=metric, mode=mode, num_samples=num_samples, search_alg=search_alg,
+                               scheduler=scheduler, time_budget_s=time_budget_s,
+                               max_concurrent_trials=max_concurrent_trials, reuse_actors=reuse_actors),
+        run_config=RunConfig(name=name, storage_path=storage_path or local_dir, stop=stop, callbacks=callbacks,
+                             verbose=verbose, checkpoint_config=checkpoint_config,
+                             failure_config=FailureConfig(max_failures=max_failures, fail_fast=fail_fast))).fit()
+    if raise_on_failed_trial and grid.errors:
+        failed = [result.trial_id for result in grid if result.error]
+        raise CadreError(f"trials did not complete: {', '.join(failed)}: {grid.errors[0]}")
+    return ExperimentAnalysis(grid)
+
+
+class ExperimentAnalysis:
+    """The results of an experiment, or of one in a directory."""
+
+    def __init__(self, experiment, *, default_metric=None, default_mode=None):
+        if not hasattr(experiment, "get_best_result"):
+            import os
+
+            from cadre._core import read_results
+            from cadre.tune.result_grid import ResultGrid
+
+            experiment = ResultGrid(read_results(os.path.expanduser(os.fspath(experiment))))
+        self._grid = experiment
+        self.default_metric = default_metric
+        self.default_mode = default_mode
+
+    @property
+    def experiment_path(self):
+        return self._grid.experiment_path
+
+    @property
+    def trials(self):
+        return list(self._grid)
+
+    @property
+    def best_trial(self):
+        return self.get_best_trial()
+
+    @property
+    def best_config(self):
+        return self.get_best_config()
+
+    @property
+    def best_result(self):
+        return self.best_trial.metrics
+
+    @property
+    def best_checkpoint(self):
+        return self.best_trial.checkpoint
+
+    @property
+    def best_logdir(self):
+        return self.best_trial.path
+
+    @property
+    def results(self):
+        return {result.trial_id: result.metrics for result in self._grid}
+
+    @property
+    def results_df(self):
+        return self.dataframe()
+
+    @property
+    def trial_dataframes(self):
+        return {result.path: result.metrics_dataframe for result in self._grid}
+
+    def dataframe(self, metric=None, mode=None):
+        """Returns a row for each trial: its last result, or that with the best value of a metric."""
+        return self._grid.get_dataframe(filter_metric=metric, filter_mode=mode)
+
+    def get_best_trial(self, metric=None, mode=None, scope="last", filter_nan_and_inf=True):
+        return self._grid.get_best_result(metric or self.default_metric, mode or self.default_mode, scope,
+                                          filter_nan_and_inf)
+
+    def get_best_config(self, metric=None, mode=None, scope="last"):
+        return self.get_best_trial(metric, mode, scope).config
+
+    def get_best_logdir(self, metric=None, mode=None, scope="last"):
+        return self.get_best_trial(metric, mode, scope).path
+
+    def get_best_checkpoint(self, trial, metric=None, mode=None):
+        return trial.get_best_checkpoint(metric or self.default_metric, mode or self.default_mode)
+
+    def get_last_checkpoint(self, trial=None, metric=None, mode=None):
+        return (trial or self.get_best_trial(metric, mode)).checkpoint
+
+    def get_all_configs(self):
+        return {result.path: result.config for result in self._grid}
+

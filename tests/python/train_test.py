@@ -1,0 +1,271 @@
+"""Training runs: data-parallel training, checkpoints, validation beside it, failures and restores."""
+
+import os
+import pathlib
+import re
+import signal
+import tempfile
+import time
+
+import pytest
+
+import cadre
+from cadre import train
+from cadre.train import (Checkpoint, CheckpointConfig, CheckpointUploadMode, RunConfig, ScalingConfig, ValidationConfig,
+                         ValidationTaskConfig)
+from cadre.train.torch import TorchTrainer, prepare_data_loader, prepare_model
+
+
+@pytest.fixture
+def trainer(tmp_path):
+    """Makes a trainer of two workers in a folder of the test's own."""
+
+    def make(function, *, kind=TorchTrainer, num_workers=2, name="run", checkpoint_config=None, callbacks=None,
+             failure_config=None, **others):
+        return kind(function, scaling_config=ScalingConfig(num_workers=num_workers),
+                    run_config=RunConfig(name=name, storage_path=str(tmp_path), verbose=0, callbacks=callbacks,
+                                         checkpoint_config=checkpoint_config, failure_config=failure_config), **others)
+
+    return make
+
+
+def write(directory, text):
+    (pathlib.Path(directory) / "state").write_text(str(text))
+
+
+def test_data_parallel_training_gives_all_ranks_the_same_model(trainer):
+    def trains(config):
+        import torch
+
+        torch.manual_seed(train.get_context().get_world_rank())
+        model = prepare_model(torch.nn.Linear(4, 1))
+        data = torch.utils.data.TensorDataset(torch.arange(64.0).reshape(16, 4), torch.ones(16, 1))
+        loader = prepare_data_loader(torch.utils.data.DataLoader(data, batch_size=4, shuffle=True))
+        optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"])
+        seen = 0
+        for epoch in range(2):
+            loader.sampler.set_epoch(epoch)
+            for inputs, targets in loader:
+                seen += len(inputs)
+                loss = (model(inputs) - targets).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        weights = [parameter.detach().clone() for parameter in model.parameters()]
+        mine = torch.cat([weight.flatten() for weight in weights])
+        others = [torch.empty_like(mine) for _ in range(train.get_context().get_world_size())]
+        torch.distributed.all_gather(others, mine)
+        train.report({"seen": seen, "equal": all(torch.equal(mine, other) for other in others),
+                      "rank": train.get_context().get_world_rank(), "env": os.environ["WORLD_SIZE"]})
+        return {"weights": mine.tolist()}
+
+    result = trainer(trains, train_loop_config={"lr": 1e-5}).fit()
+    assert result.metrics == {"seen": 16, "equal": True, "rank": 0, "env": "2"}
+    assert len(result.return_value["weights"]) == 5
+
+
+def test_files_of_all_ranks_become_one_checkpoint_and_the_best_are_kept(trainer):
+    def trains():
+        rank = train.get_context().get_world_rank()
+        for step in range(4):
+            with tempfile.TemporaryDirectory() as directory:
+                (pathlib.Path(directory) / f"rank_{rank}").write_text(f"{step}")
+                train.report({"score": [1, 3, 2, 0][step]}, checkpoint=Checkpoint.from_directory(directory),
+                             checkpoint_dir_name=f"step_{step}")
+
+    result = trainer(trains, checkpoint_config=CheckpointConfig(num_to_keep=2, checkpoint_score_attribute="score")).fit()
+    kept = {os.path.basename(checkpoint.path) for checkpoint, _ in result.best_checkpoints}
+    assert kept == {"step_1", "step_2", "step_3"}, "the best two, and the latest one"
+    best = result.get_best_checkpoint("score", "max")
+    with best.as_directory() as directory:
+        assert sorted(set(os.listdir(directory)) - {".metadata.json"}) == ["rank_0", "rank_1"]
+    assert list(result.metrics_dataframe["score"]) == [1, 3, 2, 0]
+
+
+def test_modes_of_uploads(trainer):
+    def trains():
+        storage = train.get_context().get_storage()
+        with tempfile.TemporaryDirectory() as directory:
+            write(directory, "sync")
+            train.report({"mode": "sync"}, checkpoint=Checkpoint(directory))
+        directory = tempfile.mkdtemp()
+        write(directory, "async")
+        train.report({"mode": "async"}, checkpoint=Checkpoint(directory), checkpoint_upload_mode=CheckpointUploadMode.ASYNC)
+        in_place = storage.build_checkpoint_path_from_name("in_place")
+        write(in_place, "in place")
+        train.report({"mode": "no"}, checkpoint=Checkpoint(in_place), checkpoint_upload_mode=CheckpointUploadMode.NO_UPLOAD)
+
+        def upload(checkpoint, name):
+            target = storage.build_checkpoint_path_from_name(name)
+            write(target, "uploaded by " + (pathlib.Path(checkpoint.path) / "state").read_text())
+            return Checkpoint(target)
+
+        with tempfile.TemporaryDirectory() as directory:
+            write(directory, "a function")
+            train.report({"mode": "function"}, checkpoint=Checkpoint(directory), checkpoint_upload_fn=upload)
+        train.report({"mode": "writer"}, checkpoint=lambda directory: write(directory, "writer"))
+        kept = train.get_all_reported_checkpoints(train.CheckpointConsistencyMode.COMMITTED)
+        return [(pathlib.Path(one.checkpoint.path) / "state").read_text() for one in kept]
+
+    result = trainer(trains, num_workers=1).fit()
+    assert result.return_value == ["sync", "async", "in place", "uploaded by a function", "writer"]
+
+
+def test_three_forms_of_validation(trainer):
+    def validate(checkpoint, scale=1, plus=0):
+        with checkpoint.as_directory() as directory:
+            return {"validated": int((pathlib.Path(directory) / "state").read_text()) * scale + plus}
+
+    def older(checkpoint, config):
+        return {"validated": validate(checkpoint)["validated"] + config["more"]}
+
+    def trains(config):
+        for step, arguments in enumerate([
+                {"validation": True}, {"validation": ValidationTaskConfig(fn_kwargs={"plus": 5})},
+                {"validate_fn": older, "validate_config": {"more": 1000}}, {}]):
+            train.report({"step": step}, checkpoint=lambda directory: write(directory, step + 1), **arguments)
+        statuses = [one.status.name for one in train.get_all_reported_checkpoints()]
+        return statuses
+
+    result = trainer(trains, num_workers=1, validation_config=ValidationConfig(
+        fn=validate, task_config=ValidationTaskConfig(fn_kwargs={"scale": 10}))).fit()
+    assert result.return_value == ["VALIDATED", "VALIDATED", "VALIDATED", "COMMITTED"]
+    assert [metrics.get("validated") for _, metrics in result.best_checkpoints] == [10, 25, 1003, None]
+
+
+def test_a_validator_that_fails_costs_the_training_nothing(trainer):
+    def fails(checkpoint):
+        raise RuntimeError("not valid")
+
+    def trains():
+        train.report({"step": 1}, checkpoint=lambda directory: write(directory, 1), validation=True)
+        found = train.get_all_reported_checkpoints()[0]
+        return [found.status.name, found.validation_error]
+
+    result = trainer(trains, num_workers=1,
+                     validation_config=ValidationConfig(fn=fails, ray_remote_kwargs={"max_retries": 0})).fit()
+    assert result.return_value[0] == "VALIDATION_FAILED" and "RuntimeError: not valid" in result.return_value[1]
+
+
+class Records(train.UserCallback):
+    def __init__(self):
+        self.reports = []
+        self.errors = {}
+
+    def after_report(self, run_context, metrics, checkpoint):
+        self.reports.append((run_context.name, metrics, checkpoint is not None))
+
+    def after_exception(self, run_context, worker_exceptions):
+        self.errors = worker_exceptions
+
+
+def test_a_failure_is_retried_from_the_checkpoint_and_then_an_error_with_its_traceback(trainer, tmp_path):
+    def trains(config):
+        checkpoint = train.get_checkpoint()
+        step = int((pathlib.Path(checkpoint.path) / "state").read_text()) if checkpoint else 0
+        while step < 5:
+            step += 1
+            train.report({"step": step}, checkpoint=lambda directory: write(directory, step))
+            marker = pathlib.Path(config["folder"]) / f"failed_{step}"
+            if step in config["fails_at"] and not marker.exists():
+                marker.touch()
+                raise ValueError(f"failed at {step}")
+
+    records = Records()
+    folder = str(tmp_path)
+    result = trainer(trains, name="retried", num_workers=1, train_loop_config={"folder": folder, "fails_at": [2, 4]},
+                     callbacks=[records], failure_config=train.FailureConfig(max_failures=2)).fit()
+    assert result.metrics == {"step": 5} and len(records.reports) == 5
+    assert records.reports[0] == ("retried", [{"step": 1}], True)
+
+    for file in tmp_path.glob("failed_*"):
+        file.unlink()
+    with pytest.raises(train.TrainingFailedError, match="failed at 2") as raised:
+        trainer(trains, name="failed", num_workers=1, train_loop_config={"folder": folder, "fails_at": [2]}).fit()
+    assert "Traceback (most recent call last)" in str(raised.value)
+    assert "ValueError: failed at 2" in str(raised.value.worker_failures[0])
+    again = trainer(trains, name="failed", num_workers=1, train_loop_config={"folder": folder, "fails_at": [2]}).fit()
+    assert list(again.metrics_dataframe["step"]) == [1, 2, 3, 4, 5], "the same program goes on"
+    trainer(trains, name="failed", num_workers=1, train_loop_config={"folder": folder, "fails_at": []}).fit()
+    assert len(list(tmp_path.glob("failed*-*"))) == 1, "the finished one is moved aside"
+
+
+def test_collectives(trainer):
+    def trains():
+        rank = train.get_context().get_world_rank()
+        train.collective.barrier()
+        train.report({"got": train.collective.broadcast_from_rank_zero({"rank": rank, "list": [1, 2]})})
+
+    assert trainer(trains, kind=train.DataParallelTrainer).fit().metrics == {"got": {"rank": 0, "list": [1, 2]}}
+
+
+def test_a_run_inside_a_trial_reports_for_it(fit, tmp_path):
+    from cadre import tune
+
+    def trains(config):
+        for step in range(3):
+            train.report({"score": config["x"] * step})
+
+    def drives(config):
+        train.DataParallelTrainer(trains, train_loop_config=config, scaling_config=ScalingConfig(num_workers=1),
+                                  run_config=RunConfig(verbose=0)).fit()
+
+    group = tune.PlacementGroupFactory([{"CPU": 1}, {"CPU": 1}])
+    results = fit(tune.with_resources(drives, group), param_space={"x": tune.grid_search([1, 2])})
+    assert results.num_errors == 0, results.errors
+    assert [list(result.metrics_dataframe["score"]) for result in results] == [[0, 1, 2], [0, 2, 4]]
+
+
+def test_bad_options_are_named(trainer):
+    with pytest.raises(ValueError, match="takes 2 arguments"):
+        trainer(lambda a, b: None)
+    with pytest.raises(ValueError, match="num_workers"):
+        trainer(lambda: None, num_workers=0)
+    with pytest.raises(TypeError, match="which is no function"):
+        trainer(5)
+    with pytest.raises(ValueError, match="timeout_s is -1"):
+        ValidationTaskConfig(timeout_s=-1)
+    with pytest.raises(ValueError, match="more than this machine has"):
+        trainer(lambda: None, num_workers=100).fit()
+
+    def asks_for_validation():
+        train.report({"x": 1}, checkpoint=lambda directory: write(directory, 1), validation=True)
+
+    with pytest.raises(cadre.CadreError, match="the trainer has no function for it"):
+        trainer(asks_for_validation, num_workers=1).fit()
+
+
+PROGRAM = """
+import os, pathlib, sys, time
+from cadre import train
+from cadre.train.torch import TorchTrainer
+
+def trains(config):
+    checkpoint = train.get_checkpoint()
+    step = int((pathlib.Path(checkpoint.path) / "state").read_text()) if checkpoint else 0
+    while step < 30:
+        step += 1
+        train.report({"step": step}, checkpoint=lambda directory: (pathlib.Path(directory) / "state").write_text(str(step)))
+        time.sleep(0.05)
+
+try:
+    result = TorchTrainer(trains, scaling_config=train.ScalingConfig(num_workers=2),
+                          run_config=train.RunConfig(name="killed", storage_path=".", verbose=0)).fit()
+    print("DONE", result.metrics["step"], list(result.metrics_dataframe["step"]) == list(range(1, 31)))
+except __import__("cadre").Interrupted as error:
+    print("INTERRUPTED", error)
+"""
+
+
+def test_the_same_program_goes_on_after_a_kill_and_after_ctrl_c(programs, tmp_path):
+    for number, how in ((5, signal.SIGKILL), (10, signal.SIGINT)):
+        program = programs.start(PROGRAM)
+        end = time.monotonic() + 100
+        while not (tmp_path / f"killed/checkpoint_{number:06d}").exists() and time.monotonic() < end:
+            assert program.poll() is None, program.stdout.read()
+            time.sleep(0.02)
+        program.send_signal(how)
+        output = program.communicate(timeout=100)[0]
+        assert ("INTERRUPTED" in output) == (how == signal.SIGINT), output
+    done = programs.run(PROGRAM)
+    assert "DONE 30 True" in done.stdout and re.search("goes on from its last checkpoint", done.stderr), done.stderr
