@@ -1,14 +1,36 @@
 #include "base/library_threads.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace cadre::base {
 namespace {
 
 constexpr int kMostThreads = 16'384;
+
+using SetThreads = void (*)(int);
+
+SetThreads function_of(void* library, const char* name) { return reinterpret_cast<SetThreads>(::dlsym(library, name)); }
+
+// Returns the files of OpenBLAS's copies that are loaded, those in the wheels of numpy and scipy for example, which
+// only their own users see.
+std::vector<std::string> loaded_openblas() {
+  std::vector<std::string> files;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* library, std::size_t, void* found) {
+        const std::string_view file = library->dlpi_name == nullptr ? "" : library->dlpi_name;
+        if (file.find("openblas") != file.npos) static_cast<std::vector<std::string>*>(found)->emplace_back(file);
+        return 0;
+      },
+      &files);
+  return files;
+}
 
 }  // namespace
 
@@ -17,9 +39,17 @@ int thread_count(double cpus) {
 }
 
 void set_library_threads(int threads) {
-  using SetThreads = void (*)(int);
   for (const char* name : {"omp_set_num_threads", "openblas_set_num_threads"}) {
-    if (const auto set = reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, name))) set(threads);
+    if (const SetThreads set = function_of(RTLD_DEFAULT, name)) set(threads);
+  }
+  for (const std::string& file : loaded_openblas()) {
+    void* const library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    for (const char* name : {"openblas_set_num_threads", "openblas_set_num_threads64_",
+                             "scipy_openblas_set_num_threads", "scipy_openblas_set_num_threads64_"}) {
+      if (const SetThreads set = function_of(library, name)) set(threads);
+    }
+    ::dlclose(library);
   }
 }
 

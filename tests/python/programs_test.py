@@ -113,7 +113,7 @@ print(result.status, result.metrics["version"])
 
 def test_threads_and_tensors_in_the_driver_before_init(programs):
     done = programs.run("""
-import threading, time
+import os, threading, time
 import numpy, torch
 torch.ones(500, 500) @ torch.ones(500, 500)
 threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
@@ -125,16 +125,17 @@ def trains(config):
     for _ in range(3):
         loss = model(torch.ones(8, 4)).square().mean()
         optimizer.zero_grad(); loss.backward(); optimizer.step()
-        tune.report({"loss": loss, "threads": torch.get_num_threads(), "ones": float((numpy.ones((50, 50)) @ numpy.ones(50)).sum())})
+        tune.report({"loss": loss, "threads": torch.get_num_threads(), "ones": float((numpy.ones((500, 500)) @ numpy.ones((500, 500))).sum()),
+                     "blas": len(os.listdir("/proc/self/task"))})
 
 begin = time.time()
 results = tune.Tuner(tune.with_resources(trains, {"cpu": 2}), param_space={"lr": tune.grid_search([0.01, 0.1])},
                      tune_config=tune.TuneConfig(metric="loss", mode="min"),
                      run_config=tune.RunConfig(storage_path=".", verbose=0)).fit()
 assert results.num_errors == 0, results.errors
-print(results.get_best_result().config, results[0].metrics["threads"], results[0].metrics["ones"])
+print(results.get_best_result().config, results[0].metrics["threads"], results[0].metrics["ones"], results[0].metrics["blas"] > 1)
 """)
-    assert "{'lr': 0.1} 2 2500.0" in done.stdout
+    assert "{'lr': 0.1} 2 125000000.0 True" in done.stdout
 
 
 def test_a_module_that_starts_a_thread_or_fails_costs_speed_only(programs, tmp_path):
