@@ -30,7 +30,7 @@ cxx_files = $(shell find include src python examples tests benchmarks -name '*.h
 sources = $(shell find src -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers bench-search fuzz sanitize coverage install uninstall package docs format check-format lint clean
+.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers bench-python bench-search fuzz sanitize coverage install uninstall package docs format check-format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
@@ -43,6 +43,7 @@ help:
 	@echo '               fail (two hours)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
 	@echo 'make bench-peers  the same work on Ray and on Cadre, in turns; steps of data-parallel training in Python and here'
+	@echo 'make bench-python  what a trial, a report and a start cost in Python (a minute)'
 	@echo 'make bench-search  schedulers and those of Ray, searchers and those of Optuna, 30 seeds each (hours; BENCH_FLAGS="--only tpe --seeds 10")'
 	@echo 'make fuzz      feed parsers and the channel with made-up bytes, SECONDS each (FUZZERS="json wal"; default: all)'
 	@echo 'make sanitize  run all tests with the address and undefined-behaviour sanitizers, and with the thread sanitizer'
@@ -131,6 +132,10 @@ bench-peers: $(build_dir)/build.ninja
 	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
 	@.venv/bin/python benchmarks/peers/step_time.py $(build_dir)/bin
 	@.venv/bin/python benchmarks/peers/batch_inference.py $(build_dir)/bin
+
+bench-python: $(build_dir)/build.ninja
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_core
+	@PYTHONPATH=$(build_dir)/python .venv/bin/python benchmarks/python/trials.py $(BENCH_FLAGS)
 
 # Hours on two cores, nearly all of them Optuna's; results/search keeps what was computed.
 bench-search: $(build_dir)/build.ninja

@@ -51,9 +51,9 @@ void bind_errors(nb::module_& module) {
                           nb::borrow(PyExc_RuntimeError));
   const nb::handle base(cadre_error);
   invalid_argument = add_class(module, "InvalidArgument", "Options or values that cannot be; nothing was changed.",
-                               nb::make_tuple(base, nb::handle(PyExc_ValueError)));
+                               nb::make_tuple(nb::handle(PyExc_ValueError), base));
   not_found = add_class(module, "NotFound", "There is no such experiment, trial, object or key.",
-                        nb::make_tuple(base, nb::handle(PyExc_FileNotFoundError)));
+                        nb::make_tuple(nb::handle(PyExc_FileNotFoundError), base));
   interrupted = add_class(module, "Interrupted", "An experiment was interrupted; a restore goes on with it.",
                           nb::make_tuple(base));
   nb::register_exception_translator(translate);

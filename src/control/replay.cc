@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
+
 namespace cadre::control {
 namespace {
 
@@ -15,6 +17,14 @@ bool same(const store::DecisionRow& a, const store::DecisionRow& b) {
 }
 
 }  // namespace
+
+void Recovered::add_checkpoint(const store::CheckpointRow& row, const checkpoint::CheckpointRegistry& registry) {
+  if (!row.synced) {
+    unsealed_checkpoints.emplace_back(row.id, row.directory);
+  } else if (registry.contains(row.id) && !registry.is_synced(row.id)) {
+    sealed_checkpoints[row.id] = row.manifest.empty() ? Dict() : base::parse_json(row.manifest, row.directory).dict();
+  }
+}
 
 void DecisionCheck::begin_event(std::int64_t sequence) {
   end_event();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "cadre/error.h"
+#include "cadre/value.h"
 #include "checkpoint/checkpoint_registry.h"
 #include "store/experiment_store.h"
 
@@ -25,7 +27,13 @@ struct Recovered {
   std::vector<checkpoint::CheckpointId> lost_checkpoints = {};
   // Checkpoints that a loss of power could still damage, and their directories, relative to the experiment's or run's.
   std::vector<std::pair<checkpoint::CheckpointId, std::filesystem::path>> unsealed_checkpoints = {};
+  // Checkpoints that are sealed, which no event says: those of a machine that was lost after it had published them.
+  // With the lists of their files.
+  std::map<checkpoint::CheckpointId, Dict> sealed_checkpoints = {};
   std::vector<std::string> notes = {};  // lines for the user
+
+  // Adds a checkpoint that is neither missing nor damaged to the sealed or unsealed ones, if it belongs to either.
+  void add_checkpoint(const store::CheckpointRow& row, const checkpoint::CheckpointRegistry& registry);
 };
 
 // The event after which a decision first differed, a description of the difference, and all decisions from there on.

@@ -36,6 +36,7 @@ Shell::Shell(Setting setting, store::ExperimentStore& store, engine::Engine& eng
 void Shell::continue_from(const Recovered& recovered) {
   last_event_ = recovered.last_event;
   for (const auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, directory);
+  found_sealed_ = recovered.sealed_checkpoints;
   for (const std::string& note : recovered.notes) say(note);
 }
 
@@ -84,8 +85,10 @@ bool Shell::takes_interrupt() {
 }
 
 std::vector<checkpoint::CheckpointId> Shell::take_sealed() {
+  std::map<checkpoint::CheckpointId, Dict> sealed = std::exchange(found_sealed_, {});
+  for (auto& [id, files] : file_worker_.take_sealed()) sealed[id] = std::move(files);
   std::vector<checkpoint::CheckpointId> checkpoints;
-  for (auto& [id, files] : file_worker_.take_sealed()) {
+  for (auto& [id, files] : sealed) {
     checkpoints.push_back(id);
     sealed_[id] = std::move(files);
   }

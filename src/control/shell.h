@@ -99,6 +99,7 @@ class Shell {
   engine::Interrupts interrupts_;
   SignalledEnds signalled_ends_;
   bool told_of_interrupt_ = false;
+  std::map<checkpoint::CheckpointId, Dict> found_sealed_;  // by the recovery, until the first turn
   std::map<checkpoint::CheckpointId, Dict> sealed_;  // file lists of sealed checkpoints, until the turn is committed
   checkpoint::FileWorker file_worker_;
   publish::Publishing publishing_;

@@ -43,7 +43,7 @@ void check_checkpoints(const store::ExperimentStore& store, const Run& run, cons
         needed == row->id ? checkpoint::CheckDepth::contents : checkpoint::CheckDepth::sizes;
     const std::string fault = checkpoint::fault_of_checkpoint(directory, *row, boot, depth);
     if (fault.empty()) {
-      if (!row->synced) recovered.unsealed_checkpoints.emplace_back(row->id, row->directory);
+      recovered.add_checkpoint(*row, run.checkpoints().registry());
       continue;
     }
     recovered.notes.push_back(fmt::format("Warning: the checkpoint {} is given up: {}", row->directory, fault));

@@ -54,6 +54,10 @@ bool call(const FunctionStopper& function, const std::string& trial_id, const Me
   return (*stop_functions().find(function.function))(trial_id, result);
 }
 
+bool stops_all(const FunctionStopper& function) {
+  return function.host_function.is_set() && call_host(function, {}).get<bool>();
+}
+
 PlacementGroup call(const ResourceFunction& function, const Config& config) {
   if (function.host_function.is_set()) return cadre::from_value<PlacementGroup>(call_host(function, {config.value()}));
   return (*resource_functions().find(function.function))(config);

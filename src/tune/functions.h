@@ -26,6 +26,8 @@ Value call(const SampleFrom& function, const Config& config, Random& random);
 Config call(const ExploreFunction& function, const Config& config, Random& random);
 bool call(const FunctionStopper& function, const std::string& trial_id, const Metrics& result);
 PlacementGroup call(const ResourceFunction& function, const Config& config);
+// Asks a function of the host whether the whole experiment ends; false for one of the program.
+bool stops_all(const FunctionStopper& function);
 
 // Registered properties of a trainable, besides the entry that runs it (worker/entries.h).
 struct TrainableType {

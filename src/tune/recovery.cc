@@ -227,7 +227,7 @@ void Recovery::check_checkpoints() {
   }
   recovered_.lost_checkpoints.assign(lost.begin(), lost.end());
   for (const auto& [id, row] : rows) {
-    if (!row.synced && !lost.contains(id)) recovered_.unsealed_checkpoints.emplace_back(id, row.directory);
+    if (!lost.contains(id)) recovered_.add_checkpoint(row, registry);
   }
 }
 

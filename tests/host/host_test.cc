@@ -64,6 +64,8 @@ class TestHost final : public Host {
       explored.set("explored", true);
       return explored.value();
     }
+    if (kind == "stops" && arguments.empty()) return false;
+    if (kind == "stops_all") return arguments.empty();
     if (kind == "stops") return Metrics(arguments.at(1).dict()).get<std::int64_t>("step") >= 3;
     if (kind == "allots")
       return {{"bundles", list(Value{{"cpus", Config(arguments.at(0).dict()).get<double>("x")}})},
@@ -171,6 +173,19 @@ TEST(Host, CallsItsFunctionsInTheDriver) {
   EXPECT_EQ(results[0].config.get<int>("drawn"), 101);
   EXPECT_EQ(results[1].config.get<int>("drawn"), 102);
   for (const tune::Result& result : results) EXPECT_EQ(result.num_results(), 3U);
+}
+
+TEST(Host, AStopperEndsTheExperiment) {
+  const TemporaryDirectory storage;
+  tune::FunctionStopper stops_all("stops_all");
+  stops_all.host_function = host_function("stops_all");
+  tune::TunerOptions options = options_in(storage.path(), {{"x", tune::grid_search({1, 2, 3})}});
+  options.run_config.stop = stops_all;
+  options.tune_config.max_concurrent_trials = 1;
+  const tune::ResultGrid results = tune::Tuner(host_trainable("trains"), options).fit();
+  EXPECT_LE(results[0].num_results(), 2U);
+  EXPECT_EQ(results[2].num_results(), 0U);
+  EXPECT_THAT(results.summary().stop_reason, HasSubstr("stops_all has ended the experiment"));
 }
 
 TEST(Host, ExploresConfigs) {

@@ -89,10 +89,22 @@ def stored_stop(stop):
             stored["stoppers"].append(one._stored())
         elif callable(one):
             stored["stoppers"].append({"type": "FunctionStopper", "function": _functions.name_of(one),
-                                       "host_function": _functions.to_host_function(one)})
+                                       "host_function": _functions.to_host_function(_Stops(one))})
         else:
             raise TypeError(f"stop: {one!r} is no dictionary, stopper or function")
     return stored
+
+
+class _Stops:
+    """A function or a stopper, as the core calls it: with a trial's id and its result, or without, about all trials."""
+
+    def __init__(self, func):
+        self.func = func
+
+    def __call__(self, *trial_and_result):
+        if trial_and_result:
+            return bool(self.func(*trial_and_result))
+        return bool(getattr(self.func, "stop_all", bool)())
 
 
 def stored_options(param_space, tune_config, run_config):

@@ -87,10 +87,13 @@ class ResultGrid:
         return self._results.num_terminated
 
     def get_best_result(self, metric=None, mode=None, scope="last", filter_nan_and_inf=True):
-        """Returns the trial with the best value of a metric; default: those of the TuneConfig. scope: "last" result,
+        """Returns the trial with the best value of a metric; default: those of the TuneConfig; the only trial if there is
+        one. scope: "last" result,
         "avg", "min" or "max" of all, "last-5-avg", "last-10-avg", or "all": the best of all. Trials without a finite
         number are left out. Raises InvalidArgument if no metric or mode is known, NotFound if no trial has it."""
         del filter_nan_and_inf
+        if len(self._trials) == 1:
+            return self._trials[0]
         if scope == "all":
             scope = mode or self._results.mode or "max"
         if scope not in _SCOPES:

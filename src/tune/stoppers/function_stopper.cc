@@ -1,5 +1,7 @@
 #include "cadre/tune/stoppers/function_stopper.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "cadre/tune/tuner.h"
@@ -13,6 +15,9 @@ class FunctionCaller final : public Stopper {
   explicit FunctionCaller(FunctionStopper function) : function_(std::move(function)) {}
 
   bool on_result(const TrialView& trial, const Metrics& result) override { return call(function_, trial.id(), result); }
+  std::optional<std::string> stop_all() const override {
+    return stops_all(function_) ? std::optional(function_.function + " has ended the experiment") : std::nullopt;
+  }
 
  private:
   FunctionStopper function_;
