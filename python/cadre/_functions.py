@@ -4,12 +4,14 @@ import base64
 import pickle
 import sys
 
-from cadre import _core, _pickle
+from cadre import _core, _pickle, _values
 
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 # Functions that this process has pickled or loaded, by the ids of their objects.
 _loaded = {}
+# What functions have returned, because it may hold objects that are needed until the trial that they are for begins.
+_returned = []
 
 
 def name_of(function):
@@ -56,7 +58,15 @@ def load(value):
 
 def call(value, arguments):
     """Calls a function in the driver."""
-    return load(value)(*arguments)
+    returned = _values.encode(load(value)(*_values.decode(arguments)))
+    if isinstance(returned, (dict, list)):
+        _returned.append(returned)
+    return returned
+
+
+def forget_returned():
+    """Releases the objects in what functions have returned. Called after fit(), when trials have them as files."""
+    _returned.clear()
 
 
 def _culprit(function):

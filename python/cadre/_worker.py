@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from cadre import _core, _driver, _functions
+from cadre import _core, _driver, _functions, _values
 
 
 def begin():
@@ -32,9 +32,9 @@ def seed_generators():
 
 def run(value, arguments):
     """Runs a function of the driver's, and returns its value. Its kind is an entry of the value."""
+    arguments = _values.decode(arguments)
     if value.get("kind") in ("loop", "validator"):
-        function = _functions.load(value)
-        return function(*arguments)
+        return _functions.load(value)(*arguments)
     return run_trainable(value, *arguments)
 
 

@@ -7,7 +7,7 @@ import signal
 import sys
 import warnings
 
-from cadre import _core, _driver, _functions
+from cadre import _core, _driver, _functions, _values
 from cadre.train.config import RunConfig, ScalingConfig
 from cadre.train.session import reported_checkpoint
 from cadre.tune.checkpoint import Checkpoint
@@ -78,7 +78,7 @@ class Result:
         self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
         self.best_checkpoints = [(one.checkpoint, one.metrics) for one in map(reported_checkpoint, found["best_checkpoints"])]
         self.path = found["path"]
-        self.config = found["config"]
+        self.config = _values.show(found["config"])
         self.return_value = found["return_value"]
         self.error = None if found["error"] is None else TrainingFailedError(found["error"])
 
@@ -131,7 +131,7 @@ class DataParallelTrainer:
         self._description = {
             "loop": {"name": _functions.name_of(train_loop_per_worker),
                      "host_function": _functions.to_host_function(loop, kind="loop")},
-            "train_loop_config": train_loop_config or {}, "scaling_config": scaling_config._stored(),
+            "train_loop_config": _values.encode(train_loop_config or {}), "scaling_config": scaling_config._stored(),
             "run_config": run_config._stored()}
         if validation_config is not None:
             self._description["validation"] = validation_config._stored()

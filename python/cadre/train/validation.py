@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional
 
-from cadre import _functions
+from cadre import _functions, _values
 from cadre.tune.checkpoint import Checkpoint
 from cadre.tune.trainable import _stored_bundle
 
@@ -34,7 +34,7 @@ class ValidationConfig:
     def _stored(self):
         others = dict(self.ray_remote_kwargs or {})
         resources = {"CPU": others.pop("num_cpus", 1), "GPU": others.pop("num_gpus", 0), **others.pop("resources", {})}
-        stored = {"function": stored_validator(self.fn), "config": dict(self.task_config.fn_kwargs or {}),
+        stored = {"function": stored_validator(self.fn), "config": _values.encode(dict(self.task_config.fn_kwargs or {})),
                   "resources": _stored_bundle(resources), "timeout": self.task_config.timeout_s}
         if "max_retries" in others:
             stored["max_retries"] = others.pop("max_retries")

@@ -1,5 +1,6 @@
 """The callbacks of an experiment, as the core calls them."""
 
+from cadre import _values
 from cadre.tune.callback import Callback
 from cadre.tune.checkpoint import Checkpoint
 
@@ -17,7 +18,7 @@ class Trial:
         self.trial_name = state["trial_name"]
         self.trainable_name = self.trial_name.rsplit("_", 1)[0]
         self.status = state["status"]
-        self.config = state["config"]
+        self.config = _values.show(state["config"])
         self.last_result = state["last_result"]
         self.checkpoint = None if state["checkpoint"] is None else Checkpoint(state["checkpoint"])
         self.path = self.local_path = state["path"]

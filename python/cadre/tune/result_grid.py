@@ -1,5 +1,6 @@
 """Results of experiments."""
 
+from cadre import _values
 from cadre._core import CadreError
 from cadre.tune.checkpoint import Checkpoint
 
@@ -20,8 +21,8 @@ class Result:
         self._index = index
         self.trial_id = found["trial_id"]
         self.status = found["status"]
-        self.config = found["config"]
-        self.metrics = {**found["metrics"], "config": found["config"]} if found["metrics"] else {}
+        self.config = _values.show(found["config"])
+        self.metrics = {**found["metrics"], "config": self.config} if found["metrics"] else {}
         self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
         self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in reversed(found["best_checkpoints"])]
         self.path = found["path"]
@@ -51,8 +52,9 @@ class Result:
 class ResultGrid:
     """The results of all trials, in the order in which they were made."""
 
-    def __init__(self, results):
+    def __init__(self, results, objects=None):
         self._results = results
+        self._objects = objects  # held, so that PickledObject.load finds them
         self._trials = [Result(results, index) for index in range(len(results))]
 
     def __len__(self):

@@ -1,6 +1,6 @@
 """Schedulers: which trials go on, wait, end early, or take over others."""
 
-from cadre import _functions
+from cadre import _functions, _values
 from cadre.tune.search_space import Domain
 
 
@@ -121,7 +121,7 @@ def _mutation(value):
     if isinstance(value, Domain):
         return value._stored()
     if isinstance(value, (list, tuple)):
-        return {"type": "values", "values": list(value)}
+        return {"type": "values", "values": _values.encode(list(value))}
     if isinstance(value, dict):
         return value if "type" in value else {"type": "mutations", "entries": _mutations(value)}
     if callable(value):

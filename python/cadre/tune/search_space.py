@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from cadre import _functions
+from cadre import _functions, _values
 
 
 class Domain:
@@ -169,7 +169,7 @@ def stored_entry(entry):
         return {"type": "space", "entries": stored_space(entry)}
     if isinstance(entry, (list, tuple)) and any(_has_domains(item) for item in entry):
         return {"type": "list", "items": stored_entries(entry)}
-    return {"type": "constant", "value": entry}
+    return {"type": "constant", "value": _values.encode(entry)}
 
 
 def _may_be_space(entry):

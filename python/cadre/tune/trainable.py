@@ -3,7 +3,7 @@
 import os
 import pickle
 
-from cadre import _driver, _functions
+from cadre import _driver, _functions, _values
 
 _DICT_FILE = "_dict_checkpoint.pkl"  # the name that it has with Ray
 
@@ -81,8 +81,8 @@ class Trainable:
         self._iteration = 0
 
     def _setup(self, config, parameters):
-        self.config = config
-        self.setup(dict(config), **{name: _driver.get(reference) for name, reference in parameters.items()})
+        self.config = _values.decode(config)
+        self.setup(dict(self.config), **{name: _driver.get(reference) for name, reference in parameters.items()})
 
     def _step(self, iteration):
         self._iteration = iteration
@@ -107,6 +107,7 @@ class Trainable:
             self.load_checkpoint(directory)
 
     def _reset(self, config):
+        config = _values.decode(config)
         if not self.reset_config(dict(config)):
             return False
         self.config = config

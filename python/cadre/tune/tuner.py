@@ -7,7 +7,7 @@ import sys
 import threading
 import warnings
 
-from cadre import _core, _driver
+from cadre import _core, _driver, _functions
 from cadre.tune._callbacks import CallbackList
 from cadre.tune.config import RunConfig, TuneConfig, stored_options
 from cadre.tune.result_grid import ResultGrid
@@ -26,6 +26,7 @@ class Tuner:
         """
         self._tuner = _restored
         self._place = "", ""
+        self._description = None
         if _restored is not None:
             return
         _driver.init_if_needed()
@@ -78,11 +79,14 @@ class Tuner:
         sys.stdout.flush()
         sys.stderr.flush()
         python_handles_it = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        results = self._tuner.fit(takes_signals=python_handles_it)
+        try:
+            results = self._tuner.fit(takes_signals=python_handles_it)
+        finally:
+            _functions.forget_returned()
         if results.is_interrupted:
             print(f"cadre: the experiment was interrupted, and everything that was reported is saved. "
                   f"Tuner.restore({results.experiment_path!r}) goes on with it.", file=sys.stderr)
-        return ResultGrid(results)
+        return ResultGrid(results, self._description)
 
     def get_results(self):
         """Returns the results so far of a restored experiment, without running it."""

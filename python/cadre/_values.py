@@ -1,0 +1,71 @@
+"""Any objects in configs: what the core cannot store goes along as a pickle, shown by its repr."""
+
+import pickle
+
+from cadre import _core, _pickle
+
+_KEY = "$python"
+_PLAIN = (type(None), bool, int, float, str, _core.ObjectRef)
+_LONGEST_REPR = 200
+
+
+class PickledObject:
+    """An object in a config, where nothing is unpickled: in results. `repr` is the object's."""
+
+    def __init__(self, entry):
+        self._reference = entry[_KEY]
+        self.repr = entry["repr"]
+
+    def load(self):
+        """Returns the object. Runs what its pickle says, so only of an experiment that one trusts; in a trial, or in the
+        program that has made it."""
+        return pickle.loads(_core.get_bytes(self._reference))
+
+    def __repr__(self):
+        return self.repr
+
+    def __eq__(self, other):
+        return isinstance(other, PickledObject) and other._reference == self._reference
+
+    def __hash__(self):
+        return hash(self._reference)
+
+
+def encode(value):
+    """Returns a value that the core can store: itself, with every other object in it replaced by its pickle. Raises
+    TypeError for one that cannot be pickled."""
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, dict):
+        return {key: encode(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode(item) for item in value]
+    if isinstance(value, PickledObject):
+        return {_KEY: value._reference, "repr": value.repr}
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of numpy or torch
+        return value.item()
+    try:
+        reference = _core.put_bytes(_pickle.dumps(value))
+    except Exception as error:
+        raise TypeError(f"{value!r} in a config cannot be pickled: {error}") from error
+    return {_KEY: reference, "repr": repr(value)[:_LONGEST_REPR]}
+
+
+def decode(value):
+    """Returns the value with its objects, in a trial or in the functions of an experiment."""
+    return _replaced(value, PickledObject.load)
+
+
+def show(value):
+    """Returns the value with a PickledObject for each object, and unpickles nothing."""
+    return _replaced(value, lambda one: one)
+
+
+def _replaced(value, make):
+    if isinstance(value, dict):
+        if _KEY in value and isinstance(value[_KEY], _core.ObjectRef):
+            return make(PickledObject(value))
+        return {key: _replaced(item, make) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, make) for item in value]
+    return value

@@ -1,0 +1,1 @@
+"""What the guides of Ray Tune import, under the same names."""
