@@ -241,25 +241,46 @@ TEST(ExpectedImprovement, WithConstraintsItsGradientIsThatOfDifferencesAndItsVal
 // ---- Values
 
 TEST(ValueWarping, LossesKeepTheirOrderAndHaveMeanZeroAndVarianceOne) {
-  const VectorXd warped = warped_losses({3, -1, 1e30, 2, 50, kInfinite, -2});
-  EXPECT_NEAR(warped.mean(), 0, 1e-12);
-  EXPECT_NEAR(warped.squaredNorm() / 7, 1, 1e-12);
-  EXPECT_LT(warped[6], warped[1]);
-  EXPECT_LT(warped[1], warped[3]);
-  EXPECT_LT(warped[3], warped[0]);
-  EXPECT_LT(warped[0], warped[4]);
-  EXPECT_LT(warped[4], warped[2]);
-  EXPECT_EQ(warped[2], warped[5]) << "infinity is as bad as the worst";
+  for (const double stretch : {1.0, 10.0}) {
+    const VectorXd warped = warped_losses({3, -1, 1e30, 2, 50, kInfinite, -2}, stretch);
+    EXPECT_NEAR(warped.mean(), 0, 1e-12);
+    EXPECT_NEAR(warped.squaredNorm() / 7, 1, 1e-12);
+    EXPECT_LT(warped[6], warped[1]);
+    EXPECT_LT(warped[1], warped[3]);
+    EXPECT_LT(warped[3], warped[0]);
+    EXPECT_LT(warped[0], warped[4]);
+    EXPECT_LT(warped[4], warped[2]);
+    EXPECT_EQ(warped[2], warped[5]) << "infinity is as bad as the worst";
+  }
 }
 
 TEST(ValueWarping, AnOutlierAmongBadLossesCountsByItsRank) {
-  EXPECT_EQ(warped_losses({1, 2, 3, 4, 5}), warped_losses({1, 2, 3, 4, 1e9}));
+  EXPECT_EQ(warped_losses({1, 2, 3, 4, 5}, 10), warped_losses({1, 2, 3, 4, 1e9}, 10));
+}
+
+// The logarithm of 1 to 10 rises ten times faster at its begin than at its end.
+TEST(ValueWarping, DifferencesOfGoodLossesAreStretched) {
+  const std::vector<double> losses{0, 0.1, 2, 5, 6, 8, 9};
+  const auto shares = [](const VectorXd& warped) -> VectorXd {
+    return (warped.array() - warped.minCoeff()) / (warped.maxCoeff() - warped.minCoeff());
+  };
+  const VectorXd unstretched = shares(warped_losses(losses, 1));
+  const VectorXd stretched = shares(warped_losses(losses, 10));
+  for (Index i = 0; i < unstretched.size(); ++i)
+    EXPECT_NEAR(stretched[i], std::log10(1 + 9 * unstretched[i]), 1e-12) << i;
+}
+
+TEST(ValueWarping, WithAStretchOfOneTheBetterHalfIsOnlyShiftedAndScaled) {
+  const VectorXd warped = warped_losses({0, 1, 4, 100, 200}, 1);
+  EXPECT_NEAR((warped[2] - warped[1]) / (warped[1] - warped[0]), 3, 1e-12);
 }
 
 TEST(ValueWarping, EqualAndInfiniteLossesAreNumbers) {
   for (const std::vector<double>& losses :
-       {std::vector<double>{2, 2, 2}, {kInfinite, kInfinite}, {-kInfinite, 1}, {7}, {kInfinite, -kInfinite, 0}})
-    EXPECT_TRUE(warped_losses(losses).allFinite());
+       {std::vector<double>{2, 2, 2}, {kInfinite, kInfinite}, {-kInfinite, 1}, {7}, {kInfinite, -kInfinite, 0}}) {
+    EXPECT_TRUE(warped_losses(losses, 1).allFinite());
+    EXPECT_TRUE(warped_losses(losses, 10).allFinite());
+  }
 }
 
 TEST(ValueWarping, ExcessesKeepTheirSideOfTheLimit) {

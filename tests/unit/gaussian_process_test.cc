@@ -166,6 +166,22 @@ TEST(GaussianProcess, TriesEveryConfigOfASmallSpaceOnceIfLossesHaveNoNoise) {
   EXPECT_GE(times.size(), 11U) << "the Latin hypercube may repeat one";
 }
 
+// Suggestions of one model differ only by the random numbers of the search for its best point.
+TEST(GaussianProcess, TrialsHaveTwoModelsInTurn) {
+  const auto searcher = GaussianProcess{.deterministic = true}.make(setting_of({{"x", uniform(0, 1)}}));
+  for (TrialIndex trial = 0; trial < 10; ++trial) {
+    const double x = (static_cast<double>(trial) + 0.5) / 10;
+    searcher->on_trial_add(trial, {{"x", x}});
+    searcher->on_trial_end(trial, TrialStatus::terminated, {{"loss", std::pow(x - 0.3, 2) + 0.05 * std::sin(20 * x)}});
+  }
+  std::vector<double> suggested;
+  for (TrialIndex trial = 10; trial < 16; ++trial) suggested.push_back(searcher->suggest(trial)->get<double>("x"));
+  for (const std::size_t i : {0, 1, 2, 3}) {
+    EXPECT_NEAR(suggested[i], suggested[i + 2], 1e-4) << i;
+    EXPECT_GT(std::abs(suggested[i] - suggested[i + 1]), 1e-3) << i;
+  }
+}
+
 // ---- Trials that end otherwise
 
 // Random search fails in four of ten trials. The best is close to where trials fail.

@@ -63,19 +63,19 @@ VectorXd with_bad_losses_by_rank(VectorXd losses) {
   return losses;
 }
 
-// Returns a number from 0 to 1 on a scale, from 0 to 1 too, that has more room for small ones.
-double stretched(double share) {
-  constexpr double kStretch = 10;  // how much more at 0 than at 1
-  return std::log1p(share * (kStretch - 1)) / std::log(kStretch);
+// Returns a number from 0 to 1 on a scale, from 0 to 1 too, whose slope at 0 is `stretch` times that at 1.
+double stretched(double share, double stretch) {
+  return stretch > 1 ? std::log1p(share * (stretch - 1)) / std::log(stretch) : share;
 }
 
 }  // namespace
 
-VectorXd warped_losses(const std::vector<double>& losses) {
+VectorXd warped_losses(const std::vector<double>& losses, double stretch) {
   VectorXd warped = with_bad_losses_by_rank(finite_values(losses));
   const double least = warped.minCoeff();
   const double range = warped.maxCoeff() - least;
-  if (range > 0) warped = (warped.array() - least).unaryExpr([&](double above) { return stretched(above / range); });
+  if (range > 0)
+    warped = (warped.array() - least).unaryExpr([&](double above) { return stretched(above / range, stretch); });
   const auto [mean, deviation] = moments_of(warped);
   return (warped.array() - mean) / deviation;
 }

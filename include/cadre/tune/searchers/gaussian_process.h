@@ -22,8 +22,9 @@ namespace cadre::tune {
 /// Parameters within options of a choice are modelled too, with a kernel after Swersky et al. (2014, "Raiders of the
 /// Lost Architecture: Kernels for Bayesian Optimization in Conditional Parameter Spaces",
 /// https://arxiv.org/abs/1409.4011). Losses are warped before they are modelled, so that outliers among bad ones do not
-/// matter. A trial that has failed, and one whose metric is NaN or infinitely bad, counts as the worst one seen. A
-/// trial that a scheduler stopped early counts with its last result, but not as better than the median of those that
+/// matter; for every other trial, differences of good losses are stretched besides, up to ten times, which is better in
+/// long valleys. A trial that has failed, and one whose metric is NaN or infinitely bad, counts as the worst one seen.
+/// A trial that a scheduler stopped early counts with its last result, but not as better than the median of those that
 /// came to their end. Open trials count as if they had the loss that the model expects, so parallel trials differ
 /// (kriging believer: Ginsbourger et al., 2010, "Kriging Is Well-Suited to Parallelize Optimization"). Trials whose
 /// config is not of the space, and those without the metric, are left out.
@@ -40,8 +41,8 @@ struct GaussianProcess {
   /// True: equal configs have equal losses; otherwise the variance of noise is fitted, too.
   bool deterministic = false;
   /// Number of trials in the model, from 10 to 10,000. If there are more, it has the best half of this number and those
-  /// made last. The time of a suggestion grows with its square. Length scales are fitted to at most 150 of them, and
-  /// again whenever there are 5 % more.
+  /// made last. The time of a suggestion grows with its square. Length scales are fitted to at most 120 of them, and
+  /// again whenever there are 5 % more, for each of the two warpings.
   std::int64_t max_observations = 300;
   std::vector<Constraint> constraints = {};  ///< limits that results should keep
 
