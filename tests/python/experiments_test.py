@@ -188,7 +188,7 @@ def test_bad_options_are_named_before_anything_runs(fit, tmp_path):
         fit(reports_its_config, metric="x", mode="min", scheduler=ASHAScheduler(max_t=3, grace_period=5))
     with pytest.raises(ValueError, match="mode"):
         fit(reports_its_config, metric="x", mode="best")
-    with pytest.raises(TypeError, match="stop: 5"):
+    with pytest.raises(ValueError, match="stop: 5"):
         fit(reports_its_config, stop=5)
     with pytest.raises(TypeError, match="in a config cannot be pickled"):
         fit(reports_its_config, param_space={"x": threading.Lock()})

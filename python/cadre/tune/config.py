@@ -74,7 +74,7 @@ class RunConfig:
 
 def stored_stop(stop):
     """Returns criteria of Ray's forms in the form in which they are stored: a dictionary of thresholds, a stopper, a
-    function of the trial's id and its result, or a list of these. Raises TypeError for anything else."""
+    function of the trial's id and its result, or a list of these. Raises ValueError for anything else."""
     stored = {"thresholds": {}, "stoppers": []}
     for one in stop if isinstance(stop, (list, tuple)) else [stop]:
         if one is None:
@@ -91,7 +91,7 @@ def stored_stop(stop):
             stored["stoppers"].append({"type": "FunctionStopper", "function": _functions.name_of(one),
                                        "host_function": _functions.to_host_function(_Stops(one))})
         else:
-            raise TypeError(f"stop: {one!r} is no dictionary, stopper or function")
+            raise ValueError(f"stop: {one!r} is no dictionary, stopper or function")
     return stored
 
 
