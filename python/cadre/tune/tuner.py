@@ -27,6 +27,7 @@ class Tuner:
         self._tuner = _restored
         self._place = "", ""
         self._description = None
+        self._restored_from = None
         if _restored is not None:
             return
         _driver.init_if_needed()
@@ -60,8 +61,11 @@ class Tuner:
         if not resume_unfinished:
             warnings.warn("Tuner.restore: unfinished trials are always resumed", stacklevel=2)
         listed = CallbackList(callbacks)
-        return cls(_restored=_core.restore_tuner(os.path.expanduser(os.fspath(path)), function, resume_errored,
-                                                 restart_errored, False, listed if listed.hooks else None, listed.hooks))
+        path = os.path.expanduser(os.fspath(path))
+        tuner = cls(_restored=_core.restore_tuner(path, function, resume_errored, restart_errored, False,
+                                                  listed if listed.hooks else None, listed.hooks))
+        tuner._restored_from = path
+        return tuner
 
     @classmethod
     def can_restore(cls, path, storage_filesystem=None):
@@ -90,7 +94,9 @@ class Tuner:
 
     def get_results(self):
         """Returns the results so far of a restored experiment, without running it."""
-        raise _core.InvalidArgument("get_results() is for an experiment that has run; fit() returns its results")
+        if self._restored_from is None:
+            raise _core.InvalidArgument("get_results() is for a restored experiment; fit() returns the results of another one")
+        return ResultGrid(_core.read_results(self._restored_from))
 
 
 def _move_aside(folder, name):

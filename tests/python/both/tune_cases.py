@@ -543,6 +543,12 @@ def case_restart_errored(folder):
     return [restarted.num_errors, restarted[0].metrics["step"], restarted[0].metrics["training_iteration"]]
 
 
+def case_results_without_running(folder):
+    fit(fails_until_marked, folder, name="errored", param_space={"folder": folder})
+    results = Tuner.restore(os.path.join(folder, "errored"), fails_until_marked).get_results()
+    return [len(results), results.num_errors, results[0].metrics["step"]]
+
+
 def case_nothing_to_restore(folder):
     Tuner.restore(os.path.join(folder, "nothing"), reports)
 
