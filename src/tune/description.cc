@@ -169,7 +169,9 @@ void read_stored(Mutations& mutations, const cadre::Stored& stored) {
 // ---- Stopping
 
 // The usual direction is stored as a plain number.
-Value stored_form(const Threshold& threshold) {
+// A template, so that nothing is converted to a threshold: g++ would use the constructor that only names a mistake.
+template <std::same_as<Threshold> T>
+Value stored_form(const T& threshold) {
   if (threshold.mode == Mode::min) return Dict{{"at_most", threshold.value}};
   return threshold.value;
 }

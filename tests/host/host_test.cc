@@ -184,7 +184,7 @@ TEST(Host, AStopperEndsTheExperiment) {
   options.tune_config.max_concurrent_trials = 1;
   const tune::ResultGrid results = tune::Tuner(host_trainable("trains"), options).fit();
   EXPECT_LE(results[0].num_results(), 2U);
-  EXPECT_EQ(results[2].num_results(), 0U);
+  EXPECT_EQ(results.size(), 1U) << "no further trial is begun";
   EXPECT_THAT(results.summary().stop_reason, HasSubstr("stops_all has ended the experiment"));
 }
 

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <fstream>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/directory.h"
@@ -156,13 +158,28 @@ TEST(Object, AForkThatEndsDeletesNothing) {
   EXPECT_EQ(get(*ref).text(), "contents");
 }
 
-TEST(Object, AFileThatSomebodyElseDeletedIsNamed) {
+TEST(Object, IsReadWhileItIsHeldAlsoIfSomebodyElseDeletesItsFile) {
   const TemporaryDirectory directory;
   const ObjectRef ref = put("contents");
   ObjectAccess::held(ref).write_into(directory.path());
   fs::remove(store::object_path(directory.path(), ref.id()));
-  EXPECT_THAT(message_of<NotFound>([&] { get(ref); }),
-              AllOf(HasSubstr(ref.id()), HasSubstr(directory.path().string())));
+  EXPECT_EQ(get(ref).text(), "contents");
+  EXPECT_EQ(get(to_reference(put("contents"))).text(), "contents") << "the same object";
+}
+
+TEST(Object, InReachOfAControllerIsFoundInTheExperiment) {
+  const TemporaryDirectory directory;
+  const Reference reference = to_reference(put("of another process"));
+  store::write_object(directory.path(), reference.id, std::as_bytes(std::span(std::string_view("of another process"))));
+  EXPECT_THROW(get(reference), NotFound);
+  {
+    const store::ObjectsInReach objects(directory.path());
+    EXPECT_EQ(get(reference).text(), "of another process");
+    fs::remove(store::object_path(directory.path(), reference.id));
+    EXPECT_THAT(message_of<NotFound>([&] { get(reference); }),
+                AllOf(HasSubstr(reference.id), HasSubstr(directory.path().string())));
+  }
+  EXPECT_THROW(get(reference), NotFound);
 }
 
 }  // namespace

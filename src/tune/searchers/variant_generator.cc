@@ -216,8 +216,9 @@ class Resolver {
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& error) {
-      throw InvalidArgument("the function " + call.function.function + " of \"" + call.path +
-                            "\" threw: " + error.what());
+      const SampleFrom& function = call.function;
+      const std::string name = function.host_function.is_set() ? function.function : "fn<" + function.function + ">";
+      throw InvalidArgument(name + " of \"" + call.path + "\" threw: " + error.what());
     }
   }
 
