@@ -1,6 +1,6 @@
 """Runs the cases of a module, and writes what each has observed as JSON.
 
-    run_cases.py ray|cadre <module> <file>
+    run_cases.py ray|cadre <module> <file> [<case>...]
 
 A case is a function case_*(folder) against Ray's public API, which returns facts: values that JSON has. An exception is a
 fact too: the classes of Python's by which a program would catch it.
@@ -26,7 +26,7 @@ def facts_of(case):
 
 
 def main():
-    which, name, file = sys.argv[1:]
+    which, name, file, *wanted = sys.argv[1:]
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
     if which == "cadre":
         from cadre.compat import ray as compat
@@ -36,13 +36,12 @@ def main():
 
     ray.init("local", num_cpus=2, **({"include_dashboard": False, "log_to_driver": False} if which == "ray" else {}))
     module = importlib.import_module(name)
-    wanted = os.environ.get("CASES", "")
     facts = {}
     for case in vars(module).values():
-        if getattr(case, "__name__", "").startswith("case_") and wanted in case.__name__:
+        if getattr(case, "__name__", "").startswith("case_") and (not wanted or case.__name__ in wanted):
             facts[case.__name__] = facts_of(case)
             print(case.__name__, facts[case.__name__], file=sys.stderr, flush=True)
-    pathlib.Path(file).write_text(json.dumps(facts, indent=1))
+    pathlib.Path(file).write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     ray.shutdown()
 
 
