@@ -30,8 +30,8 @@ class ClassTrainable;
 struct TrainableMethods;
 }  // namespace tune
 
-/// An exception of a host's function: what() is its whole description, a traceback for example. Of a long one the end
-/// is kept: at most 64 KiB.
+/// An exception of a host's function: what() is its whole description, a traceback for example. A long one keeps its
+/// end: at most 64 KiB.
 class HostError : public Error {
  public:
   using Error::Error;  ///< takes the description

@@ -23,8 +23,8 @@ void resolve(TrainerOptions& options);
 void check_options(const Description& description, bool new_run);
 
 Dict describe(const Description& description);
-// Reads the form that describe() returns; its kind may be missing. Throws InvalidArgument with the path to what does not
-// fit.
+// Reads the form that describe() returns; its kind may be missing. Throws InvalidArgument with the path to what does
+// not fit.
 Description to_description(const Value& form);
 // Reads the result of describe(); `source` names it in messages. Throws StorageError if it does not describe a
 // training run.
