@@ -64,7 +64,7 @@ help:
 	@echo 'JOBS=<n>                         compilers and tests at a time (default: number of CPUs)'
 	@echo 'TORCH_BUILD=cpu|cuda             which build of torch (default: cuda where there is an NVIDIA driver, else cpu)'
 	@echo 'TORCH_INDEX_URL=<url>            where pip gets torch from, for a build of another CUDA version for example'
-	@echo 'CXX=<compiler>                   the compiler of a new build folder (default: clang++-19; g++ 12 builds too)'
+	@echo 'CXX=<compiler>                   the compiler of a new build folder (default: clang++-19)'
 
 setup:
 	@tools/setup.sh $(setup_groups)

@@ -63,8 +63,8 @@ class Host {
   /// are those of a function of C++ (see fn), and the value has the form that is stored (docs/formats.md):
   ///   - tune::SampleFrom: the config; any value
   ///   - tune::ExploreFunction: the config; a config
-  ///   - tune::FunctionStopper: the trial's id and the result; true or false. After each result it is also called
-  ///     without arguments: true ends the experiment
+  ///   - tune::FunctionStopper: the trial's id and the result; true or false. After each result and each end of a
+  ///     trial it is also called without arguments: true ends the experiment
   ///   - tune::ResourceFunction: the config; a PlacementGroup
   virtual Value call(const HostFunction& function, List arguments) = 0;
 

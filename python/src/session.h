@@ -1,4 +1,4 @@
-// What a training function calls.
+// Binds the functions that a training function calls.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -129,7 +129,7 @@ TEST(Gpu, ATrialThatGetsOneContinuesOnItFromItsCheckpoint) {
 
 int main(int argc, char** argv) {
   ::setenv("MKL_NUM_THREADS", "4", 1);  // as a user's shell may set it
-  // Where it sees a GPU, backward() starts CUDA with a thread of its own, after which nothing can be forked.
+  // load() calls backward(), which starts CUDA and a thread of it where there is a GPU: nothing could be forked then.
   const bool sees_a_gpu = cadre::resources::count_gpus() > 0;
   cadre::init(argc, argv, {.num_cpus = 2, .preload = sees_a_gpu ? nullptr : load});
   ::testing::InitGoogleTest(&argc, argv);

@@ -1,4 +1,4 @@
-// Which checkpoints of a recovery are still to be sealed, and which are and no event says so.
+// A recovery finds checkpoints that are still to be sealed, and others that are sealed although no event says so.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Dict, List, Optional, Tuple, Union
 
+from cadre.tune.config import RetentionConfig
 from cadre.tune.trainable import _stored_bundle
 
 
@@ -38,17 +39,8 @@ class ScalingConfig:
 
 
 @dataclass
-class CheckpointConfig:
+class CheckpointConfig(RetentionConfig):
     """Which checkpoints are kept."""
-
-    num_to_keep: Optional[int] = None  # default: all
-    checkpoint_score_attribute: Optional[str] = None  # default: the latest are kept
-    checkpoint_score_order: str = "max"
-
-    def _stored(self):
-        attribute = self.checkpoint_score_attribute
-        return {"num_to_keep": self.num_to_keep, "checkpoint_score_attribute": attribute,
-                "checkpoint_score_order": None if attribute is None else self.checkpoint_score_order}
 
 
 @dataclass

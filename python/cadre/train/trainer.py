@@ -1,17 +1,15 @@
 """Training runs."""
 
-import datetime
 import inspect
 import os
-import signal
 import sys
 import warnings
 
-from cadre import _core, _driver, _functions, _values
+from cadre import _core, _driver, _functions, _runs, _values
 from cadre.train.config import RunConfig, ScalingConfig
 from cadre.train.session import reported_checkpoint
 from cadre.tune.checkpoint import Checkpoint
-from cadre.tune.result_grid import _flat
+from cadre.tune.result_grid import _flat, best_checkpoint
 
 
 class TrainingFailedError(_core.CadreError):
@@ -96,11 +94,7 @@ class Result:
 
     def get_best_checkpoint(self, metric, mode):
         """Returns the kept checkpoint with the best value of a metric; None if there is none."""
-        found = [(_flat(metrics)[metric], checkpoint) for checkpoint, metrics in self.best_checkpoints
-                 if isinstance(_flat(metrics).get(metric), (int, float))]
-        if not found:
-            return None
-        return (min if mode == "min" else max)(found, key=lambda pair: pair[0])[1]
+        return best_checkpoint(self.best_checkpoints, metric, mode)
 
     def __repr__(self):
         return f"Result(metrics={self.metrics}, checkpoint={self.checkpoint}, path={self.path!r})"
@@ -135,7 +129,7 @@ class DataParallelTrainer:
             "run_config": run_config._stored()}
         if validation_config is not None:
             self._description["validation"] = validation_config._stored()
-        self._storage_path = os.path.expanduser(os.fspath(run_config.storage_path)) if run_config.storage_path else ""
+        self._storage_path = _runs.folder_of(run_config.storage_path)
         self._trainer = _core.train.make_trainer(self._description, run_config.name or "", self._storage_path, "fail",
                                                  self._callbacks, self._callbacks.hooks)
 
@@ -148,11 +142,8 @@ class DataParallelTrainer:
         goes on from its last checkpoint; one that has finished is moved aside, and a line says so. Raises
         TrainingFailedError if it failed more often than allowed, and Interrupted after Ctrl-C."""
         trainer = self._continued() or self._trainer
-        sys.stdout.flush()
-        sys.stderr.flush()
-        python_handles_it = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         try:
-            return Result(trainer.fit(takes_signals=python_handles_it))
+            return Result(trainer.fit(takes_signals=_runs.prepare_for_fit()))
         except _core.Interrupted:
             raise
         except _core.CadreError as error:
@@ -164,21 +155,14 @@ class DataParallelTrainer:
     def _continued(self):
         """Returns a trainer that continues the run of the same name, if that did not finish. Moves a finished one aside."""
         name = self._run_config.name
-        path = os.path.join(self._storage_path or os.path.expanduser("~/cadre_results"), name or "")
+        path = _runs.path_of(self._storage_path, name or "")
         if not name or _core.train.is_in_trial() or not _core.train.can_restore(path):
             return None
         if not _core.train.is_finished(path):
             print(f"cadre: the training run {name} goes on from its last checkpoint, with its original options",
                   file=sys.stderr)
             return _core.train.restore_trainer(path, self._callbacks, self._callbacks.hooks)
-        time = datetime.datetime.fromtimestamp(os.path.getmtime(os.path.join(path, "experiment.db")))
-        aside = f"{path}_{time:%Y-%m-%d_%H-%M-%S}"
-        number = 2
-        while os.path.exists(aside):
-            aside = f"{path}_{time:%Y-%m-%d_%H-%M-%S}_{number}"
-            number += 1
-        os.rename(path, aside)
-        print(f"cadre: the training run that was called {name} is {os.path.basename(aside)} now", file=sys.stderr)
+        _runs.move_aside(path, "training run")
         return None
 
 

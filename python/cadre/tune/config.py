@@ -25,20 +25,29 @@ class TuneConfig:
 
 
 @dataclass
-class CheckpointConfig:
-    """Which checkpoints are made and kept."""
+class RetentionConfig:
+    """Which checkpoints are kept, of trials and of training runs."""
 
     num_to_keep: Optional[int] = None  # default: all
     checkpoint_score_attribute: Optional[str] = None  # default: the latest are kept
     checkpoint_score_order: Optional[str] = "max"
-    checkpoint_frequency: int = 0  # of classes, in iterations; 0: none
-    checkpoint_at_end: Optional[bool] = None
 
     def _stored(self):
         attribute = self.checkpoint_score_attribute
         return {"num_to_keep": self.num_to_keep, "checkpoint_score_attribute": attribute,
-                "checkpoint_score_order": None if attribute is None else self.checkpoint_score_order,
-                "checkpoint_frequency": self.checkpoint_frequency or None, "checkpoint_at_end": self.checkpoint_at_end}
+                "checkpoint_score_order": None if attribute is None else self.checkpoint_score_order}
+
+
+@dataclass
+class CheckpointConfig(RetentionConfig):
+    """Which checkpoints are made and kept."""
+
+    checkpoint_frequency: int = 0  # of classes, in iterations; 0: none
+    checkpoint_at_end: Optional[bool] = None
+
+    def _stored(self):
+        return {**super()._stored(), "checkpoint_frequency": self.checkpoint_frequency or None,
+                "checkpoint_at_end": self.checkpoint_at_end}
 
 
 @dataclass

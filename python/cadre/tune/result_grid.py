@@ -37,11 +37,7 @@ class Result:
 
     def get_best_checkpoint(self, metric, mode):
         """Returns the kept checkpoint with the best value of a metric in its result; None if there is none."""
-        found = [(_flat(metrics)[metric], checkpoint) for checkpoint, metrics in self.best_checkpoints
-                 if isinstance(_flat(metrics).get(metric), (int, float))]
-        if not found:
-            return None
-        return (min if mode == "min" else max)(found, key=lambda pair: pair[0])[1]
+        return best_checkpoint(self.best_checkpoints, metric, mode)
 
     def __repr__(self):
         shown = {key: value for key, value in self.metrics.items() if key != "config"}
@@ -121,6 +117,13 @@ class ResultGrid:
 
     def __repr__(self):
         return f"ResultGrid<{self._trials!r}>"
+
+
+def best_checkpoint(checkpoints, metric, mode):
+    """Returns the checkpoint with the best value of a metric, of pairs of checkpoints and metrics; None if none has it."""
+    values = [(_flat(metrics).get(metric), checkpoint) for checkpoint, metrics in checkpoints]
+    found = [pair for pair in values if isinstance(pair[0], (int, float))]
+    return (min if mode == "min" else max)(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def _flat(entries, prefix=""):

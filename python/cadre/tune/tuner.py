@@ -1,13 +1,11 @@
 """Experiments."""
 
-import datetime
 import os
-import signal
 import sys
 import threading
 import warnings
 
-from cadre import _core, _driver, _functions
+from cadre import _core, _driver, _functions, _runs
 from cadre.tune._callbacks import CallbackList
 from cadre.tune.config import RunConfig, TuneConfig, stored_options
 from cadre.tune.result_grid import ResultGrid
@@ -39,7 +37,7 @@ class Tuner:
         self._description = {"trainable": stored_trainable(trainable),
                              **stored_options(param_space, tune_config, run_config)}
         hooks = self._callbacks.hooks
-        storage_path = os.path.expanduser(os.fspath(run_config.storage_path)) if run_config.storage_path else ""
+        storage_path = _runs.folder_of(run_config.storage_path)
         self._place = storage_path, run_config.name or ""
         self._tuner = _core.make_tuner(self._description, run_config.name or "", storage_path, "fail",
                                        self._callbacks if hooks else None, hooks)
@@ -80,11 +78,8 @@ class Tuner:
         if threading.current_thread() is not threading.main_thread():
             raise _core.InvalidArgument("fit() was called in another thread than the main one")
         _move_aside(*self._place)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        python_handles_it = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         try:
-            results = self._tuner.fit(takes_signals=python_handles_it)
+            results = self._tuner.fit(takes_signals=_runs.prepare_for_fit())
         finally:
             _functions.forget_returned()
         if results.is_interrupted:
@@ -102,17 +97,10 @@ class Tuner:
 def _move_aside(folder, name):
     """Renames an experiment of the same name, so that a program may be run twice. Leaves alone what is no experiment, is
     not on a local disk, or is being run: fit() says so."""
-    path = os.path.join(folder or os.path.expanduser("~/cadre_results"), name)
+    path = _runs.path_of(folder, name)
     if not name or not os.path.isfile(os.path.join(path, "experiment.db")) or _core.read_results(path).state == "running":
         return
-    time = datetime.datetime.fromtimestamp(os.path.getmtime(os.path.join(path, "experiment.db")))
-    aside = f"{path}_{time:%Y-%m-%d_%H-%M-%S}"
-    for number in range(2, 1000):
-        if not os.path.exists(aside):
-            break
-        aside = f"{path}_{time:%Y-%m-%d_%H-%M-%S}_{number}"
-    os.rename(path, aside)
-    print(f"cadre: the experiment that was called {name} is {os.path.basename(aside)} now", file=sys.stderr)
+    _runs.move_aside(path, "experiment")
 
 
 def _warn_of_unused(tune_config, run_config):

@@ -1,0 +1,37 @@
+"""What experiments and training runs share: their directories, and the beginning of fit()."""
+
+import datetime
+import os
+import signal
+import sys
+
+_DEFAULT_FOLDER = "~/cadre_results"
+
+
+def folder_of(storage_path):
+    """Returns a storage path as the core takes it: empty for the default."""
+    return os.path.expanduser(os.fspath(storage_path)) if storage_path else ""
+
+
+def path_of(folder, name):
+    """Returns the directory of an experiment or a run of this name."""
+    return os.path.join(folder or os.path.expanduser(_DEFAULT_FOLDER), name)
+
+
+def move_aside(path, what):
+    """Renames the directory of an experiment or a run, `what`, so that another one may have its name, and says so."""
+    time = datetime.datetime.fromtimestamp(os.path.getmtime(os.path.join(path, "experiment.db")))
+    first = aside = f"{path}_{time:%Y-%m-%d_%H-%M-%S}"
+    number = 2
+    while os.path.exists(aside):
+        aside = f"{first}_{number}"
+        number += 1
+    os.rename(path, aside)
+    print(f"cadre: the {what} that was called {os.path.basename(path)} is {os.path.basename(aside)} now", file=sys.stderr)
+
+
+def prepare_for_fit():
+    """Flushes what the core's output must follow. Returns true if Ctrl-C is Python's own, so that the core may take it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
