@@ -3,7 +3,6 @@
 import inspect
 import os
 import sys
-import warnings
 
 from cadre import _core, _driver, _functions, _runs, _values
 from cadre.train.config import RunConfig, ScalingConfig
