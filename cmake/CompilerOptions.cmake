@@ -50,4 +50,6 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports these in its own std::string and std::optional.
   target_compile_options(cadre_warnings INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
     -Wno-array-bounds)
+  # Files that are compiled in groups look like headers to g++.
+  target_compile_options(cadre_warnings INTERFACE -Wno-subobject-linkage)
 endif()

@@ -79,8 +79,12 @@ constexpr std::size_t count_members() {
   // clang-format on
 }
 
+// What stands in for a base in has_base(). A constructor that takes any class must refuse it: the struct that has such
+// a member first would seem to have a base (g++).
+struct BaseStandIn {};
+
 template <class Derived>
-struct AnyBaseOf {
+struct AnyBaseOf : BaseStandIn {
   template <class T>
     requires(std::is_base_of_v<T, Derived> && !std::is_same_v<T, Derived>)
   constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands in for a base

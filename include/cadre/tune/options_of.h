@@ -166,6 +166,7 @@ class OptionsOf {
   /// \cond a mistake, which does not compile
   template <class T>
     requires(!std::same_as<T, OptionsOf> && !detail::MakesA<T, Made, Setting> && std::is_class_v<T> &&
+             !std::is_base_of_v<cadre::detail::BaseStandIn, T> &&
              !std::convertible_to<const T&, std::shared_ptr<const detail::HeldOptions<Made, Setting>>>)
   CADRE_MISTAKE(
       "options of a scheduler, searcher or stopper have a function make() const that returns it: see "
