@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "base/native_stack.h"
 #include "train/assignment.h"
 #include "train/validator.h"
+#include "view/output.h"
 
 namespace cadre::train {
 namespace {
@@ -31,13 +30,12 @@ std::string to_text(const Metrics& metrics) {
 
 void RunConsole::say(const std::string& text) const {
   if (config_.verbose == 0) return;
-  fmt::print("{}\n", shown(text));
-  std::fflush(stdout);
+  view::print(shown(text) + "\n");
 }
 
 void RunConsole::say(const Say& what) const {
   if (!what.failure) return say(what.text);
-  fmt::print(stderr, "{}\n", shown(what.text));
+  view::print_error(shown(what.text) + "\n");
 }
 
 std::string RunConsole::shown(const std::string& text) const {
@@ -77,9 +75,8 @@ void RunConsole::show_worker_output(bool last, Time now) {
 }
 
 void RunConsole::print(const view::WorkerOutput::Text& text) const {
-  std::fputs(base::printable_lines(text.out, encoding_).c_str(), stdout);
-  std::fflush(stdout);
-  std::fputs(base::printable_lines(text.err, encoding_).c_str(), stderr);
+  view::print(base::printable_lines(text.out, encoding_));
+  view::print_error(base::printable_lines(text.err, encoding_));
 }
 
 }  // namespace cadre::train

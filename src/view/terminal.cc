@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "view/output.h"
+
 namespace cadre::view {
 namespace {
 
@@ -32,7 +34,7 @@ bool wait_writable(int timeout_ms) {
 
 bool is_live_terminal() {
   const std::string term = environment("TERM");
-  return ::isatty(STDOUT_FILENO) == 1 && !term.empty() && term != "dumb";
+  return !host_prints() && ::isatty(STDOUT_FILENO) == 1 && !term.empty() && term != "dumb";
 }
 
 bool styles_are_wanted() { return environment("NO_COLOR").empty(); }

@@ -7,7 +7,8 @@
 
 namespace cadre::view {
 
-// Returns true if standard output is a terminal that can move its cursor (TERM is set and not "dumb").
+// Returns true if standard output is a terminal that can move its cursor (TERM is set and not "dumb"), and no host of
+// the program prints elsewhere.
 bool is_live_terminal();
 
 // Returns true if the environment allows bold, dim and colours: NO_COLOR is not set, or empty (no-color.org).

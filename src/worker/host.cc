@@ -2,7 +2,11 @@
 
 #include <string>
 
-namespace cadre::worker {
+namespace cadre {
+
+bool Host::print(std::string_view, bool) { return false; }
+
+namespace worker {
 namespace {
 
 constexpr const char* kNoHost = "is a function of a host, such as a Python program, and this program has none";
@@ -24,4 +28,5 @@ void check_host(const std::string& function_name, const std::string& option, Fau
   faults.unless(current_host != nullptr, option, "\"" + function_name + "\" " + kNoHost);
 }
 
-}  // namespace cadre::worker
+}  // namespace worker
+}  // namespace cadre

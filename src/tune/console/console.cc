@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <ranges>
 
 #include "base/clock.h"
+#include "view/output.h"
 #include "view/terminal.h"
 
 namespace cadre::tune {
@@ -66,8 +66,7 @@ void Console::say(const std::string& text) {
   if (live_) {
     log_ += lines;
   } else {
-    std::fputs(lines.c_str(), stdout);
-    std::fflush(stdout);
+    view::print(lines);
   }
 }
 
@@ -81,7 +80,7 @@ void Console::show(const Action& action) {
   const std::string text = log_text(action, experiment_, directory_, detail_);
   if (text.empty()) return;
   if (detail_.verbose > 0) return say(text);
-  std::fputs((base::printable_lines(text, detail_.encoding) + '\n').c_str(), stderr);
+  view::print_error(base::printable_lines(text, detail_.encoding) + '\n');
 }
 
 void Console::tick(Clock::time_point now) {
@@ -131,15 +130,13 @@ void Console::show_output_of(const Action& action) {
 }
 
 void Console::show_output(const view::WorkerOutput::Text& text) {
-  for (const auto& [lines, stream] : {std::pair{&text.out, stdout}, {&text.err, stderr}}) {
-    if (lines->empty()) continue;
-    const std::string shown = base::printable_lines(*lines, detail_.encoding);
-    if (live_) {
-      log_ += shown;
-    } else {
-      std::fputs(shown.c_str(), stream);
-      std::fflush(stream);
-    }
+  const std::string out = base::printable_lines(text.out, detail_.encoding);
+  const std::string err = base::printable_lines(text.err, detail_.encoding);
+  if (live_) {
+    log_.append(out).append(err);
+  } else {
+    view::print(out);
+    view::print_error(err);
   }
 }
 
@@ -206,8 +203,7 @@ void Console::draw(bool wait) {
 void Console::print_block() const {
   std::string text = "\n";
   for (const view::Line& line : block_) text.append(view::plain_text(line)).append("\n");
-  std::fputs((text + "\n").c_str(), stdout);
-  std::fflush(stdout);
+  view::print(text + "\n");
 }
 
 Moment Console::moment() {
