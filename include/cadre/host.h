@@ -17,6 +17,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cadre/error.h"
@@ -27,6 +28,10 @@ namespace cadre {
 
 namespace tune {
 class ClassTrainable;
+class Scheduler;
+class Searcher;
+struct SchedulerSetting;
+struct SearcherSetting;
 struct TrainableMethods;
 }  // namespace tune
 
@@ -67,6 +72,18 @@ class Host {
   ///     trial it is also called without arguments: true ends the experiment
   ///   - tune::ResourceFunction: the config; a PlacementGroup
   virtual Value call(const HostFunction& function, List arguments) = 0;
+  /// Returns a new searcher for tune::HostSearcher::host_function, in the driver. What cadre/tune/searcher.h says holds
+  /// for it. Default: throws Error.
+  virtual std::unique_ptr<tune::Searcher> make_searcher(const HostFunction& function,
+                                                        const tune::SearcherSetting& setting);
+  /// Returns a new scheduler for tune::HostScheduler::host_function, likewise (cadre/tune/scheduler.h).
+  virtual std::unique_ptr<tune::Scheduler> make_scheduler(const HostFunction& function,
+                                                          const tune::SchedulerSetting& setting);
+
+  /// Prints lines for people, UTF-8, to what the program has in the place of standard output or, if `is_error`, of
+  /// standard error, and returns true; returns false to have Cadre write to that itself, as a terminal needs. Empty
+  /// lines only ask. Called in the driver, in the thread of fit(). Default: returns false.
+  virtual bool print(std::string_view lines, bool is_error);
 
   /// Runs a function in a worker, in its main thread, from its begin to its end, and returns its value. The arguments
   /// by kind of function:

@@ -26,6 +26,7 @@ class AskedSearcher {
     std::optional<TrialIndex> asked = {};  // the trial whose suggestion is awaited
     std::vector<Untold> untold = {};       // since then
     bool has_none = false;                 // it had no suggestion, and no trial has ended since then
+    bool is_finished = false;              // it suggests nothing any more
   };
 
   explicit AskedSearcher(std::unique_ptr<Searcher> searcher) : searcher_(std::move(searcher)) {}
@@ -39,7 +40,12 @@ class AskedSearcher {
   void ask(TrialIndex trial);
   // Ends it: tells the searcher what has happened meanwhile.
   void end_asking();
-  void set_has_none() { state_.has_none = true; }
+  bool is_finished() const { return state_.is_finished; }
+  // Remembers an answer without a suggestion.
+  void set_has_none(bool is_finished) {
+    state_.has_none = true;
+    state_.is_finished = is_finished;
+  }
 
   // No trial is added while the searcher is asked.
   void on_trial_add(TrialIndex trial, const Config& config) { searcher_->on_trial_add(trial, config); }

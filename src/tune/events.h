@@ -83,10 +83,12 @@ struct ExperimentInterrupted {};
 struct CheckpointsSynced {
   std::vector<checkpoint::CheckpointId> checkpoints = {};
 };
-// The searcher has answered AskSearcher: with values for the trial's config, or with none before another trial ends.
+// The searcher has answered AskSearcher: with values for the trial's config, with none before another trial ends, or
+// with none any more.
 struct Suggested {
   TrialIndex for_trial = 0;  // the next one; it does not exist yet
   std::optional<Config> values = {};
+  bool finished = false;
   bool operator==(const Suggested&) const = default;
 };
 using Event =

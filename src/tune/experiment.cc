@@ -106,7 +106,7 @@ bool Experiment::is_repeated(const ResultReported& event) const {
 }
 
 std::int64_t Experiment::trials_to_come() const {
-  if (state_.phase != Phase::running) return 0;
+  if (state_.phase != Phase::running || searcher_.is_finished()) return 0;
   return variants_.size() - static_cast<std::int64_t>(trials_.size());
 }
 
@@ -369,7 +369,7 @@ void Experiment::on(const MemoryRunsShort&) { unpark_the_coldest(); }
 
 void Experiment::on(const Suggested& event) {
   if (searcher_.state().asked != event.for_trial) return;
-  if (!event.values) searcher_.set_has_none();
+  if (!event.values) searcher_.set_has_none(event.finished);
   searcher_.end_asking();
   if (state_.interrupted || trials_to_come() == 0) return;
   if (accept(event.for_trial, event.values)) make_trial(event.for_trial, *event.values);
@@ -1046,7 +1046,7 @@ bool Experiment::make_trial() {
     return false;
   } else if (options_.tune_config.searcher.held().traits().quick) {
     const std::optional<Config> suggestion = searcher_.get().suggest(index);
-    if (!suggestion) searcher_.set_has_none();
+    if (!suggestion) searcher_.set_has_none(searcher_.get().is_finished());
     if (!accept(index, suggestion)) return false;
     make_trial(index, *suggestion);
   } else {
@@ -1078,9 +1078,11 @@ void Experiment::make_trial(TrialIndex index, const Config& suggestion) {
 // Returns true if the searcher has a suggestion for the trial, after it has checked that.
 bool Experiment::accept(TrialIndex trial, const std::optional<Config>& suggestion) {
   const std::string_view name = options_.tune_config.searcher.name();
+  if (searcher_.is_finished()) return false;
   if (searcher_.has_none() && live_.empty())
     throw std::logic_error(fmt::format("the searcher {} waits for the end of a trial, and there is none", name));
   if (!suggestion) return false;
+  if (options_.tune_config.searcher.held().traits().any_values) return true;
   Faults faults;
   check_point(suggestion->dict(), options_.param_space, "value", faults);
   faults.throw_if_any(fmt::format("trial {}, as the searcher {} suggests it,", trial_id(trial), name));

@@ -4,6 +4,12 @@
 
 namespace cadre::tune {
 
+Suggested ask(const Searcher& searcher, TrialIndex trial) {
+  Suggested answer{.for_trial = trial, .values = searcher.suggest(trial)};
+  answer.finished = !answer.values && searcher.is_finished();
+  return answer;
+}
+
 SearcherThread::~SearcherThread() {
   {
     const std::lock_guard lock(mutex_);
@@ -37,10 +43,10 @@ void SearcherThread::run() {
     const Task task = *std::exchange(task_, {});
     asked_ = task.searcher;
     lock.unlock();
-    Suggested suggested{.for_trial = task.trial};
+    Suggested suggested;
     std::exception_ptr error;
     try {
-      suggested.values = task.searcher->suggest(task.trial);
+      suggested = ask(*task.searcher, task.trial);
     } catch (...) {
       error = std::current_exception();
     }

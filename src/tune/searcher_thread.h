@@ -13,6 +13,9 @@
 
 namespace cadre::tune {
 
+// Asks a searcher, and returns its answer as an event.
+Suggested ask(const Searcher& searcher, TrialIndex trial);
+
 class SearcherThread {
  public:
   // Calls `wake` in the thread whenever take() has something.

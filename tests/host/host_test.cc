@@ -11,6 +11,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,33 @@ class Adds final : public tune::ClassTrainable {
   std::int64_t sum_ = 0;
 };
 
+// Suggests 0, 1, ... under a key that no space has, half as often as it could.
+class Counts final : public tune::Searcher {
+ public:
+  explicit Counts(std::int64_t num_samples) : num_samples_(num_samples) {}
+  std::optional<Config> suggest(tune::TrialIndex trial) const override {
+    if (is_finished()) return std::nullopt;
+    return Config{{"x", static_cast<std::int64_t>(trial)}};
+  }
+  bool is_finished() const override { return num_added_ >= num_samples_ / 2; }
+  void on_trial_add(tune::TrialIndex, const Config&) override { ++num_added_; }
+  void on_trial_end(tune::TrialIndex, tune::TrialStatus, const Metrics&) override {}
+
+ private:
+  std::int64_t num_samples_;
+  std::int64_t num_added_ = 0;
+};
+
+// Stops trial 0 after a step, trial 1 after two, ...
+class StopsLater final : public tune::Scheduler {
+ public:
+  tune::Decision on_result(const tune::TrialView& trial, const Metrics& result, const tune::Population&) override {
+    const bool stops = result.get<std::int64_t>("step") > trial.index();
+    return {.kind = stops ? tune::Decision::Kind::stop : tune::Decision::Kind::go_on};
+  }
+  std::string debug_string() const override { return "stops later"; }
+};
+
 std::string contents(const fs::path& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
@@ -55,6 +83,14 @@ class TestHost final : public Host {
   void before_first_fork() override { serves_ = true; }
   void after_fork() override { ++num_forks_; }
   void before_end() override { std::puts("the end"); }
+
+  bool print(std::string_view lines, bool is_error) override {
+    if (prints) (is_error ? errors : output) += lines;
+    return prints;
+  }
+  bool prints = false;
+  std::string output = {};
+  std::string errors = {};
 
   Value call(const HostFunction& function, List arguments) override {
     const std::string kind = kind_of(function);
@@ -92,6 +128,12 @@ class TestHost final : public Host {
                    [](const fs::path& directory) { std::ofstream(directory / "nothing") << "nothing"; });
     }
     return {};
+  }
+  std::unique_ptr<tune::Searcher> make_searcher(const HostFunction&, const tune::SearcherSetting& setting) override {
+    return std::make_unique<Counts>(setting.num_samples);
+  }
+  std::unique_ptr<tune::Scheduler> make_scheduler(const HostFunction&, const tune::SchedulerSetting&) override {
+    return std::make_unique<StopsLater>();
   }
   tune::TrainableMethods methods(const HostFunction& function) override {
     if (kind_of(function) != "adds") return {};
@@ -202,6 +244,41 @@ TEST(Host, ExploresConfigs) {
   ASSERT_EQ(results.num_terminated(), 4U) << ::testing::PrintToString(results.errors());
   EXPECT_FALSE(results[0].exploits.empty());
   EXPECT_TRUE(results[0].config.get<bool>("explored"));
+}
+
+TEST(Host, SearchesAndSchedules) {
+  const TemporaryDirectory storage;
+  tune::TunerOptions options = options_in(storage.path(), {});
+  options.tune_config.num_samples = 6;
+  options.tune_config.searcher =
+      tune::HostSearcher{.name = "counts", .host_function = host_function("counts"), .learns = false};
+  options.tune_config.scheduler = tune::HostScheduler{.name = "stops", .host_function = host_function("stops later")};
+  const tune::ResultGrid results = tune::Tuner(host_trainable("trains"), options).fit();
+  ASSERT_EQ(results.size(), 3U) << "it has nothing more";
+  for (std::int64_t trial = 0; trial < 3; ++trial) {
+    const tune::Result& result = results[static_cast<std::size_t>(trial)];
+    EXPECT_EQ(result.config.get<std::int64_t>("x"), trial);
+    EXPECT_EQ(result.metrics.get<std::int64_t>("step"), trial + 1);
+    EXPECT_EQ(result.status, tune::TrialStatus::stopped);
+  }
+}
+
+TEST(Host, MayPrintWhatIsForPeople) {
+  const TemporaryDirectory storage;
+  the_host.prints = true;
+  tune::TunerOptions options = options_in(storage.path(), {{"x", 1}});
+  options.run_config.verbose = 1;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  tune::Tuner(host_trainable("trains"), options).fit();
+  options.run_config.name = "fails";
+  options.run_config.verbose = 0;
+  tune::Tuner(host_trainable("fails", {{"text", "because"}}), options).fit();
+  the_host.prints = false;
+  EXPECT_EQ(testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(the_host.output, HasSubstr("Running experiment hosted: 1 trial"));
+  EXPECT_THAT(the_host.output, HasSubstr("TERMINATED"));
+  EXPECT_THAT(the_host.errors, HasSubstr("because"));
 }
 
 TEST(Host, RunsItsClasses) {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "tune/searcher_thread.h"
 
 namespace cadre::tune {
 namespace {
@@ -154,7 +155,7 @@ bool World::step() {
   }
   if (asked_ && engine_->now() >= asked_->answer_due) {
     const TrialIndex trial = std::exchange(asked_, std::nullopt)->trial;
-    handle(Suggested{trial, experiment_->searcher().suggest(trial)});
+    handle(ask(experiment_->searcher(), trial));
   }
   if (random_() % 16 == 0 && !existing_.empty()) {
     CheckpointsSynced synced;

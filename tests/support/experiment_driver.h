@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tune/experiment.h"
+#include "tune/searcher_thread.h"
 
 namespace cadre::test_support {
 
@@ -16,10 +17,8 @@ inline void handle_and_suggest(Experiment& experiment, const Event& event, Actio
                                const RecordedAnswers* recorded = nullptr) {
   experiment.handle(event, actions, recorded);
   for (std::size_t i = 0; i < actions.size(); ++i) {
-    if (const auto* ask = std::get_if<AskSearcher>(&actions[i])) {
-      const TrialIndex trial = ask->trial;
-      experiment.handle(Suggested{trial, experiment.searcher().suggest(trial)}, actions);
-    }
+    if (const auto* asks = std::get_if<AskSearcher>(&actions[i]))
+      experiment.handle(ask(experiment.searcher(), asks->trial), actions);
   }
 }
 

@@ -115,6 +115,15 @@ TEST_F(AProgram, MayWait) {
   EXPECT_EQ(add(*searcher), 1.1);
 }
 
+TEST_F(AProgram, MayHaveNothingMore) {
+  const std::unique_ptr<Searcher> searcher =
+      options("if added == 1: print('{\"finished\": true}', flush=True); continue").make(setting());
+  add(*searcher);
+  EXPECT_FALSE(searcher->is_finished());
+  EXPECT_EQ(searcher->suggest(1), std::nullopt);
+  EXPECT_TRUE(searcher->is_finished());
+}
+
 // Without that this would take an hour, more than the test may.
 TEST_F(AProgram, IsNotWaitedForWhenItsExperimentEnds) {
   ExternalSearcher slow = options("import time; time.sleep(3600)");

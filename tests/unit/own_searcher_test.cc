@@ -36,9 +36,11 @@ struct Halving {
   double first = 8;
   std::int64_t at_a_time = 100;
   std::string key = "x";
+  bool any_values = false;
+  std::int64_t most = 100;  // suggestions
 
   std::unique_ptr<Searcher> make(const SearcherSetting&) const;
-  Searcher::Traits traits() const { return {.may_wait = true}; }
+  Searcher::Traits traits() const { return {.may_wait = true, .any_values = any_values}; }
 };
 
 namespace {
@@ -49,10 +51,14 @@ class HalvingSearcher final : public Searcher {
 
   std::optional<Config> suggest(TrialIndex) const override {
     ++suggestions;
-    if (std::ssize(running_) >= options_.at_a_time) return std::nullopt;
+    if (std::ssize(running_) >= options_.at_a_time || is_finished()) return std::nullopt;
     return Config{{options_.key, best_ ? *best_ / 2 : options_.first}};
   }
-  void on_trial_add(TrialIndex trial, const Config& config) override { running_[trial] = config.get<double>("x"); }
+  bool is_finished() const override { return added_ >= options_.most; }
+  void on_trial_add(TrialIndex trial, const Config& config) override {
+    running_[trial] = config.get<double>("x");
+    ++added_;
+  }
   void on_result(TrialIndex trial, const Metrics&) override { log_ += " " + std::to_string(trial); }
   void on_trial_end(TrialIndex trial, TrialStatus status, const Metrics& last_result) override {
     if (status == TrialStatus::terminated && last_result.contains(metric_.name)) best_ = running_.at(trial);
@@ -67,6 +73,7 @@ class HalvingSearcher final : public Searcher {
   Objective metric_;
   std::map<TrialIndex, double> running_;
   std::optional<double> best_;
+  std::int64_t added_ = 0;
   std::string log_ = "results of";
 };
 
@@ -142,6 +149,30 @@ TEST(OwnSearcher, AValueOutsideOfTheSpaceIsNamed) {
               HasSubstr("value \"x\": 11.0 is not in uniform(0.0, 10.0)"));
   EXPECT_THAT(message_of<InvalidArgument>([] { Driver(halving({.key = "z"}, 1), 1); }),
               HasSubstr("param_space has no such key"));
+}
+
+TEST(OwnSearcher, MayBeOneThatSuggestsAnything) {
+  Driver driver(halving({.first = 11, .any_values = true}, 1), 1);
+  EXPECT_EQ(x_of(driver, 0), 11) << "outside of the space";
+  Driver another(halving({.key = "model/width", .any_values = true}, 1), 1);
+  const Trial& trial = another.trial(0);
+  EXPECT_EQ(trial.config.get<double>("model/width"), 8) << "a key that the space lacks";
+  EXPECT_TRUE(trial.config.contains("x"));
+  EXPECT_THAT(trial.tag, HasSubstr("width=8.0000"));
+}
+
+TEST(OwnSearcher, MayHaveNothingMoreToSuggest) {
+  Driver driver(halving({.most = 2}, 5), 1);
+  EXPECT_EQ(driver.experiment().trials_to_come(), 4);
+  end(driver, 0);
+  EXPECT_EQ(driver.experiment().trials_to_come(), 3) << "it was not asked again yet";
+  end(driver, 1);
+  EXPECT_EQ(driver.experiment().trials().size(), 2U);
+  EXPECT_EQ(driver.experiment().trials_to_come(), 0);
+  EXPECT_TRUE(driver.experiment().finished());
+  Experiment again(Trainable("f"), halving({.most = 2}, 5));
+  again.load(driver.experiment().save(), [&](TrialIndex trial) { return driver.experiment().save_trial(trial); });
+  EXPECT_EQ(again.trials_to_come(), 0) << "a snapshot has that";
 }
 
 TEST(OwnSearcher, ARestoreTakesConfigsFromTheRecord) {

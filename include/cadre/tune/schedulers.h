@@ -4,6 +4,7 @@
 
 #include "cadre/tune/schedulers/asha.h"
 #include "cadre/tune/schedulers/fifo.h"
+#include "cadre/tune/schedulers/host_scheduler.h"
 #include "cadre/tune/schedulers/hyperband.h"
 #include "cadre/tune/schedulers/median_stopping_rule.h"
 #include "cadre/tune/schedulers/multiple_frequencies_pbt.h"

@@ -43,10 +43,11 @@ class Searcher {
  public:
   /// Properties of a searcher's options that the Tuner needs to know.
   struct Traits {
-    bool chooses = true;    ///< suggests values: the space must be one of Parameters, so without grids
-    bool learns = true;     ///< needs results: TuneConfig::metric must be set, and no scheduler may change configs
-    bool may_wait = false;  ///< may have no suggestion: no scheduler may need all trials at the beginning
-    bool quick = false;     ///< suggest() takes microseconds: it is called in the thread of Tuner::fit
+    bool chooses = true;      ///< suggests values: the space must be one of Parameters, so without grids
+    bool learns = true;       ///< needs results: TuneConfig::metric must be set, and no scheduler may change configs
+    bool may_wait = false;    ///< may have no suggestion: no scheduler may need all trials at the beginning
+    bool quick = false;       ///< suggest() takes microseconds: it is called in the thread of Tuner::fit
+    bool any_values = false;  ///< values need not be in the space, and may be of keys that the space lacks
   };
 
   virtual ~Searcher() = default;
@@ -55,6 +56,9 @@ class Searcher {
   /// in TuneConfig::points_to_evaluate; keys that it omits are drawn from the space, and functions are called after
   /// that. Empty: not before another trial has ended, of which there must be one.
   virtual std::optional<Config> suggest(TrialIndex trial) const = 0;
+  /// Returns true if no further trial shall be made, although there are fewer than num_samples. Asked when suggest()
+  /// has returned nothing, in the same thread. Default: false.
+  virtual bool is_finished() const { return false; }
   /// Makes suggest(), which another thread is in, throw soon instead of going on: the experiment ends, and calls
   /// nothing else any more. Default: nothing; the suggestion is waited for.
   virtual void cancel() const {}

@@ -7,6 +7,7 @@
 #include "cadre/tune/searchers/concurrency_limiter.h"
 #include "cadre/tune/searchers/external_searcher.h"
 #include "cadre/tune/searchers/gaussian_process.h"
+#include "cadre/tune/searchers/host_searcher.h"
 #include "cadre/tune/searchers/nsga2.h"
 #include "cadre/tune/searchers/quasi_random.h"
 #include "cadre/tune/searchers/random_search.h"

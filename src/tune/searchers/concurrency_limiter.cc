@@ -20,6 +20,7 @@ class LimitedSearcher final : public Searcher {
   std::optional<Config> suggest(TrialIndex trial) const override {
     return has_room(trial) ? inner_->suggest(trial) : std::nullopt;
   }
+  bool is_finished() const override { return inner_->is_finished(); }
   void cancel() const override { inner_->cancel(); }
   void on_trial_add(TrialIndex trial, const Config& config) override {
     if (open_.empty()) begin_of_batch_ = trial;

@@ -25,6 +25,7 @@ class ProgramSearcher final : public Searcher {
       : options_(std::move(options)), begin_(base::to_json(Dict{{"begin", begin_of(setting)}})) {}
 
   std::optional<Config> suggest(TrialIndex trial) const override;
+  bool is_finished() const override { return is_finished_; }
   void cancel() const override { cancelled_ = true; }
   void on_trial_add(TrialIndex trial, const Config& config) override {
     trials_[trial] = {.config = config};
@@ -71,6 +72,7 @@ class ProgramSearcher final : public Searcher {
   // The program knows what it was told; everything else is in `trials_`, so that this is no state of the searcher.
   mutable std::unique_ptr<base::LineProgram> program_ = {};  // null: it is to be started
   mutable std::vector<std::string> news_ = {};               // lines to send
+  mutable bool is_finished_ = false;                         // its last answer was that there is nothing more
   mutable std::atomic<bool> cancelled_ = false;
 };
 
@@ -94,12 +96,18 @@ std::optional<Config> ProgramSearcher::ask(TrialIndex trial) const {
   try {
     const Value answer = base::parse_json(text, "its answer");
     const Value* config = answer.is_dict() ? find_entry(answer.dict(), "config") : nullptr;
-    const Value* wait = answer.is_dict() ? find_entry(answer.dict(), "wait") : nullptr;
-    if (wait != nullptr && *wait == Value(true)) return std::nullopt;
+    const auto says = [&](std::string_view key) {
+      const Value* value = answer.is_dict() ? find_entry(answer.dict(), key) : nullptr;
+      return value != nullptr && *value == Value(true);
+    };
+    is_finished_ = says("finished");
+    if (is_finished_ || says("wait")) return std::nullopt;
     if (config != nullptr && config->is_dict()) return Config(*config);
   } catch (const StorageError&) {  // reported below
   }
-  throw base::ProgramFailed("it answered neither {\"config\": {...}} nor {\"wait\": true}, but " + text.substr(0, 200));
+  throw base::ProgramFailed(
+      "it answered neither {\"config\": {...}} nor {\"wait\": true} nor {\"finished\": true}, but " +
+      text.substr(0, 200));
 }
 
 std::optional<Config> ProgramSearcher::suggest(TrialIndex trial) const {

@@ -41,6 +41,7 @@ class RepeatingSearcher final : public Searcher {
     if (group == groups_.size()) return inner_->suggest(group);
     return parameters_.config_of(groups_.at(group).point);
   }
+  bool is_finished() const override { return inner_->is_finished(); }
   void cancel() const override { inner_->cancel(); }
   void on_trial_add(TrialIndex trial, const Config& config) override {
     const TrialIndex group = trial / repeat_;
@@ -99,6 +100,8 @@ void Repeater::complete(TunerOptions& options, std::vector<std::string>& notes) 
 
 void Repeater::check(const TunerOptions& options, Faults& faults) const {
   check_inner(searcher, "searcher", "tune::TPE{}", options, faults);
+  faults.unless(!traits_of_inner(searcher).any_values, "searcher",
+                "its values need not be in the space, and only those of the space can be repeated");
   faults.unless(repeat >= 1 && repeat <= 1'000'000, "repeat",
                 fmt::format("it is {}; it must be from 1 to 1000000", repeat));
   faults.unless(options.tune_config.points_to_evaluate.empty(), "repeat",

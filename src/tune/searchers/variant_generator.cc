@@ -77,9 +77,10 @@ void add_sampled(const Space& space, const Config& point, const Dict& config, co
                  Dict& sampled) {
   for (const auto& [key, value] : config) {
     const auto entry = std::ranges::find(space, key, &Space::value_type::first);
-    if (entry == space.end()) continue;
     const std::string path = join(prefix, key);
-    if (const auto* nested = std::get_if<Nested>(&entry->second.data())) {
+    if (entry == space.end()) {
+      add_all(path, value, sampled);  // a searcher has suggested it
+    } else if (const auto* nested = std::get_if<Nested>(&entry->second.data())) {
       if (value.is_dict()) add_sampled(**nested, point, value.dict(), path, sampled);
     } else if (varies(entry->second, path, point)) {
       add_all(path, value, sampled);
@@ -92,6 +93,26 @@ Dict sampled_of(const Space& space, const Config& point, const Dict& config) {
   Dict sampled;
   add_sampled(space, point, config, "", sampled);
   return sampled;
+}
+
+// Adds what a suggestion has and the space lacks: a value at a path.
+void add_missing(const std::string& path, const Value& value, Space& space) {
+  const auto slash = path.find('/');
+  const std::string key = path.substr(0, slash);
+  auto entry = std::ranges::find(space, key, &Space::value_type::first);
+  if (entry == space.end()) {
+    space.emplace_back(key, slash == path.npos ? SpaceEntry(value) : SpaceEntry(Space()));
+    entry = std::prev(space.end());
+  }
+  const auto* nested = std::get_if<Nested>(&entry->second.data());
+  if (nested == nullptr || (slash == path.npos && !value.is_dict())) return;
+  Space inner = **nested;
+  if (slash != path.npos) {
+    add_missing(path.substr(slash + 1), value, inner);
+  } else {
+    for (const auto& [inner_key, inner_value] : value.dict()) add_missing(inner_key, inner_value, inner);
+  }
+  entry->second = SpaceEntry(std::move(inner));
 }
 
 // ---- The config of one trial
@@ -321,7 +342,9 @@ Variant VariantGenerator::operator()(std::int64_t trial, const Config& suggestio
   const std::int64_t combination = has_point ? trial - begin : (trial - begin) % combinations_;
   const std::int64_t sample = static_cast<std::int64_t>(point) + (has_point ? 0 : (trial - begin) / combinations_);
   const auto stream = static_cast<std::uint32_t>(constant_grid_search_ ? sample : trial);
-  Variant variant = Resolver(has_point ? points_[point] : suggestion, seed_, stream, combination).resolve(space_);
+  Space space = space_;
+  for (const auto& [path, value] : suggestion) add_missing(path, value, space);
+  Variant variant = Resolver(has_point ? points_[point] : suggestion, seed_, stream, combination).resolve(space);
   variant.sampled = sampled_of(space_, has_point ? points_[point] : Config(), variant.config.dict());
   return variant;
 }

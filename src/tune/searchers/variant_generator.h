@@ -33,10 +33,11 @@ class VariantGenerator {
   std::int64_t size() const { return size_; }  // number of trials
   // Returns true if the trial has a point to evaluate.
   bool has_point(std::int64_t trial) const { return !ends_.empty() && trial < ends_.back(); }
-  // Returns the config of a trial, 0 to size() - 1. `suggestion`: values by path, for a trial without a point.
+  // Returns the config of a trial, 0 to size() - 1. `suggestion`: values by path, for a trial without a point; keys
+  // that the space lacks are added.
   Variant operator()(std::int64_t trial, const Config& suggestion = {}) const;
-  // Returns the values of a trial's config that differ between trials, by path: those drawn from the space, and those
-  // named by the trial's point to evaluate.
+  // Returns the values of a trial's first config that differ between trials, by path: those drawn from the space, those
+  // named by the trial's point to evaluate, and those that the space lacks.
   Dict sampled(std::int64_t trial, const Config& config) const;
 
  private:

@@ -21,6 +21,7 @@ class WarmSearcher final : public Searcher {
   }
 
   std::optional<Config> suggest(TrialIndex trial) const override { return inner_->suggest(earlier_ + trial); }
+  bool is_finished() const override { return inner_->is_finished(); }
   void cancel() const override { inner_->cancel(); }
   void on_trial_add(TrialIndex trial, const Config& config) override { inner_->on_trial_add(earlier_ + trial, config); }
   void on_result(TrialIndex trial, const Metrics& result) override { inner_->on_result(earlier_ + trial, result); }

@@ -22,8 +22,8 @@ namespace cadre::tune {
 ///     {"result": 0, "metrics": {...}}                    a result of it
 ///     {"end": 0, "status": "terminated", "metrics": {...}}   or stopped or error; its last result, which may be {}
 ///     {"suggest": 1}                                     is answered by {"config": {...}}, keys or paths that it
-///                                                        chooses, or {"wait": true}: not before another trial has
-///                                                        ended
+///                                                        chooses, {"wait": true}: not before another trial has
+///                                                        ended, or {"finished": true}: no further trials
 ///
 /// `space` is the search space as experiments store it (docs/formats.md, "The stored options"). The lines are sent when
 /// a suggestion is asked for. A program that ends, does not answer in time or answers otherwise is started again and
