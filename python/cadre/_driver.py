@@ -78,6 +78,21 @@ def get(reference, *, timeout=None):
     return pickle.loads(_core.get_bytes(reference))
 
 
+def print_lines(lines, is_error):
+    """Writes lines, as bytes, to sys.stdout or sys.stderr, and returns true; false where that is the interpreter's own
+    stream, to which the core writes itself, and draws on a terminal."""
+    stream, own, descriptor = ((sys.stderr, sys.__stderr__, 2) if is_error else (sys.stdout, sys.__stdout__, 1))
+    if stream is None:
+        return True
+    if stream is own and stream.fileno() == descriptor:
+        stream.flush()
+        return False
+    if lines:
+        stream.write(lines.decode(errors="replace"))
+        stream.flush()
+    return True
+
+
 def _installed_modules():
     """Returns the names of imported modules that are installed or of the standard library, in the order of their
     imports, parents first."""

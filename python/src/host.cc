@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include "cadre/init.h"
 #include "cadre/tune/class_trainable.h"
 #include "errors.h"
+#include "scheduler.h"
+#include "searcher.h"
 #include "values.h"
 
 namespace nb = nanobind;
@@ -84,6 +87,22 @@ class PythonHost final : public Host {
       const nb::object called = nb::module_::import_("cadre._functions").attr("call");
       return to_value(called(to_python(function.value), to_python(Value(std::move(arguments)))));
     });
+  }
+  std::unique_ptr<tune::Searcher> make_searcher(const HostFunction& function, const tune::SearcherSetting&) override {
+    return python::make_searcher(function);
+  }
+  std::unique_ptr<tune::Scheduler> make_scheduler(const HostFunction& function,
+                                                  const tune::SchedulerSetting&) override {
+    return python::make_scheduler(function);
+  }
+  bool print(std::string_view lines, bool is_error) override {
+    const nb::gil_scoped_acquire gil;
+    try {
+      return nb::cast<bool>(
+          nb::module_::import_("cadre._driver").attr("print_lines")(nb::bytes(lines.data(), lines.size()), is_error));
+    } catch (nb::python_error&) {
+      return true;  // nothing depends on the output
+    }
   }
   Value run(const HostFunction& function, List arguments) override {
     return with_python([&] {

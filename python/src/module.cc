@@ -4,6 +4,7 @@
 #include "cadre/version.h"
 #include "errors.h"
 #include "host.h"
+#include "scheduler.h"
 #include "session.h"
 #include "train.h"
 #include "tune.h"
@@ -16,6 +17,7 @@ NB_MODULE(_core, module) {
   cadre::python::bind_values(module);
   cadre::python::bind_host(module);
   cadre::python::bind_session(module);
+  cadre::python::bind_scheduler(module);
   cadre::python::bind_tune(module);
   cadre::python::bind_train(module);
 }

@@ -248,3 +248,12 @@ def test_searchers_of_cadres_learn(fit):
         best[name] = results.get_best_result().metrics["loss"]
     assert all(loss < 0.01 for loss in best.values()), best
     assert best["BasicVariantGenerator"] == 0 and math.isfinite(best["GaussianProcess"])
+
+
+def test_output_goes_where_sys_stdout_goes(fit, capsys):
+    fit(lambda config: tune.report({"score": 1}), verbose=1)
+    shown = capsys.readouterr().out
+    assert "Running experiment experiment: 1 trial" in shown
+    assert "TERMINATED" in shown
+    fit(lambda config: 1 / 0, verbose=0, name="failing")
+    assert "ZeroDivisionError" in capsys.readouterr().err

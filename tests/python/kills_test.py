@@ -10,26 +10,47 @@ import subprocess
 import time
 
 KILLS = int(os.environ.get("CADRE_KILLS", "12"))
-STEPS = 15 * KILLS  # so that trials are still there to be killed
-TRIALS = 5
+STEPS = 9 * KILLS  # so that trials are still there to be killed
+TRIALS = 8
 
 BEGINS = f"""
 import os, pathlib, random, sys, time
 import cadre
 from cadre import tune
+from cadre.tune.search import Searcher
+
+class Draws(Searcher):
+    # Suggests anything, and wants to hear of each trial once, with the config that it has.
+    def __init__(self):
+        super().__init__("score", "max")
+        self.open = {{}}
+        self.ended = []
+
+    def suggest(self, trial_id):
+        assert trial_id not in self.open and trial_id not in self.ended
+        self.open[trial_id] = random.random()
+        return {{"y": self.open[trial_id]}}
+
+    def on_trial_add(self, trial_id, config):
+        assert trial_id not in self.open and trial_id not in self.ended
+        self.open[trial_id] = config["y"]
+
+    def on_trial_complete(self, trial_id, result=None, error=False):
+        assert self.open.pop(trial_id) == result["y"] and not error
+        self.ended.append(trial_id)
 
 def trains(config):
     checkpoint = tune.get_checkpoint()
     step = int((pathlib.Path(checkpoint.path) / "step").read_text()) if checkpoint else 0
     while True:
         step += 1
-        tune.report({{"step": step, "score": config["x"] * step}},
+        tune.report({{"step": step, "score": config["x"] * step, "y": config["y"]}},
                     checkpoint=lambda directory: (pathlib.Path(directory) / "step").write_text(str(step)))
         time.sleep(0.03)
 
 cadre.init(num_cpus=2)
 tune.Tuner(trains, param_space={{"x": tune.sample_from(lambda config: random.random())}},
-           tune_config=tune.TuneConfig(num_samples={TRIALS}, metric="score", mode="max"),
+           tune_config=tune.TuneConfig(search_alg=Draws(), num_samples={TRIALS}, metric="score", mode="max"),
            run_config=tune.RunConfig(name="killed", storage_path=sys.argv[1], verbose=0,
                                      failure_config=tune.FailureConfig(max_failures=-1),
                                      checkpoint_config=tune.CheckpointConfig(num_to_keep=2),
@@ -106,7 +127,8 @@ def test_kills_at_random_lose_nothing_and_change_no_decision(programs, tmp_path)
             known = configs
     assert kills >= KILLS // 2, f"{kills} kills: the trials have ended before"
     configs, steps = configs_and_steps(tmp_path)
-    assert len(configs) == TRIALS and len({json.loads(config)["x"] for config in configs.values()}) == TRIALS
+    for key in "x", "y":
+        assert len(configs) == TRIALS and len({json.loads(config)[key] for config in configs.values()}) == TRIALS
     for trial in configs:
         assert steps[trial] == list(range(1, STEPS + 1)), f"trial {trial} (seed {seed})"
     assert not [file for file in pathlib.Path(tmp_path, "killed").glob("*/.reporting_*")]

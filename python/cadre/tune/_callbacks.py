@@ -7,7 +7,17 @@ from cadre.tune.checkpoint import Checkpoint
 _HOOKS = [name for name in vars(Callback) if not name.startswith("_")]
 
 
-class Trial:
+class TrialState:
+    """What trials of callbacks and of schedulers have alike."""
+
+    def is_finished(self):
+        return self.status in ("TERMINATED", "STOPPED", "ERROR")
+
+    def __repr__(self):
+        return f"Trial({self.trial_id}, {self.status})"
+
+
+class Trial(TrialState):
     """A trial, the same object in every call. Its fields have what they had when the core last spoke of it."""
 
     def __init__(self, state):
@@ -24,14 +34,8 @@ class Trial:
         self.path = self.local_path = state["path"]
         self.error = state["error"]
 
-    def is_finished(self):
-        return self.status in ("TERMINATED", "STOPPED", "ERROR")
-
     def __str__(self):
         return self.trial_name
-
-    def __repr__(self):
-        return f"Trial({self.trial_name}, {self.status})"
 
 
 class CallbackList:

@@ -116,6 +116,20 @@ class _Stops:
         return bool(getattr(self.func, "stop_all", bool)())
 
 
+def _stored_searcher(searcher, param_space, tune_config):
+    """Returns what a searcher makes of a TuneConfig. Raises ValueError if the searcher does not use the space."""
+    from cadre.tune.search_space import Function, has_domains
+
+    uses_space = searcher.set_search_properties(tune_config.metric, tune_config.mode, param_space)
+    if not uses_space and has_domains(param_space, but=Function):  # functions see what it suggests
+        raise ValueError(f"search_alg: {type(searcher).__name__} does not search param_space, because it has a space of its own or "
+                         "does not override set_search_properties(); leave domains out of param_space")
+    stored = {"searcher": searcher._stored(), **getattr(searcher, "_tune_config", {})}
+    if searcher.metric and not tune_config.metric:
+        stored.update({"metric": searcher.metric, "mode": searcher.mode})
+    return stored
+
+
 def stored_options(param_space, tune_config, run_config):
     """Returns the options of a Tuner in the form in which they are stored."""
     from cadre.tune.search_space import stored_space
@@ -123,11 +137,11 @@ def stored_options(param_space, tune_config, run_config):
     tune = {"metric": tune_config.metric or "", "mode": tune_config.mode, "num_samples": tune_config.num_samples,
             "max_concurrent_trials": tune_config.max_concurrent_trials or 0, "time_budget": tune_config.time_budget_s,
             "seed": tune_config.seed or 0}
-    if tune_config.scheduler is not None:
-        tune["scheduler"] = tune_config.scheduler._stored()
     if tune_config.search_alg is not None:
-        tune["searcher"] = tune_config.search_alg._stored()
-        tune.update(getattr(tune_config.search_alg, "_tune_config", {}))
+        tune.update(_stored_searcher(tune_config.search_alg, param_space or {}, tune_config))
+    if tune_config.scheduler is not None:
+        tune_config.scheduler.set_search_properties(tune_config.metric, tune_config.mode)
+        tune["scheduler"] = tune_config.scheduler._stored()
     run = {"stop": stored_stop(run_config.stop), "checkpoint_config": run_config.checkpoint_config._stored(),
            "failure_config": run_config.failure_config._stored(), "verbose": min(run_config.verbose, 2),
            "chdir_to_trial_dir": tune_config.chdir_to_trial_dir}

@@ -165,9 +165,9 @@ def stored_entry(entry):
         return entry._stored()
     if isinstance(entry, dict) and set(entry) == {"grid_search"}:
         return {"type": "grid_search", "options": stored_entries(entry["grid_search"])}
-    if isinstance(entry, dict) and (_has_domains(entry) or _may_be_space(entry)):
+    if isinstance(entry, dict) and (has_domains(entry) or _may_be_space(entry)):
         return {"type": "space", "entries": stored_space(entry)}
-    if isinstance(entry, (list, tuple)) and any(_has_domains(item) for item in entry):
+    if isinstance(entry, (list, tuple)) and any(has_domains(item) for item in entry):
         return {"type": "list", "items": stored_entries(entry)}
     return {"type": "constant", "value": _values.encode(entry)}
 
@@ -177,9 +177,10 @@ def _may_be_space(entry):
     return entry and all(isinstance(key, str) and key and "/" not in key for key in entry)
 
 
-def _has_domains(entry):
+def has_domains(entry, but=()):
+    """Returns true for an entry that is drawn, or that holds one; classes of domains in `but` do not count."""
     if isinstance(entry, Domain):
-        return True
+        return not isinstance(entry, but)
     if isinstance(entry, dict):
-        return set(entry) == {"grid_search"} or any(map(_has_domains, entry.values()))
-    return isinstance(entry, (list, tuple)) and any(map(_has_domains, entry))
+        return set(entry) == {"grid_search"} or any(has_domains(item, but) for item in entry.values())
+    return isinstance(entry, (list, tuple)) and any(has_domains(item, but) for item in entry)

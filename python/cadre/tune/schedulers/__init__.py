@@ -1,0 +1,8 @@
+"""Schedulers: which trials go on, wait, end early, or take over others."""
+
+from cadre.tune.schedulers.options import (PB2, ASHAScheduler, AsyncHyperBandScheduler, HyperBandForBOHB, HyperBandScheduler,
+                                           MedianStoppingRule, PopulationBasedTraining, PopulationBasedTrainingReplay)
+from cadre.tune.schedulers.trial_scheduler import FIFOScheduler, TrialScheduler
+
+__all__ = ["ASHAScheduler", "AsyncHyperBandScheduler", "FIFOScheduler", "HyperBandForBOHB", "HyperBandScheduler",
+           "MedianStoppingRule", "PB2", "PopulationBasedTraining", "PopulationBasedTrainingReplay", "TrialScheduler"]

@@ -1,0 +1,146 @@
+"""Cadre's own schedulers."""
+
+from cadre import _functions, _values
+from cadre.tune.schedulers.trial_scheduler import TrialScheduler
+from cadre.tune.search_space import Domain
+
+
+class _SchedulerOfCadre(TrialScheduler):
+    """Options of a scheduler of Cadre's, in the form in which they are stored."""
+
+    _type = None
+
+    def __init__(self, **members):
+        self._members = {key: value for key, value in members.items() if value is not None}
+
+    def set_search_properties(self, metric, mode, **spec):
+        """Does nothing: the core completes metric and mode."""
+        return True
+
+    @property
+    def metric(self):
+        return self._members.get("metric")
+
+    def _stored(self):
+        for name in ("on_trial_result", "on_trial_add", "on_trial_complete", "choose_trial_to_run"):
+            if getattr(type(self), name) is not getattr(TrialScheduler, name):
+                raise TypeError(f"{type(self).__name__}.{name}: Cadre's scheduler {self._type} is not written in Python and does not "
+                                "call it; derive from FIFOScheduler or TrialScheduler")
+        return {"type": self._type, **self._members}
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self._members.items())})"
+
+
+class AsyncHyperBandScheduler(_SchedulerOfCadre):
+    """Ends the worse trials at growing budgets, each trial at once when it gets there (ASHA; Li et al., 2020)."""
+
+    _type = "ASHAScheduler"
+
+    def __init__(self, time_attr="training_iteration", metric=None, mode=None, max_t=100, grace_period=1,
+                 reduction_factor=4, brackets=1, stop_last_trials=True):
+        super().__init__(time_attr=time_attr, metric=metric, mode=mode, max_t=max_t, grace_period=grace_period,
+                         reduction_factor=reduction_factor, brackets=brackets, stop_last_trials=stop_last_trials)
+
+
+ASHAScheduler = AsyncHyperBandScheduler
+
+
+class HyperBandScheduler(_SchedulerOfCadre):
+    """Runs brackets of trials, whose worse ones end together at each budget (Li et al., 2018)."""
+
+    _type = "HyperBandScheduler"
+
+    def __init__(self, time_attr="training_iteration", metric=None, mode=None, max_t=81, reduction_factor=3,
+                 stop_last_trials=True):
+        super().__init__(time_attr=time_attr, metric=metric, mode=mode, max_t=max_t, reduction_factor=reduction_factor,
+                         stop_last_trials=stop_last_trials)
+
+
+HyperBandForBOHB = HyperBandScheduler
+
+
+class MedianStoppingRule(_SchedulerOfCadre):
+    """Ends a trial whose best result is worse than the median of the others' averages (Golovin et al., 2017)."""
+
+    _type = "MedianStoppingRule"
+
+    def __init__(self, time_attr="time_total_s", metric=None, mode=None, grace_period=60.0, min_samples_required=3,
+                 min_time_slice=0, hard_stop=True):
+        super().__init__(time_attr=time_attr, metric=metric, mode=mode, grace_period=grace_period,
+                         min_samples_required=min_samples_required, min_time_slice=min_time_slice, hard_stop=hard_stop)
+
+
+class PopulationBasedTraining(_SchedulerOfCadre):
+    """Lets the worst trials go on from checkpoints of the best ones, with explored configs (Jaderberg et al., 2017)."""
+
+    _type = "PopulationBasedTraining"
+
+    def __init__(self, time_attr="time_total_s", metric=None, mode=None, perturbation_interval=60.0, burn_in_period=0.0,
+                 hyperparam_mutations=None, quantile_fraction=0.25, resample_probability=0.25,
+                 perturbation_factors=(1.2, 0.8), custom_explore_fn=None, log_config=True, require_attrs=True,
+                 synch=False):
+        super().__init__(time_attr=time_attr, metric=metric, mode=mode, perturbation_interval=perturbation_interval,
+                         burn_in_period=burn_in_period, hyperparam_mutations=_mutations(hyperparam_mutations or {}),
+                         quantile_fraction=quantile_fraction, resample_probability=resample_probability,
+                         perturbation_factors=list(perturbation_factors), custom_explore_fn=_explore(custom_explore_fn),
+                         log_config=log_config, require_attrs=require_attrs, synch=synch)
+
+
+class PopulationBasedTrainingReplay(_SchedulerOfCadre):
+    """Trains one trial with the schedule of configs that a policy file of an earlier run has."""
+
+    _type = "PopulationBasedTrainingReplay"
+
+    def __init__(self, policy_file):
+        super().__init__(policy_file=str(policy_file))
+
+
+class PB2(_SchedulerOfCadre):
+    """Population Based Training that explores by a Gaussian process (Parker-Holder et al., 2020)."""
+
+    _type = "PB2"
+
+    def __init__(self, time_attr="time_total_s", metric=None, mode=None, perturbation_interval=60.0,
+                 hyperparam_bounds=None, quantile_fraction=0.25, log_config=True, require_attrs=True, synch=False,
+                 custom_explore_fn=None):
+        bounds = {key: {"type": "uniform", "lower": value[0], "upper": value[1]} if isinstance(value, (list, tuple))
+                  else value for key, value in (hyperparam_bounds or {}).items()}
+        super().__init__(time_attr=time_attr, metric=metric, mode=mode, perturbation_interval=perturbation_interval,
+                         hyperparam_bounds=_mutations(bounds), quantile_fraction=quantile_fraction,
+                         log_config=log_config, require_attrs=require_attrs, synch=synch,
+                         custom_explore_fn=_explore(custom_explore_fn))
+
+
+def _mutations(mutations):
+    """Returns mutations in the form in which they are stored."""
+    return {key: _mutation(value) for key, value in mutations.items()}
+
+
+def _mutation(value):
+    if isinstance(value, Domain):
+        return value._stored()
+    if isinstance(value, (list, tuple)):
+        return {"type": "values", "values": _values.encode(list(value))}
+    if isinstance(value, dict):
+        return value if "type" in value else {"type": "mutations", "entries": _mutations(value)}
+    if callable(value):
+        function = _functions.to_host_function(_WithoutConfig(value))
+        return {"type": "sample_from", "function": _functions.name_of(value), "host_function": function}
+    raise TypeError(f"hyperparam_mutations: {value!r} is no domain, list, dictionary or function")
+
+
+class _WithoutConfig:
+    """A function without arguments, which is called with a config."""
+
+    def __init__(self, func):
+        self.func = func
+
+    def __call__(self, config):
+        return self.func()
+
+
+def _explore(function):
+    if function is None:
+        return None
+    return {"function": _functions.name_of(function), "host_function": _functions.to_host_function(function)}
