@@ -10,6 +10,7 @@ PREFIX ?= /usr/local
 BENCH_FLAGS ?=
 SECONDS ?= 60
 TESTS ?= *
+PYTHONS ?=
 # What pip finds beside the versions that `make setup` installs.
 TORCH_VERSIONS ?= 2.11.0 2.12.1 2.14.1 2.15.0
 ARROW_VERSIONS ?= 25.0.1
@@ -25,12 +26,13 @@ export CXX
 compiler := "-DCMAKE_CXX_COMPILER=$(CXX)"
 endif
 # What the goals need beside what a build needs, so that `make demo` installs only that.
-setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test unit test-gpu fuzz,$(MAKECMDGOALS)),tests) $(filter docs package,$(MAKECMDGOALS))
+setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test unit test-gpu fuzz,$(MAKECMDGOALS)),tests) \
+  $(filter docs,$(MAKECMDGOALS)) $(if $(filter package release,$(MAKECMDGOALS)),package)
 cxx_files = $(shell find include src python examples tests benchmarks -name '*.h' -o -name '*.cc')
 sources = $(shell find src -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers bench-python bench-search fuzz sanitize coverage install uninstall package docs format check-format lint clean
+.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers bench-python bench-search fuzz sanitize coverage install uninstall package wheel release docs format check-format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
@@ -52,6 +54,8 @@ help:
 	@echo 'make install   build and install library, headers and the program cadre into PREFIX'
 	@echo 'make uninstall remove what make install put into PREFIX, and nothing else'
 	@echo 'make package   build Debian packages of them in build/$(PRESET)'
+	@echo 'make wheel     build Python wheels in build/wheels, which programs in C++ use, too (PYTHONS="python3.10 python3.12")'
+	@echo 'make release   wheels, Debian packages, source archive, notes and checksums of this version, in build/cadre-<version>'
 	@echo 'make docs      build the API reference in build/$(PRESET)/docs/html'
 	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
 	@echo 'make format    format all C++ files'
@@ -118,6 +122,12 @@ uninstall:
 package: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package
 	@cd $(build_dir) && cpack
+
+wheel: | setup
+	@tools/make_wheels.sh $(PYTHONS)
+
+release: package
+	@tools/make_release.sh $(build_dir)
 
 docs: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) --target cadre_docs

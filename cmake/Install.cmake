@@ -45,17 +45,26 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre" "${PROJECT_BINARY_DIR}/i
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT tune FILES_MATCHING PATTERN "*.h"
   PATTERN "torch.h" EXCLUDE PATTERN "train_torch.h" EXCLUDE PATTERN "train_torch" EXCLUDE
   PATTERN "data.h" EXCLUDE PATTERN "data_torch.h" EXCLUDE PATTERN "data" EXCLUDE)
-cadre_install_archive(cadre_tune cadreTuneTargets tune)
+if(CADRE_SHARED)
+  install(TARGETS cadre_tune_shared EXPORT cadreTuneTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT tune
+    INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(EXPORT cadreTuneTargets NAMESPACE cadre:: DESTINATION "${package_dir}" COMPONENT tune)
+else()
+  cadre_install_archive(cadre_tune cadreTuneTargets tune)
+endif()
 cadre_install_licence(tune libcadre-dev)
 
-if(CADRE_TORCH)
+# Without the archive a project compiles the sources.
+if(CADRE_TORCH OR CADRE_SHARED)
   install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/torch.h" "${PROJECT_SOURCE_DIR}/include/cadre/train_torch.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT torch)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre/train_torch"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT torch)
-  cadre_install_archive(cadre_torch cadreTorchTargets torch)
-  install(FILES "${PROJECT_BINARY_DIR}/cadreTorchBuild.cmake" "${PROJECT_SOURCE_DIR}/cmake/Precompile.cmake"
-    "${PROJECT_SOURCE_DIR}/cmake/Unity.cmake"
+  if(CADRE_TORCH)
+    cadre_install_archive(cadre_torch cadreTorchTargets torch)
+    install(FILES "${PROJECT_BINARY_DIR}/cadreTorchBuild.cmake" DESTINATION "${package_dir}" COMPONENT torch)
+  endif()
+  install(FILES "${PROJECT_SOURCE_DIR}/cmake/Precompile.cmake" "${PROJECT_SOURCE_DIR}/cmake/Unity.cmake"
     DESTINATION "${package_dir}" COMPONENT torch)
   cadre_install_sources(torch torch *.cc *.h CMakeLists.txt)
   foreach(folder base worker)

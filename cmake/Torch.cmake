@@ -2,7 +2,7 @@
 #   CADRE_TORCH_ROOT    the folder with include/ and lib/: `torch` of a Python wheel, or an unpacked libtorch; the one that
 #                       the project has found with find_package(Torch) before, if it has; else the wheel in
 #   CADRE_VENV          this Python virtual environment; else in that of the environment variable
-#   VIRTUAL_ENV         which is set where one is active.
+#   VIRTUAL_ENV         which is set where one is active; else the wheel beside that of Cadre.
 #
 # A CUDA build of libtorch takes the headers of CUDA and NCCL from the wheels beside it, and what these lack from a
 # toolkit of the same major version. It is
@@ -81,6 +81,10 @@ function(cadre_find_torch root version kind fault)
       set(venv "$ENV{VIRTUAL_ENV}")
     endif()
     file(GLOB path "${venv}/lib/python3*/site-packages/torch")
+    set(beside "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../../torch")  # where Cadre is a Python wheel
+    if(NOT path AND EXISTS "${beside}/lib/libtorch_cpu.so")
+      file(REAL_PATH "${beside}" path)
+    endif()
   endif()
   cadre_read_torch_version("${path}" found_version found_kind)
   string(REGEX MATCH "^[0-9]+\\.[0-9]+" minor "${found_version}")

@@ -70,10 +70,14 @@ def get_data_loaders(batch_size=64):
     return loader("train"), loader("t10k")
 
 
+def read_images(part):
+    """Returns the images, count x 28 x 28 bytes, and their labels, of "train" or "t10k"."""
+    return _read_idx(f"{part}-images-idx3-ubyte"), _read_idx(f"{part}-labels-idx1-ubyte").astype(numpy.int64)
+
+
 def _dataset(part):
-    images = _read_idx(f"{part}-images-idx3-ubyte").astype(numpy.float32) / 255
-    labels = _read_idx(f"{part}-labels-idx1-ubyte").astype(numpy.int64)
-    normalized = (torch.from_numpy(images).unsqueeze(1) - 0.1307) / 0.3081
+    images, labels = read_images(part)
+    normalized = (torch.from_numpy(images.astype(numpy.float32) / 255).unsqueeze(1) - 0.1307) / 0.3081
     return torch.utils.data.TensorDataset(normalized, torch.from_numpy(labels))
 
 

