@@ -40,6 +40,10 @@ for python in "${pythons[@]}"; do
   rm -f "$raw"/*.whl
   "$python" -m pip --disable-pip-version-check --quiet wheel --no-deps --config-settings=cmake.define.CADRE_WERROR=ON \
     --wheel-dir "$raw" python/
-  PATH="$tools/bin:$PATH" auditwheel --quiet repair --plat "$platform" --wheel-dir "$wheels" "$raw"/*.whl
+  if ! PATH="$tools/bin:$PATH" auditwheel repair --plat "$platform" --zip-compression-level 9 --wheel-dir "$wheels" \
+    "$raw"/*.whl >"$wheels/auditwheel.log" 2>&1; then
+    cat "$wheels/auditwheel.log" >&2
+    exit 1
+  fi
 done
 ls -sh "$wheels"/*.whl

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cadre/checkpoint.h"
 #include "cadre/train.h"
@@ -40,6 +41,9 @@ class Callback {
   /// Called when all ranks have made a report that counts; a report that is repeated after a failure is not passed
   /// again. The metrics are those of rank 0; `checkpoint` is set if it was committed with the report.
   virtual void after_report(const RunContext& run, const Metrics& metrics, const std::optional<Checkpoint>& checkpoint);
+  /// Called instead, with the metrics of all ranks, by rank. Default: calls after_report() with those of rank 0.
+  virtual void after_reports(const RunContext& run, const std::vector<Metrics>& metrics,
+                             const std::optional<Checkpoint>& checkpoint);
   /// Called when a checkpoint is committed; with CheckpointUploadMode::async that may be long after its report. Its
   /// files stay as long as the CheckpointConfig keeps them, and at least until the hook returns.
   virtual void on_checkpoint(const RunContext& run, const Checkpoint& checkpoint);

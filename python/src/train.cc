@@ -79,10 +79,13 @@ class PythonCallback final : public train::Callback {
   void on_start(const train::RunContext& run) override {
     call("on_start", [&] { object_.attr("on_start")(to_dict(run)); });
   }
-  void after_report(const train::RunContext& run, const Metrics& metrics,
-                    const std::optional<Checkpoint>& checkpoint) override {
-    call("after_report",
-         [&] { object_.attr("after_report")(to_dict(run), to_python(metrics.value()), path_or_none(checkpoint)); });
+  void after_reports(const train::RunContext& run, const std::vector<Metrics>& metrics,
+                     const std::optional<Checkpoint>& checkpoint) override {
+    call("after_report", [&] {
+      nb::list by_rank;
+      for (const Metrics& one : metrics) by_rank.append(to_python(one.value()));
+      object_.attr("after_report")(to_dict(run), by_rank, path_or_none(checkpoint));
+    });
   }
   void after_exception(const train::RunContext& run, const std::map<std::int64_t, std::string>& failures) override {
     call("after_exception", [&] {

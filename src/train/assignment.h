@@ -28,6 +28,7 @@ struct RankAssignment {
   std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; empty: unchanged
   bool has_validator = false;                       // true if the run has a validation function
   Config datasets = {};
+  bool sends_metrics = false;      // true: also of other ranks than 0, for callbacks
   bool runs_in_directory = false;  // true if its working directory is the rank's directory
 };
 

@@ -10,6 +10,10 @@ namespace cadre::train {
 
 void Callback::on_start(const RunContext&) {}
 void Callback::after_report(const RunContext&, const Metrics&, const std::optional<Checkpoint>&) {}
+void Callback::after_reports(const RunContext& run, const std::vector<Metrics>& metrics,
+                             const std::optional<Checkpoint>& checkpoint) {
+  after_report(run, metrics.front(), checkpoint);
+}
 void Callback::on_checkpoint(const RunContext&, const Checkpoint&) {}
 void Callback::after_validation(const RunContext&, const ReportedCheckpoint&) {}
 void Callback::after_exception(const RunContext&, const std::map<std::int64_t, std::string>&) {}
@@ -38,9 +42,9 @@ void CallbackList::on_start(const RunContext& run) {
   for_each("on_start", [&](Callback& callback) { callback.on_start(run); });
 }
 
-void CallbackList::after_report(const RunContext& run, const Metrics& metrics,
-                                const std::optional<Checkpoint>& checkpoint) {
-  for_each("after_report", [&](Callback& callback) { callback.after_report(run, metrics, checkpoint); });
+void CallbackList::after_reports(const RunContext& run, const std::vector<Metrics>& metrics,
+                                 const std::optional<Checkpoint>& checkpoint) {
+  for_each("after_report", [&](Callback& callback) { callback.after_reports(run, metrics, checkpoint); });
 }
 
 void CallbackList::on_checkpoint(const RunContext& run, const Checkpoint& checkpoint) {

@@ -17,7 +17,9 @@ class CallbackList {
   bool empty() const { return entries_.empty(); }
 
   void on_start(const RunContext& run);
-  void after_report(const RunContext& run, const Metrics& metrics, const std::optional<Checkpoint>& checkpoint);
+  // `metrics`: by rank, at least those of rank 0.
+  void after_reports(const RunContext& run, const std::vector<Metrics>& metrics,
+                     const std::optional<Checkpoint>& checkpoint);
   void on_checkpoint(const RunContext& run, const Checkpoint& checkpoint);
   void after_validation(const RunContext& run, const ReportedCheckpoint& checkpoint);
   void after_exception(const RunContext& run, const std::map<std::int64_t, std::string>& failures);

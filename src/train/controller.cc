@@ -407,6 +407,7 @@ void Controller::launch(const LaunchGroup& group) {
             engine_.resources().gpus > 0 ? std::optional(resources::visible_devices(gpus)) : std::nullopt,
         .has_validator = !options.validation.function.name.empty(),
         .datasets = Config(options.datasets),
+        .sends_metrics = !callbacks_.empty(),
         .runs_in_directory = options.run_config.chdir_to_rank_dir};
     engine_.start(worker_id(rank, group.attempt), {.assignment = {entry_of(description_.loop), to_value(assignment)},
                                                    .directory = own_directory,
@@ -518,8 +519,8 @@ void Controller::tell_callbacks(const Action& action) {
   if (callbacks_.empty()) return;
   const auto checkpoint = [this](const std::string& name) { return Checkpoint::from_directory(path_of(name)); };
   if (const auto* result = std::get_if<ShowResult>(&action)) {
-    callbacks_.after_report(context(), result->metrics,
-                            result->checkpoint.empty() ? std::nullopt : std::optional(checkpoint(result->checkpoint)));
+    callbacks_.after_reports(context(), result->rank_metrics,
+                             result->checkpoint.empty() ? std::nullopt : std::optional(checkpoint(result->checkpoint)));
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
     callbacks_.on_checkpoint(context(), checkpoint(committed->directory));
   } else if (const auto* validated = std::get_if<ShowValidation>(&action)) {

@@ -59,6 +59,8 @@ struct GroupReported {
   std::int64_t step = 0;
   Metrics metrics = {};  // of rank 0
   GroupCheckpoint checkpoint = {};
+  std::vector<Metrics> rank_metrics =
+      {};  // by rank, if there are callbacks; not recorded, because nothing depends on it
 };
 // The ranks' reports do not match, or a rank is missing.
 struct GroupBroke {
@@ -188,8 +190,9 @@ struct RemoveDirectory {
 struct ShowResult {
   std::int64_t step = 0;
   Metrics metrics = {};
-  std::string checkpoint = {};           // directory; empty: none, or not committed yet
-  std::string checkpoint_dir_name = {};  // present or future name; empty: none, or a function will choose it
+  std::string checkpoint = {};             // directory; empty: none, or not committed yet
+  std::string checkpoint_dir_name = {};    // present or future name; empty: none, or a function will choose it
+  std::vector<Metrics> rank_metrics = {};  // by rank, if there are callbacks
 };
 // Starts a validator.
 struct StartValidator {

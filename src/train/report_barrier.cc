@@ -67,7 +67,9 @@ std::optional<Event> ReportBarrier::look() {
 Event ReportBarrier::join() {
   RankReport& first = *members_.front().report;
   GroupCheckpoint checkpoint{.waits = false, .directory = std::move(first.said.directory)};
+  std::vector<Metrics> rank_metrics;
   for (Member& member : members_) {
+    rank_metrics.push_back(member.report->metrics);
     PartReport& said = member.report->said;
     if (!said.part) continue;
     checkpoint.waits |= said.waits;
@@ -76,7 +78,7 @@ Event ReportBarrier::join() {
     checkpoint.parts.push_back(*std::move(said.part));
   }
   if (std::string fault = fault_of(checkpoint.parts); !fault.empty()) return GroupBroke{attempt_, std::move(fault)};
-  return GroupReported{attempt_, first.step, std::move(first.metrics), std::move(checkpoint)};
+  return GroupReported{attempt_, first.step, std::move(first.metrics), std::move(checkpoint), std::move(rank_metrics)};
 }
 
 std::optional<Event> ReportBarrier::expire(TimePoint now) {

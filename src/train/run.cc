@@ -130,7 +130,7 @@ void Run::on(const GroupReported& event) {
   if (counts(event)) {
     step_ = event.step;
     for (Budget& one : budgets_) one.in_a_row = 0;
-    actions_->push_back(ShowResult{event.step, event.metrics, committed, name});
+    actions_->push_back(ShowResult{event.step, event.metrics, committed, name, event.rank_metrics});
     if (has_parent_ && !ended_by_parent_) to_forward_ = ForwardResult{event.attempt, event.step, event.metrics, {}};
   }
   reported_step_ = event.step;

@@ -337,7 +337,8 @@ std::optional<CheckpointDirectory> Session::take_over(const fs::path& source) {
 }
 
 void Session::send(const Metrics& metrics, const PartReport& said, CheckpointDirectory* ours) {
-  channel::Report report{.step = step_ + 1, .metrics = assignment_.place.world_rank == 0 ? metrics : Metrics()};
+  const bool sends_metrics = assignment_.place.world_rank == 0 || assignment_.sends_metrics;
+  channel::Report report{.step = step_ + 1, .metrics = sends_metrics ? metrics : Metrics()};
   put_into(report, said);
   controller_.send(report);
   if (ours != nullptr) ours->release();

@@ -89,3 +89,47 @@ def test_population_based_training_on_mnist_and_its_replay(programs, tmp_path):
         assert int(re.search(r"POLICIES (\d+)", done.stdout)[1]) >= 1
         assert "REPLAYED 16 0" in done.stdout
     assert len([name for name in os.listdir(tmp_path) if name.startswith("pbt_test")]) == 2
+
+
+DCGAN = """
+import os, sys
+import numpy as np
+import torch
+import cadre as ray
+from cadre import tune
+from cadre.tune.examples.pbt_dcgan_mnist.common import MODEL_PATH, Net, demo_gan, get_data_loader, plot_images
+from cadre.tune.examples.pbt_dcgan_mnist.pbt_dcgan_mnist_func import dcgan_train, download_mnist_cnn
+from cadre.tune.schedulers import PopulationBasedTraining
+
+os.makedirs(os.path.dirname(MODEL_PATH))
+torch.save(Net().state_dict(), MODEL_PATH)  # so that none is trained here, which takes a minute
+ray.init(num_cpus=2)
+plot_images(get_data_loader())
+mnist_cnn = Net()
+mnist_cnn.load_state_dict(torch.load(download_mnist_cnn()))
+mnist_cnn.eval()
+mnist_model_ref = ray.put(mnist_cnn)
+scheduler = PopulationBasedTraining(
+    time_attr="training_iteration", perturbation_interval=2,
+    hyperparam_mutations={"netG_lr": lambda: np.random.uniform(1e-2, 1e-5), "netD_lr": lambda: np.random.uniform(1e-2, 1e-5)})
+tuner = tune.Tuner(
+    dcgan_train,
+    run_config=tune.RunConfig(name="pbt_dcgan_mnist_tutorial", storage_path=sys.argv[1], stop={"training_iteration": 6}, verbose=0),
+    tune_config=tune.TuneConfig(metric="is_score", mode="max", num_samples=4, scheduler=scheduler),
+    param_space={"netG_lr": tune.choice([0.0001, 0.0002, 0.0005]), "netD_lr": tune.choice([0.0001, 0.0002, 0.0005]),
+                 "mnist_model_ref": mnist_model_ref, "checkpoint_interval": 2})
+results_grid = tuner.fit()
+demo_gan([result.checkpoint.path for result in results_grid])
+print("SCORES", all(result.metrics["is_score"] >= 1 for result in results_grid), len(results_grid.errors))
+"""
+
+
+@pytest.mark.skipif(not MNIST.is_dir(), reason="data/mnist is not there: make setup")
+def test_population_based_training_of_a_dcgan(programs, tmp_path):
+    programs.environment.update(CADRE_MNIST=str(MNIST), HOME=str(tmp_path))
+    done = programs.run(DCGAN, str(tmp_path), timeout=250)
+    assert "SCORES True 0" in done.stdout
+    assert list((tmp_path / "pbt_dcgan_mnist_tutorial").glob("pbt_policy_*.txt"))
+    for name, height in (("real.png", 8 * 34), ("generated.png", 4 * 8 * 34)):
+        data = (tmp_path / name).read_bytes()
+        assert data.startswith(b"\x89PNG") and int.from_bytes(data[20:24], "big") == height

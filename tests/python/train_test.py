@@ -190,6 +190,16 @@ def test_a_failure_is_retried_from_the_checkpoint_and_then_an_error_with_its_tra
     assert len(list(tmp_path.glob("failed*-*"))) == 1, "the finished one is moved aside"
 
 
+def test_callbacks_hear_the_metrics_of_all_ranks(trainer):
+    def trains():
+        for step in range(2):
+            train.report({"step": step, "rank": train.get_context().get_world_rank()})
+
+    records = Records()
+    trainer(trains, kind=train.DataParallelTrainer, num_workers=2, callbacks=[records]).fit()
+    assert [metrics for _, metrics, _ in records.reports] == [[{"step": step, "rank": rank} for rank in (0, 1)] for step in (0, 1)]
+
+
 def test_collectives(trainer):
     def trains():
         rank = train.get_context().get_world_rank()

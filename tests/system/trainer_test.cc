@@ -413,6 +413,25 @@ TEST(Trainer, CallbacksHearOfEverythingOnceAndOneThatThrowsIsSwitchedOff) {
   EXPECT_THAT(late->heard, ElementsAre("on_start run", "on_end 2"));
 }
 
+void reports_its_rank(const Config&) { train::report({{"rank", train::get_context().get_world_rank()}}); }
+
+TEST(Trainer, ACallbackMayHearTheMetricsOfAllRanks) {
+  class Hears final : public train::Callback {
+   public:
+    void after_reports(const train::RunContext&, const std::vector<Metrics>& metrics,
+                       const std::optional<Checkpoint>&) override {
+      for (const Metrics& one : metrics) ranks.push_back(one.get<int>("rank"));
+    }
+    std::vector<int> ranks = {};
+  };
+  const TemporaryDirectory storage;
+  const auto hears = std::make_shared<Hears>();
+  train::TrainerOptions options = options_in(storage.path(), 3, {});
+  options.run_config.callbacks = {hears};
+  train::Trainer(fn<reports_its_rank>, options).fit();
+  EXPECT_THAT(hears->ranks, ElementsAre(0, 1, 2));
+}
+
 // ---- Bad input
 
 TEST(Trainer, BadInputIsNamedBeforeAnythingRuns) {

@@ -27,7 +27,7 @@ class UserCallback:
     """Base of callbacks of a run. All methods do nothing by default."""
 
     def after_report(self, run_context, metrics, checkpoint):
-        """Called when all ranks have made a report; metrics is a list with those of rank 0."""
+        """Called when all ranks have made a report; metrics is a list, by rank."""
 
     def after_exception(self, run_context, worker_exceptions):
         """Called when a group of workers has failed, with the errors by rank."""
@@ -57,7 +57,7 @@ class _Callbacks:
 
     def after_report(self, run, metrics, checkpoint):
         for callback in self._callbacks:
-            callback.after_report(RunContext(run), [metrics], None if checkpoint is None else Checkpoint(checkpoint))
+            callback.after_report(RunContext(run), metrics, None if checkpoint is None else Checkpoint(checkpoint))
 
     def after_exception(self, run, failures):
         self.failures = failures

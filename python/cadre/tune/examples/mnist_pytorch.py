@@ -90,6 +90,6 @@ def _read_idx(name):
                     data = opened.read()
                 num_dimensions = data[3]
                 shape = struct.unpack(f">{num_dimensions}I", data[4:4 + 4 * num_dimensions])
-                return numpy.frombuffer(data, numpy.uint8, offset=4 + 4 * num_dimensions).reshape(shape)
+                return numpy.frombuffer(data, numpy.uint8, offset=4 + 4 * num_dimensions).reshape(shape).copy()
     raise FileNotFoundError(f"{name} is in none of CADRE_MNIST, {', '.join(_FOLDERS)}; set CADRE_MNIST to a folder of MNIST's "
                             "files")
