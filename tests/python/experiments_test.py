@@ -2,6 +2,7 @@
 
 import math
 import os
+import pathlib
 import tempfile
 import threading
 
@@ -231,6 +232,7 @@ def test_objects_of_any_class_are_values_of_configs(fit):
     assert [result.metrics["sampled"] for result in results] == [200, 300]
     assert [repr(result.config["scale"]) for result in results] == ["Scale(2)", "Scale(3)"]
     assert results[1].config["scale"].load().factor == 3
+    assert pathlib.Path(results[1].path).name == "00001_sampled=Scale_300,scale=Scale_3"
     assert not hasattr(results[1].config["scale"], "factor"), "results unpickle nothing"
 
 

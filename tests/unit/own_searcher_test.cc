@@ -169,6 +169,7 @@ TEST(OwnSearcher, MayHaveNothingMoreToSuggest) {
   end(driver, 1);
   EXPECT_EQ(driver.experiment().trials().size(), 2U);
   EXPECT_EQ(driver.experiment().trials_to_come(), 0);
+  for (const TrialIndex trial : {0, 1}) driver.feed(WorkerEnded{trial, 1});
   EXPECT_TRUE(driver.experiment().finished());
   Experiment again(Trainable("f"), halving({.most = 2}, 5));
   again.load(driver.experiment().save(), [&](TrialIndex trial) { return driver.experiment().save_trial(trial); });

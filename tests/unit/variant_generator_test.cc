@@ -209,6 +209,13 @@ TEST(VariantGenerator, WhatIsSampledIsTheSameByTheConfigAloneAndPointsSampleCons
   EXPECT_THAT(paths(1), ElementsAre("lr", "layers", "opt"));
 }
 
+TEST(VariantGenerator, AnObjectOfAHostIsShownByItsText) {
+  const Value object{{"$python", Value("a pickle")}, {"repr", Value("Net(3)")}};
+  const Variant variant = VariantGenerator({{"net", grid_search({object, Value("none")})}}, {})(0);
+  EXPECT_EQ(variant.config.at("net"), object);
+  EXPECT_EQ(format_variables(variant.sampled), "net=Net_3");
+}
+
 TEST(VariantGenerator, ASuggestionMayHaveWhatTheSpaceLacks) {
   const VariantGenerator variants({{"x", uniform(0, 1)}, {"model", {{"width", 1}}}}, {.num_samples = 1});
   const Variant variant =

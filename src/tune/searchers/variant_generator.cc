@@ -65,9 +65,19 @@ bool varies(const SpaceEntry& entry, const std::string& path, const Config& poin
                     entry.data());
 }
 
+// Returns the text of an object of a host: of {"$python": ..., "repr": text}. Empty: the value is none.
+const Value* text_of_object(const Dict& value) {
+  const bool is_object = value.size() == 2 && value.front().first.starts_with('$');
+  return is_object ? find_entry(value, "repr") : nullptr;
+}
+
 void add_all(const std::string& path, const Value& value, Dict& sampled) {
   if (!value.is_dict() || value.dict().empty()) {
     sampled.emplace_back(path, value);
+    return;
+  }
+  if (const Value* text = text_of_object(value.dict())) {
+    sampled.emplace_back(path, *text);
     return;
   }
   for (const auto& [key, inner] : value.dict()) add_all(join(path, key), inner, sampled);

@@ -1,0 +1,30 @@
+"""Cadre's own sources compile with g++: some of those that describe structs by their members, where compilers differ most.
+All of them take minutes: cmake -B build/gcc -DCMAKE_CXX_COMPILER=g++."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+from installation import BUILD, COMPILERS, SOURCE
+
+FILES = ["tune/description.cc", "tune/searchers/repeater.cc", "tune/searchers/warm_start.cc", "tune/schedulers/asha.cc",
+         "tune/schedulers/population_based_training.cc", "tune/schedulers/resource_changing_scheduler.cc", "train/options.cc"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-maybe-uninitialized", "-Wno-restrict", "-Wno-subobject-linkage"]
+
+
+@unittest.skipUnless(shutil.which("g++"), "g++ is not installed")
+class GccTest(unittest.TestCase):
+    def test_it_compiles_what_describes_structs(self):
+        if os.path.basename(COMPILERS[0]) == "g++":
+            self.skipTest("everything was compiled by it")
+        flags = ["-std=c++20", "-fsyntax-only", *WARNINGS, f"-I{SOURCE / 'include'}", f"-I{SOURCE / 'src'}",
+                 f"-I{BUILD / 'include'}", f"-I{BUILD / 'generated'}", "-isystem", "/usr/include/eigen3"]
+        for file in FILES:
+            with self.subTest(file):
+                done = subprocess.run(["g++", *flags, SOURCE / "src" / file], capture_output=True, text=True, timeout=300, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
