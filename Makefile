@@ -32,7 +32,7 @@ cxx_files = $(shell find include src python examples tests benchmarks -name '*.h
 sources = $(shell find src -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers bench-python bench-search fuzz sanitize coverage install uninstall package wheel release docs format check-format lint clean
+.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers bench-python bench-search fuzz sanitize coverage install uninstall package wheel test-wheel release docs format check-format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
@@ -55,6 +55,7 @@ help:
 	@echo 'make uninstall remove what make install put into PREFIX, and nothing else'
 	@echo 'make package   build Debian packages of them in build/$(PRESET)'
 	@echo 'make wheel     build Python wheels in build/wheels, which programs in C++ use, too (PYTHONS="python3.10 python3.12")'
+	@echo 'make test-wheel  install wheels without torch, and test them (PYTHONS="python3.10 python3.12 python3.13")'
 	@echo 'make release   wheels, Debian packages, source archive, notes and checksums of this version, in build/cadre-<version>'
 	@echo 'make docs      build the API reference in build/$(PRESET)/docs/html'
 	@echo 'make setup     install what is missing: Debian packages (root or sudo), .venv with torch, data/mnist'
@@ -125,6 +126,9 @@ package: $(build_dir)/build.ninja
 
 wheel: | setup
 	@tools/make_wheels.sh $(PYTHONS)
+
+test-wheel: | setup
+	@tools/test_wheels.sh $(if $(PYTHONS),$(PYTHONS),.venv/bin/python)
 
 release: package
 	@tools/make_release.sh $(build_dir)
