@@ -4,6 +4,7 @@ import random
 
 import pyarrow
 
+from cadre import _data
 from cadre.data import _batches
 
 
@@ -93,6 +94,20 @@ class DataIterator:
 
     def __repr__(self):
         return f"DataIterator({self._dataset!r})"
+
+
+def of_run(name, is_split, resume):
+    """Returns an iterator over a dataset of the training run, in one of its workers."""
+    from cadre.data.dataset import Dataset
+
+    dataset = Dataset(_data.run_dataset(name))
+    if not is_split:
+        return DataIterator(dataset)
+    shard = _data.run_shard(name, equal=True, shuffle=False, seed=0)
+    taken = shard.position()["taken"]  # before the checkpoint that the run goes on from
+    if taken and not (resume and taken < shard.size()):
+        shard.set_epoch(shard.epoch + 1)
+    return DataIterator(dataset, shard)
 
 
 class _Batches:

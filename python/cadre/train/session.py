@@ -120,8 +120,13 @@ def get_context():
     return TrainContext()
 
 
-def get_dataset_shard(dataset_name=None):
-    """Returns this rank's share of a dataset of the trainer. Raises KeyError if there is none."""
+def get_dataset_shard(dataset_name=None, *, resume=False):
+    """Returns this rank's share of a dataset of the trainer: a cadre.data.DataIterator, the same one each time. All ranks
+    get equally many rows. Raises KeyError if there is none of this name.
+
+    resume: begin with the row after the last batch that was taken before the latest checkpoint, and not with a new pass.
+    All ranks must take equally many batches.
+    """
     from cadre.train import trainer
 
-    return trainer.dataset_shard(dataset_name)
+    return trainer.dataset_shard(dataset_name, resume)
