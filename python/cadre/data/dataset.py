@@ -66,9 +66,9 @@ class Dataset:
     traceback, if a function has raised or its worker has died.
     """
 
-    def __init__(self, rows, functions=()):
+    def __init__(self, rows, held=()):
         self._rows = rows  # a _data.Dataset
-        self._functions = functions  # values with the pickles of the plan's functions, which they hold
+        self._held = tuple(held)  # what has references to objects of the plan, and so keeps them
 
     # ---- Transformations
 
@@ -158,10 +158,8 @@ class Dataset:
 
     def union(self, *other):
         """Returns the rows of this dataset, and then those of others, which have the same columns."""
-        functions = self._functions
-        for one in other:
-            functions = (*functions, *one._functions)
-        return Dataset(self._rows.concat([one._rows for one in other]), functions)
+        held = [one for dataset in (self, *other) for one in dataset._held]
+        return Dataset(self._rows.concat([one._rows for one in other]), held)
 
     def random_shuffle(self, *, seed=None, num_blocks=None, **others):
         """Puts all rows in a random order, always the same one; without a seed, one of its own. They are held in memory, or
@@ -402,7 +400,7 @@ class Dataset:
 
     def copy(self, dataset=None):
         """Returns a copy."""
-        return Dataset((dataset or self)._rows, (dataset or self)._functions)
+        return (dataset or self)._with((dataset or self)._rows)
 
     def __iter__(self):
         raise TypeError("a dataset has iter_rows(), iter_batches() and iter_torch_batches()")
@@ -412,7 +410,8 @@ class Dataset:
         return f"Dataset({name})"
 
     def __reduce__(self):
-        return _of_stored, (_without_objects(self._stored()),)
+        stored = self._stored()
+        return _of_pickle, (stored, [_core.get_bytes(found) for found in _objects_in(stored)])
 
     # ---- For this package
 
@@ -431,7 +430,7 @@ class Dataset:
         return self if self._rows.can_be_shared() else self.materialize()
 
     def _with(self, rows):
-        return Dataset(rows, self._functions)
+        return Dataset(rows, self._held)
 
     def _of_table(self, table):
         rows = Dataset(_data.from_arrow(table))
@@ -485,7 +484,7 @@ class Dataset:
         cpus = 1.0 if num_cpus is None else float(num_cpus)
         rows = self._rows.append_call(in_core, name, value, batch_size, _number_of(concurrency, cpus), cpus,
                                       float(num_gpus or 0))
-        return Dataset(rows, (*self._functions, value))
+        return Dataset(rows, (*self._held, value))
 
 
 class _AddColumn:
@@ -551,16 +550,14 @@ def _of_stored(value):
     return Dataset(_data.Dataset.from_stored(value))
 
 
-def _without_objects(value):
-    """Returns a stored plan with the pickles of its functions in it, so that it can be read in any process. Raises TypeError
-    for rows in memory."""
-    if isinstance(value, dict):
-        if "pickle" in value and isinstance(value["pickle"], _core.ObjectRef):
-            return _functions.to_inline_function(_functions.load(value))
-        return {key: _without_objects(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_objects(item) for item in value]
+def _of_pickle(value, objects):
+    held = [_core.put_bytes(one) for one in objects]  # before the plan is read, which uses them
+    return Dataset(_data.Dataset.from_stored(value), held)
+
+
+def _objects_in(value):
+    """Returns the references to objects in a stored plan: rows in memory, and the pickles of functions."""
     if isinstance(value, _core.ObjectRef):
-        raise TypeError("a dataset with rows in memory cannot be pickled: pass it as an entry of a config, by "
-                        "tune.with_parameters or as one of a trainer's datasets; or write it to files")
-    return value
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [found for item in items for found in _objects_in(item)]
