@@ -14,6 +14,7 @@ from cadre.data import _arrow
 _arrow.load()
 
 from cadre.data import expressions  # noqa: E402  the libraries come first
+from cadre.data.context import DataContext, ExecutionOptions, ExecutionResources  # noqa: E402
 from cadre.data.dataset import ActorPoolStrategy, Dataset, DatasetError, Schema, TaskPoolStrategy  # noqa: E402
 from cadre.data.iterator import DataIterator  # noqa: E402
 from cadre.data.sources import (from_arrow, from_items, from_numpy, from_pandas, range, read_csv,  # noqa: E402
@@ -21,6 +22,6 @@ from cadre.data.sources import (from_arrow, from_items, from_numpy, from_pandas,
 
 MaterializedDataset = Dataset
 
-__all__ = ["ActorPoolStrategy", "DataIterator", "Dataset", "DatasetError", "MaterializedDataset", "Schema", "TaskPoolStrategy",
-           "expressions", "from_arrow", "from_items", "from_numpy", "from_pandas", "range", "read_csv", "read_json",
+__all__ = ["ActorPoolStrategy", "DataContext", "DataIterator", "Dataset", "DatasetError", "ExecutionOptions",
+           "ExecutionResources", "MaterializedDataset", "Schema", "TaskPoolStrategy", "expressions", "from_arrow", "from_items", "from_numpy", "from_pandas", "range", "read_csv", "read_json",
            "read_parquet"]

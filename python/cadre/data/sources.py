@@ -7,6 +7,7 @@ import pyarrow
 from cadre import _core, _data
 from cadre.data import _batches, _functions
 from cadre.data._arguments import no_meaning, refuse
+from cadre.data.context import DataContext
 from cadre.data.dataset import Dataset
 from cadre.data.expressions import Expr
 
@@ -30,7 +31,7 @@ def read_parquet(paths, *, columns=None, filter=None, partitioning="hive", **oth
             raise TypeError("read_parquet: filter is a condition such as cadre.data.expressions.col(\"fare\") > 10, not "
                             f"{type(filter).__name__}")
         condition = filter._stored
-    return Dataset(_data.read_parquet(_paths(paths), _names(columns), condition, _is_hive("read_parquet", partitioning)))
+    return _made(_data.read_parquet(_paths(paths), _names(columns), condition, _is_hive("read_parquet", partitioning)))
 
 
 def read_csv(paths, *, partitioning="hive", delimiter=",", column_names=(), columns=None, types=None, **others):
@@ -49,7 +50,7 @@ def read_csv(paths, *, partitioning="hive", delimiter=",", column_names=(), colu
     if read is not None and read.column_names:
         column_names = read.column_names
     _check("read_csv", others)
-    return Dataset(_data.read_csv(_paths(paths), delimiter, list(column_names), _names(columns), _types(types),
+    return _made(_data.read_csv(_paths(paths), delimiter, list(column_names), _names(columns), _types(types),
                                   _is_hive("read_csv", partitioning)))
 
 
@@ -57,7 +58,7 @@ def read_json(paths, *, lines=True, partitioning="hive", columns=None, types=Non
     """Reads files of JSON objects, one a line; see read_csv."""
     del lines  # a file of one object is one line, too
     _check("read_json", others)
-    return Dataset(_data.read_json(_paths(paths), _names(columns), _types(types), _is_hive("read_json", partitioning)))
+    return _made(_data.read_json(_paths(paths), _names(columns), _types(types), _is_hive("read_json", partitioning)))
 
 
 def from_arrow(tables, *, override_num_blocks=None):
@@ -66,7 +67,7 @@ def from_arrow(tables, *, override_num_blocks=None):
     tables = list(tables) if isinstance(tables, (list, tuple)) else [tables]
     tables = [pyarrow.ipc.open_stream(table).read_all() if isinstance(table, bytes) else table for table in tables]
     if not tables:
-        return Dataset(_data.from_arrow(pyarrow.table({})))
+        return _made(_data.from_arrow(pyarrow.table({})))
     for table in tables:
         if not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(f"from_arrow: a pyarrow.Table is needed, not {type(table).__name__}")
@@ -76,7 +77,7 @@ def from_arrow(tables, *, override_num_blocks=None):
             tables = [pyarrow.concat_tables(tables)]
         except pyarrow.ArrowInvalid as error:
             raise _core.InvalidArgument(f"from_arrow: the tables have different columns: {error}") from None
-    return Dataset(_data.from_arrow(tables[0]))
+    return _made(_data.from_arrow(tables[0]))
 
 
 def from_pandas(dfs, override_num_blocks=None):
@@ -104,7 +105,13 @@ def range(n, *, parallelism=-1, concurrency=None, override_num_blocks=None):
     """Returns the integers from 0 to n - 1 as the column "id"."""
     no_meaning("range", concurrency=concurrency, override_num_blocks=override_num_blocks)
     del parallelism
-    return Dataset(_data.range(n))
+    return _made(_data.range(n))
+
+
+def _made(rows):
+    """Returns the dataset with the options that the process has chosen."""
+    chosen = DataContext.get_current()._stored()
+    return Dataset(rows.with_options({**rows.options(), **chosen}) if chosen else rows)
 
 
 def _check(where, others):
