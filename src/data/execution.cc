@@ -16,6 +16,7 @@
 #include "data/caller.h"
 #include "data/compute.h"
 #include "data/expressions.h"
+#include "data/interrupts.h"
 #include "data/shuffle.h"
 #include "data/stage.h"
 #include "data/worker_pool.h"
@@ -471,6 +472,7 @@ std::shared_ptr<WorkerPool> Execution::make_pool(const PlanContent& plan) {
 
 std::optional<Block> Execution::next() {
   progress_.show();
+  check_interrupts_at_times();
   return stream_->next();
 }
 

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,6 +32,12 @@ BatchCall make_call(const Value& value) {
   const std::int64_t plus = config.dict().front().first == "object"
                                 ? std::stoll(std::string(get_object(config, "object").text()))
                                 : config.get<std::int64_t>("plus");
+  if (config.get<bool>("sleeps", false)) {
+    return [](const Batch& batch) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      return batch;
+    };
+  }
   return [plus, calls = std::make_shared<std::int64_t>(0)](const Batch& batch) {
     auto ids = batch.to_vector<std::int64_t>("id");
     for (std::int64_t& id : ids) id += plus;
@@ -109,6 +118,28 @@ TEST(DatasetOfAHost, KnowsThatAFunctionOfRowsKeepsTheirNumber) {
   const Dataset mapped =
       range(5).map(function_of<RowFunction>(Value{{"plus", 1}, {"fails", true}}));  // it is not called to count them
   EXPECT_EQ(mapped.count(), 5);
+}
+
+std::atomic<int> checks = 0;
+
+struct Signal {};
+
+TEST(DatasetOfAHost, IsEndedByWhatItsHostChecks) {
+  checks = 0;
+  set_interrupt_check([] {
+    if (++checks == 3) throw Signal{};
+  });
+  const Dataset slow = in_place(range(1'000'000), FunctionPlace::threads)
+                           .map_batches(function_of(Value{{"plus", 0}, {"sleeps", true}}), {.batch_size = 1});
+  EXPECT_THROW(static_cast<void>(slow.materialize()), Signal);
+  checks = 0;
+  EXPECT_THROW(
+      {
+        for (const Batch& batch : slow.iter_batches({.batch_size = 1'000'000})) static_cast<void>(batch);
+      },
+      Signal);
+  set_interrupt_check(nullptr);
+  EXPECT_EQ(range(5).count(), 5);
 }
 
 TEST(DatasetOfAHost, IsRefusedWhereThereIsNone) {

@@ -562,6 +562,25 @@ print(data.range(3).map_batches(lambda batch: {"id": batch["id"] + 1}).take_all(
     assert done.stdout == "[{'id': 1}, {'id': 2}, {'id': 3}]\n", done.stderr
 
 
+def test_ctrl_c_ends_an_execution(programs):
+    process = programs.start("""
+import time
+from cadre import data
+def slow(batch):
+    time.sleep(0.05)
+    return batch
+rows = data.range(1_000_000).map_batches(slow, batch_size=1)
+print(rows.take(1), flush=True)
+try:
+    rows.materialize()
+except KeyboardInterrupt:
+    print("ended", data.range(3).map_batches(slow).count())
+""")
+    assert process.stdout.readline() == "[{'id': 0}]\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=100)[0].endswith("ended 3\n")
+
+
 def test_another_version_of_pyarrow_is_refused_with_the_right_one(programs):
     program = """
 import sys, types

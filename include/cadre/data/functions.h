@@ -33,6 +33,10 @@ using MakeBatchCall = BatchCall (*)(const Value& value);
 /// gets. A host that has such functions calls this before it uses datasets, in every process. `make` is called in the
 /// process and thread of a worker, before its first batch: an Actor's object is made by it, once for each worker.
 void set_host_functions(MakeBatchCall make);
+/// Sets a function that a thread calls which waits for rows, about every tenth of a second, and between rows. What it
+/// throws ends the execution. A host whose interpreter notes signals and handles them later checks for them there.
+/// nullptr: none.
+void set_interrupt_check(void (*check)());
 
 namespace detail {
 

@@ -42,8 +42,22 @@ data::BatchCall make_call(const Value& value) {
   };
 }
 
+unsigned long main_thread = 0;  // of the interpreter
+
+// Raises what a handler of a signal raises, in the main thread: KeyboardInterrupt after Ctrl-C. Other threads need not
+// ask, and must not: the interpreter may have ended.
+void check_signals() {
+  if (PyThread_get_thread_ident() != main_thread) return;
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 }  // namespace
 
-void serve_functions() { data::set_host_functions(&make_call); }
+void serve_functions() {
+  data::set_host_functions(&make_call);
+  main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  data::set_interrupt_check(&check_signals);
+}
 
 }  // namespace cadre::python

@@ -3,7 +3,7 @@
 
 namespace cadre::python {
 
-// Lets datasets of this process call functions of Python.
+// Lets datasets of this process call functions of Python, and Ctrl-C end their executions.
 void serve_functions();
 
 }  // namespace cadre::python
