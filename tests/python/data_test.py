@@ -460,6 +460,15 @@ def test_a_run_has_datasets_in_memory_with_functions_and_in_random_order(fit):
     assert seen[0] + seen[1] == ids(tens)
 
 
+def test_ranks_take_equally_many_batches_whatever_a_condition_leaves_them(fit, rows):
+    def trains():
+        shard = train.get_dataset_shard("train")
+        return gathered([[len(batch["id"]) for batch in shard.iter_batches(batch_size=100)] for _ in range(2)])
+
+    sizes = fit(trains, {"train": rows.filter(expr="id < 1250")}).return_value
+    assert sizes == [[[100] * 3] * 2, [[100, 100, 50]] * 2]
+
+
 def test_a_restored_run_has_its_datasets_and_goes_on_with_the_next_row(fit, tmp_path):
     def trains():
         seen = []

@@ -4,16 +4,17 @@ import random
 
 import pyarrow
 
-from cadre import _data
+from cadre import _core, _data
 from cadre.data import _batches
 
 
 class DataIterator:
     """Loops over the rows of a dataset, or of a share of them. Each loop is a pass over all of them."""
 
-    def __init__(self, dataset, shard=None):
+    def __init__(self, dataset, shard=None, agreement=None):
         self._dataset = dataset
         self._shard = shard  # a _data.Shard; None: all rows
+        self._agreement = agreement  # makes all ranks take equally many batches; None: they do so without
         self._is_fresh = True  # no loop has begun in this epoch
 
     def iter_batches(self, *, prefetch_batches=1, batch_size=256, batch_format="default", drop_last=False,
@@ -80,6 +81,8 @@ class DataIterator:
         arguments = (batch_size, drop_last, prefetch, shuffle_buffer, shuffle_seed)
         if self._shard is None:
             return lambda: self._dataset._rows.iterate(*arguments)
+        if self._agreement is not None:
+            return lambda: self._agreement.common(self._begin_epoch().iterate(*arguments))
         return lambda: self._begin_epoch().iterate(*arguments)
 
     def _begin_epoch(self):
@@ -104,10 +107,43 @@ def of_run(name, is_split, resume):
     if not is_split:
         return DataIterator(dataset)
     shard = _data.run_shard(name, equal=True, shuffle=False, seed=0)
+    agreement = None
+    if _core.train.world_size() > 1 and not dataset._rows.keeps_rows():
+        agreement = _Agreement(name, _core.train.world_size(), _core.train.world_rank())
     taken = shard.position()["taken"]  # before the checkpoint that the run goes on from
     if taken and not (resume and taken < shard.size()):
         shard.set_epoch(shard.epoch + 1)
-    return DataIterator(dataset, shard)
+    return DataIterator(dataset, shard, agreement)
+
+
+class _Agreement:
+    """Makes the ranks of a run take equally many batches where functions and conditions leave them different numbers of
+    rows: a step of training waits for all ranks. A batch is taken when every rank has one; the rest is left out."""
+
+    _TIMEOUT_MS = 30 * 60 * 1000  # for a rank whose batches take long
+
+    def __init__(self, name, world_size, rank):
+        self._name = name
+        self._world_size = world_size
+        self._is_first = rank == 0
+        self._loops = 0
+        self._keys = _core.train.group_keys()
+
+    def common(self, batches):
+        """Returns the batches as long as every rank has one. All ranks make the same loops."""
+        self._loops += 1
+        place = f"cadre.data/{self._name}/{self._loops}"
+        number = -1
+        for number, batch in enumerate(batches):
+            if self._keys.add(f"{place}/{number}/ready", 1) == self._world_size:
+                self._keys.set(f"{place}/{number}/answer", b"go")
+            if self._keys.get(f"{place}/{number}/answer", self._TIMEOUT_MS) != b"go":
+                return
+            if self._is_first and number > 1:  # all ranks have read the answer before the last one
+                self._keys.erase(f"{place}/{number - 2}/ready")
+                self._keys.erase(f"{place}/{number - 2}/answer")
+            yield batch
+        self._keys.set(f"{place}/{number + 1}/answer", b"stop")
 
 
 class _Batches:
@@ -145,8 +181,6 @@ def _device(device):
     import torch
 
     if device == "auto":
-        from cadre import _core
-
         if not _core.train.is_worker():
             return None
         from cadre.train.torch import get_device

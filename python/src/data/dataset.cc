@@ -206,6 +206,10 @@ void bind_dataset(nb::module_& module) {
       .def("has_functions",
            [](const data::Dataset& dataset) { return has_functions(*PlanAccess::plan(dataset).node); })
       .def("can_be_shared", &can_be_shared)
+      .def("keeps_rows",
+           [](const data::Dataset& dataset) {
+             return data::keeps_rows(data::push_down(PlanAccess::plan(dataset).node));
+           })
       .def("schema", &schema_of)
       .def("count", [](const data::Dataset& dataset) { return result_of([&] { return dataset.count(); }); })
       .def("size_bytes", [](const data::Dataset& dataset) { return result_of([&] { return dataset.size_bytes(); }); })

@@ -184,7 +184,8 @@ def case_ranks_of_a_run(folder):
         pathlib.Path(folder, f"ids_{rank}.txt").write_text(" ".join(map(str, passes[0])))
 
     TorchTrainer(trains, datasets={"train": files(folder, 101).select_columns(["id"]), "valid": ray.data.range(5)},
-                 dataset_config=DataConfig(datasets_to_split=["train"]), scaling_config=ScalingConfig(num_workers=2),
+                 dataset_config=DataConfig(datasets_to_split=["train"]),
+                 scaling_config=ScalingConfig(num_workers=2, resources_per_worker={"CPU": 0.5}),  # Ray's reads need a CPU
                  run_config=RunConfig(name="run", storage_path=folder)).fit()
     seen = sum((pathlib.Path(folder, f"ids_{rank}.txt").read_text().split() for rank in range(2)), [])
     return [pathlib.Path(folder, "rank_0.txt").read_text(), pathlib.Path(folder, "rank_1.txt").read_text(),
