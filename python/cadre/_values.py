@@ -32,6 +32,12 @@ class PickledObject:
         return hash(self._reference)
 
 
+def is_dataset(value):
+    """Returns true for a cadre.data.Dataset, without an import of what may not be there."""
+    kind = type(value)
+    return (kind.__module__, kind.__name__) == ("cadre.data.dataset", "Dataset")
+
+
 class StoredDataset:
     """A dataset in a config, as results show it."""
 
@@ -59,7 +65,7 @@ def encode(value):
         return [encode(item) for item in value]
     if isinstance(value, PickledObject):
         return {_KEY: value._reference, "repr": value.repr}
-    if type(value).__module__ == "cadre.data.dataset":
+    if is_dataset(value):
         return {_DATASET: value._stored()}
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of numpy or torch
         return value.item()

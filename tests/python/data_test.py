@@ -220,9 +220,13 @@ def test_tensors_have_types_and_what_a_function_collates(rows):
     collated = next(iter(rows.iter_torch_batches(
         batch_size=2, collate_fn=lambda batch: (torch.as_tensor(batch["id"].copy()), list(batch["city"])))))
     assert collated[0].tolist() == [0, 1] and collated[1] == ["city 0", "city 1"]
-    flags = data.from_items([{"a": True, "b": [1, 2]}, {"a": False, "b": [3, 4]}])
+    flags = data.from_items([{"a": True, "b": [1, 2]}, {"a": False, "b": [3, 4]}]).union(
+        data.from_items([{"a": True, "b": [5, 6]}]))
     assert {name: tensor.tolist() for name, tensor in next(iter(flags.iter_torch_batches())).items()} == {
-        "a": [True, False], "b": [[1, 2], [3, 4]]}
+        "a": [True, False, True], "b": [[1, 2], [3, 4], [5, 6]]}
+    masks = data.from_numpy(np.array([[True, False], [False, False]]))
+    assert next(iter(masks.iter_torch_batches()))["data"].tolist() == [[True, False], [False, False]]
+    assert next(iter(masks.iter_batches()))["data"].tolist() == [[True, False], [False, False]]
 
 
 # ---- Functions
@@ -253,6 +257,16 @@ def test_a_function_may_get_and_return_any_format(rows, batch_format):
     batch = taken.take_batch(30)
     assert set(batch["kind"]) == {{"numpy": "dict", "pandas": "DataFrame", "pyarrow": "Table"}[batch_format]}
     assert (batch["image"] == rows.take_batch(30)["image"]).all() and batch["city"][8] == "city 1"
+
+
+def test_a_function_may_write_to_a_batch_that_it_asks_for():
+    def add(batch):
+        batch["id"] += 1
+        return batch
+
+    assert ids(data.range(2).map_batches(add, zero_copy_batch=False)) == [1, 2]
+    with pytest.raises(data.DatasetError, match="read-only"):
+        data.range(2).map_batches(add).take()
 
 
 def test_a_function_may_return_other_rows_and_yield_batches(rows):

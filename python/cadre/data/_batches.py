@@ -16,12 +16,15 @@ def check_format(batch_format, where):
 # ---- From Arrow
 
 
-def to_format(batch, batch_format):
-    """Returns a record batch in a format: "default" and "numpy" are dictionaries of arrays, None is a pyarrow.Table."""
+def to_format(batch, batch_format, copies=False):
+    """Returns a record batch in a format: "default" and "numpy" are dictionaries of arrays, None is a pyarrow.Table. copies:
+    of what can be written to."""
     if batch_format in ("default", "numpy"):
-        return {name: to_numpy(column) for name, column in zip(batch.schema.names, batch.columns)}
+        arrays = {name: to_numpy(column) for name, column in zip(batch.schema.names, batch.columns)}
+        return {name: array.copy() for name, array in arrays.items()} if copies else arrays
     if batch_format == "pandas":
-        return to_pandas(pyarrow.Table.from_batches([batch]))
+        frame = to_pandas(pyarrow.Table.from_batches([batch]))
+        return frame.copy() if copies else frame
     return pyarrow.Table.from_batches([batch])
 
 
@@ -30,7 +33,7 @@ def to_numpy(column):
     the column's memory and are read-only. Integers with nulls become floats with NaN, texts and others objects."""
     values, row_shape = _flattened(column)
     if values is not None:
-        return values.to_numpy(zero_copy_only=True).reshape(len(column), *row_shape)
+        return values.to_numpy(zero_copy_only=_is_number(values.type)).reshape(len(column), *row_shape)
     if _is_number(column.type) and column.null_count == 0:
         return column.to_numpy(zero_copy_only=True)
     if pyarrow.types.is_dictionary(column.type):
@@ -67,13 +70,13 @@ def to_tensor(column, name):
     ValueError, naming the column, for what is no tensor."""
     import torch
 
-    if pyarrow.types.is_boolean(column.type) and column.null_count == 0:
-        return torch.from_numpy(column.to_numpy(zero_copy_only=False))
     values, row_shape = _flattened(column, lists=True)
     if values is None:
         values, row_shape = column, ()
     if column.null_count or values.null_count:
         raise ValueError(f'column "{name}" has nulls, which no tensor has: filter() or replace them')
+    if pyarrow.types.is_boolean(values.type):
+        return torch.from_numpy(values.to_numpy(zero_copy_only=False)).reshape(len(column), *row_shape)
     if not _is_number(values.type):
         raise ValueError(f'column "{name}" is of {column.type}, which is no tensor: select_columns() of the others, or convert '
                          "it in a function or in collate_fn")
@@ -107,7 +110,8 @@ def _flattened(column, lists=False):
                 return None, None
             width = int(widths[0]) if len(widths) else 0
         shape, column = (*shape, width), column.flatten()
-    if shape and _is_number(column.type) and column.null_count == 0:
+    is_of_numbers = _is_number(column.type) or pyarrow.types.is_boolean(column.type)
+    if shape and is_of_numbers and column.null_count == 0:
         return column, shape
     return None, None
 

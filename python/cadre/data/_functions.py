@@ -14,12 +14,13 @@ class Call:
     """A function or class with its arguments, and the form of what it gets. `kind`: "batches", "row", "rows" (flat_map) or
     "predicate"."""
 
-    def __init__(self, function, kind, where, batch_format="default", args=(), kwargs=None, constructor_args=(),
-                 constructor_kwargs=None):
+    def __init__(self, function, kind, where, batch_format="default", copies=False, args=(), kwargs=None,
+                 constructor_args=(), constructor_kwargs=None):
         self.function = function
         self.kind = kind
         self.where = where
         self.batch_format = batch_format
+        self.copies = copies
         self.args = tuple(args or ())
         self.kwargs = dict(kwargs or {})
         self.constructor_args = tuple(constructor_args or ())
@@ -35,7 +36,7 @@ class Call:
         return lambda batch: call(function, batch)
 
     def _map_batches(self, function, batch):
-        returned = function(_batches.to_format(batch, self.batch_format), *self.args, **self.kwargs)
+        returned = function(_batches.to_format(batch, self.batch_format, self.copies), *self.args, **self.kwargs)
         if not inspect.isgenerator(returned):
             return _batches.to_record_batch(returned, self.where)
         tables = [pyarrow.Table.from_batches([_batches.to_record_batch(one, self.where)]) for one in returned]

@@ -13,9 +13,13 @@ from cadre.data.expressions import Expr, parse
 from cadre.data.iterator import DataIterator
 
 DatasetError = _data.DatasetError
+DatasetError.__module__ = "cadre.data"
 
 _LIKE_RAY = ("memory", "label_selector", "fallback_strategy", "max_calls", "resources", "accelerator_type", "runtime_env",
              "ray_remote_args_fn", "num_blocks", "scheduling_strategy", "max_task_retries")
+
+
+_ROWS_FOR_A_GPU = 256
 
 
 class TaskPoolStrategy:
@@ -80,12 +84,12 @@ class Dataset:
         fn: gets a batch in the batch_format, "numpy" (a dictionary of arrays), "pandas" or "pyarrow", and returns one in any
         of these, or yields several. It may return other rows and columns; all batches that it returns have the same
         columns. Workers are processes.
-        batch_size: rows in a batch; default: batches as they are read. concurrency: the number of workers; default: for a
-        function as many as there are CPUs, for a class 1; of a pair, the largest that fits. num_cpus, num_gpus: of each.
+        batch_size: rows in a batch; default: batches as they are read. zero_copy_batch: False if it writes
+        to the batch, which is read-only memory otherwise. concurrency: the number of workers; default: for a function as many as there are CPUs, for a class 1; of a pair, the largest that fits. num_cpus, num_gpus: of each.
         """
-        del zero_copy_batch, udf_modifying_row_count  # a batch is read-only memory, and is read in place
+        del udf_modifying_row_count
         _batches.check_format(batch_format, "map_batches")
-        return self._call(fn, "batches", "map_batches", batch_format=batch_format, args=fn_args, kwargs=fn_kwargs,
+        return self._call(fn, "batches", "map_batches", batch_format=batch_format, copies=not zero_copy_batch, args=fn_args, kwargs=fn_kwargs,
                           constructor_args=fn_constructor_args, constructor_kwargs=fn_constructor_kwargs,
                           batch_size=None if batch_size in ("auto", "default") else batch_size, compute=compute,
                           num_cpus=num_cpus, num_gpus=num_gpus, concurrency=concurrency, others=others)
@@ -479,8 +483,9 @@ class Dataset:
         name = fn.__name__ if is_class else _functions.name_of(fn)
         call = _calls.Call(fn, kind, f"{where}({name})", **arguments)
         value = _calls.to_host_function(call)
-        in_core = "class" if is_class or num_gpus else {"row": "row function", "predicate": "row predicate"}.get(
-            kind, "function")
+        in_core = "class" if is_class else {"row": "row function", "predicate": "row predicate"}.get(kind, "function")
+        if num_gpus and kind != "batches":  # the core has GPUs for functions of batches
+            in_core, batch_size = "class", _ROWS_FOR_A_GPU
         cpus = 1.0 if num_cpus is None else float(num_cpus)
         rows = self._rows.append_call(in_core, name, value, batch_size, _number_of(concurrency, cpus), cpus,
                                       float(num_gpus or 0))

@@ -199,7 +199,7 @@ def _prepared(datasets, config):
     stored, others = {}, {}
     for name, dataset in datasets.items():
         others[name] = dataset
-        if type(dataset).__module__ == "cadre.data.dataset":
+        if _values.is_dataset(dataset):
             if dataset.name is None:
                 dataset.set_name(name)
             stored[name] = dataset._divisible() if config._splits(name) else dataset
