@@ -373,11 +373,11 @@ def test_what_cannot_be_is_said_clearly(rows, tmp_path):
 
 def test_what_is_no_tensor_is_said_with_the_column(rows):
     pytest.importorskip("torch")
-    with pytest.raises(ValueError, match='column "city" is of string'):
+    with pytest.raises(TypeError, match='column "city" is of string'):
         rows.iter_torch_batches().__next__()
     with pytest.raises(ValueError, match='column "gap" has nulls'):
         rows.select_columns("gap").iter_torch_batches().__next__()
-    with pytest.raises(ValueError, match='column "a" is of list'):
+    with pytest.raises(TypeError, match='column "a" is of list'):
         data.from_items([{"a": [1]}, {"a": [1, 2]}]).iter_torch_batches().__next__()
     with pytest.raises(ValueError, match="dtypes has no column: y"):
         rows.select_columns("id").iter_torch_batches(dtypes={"y": None}).__next__()

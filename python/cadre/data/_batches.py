@@ -67,7 +67,7 @@ def to_rows(batch):
 
 def to_tensor(column, name):
     """Returns a column as a tensor of torch on the CPU. It shares the column's memory, but for truth values. Raises
-    ValueError, naming the column, for what is no tensor."""
+    TypeError, naming the column, for what is no tensor, and ValueError for nulls."""
     import torch
 
     values, row_shape = _flattened(column, lists=True)
@@ -78,7 +78,7 @@ def to_tensor(column, name):
     if pyarrow.types.is_boolean(values.type):
         return torch.from_numpy(values.to_numpy(zero_copy_only=False)).reshape(len(column), *row_shape)
     if not _is_number(values.type):
-        raise ValueError(f'column "{name}" is of {column.type}, which is no tensor: select_columns() of the others, or convert '
+        raise TypeError(f'column "{name}" is of {column.type}, which is no tensor: select_columns() of the others, or convert '
                          "it in a function or in collate_fn")
     tensor = torch.from_dlpack(values)
     return tensor.reshape(len(column), *row_shape) if row_shape else tensor
