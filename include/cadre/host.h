@@ -76,8 +76,8 @@ class Host {
   ///
   /// Functions of datasets, which get batches and no Values, are not called by it: see data::set_host_functions.
   virtual Value run(const HostFunction& function, List arguments) = 0;
-  /// Called in a worker whose part in the library is not loaded there: that of libcadre_data, for functions of datasets.
-  /// The host loads it. Called after after_fork(). Default: does nothing.
+  /// Called in a worker whose part in the library is not loaded there: that of libcadre_data, for functions of
+  /// datasets. The host loads it. Called after after_fork(). Default: does nothing.
   virtual void load_missing() {}
   /// Returns the methods of a trainable class; by default those of a function. Called in the driver.
   virtual tune::TrainableMethods methods(const HostFunction& function);

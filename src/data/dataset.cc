@@ -170,13 +170,13 @@ Dataset Dataset::map_batches(const Actor& actor, const MapBatchesOptions& option
 }
 
 Dataset Dataset::map(const RowFunction& function, const MapOptions& options) const {
-  return append(*this, to_call("row function", function,
-                               {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
+  return append(*this,
+                to_call("row function", function, {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
 }
 
 Dataset Dataset::filter(const RowPredicate& predicate, const MapOptions& options) const {
-  return append(*this, to_call("row predicate", predicate,
-                               {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
+  return append(
+      *this, to_call("row predicate", predicate, {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
 }
 
 Dataset Dataset::filter(const Expression& condition) const { return append(*this, Filter{condition}); }

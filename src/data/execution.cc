@@ -292,10 +292,9 @@ std::shared_ptr<arrow::Schema> renamed(const arrow::Schema& schema,
 std::int64_t count_stages(const Node& node) {
   std::int64_t below = 0;
   for (const NodePtr& input : node.inputs) below = std::max(below, count_stages(*input));
-  const bool is_light = std::holds_alternative<Filter>(node.operation) ||
-                        std::holds_alternative<Select>(node.operation) ||
-                        std::holds_alternative<Rename>(node.operation) ||
-                        std::holds_alternative<Concat>(node.operation);
+  const bool is_light =
+      std::holds_alternative<Filter>(node.operation) || std::holds_alternative<Select>(node.operation) ||
+      std::holds_alternative<Rename>(node.operation) || std::holds_alternative<Concat>(node.operation);
   return below + (is_light ? 0 : 1);
 }
 

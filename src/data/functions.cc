@@ -44,9 +44,9 @@ std::function<BatchCall()> find_batch_call(const Call& call) {
   if (!call.host_function.is_set())
     return [make = find_factory(call.kind, call.name), config = call.config] { return make(config); };
   if (make_host_call == nullptr)
-    throw InvalidArgument(fmt::format(
-        "the {} \"{}\" of a dataset is one of a host, such as a Python program, and this program has none", call.kind,
-        call.name));
+    throw InvalidArgument(
+        fmt::format("the {} \"{}\" of a dataset is one of a host, such as a Python program, and this program has none",
+                    call.kind, call.name));
   return [value = call.host_function.value] { return make_host_call(value); };
 }
 

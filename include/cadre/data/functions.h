@@ -19,8 +19,8 @@ namespace cadre::data {
 
 /// A class whose objects are called with batches, by name. Made by actor<T>().
 struct Actor {
-  std::string name = {};            ///< name of the class, without its namespaces
-  HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
+  std::string name = {};                          ///< name of the class, without its namespaces
+  HostFunction host_function = {};                ///< set if it is one of a host, not of the program: cadre/host.h
   bool operator==(const Actor&) const = default;  ///< compares the class
 };
 

@@ -190,8 +190,7 @@ void bind_dataset(nb::module_& module) {
       .def("skip", &data::Dataset::skip)
       .def("concat", &data::Dataset::concat)
       .def("random_shuffle", &data::Dataset::random_shuffle)
-      .def("materialize",
-           [](const data::Dataset& dataset) { return result_of([&] { return dataset.materialize(); }); })
+      .def("materialize", [](const data::Dataset& dataset) { return result_of([&] { return dataset.materialize(); }); })
       .def("with_name",
            [](data::Dataset dataset, const std::string& name) {
              dataset.set_name(name);
@@ -203,8 +202,7 @@ void bind_dataset(nb::module_& module) {
              return dataset.with_options(from_value<data::ExecutionOptions>(to_value(options)));
            })
       .def("options", [](const data::Dataset& dataset) { return to_python(to_stored(dataset.options())); })
-      .def("has_functions",
-           [](const data::Dataset& dataset) { return has_functions(*PlanAccess::plan(dataset).node); })
+      .def("has_functions", [](const data::Dataset& dataset) { return has_functions(*PlanAccess::plan(dataset).node); })
       .def("can_be_shared", &can_be_shared)
       .def("keeps_rows",
            [](const data::Dataset& dataset) {
@@ -216,10 +214,8 @@ void bind_dataset(nb::module_& module) {
       .def("aggregate", &aggregate, nb::arg("aggregates"), nb::arg("ignore_nulls"), nb::arg("ddof"))
       .def("iterate", &iterate<data::Dataset>, nb::arg("batch_size").none(), nb::arg("drop_last"), nb::arg("prefetch"),
            nb::arg("shuffle_buffer").none(), nb::arg("shuffle_seed"))
-      .def("shard",
-           [](const data::Dataset& dataset, std::int64_t rank, std::int64_t world_size, bool equal) {
-             return dataset.shard({.rank = rank, .world_size = world_size, .equal = equal});
-           })
+      .def("shard", [](const data::Dataset& dataset, std::int64_t rank, std::int64_t world_size,
+                       bool equal) { return dataset.shard({.rank = rank, .world_size = world_size, .equal = equal}); })
       .def("write_parquet", &write_parquet, nb::arg("folder"), nb::arg("max_rows_per_file").none(),
            nb::arg("rows_per_row_group").none(), nb::arg("compression").none())
       .def("stats", [](const data::Dataset& dataset) -> nb::object {
@@ -233,8 +229,7 @@ void bind_shard(nb::module_& module) {
       .def("size", [](const data::Shard& shard) { return result_of([&] { return shard.size(); }); })
       .def_prop_ro("epoch", &data::Shard::epoch)
       .def("set_epoch", [](data::Shard& shard, std::uint64_t epoch) { with_cadre([&] { shard.set_epoch(epoch); }); })
-      .def("position",
-           [](const data::Shard& shard) { return to_python(result_of([&] { return shard.position(); })); })
+      .def("position", [](const data::Shard& shard) { return to_python(result_of([&] { return shard.position(); })); })
       .def("set_position",
            [](data::Shard& shard, nb::handle position) {
              const Value value = to_value(position);
@@ -294,9 +289,8 @@ void bind_sources(nb::module_& module) {
   module.def(
       "run_shard",
       [](const std::string& name, bool equal, bool shuffle, std::uint64_t seed) {
-        return result_of([&] {
-          return data::get_dataset_shard(name, {.equal = equal, .shuffle = shuffle, .seed = seed});
-        });
+        return result_of(
+            [&] { return data::get_dataset_shard(name, {.equal = equal, .shuffle = shuffle, .seed = seed}); });
       },
       nb::arg("name"), nb::arg("equal"), nb::arg("shuffle"), nb::arg("seed"));
 }
@@ -308,8 +302,7 @@ void bind_datasets(nb::module_& module) {
   nb::class_<PythonBatch>(module, "Batch", "Rows, for pyarrow.record_batch().")
       .def("__len__", [](const PythonBatch& batch) { return batch.batch.num_rows(); })
       .def(
-          "__arrow_c_array__",
-          [](const PythonBatch& batch, nb::handle) { return array_capsules(batch.batch); },
+          "__arrow_c_array__", [](const PythonBatch& batch, nb::handle) { return array_capsules(batch.batch); },
           nb::arg("requested_schema") = nb::none());
   nb::class_<Loop>(module, "Loop")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
