@@ -5,7 +5,6 @@ import pickle
 from cadre import _core, _pickle
 
 _KEY = "$python"
-_DATASET = "$dataset"
 _PLAIN = (type(None), bool, int, float, str, _core.ObjectRef)
 _LONGEST_REPR = 200
 
@@ -32,28 +31,6 @@ class PickledObject:
         return hash(self._reference)
 
 
-def is_dataset(value):
-    """Returns true for a cadre.data.Dataset, without an import of what may not be there."""
-    kind = type(value)
-    return (kind.__module__, kind.__name__) == ("cadre.data.dataset", "Dataset")
-
-
-class StoredDataset:
-    """A dataset in a config, as results show it."""
-
-    def __init__(self, stored):
-        self._stored = stored
-
-    def load(self):
-        """Returns the dataset."""
-        from cadre.data import dataset
-
-        return dataset._of_stored(self._stored)
-
-    def __repr__(self):
-        return f"Dataset(name={self._stored['name']!r})" if self._stored.get("name") else "Dataset()"
-
-
 def encode(value):
     """Returns a value that the core can store: itself, with every other object in it replaced by its pickle. Raises
     TypeError for one that cannot be pickled."""
@@ -65,8 +42,6 @@ def encode(value):
         return [encode(item) for item in value]
     if isinstance(value, PickledObject):
         return {_KEY: value._reference, "repr": value.repr}
-    if is_dataset(value):
-        return {_DATASET: value._stored()}
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of numpy or torch
         return value.item()
     try:
@@ -78,7 +53,7 @@ def encode(value):
 
 def decode(value):
     """Returns the value with its objects, in a trial or in the functions of an experiment."""
-    return _replaced(value, lambda one: one.load())
+    return _replaced(value, PickledObject.load)
 
 
 def show(value):
@@ -90,8 +65,6 @@ def _replaced(value, make):
     if isinstance(value, dict):
         if _KEY in value and isinstance(value[_KEY], _core.ObjectRef):
             return make(PickledObject(value))
-        if _DATASET in value and len(value) == 1:
-            return make(StoredDataset(value[_DATASET]))
         return {key: _replaced(item, make) for key, item in value.items()}
     if isinstance(value, list):
         return [_replaced(item, make) for item in value]

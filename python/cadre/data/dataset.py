@@ -551,10 +551,6 @@ def _seed_of(seed):
     return random.SystemRandom().getrandbits(63) if seed is None else int(getattr(seed, "seed", seed)) % (1 << 63)
 
 
-def _of_stored(value):
-    return Dataset(_data.Dataset.from_stored(value))
-
-
 def _of_pickle(value, objects):
     held = [_core.put_bytes(one) for one in objects]  # before the plan is read, which uses them
     return Dataset(_data.Dataset.from_stored(value), held)

@@ -199,7 +199,8 @@ def _prepared(datasets, config):
     stored, others = {}, {}
     for name, dataset in datasets.items():
         others[name] = dataset
-        if _values.is_dataset(dataset):
+        kind = type(dataset)
+        if (kind.__module__, kind.__name__) == ("cadre.data.dataset", "Dataset"):  # which may not be importable
             if dataset.name is None:
                 dataset.set_name(name)
             stored[name] = dataset._divisible() if config._splits(name) else dataset
