@@ -91,6 +91,7 @@ def test_objects_in_memory():
     assert data.from_pandas([frame, frame]).to_pandas().equals(pd.concat([frame, frame], ignore_index=True))
     array = np.arange(24.0).reshape(4, 3, 2)
     assert (data.from_numpy(array).take_batch(4)["data"] == array).all()
+    assert data.range_tensor(3, shape=(2, 2)).take_batch()["data"].tolist() == [[[row] * 2] * 2 for row in range(3)]
     assert data.from_numpy([np.arange(2), np.arange(3)]).count() == 5
     assert data.from_arrow([pa.table({"a": [1]}), pa.table({"a": [2]})]).sum("a") == 3
 
@@ -147,6 +148,40 @@ def test_aggregates_are_those_of_pandas(rows, table):
     assert rows.sum("gap", ignore_nulls=False) is None
     assert sorted(rows.unique("city")) == [f"city {number}" for number in range(7)]
     assert data.from_arrow(pa.table({"a": pa.array([], pa.int64())})).mean("a") is None
+
+
+def test_groups_are_those_of_pandas(rows, table):
+    frame = table.select(["city", "id", "gap"]).to_pandas()
+    groups = rows.groupby("city")
+    assert groups.count().take(2) == [{"city": "city 0", "count()": 286}, {"city": "city 1", "count()": 286}]
+    for kind in ("sum", "min", "max", "mean", "std"):
+        found = getattr(groups, kind)(["id", "gap"]).to_pandas()
+        expected = getattr(frame.groupby("city"), kind)()
+        assert found["city"].tolist() == expected.index.tolist()
+        assert np.allclose(found[f"{kind}(id)"], expected["id"]) and np.allclose(found[f"{kind}(gap)"], expected["gap"])
+    largest = rows.select_columns(["city", "id"]).groupby("city").map_groups(
+        lambda group: {"city": group["city"][:1], "largest": [group["id"].max()]})
+    assert largest.to_pandas()["largest"].tolist() == frame.groupby("city")["id"].max().tolist()
+
+    class Sizes:
+        def __init__(self, plus):
+            self.plus = plus
+
+        def __call__(self, frame):
+            return frame[:1][["image"]].assign(size=len(frame) + self.plus)
+
+    sizes = rows.groupby("city").map_groups(Sizes, batch_format="pandas", fn_constructor_args=(1,)).to_pandas()
+    assert sizes["size"].tolist() == [287] * 5 + [286] * 2 and sizes["image"][1].shape == (3, 4)
+    assert data.range(4).groupby(None).sum("id").take_all() == [{"sum(id)": 6}]
+    with pytest.raises(ValueError, match="no column 'y'"):
+        rows.groupby("y").count()
+
+
+def test_columns_stand_beside_each_other():
+    both = data.range(2).zip(data.from_items([{"id": 5, "b": "x"}, {"id": 6, "b": "y"}]))
+    assert both.take_all() == [{"id": 0, "id_1": 5, "b": "x"}, {"id": 1, "id_1": 6, "b": "y"}]
+    with pytest.raises(ValueError, match="2 and 3 rows"):
+        data.range(2).zip(data.range(3))
 
 
 # ---- Batches
@@ -421,6 +456,8 @@ def test_what_is_written_is_what_pyarrow_reads(rows, table, tmp_path):
     assert pq.read_table(tmp_path / "out").select(["id", "x", "city", "gap"]).equals(table.select(["id", "x", "city", "gap"]))
     rows.select_columns(["id", "city"]).limit(3).write_csv(tmp_path / "csv")
     assert data.read_csv(tmp_path / "csv").count() == 3
+    data.from_items([{"a": 1, "b": [1, 2]}, {"a": 2, "b": None}]).write_json(tmp_path / "json")
+    assert data.read_json(tmp_path / "json").take_all() == [{"a": 1, "b": [1, 2]}, {"a": 2, "b": None}]
     with pytest.raises(ValueError, match="out"):
         rows.write_parquet(tmp_path / "out")
 

@@ -17,11 +17,11 @@ from cadre.data import expressions  # noqa: E402  the libraries come first
 from cadre.data.context import DataContext, ExecutionOptions, ExecutionResources  # noqa: E402
 from cadre.data.dataset import ActorPoolStrategy, Dataset, DatasetError, Schema, TaskPoolStrategy  # noqa: E402
 from cadre.data.iterator import DataIterator  # noqa: E402
-from cadre.data.sources import (from_arrow, from_items, from_numpy, from_pandas, range, read_csv,  # noqa: E402
-                                read_json, read_parquet)
+from cadre.data.sources import (from_arrow, from_huggingface, from_items, from_numpy, from_pandas, range,  # noqa: E402
+                                range_tensor, read_csv, read_json, read_parquet)
 
 MaterializedDataset = Dataset
 
 __all__ = ["ActorPoolStrategy", "DataContext", "DataIterator", "Dataset", "DatasetError", "ExecutionOptions",
-           "ExecutionResources", "MaterializedDataset", "Schema", "TaskPoolStrategy", "expressions", "from_arrow", "from_items", "from_numpy", "from_pandas", "range", "read_csv", "read_json",
+           "ExecutionResources", "MaterializedDataset", "Schema", "TaskPoolStrategy", "expressions", "from_arrow", "from_huggingface", "from_items", "from_numpy", "from_pandas", "range", "range_tensor", "read_csv", "read_json",
            "read_parquet"]

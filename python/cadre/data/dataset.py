@@ -193,6 +193,26 @@ class Dataset:
         return self._of_table(table.sort_by([(name, "descending" if down else "ascending")
                                              for name, down in zip(keys, orders)]))
 
+    def groupby(self, key, num_partitions=None):
+        """Returns the groups of rows with equal values of a column, or of several; None: all rows are one."""
+        del num_partitions
+        from cadre.data.grouped import GroupedData
+
+        return GroupedData(self, key)
+
+    def zip(self, *other):
+        """Returns the columns of this dataset beside those of others with equally many rows; a name that is there already
+        gets "_1" and so on. Executes the plans; the rows are held in memory."""
+        table = self._table()
+        for number, one in enumerate(other, 1):
+            beside = one._table()
+            if len(beside) != len(table):
+                raise ValueError(f"zip: the datasets have {len(table)} and {len(beside)} rows")
+            for name in beside.column_names:
+                free = name if name not in table.column_names else f"{name}_{number}"
+                table = table.append_column(free, beside.column(name))
+        return self._of_table(table)
+
     def random_sample(self, fraction, *, seed=None):
         """Keeps each row with a probability."""
         if not 0 <= fraction <= 1:
@@ -387,6 +407,14 @@ class Dataset:
             writer.write(batch)
         if writer:
             writer.close()
+
+    def write_json(self, path, **others):
+        """Writes a file of JSON objects, one a line, into a folder."""
+        _ignore("write_json", others)
+        os.makedirs(path, exist_ok=True)
+        with open(os.path.join(path, "part_000000.json"), "w", encoding="utf-8") as file:
+            for batch in self.iter_batches(batch_size=None, batch_format="pandas"):
+                batch.to_json(file, orient="records", lines=True)
 
     # ---- Others
 

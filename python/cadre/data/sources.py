@@ -2,6 +2,7 @@
 
 import os
 
+import numpy
 import pyarrow
 
 from cadre import _core, _data
@@ -99,6 +100,19 @@ def from_items(items, *, parallelism=-1, override_num_blocks=None):
     del parallelism
     rows = [item if isinstance(item, dict) else {"item": item} for item in items]
     return from_arrow(pyarrow.Table.from_batches([_functions.rows_to_batch(rows, "from_items")]))
+
+
+def from_huggingface(dataset):
+    """Returns a dataset of one of the library datasets, in memory."""
+    return from_arrow(dataset.with_format("arrow")[:])
+
+
+def range_tensor(n, *, shape=(1,), parallelism=-1, concurrency=None, override_num_blocks=None):
+    """Returns the integers from 0 to n - 1, each as a tensor filled with it: the column "data". In memory."""
+    no_meaning("range_tensor", concurrency=concurrency, override_num_blocks=override_num_blocks)
+    del parallelism
+    numbers = numpy.arange(n).reshape(n, *(1 for _ in shape))
+    return from_numpy(numpy.broadcast_to(numbers, (n, *shape)))
 
 
 def range(n, *, parallelism=-1, concurrency=None, override_num_blocks=None):

@@ -162,6 +162,21 @@ def case_parts_and_order(folder):
             ids(rows.sort("id", descending=True).limit(3)), sorted(ids(ray.data.range(2).union(ray.data.range(1))))]
 
 
+def case_groups(folder):
+    groups = files(folder).groupby("city")
+
+    def largest(group):
+        return {"city": group["city"][:1], "largest": np.array([group["id"].max()])}
+
+    return [groups.count().sort("city").take_all(), groups.sum("id").sort("city").take_all(),
+            groups.mean(["id", "x"]).sort("city").take(1), groups.map_groups(largest).sort("city").take_all()]
+
+
+def case_columns_beside_each_other(folder):
+    other = ray.data.from_items([{"id": 5, "b": "x"}, {"id": 6, "b": "y"}])
+    return ray.data.range(2).zip(other).take_all()
+
+
 def case_files_that_are_written(folder):
     files(folder).limit(10).write_parquet(folder + "/out")
     again = ray.data.read_parquet(folder + "/out")
