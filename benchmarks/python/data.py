@@ -83,7 +83,8 @@ def main():
                  {"id": batch.column("id").to_numpy(), "x": batch.column("x").to_numpy(), "image": batch.column("image")}
                  for batch in pyarrow.dataset.dataset(folder).to_batches(batch_size=size)))))
         memory = data.from_numpy(numpy.zeros((given.rows, WIDTH), numpy.uint8))
-        show("tensors of rows in memory", lambda: (len(batch["data"]) for batch in memory.iter_torch_batches(batch_size=size)))
+        show("tensors of rows in memory",
+             lambda: (len(batch["data"]) for batch in memory.iter_torch_batches(batch_size=size)))
 
 
 if __name__ == "__main__":

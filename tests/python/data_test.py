@@ -1,4 +1,4 @@
-"""Datasets: reading, transformations, batches without copies, functions in processes, training runs; against plain pyarrow."""
+"""Datasets: reading, transformations, batches without copies, functions in processes, training runs."""
 
 import os
 import pickle
@@ -312,7 +312,8 @@ def test_a_function_may_return_other_rows_and_yield_batches(rows):
     assert ids(data.range(4).map_batches(repeat, batch_size=2)) == [0, 1, 0, 1, 2, 3, 2, 3]
     assert rows.map_batches(lambda batch: {"n": [len(batch["id"])]}, batch_size=1000).take_all() == [{"n": 1000}] * 2
     assert data.range(3).flat_map(lambda row: [row] * row["id"]).take_all() == [{"id": 1}, {"id": 2}, {"id": 2}]
-    assert data.range(3).map(lambda row: {"v": np.full(2, row["id"])}).take_batch()["v"].tolist() == [[0, 0], [1, 1], [2, 2]]
+    pairs = data.range(3).map(lambda row: {"v": np.full(2, row["id"])})
+    assert pairs.take_batch()["v"].tolist() == [[0, 0], [1, 1], [2, 2]]
 
 
 def test_an_object_of_a_class_is_made_once_in_each_worker(rows):
@@ -453,7 +454,8 @@ def test_a_dataset_without_rows(tmp_path):
 def test_what_is_written_is_what_pyarrow_reads(rows, table, tmp_path):
     rows.write_parquet(tmp_path / "out", max_rows_per_file=800, compression="snappy")
     assert sorted(os.listdir(tmp_path / "out")) == [f"part_{number:06}.parquet" for number in range(3)]
-    assert pq.read_table(tmp_path / "out").select(["id", "x", "city", "gap"]).equals(table.select(["id", "x", "city", "gap"]))
+    names = ["id", "x", "city", "gap"]
+    assert pq.read_table(tmp_path / "out").select(names).equals(table.select(names))
     rows.select_columns(["id", "city"]).limit(3).write_csv(tmp_path / "csv")
     assert data.read_csv(tmp_path / "csv").count() == 3
     data.from_items([{"a": 1, "b": [1, 2]}, {"a": 2, "b": None}]).write_json(tmp_path / "json")

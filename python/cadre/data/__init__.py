@@ -23,5 +23,6 @@ from cadre.data.sources import (from_arrow, from_huggingface, from_items, from_n
 MaterializedDataset = Dataset
 
 __all__ = ["ActorPoolStrategy", "DataContext", "DataIterator", "Dataset", "DatasetError", "ExecutionOptions",
-           "ExecutionResources", "MaterializedDataset", "Schema", "TaskPoolStrategy", "expressions", "from_arrow", "from_huggingface", "from_items", "from_numpy", "from_pandas", "range", "range_tensor", "read_csv", "read_json",
-           "read_parquet"]
+           "ExecutionResources", "MaterializedDataset", "Schema", "TaskPoolStrategy", "expressions", "from_arrow",
+           "from_huggingface", "from_items", "from_numpy", "from_pandas", "range", "range_tensor", "read_csv",
+           "read_json", "read_parquet"]

@@ -17,8 +17,8 @@ def check_format(batch_format, where):
 
 
 def to_format(batch, batch_format, copies=False):
-    """Returns a record batch in a format: "default" and "numpy" are dictionaries of arrays, None is a pyarrow.Table. copies:
-    of what can be written to."""
+    """Returns a record batch in a format: "default" and "numpy" are dictionaries of arrays, None is a pyarrow.Table.
+    copies: what may be written to."""
     if batch_format in ("default", "numpy"):
         arrays = {name: to_numpy(column) for name, column in zip(batch.schema.names, batch.columns)}
         return {name: array.copy() for name, array in arrays.items()} if copies else arrays
@@ -78,8 +78,8 @@ def to_tensor(column, name):
     if pyarrow.types.is_boolean(values.type):
         return torch.from_numpy(values.to_numpy(zero_copy_only=False)).reshape(len(column), *row_shape)
     if not _is_number(values.type):
-        raise TypeError(f'column "{name}" is of {column.type}, which is no tensor: select_columns() of the others, or convert '
-                         "it in a function or in collate_fn")
+        raise TypeError(f'column "{name}" is of {column.type}, which is no tensor: select_columns() of the others, or '
+                        "convert it in a function or in collate_fn")
     tensor = torch.from_dlpack(values)
     return tensor.reshape(len(column), *row_shape) if row_shape else tensor
 

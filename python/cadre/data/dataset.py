@@ -81,15 +81,17 @@ class Dataset:
                     concurrency=None, udf_modifying_row_count=True, **others):
         """Calls a function, or an object of a class in each worker, with each batch.
 
-        fn: gets a batch in the batch_format, "numpy" (a dictionary of arrays), "pandas" or "pyarrow", and returns one in any
-        of these, or yields several. It may return other rows and columns; all batches that it returns have the same
+        fn: gets a batch in the batch_format, "numpy" (a dictionary of arrays), "pandas" or "pyarrow", and returns one in
+        any of these, or yields several. It may return other rows and columns; all batches that it returns have the same
         columns. Workers are processes.
-        batch_size: rows in a batch; default: batches as they are read. zero_copy_batch: False if it writes
-        to the batch, which is read-only memory otherwise. concurrency: the number of workers; default: for a function as many as there are CPUs, for a class 1; of a pair, the largest that fits. num_cpus, num_gpus: of each.
+        batch_size: rows in a batch; default: batches as they are read. zero_copy_batch: False if it writes to the
+        batch, which is read-only memory otherwise. concurrency: the number of workers; default: for a function as
+        many as there are CPUs, for a class 1; of a pair, the largest that fits. num_cpus, num_gpus: of each.
         """
         del udf_modifying_row_count
         _batches.check_format(batch_format, "map_batches")
-        return self._call(fn, "batches", "map_batches", batch_format=batch_format, copies=not zero_copy_batch, args=fn_args, kwargs=fn_kwargs,
+        return self._call(fn, "batches", "map_batches", batch_format=batch_format, copies=not zero_copy_batch,
+                          args=fn_args, kwargs=fn_kwargs,
                           constructor_args=fn_constructor_args, constructor_kwargs=fn_constructor_kwargs,
                           batch_size=None if batch_size in ("auto", "default") else batch_size, compute=compute,
                           num_cpus=num_cpus, num_gpus=num_gpus, concurrency=concurrency, others=others)
@@ -142,8 +144,8 @@ class Dataset:
         columns = self.columns() or []
         unknown = [name for name in dropped if name not in columns]
         if unknown:
-            raise _core.InvalidArgument(f"drop_columns: there is no column {', '.join(map(repr, unknown))}; the columns are: "
-                                        f"{', '.join(columns)}")
+            raise _core.InvalidArgument(f"drop_columns: there is no column {', '.join(map(repr, unknown))}; the columns "
+                                        f"are: {', '.join(columns)}")
         return self._with(self._rows.select_columns([name for name in columns if name not in dropped]))
 
     def rename_columns(self, names, **others):
@@ -275,8 +277,8 @@ class Dataset:
         return Dataset(self._rows.materialize())
 
     def schema(self, fetch_if_missing=True):
-        """Returns the columns; None if there are none. Reads as little as possible: the metadata of files, or as much as the
-        first batch of a function needs."""
+        """Returns the columns; None if there are none. Reads as little as possible: the metadata of files, or as much as
+        the first batch of a function needs."""
         del fetch_if_missing
         self._prepare()
         capsule = self._rows.schema()
@@ -344,7 +346,7 @@ class Dataset:
     def to_pandas(self, limit=None):
         """Returns all rows as a DataFrame. Raises ValueError if there are more than `limit`."""
         if limit is not None and self.limit(limit + 1).count() > limit:
-            raise ValueError(f"to_pandas: the dataset has more than {limit} rows; limit({limit}).to_pandas() has the first ones")
+            raise ValueError(f"to_pandas: the dataset has more than {limit} rows; limit({limit}).to_pandas() has the first")
         return _batches.to_pandas(self._table())
 
     def to_arrow_refs(self):
@@ -546,7 +548,8 @@ class _Sample:
         self.random = random.Random(seed)
 
     def __call__(self, table):
-        return table.filter(pyarrow.array([self.random.random() < self.fraction for _ in range(len(table))], pyarrow.bool_()))
+        keep = [self.random.random() < self.fraction for _ in range(len(table))]
+        return table.filter(pyarrow.array(keep, pyarrow.bool_()))
 
 
 class _OfCapsule:

@@ -7,8 +7,8 @@ _COMPARISONS = {ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE
 
 
 class Expr:
-    """A condition, or an operand of one. `&`, `|` and `~` combine conditions. As in SQL, a comparison with null is null, and
-    a row whose condition is null is not kept."""
+    """A condition, or an operand of one. `&`, `|` and `~` combine conditions. As in SQL, a comparison with null is null,
+    and a row whose condition is null is not kept."""
 
     def __init__(self, stored):
         self._stored = stored
@@ -60,8 +60,8 @@ class Expr:
         return any_of
 
     def __bool__(self):
-        raise TypeError("a condition on columns is true or false for each row: combine conditions with &, | and ~, not with "
-                        "and, or and not")
+        raise TypeError("a condition on columns is true or false for each row: combine conditions with &, | and ~, not "
+                        "with and, or and not")
 
     __hash__ = None
 

@@ -81,7 +81,9 @@ class GroupedData:
         names = {column: name for column, (_, _, name, _) in zip(made, wanted)}
         grouped = grouped.select([*self._keys, *made])
         grouped = grouped.rename_columns([names.get(column, column) for column in grouped.column_names])
-        return self._dataset._of_table(grouped.sort_by([(key, "ascending") for key in self._keys]) if self._keys else grouped)
+        if self._keys:
+            grouped = grouped.sort_by([(key, "ascending") for key in self._keys])
+        return self._dataset._of_table(grouped)
 
 
 class _MapGroups:

@@ -21,9 +21,9 @@ class DataIterator:
                      local_shuffle_buffer_size=None, local_shuffle_seed=None, _collate_fn=None):
         """Returns the batches, one after the other, prepared ahead in threads.
 
-        batch_size: rows in a batch; None: batches as they are read. batch_format: "numpy", a dictionary of arrays, "pandas",
-        or "pyarrow". drop_last: leave out a last batch with fewer rows. local_shuffle_buffer_size: every group of so many
-        consecutive rows is put in random order, another one in each pass.
+        batch_size: rows in a batch; None: batches as they are read. batch_format: "numpy", a dictionary of arrays,
+        "pandas", or "pyarrow". drop_last: leave out a last batch with fewer rows. local_shuffle_buffer_size: every
+        group of so many consecutive rows is put in random order, another one in each pass.
         """
         _batches.check_format(batch_format, "iter_batches")
         loop = self._loop(prefetch_batches, batch_size, drop_last, local_shuffle_buffer_size, local_shuffle_seed)

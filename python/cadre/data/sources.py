@@ -95,7 +95,7 @@ def from_numpy(ndarrays):
 
 
 def from_items(items, *, parallelism=-1, override_num_blocks=None):
-    """Returns a dataset of rows: dictionaries, whose entries are the columns, or other values, which are the column "item"."""
+    """Returns a dataset of rows: dictionaries, whose entries are the columns, or other values: the column "item"."""
     no_meaning("from_items", override_num_blocks=override_num_blocks)
     del parallelism
     rows = [item if isinstance(item, dict) else {"item": item} for item in items]

@@ -41,8 +41,9 @@ def case_rows_of_files(folder):
 
 def case_objects_in_memory(folder):
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
-    return [ray.data.range(3).take_all(), ray.data.from_items([1, 2]).take_all(), ray.data.from_items([{"a": 1}]).take_all(),
-            ray.data.from_pandas(frame).take_all(), ray.data.from_arrow(pa.table({"a": [1]})).take_all(),
+    return [ray.data.range(3).take_all(), ray.data.from_items([1, 2]).take_all(),
+            ray.data.from_items([{"a": 1}]).take_all(), ray.data.from_pandas(frame).take_all(),
+            ray.data.from_arrow(pa.table({"a": [1]})).take_all(),
             ray.data.from_numpy(np.arange(6).reshape(2, 3)).take_batch(2)["data"].tolist()]
 
 
@@ -50,8 +51,8 @@ def case_columns(folder):
     rows = files(folder)
     added = ray.data.range(2).add_column("twice", lambda batch: batch["id"] * 2)
     return [rows.select_columns(["x", "id"]).columns(), rows.drop_columns(["x"]).columns(),
-            rows.rename_columns({"id": "key"}).columns(), rows.select_columns(["id", "x"]).rename_columns(["a", "b"]).take(1),
-            added.take_all()]
+            rows.rename_columns({"id": "key"}).columns(),
+            rows.select_columns(["id", "x"]).rename_columns(["a", "b"]).take(1), added.take_all()]
 
 
 def case_conditions(folder):
@@ -112,6 +113,9 @@ def case_functions_of_batches(folder):
     def as_frame(frame):
         return frame[frame["id"] > 97].assign(city="none")[["id", "city"]]
 
+    def first(table):
+        return table.slice(0, 1).select(["id"])
+
     def yields(batch):
         yield {"size": np.array([len(batch["id"])])}
         yield {"size": np.array([0])}
@@ -119,7 +123,7 @@ def case_functions_of_batches(folder):
     rows = files(folder)
     return [ids(rows.limit(3).map_batches(scale, fn_args=(2,), fn_kwargs={"plus": 1})),
             rows.map_batches(as_frame, batch_format="pandas").take_all(),
-            rows.map_batches(lambda table: table.slice(0, 1).select(["id"]), batch_format="pyarrow", batch_size=50).take_all(),
+            rows.map_batches(first, batch_format="pyarrow", batch_size=50).take_all(),
             rows.map_batches(yields, batch_size=100).take_all()]
 
 
@@ -139,7 +143,8 @@ def case_a_class_of_batches(folder):
 
 def case_functions_of_rows(folder):
     rows = ray.data.range(4)
-    return [rows.map(lambda row: {"v": row["id"] + 0.5}).take_all(), rows.flat_map(lambda row: [row] * row["id"]).take_all(),
+    return [rows.map(lambda row: {"v": row["id"] + 0.5}).take_all(),
+            rows.flat_map(lambda row: [row] * row["id"]).take_all(),
             [type(row).__name__ for row in rows.limit(1).iter_rows()]]
 
 
