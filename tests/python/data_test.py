@@ -555,6 +555,30 @@ def test_without_resume_a_restored_run_begins_a_new_pass(fit, tmp_path):
     assert fit(trains, {"train": data.range(10)}, num_workers=1).return_value == list(range(10))
 
 
+def test_a_checkpoint_is_validated_with_a_dataset(fit, rows):
+    class Scores:
+        def __init__(self, checkpoint):
+            with checkpoint.as_directory() as directory:
+                self.weight = int(open(os.path.join(directory, "weight")).read())
+
+        def __call__(self, batch):
+            return {"score": batch["id"] * self.weight}
+
+    def validate(checkpoint, config):
+        scores = config["rows"].map_batches(Scores, batch_size=50, fn_constructor_kwargs={"checkpoint": checkpoint})
+        return {"score": scores.mean(["score"]), "count": len(config["rows"])}
+
+    def trains():
+        def write(directory):
+            with open(os.path.join(directory, "weight"), "w") as file:
+                file.write("3")
+
+        train.report({"step": 1}, checkpoint=write, validate_fn=validate, validate_config={"rows": rows.limit(101)})
+
+    (_, metrics), = fit(trains, {}, num_workers=1).best_checkpoints
+    assert (metrics["score"], metrics["count"]) == (150, 101)
+
+
 def test_datasets_of_a_run_that_are_wrong(fit):
     with pytest.raises(ValueError, match="there is no dataset test; the trainer has: train"):
         fit(lambda: None, {"train": data.range(3)}, dataset_config=DataConfig(["test"]))
