@@ -56,14 +56,18 @@ def _import(name, given):
 def _num_threads():
     """Returns the number of threads that a fork loses. The one of Arrow's allocator is none of them: it survives forks."""
     names = [_name_of_thread(thread) for thread in os.listdir("/proc/self/task")]
-    return len(names) - names.count("jemalloc_bg_thd")
+    return len([name for name in names if name not in (None, "jemalloc_bg_thd")])
 
 
 def _name_of_thread(thread):
-    """Returns the name of a thread. A new one has its creator's until it has set its own: waits for that, a second."""
+    """Returns the name of a thread; None if it has ended. A new one has its creator's until it has set its own: waits for
+    that, a second."""
     for _ in range(1000):
-        with open(f"/proc/self/task/{thread}/comm") as file:
-            name = file.read().strip()
+        try:
+            with open(f"/proc/self/task/{thread}/comm") as file:
+                name = file.read().strip()
+        except OSError:
+            return None
         if thread == str(os.getpid()) or name != _own_name() or "pyarrow" not in sys.modules:
             return name
         time.sleep(0.001)
