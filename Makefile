@@ -148,8 +148,9 @@ bench-peers: $(build_dir)/build.ninja
 	@.venv/bin/python benchmarks/peers/batch_inference.py $(build_dir)/bin
 
 bench-python: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_core
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_core cadre_data_python
 	@PYTHONPATH=$(build_dir)/python .venv/bin/python benchmarks/python/trials.py $(BENCH_FLAGS)
+	@PYTHONPATH=$(build_dir)/python .venv/bin/python benchmarks/python/data.py
 
 # Hours on two cores, nearly all of them Optuna's; results/search keeps what was computed.
 bench-search: $(build_dir)/build.ninja

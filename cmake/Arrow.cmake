@@ -2,7 +2,7 @@
 # cadre::arrow_dataset (with computing and Parquet). The wheel is
 #   CADRE_ARROW_ROOT    the folder `pyarrow` of a wheel; else that of the wheel in
 #   CADRE_VENV          this Python virtual environment; else in that of the environment variable
-#   VIRTUAL_ENV         which is set where one is active.
+#   VIRTUAL_ENV         which is set where one is active. A wheel of Cadre's is built with that of its build environment.
 #
 # Sets
 #   cadre_arrow_fault     what is wrong, for a person, and makes no targets then; empty when all is well
@@ -21,6 +21,10 @@ include("${CMAKE_CURRENT_LIST_DIR}/cadreArrowBuild.cmake" OPTIONAL)
 function(cadre_find_arrow root version fault)
   set(fault_text)
   set(path "${CADRE_ARROW_ROOT}")
+  if(NOT path AND SKBUILD)
+    execute_process(COMMAND "${Python_EXECUTABLE}" -c "import pyarrow; print(pyarrow.__path__[0])" OUTPUT_VARIABLE path
+      OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
   if(NOT path)
     set(venv "${CADRE_VENV}")
     if(NOT venv)

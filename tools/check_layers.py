@@ -35,7 +35,7 @@ LIBRARIES = [
       "tests/package/consumer_torch/", "tests/tutorials/frames/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
     ("Arrow", re.compile(r"^(arrow|parquet)/"),
-     ["src/data/", "src/object_storage/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
+     ["src/data/", "src/object_storage/", "python/src/data/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
     ("nanobind", re.compile(r"^(nanobind/|Python\.h$)"), ["python/src/"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),
 ]

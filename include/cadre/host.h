@@ -90,7 +90,12 @@ class Host {
   ///   - tune::Trainable: the config and the parameters; the value is not used
   ///   - train::Loop: the config; the value of rank 0 is the run's
   ///   - train::Validator: the directory of the checkpoint and the config; metrics
+  ///
+  /// Functions of datasets, which get batches and no Values, are not called by it: see data::set_host_functions.
   virtual Value run(const HostFunction& function, List arguments) = 0;
+  /// Called in a worker whose part in the library is not loaded there: that of libcadre_data, for functions of
+  /// datasets. The host loads it. Called after after_fork(). Default: does nothing.
+  virtual void load_missing() {}
   /// Returns the methods of a trainable class; by default those of a function. Called in the driver.
   virtual tune::TrainableMethods methods(const HostFunction& function);
   /// Returns an object of a trainable class, in a worker. Default: throws Error.

@@ -46,7 +46,7 @@ constexpr auto unsupported_member() {
         return unsupported_member<T, I + 1>();
       }
     } else if constexpr (!is_gettable<Member>) {
-      return kMember<T, I>;
+      return address_of_member<T, I>();
     } else {
       return unsupported_member<T, I + 1>();
     }

@@ -7,8 +7,18 @@ Programs for Ray Tune run with their imports changed:
     from cadre import tune
 """
 
+import importlib
+
 from cadre._core import CadreError, Interrupted, InvalidArgument, NotFound, ObjectRef, __version__
 from cadre._driver import get, init, is_initialized, put, shutdown
+
+
+def __getattr__(name):
+    """Imports cadre.data, cadre.train and cadre.tune when they are used: `import cadre as ray; ray.data.range(3)`."""
+    if name in ("data", "train", "tune"):
+        return importlib.import_module(f"cadre.{name}")
+    raise AttributeError(f"module 'cadre' has no attribute {name!r}")
+
 
 __all__ = ["CadreError", "Interrupted", "InvalidArgument", "NotFound", "ObjectRef", "__version__", "get", "init",
            "is_initialized", "put", "shutdown"]

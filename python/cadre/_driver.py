@@ -40,6 +40,7 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
     given = {"path": [os.path.abspath(folder) for folder in sys.path], "argv": sys.argv, "modules": _installed_modules(),
              "options": options}
     compat = sys.modules.get("cadre.compat.ray")
+    given["uses_datasets"] = "cadre.data" in sys.modules
     given["imports_ray"] = compat is not None and compat.is_installed()
     flags = subprocess._args_from_interpreter_flags()
     _core.init([sys.executable, *flags, "-c", _SERVER, json.dumps(given)], **options)

@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import sys
+import time
 import warnings
 
 
@@ -25,6 +26,8 @@ def serve(given):
     if "numpy" in sys.modules:
         _import("numpy.random", given)  # loaded late, and needed to seed
     from cadre import _core, _worker, tune  # noqa: F401  what each trial needs
+    if given["uses_datasets"] and "pyarrow" not in excluded:
+        import cadre.data  # noqa: F401
 
     gc.collect()
     gc.freeze()  # so that a collection in a trial does not write to what all share
@@ -51,7 +54,29 @@ def _import(name, given):
 
 
 def _num_threads():
-    return len(os.listdir("/proc/self/task"))
+    """Returns the number of threads that a fork loses. The one of Arrow's allocator is none of them: it survives forks."""
+    names = [_name_of_thread(thread) for thread in os.listdir("/proc/self/task")]
+    return len([name for name in names if name not in (None, "jemalloc_bg_thd")])
+
+
+def _name_of_thread(thread):
+    """Returns the name of a thread; None if it has ended. A new one has its creator's until it has set its own: waits for
+    that, a second."""
+    for _ in range(1000):
+        try:
+            with open(f"/proc/self/task/{thread}/comm") as file:
+                name = file.read().strip()
+        except OSError:
+            return None
+        if thread == str(os.getpid()) or name != _own_name() or "pyarrow" not in sys.modules:
+            return name
+        time.sleep(0.001)
+    return name
+
+
+def _own_name():
+    with open("/proc/self/comm") as file:
+        return file.read().strip()
 
 
 def _begin_anew(given):

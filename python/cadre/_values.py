@@ -1,5 +1,6 @@
 """Any objects in configs: what the core cannot store goes along as a pickle, shown by its repr."""
 
+import base64
 import pickle
 
 from cadre import _core, _pickle
@@ -7,6 +8,7 @@ from cadre import _core, _pickle
 _KEY = "$python"
 _PLAIN = (type(None), bool, int, float, str, _core.ObjectRef)
 _LONGEST_REPR = 200
+_LONGEST_INLINE = 1_000_000
 
 
 class PickledObject:
@@ -19,6 +21,8 @@ class PickledObject:
     def load(self):
         """Returns the object. Runs what its pickle says, so only of an experiment that one trusts; in a trial, or in the
         program that has made it."""
+        if isinstance(self._reference, str):  # the pickle itself
+            return pickle.loads(base64.b85decode(self._reference))
         return pickle.loads(_core.get_bytes(self._reference))
 
     def __repr__(self):
@@ -31,24 +35,37 @@ class PickledObject:
         return hash(self._reference)
 
 
-def encode(value):
-    """Returns a value that the core can store: itself, with every other object in it replaced by its pickle. Raises
-    TypeError for one that cannot be pickled."""
+def encode(value, put=_core.put_bytes):
+    """Returns a value that the core can store: itself, with every other object in it replaced by its pickle, which `put`
+    stores. Raises TypeError for one that cannot be pickled."""
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, dict):
-        return {key: encode(item) for key, item in value.items()}
+        return {key: encode(item, put) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [encode(item) for item in value]
+        return [encode(item, put) for item in value]
     if isinstance(value, PickledObject):
         return {_KEY: value._reference, "repr": value.repr}
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of numpy or torch
         return value.item()
     try:
-        reference = _core.put_bytes(_pickle.dumps(value))
+        reference = put(_pickle.dumps(value))
     except Exception as error:
         raise TypeError(f"{value!r} in a config cannot be pickled: {error}") from error
     return {_KEY: reference, "repr": repr(value)[:_LONGEST_REPR]}
+
+
+def encode_inline(value):
+    """Returns the same in a worker, whose objects nobody else can read: the value has the pickles themselves, as text.
+    Raises TypeError for one that is larger than a value may be."""
+    return encode(value, _as_text)
+
+
+def _as_text(pickled):
+    text = base64.b85encode(pickled).decode()
+    if len(text) > _LONGEST_INLINE:
+        raise ValueError(f"it has {len(text)} bytes as a pickle; at most {_LONGEST_INLINE:,} go along with a report")
+    return text
 
 
 def decode(value):
@@ -63,7 +80,7 @@ def show(value):
 
 def _replaced(value, make):
     if isinstance(value, dict):
-        if _KEY in value and isinstance(value[_KEY], _core.ObjectRef):
+        if set(value) == {_KEY, "repr"} and isinstance(value[_KEY], (_core.ObjectRef, str)):
             return make(PickledObject(value))
         return {key: _replaced(item, make) for key, item in value.items()}
     if isinstance(value, list):

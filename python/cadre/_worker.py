@@ -10,13 +10,23 @@ import threading
 from cadre import _core, _driver, _functions, _values
 
 
+_has_function = None  # None in the driver; in a worker, true if it has a function of a trial or a run
+
+
 def begin():
     """Makes a forked process one of its own. Called first."""
+    global _has_function
+    _has_function = False
     atexit._clear()  # what the server has registered
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a broken connection is an exception, as in every Python
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
+
+
+def is_for_datasets():
+    """Returns true in a worker that calls functions of a dataset, and nothing else."""
+    return _has_function is False
 
 
 def seed_generators():
@@ -32,6 +42,7 @@ def seed_generators():
 
 def run(value, arguments):
     """Runs a function of the driver's, and returns its value. Its kind is an entry of the value."""
+    _begin_function()
     arguments = _values.decode(arguments)
     if value.get("kind") in ("loop", "validator"):
         return _functions.load(value)(*arguments)
@@ -55,9 +66,15 @@ def run_trainable(value, config, parameters):
 
 def make_class(value):
     """Returns an object of a trainable class."""
+    _begin_function()
     trainable = _functions.load(value)
     seed_generators()
     return trainable._make()
+
+
+def _begin_function():
+    global _has_function
+    _has_function = True
 
 
 def end():

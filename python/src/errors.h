@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cadre/host.h"
+#include "values.h"
 
 namespace cadre::python {
 
@@ -16,7 +17,7 @@ void bind_errors(nanobind::module_& module);
 
 // Throws the exception of C++ that goes with one of Python: StopWorker for StopTrial, otherwise HostError with the
 // whole traceback. The GIL must be held.
-[[noreturn]] void throw_as_cpp(nanobind::python_error& error);
+[[noreturn]] CADRE_EXPORTED void throw_as_cpp(nanobind::python_error& error);
 
 // Calls a function that uses Python, from C++, and converts its exceptions so. Takes the GIL.
 template <class Call>
@@ -30,6 +31,6 @@ auto with_python(const Call& call) {
 }
 
 // Calls a function of Cadre's, from Python, that may take long or end the trial. Releases the GIL.
-void with_cadre(const std::function<void()>& call);
+CADRE_EXPORTED void with_cadre(const std::function<void()>& call);
 
 }  // namespace cadre::python

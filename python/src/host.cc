@@ -109,6 +109,9 @@ class PythonHost final : public Host {
       return to_value(worker_module().attr("run")(to_python(function.value), to_python(Value(std::move(arguments)))));
     });
   }
+  void load_missing() override {
+    with_python([] { nb::module_::import_("cadre.data"); });
+  }
   tune::TrainableMethods methods(const HostFunction& function) override {
     const Value* const methods = function.value.is_dict() ? find_entry(function.value.dict(), "methods") : nullptr;
     if (methods == nullptr) return {};

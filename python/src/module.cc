@@ -10,8 +10,14 @@
 #include "tune.h"
 #include "values.h"
 
+// The version of Arrow for which cadre._data is built; empty if it is not.
+#ifndef CADRE_ARROW_VERSION
+#define CADRE_ARROW_VERSION ""
+#endif
+
 NB_MODULE(_core, module) {
   module.attr("__version__") = cadre::version();
+  module.attr("arrow_version") = CADRE_ARROW_VERSION;
   module.doc() = "Cadre's core. Programs use the package cadre, of which this is a part.";
   cadre::python::bind_errors(module);
   cadre::python::bind_values(module);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <utility>
 
 #include "data/functions.h"
@@ -12,8 +13,7 @@ namespace {
 
 class LocalCaller final : public Caller {
  public:
-  LocalCaller(std::string name, Config config, detail::BatchCallFactory make)
-      : name_(std::move(name)), config_(std::move(config)), make_(make) {}
+  LocalCaller(std::string name, std::function<BatchCall()> make) : name_(std::move(name)), make_(std::move(make)) {}
 
   Duration call(std::int64_t /*turn*/, std::span<const Block> batches, const Emit& emit) override {
     if (!function_) construct();
@@ -31,7 +31,7 @@ class LocalCaller final : public Caller {
  private:
   void construct() {
     try {
-      function_ = make_(config_);
+      function_ = make_();
     } catch (const std::exception&) {
       throw DatasetError(describe_function_error(name_ + ": its constructor"));
     }
@@ -45,24 +45,20 @@ class LocalCaller final : public Caller {
   }
 
   std::string name_;
-  Config config_;
-  detail::BatchCallFactory make_;
-  detail::BatchCall function_;  // created by the first call
+  std::function<BatchCall()> make_;
+  BatchCall function_;  // created by the first call
 };
 
 class LocalCallers final : public Callers {
  public:
   explicit LocalCallers(const Node& node)
-      : name_(to_string(node)),
-        config_(std::get<Call>(node.operation).config),
-        make_(find_batch_call(std::get<Call>(node.operation).kind, std::get<Call>(node.operation).name)) {}
+      : name_(to_string(node)), make_(find_batch_call(std::get<Call>(node.operation))) {}
 
-  std::unique_ptr<Caller> make() override { return std::make_unique<LocalCaller>(name_, config_, make_); }
+  std::unique_ptr<Caller> make() override { return std::make_unique<LocalCaller>(name_, make_); }
 
  private:
   std::string name_;
-  Config config_;
-  detail::BatchCallFactory make_;
+  std::function<BatchCall()> make_;
 };
 
 }  // namespace

@@ -87,7 +87,9 @@ void require_once(const char* what, std::vector<std::string> columns) {
     throw InvalidArgument(fmt::format("{}: the column \"{}\" is there twice", what, *twice));
 }
 
-Call to_call(const std::string& kind, const std::string& name, const MapBatchesOptions& options) {
+// `function`: a BatchFunction or the like.
+template <class Named>
+Call to_call(const std::string& kind, const Named& function, const MapBatchesOptions& options) {
   std::vector<std::string> faults;
   check_at_least(faults, "batch_size", options.batch_size, 1);
   check_at_least(faults, "concurrency", options.concurrency, 1);
@@ -98,14 +100,16 @@ Call to_call(const std::string& kind, const std::string& name, const MapBatchesO
     faults.emplace_back("config is for functions; a class has constructor_config");
   if (kind != "class" && !options.constructor_config.empty())
     faults.emplace_back("constructor_config is for classes; a function has config");
-  throw_faults(fmt::format("map_batches({}) cannot be used", name), faults);
-  find_batch_call(kind, name);
-  return {.kind = kind,
-          .name = name,
-          .batch_size = options.batch_size,
-          .concurrency = options.concurrency,
-          .resources = {.cpus = options.num_cpus, .gpus = options.num_gpus},
-          .config = kind == "class" ? options.constructor_config : options.config};
+  throw_faults(fmt::format("map_batches({}) cannot be used", function.name), faults);
+  Call call{.kind = kind,
+            .name = function.name,
+            .batch_size = options.batch_size,
+            .concurrency = options.concurrency,
+            .resources = {.cpus = options.num_cpus, .gpus = options.num_gpus},
+            .config = kind == "class" ? options.constructor_config : options.config,
+            .host_function = function.host_function};
+  find_batch_call(call);
+  return call;
 }
 
 // Calls `use` with each block of `run`; stores the statistics in `asked`.
@@ -158,21 +162,21 @@ std::string to_string(const Aggregate& aggregate) {
 // ---- Operators
 
 Dataset Dataset::map_batches(const BatchFunction& function, const MapBatchesOptions& options) const {
-  return append(*this, to_call("function", function.name, options));
+  return append(*this, to_call("function", function, options));
 }
 
 Dataset Dataset::map_batches(const Actor& actor, const MapBatchesOptions& options) const {
-  return append(*this, to_call("class", actor.name, options));
+  return append(*this, to_call("class", actor, options));
 }
 
 Dataset Dataset::map(const RowFunction& function, const MapOptions& options) const {
-  return append(*this, to_call("row function", function.name,
-                               {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
+  return append(*this,
+                to_call("row function", function, {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
 }
 
 Dataset Dataset::filter(const RowPredicate& predicate, const MapOptions& options) const {
-  return append(*this, to_call("row predicate", predicate.name,
-                               {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
+  return append(
+      *this, to_call("row predicate", predicate, {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
 }
 
 Dataset Dataset::filter(const Expression& condition) const { return append(*this, Filter{condition}); }
@@ -180,6 +184,18 @@ Dataset Dataset::filter(const Expression& condition) const { return append(*this
 Dataset Dataset::select_columns(const std::vector<std::string>& columns) const {
   require_once("select_columns", columns);
   return append(*this, Select{columns});
+}
+
+Dataset Dataset::rename_columns(const std::vector<std::pair<std::string, std::string>>& names) const {
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+  for (const auto& [old_name, new_name] : names) {
+    before.push_back(old_name);
+    after.push_back(new_name);
+  }
+  require_once("rename_columns", before);
+  require_once("rename_columns", after);
+  return append(*this, Rename{names});
 }
 
 Dataset Dataset::limit(std::int64_t count) const {

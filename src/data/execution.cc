@@ -16,6 +16,7 @@
 #include "data/caller.h"
 #include "data/compute.h"
 #include "data/expressions.h"
+#include "data/interrupts.h"
 #include "data/shuffle.h"
 #include "data/stage.h"
 #include "data/worker_pool.h"
@@ -267,13 +268,33 @@ std::optional<Source> pieces_of(const Node& node) {
   return std::nullopt;
 }
 
+// Returns a schema with other names for some fields. `where` is where the schema comes from, for messages.
+std::shared_ptr<arrow::Schema> renamed(const arrow::Schema& schema,
+                                       const std::vector<std::pair<std::string, std::string>>& names,
+                                       const std::string& where) {
+  Names old_names;
+  for (const auto& [old_name, new_name] : names) old_names.push_back(old_name);
+  require_columns(schema, old_names, where);
+  arrow::FieldVector fields = schema.fields();
+  for (const auto& [old_name, new_name] : names) {
+    const auto index = static_cast<std::size_t>(schema.GetFieldIndex(old_name));
+    fields[index] = fields[index]->WithName(new_name);
+  }
+  Names now;
+  for (const auto& field : fields) now.push_back(field->name());
+  std::ranges::sort(now);
+  if (const auto twice = std::ranges::adjacent_find(now); twice != now.end())
+    throw InvalidArgument(fmt::format("rename_columns makes two columns \"{}\"", *twice));
+  return arrow::schema(std::move(fields), schema.metadata());
+}
+
 // Counts the operators that have threads, or hold rows, at the same time.
 std::int64_t count_stages(const Node& node) {
   std::int64_t below = 0;
   for (const NodePtr& input : node.inputs) below = std::max(below, count_stages(*input));
-  const bool is_light = std::holds_alternative<Filter>(node.operation) ||
-                        std::holds_alternative<Select>(node.operation) ||
-                        std::holds_alternative<Concat>(node.operation);
+  const bool is_light =
+      std::holds_alternative<Filter>(node.operation) || std::holds_alternative<Select>(node.operation) ||
+      std::holds_alternative<Rename>(node.operation) || std::holds_alternative<Concat>(node.operation);
   return below + (is_light ? 0 : 1);
 }
 
@@ -305,6 +326,7 @@ class Execution::Builder {
     return std::visit(
         base::Overload{[&](const Filter& filter) { return build_filter(node, filter, std::move(steps), schema); },
                        [&](const Select& select) { return build_select(node, select, std::move(steps), schema); },
+                       [&](const Rename& rename) { return build_rename(node, rename, std::move(steps), schema); },
                        [&](const Call& call) { return build_call(node, call, std::move(steps), schema); },
                        [&](const Slice& slice) { return build_slice(node, slice, std::move(steps), schema); },
                        [&](const Concat&) { return build_concat(node, steps, schema); },
@@ -347,6 +369,17 @@ class Execution::Builder {
     arrow::FieldVector fields;
     for (const std::string& column : select.columns) fields.push_back(schema->GetFieldByName(column));
     schema = arrow::schema(std::move(fields));
+    return stream;
+  }
+
+  std::unique_ptr<BlockStream> build_rename(const NodePtr& node, const Rename& rename, std::vector<Step> steps,
+                                            std::shared_ptr<arrow::Schema>& schema) {
+    const std::string below = to_string(*node->inputs.front());
+    steps.insert(steps.begin(), [names = rename.names, below](const Block& block) {
+      return arrow::RecordBatch::Make(renamed(*block->schema(), names, below), block->num_rows(), block->columns());
+    });
+    auto stream = build(node->inputs.front(), std::move(steps), schema);
+    if (schema != nullptr) schema = renamed(*schema, rename.names, below);
     return stream;
   }
 
@@ -438,6 +471,7 @@ std::shared_ptr<WorkerPool> Execution::make_pool(const PlanContent& plan) {
 
 std::optional<Block> Execution::next() {
   progress_.show();
+  check_interrupts_at_times();
   return stream_->next();
 }
 

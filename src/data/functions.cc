@@ -23,9 +23,9 @@ base::Registry<detail::BatchCallFactory>& batch_calls() {
 
 std::string key_of(std::string_view kind, std::string_view name) { return fmt::format("{} {}", kind, name); }
 
-}  // namespace
+MakeBatchCall make_host_call = nullptr;
 
-detail::BatchCallFactory find_batch_call(std::string_view kind, std::string_view name) {
+detail::BatchCallFactory find_factory(std::string_view kind, std::string_view name) {
   const std::string key = key_of(kind, name);
   const auto& duplicates = batch_calls().duplicates();
   if (std::ranges::find(duplicates, key) != duplicates.end())
@@ -34,6 +34,20 @@ detail::BatchCallFactory find_batch_call(std::string_view kind, std::string_view
   if (const auto* found = batch_calls().find(key)) return *found;
   throw InvalidArgument(fmt::format("this program has no {} \"{}\" for datasets; it has: {}", kind, name,
                                     fmt::join(batch_calls().names(), ", ")));
+}
+
+}  // namespace
+
+void set_host_functions(MakeBatchCall make) { make_host_call = make; }
+
+std::function<BatchCall()> find_batch_call(const Call& call) {
+  if (!call.host_function.is_set())
+    return [make = find_factory(call.kind, call.name), config = call.config] { return make(config); };
+  if (make_host_call == nullptr)
+    throw InvalidArgument(
+        fmt::format("the {} \"{}\" of a dataset is one of a host, such as a Python program, and this program has none",
+                    call.kind, call.name));
+  return [value = call.host_function.value] { return make_host_call(value); };
 }
 
 bool detail::register_batch_call(std::string_view kind, std::string_view name, BatchCallFactory make) {

@@ -1,13 +1,15 @@
 // The functions and classes of the program that datasets may call, by kind and name.
 #pragma once
 
-#include <string_view>
+#include <functional>
 
 #include "cadre/data/functions.h"
+#include "data/plan.h"
 
 namespace cadre::data {
 
-// Throws InvalidArgument if this program has none with this kind and name.
-detail::BatchCallFactory find_batch_call(std::string_view kind, std::string_view name);
+// Returns what makes the function of a call, in the thread and process that calls it. Throws InvalidArgument if this
+// program has none with its kind and name, and for a function of a host in a program without one.
+std::function<BatchCall()> find_batch_call(const Call& call);
 
 }  // namespace cadre::data

@@ -17,6 +17,7 @@
 #include "cadre/data/dataset.h"
 #include "data/compute.h"
 #include "data/execution.h"
+#include "data/interrupts.h"
 #include "data/shard_position.h"
 #include "data/stream.h"
 
@@ -81,7 +82,7 @@ class Prefetched final : public BlockStream {
   std::optional<Block> next() override {
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !made_.empty() || finished_; });
+    while (made_.empty() && !finished_) wait_with_checks(changed_, lock);
     if (made_.empty()) {
       if (error_) std::rethrow_exception(error_);
       return std::nullopt;

@@ -95,8 +95,7 @@ std::optional<std::size_t> inputs_of(const decltype(Node::operation)& operation)
 NodePtr to_node(std::vector<StoredNode> stored) {
   std::vector<NodePtr> nodes;
   for (StoredNode& node : stored) {
-    if (const auto* call = std::get_if<Call>(&node.operation))
-      find_batch_call(call->kind, call->name);  // throws if missing
+    if (const auto* call = std::get_if<Call>(&node.operation)) find_batch_call(*call);  // throws if missing
     if (const auto count = inputs_of(node.operation); count && node.inputs.size() != *count)
       throw InvalidArgument(fmt::format("an operator has {} inputs", node.inputs.size()));
     std::vector<NodePtr> inputs;
@@ -175,6 +174,7 @@ std::string to_string(const Node& node) {
                                    },
                                    [](const Filter&) -> std::string { return "filter"; },
                                    [](const Select&) -> std::string { return "select_columns"; },
+                                   [](const Rename&) -> std::string { return "rename_columns"; },
                                    [](const Slice& slice) -> std::string { return slice.skip == 0 ? "limit" : "skip"; },
                                    [](const Concat&) -> std::string { return "concat"; },
                                    [](const Shuffle&) -> std::string { return "random_shuffle"; }},

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cadre/data/dataset.h"
+#include "cadre/function.h"
 #include "cadre/object.h"
 #include "cadre/value.h"
 
@@ -67,12 +68,16 @@ struct Call {
   std::optional<std::int64_t> concurrency = {};
   Resources resources = {};  // of a worker
   Config config = {};
+  HostFunction host_function = {};  // set if it is one of a host
 };
 struct Filter {
   Expression condition = true;
 };
 struct Select {
   Names columns = {};
+};
+struct Rename {
+  std::vector<std::pair<std::string, std::string>> names = {};  // old and new
 };
 struct Slice {
   std::int64_t skip = 0;
@@ -84,7 +89,7 @@ struct Shuffle {
 };
 
 struct Node {
-  std::variant<ReadFiles, FromMemory, Range, Call, Filter, Select, Slice, Concat, Shuffle> operation;
+  std::variant<ReadFiles, FromMemory, Range, Call, Filter, Select, Rename, Slice, Concat, Shuffle> operation;
   std::vector<std::shared_ptr<const Node>> inputs = {};
 };
 using NodePtr = std::shared_ptr<const Node>;

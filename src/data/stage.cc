@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/compute.h"
+#include "data/interrupts.h"
 
 namespace cadre::data {
 
@@ -35,7 +36,7 @@ std::optional<Block> Stage::next() {
     const auto output = outputs_.find(first_);
     if (output == outputs_.end()) {
       if (exhausted_ && first_ == started_) return std::nullopt;
-      changed_.wait(lock);
+      wait_with_checks(changed_, lock);
     } else if (!output->second.blocks.empty()) {
       Block block = std::move(output->second.blocks.front());
       output->second.blocks.pop_front();
@@ -48,7 +49,7 @@ std::optional<Block> Stage::next() {
       ++first_;
       changed_.notify_all();
     } else {
-      changed_.wait(lock);
+      wait_with_checks(changed_, lock);
     }
   }
 }

@@ -43,8 +43,10 @@ Value run_data_worker(channel::WorkerEnd& controller, const Value& payload) {
   if (const Value& devices = task.at("visible_devices"); devices.is_string())
     ::setenv("CUDA_VISIBLE_DEVICES", devices.get<std::string>().c_str(), 1);
   store::set_experiment_of_objects(task.get<std::string>("objects"));
-  const detail::BatchCall function =
-      find_batch_call(task.get<std::string>("kind"), task.get<std::string>("name"))(Config(task.at("config")));
+  const BatchCall function = find_batch_call({.kind = task.get<std::string>("kind"),
+                                              .name = task.get<std::string>("name"),
+                                              .config = Config(task.at("config")),
+                                              .host_function = {task.at("host_function")}})();
   channel::Request request;
   std::optional<SharedBlocks> returned;  // kept until the reply, when the controller has mapped it
   for (;;) {
@@ -353,9 +355,11 @@ class ProcessCallers final : public Callers {
         call_(std::get<Call>(node.operation)),
         max_retries_(max_retries),
         pool_(std::move(pool)) {
-    find_batch_call(call_.kind, call_.name);
-    for (const control::ObjectUse& use : control::object_uses(call_.config.value()))
-      store::write_object(pool_->folder(), use.id, get(Reference{store::kObjectKind, use.id}).bytes());
+    find_batch_call(call_);
+    for (const Value& value : {call_.config.value(), call_.host_function.value}) {
+      for (const control::ObjectUse& use : control::object_uses(value))
+        store::write_object(pool_->folder(), use.id, get(Reference{store::kObjectKind, use.id}).bytes());
+    }
   }
 
   std::int64_t tasks_in_flight() const override { return kTasksInFlight; }
@@ -365,6 +369,7 @@ class ProcessCallers final : public Callers {
     return {{"kind", call_.kind},
             {"name", call_.name},
             {"config", call_.config.value()},
+            {"host_function", call_.host_function.value},
             {"objects", pool_->folder().string()},
             {"visible_devices", pool_->resources().gpus > 0 ? Value(visible_devices) : Value()}};
   }

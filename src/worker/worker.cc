@@ -39,7 +39,15 @@ void use_memory_reserve() {
 
 // Runs the entry and returns the message about its outcome.
 channel::Message run_entry(channel::WorkerEnd& controller, const channel::Assignment& assignment) {
-  const Entry* const entry = find_entry(assignment.entry);
+  const Entry* entry = find_entry(assignment.entry);
+  if (Host* const host = find_host(); entry == nullptr && host != nullptr) {
+    try {
+      host->load_missing();
+    } catch (const std::exception&) {
+      return channel::Failed{describe_current_exception()};
+    }
+    entry = find_entry(assignment.entry);
+  }
   if (entry == nullptr) return channel::Failed{"this program has nothing named \"" + assignment.entry + "\" to run"};
   try {
     return channel::Finished{(*entry)(controller, assignment.payload)};

@@ -154,6 +154,22 @@ TEST_F(DatasetFiles, ReadOnlyTheColumnsThatAreAskedFor) {
   EXPECT_EQ(selected.limit(0).take_all().size(), 0U);
 }
 
+TEST_F(DatasetFiles, HaveColumnsWithOtherNames) {
+  const Dataset renamed = read().rename_columns({{"id", "half"}, {"half", "id"}});
+  EXPECT_THAT(renamed.columns(), ElementsAre("half", "id", "text"));
+  EXPECT_EQ(renamed.select_columns({"half", "id"}).take(3).back(), (Row{{"half", 2}, {"id", 1.0}}));
+  EXPECT_THAT(renamed.filter(column("half") == 7).select_columns({"text"}).take_all(),
+              ElementsAre(Row{{"text", "row 7"}}));
+  EXPECT_EQ(renamed.count(), read().count());
+  EXPECT_EQ(Dataset(Value(renamed)).columns(), renamed.columns());
+  EXPECT_THAT(message_of<InvalidArgument>([&] { read().rename_columns({{"price", "cost"}}).columns(); }),
+              AllOf(HasSubstr("no column \"price\""), HasSubstr("id, half, text")));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { read().rename_columns({{"id", "text"}}).columns(); }),
+              HasSubstr("two columns \"text\""));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { read().rename_columns({{"id", "a"}, {"id", "b"}}); }),
+              HasSubstr("\"id\" is there twice"));
+}
+
 TEST_F(DatasetFiles, NameAColumnThatIsMissing) {
   const std::string message = message_of<InvalidArgument>([&] { read({.columns = {"id", "price"}}).count(); });
   EXPECT_THAT(message, AllOf(HasSubstr("part_000000.parquet has no column \"price\""), HasSubstr("id, half, text")));

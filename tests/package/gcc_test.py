@@ -4,9 +4,10 @@ All of them take minutes: cmake -B build/gcc -DCMAKE_CXX_COMPILER=g++."""
 import os
 import shutil
 import subprocess
+import tempfile
 import unittest
 
-from installation import BUILD, COMPILERS, SOURCE
+from installation import BUILD, COMPILERS, FOLDER, SOURCE, run
 
 FILES = ["tune/description.cc", "tune/searchers/repeater.cc", "tune/searchers/warm_start.cc", "tune/schedulers/asha.cc",
          "tune/schedulers/population_based_training.cc", "tune/schedulers/resource_changing_scheduler.cc", "train/options.cc"]
@@ -15,6 +16,14 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-maybe-uninitialized", "-Wno-res
 
 @unittest.skipUnless(shutil.which("g++"), "g++ is not installed")
 class GccTest(unittest.TestCase):
+    def test_names_in_the_source_are_the_same_with_each_compiler(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for compiler in COMPILERS:
+                with self.subTest(compiler):
+                    program = os.path.join(folder, "names")
+                    run(compiler, "-std=c++20", "-O0", f"-I{SOURCE / 'include'}", FOLDER / "names" / "names.cc", "-o", program)
+                    run(program)
+
     def test_it_compiles_what_describes_structs(self):
         if os.path.basename(COMPILERS[0]) == "g++":
             self.skipTest("everything was compiled by it")

@@ -268,6 +268,9 @@ class Dataset {
   Dataset filter(const Expression& condition) const;
   /// Returns these columns, in this order. Directly after a read only these columns are read.
   Dataset select_columns(const std::vector<std::string>& columns) const;
+  /// Returns all columns, those named first in a pair with the name that is second. Throws InvalidArgument if a name is
+  /// there twice on either side; the execution throws it for an unknown column and for two columns of one name.
+  Dataset rename_columns(const std::vector<std::pair<std::string, std::string>>& names) const;
   /// Returns the first `count` rows, 0 or more. Later rows are not read.
   Dataset limit(std::int64_t count) const;
   /// Returns all rows except the first `count`, 0 or more.

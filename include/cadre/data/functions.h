@@ -20,12 +20,26 @@ namespace cadre::data {
 /// A class whose objects are called with batches, by name. Made by actor<T>().
 struct Actor {
   std::string name = {};                          ///< name of the class, without its namespaces
+  HostFunction host_function = {};                ///< set if it is one of a host, not of the program: cadre/host.h
   bool operator==(const Actor&) const = default;  ///< compares the class
 };
 
+/// A function of batches, as it is called: in one thread at a time.
+using BatchCall = std::function<Batch(const Batch&)>;
+/// Makes a host's function or object callable, from HostFunction::value.
+using MakeBatchCall = BatchCall (*)(const Value& value);
+/// Sets what makes functions of the host (cadre/host.h) callable: those in BatchFunction, RowFunction, RowPredicate and
+/// Actor. All of these are called with batches, and a function of rows returns a batch with a row for each row that it
+/// gets. A host that has such functions calls this before it uses datasets, in every process. `make` is called in the
+/// process and thread of a worker, before its first batch: an Actor's object is made by it, once for each worker.
+void set_host_functions(MakeBatchCall make);
+/// Sets a function that a thread calls which waits for rows, about every tenth of a second, and between rows. What it
+/// throws ends the execution. A host whose interpreter notes signals and handles them later checks for them there.
+/// nullptr: none.
+void set_interrupt_check(void (*check)());
+
 namespace detail {
 
-using BatchCall = std::function<Batch(const Batch&)>;
 // A factory that makes the callable from the operator's config, in the thread and process that calls it.
 using BatchCallFactory = BatchCall (*)(const Config&);
 
@@ -107,7 +121,8 @@ struct BatchFunction {
   BatchFunction(Function<F>);
   /// \endcond
 
-  std::string name = {};                                  ///< name of the function, without its namespaces
+  std::string name = {};            ///< name of the function, without its namespaces
+  HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
   bool operator==(const BatchFunction&) const = default;  ///< compares the function
 };
 /// A function of rows, by name.
@@ -126,7 +141,8 @@ struct RowFunction {
   RowFunction(Function<F>);
   /// \endcond
 
-  std::string name = {};                                ///< name of the function, without its namespaces
+  std::string name = {};            ///< name of the function, without its namespaces
+  HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
   bool operator==(const RowFunction&) const = default;  ///< compares the function
 };
 /// A condition on rows, by name.
@@ -145,7 +161,8 @@ struct RowPredicate {
   RowPredicate(Function<F>);
   /// \endcond
 
-  std::string name = {};                                 ///< name of the function, without its namespaces
+  std::string name = {};            ///< name of the function, without its namespaces
+  HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
   bool operator==(const RowPredicate&) const = default;  ///< compares the function
 };
 

@@ -211,21 +211,25 @@ struct AddressOf {
 
 template <AddressOf Member>
 constexpr std::string_view spelling() {
-  return __PRETTY_FUNCTION__;  // clang: "... [Member = {&imagined.object.lr}]", g++: "...::object.ns::S::lr)}; ..."
+  // clang: "... [Member = {&imagined.object.lr}]", g++: "... (& imagined<{anonymous}::S>...::object.ns::S::lr)}; ..."
+  return __PRETTY_FUNCTION__;
 }
 
 constexpr std::string_view member_name(std::string_view spelling) {
-  spelling = spelling.substr(0, spelling.find('}'));
-  if (spelling.ends_with(')')) spelling.remove_suffix(1);
+  const std::size_t end = spelling.find(")}");
+  spelling = spelling.substr(0, end != spelling.npos ? end : spelling.rfind('}'));
   return spelling.substr(spelling.find_last_of(".:") + 1);
 }
 
+// A function and no variable: g++ writes variables that nobody uses, with references to what is never defined.
 template <class T, std::size_t I>
-inline constexpr AddressOf kMember{&std::get<I>(tie_members(imagined<T>.object))};
+consteval auto address_of_member() {
+  return AddressOf{&std::get<I>(tie_members(imagined<T>.object))};
+}
 
 template <class T, std::size_t... I>
 constexpr std::array<std::string_view, sizeof...(I)> names_of(std::index_sequence<I...>) {
-  return {member_name(spelling<kMember<T, I>>())...};
+  return {member_name(spelling<address_of_member<T, I>()>())...};
 }
 #if defined(__clang__)
 #pragma clang diagnostic pop

@@ -1,5 +1,6 @@
 """Options of training runs."""
 
+import warnings
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Dict, List, Optional, Tuple, Union
@@ -73,6 +74,21 @@ class RunConfig:
     def _stored(self):
         return {"failure_config": self.failure_config._stored(), "checkpoint_config": self.checkpoint_config._stored(),
                 "verbose": min(self.verbose, 1)}
+
+
+class DataConfig:
+    """Which datasets the ranks divide among themselves; each rank gets all rows of the others."""
+
+    def __init__(self, datasets_to_split="all", execution_options=None, enable_shard_locality=True):
+        if datasets_to_split != "all" and not isinstance(datasets_to_split, (list, tuple, set)):
+            raise TypeError(f"DataConfig: datasets_to_split is {datasets_to_split!r}; it is \"all\" or a list of names")
+        if execution_options is not None:
+            warnings.warn("DataConfig: execution_options has no meaning here", stacklevel=2)
+        del enable_shard_locality  # there is one machine
+        self._datasets_to_split = datasets_to_split
+
+    def _splits(self, name):
+        return self._datasets_to_split == "all" or name in self._datasets_to_split
 
 
 class CheckpointUploadMode(Enum):

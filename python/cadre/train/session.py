@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict
 
-from cadre import _core
+from cadre import _core, _values
 from cadre.train.config import CheckpointConsistencyMode, CheckpointUploadMode, ReportedCheckpointStatus
 from cadre.train.validation import ValidationTaskConfig, inline_validator
 from cadre.tune.checkpoint import Checkpoint
@@ -27,7 +27,7 @@ def report(metrics, checkpoint=None, checkpoint_dir_name=None, checkpoint_upload
         raise ValueError("report: validate_config is for validate_fn")
     task, timeout = None, None
     if isinstance(validation, ValidationTaskConfig):
-        task, timeout = dict(validation.fn_kwargs or {}), validation.timeout_s
+        task, timeout = _values.encode_inline(dict(validation.fn_kwargs or {})), validation.timeout_s
     elif validation:
         task = {}
     upload = None
@@ -41,7 +41,8 @@ def report(metrics, checkpoint=None, checkpoint_dir_name=None, checkpoint_upload
     _core.train.report(
         metrics, checkpoint.path if isinstance(checkpoint, Checkpoint) else None, checkpoint if is_writer else None,
         checkpoint_upload_mode.value, delete_local_checkpoint_after_upload, checkpoint_dir_name or "", upload, task, timeout,
-        None if validate_fn is None or checkpoint is None else inline_validator(validate_fn), dict(validate_config or {}))
+        None if validate_fn is None or checkpoint is None else inline_validator(validate_fn),
+        _values.encode_inline(dict(validate_config or {})))
 
 
 def get_checkpoint():
@@ -120,8 +121,13 @@ def get_context():
     return TrainContext()
 
 
-def get_dataset_shard(dataset_name=None):
-    """Returns this rank's share of a dataset of the trainer. Raises KeyError if there is none."""
+def get_dataset_shard(dataset_name=None, *, resume=False):
+    """Returns this rank's share of a dataset of the trainer: a cadre.data.DataIterator, the same one each time. All ranks
+    get equally many rows. Raises KeyError if there is none of this name.
+
+    resume: begin with the row after the last batch that was taken before the latest checkpoint, and not with a new pass.
+    All ranks must take equally many batches.
+    """
     from cadre.train import trainer
 
-    return trainer.dataset_shard(dataset_name)
+    return trainer.dataset_shard(dataset_name, resume)

@@ -5,7 +5,7 @@ import os
 import sys
 
 from cadre import _core, _driver, _functions, _runs, _values
-from cadre.train.config import RunConfig, ScalingConfig
+from cadre.train.config import DataConfig, RunConfig, ScalingConfig
 from cadre.train.session import reported_checkpoint
 from cadre.tune.checkpoint import Checkpoint
 from cadre.tune.result_grid import _flat, best_checkpoint
@@ -109,23 +109,25 @@ class DataParallelTrainer:
         """Checks all options; raises InvalidArgument, a ValueError, that names every error. Writes nothing.
 
         train_loop_per_worker: a function of the config, or without arguments; what rank 0's returns is the result's
-        return_value.
+        return_value. datasets: by name, for get_dataset_shard(): of cadre.data, or any objects, of which each rank gets a
+        copy, or what they return if they are functions. dataset_config: a DataConfig.
         """
         if metadata is not None or resume_from_checkpoint is not None:
             raise DeprecationWarning("metadata and resume_from_checkpoint have no meaning any more: a run of the same name "
                                      "goes on, and a config carries other data")
-        del dataset_config
         _driver.init_if_needed()
         self._run_config = run_config = run_config or RunConfig()
         scaling_config = scaling_config or ScalingConfig()
         self._callbacks = _Callbacks(run_config.callbacks)
+        self._datasets, others = _prepared(datasets or {}, dataset_config or DataConfig())
         loop = _Loop(train_loop_per_worker, _takes_config(train_loop_per_worker), type(self)._prologue, self._backend(
-            scaling_config), datasets or {})
+            scaling_config), others)
         self._description = {
             "loop": {"name": _functions.name_of(train_loop_per_worker),
                      "host_function": _functions.to_host_function(loop, kind="loop")},
             "train_loop_config": _values.encode(train_loop_config or {}), "scaling_config": scaling_config._stored(),
-            "run_config": run_config._stored()}
+            "run_config": run_config._stored(),
+            "datasets": {name: dataset._stored() for name, dataset in self._datasets.items()}}
         if validation_config is not None:
             self._description["validation"] = validation_config._stored()
         self._storage_path = _runs.folder_of(run_config.storage_path)
@@ -168,12 +170,46 @@ class DataParallelTrainer:
 _datasets = {}  # of the run that this worker belongs to
 
 
-def dataset_shard(name):
+def dataset_shard(name, resume):
     if name is None and len(_datasets) == 1:
         name = next(iter(_datasets))
     if name not in _datasets:
         raise KeyError(f"the trainer has no dataset {name!r}; it has: {', '.join(map(repr, _datasets)) or 'none'}")
+    if isinstance(_datasets[name], _OfCore):
+        _datasets[name] = _datasets[name].open(name, resume)
+    elif callable(_datasets[name]):
+        _datasets[name] = _datasets[name]()
     return _datasets[name]
+
+
+class _OfCore:
+    """A dataset of cadre.data, which is one of the run's stored options. Ranks open their shares of it."""
+
+    def __init__(self, is_split):
+        self.is_split = is_split
+
+    def open(self, name, resume):
+        from cadre.data.iterator import of_run
+
+        return of_run(name, self.is_split, resume)
+
+
+def _prepared(datasets, config):
+    """Returns the datasets that are stored with the run, and for its workers an object for each name."""
+    stored, others = {}, {}
+    for name, dataset in datasets.items():
+        others[name] = dataset
+        kind = type(dataset)
+        if (kind.__module__, kind.__name__) == ("cadre.data.dataset", "Dataset"):  # which may not be importable
+            if dataset.name is None:
+                dataset.set_name(name)
+            stored[name] = dataset._divisible() if config._splits(name) else dataset
+            others[name] = _OfCore(config._splits(name))
+    unknown = [] if config._datasets_to_split == "all" else set(config._datasets_to_split) - set(datasets)
+    if unknown:
+        raise ValueError(f"DataConfig: there is no dataset {', '.join(sorted(unknown))}; the trainer has: "
+                         f"{', '.join(datasets) or 'none'}")
+    return stored, others
 
 
 class _Loop:
@@ -187,7 +223,7 @@ class _Loop:
         self.datasets = datasets
 
     def __call__(self, config):
-        _datasets.update({name: dataset() if callable(dataset) else dataset for name, dataset in self.datasets.items()})
+        _datasets.update(self.datasets)
         epilogue = self.prologue(self.backend) if self.prologue else None
         returned = self.func(config) if self.takes_config else self.func()
         if epilogue:

@@ -37,7 +37,7 @@ def main():
     ray.init("local", num_cpus=2, **({"include_dashboard": False, "log_to_driver": False} if which == "ray" else {}))
     module = importlib.import_module(name)
     facts = {}
-    for case in vars(module).values():
+    for case in list(vars(module).values()):
         if getattr(case, "__name__", "").startswith("case_") and (not wanted or case.__name__ in wanted):
             facts[case.__name__] = facts_of(case)
             print(case.__name__, facts[case.__name__], file=sys.stderr, flush=True)

@@ -1,0 +1,28 @@
+"""Datasets with the names of Ray Data: Parquet, CSV and JSON files and rows in memory, read as a stream.
+
+    from cadre import data
+
+    rows = data.read_parquet("trips").filter(expr=data.expressions.col("fare") > 10)
+    for batch in rows.iter_torch_batches(batch_size=256):
+        ...
+
+It needs pyarrow of one version, that which it was built with.
+"""
+
+from cadre.data import _arrow
+
+_arrow.load()
+
+from cadre.data import expressions  # noqa: E402  the libraries come first
+from cadre.data.context import DataContext, ExecutionOptions, ExecutionResources  # noqa: E402
+from cadre.data.dataset import ActorPoolStrategy, Dataset, DatasetError, Schema, TaskPoolStrategy  # noqa: E402
+from cadre.data.iterator import DataIterator  # noqa: E402
+from cadre.data.sources import (from_arrow, from_huggingface, from_items, from_numpy, from_pandas, range,  # noqa: E402
+                                range_tensor, read_csv, read_json, read_parquet)
+
+MaterializedDataset = Dataset
+
+__all__ = ["ActorPoolStrategy", "DataContext", "DataIterator", "Dataset", "DatasetError", "ExecutionOptions",
+           "ExecutionResources", "MaterializedDataset", "Schema", "TaskPoolStrategy", "expressions", "from_arrow",
+           "from_huggingface", "from_items", "from_numpy", "from_pandas", "range", "range_tensor", "read_csv",
+           "read_json", "read_parquet"]

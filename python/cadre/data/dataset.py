@@ -1,0 +1,595 @@
+"""Datasets: rows of named columns that are read, transformed and aggregated as a stream."""
+
+import inspect
+import os
+import random
+
+import pyarrow
+
+from cadre import _core, _data, _driver, _functions
+from cadre.data import _batches, _functions as _calls
+from cadre.data._arguments import no_meaning, refuse
+from cadre.data.expressions import Expr, parse
+from cadre.data.iterator import DataIterator
+
+DatasetError = _data.DatasetError
+DatasetError.__module__ = "cadre.data"
+
+_LIKE_RAY = ("memory", "label_selector", "fallback_strategy", "max_calls", "resources", "accelerator_type", "runtime_env",
+             "ray_remote_args_fn", "num_blocks", "scheduling_strategy", "max_task_retries")
+
+
+_ROWS_FOR_A_GPU = 256
+
+
+class TaskPoolStrategy:
+    """The number of workers of a function."""
+
+    def __init__(self, size=None):
+        self.size = size
+
+
+class ActorPoolStrategy:
+    """The number of workers of a class. It is fixed here: the largest that fits."""
+
+    def __init__(self, *, size=None, min_size=None, max_size=None, initial_size=None, **others):
+        no_meaning("ActorPoolStrategy", initial_size=initial_size, **others)
+        self.size = size if size is not None else (min_size or 1, max_size or min_size or 1)
+
+
+class Schema:
+    """The columns of a dataset, in order."""
+
+    def __init__(self, base_schema):
+        self.base_schema = base_schema
+
+    @property
+    def names(self):
+        return list(self.base_schema.names)
+
+    @property
+    def types(self):
+        return list(self.base_schema.types)
+
+    def __eq__(self, other):
+        return isinstance(other, Schema) and self.base_schema.equals(other.base_schema)
+
+    def __repr__(self):
+        width = max([6, *map(len, self.names)])
+        lines = [f"{'Column':<{width}}  Type", f"{'-' * 6:<{width}}  ----"]
+        return "\n".join(lines + [f"{name:<{width}}  {kind}" for name, kind in zip(self.names, self.types)])
+
+
+class Dataset:
+    """Rows of named columns. A plan: nothing is read until rows are asked for, and then piece by piece, so the rows may be
+    more than fit into memory. Each request executes the plan anew, but for a dataset that was materialized. Rows come in
+    the order of the plan.
+
+    What executes the plan raises InvalidArgument, a ValueError, for an unknown column and the like; NotFound, a
+    FileNotFoundError, for a file that is gone; CadreError, with the file, if it cannot be read; and DatasetError, with the
+    traceback, if a function has raised or its worker has died.
+    """
+
+    def __init__(self, rows, held=()):
+        self._rows = rows  # a _data.Dataset
+        self._held = tuple(held)  # what has references to objects of the plan, and so keeps them
+
+    # ---- Transformations
+
+    def map_batches(self, fn, *, batch_size=None, compute=None, batch_format="default", zero_copy_batch=True, fn_args=None,
+                    fn_kwargs=None, fn_constructor_args=None, fn_constructor_kwargs=None, num_cpus=None, num_gpus=None,
+                    concurrency=None, udf_modifying_row_count=True, **others):
+        """Calls a function, or an object of a class in each worker, with each batch.
+
+        fn: gets a batch in the batch_format, "numpy" (a dictionary of arrays), "pandas" or "pyarrow", and returns one in
+        any of these, or yields several. It may return other rows and columns; all batches that it returns have the same
+        columns. Workers are processes.
+        batch_size: rows in a batch; default: batches as they are read. zero_copy_batch: False if it writes to the
+        batch, which is read-only memory otherwise. concurrency: the number of workers; default: for a function as
+        many as there are CPUs, for a class 1; of a pair, the largest that fits. num_cpus, num_gpus: of each.
+        """
+        del udf_modifying_row_count
+        _batches.check_format(batch_format, "map_batches")
+        return self._call(fn, "batches", "map_batches", batch_format=batch_format, copies=not zero_copy_batch,
+                          args=fn_args, kwargs=fn_kwargs,
+                          constructor_args=fn_constructor_args, constructor_kwargs=fn_constructor_kwargs,
+                          batch_size=None if batch_size in ("auto", "default") else batch_size, compute=compute,
+                          num_cpus=num_cpus, num_gpus=num_gpus, concurrency=concurrency, others=others)
+
+    def map(self, fn, *, compute=None, fn_args=None, fn_kwargs=None, fn_constructor_args=None, fn_constructor_kwargs=None,
+            num_cpus=None, num_gpus=None, concurrency=None, **others):
+        """Calls a function with each row, a dictionary; it returns one. map_batches is much faster."""
+        return self._call(fn, "row", "map", args=fn_args, kwargs=fn_kwargs, constructor_args=fn_constructor_args,
+                          constructor_kwargs=fn_constructor_kwargs, compute=compute, num_cpus=num_cpus, num_gpus=num_gpus,
+                          concurrency=concurrency, others=others)
+
+    def flat_map(self, fn, *, compute=None, fn_args=None, fn_kwargs=None, fn_constructor_args=None,
+                 fn_constructor_kwargs=None, num_cpus=None, num_gpus=None, concurrency=None, **others):
+        """Calls a function with each row; it returns a list of rows."""
+        return self._call(fn, "rows", "flat_map", args=fn_args, kwargs=fn_kwargs, constructor_args=fn_constructor_args,
+                          constructor_kwargs=fn_constructor_kwargs, compute=compute, num_cpus=num_cpus, num_gpus=num_gpus,
+                          concurrency=concurrency, others=others)
+
+    def filter(self, fn=None, expr=None, *, compute=None, fn_args=None, fn_kwargs=None, fn_constructor_args=None,
+               fn_constructor_kwargs=None, num_cpus=None, num_gpus=None, concurrency=None, **others):
+        """Keeps the rows for which a function of a row returns true, or which meet a condition: expr, a text such as
+        "fare > 10", or one of cadre.data.expressions. Conditions are much faster, and a part of the read."""
+        if (fn is None) == (expr is None):
+            raise ValueError("filter: either fn or expr is needed")
+        if isinstance(fn, Expr):
+            fn, expr = None, fn
+        if expr is not None:
+            condition = parse(expr) if isinstance(expr, str) else expr
+            if not isinstance(condition, Expr):
+                raise TypeError(f"filter: expr is a text or an expression, not {type(expr).__name__}")
+            return self._with(self._rows.filter(condition._stored))
+        return self._call(fn, "predicate", "filter", args=fn_args, kwargs=fn_kwargs, constructor_args=fn_constructor_args,
+                          constructor_kwargs=fn_constructor_kwargs, compute=compute, num_cpus=num_cpus, num_gpus=num_gpus,
+                          concurrency=concurrency, others=others)
+
+    def add_column(self, col, fn, *, batch_format="pandas", **others):
+        """Adds a column, whose values a function of a batch returns."""
+        _batches.check_format(batch_format, "add_column")
+        return self.map_batches(_AddColumn(col, fn, batch_format), batch_format="pyarrow", **others)
+
+    def select_columns(self, cols, **others):
+        """Keeps these columns, in this order. Directly after a read, only they are read."""
+        _ignore("select_columns", others)
+        return self._with(self._rows.select_columns([cols] if isinstance(cols, str) else list(cols)))
+
+    def drop_columns(self, cols, **others):
+        """Keeps the other columns. Raises InvalidArgument for one that is not there."""
+        _ignore("drop_columns", others)
+        dropped = [cols] if isinstance(cols, str) else list(cols)
+        columns = self.columns() or []
+        unknown = [name for name in dropped if name not in columns]
+        if unknown:
+            raise _core.InvalidArgument(f"drop_columns: there is no column {', '.join(map(repr, unknown))}; the columns "
+                                        f"are: {', '.join(columns)}")
+        return self._with(self._rows.select_columns([name for name in columns if name not in dropped]))
+
+    def rename_columns(self, names, **others):
+        """Gives columns other names: a dictionary of old and new ones, or a list of names for all columns."""
+        _ignore("rename_columns", others)
+        if not isinstance(names, dict):
+            columns = self.columns() or []
+            if len(names) != len(columns):
+                raise _core.InvalidArgument(f"rename_columns: there are {len(columns)} columns, and {len(names)} names")
+            names = dict(zip(columns, names))
+        return self._with(self._rows.rename_columns(list(names.items())))
+
+    def limit(self, limit):
+        """Keeps the first rows; later ones are not read."""
+        return self._with(self._rows.limit(limit))
+
+    def union(self, *other):
+        """Returns the rows of this dataset, and then those of others, which have the same columns."""
+        held = [one for dataset in (self, *other) for one in dataset._held]
+        return Dataset(self._rows.concat([one._rows for one in other]), held)
+
+    def random_shuffle(self, *, seed=None, num_blocks=None, **others):
+        """Puts all rows in a random order, always the same one; without a seed, one of its own. They are held in memory, or
+        on disk if they are many."""
+        _ignore("random_shuffle", {"num_blocks": num_blocks, **others})
+        return self._with(self._rows.random_shuffle(_seed_of(seed)))
+
+    def randomize_block_order(self, *, seed=None, **others):
+        """Does the same as random_shuffle."""
+        return self.random_shuffle(seed=seed, **others)
+
+    def repartition(self, num_blocks=None, target_num_rows_per_block=None, *, shuffle=False, **others):
+        """Returns this dataset: it has no blocks. shuffle: puts the rows in random order."""
+        del num_blocks, target_num_rows_per_block
+        refuse("repartition", **others)
+        return self.random_shuffle() if shuffle else self
+
+    def sort(self, key, descending=False, boundaries=None):
+        """Returns the rows in the order of a column, or of several. Executes the plan; the rows are held in memory."""
+        del boundaries
+        keys = [key] if isinstance(key, str) else list(key)
+        orders = list(descending) if isinstance(descending, (list, tuple)) else [descending] * len(keys)
+        if len(orders) != len(keys):
+            raise ValueError(f"sort: {len(keys)} columns and {len(orders)} of descending")
+        table = self._table()
+        self._require("sort", keys, table.schema)
+        return self._of_table(table.sort_by([(name, "descending" if down else "ascending")
+                                             for name, down in zip(keys, orders)]))
+
+    def groupby(self, key, num_partitions=None):
+        """Returns the groups of rows with equal values of a column, or of several; None: all rows are one."""
+        del num_partitions
+        from cadre.data.grouped import GroupedData
+
+        return GroupedData(self, key)
+
+    def zip(self, *other):
+        """Returns the columns of this dataset beside those of others with equally many rows; a name that is there already
+        gets "_1" and so on. Executes the plans; the rows are held in memory."""
+        table = self._table()
+        for number, one in enumerate(other, 1):
+            beside = one._table()
+            if len(beside) != len(table):
+                raise ValueError(f"zip: the datasets have {len(table)} and {len(beside)} rows")
+            for name in beside.column_names:
+                free = name if name not in table.column_names else f"{name}_{number}"
+                table = table.append_column(free, beside.column(name))
+        return self._of_table(table)
+
+    def random_sample(self, fraction, *, seed=None):
+        """Keeps each row with a probability."""
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"random_sample: fraction is {fraction}; it must be from 0 to 1")
+        return self.map_batches(_Sample(fraction, _seed_of(seed)), batch_format="pyarrow", concurrency=1)
+
+    # ---- Parts
+
+    def split(self, n, *, equal=False, locality_hints=None):
+        """Returns n datasets of consecutive rows. equal: all have equally many rows, and up to n - 1 at the end are left
+        out. Counts the rows."""
+        no_meaning("split", locality_hints=locality_hints)
+        if n < 1:
+            raise _core.InvalidArgument(f"split: n is {n}; it must be above 0")
+        size, rest = divmod(self.count(), n)
+        sizes = [size + (not equal and part < rest) for part in range(n)]
+        return self._parts([sum(sizes[:part]) for part in range(n + 1)])
+
+    def split_at_indices(self, indices):
+        """Returns the parts before, between and after these numbers of rows."""
+        if not indices or list(indices) != sorted(indices) or indices[0] < 0:
+            raise ValueError(f"split_at_indices: {indices} are no numbers of rows in order, from 0 on")
+        return self._parts([0, *indices, None])
+
+    def split_proportionately(self, proportions):
+        """Returns parts with these shares of the rows, and one with the rest."""
+        if not proportions or sum(proportions) >= 1 or min(proportions) <= 0:
+            raise ValueError(f"split_proportionately: {proportions} are no shares above 0 whose sum is below 1")
+        count = self.count()
+        return self.split_at_indices([int(count * sum(proportions[:part + 1])) for part in range(len(proportions))])
+
+    def train_test_split(self, test_size, *, shuffle=False, seed=None, stratify=None):
+        """Returns two datasets: the rows for training, and a number or a share of rows at the end for tests."""
+        refuse("train_test_split", stratify=stratify)
+        rows = self.random_shuffle(seed=seed) if shuffle else self
+        count = rows.count()
+        if isinstance(test_size, float):
+            if not 0 < test_size < 1:
+                raise ValueError(f"train_test_split: test_size is {test_size}; a share is above 0 and below 1")
+            return tuple(rows.split_at_indices([int(count * (1 - test_size))]))
+        if not 0 < test_size < count:
+            raise ValueError(f"train_test_split: test_size is {test_size}, and the dataset has {count} rows")
+        return tuple(rows.split_at_indices([count - test_size]))
+
+    def streaming_split(self, n, *, equal=False, locality_hints=None):
+        """Returns n iterators, each over a share of the rows, for loops that go on at the same time."""
+        no_meaning("streaming_split", locality_hints=locality_hints)
+        rows = self._divisible()
+        return [DataIterator(rows, rows._rows.shard(rank, n, equal)) for rank in range(n)]
+
+    def iterator(self):
+        """Returns an iterator over all rows."""
+        return DataIterator(self)
+
+    # ---- Content
+
+    def materialize(self):
+        """Returns a dataset with all rows in memory, so that nothing is executed again."""
+        self._prepare()
+        return Dataset(self._rows.materialize())
+
+    def schema(self, fetch_if_missing=True):
+        """Returns the columns; None if there are none. Reads as little as possible: the metadata of files, or as much as
+        the first batch of a function needs."""
+        del fetch_if_missing
+        self._prepare()
+        capsule = self._rows.schema()
+        return None if capsule is None else Schema(pyarrow.schema(_OfCapsule(capsule)))
+
+    def columns(self, fetch_if_missing=True):
+        """Returns the names of the columns; None if there are none."""
+        schema = self.schema(fetch_if_missing)
+        return None if schema is None else schema.names
+
+    def count(self):
+        """Returns the number of rows: for Parquet files from their metadata, after functions by executing the plan."""
+        self._prepare()
+        return self._rows.count()
+
+    def __len__(self):
+        return self.count()
+
+    def __bool__(self):
+        return True
+
+    def size_bytes(self):
+        """Returns the size of all rows in memory. Executes the plan."""
+        self._prepare()
+        return self._rows.size_bytes()
+
+    def num_blocks(self):
+        """Returns 1: a dataset has no blocks."""
+        return 1
+
+    def take(self, limit=20):
+        """Returns the first rows as dictionaries."""
+        return list(self.limit(limit).iter_rows())
+
+    def take_all(self, limit=None):
+        """Returns all rows as dictionaries. Raises ValueError if there are more than `limit`."""
+        rows = self.take(limit + 1) if limit is not None else list(self.iter_rows())
+        if limit is not None and len(rows) > limit:
+            raise ValueError(f"take_all: the dataset has more than {limit} rows; take({limit}) returns the first ones")
+        return rows
+
+    def take_batch(self, batch_size=20, *, batch_format="default"):
+        """Returns the first rows as a batch. Raises ValueError if there are none."""
+        for batch in self.limit(batch_size).iter_batches(batch_size=max(batch_size, 1), batch_format=batch_format):
+            return batch
+        raise ValueError("take_batch: the dataset has no rows")
+
+    def show(self, limit=20):
+        """Prints the first rows."""
+        for row in self.take(limit):
+            print(row)
+
+    def iter_batches(self, **options):
+        """Returns the batches; see DataIterator.iter_batches."""
+        return DataIterator(self).iter_batches(**options)
+
+    def iter_rows(self):
+        """Returns the rows, one after the other, as dictionaries."""
+        return DataIterator(self).iter_rows()
+
+    def iter_torch_batches(self, **options):
+        """Returns the batches as tensors; see DataIterator.iter_torch_batches."""
+        return DataIterator(self).iter_torch_batches(**options)
+
+    def to_pandas(self, limit=None):
+        """Returns all rows as a DataFrame. Raises ValueError if there are more than `limit`."""
+        if limit is not None and self.limit(limit + 1).count() > limit:
+            raise ValueError(f"to_pandas: the dataset has more than {limit} rows; limit({limit}).to_pandas() has the first")
+        return _batches.to_pandas(self._table())
+
+    def to_arrow_refs(self):
+        """Returns references (cadre.get) to tables with all rows."""
+        return [_driver.put(self._table())]
+
+    # ---- Aggregates
+
+    def sum(self, on=None, ignore_nulls=True):
+        """Returns the sum of a column, or a dictionary of the sums of several; None for a column without values."""
+        return self._aggregate("sum", on, ignore_nulls)
+
+    def min(self, on=None, ignore_nulls=True):
+        """Returns the least value; see sum."""
+        return self._aggregate("min", on, ignore_nulls)
+
+    def max(self, on=None, ignore_nulls=True):
+        """Returns the greatest value; see sum."""
+        return self._aggregate("max", on, ignore_nulls)
+
+    def mean(self, on=None, ignore_nulls=True):
+        """Returns the mean; see sum."""
+        return self._aggregate("mean", on, ignore_nulls)
+
+    def std(self, on=None, ddof=1, ignore_nulls=True):
+        """Returns the standard deviation; see sum. ddof: it divides by the number of values minus this."""
+        return self._aggregate("std", on, ignore_nulls, ddof)
+
+    def unique(self, column, ignore_nulls=False):
+        """Returns the different values of a column, in the order of their first rows. Executes the plan."""
+        seen = {}
+        for batch in self.select_columns([column]).iter_batches(batch_size=None, batch_format="pyarrow"):
+            seen.update(dict.fromkeys(batch.column(0).unique().to_pylist()))
+        return [value for value in seen if value is not None or not ignore_nulls]
+
+    # ---- Files
+
+    def write_parquet(self, path, *, partition_cols=None, filesystem=None, try_create_dir=True, min_rows_per_file=None,
+                      max_rows_per_file=None, num_rows_per_file=None, compression=None, row_group_size=None, mode=None,
+                      **others):
+        """Writes Parquet files into a folder without any, or below the URI of a storage. All files of a folder appear
+        together, at the end."""
+        refuse("write_parquet", partition_cols=partition_cols, filesystem=filesystem,
+               arrow_parquet_args_fn=others.pop("arrow_parquet_args_fn", None),
+               filename_provider=others.pop("filename_provider", None), catalog=others.pop("catalog", None))
+        no_meaning("write_parquet", min_rows_per_file=min_rows_per_file, mode=mode, **others)
+        del try_create_dir
+        self._prepare()
+        self._rows.write_parquet(os.fspath(path), max_rows_per_file or num_rows_per_file, row_group_size, compression)
+
+    def write_csv(self, path, **others):
+        """Writes a CSV file into a folder."""
+        import pyarrow.csv
+
+        _ignore("write_csv", others)
+        os.makedirs(path, exist_ok=True)
+        writer = None
+        for batch in self.iter_batches(batch_size=None, batch_format="pyarrow"):
+            writer = writer or pyarrow.csv.CSVWriter(os.path.join(path, "part_000000.csv"), batch.schema)
+            writer.write(batch)
+        if writer:
+            writer.close()
+
+    def write_json(self, path, **others):
+        """Writes a file of JSON objects, one a line, into a folder."""
+        _ignore("write_json", others)
+        os.makedirs(path, exist_ok=True)
+        with open(os.path.join(path, "part_000000.json"), "w", encoding="utf-8") as file:
+            for batch in self.iter_batches(batch_size=None, batch_format="pandas"):
+                batch.to_json(file, orient="records", lines=True)
+
+    # ---- Others
+
+    def set_name(self, name):
+        """Sets a name for messages and progress, which datasets that are derived later have, too."""
+        self._rows = self._rows.with_name(name or "")
+
+    @property
+    def name(self):
+        return self._rows.name or None
+
+    def stats(self):
+        """Returns a table about the latest complete execution; an empty text if there was none."""
+        return self._rows.stats() or ""
+
+    def copy(self, dataset=None):
+        """Returns a copy."""
+        return (dataset or self)._with((dataset or self)._rows)
+
+    def __iter__(self):
+        raise TypeError("a dataset has iter_rows(), iter_batches() and iter_torch_batches()")
+
+    def __repr__(self):
+        name = f"name={self.name!r}" if self.name else ""
+        return f"Dataset({name})"
+
+    def __reduce__(self):
+        stored = self._stored()
+        return _of_pickle, (stored, [_core.get_bytes(found) for found in _objects_in(stored)])
+
+    # ---- For this package
+
+    def _stored(self):
+        """Returns the plan as a value. Rows in memory become objects, which stay as long as this dataset."""
+        return self._rows.to_stored()
+
+    def _prepare(self):
+        """Starts the fork server if functions will be called."""
+        if self._rows.has_functions():
+            _driver.init_if_needed()
+
+    def _divisible(self):
+        """Returns a dataset whose rows ranks can divide: this one, or one with its rows in memory."""
+        self._prepare()
+        return self if self._rows.can_be_shared() else self.materialize()
+
+    def _with(self, rows):
+        return Dataset(rows, self._held)
+
+    def _of_table(self, table):
+        rows = Dataset(_data.from_arrow(table))
+        rows.set_name(self.name)
+        return rows
+
+    def _table(self):
+        batches = list(self.iter_batches(batch_size=None, batch_format="pyarrow"))
+        if batches:
+            return pyarrow.concat_tables(batches)
+        schema = self.schema()
+        return pyarrow.table({}) if schema is None else schema.base_schema.empty_table()
+
+    def _parts(self, bounds):
+        parts = []
+        for begin, end in zip(bounds, bounds[1:]):
+            rows = self._rows.skip(begin) if begin else self._rows
+            parts.append(self._with(rows if end is None else rows.limit(end - begin)))
+        return parts
+
+    def _require(self, where, columns, schema):
+        unknown = [name for name in columns if name not in schema.names]
+        if unknown:
+            raise _core.InvalidArgument(f"{where}: there is no column {', '.join(map(repr, unknown))}; the columns are: "
+                                        f"{', '.join(schema.names)}")
+
+    def _aggregate(self, kind, on, ignore_nulls, ddof=1):
+        self._prepare()
+        columns = self.columns() or [] if on is None else [on] if isinstance(on, str) else list(on)
+        if not columns:
+            return None
+        found = self._rows.aggregate([(kind, column) for column in columns], ignore_nulls, ddof)
+        return next(iter(found.values())) if len(found) == 1 else found
+
+    def _call(self, fn, kind, where, *, compute, num_cpus, num_gpus, concurrency, others, batch_size=None, **arguments):
+        """Returns the dataset with a call of a function. `kind`: one of _calls.Call."""
+        if not callable(fn):
+            raise TypeError(f"{where}: {fn!r} is no function")
+        is_class = inspect.isclass(fn)
+        if not is_class and (arguments.get("constructor_args") or arguments.get("constructor_kwargs")):
+            raise ValueError(f"{where}: fn_constructor_args and fn_constructor_kwargs are for a class, and "
+                             f"{_functions.name_of(fn)} is a function")
+        _ignore(where, others)
+        if compute is not None and concurrency is None:
+            concurrency = getattr(compute, "size", None)
+        name = fn.__name__ if is_class else _functions.name_of(fn)
+        call = _calls.Call(fn, kind, f"{where}({name})", **arguments)
+        value = _calls.to_host_function(call)
+        in_core = "class" if is_class else {"row": "row function", "predicate": "row predicate"}.get(kind, "function")
+        if num_gpus and kind != "batches":  # the core has GPUs for functions of batches
+            in_core, batch_size = "class", _ROWS_FOR_A_GPU
+        cpus = 1.0 if num_cpus is None else float(num_cpus)
+        rows = self._rows.append_call(in_core, name, value, batch_size, _number_of(concurrency, cpus), cpus,
+                                      float(num_gpus or 0))
+        return Dataset(rows, (*self._held, value))
+
+
+class _AddColumn:
+    """A function of tables that adds a column."""
+
+    def __init__(self, name, function, batch_format):
+        self.__name__ = _functions.name_of(function)
+        self.name = name
+        self.function = function
+        self.batch_format = batch_format
+
+    def __call__(self, table):
+        batch = _batches.to_format(_batches._only_batch(table), self.batch_format)
+        values = _batches.to_column(self.function(batch), self.name, f"add_column({self.__name__})")
+        if self.name in table.schema.names:
+            return table.set_column(table.schema.get_field_index(self.name), self.name, values)
+        return table.append_column(self.name, values)
+
+
+class _Sample:
+    """A function of tables that keeps some rows."""
+
+    def __init__(self, fraction, seed):
+        self.__name__ = "random_sample"
+        self.fraction = fraction
+        self.random = random.Random(seed)
+
+    def __call__(self, table):
+        keep = [self.random.random() < self.fraction for _ in range(len(table))]
+        return table.filter(pyarrow.array(keep, pyarrow.bool_()))
+
+
+class _OfCapsule:
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __arrow_c_schema__(self):
+        return self.capsule
+
+
+def _ignore(where, others):
+    """Warns of arguments of Ray's that have no meaning here; raises TypeError for unknown ones."""
+    known = {name: others.pop(name) for name in (*_LIKE_RAY, "compute", "concurrency", "num_cpus", "num_gpus")
+             if name in others}
+    if others:
+        raise TypeError(f"{where}: there is no argument {', '.join(others)}")
+    no_meaning(where, **known)
+
+
+def _number_of(concurrency, cpus):
+    """Returns a fixed number of workers: of a pair (least, most), the largest that fits."""
+    if not isinstance(concurrency, (tuple, list)):
+        return concurrency
+    least, most = concurrency[0], concurrency[1]
+    fits = int(len(os.sched_getaffinity(0)) / cpus) if cpus else most
+    return max(least, min(most, fits))
+
+
+def _seed_of(seed):
+    return random.SystemRandom().getrandbits(63) if seed is None else int(getattr(seed, "seed", seed)) % (1 << 63)
+
+
+def _of_pickle(value, objects):
+    held = [_core.put_bytes(one) for one in objects]  # before the plan is read, which uses them
+    return Dataset(_data.Dataset.from_stored(value), held)
+
+
+def _objects_in(value):
+    """Returns the references to objects in a stored plan: rows in memory, and the pickles of functions."""
+    if isinstance(value, _core.ObjectRef):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [found for item in items for found in _objects_in(item)]

@@ -1,0 +1,315 @@
+#include "dataset.h"
+
+#include <arrow/table.h>
+#include <arrow/type.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cadre/data.h"
+#include "cadre/stored.h"
+#include "data/execution.h"
+#include "data/plan.h"
+#include "errors.h"
+#include "exchange.h"
+#include "train/session.h"
+#include "values.h"
+
+namespace nb = nanobind;
+
+namespace cadre::python {
+namespace {
+
+using data::detail::PlanAccess;
+
+// Returns what a function of Cadre's returns, which may take long.
+template <class Call>
+auto result_of(const Call& call) {
+  std::optional<decltype(call())> result;
+  with_cadre([&] { result.emplace(call()); });
+  return *std::move(result);
+}
+
+// ---- Loops
+
+// The position in a loop over batches. Its threads may wait for the interpreter, so it ends without the GIL.
+class Loop {
+ public:
+  explicit Loop(data::Batches batches) : batches_(std::move(batches)) {}
+  ~Loop() {
+    const nb::gil_scoped_release no_gil;
+    position_.reset();
+  }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Raises StopIteration at the end.
+  PythonBatch next() {
+    std::optional<data::Batch> batch;
+    with_cadre([&] {
+      if (position_) {
+        ++*position_;
+      } else {
+        position_.emplace(batches_.begin());
+      }
+      if (*position_ != batches_.end()) batch = **position_;
+    });
+    if (!batch) throw nb::stop_iteration();
+    return {*std::move(batch)};
+  }
+
+ private:
+  data::Batches batches_;
+  std::optional<data::Batches::Iterator> position_ = {};
+};
+
+data::IterBatchesOptions options_of(std::optional<std::int64_t> batch_size, bool drop_last, std::int64_t prefetch,
+                                    std::optional<std::int64_t> shuffle_buffer, std::uint64_t shuffle_seed) {
+  return {.batch_size = batch_size,
+          .drop_last = drop_last,
+          .prefetch_batches = prefetch,
+          .local_shuffle_buffer_size = shuffle_buffer,
+          .local_shuffle_seed = shuffle_seed};
+}
+
+template <class Rows>
+std::unique_ptr<Loop> iterate(const Rows& rows, std::optional<std::int64_t> batch_size, bool drop_last,
+                              std::int64_t prefetch, std::optional<std::int64_t> shuffle_buffer,
+                              std::uint64_t shuffle_seed) {
+  return std::make_unique<Loop>(
+      rows.iter_batches(options_of(batch_size, drop_last, prefetch, shuffle_buffer, shuffle_seed)));
+}
+
+// ---- Datasets
+
+data::Dataset to_dataset(nb::handle stored) {
+  const Value value = to_value(stored);
+  return result_of([&] { return data::Dataset(value); });
+}
+
+nb::object to_stored_value(const data::Dataset& dataset) {
+  return to_python(result_of([&] { return Value(dataset); }));
+}
+
+// Returns the dataset with a call of a function of Python; `kind` is one of data::Call.
+data::Dataset append_call(const data::Dataset& dataset, const std::string& kind, const std::string& name,
+                          nb::handle function, std::optional<std::int64_t> batch_size,
+                          std::optional<std::int64_t> concurrency, double num_cpus, double num_gpus) {
+  const HostFunction host_function{to_value(function)};
+  const data::MapBatchesOptions options{
+      .batch_size = batch_size, .concurrency = concurrency, .num_cpus = num_cpus, .num_gpus = num_gpus};
+  const data::MapOptions row_options{.concurrency = concurrency, .num_cpus = num_cpus};
+  const auto named = [&]<class Function>(Function of_host) {
+    of_host.name = name;
+    of_host.host_function = host_function;
+    return of_host;
+  };
+  if (kind == "class") return dataset.map_batches(named(data::Actor()), options);
+  if (kind == "row function") return dataset.map(named(data::RowFunction()), row_options);
+  if (kind == "row predicate") return dataset.filter(named(data::RowPredicate()), row_options);
+  return dataset.map_batches(named(data::BatchFunction()), options);
+}
+
+bool has_functions(const data::Node& node) {
+  return std::holds_alternative<data::Call>(node.operation) ||
+         std::ranges::any_of(node.inputs, [](const data::NodePtr& input) { return has_functions(*input); });
+}
+
+bool can_be_shared(const data::Dataset& dataset) {
+  return result_of([&] {
+    try {
+      static_cast<void>(data::shared_source(data::push_down(PlanAccess::plan(dataset).node)));
+      return true;
+    } catch (const InvalidArgument&) {
+      return false;
+    }
+  });
+}
+
+// Returns None for a dataset without columns.
+nb::object schema_of(const data::Dataset& dataset) {
+  const auto schema = result_of([&] {
+    data::Execution execution(PlanAccess::plan(dataset));
+    std::shared_ptr<arrow::Schema> known = execution.schema();
+    if (known == nullptr) {
+      if (const auto block = execution.next()) known = (*block)->schema();
+    }
+    return known;
+  });
+  if (schema == nullptr || schema->num_fields() == 0) return nb::none();
+  return schema_capsule(*schema);
+}
+
+nb::object aggregate(const data::Dataset& dataset, const std::vector<std::pair<std::string, std::string>>& aggregates,
+                     bool ignore_nulls, std::int64_t ddof) {
+  std::vector<data::Aggregate> wanted;
+  for (const auto& [kind, column] : aggregates)
+    wanted.push_back({from_value<data::Aggregate::Kind>(Value(kind)), column});
+  return to_python(
+      result_of([&] { return dataset.aggregate(wanted, {.ignore_nulls = ignore_nulls, .ddof = ddof}); }).value());
+}
+
+std::vector<std::string> write_parquet(const data::Dataset& dataset, const std::string& folder,
+                                       std::optional<std::int64_t> max_rows_per_file,
+                                       std::optional<std::int64_t> rows_per_row_group,
+                                       const std::optional<std::string>& compression) {
+  data::WriteParquetOptions options;
+  options.max_rows_per_file = max_rows_per_file.value_or(options.max_rows_per_file);
+  options.rows_per_row_group = rows_per_row_group.value_or(options.rows_per_row_group);
+  options.compression = compression.value_or(options.compression);
+  std::vector<std::string> files;
+  for (const auto& file : result_of([&] { return dataset.write_parquet(folder, options); }))
+    files.push_back(file.string());
+  return files;
+}
+
+void bind_dataset(nb::module_& module) {
+  nb::class_<data::Dataset>(module, "Dataset")
+      .def_static("from_stored", &to_dataset)
+      .def("to_stored", &to_stored_value)
+      .def("append_call", &append_call, nb::arg("kind"), nb::arg("name"), nb::arg("function"),
+           nb::arg("batch_size").none(), nb::arg("concurrency").none(), nb::arg("num_cpus"), nb::arg("num_gpus"))
+      .def("filter",
+           [](const data::Dataset& dataset, nb::handle condition) {
+             return dataset.filter(data::Expression::from_value(to_value(condition)));
+           })
+      .def("select_columns", &data::Dataset::select_columns)
+      .def("rename_columns", &data::Dataset::rename_columns)
+      .def("limit", &data::Dataset::limit)
+      .def("skip", &data::Dataset::skip)
+      .def("concat", &data::Dataset::concat)
+      .def("random_shuffle", &data::Dataset::random_shuffle)
+      .def("materialize", [](const data::Dataset& dataset) { return result_of([&] { return dataset.materialize(); }); })
+      .def("with_name",
+           [](data::Dataset dataset, const std::string& name) {
+             dataset.set_name(name);
+             return dataset;
+           })
+      .def_prop_ro("name", &data::Dataset::name)
+      .def("with_options",
+           [](const data::Dataset& dataset, nb::handle options) {
+             return dataset.with_options(from_value<data::ExecutionOptions>(to_value(options)));
+           })
+      .def("options", [](const data::Dataset& dataset) { return to_python(to_stored(dataset.options())); })
+      .def("has_functions", [](const data::Dataset& dataset) { return has_functions(*PlanAccess::plan(dataset).node); })
+      .def("can_be_shared", &can_be_shared)
+      .def("keeps_rows",
+           [](const data::Dataset& dataset) {
+             return data::keeps_rows(data::push_down(PlanAccess::plan(dataset).node));
+           })
+      .def("schema", &schema_of)
+      .def("count", [](const data::Dataset& dataset) { return result_of([&] { return dataset.count(); }); })
+      .def("size_bytes", [](const data::Dataset& dataset) { return result_of([&] { return dataset.size_bytes(); }); })
+      .def("aggregate", &aggregate, nb::arg("aggregates"), nb::arg("ignore_nulls"), nb::arg("ddof"))
+      .def("iterate", &iterate<data::Dataset>, nb::arg("batch_size").none(), nb::arg("drop_last"), nb::arg("prefetch"),
+           nb::arg("shuffle_buffer").none(), nb::arg("shuffle_seed"))
+      .def("shard", [](const data::Dataset& dataset, std::int64_t rank, std::int64_t world_size,
+                       bool equal) { return dataset.shard({.rank = rank, .world_size = world_size, .equal = equal}); })
+      .def("write_parquet", &write_parquet, nb::arg("folder"), nb::arg("max_rows_per_file").none(),
+           nb::arg("rows_per_row_group").none(), nb::arg("compression").none())
+      .def("stats", [](const data::Dataset& dataset) -> nb::object {
+        const auto stats = dataset.stats();
+        return stats ? to_python(Value(to_string(*stats))) : nb::none();
+      });
+}
+
+void bind_shard(nb::module_& module) {
+  nb::class_<data::Shard>(module, "Shard")
+      .def("size", [](const data::Shard& shard) { return result_of([&] { return shard.size(); }); })
+      .def_prop_ro("epoch", &data::Shard::epoch)
+      .def("set_epoch", [](data::Shard& shard, std::uint64_t epoch) { with_cadre([&] { shard.set_epoch(epoch); }); })
+      .def("position", [](const data::Shard& shard) { return to_python(result_of([&] { return shard.position(); })); })
+      .def("set_position",
+           [](data::Shard& shard, nb::handle position) {
+             const Value value = to_value(position);
+             with_cadre([&] { shard.set_position(value); });
+           })
+      .def("iterate", &iterate<data::Shard>, nb::arg("batch_size").none(), nb::arg("drop_last"), nb::arg("prefetch"),
+           nb::arg("shuffle_buffer").none(), nb::arg("shuffle_seed"));
+}
+
+// Returns a dataset of the training run that this process is a worker of.
+data::Dataset run_dataset(const std::string& name) {
+  const train::Session* const session = train::Session::current();
+  if (session == nullptr || !session->assignment().datasets.contains(name))
+    throw NotFound("the run has no dataset \"" + name + "\"");
+  return result_of([&] { return data::Dataset(session->assignment().datasets.at(name)); });
+}
+
+void bind_sources(nb::module_& module) {
+  using Paths = std::vector<std::string>;
+  using Types = std::vector<std::pair<std::string, std::string>>;
+  module.def(
+      "read_parquet",
+      [](const Paths& paths, const std::vector<std::string>& columns, nb::handle filter, bool hive_partitioning) {
+        data::ParquetOptions options{.columns = columns, .hive_partitioning = hive_partitioning};
+        if (!filter.is_none()) options.filter = data::Expression::from_value(to_value(filter));
+        return result_of([&] { return data::read_parquet(paths, options); });
+      },
+      nb::arg("paths"), nb::arg("columns"), nb::arg("filter").none(), nb::arg("hive_partitioning"));
+  module.def(
+      "read_csv",
+      [](const Paths& paths, const std::string& delimiter, const std::vector<std::string>& column_names,
+         const std::vector<std::string>& columns, const Types& types, bool hive_partitioning) {
+        if (delimiter.size() != 1)
+          throw InvalidArgument("read_csv: the delimiter \"" + delimiter + "\" is not one character");
+        const data::CsvOptions options{.delimiter = delimiter.front(),
+                                       .column_names = column_names,
+                                       .columns = columns,
+                                       .types = types,
+                                       .hive_partitioning = hive_partitioning};
+        return result_of([&] { return data::read_csv(paths, options); });
+      },
+      nb::arg("paths"), nb::arg("delimiter"), nb::arg("column_names"), nb::arg("columns"), nb::arg("types"),
+      nb::arg("hive_partitioning"));
+  module.def(
+      "read_json",
+      [](const Paths& paths, const std::vector<std::string>& columns, const Types& types, bool hive_partitioning) {
+        const data::JsonOptions options{.columns = columns, .types = types, .hive_partitioning = hive_partitioning};
+        return result_of([&] { return data::read_json(paths, options); });
+      },
+      nb::arg("paths"), nb::arg("columns"), nb::arg("types"), nb::arg("hive_partitioning"));
+  module.def("from_arrow", [](nb::handle table) {
+    const auto taken = to_table(table);
+    return data::from_arrow(taken);
+  });
+  module.def("range", &data::range);
+  module.def("run_dataset", &run_dataset);
+  module.def(
+      "run_shard",
+      [](const std::string& name, bool equal, bool shuffle, std::uint64_t seed) {
+        return result_of(
+            [&] { return data::get_dataset_shard(name, {.equal = equal, .shuffle = shuffle, .seed = seed}); });
+      },
+      nb::arg("name"), nb::arg("equal"), nb::arg("shuffle"), nb::arg("seed"));
+}
+
+}  // namespace
+
+void bind_datasets(nb::module_& module) {
+  nb::exception<data::DatasetError>(module, "DatasetError", nb::module_::import_("cadre._core").attr("CadreError"));
+  nb::class_<PythonBatch>(module, "Batch", "Rows, for pyarrow.record_batch().")
+      .def("__len__", [](const PythonBatch& batch) { return batch.batch.num_rows(); })
+      .def(
+          "__arrow_c_array__", [](const PythonBatch& batch, nb::handle) { return array_capsules(batch.batch); },
+          nb::arg("requested_schema") = nb::none());
+  nb::class_<Loop>(module, "Loop")
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", &Loop::next);
+  bind_dataset(module);
+  bind_shard(module);
+  bind_sources(module);
+}
+
+}  // namespace cadre::python
