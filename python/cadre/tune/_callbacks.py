@@ -1,5 +1,7 @@
 """The callbacks of an experiment, as the core calls them."""
 
+import os
+
 from cadre import _values
 from cadre.tune.callback import Callback
 from cadre.tune.checkpoint import Checkpoint
@@ -23,6 +25,10 @@ class Trial:
         self.checkpoint = None if state["checkpoint"] is None else Checkpoint(state["checkpoint"])
         self.path = self.local_path = state["path"]
         self.error = state["error"]
+
+    @property
+    def experiment_dir_name(self):
+        return os.path.basename(os.path.dirname(self.path))
 
     def is_finished(self):
         return self.status in ("TERMINATED", "STOPPED", "ERROR")
