@@ -12,8 +12,9 @@ import warnings
 from cadre import _core, _pickle
 
 # Executed as the fork server. The path comes first: the program may have changed it.
-_SERVER = "import json, sys; given = json.loads(sys.argv[1]); sys.path[:] = given['path']; " \
+_SERVER = "import json, sys; given = json.loads(''.join(sys.argv[1:])); sys.path[:] = given['path']; " \
           "from cadre._server import serve; serve(given)"
+_LONGEST_ARGUMENT = 100_000  # Linux takes 128 KiB; a program of many libraries has more names of modules
 
 
 def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=None, ignore_reinit_error=False, **others):
@@ -41,8 +42,14 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
              "options": options}
     compat = sys.modules.get("cadre.compat.ray")
     given["imports_ray"] = compat is not None and compat.is_installed()
-    flags = subprocess._args_from_interpreter_flags()
-    _core.init([sys.executable, *flags, "-c", _SERVER, json.dumps(given)], **options)
+    _core.init(server_command(given), **options)
+
+
+def server_command(given):
+    """Returns the command of a server."""
+    text = json.dumps(given)
+    parts = [text[at:at + _LONGEST_ARGUMENT] for at in range(0, len(text), _LONGEST_ARGUMENT)]
+    return [sys.executable, *subprocess._args_from_interpreter_flags(), "-c", _SERVER, *parts]
 
 
 def is_initialized():

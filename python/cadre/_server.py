@@ -2,10 +2,11 @@
 
 import gc
 import importlib
-import json
 import os
 import sys
 import warnings
+
+from cadre._driver import server_command
 
 
 def serve(given):
@@ -56,4 +57,4 @@ def _num_threads():
 
 def _begin_anew(given):
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:-1], json.dumps(given)])
+    os.execv(sys.executable, server_command(given))

@@ -29,6 +29,11 @@ class Result:
         self.error = None if found["error"] is None else TrialError(found["error"])
 
     @property
+    def last_result(self):
+        """The metrics, as a trial of tune.run has them."""
+        return self.metrics
+
+    @property
     def metrics_dataframe(self):
         """All results of the trial as a pandas DataFrame; nested metrics are columns such as "eval/accuracy"."""
         import pandas

@@ -123,6 +123,10 @@ class _Adapted:
         self.resources = resources
         self.__name__ = _functions.name_of(function)
 
+    def __call__(self, config):
+        """Calls the function with its parameters, as programs do that wrap what with_parameters() returns."""
+        return self.function(config, **self.parameters)
+
 
 def with_parameters(trainable, **parameters):
     """Returns the trainable with constants for all trials: further arguments of the function, or of setup(). They are

@@ -105,7 +105,7 @@ def _move_aside(folder, name):
 
 def _warn_of_unused(tune_config, run_config):
     for owner, names in ((tune_config, ("trial_name_creator", "trial_dirname_creator")),
-                         (run_config, ("progress_reporter", "sync_config"))):
+                         (run_config, ("sync_config",))):
         for name in names:
             if getattr(owner, name) is not None:
                 warnings.warn(f"{type(owner).__name__}.{name} has no meaning here", stacklevel=4)

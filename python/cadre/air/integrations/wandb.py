@@ -1,6 +1,7 @@
 """Experiments in Weights & Biases, with the names of Ray."""
 
 import os
+import secrets
 
 import wandb
 
@@ -111,7 +112,7 @@ def _run_id(folder, rank=0):
     file = os.path.join(folder, f".wandb_id_{rank}" if rank else ".wandb_id")
     if not os.path.exists(file):
         with open(file, "w", encoding="utf-8") as opened:
-            opened.write(wandb.util.generate_id(16))
+            opened.write(secrets.token_hex(8))
     with open(file, encoding="utf-8") as opened:
         return opened.read()
 

@@ -51,13 +51,15 @@ def prepare_trainer(trainer):
 
     class Prepared(type(trainer)):
         def get_train_dataloader(self):
-            return loader_of(self.train_dataset) or super().get_train_dataloader()
+            loader = loader_of(self.train_dataset)
+            return super().get_train_dataloader() if loader is None else loader
 
         def get_eval_dataloader(self, eval_dataset=None):
             wanted = self.eval_dataset if eval_dataset is None else eval_dataset
             if isinstance(wanted, str):
                 wanted = self.eval_dataset[wanted]
-            return loader_of(wanted) or super().get_eval_dataloader(eval_dataset)
+            loader = loader_of(wanted)
+            return super().get_eval_dataloader(eval_dataset) if loader is None else loader
 
     trainer.__class__ = Prepared
     return trainer
