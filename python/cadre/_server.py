@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import sys
+import time
 import warnings
 
 from cadre._driver import server_command
@@ -45,14 +46,29 @@ def _import(name, given):
     except BaseException as error:  # also SystemExit, which some modules raise
         print(f"cadre: each trial imports {name} itself, because that failed in the fork server: "
               f"{type(error).__name__}: {error}", file=sys.stderr)
-    if _num_threads() > 1:
+    if _has_threads():
         top = name.split(".")[0]
         print(f"cadre: each trial imports {top} itself, because importing {name} starts a thread", file=sys.stderr)
         _begin_anew({**given, "excluded": [*given.get("excluded", ()), top]})
 
 
-def _num_threads():
-    return len(os.listdir("/proc/self/task"))
+def _has_threads():
+    """Returns true if there is a thread that a fork would lose. That of Arrow's jemalloc begins anew by itself; it has its
+    name a moment after it starts."""
+    for _ in range(20):
+        if sum(name != "jemalloc_bg_thd" for name in _names_of_threads()) <= 1:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def _names_of_threads():
+    for thread in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{thread}/comm", encoding="utf-8") as file:
+                yield file.read().strip()
+        except OSError:  # it has ended
+            pass
 
 
 def _begin_anew(given):

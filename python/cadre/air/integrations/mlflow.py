@@ -1,5 +1,6 @@
 """Experiments in MLflow, with the names of Ray."""
 
+import atexit
 import os
 
 import mlflow
@@ -100,6 +101,7 @@ def setup_mlflow(config=None, tracking_uri=None, registry_uri=None, experiment_i
     found = _experiment(experiment_id, experiment_name, create_experiment_if_not_exists, artifact_location)
     if mlflow.active_run() is None:
         mlflow.start_run(run_name=run_name or experiment_name, experiment_id=found, tags=tags)
+        atexit.register(mlflow.end_run)  # mlflow has done that when the fork server imported it, not here
     mlflow.log_params(parameters(config))
     return mlflow
 
