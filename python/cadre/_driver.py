@@ -14,6 +14,8 @@ from cadre import _core, _pickle
 # Executed as the fork server. The path comes first: the program may have changed it.
 _SERVER = "import json, sys; given = json.loads(''.join(sys.argv[1:])); sys.path[:] = given['path']; " \
           "from cadre._server import serve; serve(given)"
+_OF_KERNELS = {"IPython", "debugpy", "ipykernel", "ipykernel_launcher", "jedi", "jupyter_client", "jupyter_core", "parso",
+               "prompt_toolkit", "tornado", "zmq"}
 _LONGEST_ARGUMENT = 100_000  # Linux takes 128 KiB; a program of many libraries has more names of modules
 
 
@@ -87,13 +89,15 @@ def get(reference, *, timeout=None):
 
 def _installed_modules():
     """Returns the names of imported modules that are installed or of the standard library, in the order of their
-    imports, parents first."""
+    imports, parents first. Leaves out what a notebook's kernel is made of, and modules that lie where the path does not
+    lead: a debugger has such."""
     folders = tuple(os.path.join(path, "") for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
                                                                                                  "purelib", "platlib")})
     names = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or ""
-        if file.startswith(folders) and not name.startswith(("__", "cadre")):
+        if file.startswith(folders) and not name.startswith(("__", "cadre")) and name.split(".")[0] not in _OF_KERNELS and any(
+                file.startswith(os.path.join(folder, *name.split("."))) for folder in sys.path):
             names.append(name)
     return names
 

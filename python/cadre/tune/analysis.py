@@ -113,3 +113,5 @@ class ExperimentAnalysis:
     def get_all_configs(self):
         return {result.path: result.config for result in self._grid}
 
+    def _repr_html_(self):
+        return self._grid._html(self.default_metric, self.default_mode)

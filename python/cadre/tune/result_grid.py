@@ -1,6 +1,8 @@
 """Results of experiments."""
 
-from cadre import _values
+import os
+
+from cadre import _table, _values
 from cadre._core import CadreError
 from cadre.tune.checkpoint import Checkpoint
 
@@ -35,14 +37,21 @@ class Result:
 
     @property
     def metrics_dataframe(self):
-        """All results of the trial as a pandas DataFrame; nested metrics are columns such as "eval/accuracy"."""
-        import pandas
-
-        return pandas.DataFrame([_flat(row) for row in self._results.history(self._index)])
+        """All results of the trial as a pandas DataFrame; nested metrics are columns such as "eval/accuracy". Where pandas
+        is not installed, a table with the same columns."""
+        return _table.data_frame([_table.flat(row) for row in self._results.history(self._index)])
 
     def get_best_checkpoint(self, metric, mode):
         """Returns the kept checkpoint with the best value of a metric in its result; None if there is none."""
         return best_checkpoint(self.best_checkpoints, metric, mode)
+
+    def _row(self, metric):
+        history = [_table.flat(one).get(metric) for one in self._results.history(self._index)] if metric else ()
+        return _table.Row(self.trial_id, self.status, self.config, self.metrics, history, self.error and str(self.error))
+
+    def _repr_html_(self):
+        metric = self._results.metric or None
+        return _table.trials(os.path.basename(self.path), [self._row(metric)], metric)
 
     def __repr__(self):
         shown = {key: value for key, value in self.metrics.items() if key != "config"}
@@ -106,19 +115,25 @@ class ResultGrid:
     def get_dataframe(self, filter_metric=None, filter_mode=None):
         """Returns a pandas DataFrame with a row for each trial: its last result, or that with the best value of a
         metric, and its config as columns such as "config/lr"."""
-        import pandas
-
         rows = []
         for index, result in enumerate(self._trials):
             row = {key: value for key, value in result.metrics.items() if key != "config"}
             if filter_metric is not None:
-                history = [one for one in self._results.history(index) if filter_metric in _flat(one)]
+                history = [one for one in self._results.history(index) if filter_metric in _table.flat(one)]
                 if history:
-                    row = (min if filter_mode == "min" else max)(history, key=lambda one: _flat(one)[filter_metric])
-            rows.append({"trial_id": result.trial_id, **_flat(row),
-                         **{f"config/{key}": value for key, value in _flat(result.config).items()},
+                    row = (min if filter_mode == "min" else max)(history, key=lambda one: _table.flat(one)[filter_metric])
+            rows.append({"trial_id": result.trial_id, **_table.flat(row),
+                         **{f"config/{key}": value for key, value in _table.flat(result.config).items()},
                          "logdir": result.path})
-        return pandas.DataFrame(rows)
+        return _table.data_frame(rows)
+
+    def _repr_html_(self):
+        return self._html()
+
+    def _html(self, metric=None, mode=None):
+        metric, mode = metric or self._results.metric or None, mode or self._results.mode
+        return _table.trials(os.path.basename(self.experiment_path), [result._row(metric) for result in self._trials],
+                             metric, mode)
 
     def __repr__(self):
         return f"ResultGrid<{self._trials!r}>"
@@ -126,17 +141,6 @@ class ResultGrid:
 
 def best_checkpoint(checkpoints, metric, mode):
     """Returns the checkpoint with the best value of a metric, of pairs of checkpoints and metrics; None if none has it."""
-    values = [(_flat(metrics).get(metric), checkpoint) for checkpoint, metrics in checkpoints]
+    values = [(_table.flat(metrics).get(metric), checkpoint) for checkpoint, metrics in checkpoints]
     found = [pair for pair in values if isinstance(pair[0], (int, float))]
     return (min if mode == "min" else max)(found, key=lambda pair: pair[0])[1] if found else None
-
-
-def _flat(entries, prefix=""):
-    """Returns nested dictionaries as one, with keys such as "eval/accuracy"."""
-    flat = {}
-    for key, value in entries.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}/"))
-        else:
-            flat[prefix + key] = value
-    return flat

@@ -5,7 +5,7 @@ import sys
 import threading
 import warnings
 
-from cadre import _core, _driver, _functions, _runs
+from cadre import _core, _driver, _functions, _notebook, _runs
 from cadre.tune._callbacks import CallbackList
 from cadre.tune.config import RunConfig, TuneConfig, stored_options
 from cadre.tune.result_grid import ResultGrid
@@ -32,10 +32,14 @@ class Tuner:
         run_config = run_config or RunConfig()
         tune_config = tune_config or TuneConfig()
         _warn_of_unused(tune_config, run_config)
-        self._callbacks = CallbackList(run_config.callbacks)
         # Holds the functions' objects until they are files of the experiment.
         self._description = {"trainable": stored_trainable(trainable),
                              **stored_options(param_space, tune_config, run_config)}
+        callbacks = list(run_config.callbacks or [])
+        if _notebook.is_notebook() and run_config.verbose > 0:
+            self._description["run_config"]["verbose"] = 0
+            callbacks.append(_notebook.LiveTrials(*_objective(tune_config), run_config.progress_reporter))
+        self._callbacks = CallbackList(callbacks)
         hooks = self._callbacks.hooks
         storage_path = _runs.folder_of(run_config.storage_path)
         self._place = storage_path, run_config.name or ""
@@ -58,8 +62,12 @@ class Tuner:
         function = None if trainable is None else stored_trainable(trainable)["host_function"]
         if not resume_unfinished:
             warnings.warn("Tuner.restore: unfinished trials are always resumed", stacklevel=2)
-        listed = CallbackList(callbacks)
         path = os.path.expanduser(os.fspath(path))
+        callbacks = list(callbacks or [])
+        if _notebook.is_notebook() and _core.can_restore(path):
+            results = _core.read_results(path)
+            callbacks.append(_notebook.LiveTrials(results.metric or None, results.mode))
+        listed = CallbackList(callbacks)
         tuner = cls(_restored=_core.restore_tuner(path, function, resume_errored, restart_errored, False,
                                                   listed if listed.hooks else None, listed.hooks))
         tuner._restored_from = path
@@ -101,6 +109,12 @@ def _move_aside(folder, name):
     if not name or not os.path.isfile(os.path.join(path, "experiment.db")) or _core.read_results(path).state == "running":
         return
     _runs.move_aside(path, "experiment")
+
+
+def _objective(tune_config):
+    """Returns the metric and the mode of an experiment, which its scheduler may have instead; None for what is unknown."""
+    of_scheduler = getattr(tune_config.scheduler, "_members", {})
+    return tune_config.metric or of_scheduler.get("metric"), tune_config.mode or of_scheduler.get("mode")
 
 
 def _warn_of_unused(tune_config, run_config):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from cadre import _core, _values
-from cadre.tune.result_grid import _flat
+from cadre._table import flat
 
 
 @dataclass
@@ -28,11 +28,11 @@ def place():
 
 def numbers(result):
     """Returns the numbers of a result, those of nested dictionaries with keys such as "eval/accuracy"."""
-    return {key: float(value) for key, value in _flat(result).items()
+    return {key: float(value) for key, value in flat(result).items()
             if isinstance(value, (int, float)) and not key.startswith("config/")}
 
 
 def parameters(config):
     """Returns the parameters of a config, flat; an object is shown by its repr."""
     return {key: value.repr if isinstance(value, _values.PickledObject) else value
-            for key, value in _flat(config or {}).items()}
+            for key, value in flat(config or {}).items()}

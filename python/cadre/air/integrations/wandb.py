@@ -6,9 +6,9 @@ import secrets
 import wandb
 
 from cadre import _values
+from cadre._table import flat
 from cadre.air.integrations._trial import numbers, place
 from cadre.tune.callback import LoggerCallback
-from cadre.tune.result_grid import _flat
 
 WANDB_ENV_VAR = "WANDB_API_KEY"
 WANDB_PROJECT_ENV_VAR = "WANDB_PROJECT_NAME"
@@ -137,4 +137,4 @@ def _plain(config):
     """Returns a config whose objects are shown by their repr."""
     return {key: value.repr if isinstance(value, _values.PickledObject) else
             value if isinstance(value, (type(None), bool, int, float, str, list)) else repr(value)
-            for key, value in _flat(config).items()}
+            for key, value in flat(config).items()}
