@@ -32,7 +32,7 @@ def run(run_or_experiment, *, name=None, metric=None, mode=None, stop=None, time
     if raise_on_failed_trial and grid.errors:
         failed = [result.trial_id for result in grid if result.error]
         raise CadreError(f"trials did not complete: {', '.join(failed)}: {grid.errors[0]}")
-    return ExperimentAnalysis(grid)
+    return ExperimentAnalysis(grid, default_metric=metric, default_mode=mode)
 
 
 class ExperimentAnalysis:
@@ -72,7 +72,8 @@ class ExperimentAnalysis:
 
     @property
     def best_checkpoint(self):
-        return self.best_trial.checkpoint
+        """The kept checkpoint of the best trial with the best value of the default metric."""
+        return self.get_best_checkpoint(self.best_trial)
 
     @property
     def best_logdir(self):

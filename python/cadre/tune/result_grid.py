@@ -3,7 +3,7 @@
 import os
 
 from cadre import _table, _values
-from cadre._core import CadreError
+from cadre._core import CadreError, NotFound, read_results
 from cadre.tune.checkpoint import Checkpoint
 
 _SCOPES = {"last": "last", "avg": "avg", "min": "min", "max": "max", "last-5-avg": "last_5_avg",
@@ -29,6 +29,17 @@ class Result:
         self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in reversed(found["best_checkpoints"])]
         self.path = found["path"]
         self.error = None if found["error"] is None else TrialError(found["error"])
+
+    @classmethod
+    def from_path(cls, path):
+        """Reads the result so far of the trial in a directory, which is one of an experiment's. Raises NotFound if it is
+        none."""
+        path = os.path.realpath(os.path.expanduser(os.fspath(path)))
+        results = read_results(os.path.dirname(path))
+        for index in range(len(results)):
+            if os.path.realpath(results.trial(index)["path"]) == path:
+                return cls(results, index)
+        raise NotFound(f"{path} is no trial of the experiment in {os.path.dirname(path)}")
 
     @property
     def last_result(self):

@@ -3,7 +3,8 @@
 import os
 import pickle
 
-from cadre import _driver, _functions, _values
+from cadre import _core, _driver, _functions, _values
+from cadre.tune.session import get_context
 
 _DICT_FILE = "_dict_checkpoint.pkl"  # the name that it has with Ray
 
@@ -48,6 +49,28 @@ class Trainable:
 
     iteration = training_iteration
 
+    @property
+    def trial_id(self):
+        """The trial's id; empty without a Tuner, as are the other names."""
+        return _core.trial_id()
+
+    @property
+    def trial_name(self):
+        return _core.trial_name()
+
+    @property
+    def logdir(self):
+        """The trial's directory."""
+        return _core.trial_dir()
+
+    @property
+    def trial_resources(self):
+        return get_context().get_trial_resources()
+
+    def get_config(self):
+        """Returns the config."""
+        return self.config
+
     def train(self):
         """Trains one iteration, without a Tuner, and returns its result."""
         result = dict(self.step())
@@ -89,6 +112,7 @@ class Trainable:
         result = self.step()
         if not isinstance(result, dict):
             raise TypeError(f"step() of {type(self).__name__} returned {result!r}; it must return a dictionary")
+        self._iteration += 1
         return result
 
     def _save(self, directory):
