@@ -20,7 +20,6 @@ _RENAMED = {
     "ray.tune.logger.tensorboardx": "cadre.tune.logger",
     "ray.tune.logger.mlflow": "cadre.air.integrations.mlflow",
     "ray.tune.logger.wandb": "cadre.air.integrations.wandb",
-    "ray.tune.logger.comet": "cadre.air.integrations.comet",
     "ray.air.config": "cadre.train.config",
     "ray.air.session": "cadre.tune.session",
 }
