@@ -55,7 +55,7 @@ class FailureConfig:
     """What follows when a trial fails."""
 
     max_failures: int = 0  # further tries, from the latest checkpoint; -1: any number
-    fail_fast: Union[bool, str] = False  # True: the first trial that fails for good ends the experiment
+    fail_fast: Union[bool, str] = False  # True: the first trial that fails for good ends the experiment; "raise": and fit()
 
     def _stored(self):
         return {"max_failures": self.max_failures, "fail_fast": bool(self.fail_fast)}

@@ -26,6 +26,7 @@ class Tuner:
         self._place = "", ""
         self._description = None
         self._restored_from = None
+        self._raises = False
         if _restored is not None:
             return
         _driver.init_if_needed()
@@ -41,6 +42,7 @@ class Tuner:
             callbacks.append(_notebook.LiveTrials(*_objective(tune_config), run_config.progress_reporter))
         self._callbacks = CallbackList(callbacks)
         hooks = self._callbacks.hooks
+        self._raises = run_config.failure_config.fail_fast == "raise"
         storage_path = _runs.folder_of(run_config.storage_path)
         self._place = storage_path, run_config.name or ""
         self._tuner = _core.make_tuner(self._description, run_config.name or "", storage_path, "fail",
@@ -81,7 +83,7 @@ class Tuner:
 
     def fit(self):
         """Runs the experiment to its end and returns the results of all trials. A trial that fails does not raise: its
-        error is in the results. Ctrl-C ends the experiment early: trials stop at their next report, everything is
+        error is in the results, unless FailureConfig.fail_fast is "raise". Ctrl-C ends the experiment early: trials stop at their next report, everything is
         saved, and the results so far are returned; a second Ctrl-C ends the program. Called in the main thread."""
         if threading.current_thread() is not threading.main_thread():
             raise _core.InvalidArgument("fit() was called in another thread than the main one")
@@ -93,7 +95,10 @@ class Tuner:
         if results.is_interrupted:
             print(f"cadre: the experiment was interrupted, and everything that was reported is saved. "
                   f"Tuner.restore({results.experiment_path!r}) goes on with it.", file=sys.stderr)
-        return ResultGrid(results, self._description)
+        grid = ResultGrid(results, self._description)
+        if self._raises and grid.errors:
+            raise grid.errors[0]
+        return grid
 
     def get_results(self):
         """Returns the results so far of a restored experiment, without running it."""

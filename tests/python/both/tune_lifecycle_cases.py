@@ -419,3 +419,13 @@ def case_resumed_and_restarted_trials_beside_finished_ones(folder):
     pathlib.Path(folder, "marker").touch()
     results = Tuner.restore(os.path.join(folder, "some"), trains, restart_errored=True).fit()
     return [results.num_errors, sorted(lines_in(folder)), len(results)]
+
+
+def case_a_scheduler_by_its_name(folder):
+    scheduler = tune.create_scheduler("async_hyperband", metric="loss", mode="min", max_t=2, unknown=5)
+    results = fit(reports, folder, param_space={"x": 1}, scheduler=scheduler)
+    return [results[0].metrics["training_iteration"], type(tune.create_scheduler("median_stopping_rule")).__name__]
+
+
+def case_no_scheduler_of_that_name(folder):
+    tune.create_scheduler("never_heard_of")

@@ -59,14 +59,14 @@ def case_a_function_as_a_constant(folder):
 
 
 def case_several_samples_of_domains(folder):
-    return [len(tune.randint(0, 5).sample(size=3)), len(tune.choice("abc").sample(size=2)), tune.quniform(1, 1.2, 0.5).sample(),
+    return [len(tune.randint(0, 5).sample(size=3)), len(tune.choice("abc").sample(size=2)), tune.quniform(1, 2, 0.5).sample() in (1, 1.5, 2),
             tune.qrandint(3, 3, 3).sample()]
 
 
 def case_points_to_evaluate(folder):
     search = BasicVariantGenerator(points_to_evaluate=[{"x": 5}, {"x": 7}], max_concurrent=1)
-    results = fit(reports, folder, param_space={"x": tune.randint(0, 3)}, num_samples=3, search_alg=search)
-    return [[result.config["x"] for result in results][:2], len(results), results[2].config["x"] < 3]
+    results = fit(reports, folder, param_space={"x": tune.randint(0, 9)}, num_samples=3, search_alg=search)
+    return [[result.config["x"] for result in results][:2], len(results), results[2].config["x"] < 9]
 
 
 def case_the_same_random_state_draws_the_same(folder):
