@@ -1,5 +1,6 @@
 """The table that a notebook shows while fit() runs, in place of the console's lines."""
 
+import functools
 import os
 import sys
 import time
@@ -81,7 +82,8 @@ class LiveTrials(Callback):
 
     def _html(self):
         rows = [_table.Row(trial.trial_id, trial.status, trial.config, trial.last_result or {},
-                           self._histories.get(trial.trial_id, ()), trial.error or None) for trial in self._trials]
+                           functools.partial(self._histories.get, trial.trial_id, ()), trial.error or None)
+                for trial in self._trials]
         name = self._trials[0].experiment_dir_name if self._trials else "experiment"
         return _table.trials(name, rows, self._metric, self._mode, f"{time.monotonic() - self._begun:.0f} s", **self._columns)
 

@@ -122,12 +122,12 @@ def _class(column):
 class Row:
     """A trial in a table of trials."""
 
-    def __init__(self, trial_id, status, config, metrics, history=(), error=None):
+    def __init__(self, trial_id, status, config, metrics, history=list, error=None):
         self.trial_id = trial_id
         self.status = status
         self.config = flat(config)
         self.metrics = flat({key: value for key, value in metrics.items() if key != "config"})
-        self.history = history  # of the metric
+        self.history = history  # a function that returns the values of the metric: only rows that are shown need them
         self.error = error
 
 
@@ -144,7 +144,7 @@ def trials(name, rows, metric=None, mode=None, note="", metric_columns=None, par
     for row in rows:
         counts[row.status] = counts.get(row.status, 0) + 1
     best = best_of(rows, metric, mode)
-    if len(rows) > _MAX_ROWS and metric:
+    if len(rows) > _MAX_ROWS:
         rows = sorted(rows, key=lambda row: (row is not best, row.status != "RUNNING"))
     heading = f"<b>{html.escape(name)}</b> · {len(rows)} trial{'s' * (len(rows) != 1)}: " + ", ".join(
         f'<span class="state {status}">{count} {status.lower()}</span>' for status, count in sorted(counts.items()))
@@ -157,8 +157,9 @@ def trials(name, rows, metric=None, mode=None, note="", metric_columns=None, par
                Column("time (s)", [row.metrics.get("time_total_s") for row in rows])]
     columns += [Column(title, [row.metrics.get(key) for row in rows])
                 for key, title in (metric_columns or _metrics_to_show(rows, metric)).items()]
-    if any(len(row.history) > 1 for row in rows):
-        columns.append(Column(metric, [curve(row.history) for row in rows], is_html=True))
+    curves = [curve(row.history()) for row in rows[:_MAX_ROWS]]
+    if any(curves):
+        columns.append(Column(metric, curves, is_html=True))
     columns += [Column(title, [row.config.get(key) for row in rows])
                 for key, title in (parameter_columns or _parameters_to_show(rows)).items()]
     failures = "".join(f"<details><summary>{html.escape(row.trial_id)} failed: {html.escape(_last_line(row.error))}</summary>"

@@ -32,6 +32,12 @@ class RetentionConfig:
     checkpoint_score_attribute: Optional[str] = None  # default: the latest are kept
     checkpoint_score_order: Optional[str] = "max"
 
+    def __post_init__(self):
+        if self.num_to_keep is not None and self.num_to_keep <= 0:
+            raise ValueError(f"num_to_keep is {self.num_to_keep}; it must be above 0, or None for all checkpoints")
+        if self.checkpoint_score_order not in ("max", "min", None):
+            raise ValueError(f"checkpoint_score_order is {self.checkpoint_score_order!r}; it must be \"max\" or \"min\"")
+
     def _stored(self):
         attribute = self.checkpoint_score_attribute
         return {"num_to_keep": self.num_to_keep, "checkpoint_score_attribute": attribute,

@@ -26,7 +26,11 @@ class Result:
         self.config = _values.show(found["config"])
         self.metrics = {**found["metrics"], "config": self.config} if found["metrics"] else {}
         self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
-        self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in reversed(found["best_checkpoints"])]
+        kept = found["best_checkpoints"]
+        num_to_keep = results.options["run_config"]["checkpoint_config"]["num_to_keep"] if kept else None
+        if num_to_keep is not None and len(kept) > num_to_keep:  # the latest is kept beside the best
+            kept = [one for one in kept if one[0] != found["checkpoint"]]
+        self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in reversed(kept)]
         self.path = found["path"]
         self.error = None if found["error"] is None else TrialError(found["error"])
 
@@ -57,7 +61,9 @@ class Result:
         return best_checkpoint(self.best_checkpoints, metric, mode)
 
     def _row(self, metric):
-        history = [_table.flat(one).get(metric) for one in self._results.history(self._index)] if metric else ()
+        def history():
+            return [_table.flat(one).get(metric) for one in self._results.history(self._index)] if metric else []
+
         return _table.Row(self.trial_id, self.status, self.config, self.metrics, history, self.error and str(self.error))
 
     def _repr_html_(self):

@@ -7,6 +7,7 @@ from cadre import _core, _driver, _functions, _values
 from cadre.tune.session import get_context
 
 _DICT_FILE = "_dict_checkpoint.pkl"  # the name that it has with Ray
+_EMPTY_FILE = ".empty"
 
 
 class Trainable:
@@ -120,6 +121,9 @@ class Trainable:
         if isinstance(returned, dict):
             with open(os.path.join(directory, _DICT_FILE), "wb") as file:
                 pickle.dump(returned, file)
+        elif not os.listdir(directory):  # a state that needs no file; a checkpoint has at least one
+            with open(os.path.join(directory, _EMPTY_FILE), "wb"):
+                pass
 
     def _load(self, directory, iteration):
         self._iteration = iteration

@@ -3,7 +3,7 @@
 import os
 
 from ray import tune
-from ray.tune.schedulers import ASHAScheduler, HyperBandScheduler, MedianStoppingRule, PopulationBasedTraining
+from ray.tune.schedulers import ASHAScheduler, HyperBandScheduler, PopulationBasedTraining
 from ray.tune.search import BasicVariantGenerator
 from ray.tune.stopper import ExperimentPlateauStopper
 from tune_cases import CheckpointConfig, Counts, fit, reports, saves, step_of
@@ -116,11 +116,6 @@ def case_a_stop_at_a_metric_that_is_never_reported(folder):
     return [results.num_errors, results[0].metrics["training_iteration"]]
 
 
-def case_the_metric_is_never_reported(folder):
-    results = fit(reports, folder, metric="never", mode="max")
-    return [results.num_errors, len(results)]
-
-
 # ---- Schedulers, with one trial at a time
 
 
@@ -157,12 +152,6 @@ def case_asha_by_a_time_attribute_of_its_own(folder):
 
     scheduler = ASHAScheduler(time_attr="frames", metric="loss", mode="min", max_t=600, grace_period=100, reduction_factor=2)
     return iterations_with(scheduler, [2, 1, 3, 4], folder, trains)
-
-
-def case_the_median_stops_the_worse(folder):
-    scheduler = MedianStoppingRule(time_attr="training_iteration", metric="loss", mode="min", grace_period=2,
-                                   min_samples_required=2)
-    return iterations_with(scheduler, [1, 2, 5, 4, 1, 9], folder)
 
 
 def case_hyperband_of_a_class(folder):
