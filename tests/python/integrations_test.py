@@ -408,6 +408,29 @@ def test_wandb_needs_a_project():
         WandbLoggerCallback().setup()
 
 
+def test_a_trial_that_is_tried_again_or_restored_goes_on_with_its_runs(fit, tmp_path):
+    def fails_twice(config):
+        checkpoint = tune.get_checkpoint()
+        step = 0 if checkpoint is None else 1 + int(pathlib.Path(checkpoint.path, "step").read_text())
+        tune.report({"loss": step}, checkpoint=lambda folder: pathlib.Path(folder, "step").write_text(str(step)))
+        if step < 2:
+            raise RuntimeError("again")
+
+    def callbacks():
+        return [MLflowLoggerCallback(f"file://{tmp_path}/mlruns", experiment_name="tries"), WandbLoggerCallback(project="tries")]
+
+    first = fit(fails_twice, callbacks=callbacks(), failure_config=tune.FailureConfig(max_failures=1))
+    assert first.num_errors == 1
+    results = tune.Tuner.restore(first.experiment_path, resume_errored=True, callbacks=callbacks()).fit()
+    assert results.num_errors == 0
+    client, runs = mlflow_runs(f"file://{tmp_path}/mlruns", "tries")
+    assert [one.info.status for one in runs] == ["FINISHED"]
+    assert [one.value for one in client.get_metric_history(runs[0].info.run_id, "loss")] == [0, 1, 2]
+    records = wandb_records(results[0].path)
+    assert len({record.run.run_id for record in records if record.WhichOneof("record_type") == "run"}) == 1
+    assert logged(records, "loss") == [0, 1, 2]
+
+
 # ---- The core's own files
 
 
