@@ -66,7 +66,7 @@ class Tuner:
             warnings.warn("Tuner.restore: unfinished trials are always resumed", stacklevel=2)
         path = os.path.expanduser(os.fspath(path))
         callbacks = list(callbacks or [])
-        if _notebook.is_notebook() and _core.can_restore(path):
+        if _notebook.is_notebook() and os.path.isfile(os.path.join(path, "experiment.db")):
             results = _core.read_results(path)
             callbacks.append(_notebook.LiveTrials(results.metric or None, results.mode))
         listed = CallbackList(callbacks)

@@ -239,14 +239,6 @@ def case_no_report_at_all(folder):
     return [result.metrics, result.checkpoint, result.error]
 
 
-def case_a_number_of_workers_that_cannot_be(folder):
-    fit(lambda: None, folder, num_workers=0)
-
-
-def case_a_validation_of_no_checkpoint(folder):
-    train.ValidationTaskConfig(timeout_s=-1)
-
-
 def case_data_frame_of_reports(folder):
     def trains():
         for step in range(1, 4):
