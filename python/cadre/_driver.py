@@ -96,8 +96,9 @@ def _installed_modules():
     names = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or ""
-        if file.startswith(folders) and not name.startswith(("__", "cadre")) and name.split(".")[0] not in _OF_KERNELS and any(
-                file.startswith(os.path.join(folder, *name.split("."))) for folder in sys.path):
+        if not file.startswith(folders) or name.startswith(("__", "cadre")) or name.split(".")[0] in _OF_KERNELS:
+            continue
+        if any(file.startswith(os.path.join(folder, *name.split("."))) for folder in sys.path):
             names.append(name)
     return names
 

@@ -85,7 +85,8 @@ class LiveTrials(Callback):
                            functools.partial(self._histories.get, trial.trial_id, ()), trial.error or None)
                 for trial in self._trials]
         name = self._trials[0].experiment_dir_name if self._trials else "experiment"
-        return _table.trials(name, rows, self._metric, self._mode, f"{time.monotonic() - self._begun:.0f} s", **self._columns)
+        passed = f"{time.monotonic() - self._begun:.0f} s"
+        return _table.trials(name, rows, self._metric, self._mode, passed, **self._columns)
 
 
 class LiveReports:
@@ -112,6 +113,7 @@ class LiveReports:
 
     def _html(self):
         last = _table.Table(self._reports[-10:])
-        heading = (f"<b>{_table.text(self._name)}</b> · {self._size} worker{'s' * (self._size != 1)} · {len(self._reports)} "
-                   f"report{'s' * (len(self._reports) != 1)} · {time.monotonic() - self._begun:.0f} s")
+        heading = (f"<b>{_table.text(self._name)}</b> · {self._size} worker{'s' * (self._size != 1)} · "
+                   f"{len(self._reports)} report{'s' * (len(self._reports) != 1)} · "
+                   f"{time.monotonic() - self._begun:.0f} s")
         return _table.block(heading, [_table.Column(name, last[name]) for name in last.columns])

@@ -16,9 +16,11 @@ _STYLE = """<style>
 .cadre td{border-bottom:1px solid rgba(128,128,128,.2)!important}
 .cadre th.t,.cadre td.t{text-align:left}
 .cadre tr.best td{background:rgba(46,160,67,.16)!important;font-weight:600}
-.cadre .state::before{content:"";display:inline-block;width:8px;height:8px;border-radius:4px;margin-right:6px;background:#8b949e}
+.cadre .state::before{content:"";display:inline-block;width:8px;height:8px;border-radius:4px;margin-right:6px;
+background:#8b949e}
 .cadre .RUNNING::before{background:#388bfd}.cadre .TERMINATED::before{background:#2ea043}
-.cadre .STOPPED::before{background:#9a7fd1}.cadre .PAUSED::before{background:#d29922}.cadre .ERROR::before{background:#f85149}
+.cadre .STOPPED::before{background:#9a7fd1}.cadre .PAUSED::before{background:#d29922}
+.cadre .ERROR::before{background:#f85149}
 .cadre .q{opacity:.7}.cadre svg{vertical-align:middle}.cadre pre{font-size:12px;overflow-x:auto;margin:4px 0}
 </style>"""
 
@@ -132,9 +134,9 @@ class Row:
 
 
 # What the core adds to each result; the iteration and the time have columns of their own.
-_ADDED = {"training_iteration", "time_total_s", "time_this_iter_s", "timestamp", "date", "trial_id", "pid", "hostname", "node_ip",
-          "time_since_restore", "iterations_since_restore", "config", "done", "experiment_id", "experiment_tag",
-          "should_checkpoint", "timesteps_total", "episodes_total"}
+_ADDED = {"training_iteration", "time_total_s", "time_this_iter_s", "timestamp", "date", "trial_id", "pid", "hostname",
+          "node_ip", "time_since_restore", "iterations_since_restore", "config", "done", "experiment_id",
+          "experiment_tag", "should_checkpoint", "timesteps_total", "episodes_total"}
 
 
 def trials(name, rows, metric=None, mode=None, note="", metric_columns=None, parameter_columns=None):
@@ -162,14 +164,19 @@ def trials(name, rows, metric=None, mode=None, note="", metric_columns=None, par
         columns.append(Column(metric, curves, is_html=True))
     columns += [Column(title, [row.config.get(key) for row in rows])
                 for key, title in (parameter_columns or _parameters_to_show(rows)).items()]
-    failures = "".join(f"<details><summary>{html.escape(row.trial_id)} failed: {html.escape(_last_line(row.error))}</summary>"
-                       f"<pre>{html.escape(row.error)}</pre></details>" for row in rows[:_MAX_ROWS] if row.error)
+    failures = "".join(_failure(row) for row in rows[:_MAX_ROWS] if row.error)
     return block(heading, columns, None if best is None else rows.index(best), failures)
+
+
+def _failure(row):
+    return (f"<details><summary>{html.escape(row.trial_id)} failed: {html.escape(_last_line(row.error))}</summary>"
+            f"<pre>{html.escape(row.error)}</pre></details>")
 
 
 def best_of(rows, metric, mode):
     """Returns the row with the best value of a metric; None if no row has it."""
-    found = [row for row in rows if isinstance(row.metrics.get(metric), (int, float)) and math.isfinite(row.metrics[metric])]
+    found = [row for row in rows
+             if isinstance(row.metrics.get(metric), (int, float)) and math.isfinite(row.metrics[metric])]
     return (min if mode == "min" else max)(found, key=lambda row: row.metrics[metric]) if found and mode else None
 
 

@@ -95,7 +95,8 @@ class Result:
 
     def _repr_html_(self):
         reports = _table.Table([_table.flat(metrics) for metrics in self._history[-10:]])
-        heading = f"<b>{_table.text(os.path.basename(self.path))}</b> · {len(self._history)} reports, the last {len(reports)}"
+        name = _table.text(os.path.basename(self.path))
+        heading = f"<b>{name}</b> · {len(self._history)} reports, the last {len(reports)}"
         failure = f"<pre>{_table.html.escape(str(self.error))}</pre>" if self.error else ""
         return _table.block(heading, [_table.Column(name, reports[name]) for name in reports.columns], footer=failure)
 
