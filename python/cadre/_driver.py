@@ -12,8 +12,11 @@ import warnings
 from cadre import _core, _pickle
 
 # Executed as the fork server. The path comes first: the program may have changed it.
-_SERVER = "import json, sys; given = json.loads(sys.argv[1]); sys.path[:] = given['path']; " \
+_SERVER = "import json, sys; given = json.loads(''.join(sys.argv[1:])); sys.path[:] = given['path']; " \
           "from cadre._server import serve; serve(given)"
+_OF_KERNELS = {"IPython", "debugpy", "ipykernel", "ipykernel_launcher", "jedi", "jupyter_client", "jupyter_core", "parso",
+               "prompt_toolkit", "tornado", "zmq"}
+_LONGEST_ARGUMENT = 100_000  # Linux takes 128 KiB; a program of many libraries has more names of modules
 
 
 def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=None, ignore_reinit_error=False, **others):
@@ -42,8 +45,14 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
     compat = sys.modules.get("cadre.compat.ray")
     given["uses_datasets"] = "cadre.data" in sys.modules
     given["imports_ray"] = compat is not None and compat.is_installed()
-    flags = subprocess._args_from_interpreter_flags()
-    _core.init([sys.executable, *flags, "-c", _SERVER, json.dumps(given)], **options)
+    _core.init(server_command(given), **options)
+
+
+def server_command(given):
+    """Returns the command of a server."""
+    text = json.dumps(given)
+    parts = [text[at:at + _LONGEST_ARGUMENT] for at in range(0, len(text), _LONGEST_ARGUMENT)]
+    return [sys.executable, *subprocess._args_from_interpreter_flags(), "-c", _SERVER, *parts]
 
 
 def is_initialized():
@@ -96,13 +105,16 @@ def print_lines(lines, is_error):
 
 def _installed_modules():
     """Returns the names of imported modules that are installed or of the standard library, in the order of their
-    imports, parents first."""
+    imports, parents first. Leaves out what a notebook's kernel is made of, and modules that lie where the path does not
+    lead: a debugger has such."""
     folders = tuple(os.path.join(path, "") for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
                                                                                                  "purelib", "platlib")})
     names = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or ""
-        if file.startswith(folders) and not name.startswith(("__", "cadre")):
+        if not file.startswith(folders) or name.startswith(("__", "cadre")) or name.split(".")[0] in _OF_KERNELS:
+            continue
+        if any(file.startswith(os.path.join(folder, *name.split("."))) for folder in sys.path):
             names.append(name)
     return names
 

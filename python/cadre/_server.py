@@ -2,11 +2,12 @@
 
 import gc
 import importlib
-import json
 import os
 import sys
 import time
 import warnings
+
+from cadre._driver import server_command
 
 
 def serve(given):
@@ -47,38 +48,31 @@ def _import(name, given):
     except BaseException as error:  # also SystemExit, which some modules raise
         print(f"cadre: each trial imports {name} itself, because that failed in the fork server: "
               f"{type(error).__name__}: {error}", file=sys.stderr)
-    if _num_threads() > 1:
+    if _has_threads():
         top = name.split(".")[0]
         print(f"cadre: each trial imports {top} itself, because importing {name} starts a thread", file=sys.stderr)
         _begin_anew({**given, "excluded": [*given.get("excluded", ()), top]})
 
 
-def _num_threads():
-    """Returns the number of threads that a fork loses. The one of Arrow's allocator is none of them: it survives forks."""
-    names = [_name_of_thread(thread) for thread in os.listdir("/proc/self/task")]
-    return len([name for name in names if name not in (None, "jemalloc_bg_thd")])
+def _has_threads():
+    """Returns true if there is a thread that a fork would lose. That of Arrow's jemalloc begins anew by itself; it has its
+    name a moment after it starts."""
+    for _ in range(200):
+        if sum(name != "jemalloc_bg_thd" for name in _names_of_threads()) <= 1:
+            return False
+        time.sleep(0.005)
+    return True
 
 
-def _name_of_thread(thread):
-    """Returns the name of a thread; None if it has ended. A new one has its creator's until it has set its own: waits for
-    that, a second."""
-    for _ in range(1000):
+def _names_of_threads():
+    for thread in os.listdir("/proc/self/task"):
         try:
-            with open(f"/proc/self/task/{thread}/comm") as file:
-                name = file.read().strip()
-        except OSError:
-            return None
-        if thread == str(os.getpid()) or name != _own_name() or "pyarrow" not in sys.modules:
-            return name
-        time.sleep(0.001)
-    return name
-
-
-def _own_name():
-    with open("/proc/self/comm") as file:
-        return file.read().strip()
+            with open(f"/proc/self/task/{thread}/comm", encoding="utf-8") as file:
+                yield file.read().strip()
+        except OSError:  # it has ended
+            pass
 
 
 def _begin_anew(given):
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:-1], json.dumps(given)])
+    os.execv(sys.executable, server_command(given))

@@ -1,6 +1,6 @@
 """The same programs with Ray and with Cadre: what they observe is the same (tests/python/both).
 
-What they observe with Ray 2.60.0 is recorded in <module>.json, because that takes ten minutes; each run of this test tries a
+What they observe with Ray 2.60.0 is recorded in <module>.json, because that takes half an hour; each run of this test tries a
 few of them again, at random. `run_cases.py ray <module> <module>.json` records all anew.
 """
 
@@ -50,6 +50,6 @@ def test_programs_observe_the_same(module, programs):
 @pytest.mark.parametrize("module", MODULES)
 def test_what_is_recorded_is_rays(module, programs):
     known = recorded(module)
-    cases = random.sample(sorted(known), 4)
+    cases = random.sample(sorted(known), 3)
     print("cases:", *cases)
     assert facts("ray", module, programs, cases) == {case: known[case] for case in cases}

@@ -259,3 +259,21 @@ def test_output_goes_where_sys_stdout_goes(fit, capsys):
     assert "TERMINATED" in shown
     fit(lambda config: 1 / 0, verbose=0, name="failing")
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_callback_that_raises_is_switched_off_and_no_other(fit, capfd):
+    class Fails(tune.Callback):
+        def on_trial_result(self, iteration, trials, trial, result, **info):
+            raise ValueError("in a callback")
+
+    class Counts(tune.Callback):
+        count = 0
+
+        def on_trial_result(self, iteration, trials, trial, result, **info):
+            self.count += 1
+
+    counts = Counts()
+    results = fit(lambda config: [tune.report({"x": step}) for step in range(3)] and None, callbacks=[Fails(), counts])
+    assert results.num_errors == 0 and counts.count == 3
+    said = capfd.readouterr().err
+    assert said.count("the callback Fails failed in on_trial_result, and is switched off") == 1 and "in a callback" in said

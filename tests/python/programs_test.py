@@ -209,3 +209,28 @@ print("SERVER", results[0].metrics["group"])
     while os.path.exists(f"/proc/{server}"):
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_libraries_whose_only_thread_is_arrows_are_imported_once(programs):
+    done = programs.run("""
+import pyarrow, pandas
+import cadre
+from cadre import tune
+
+tune.Tuner(lambda config: {"loaded": "pandas" in __import__("sys").modules}, run_config=tune.RunConfig(
+    name="arrow", storage_path="results", verbose=0)).fit()
+""")
+    assert "starts a thread" not in done.stderr
+
+
+def test_a_program_of_very_many_modules_starts(programs):
+    done = programs.run("""
+import cadre
+from cadre import _driver
+
+given = {"modules": ["a" * 100] * 5000}
+command = _driver.server_command(given)
+assert max(map(len, command)) <= 100_000 and "".join(command[-6:]).count("a" * 100) == 5000, len(command)
+print("PARTS", len(command) > 6)
+""")
+    assert "PARTS True" in done.stdout

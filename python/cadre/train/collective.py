@@ -10,4 +10,4 @@ def barrier():
 
 def broadcast_from_rank_zero(data):
     """Returns in all ranks what rank 0 has passed: None, bool, int, float, str, lists and dictionaries."""
-    return _core.train.broadcast_from_rank_zero(data)
+    return _core.train.broadcast_from_rank_zero([data])[0]  # in a list, because data may be None

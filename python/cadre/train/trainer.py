@@ -4,11 +4,11 @@ import inspect
 import os
 import sys
 
-from cadre import _core, _driver, _functions, _runs, _values
+from cadre import _core, _driver, _functions, _notebook, _runs, _table, _values
 from cadre.train.config import DataConfig, RunConfig, ScalingConfig
 from cadre.train.session import reported_checkpoint
 from cadre.tune.checkpoint import Checkpoint
-from cadre.tune.result_grid import _flat, best_checkpoint
+from cadre.tune.result_grid import best_checkpoint
 
 
 class TrainingFailedError(_core.CadreError):
@@ -86,14 +86,19 @@ class Result:
 
     @property
     def metrics_dataframe(self):
-        """All reports as a pandas DataFrame."""
-        import pandas
-
-        return pandas.DataFrame([_flat(metrics) for metrics in self._history])
+        """All reports as a pandas DataFrame, or as a table where pandas is not installed."""
+        return _table.data_frame([_table.flat(metrics) for metrics in self._history])
 
     def get_best_checkpoint(self, metric, mode):
         """Returns the kept checkpoint with the best value of a metric; None if there is none."""
         return best_checkpoint(self.best_checkpoints, metric, mode)
+
+    def _repr_html_(self):
+        reports = _table.Table([_table.flat(metrics) for metrics in self._history[-10:]])
+        name = _table.text(os.path.basename(self.path))
+        heading = f"<b>{name}</b> · {len(self._history)} reports, the last {len(reports)}"
+        failure = f"<pre>{_table.html.escape(str(self.error))}</pre>" if self.error else ""
+        return _table.block(heading, [_table.Column(name, reports[name]) for name in reports.columns], footer=failure)
 
     def __repr__(self):
         return f"Result(metrics={self.metrics}, checkpoint={self.checkpoint}, path={self.path!r})"
@@ -118,7 +123,12 @@ class DataParallelTrainer:
         _driver.init_if_needed()
         self._run_config = run_config = run_config or RunConfig()
         scaling_config = scaling_config or ScalingConfig()
-        self._callbacks = _Callbacks(run_config.callbacks)
+        stored_run_config = run_config._stored()
+        self._live = None
+        if _notebook.is_notebook() and stored_run_config["verbose"] > 0:
+            self._live = _notebook.LiveReports()
+            stored_run_config["verbose"] = 0
+        self._callbacks = _Callbacks([*(run_config.callbacks or []), *([self._live] if self._live else [])])
         self._datasets, others = _prepared(datasets or {}, dataset_config or DataConfig())
         loop = _Loop(train_loop_per_worker, _takes_config(train_loop_per_worker), type(self)._prologue, self._backend(
             scaling_config), others)
@@ -126,7 +136,7 @@ class DataParallelTrainer:
             "loop": {"name": _functions.name_of(train_loop_per_worker),
                      "host_function": _functions.to_host_function(loop, kind="loop")},
             "train_loop_config": _values.encode(train_loop_config or {}), "scaling_config": scaling_config._stored(),
-            "run_config": run_config._stored(),
+            "run_config": stored_run_config,
             "datasets": {name: dataset._stored() for name, dataset in self._datasets.items()}}
         if validation_config is not None:
             self._description["validation"] = validation_config._stored()
@@ -152,6 +162,9 @@ class DataParallelTrainer:
                 errors = {rank: _core.CadreError(text) for rank, text in self._callbacks.failures.items()}
                 raise WorkerGroupError(str(error), errors) from None
             raise
+        finally:
+            if self._live:
+                self._live.end()
 
     def _continued(self):
         """Returns a trainer that continues the run of the same name, if that did not finish. Moves a finished one aside."""

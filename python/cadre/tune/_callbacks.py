@@ -1,5 +1,9 @@
 """The callbacks of an experiment, as the core calls them."""
 
+import os
+import sys
+import traceback
+
 from cadre import _values
 from cadre.tune.callback import Callback
 from cadre.tune.checkpoint import Checkpoint
@@ -34,15 +38,20 @@ class Trial(TrialState):
         self.path = self.local_path = state["path"]
         self.error = state["error"]
 
+    @property
+    def experiment_dir_name(self):
+        return os.path.basename(os.path.dirname(self.path))
+
     def __str__(self):
         return self.trial_name
 
 
 class CallbackList:
-    """Passes what the core says on to callbacks, with Ray's arguments."""
+    """Passes what the core says on to callbacks, with Ray's arguments. Switches off one that raises."""
 
     def __init__(self, callbacks):
         self._callbacks = list(callbacks or [])
+        self._is_off = [False] * len(self._callbacks)
         self._trials = {}
         for callback in self._callbacks:
             if not isinstance(callback, Callback):
@@ -55,46 +64,54 @@ class CallbackList:
                                                for one in self._callbacks)}
 
     def setup(self, info):
-        for callback in self._callbacks:
-            callback.setup(num_samples=info["num_samples"], total_num_samples=info["total_num_samples"])
+        self._call("setup", num_samples=info["num_samples"], total_num_samples=info["total_num_samples"])
 
     def add_trial(self, state):
         self._trials[state["trial_id"]] = Trial(state)
 
     def on_event(self, hook, iteration):
-        for callback in self._callbacks:
-            getattr(callback, hook)(iteration=iteration, trials=self._all())
+        self._call(hook, iteration=iteration, trials=self._all())
 
     def on_trial_event(self, hook, iteration, state):
-        trial = self._updated(state)
-        for callback in self._callbacks:
-            getattr(callback, hook)(iteration=iteration, trials=self._all(), trial=trial)
+        self._call(hook, iteration=iteration, trials=self._all(), trial=self._updated(state))
 
     def on_trial_result(self, iteration, state, result):
         trial = self._updated(state)
         before = dict(result)
-        for callback in self._callbacks:
-            callback.on_trial_result(iteration=iteration, trials=self._all(), trial=trial, result=result)
+        self._call("on_trial_result", iteration=iteration, trials=self._all(), trial=trial, result=result)
         trial.last_result = result
         return None if result == before else result
 
     def on_checkpoint(self, iteration, state, path):
-        trial = self._updated(state)
-        for callback in self._callbacks:
-            callback.on_checkpoint(iteration=iteration, trials=self._all(), trial=trial, checkpoint=Checkpoint(path))
+        self._call("on_checkpoint", iteration=iteration, trials=self._all(), trial=self._updated(state),
+                   checkpoint=Checkpoint(path))
 
     def on_experiment_end(self):
-        for callback in self._callbacks:
-            callback.on_experiment_end(trials=self._all())
+        self._call("on_experiment_end", trials=self._all())
 
     def get_state(self):
-        states = [callback.get_state() for callback in self._callbacks]
+        states = self._call("get_state")
         return None if all(state is None for state in states) else states
 
     def set_state(self, states):
-        for callback, state in zip(self._callbacks, states or []):
+        for index, state in enumerate((states or [])[:len(self._callbacks)]):
             if state is not None:
-                callback.set_state(state)
+                self._call_one(index, "set_state", state)
+
+    def _call(self, hook, **arguments):
+        """Calls a method of all callbacks, and returns what they have returned."""
+        return [self._call_one(index, hook, **arguments) for index in range(len(self._callbacks))]
+
+    def _call_one(self, index, hook, *positional, **arguments):
+        if self._is_off[index]:
+            return None
+        try:
+            return getattr(self._callbacks[index], hook)(*positional, **arguments)
+        except Exception:
+            self._is_off[index] = True
+            print(f"cadre: the callback {type(self._callbacks[index]).__name__} failed in {hook}, and is switched off: "
+                  f"{traceback.format_exc()}", file=sys.stderr)
+            return None
 
     def _all(self):
         return list(self._trials.values())

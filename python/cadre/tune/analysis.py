@@ -9,7 +9,8 @@ def run(run_or_experiment, *, name=None, metric=None, mode=None, stop=None, time
         resources_per_trial=None, num_samples=1, storage_path=None, local_dir=None, search_alg=None, scheduler=None,
         checkpoint_config=None, keep_checkpoints_num=None, checkpoint_score_attr=None, checkpoint_freq=0,
         checkpoint_at_end=None, verbose=1, fail_fast=False, max_failures=0, callbacks=None, max_concurrent_trials=None,
-        raise_on_failed_trial=True, reuse_actors=False):
+        raise_on_failed_trial=True, reuse_actors=False, progress_reporter=None, log_to_file=False,
+        trial_name_creator=None, trial_dirname_creator=None, sync_config=None):
     """Runs an experiment and returns its ExperimentAnalysis. The arguments are those of Tuner, TuneConfig and RunConfig;
     with raise_on_failed_trial a trial that failed is a CadreError at the end."""
     from cadre._core import CadreError
@@ -22,14 +23,16 @@ def run(run_or_experiment, *, name=None, metric=None, mode=None, stop=None, time
         trainable, param_space=config,
         tune_config=TuneConfig(metric=metric, mode=mode, num_samples=num_samples, search_alg=search_alg,
                                scheduler=scheduler, time_budget_s=time_budget_s,
-                               max_concurrent_trials=max_concurrent_trials, reuse_actors=reuse_actors),
+                               max_concurrent_trials=max_concurrent_trials, reuse_actors=reuse_actors,
+                               trial_name_creator=trial_name_creator, trial_dirname_creator=trial_dirname_creator),
         run_config=RunConfig(name=name, storage_path=storage_path or local_dir, stop=stop, callbacks=callbacks,
-                             verbose=verbose, checkpoint_config=checkpoint_config,
+                             verbose=verbose, checkpoint_config=checkpoint_config, progress_reporter=progress_reporter,
+                             log_to_file=log_to_file, sync_config=sync_config,
                              failure_config=FailureConfig(max_failures=max_failures, fail_fast=fail_fast))).fit()
     if raise_on_failed_trial and grid.errors:
         failed = [result.trial_id for result in grid if result.error]
         raise CadreError(f"trials did not complete: {', '.join(failed)}: {grid.errors[0]}")
-    return ExperimentAnalysis(grid)
+    return ExperimentAnalysis(grid, default_metric=metric, default_mode=mode)
 
 
 class ExperimentAnalysis:
@@ -69,7 +72,8 @@ class ExperimentAnalysis:
 
     @property
     def best_checkpoint(self):
-        return self.best_trial.checkpoint
+        """The kept checkpoint of the best trial with the best value of the default metric."""
+        return self.get_best_checkpoint(self.best_trial)
 
     @property
     def best_logdir(self):
@@ -110,3 +114,5 @@ class ExperimentAnalysis:
     def get_all_configs(self):
         return {result.path: result.config for result in self._grid}
 
+    def _repr_html_(self):
+        return self._grid._html(self.default_metric, self.default_mode)

@@ -32,6 +32,12 @@ class RetentionConfig:
     checkpoint_score_attribute: Optional[str] = None  # default: the latest are kept
     checkpoint_score_order: Optional[str] = "max"
 
+    def __post_init__(self):
+        if self.num_to_keep is not None and self.num_to_keep <= 0:
+            raise ValueError(f"num_to_keep is {self.num_to_keep}; it must be above 0, or None for all checkpoints")
+        if self.checkpoint_score_order not in ("max", "min", None):
+            raise ValueError(f"checkpoint_score_order is {self.checkpoint_score_order!r}; it must be \"max\" or \"min\"")
+
     def _stored(self):
         attribute = self.checkpoint_score_attribute
         return {"num_to_keep": self.num_to_keep, "checkpoint_score_attribute": attribute,
@@ -55,7 +61,7 @@ class FailureConfig:
     """What follows when a trial fails."""
 
     max_failures: int = 0  # further tries, from the latest checkpoint; -1: any number
-    fail_fast: Union[bool, str] = False  # True: the first trial that fails for good ends the experiment
+    fail_fast: Union[bool, str] = False  # True: the first trial that fails for good ends the experiment; "raise": and fit()
 
     def _stored(self):
         return {"max_failures": self.max_failures, "fail_fast": bool(self.fail_fast)}

@@ -1,7 +1,9 @@
 """Results of experiments."""
 
-from cadre import _values
-from cadre._core import CadreError
+import os
+
+from cadre import _table, _values
+from cadre._core import CadreError, NotFound, read_results
 from cadre.tune.checkpoint import Checkpoint
 
 _SCOPES = {"last": "last", "avg": "avg", "min": "min", "max": "max", "last-5-avg": "last_5_avg",
@@ -24,20 +26,49 @@ class Result:
         self.config = _values.show(found["config"])
         self.metrics = {**found["metrics"], "config": self.config} if found["metrics"] else {}
         self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
-        self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in reversed(found["best_checkpoints"])]
+        kept = found["best_checkpoints"]
+        num_to_keep = results.options["run_config"]["checkpoint_config"]["num_to_keep"] if kept else None
+        if num_to_keep is not None and len(kept) > num_to_keep:  # the latest is kept beside the best
+            kept = [one for one in kept if one[0] != found["checkpoint"]]
+        self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in reversed(kept)]
         self.path = found["path"]
         self.error = None if found["error"] is None else TrialError(found["error"])
 
+    @classmethod
+    def from_path(cls, path):
+        """Reads the result so far of the trial in a directory, which is one of an experiment's. Raises NotFound if it is
+        none."""
+        path = os.path.realpath(os.path.expanduser(os.fspath(path)))
+        results = read_results(os.path.dirname(path))
+        for index in range(len(results)):
+            if os.path.realpath(results.trial(index)["path"]) == path:
+                return cls(results, index)
+        raise NotFound(f"{path} is no trial of the experiment in {os.path.dirname(path)}")
+
+    @property
+    def last_result(self):
+        """The metrics, as a trial of tune.run has them."""
+        return self.metrics
+
     @property
     def metrics_dataframe(self):
-        """All results of the trial as a pandas DataFrame; nested metrics are columns such as "eval/accuracy"."""
-        import pandas
-
-        return pandas.DataFrame([_flat(row) for row in self._results.history(self._index)])
+        """All results of the trial as a pandas DataFrame; nested metrics are columns such as "eval/accuracy". Where pandas
+        is not installed, a table with the same columns."""
+        return _table.data_frame([_table.flat(row) for row in self._results.history(self._index)])
 
     def get_best_checkpoint(self, metric, mode):
         """Returns the kept checkpoint with the best value of a metric in its result; None if there is none."""
         return best_checkpoint(self.best_checkpoints, metric, mode)
+
+    def _row(self, metric):
+        def history():
+            return [_table.flat(one).get(metric) for one in self._results.history(self._index)] if metric else []
+
+        return _table.Row(self.trial_id, self.status, self.config, self.metrics, history, self.error and str(self.error))
+
+    def _repr_html_(self):
+        metric = self._results.metric or None
+        return _table.trials(os.path.basename(self.path), [self._row(metric)], metric)
 
     def __repr__(self):
         shown = {key: value for key, value in self.metrics.items() if key != "config"}
@@ -101,19 +132,25 @@ class ResultGrid:
     def get_dataframe(self, filter_metric=None, filter_mode=None):
         """Returns a pandas DataFrame with a row for each trial: its last result, or that with the best value of a
         metric, and its config as columns such as "config/lr"."""
-        import pandas
-
         rows = []
         for index, result in enumerate(self._trials):
             row = {key: value for key, value in result.metrics.items() if key != "config"}
             if filter_metric is not None:
-                history = [one for one in self._results.history(index) if filter_metric in _flat(one)]
+                history = [one for one in self._results.history(index) if filter_metric in _table.flat(one)]
                 if history:
-                    row = (min if filter_mode == "min" else max)(history, key=lambda one: _flat(one)[filter_metric])
-            rows.append({"trial_id": result.trial_id, **_flat(row),
-                         **{f"config/{key}": value for key, value in _flat(result.config).items()},
+                    row = (min if filter_mode == "min" else max)(history, key=lambda one: _table.flat(one)[filter_metric])
+            rows.append({"trial_id": result.trial_id, **_table.flat(row),
+                         **{f"config/{key}": value for key, value in _table.flat(result.config).items()},
                          "logdir": result.path})
-        return pandas.DataFrame(rows)
+        return _table.data_frame(rows)
+
+    def _repr_html_(self):
+        return self._html()
+
+    def _html(self, metric=None, mode=None):
+        metric, mode = metric or self._results.metric or None, mode or self._results.mode
+        return _table.trials(os.path.basename(self.experiment_path), [result._row(metric) for result in self._trials],
+                             metric, mode)
 
     def __repr__(self):
         return f"ResultGrid<{self._trials!r}>"
@@ -121,17 +158,6 @@ class ResultGrid:
 
 def best_checkpoint(checkpoints, metric, mode):
     """Returns the checkpoint with the best value of a metric, of pairs of checkpoints and metrics; None if none has it."""
-    values = [(_flat(metrics).get(metric), checkpoint) for checkpoint, metrics in checkpoints]
+    values = [(_table.flat(metrics).get(metric), checkpoint) for checkpoint, metrics in checkpoints]
     found = [pair for pair in values if isinstance(pair[0], (int, float))]
     return (min if mode == "min" else max)(found, key=lambda pair: pair[0])[1] if found else None
-
-
-def _flat(entries, prefix=""):
-    """Returns nested dictionaries as one, with keys such as "eval/accuracy"."""
-    flat = {}
-    for key, value in entries.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}/"))
-        else:
-            flat[prefix + key] = value
-    return flat

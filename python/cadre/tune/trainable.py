@@ -3,9 +3,11 @@
 import os
 import pickle
 
-from cadre import _driver, _functions, _values
+from cadre import _core, _driver, _functions, _values
+from cadre.tune.session import get_context
 
 _DICT_FILE = "_dict_checkpoint.pkl"  # the name that it has with Ray
+_EMPTY_FILE = ".empty"
 
 
 class Trainable:
@@ -48,6 +50,28 @@ class Trainable:
 
     iteration = training_iteration
 
+    @property
+    def trial_id(self):
+        """The trial's id; empty without a Tuner, as are the other names."""
+        return _core.trial_id()
+
+    @property
+    def trial_name(self):
+        return _core.trial_name()
+
+    @property
+    def logdir(self):
+        """The trial's directory."""
+        return _core.trial_dir()
+
+    @property
+    def trial_resources(self):
+        return get_context().get_trial_resources()
+
+    def get_config(self):
+        """Returns the config."""
+        return self.config
+
     def train(self):
         """Trains one iteration, without a Tuner, and returns its result."""
         result = dict(self.step())
@@ -89,6 +113,7 @@ class Trainable:
         result = self.step()
         if not isinstance(result, dict):
             raise TypeError(f"step() of {type(self).__name__} returned {result!r}; it must return a dictionary")
+        self._iteration += 1
         return result
 
     def _save(self, directory):
@@ -96,6 +121,9 @@ class Trainable:
         if isinstance(returned, dict):
             with open(os.path.join(directory, _DICT_FILE), "wb") as file:
                 pickle.dump(returned, file)
+        elif not os.listdir(directory):  # a state that needs no file; a checkpoint has at least one
+            with open(os.path.join(directory, _EMPTY_FILE), "wb"):
+                pass
 
     def _load(self, directory, iteration):
         self._iteration = iteration
@@ -122,6 +150,10 @@ class _Adapted:
         self.parameters = parameters
         self.resources = resources
         self.__name__ = _functions.name_of(function)
+
+    def __call__(self, config):
+        """Calls the function with its parameters, as programs do that wrap what with_parameters() returns."""
+        return self.function(config, **self.parameters)
 
 
 def with_parameters(trainable, **parameters):

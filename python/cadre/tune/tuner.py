@@ -5,7 +5,7 @@ import sys
 import threading
 import warnings
 
-from cadre import _core, _driver, _functions, _runs
+from cadre import _core, _driver, _functions, _notebook, _runs
 from cadre.tune._callbacks import CallbackList
 from cadre.tune.config import RunConfig, TuneConfig, stored_options
 from cadre.tune.result_grid import ResultGrid
@@ -26,17 +26,23 @@ class Tuner:
         self._place = "", ""
         self._description = None
         self._restored_from = None
+        self._raises = False
         if _restored is not None:
             return
         _driver.init_if_needed()
         run_config = run_config or RunConfig()
         tune_config = tune_config or TuneConfig()
         _warn_of_unused(tune_config, run_config)
-        self._callbacks = CallbackList(run_config.callbacks)
         # Holds the functions' objects until they are files of the experiment.
         self._description = {"trainable": stored_trainable(trainable),
                              **stored_options(param_space, tune_config, run_config)}
+        callbacks = list(run_config.callbacks or [])
+        if _notebook.is_notebook() and run_config.verbose > 0:
+            self._description["run_config"]["verbose"] = 0
+            callbacks.append(_notebook.LiveTrials(*_objective(tune_config), run_config.progress_reporter))
+        self._callbacks = CallbackList(callbacks)
         hooks = self._callbacks.hooks
+        self._raises = run_config.failure_config.fail_fast == "raise"
         storage_path = _runs.folder_of(run_config.storage_path)
         self._place = storage_path, run_config.name or ""
         self._tuner = _core.make_tuner(self._description, run_config.name or "", storage_path, "fail",
@@ -58,8 +64,12 @@ class Tuner:
         function = None if trainable is None else stored_trainable(trainable)["host_function"]
         if not resume_unfinished:
             warnings.warn("Tuner.restore: unfinished trials are always resumed", stacklevel=2)
-        listed = CallbackList(callbacks)
         path = os.path.expanduser(os.fspath(path))
+        callbacks = list(callbacks or [])
+        if _notebook.is_notebook() and os.path.isfile(os.path.join(path, "experiment.db")):
+            results = _core.read_results(path)
+            callbacks.append(_notebook.LiveTrials(results.metric or None, results.mode))
+        listed = CallbackList(callbacks)
         tuner = cls(_restored=_core.restore_tuner(path, function, resume_errored, restart_errored, False,
                                                   listed if listed.hooks else None, listed.hooks))
         tuner._restored_from = path
@@ -73,7 +83,7 @@ class Tuner:
 
     def fit(self):
         """Runs the experiment to its end and returns the results of all trials. A trial that fails does not raise: its
-        error is in the results. Ctrl-C ends the experiment early: trials stop at their next report, everything is
+        error is in the results, unless FailureConfig.fail_fast is "raise". Ctrl-C ends the experiment early: trials stop at their next report, everything is
         saved, and the results so far are returned; a second Ctrl-C ends the program. Called in the main thread."""
         if threading.current_thread() is not threading.main_thread():
             raise _core.InvalidArgument("fit() was called in another thread than the main one")
@@ -85,7 +95,10 @@ class Tuner:
         if results.is_interrupted:
             print(f"cadre: the experiment was interrupted, and everything that was reported is saved. "
                   f"Tuner.restore({results.experiment_path!r}) goes on with it.", file=sys.stderr)
-        return ResultGrid(results, self._description)
+        grid = ResultGrid(results, self._description)
+        if self._raises and grid.errors:
+            raise grid.errors[0]
+        return grid
 
     def get_results(self):
         """Returns the results so far of a restored experiment, without running it."""
@@ -103,9 +116,15 @@ def _move_aside(folder, name):
     _runs.move_aside(path, "experiment")
 
 
+def _objective(tune_config):
+    """Returns the metric and the mode of an experiment, which its scheduler may have instead; None for what is unknown."""
+    of_scheduler = getattr(tune_config.scheduler, "_members", {})
+    return tune_config.metric or of_scheduler.get("metric"), tune_config.mode or of_scheduler.get("mode")
+
+
 def _warn_of_unused(tune_config, run_config):
     for owner, names in ((tune_config, ("trial_name_creator", "trial_dirname_creator")),
-                         (run_config, ("progress_reporter", "sync_config"))):
+                         (run_config, ("sync_config",))):
         for name in names:
             if getattr(owner, name) is not None:
                 warnings.warn(f"{type(owner).__name__}.{name} has no meaning here", stacklevel=4)

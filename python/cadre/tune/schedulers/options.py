@@ -1,7 +1,9 @@
 """Cadre's own schedulers."""
 
+import inspect
+
 from cadre import _functions, _values
-from cadre.tune.schedulers.trial_scheduler import TrialScheduler
+from cadre.tune.schedulers.trial_scheduler import FIFOScheduler, TrialScheduler
 from cadre.tune.search_space import Domain
 
 
@@ -110,6 +112,20 @@ class PB2(_SchedulerOfCadre):
                          hyperparam_bounds=_mutations(bounds), quantile_fraction=quantile_fraction,
                          log_config=log_config, require_attrs=require_attrs, synch=synch,
                          custom_explore_fn=_explore(custom_explore_fn))
+
+
+def create_scheduler(scheduler, **kwargs):
+    """Returns a scheduler by its name, as "async_hyperband" or "pbt". Leaves out arguments that it does not have. Raises
+    ValueError for a name that there is not."""
+    kinds = {"fifo": FIFOScheduler, "async_hyperband": AsyncHyperBandScheduler, "asynchyperband": AsyncHyperBandScheduler,
+             "median_stopping_rule": MedianStoppingRule, "medianstopping": MedianStoppingRule, "hyperband": HyperBandScheduler,
+             "hb_bohb": HyperBandForBOHB, "pbt": PopulationBasedTraining, "pbt_replay": PopulationBasedTrainingReplay,
+             "pb2": PB2}
+    if scheduler.lower() not in kinds:
+        raise ValueError(f"there is no scheduler {scheduler!r}; there are: {', '.join(kinds)}")
+    kind = kinds[scheduler.lower()]
+    known = inspect.signature(kind).parameters
+    return kind(**{name: value for name, value in kwargs.items() if name in known})
 
 
 def _mutations(mutations):

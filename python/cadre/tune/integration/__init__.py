@@ -1,0 +1,1 @@
+"""What connects trials with other libraries."""
