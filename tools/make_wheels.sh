@@ -30,6 +30,11 @@ if [[ "$(cat "$tools/.installed" 2>/dev/null || true)" != "$tools_requirements" 
 fi
 
 export CXX="${CXX:-clang++-19}"
+settings=(--config-settings=cmake.define.CADRE_WERROR=ON)
+# With the headers of the checkout's own Arrow, whose paths stay: what was compiled with them is in ccache.
+if arrow=$(.venv/bin/python -c 'import pyarrow; print(pyarrow.__path__[0])' 2>/dev/null); then
+  settings+=("--config-settings=cmake.define.CADRE_ARROW_ROOT=$arrow")
+fi
 mkdir -p "$raw"
 declare -A built
 for python in "${pythons[@]}"; do
@@ -38,7 +43,7 @@ for python in "${pythons[@]}"; do
   built[$version]=yes
   echo "wheel: Python $version"
   rm -f "$raw"/*.whl
-  "$python" -m pip --disable-pip-version-check --quiet wheel --no-deps --config-settings=cmake.define.CADRE_WERROR=ON \
+  "$python" -m pip --disable-pip-version-check --quiet wheel --no-deps "${settings[@]}" \
     --wheel-dir "$raw" python/
   if ! PATH="$tools/bin:$PATH" auditwheel repair --plat "$platform" --zip-compression-level 9 \
     --exclude "libarrow*" --exclude "libparquet*" --wheel-dir "$wheels" "$raw"/*.whl >"$wheels/auditwheel.log" 2>&1; then

@@ -56,8 +56,14 @@ class Host {
   /// should know, such as what to load, in these arguments. Called by init() in the driver.
   virtual std::vector<std::string> server_command() = 0;
 
-  /// Called once in the server, before its first fork; it never calls the host again. Default: does nothing.
+  /// Called once in the server, before its first fork. Default: does nothing.
   virtual void before_first_fork() {}
+  /// Returns a descriptor that the server watches, by which workers may say what the server should load for those to
+  /// come; below 0: none. Called by init(). Default: returns -1.
+  virtual int server_input() { return -1; }
+  /// Called in the server between two forks when server_input() can be read, or has an error. Workers are not started
+  /// meanwhile; it must leave no other thread. If it throws, it is not called again. Default: does nothing.
+  virtual void on_server_input() {}
   /// Called in each worker before everything else of the host's, in its main thread. Default: does nothing.
   virtual void after_fork() {}
   /// Called in each worker when its function has returned or thrown, and before the controller hears of that, for

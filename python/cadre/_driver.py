@@ -40,7 +40,7 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
             return
         raise _core.InvalidArgument("init was called before; shutdown() ends what it has started")
     options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources or {}, "labels": labels or {}}
-    given = {"path": [os.path.abspath(folder) for folder in sys.path], "argv": sys.argv, "modules": _installed_modules(),
+    given = {"path": [os.path.abspath(folder) for folder in sys.path], "argv": sys.argv, "modules": installed_modules(),
              "options": options}
     compat = sys.modules.get("cadre.compat.ray")
     given["uses_datasets"] = "cadre.data" in sys.modules
@@ -103,20 +103,20 @@ def print_lines(lines, is_error):
     return True
 
 
-def _installed_modules():
+def installed_modules(names=None):
     """Returns the names of imported modules that are installed or of the standard library, in the order of their
-    imports, parents first. Leaves out what a notebook's kernel is made of, and modules that lie where the path does not
+    imports, parents first; of these names or of all. Leaves out what a notebook's kernel is made of, and modules that lie where the path does not
     lead: a debugger has such."""
     folders = tuple(os.path.join(path, "") for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
                                                                                                  "purelib", "platlib")})
-    names = []
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None) or ""
+    found = []
+    for name in list(sys.modules) if names is None else names:
+        file = getattr(sys.modules.get(name), "__file__", None) or ""
         if not file.startswith(folders) or name.startswith(("__", "cadre")) or name.split(".")[0] in _OF_KERNELS:
             continue
         if any(file.startswith(os.path.join(folder, *name.split("."))) for folder in sys.path):
-            names.append(name)
-    return names
+            found.append(name)
+    return found
 
 
 @atexit.register

@@ -26,10 +26,11 @@ def serve(given):
             _import(name, given)
     if "numpy" in sys.modules:
         _import("numpy.random", given)  # loaded late, and needed to seed
-    from cadre import _core, _worker, tune  # noqa: F401  what each trial needs
+    from cadre import _core, _learning, _worker, tune  # noqa: F401  what each trial needs
     if given["uses_datasets"] and "pyarrow" not in excluded:
         import cadre.data  # noqa: F401
 
+    _core.set_server_input(_learning.begin())
     gc.collect()
     gc.freeze()  # so that a collection in a trial does not write to what all share
     _core.init([], **given["options"])
@@ -48,13 +49,13 @@ def _import(name, given):
     except BaseException as error:  # also SystemExit, which some modules raise
         print(f"cadre: each trial imports {name} itself, because that failed in the fork server: "
               f"{type(error).__name__}: {error}", file=sys.stderr)
-    if _has_threads():
+    if has_threads():
         top = name.split(".")[0]
         print(f"cadre: each trial imports {top} itself, because importing {name} starts a thread", file=sys.stderr)
         _begin_anew({**given, "excluded": [*given.get("excluded", ()), top]})
 
 
-def _has_threads():
+def has_threads():
     """Returns true if there is a thread that a fork would lose. That of Arrow's jemalloc begins anew by itself; it has its
     name a moment after it starts."""
     for _ in range(200):

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from cadre import _core, _driver, _functions, _values
+from cadre import _core, _driver, _functions, _learning, _values
 
 
 _has_function = None  # None in the driver; in a worker, true if it has a function of a trial or a run
@@ -18,6 +18,7 @@ def begin():
     global _has_function
     _has_function = False
     atexit._clear()  # what the server has registered
+    _learning.remember()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a broken connection is an exception, as in every Python
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -82,6 +83,7 @@ def end():
     what is buffered."""
     threading._shutdown()
     atexit._run_exitfuncs()
+    _learning.tell()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

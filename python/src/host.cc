@@ -69,11 +69,18 @@ class PythonTrainable final : public tune::ClassTrainable {
 class PythonHost final : public Host {
  public:
   void set_server_command(std::vector<std::string> command) { command_ = std::move(command); }
+  void set_server_input(int fd) { server_input_ = fd; }
 
   std::vector<std::string> server_command() override { return command_; }
-  // The server never runs Python again, so what this locks stays locked there. Without it CPython 3.13 aborts each
-  // worker at the next call.
+  // Between its forks the server runs Python only below, so what this locks stays locked there. Without it CPython 3.13
+  // aborts each worker at the next call.
   void before_first_fork() override { PyOS_BeforeFork(); }
+  int server_input() override { return server_input_; }
+  void on_server_input() override {
+    PyOS_AfterFork_Parent();
+    with_python([] { nb::module_::import_("cadre._learning").attr("learn")(); });
+    PyOS_BeforeFork();
+  }
   void after_fork() override {
     PyOS_AfterFork_Child();
     is_running = true;  // a worker that may start workers of its own does so through the same server
@@ -127,6 +134,7 @@ class PythonHost final : public Host {
 
  private:
   std::vector<std::string> command_ = {};
+  int server_input_ = -1;
 };
 
 // Workers use it until they end, so it is never destroyed.
@@ -159,6 +167,7 @@ void bind_host(nb::module_& module) {
     is_running = false;
   });
   module.def("is_initialized", [] { return is_running; });
+  module.def("set_server_input", [](int fd) { host().set_server_input(fd); });
 }
 
 }  // namespace cadre::python

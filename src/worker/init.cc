@@ -98,10 +98,12 @@ std::unique_ptr<engine::local::ForkServer> start_server(const InitOptions& optio
     ForkServer::run_if_executed(worker::run_worker, options.preload);
     return ForkServer::start(worker::run_worker, options.preload, argv);
   }
-  ForkServer::run_if_executed(worker::run_worker, [&] {
-    if (options.preload != nullptr) options.preload();
-    host->before_first_fork();
-  });
+  ForkServer::run_if_executed(worker::run_worker,
+                              [&] {
+                                if (options.preload != nullptr) options.preload();
+                                host->before_first_fork();
+                              },
+                              {.fd = host->server_input(), .handle = [host] { host->on_server_input(); }});
   return ForkServer::execute(host->server_command());
 }
 

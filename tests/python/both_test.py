@@ -47,9 +47,9 @@ def test_programs_observe_the_same(module, programs):
     assert wrong == {}
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", random.sample(MODULES, 3))
 def test_what_is_recorded_is_rays(module, programs):
     known = recorded(module)
-    cases = random.sample(sorted(known), 3)
+    cases = random.sample(sorted(known), 2)
     print("cases:", *cases)
     assert facts("ray", module, programs, cases) == {case: known[case] for case in cases}

@@ -1,8 +1,11 @@
 """Whole programs: killed and continued by others, interrupted, with threads and torch in the driver, in notebooks."""
 
+import pathlib
 import re
 import signal
 import sqlite3
+import sysconfig
+import textwrap
 import time
 
 import pytest
@@ -149,7 +152,7 @@ import sys, sysconfig
 sys.path.insert(0, "site")
 import starts_a_thread, fails_there
 import cadre._driver
-cadre._driver._installed_modules = lambda: ["starts_a_thread", "fails_there", "json"]
+cadre._driver.installed_modules = lambda: ["starts_a_thread", "fails_there", "json"]
 from cadre import tune
 
 def trains(config):
@@ -234,3 +237,56 @@ assert max(map(len, command)) <= 100_000 and "".join(command[-6:]).count("a" * 1
 print("PARTS", len(command) > 6)
 """)
     assert "PARTS True" in done.stdout
+
+
+def test_what_the_first_trials_import_the_others_have_at_once(programs):
+    done = programs.run(textwrap.dedent("""
+    import os, sys, time
+    from cadre import tune
+
+    def trains(config):
+        had = {name: name in sys.modules for name in ("numpy", "antigravity_that_fails", "scipy.stats")}
+        import numpy, scipy.stats
+        try:
+            import antigravity_that_fails
+        except ImportError:
+            pass
+        time.sleep(0.3)
+        tune.report({"had": had, "sum": float(numpy.ones(3).sum()), "threads": len(os.listdir("/proc/self/task"))})
+
+    results = tune.Tuner(trains, tune_config=tune.TuneConfig(num_samples=40, max_concurrent_trials=1),
+                         run_config=tune.RunConfig(storage_path=".", verbose=0)).fit()
+    had = [result.metrics["had"]["numpy"] and result.metrics["had"]["scipy.stats"] for result in results]
+    print("FIRST", had[0], "LAST", had[-1], "SORTED", had == sorted(had), "ERRORS", results.num_errors,
+          "SUMS", {result.metrics["sum"] for result in results}, "THREADS", {result.metrics["threads"] for result in results})
+    """))
+    assert "FIRST False LAST True SORTED True ERRORS 0 SUMS {3.0} THREADS {1}" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_module_that_starts_a_thread_or_crashes_is_imported_by_each_trial(programs):
+    folder = pathlib.Path(sysconfig.get_path("purelib"))
+    made = []
+    try:
+        for name, text in (("cadre_test_threads", "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()"),
+                           ("cadre_test_crashes", "import os\nif os.environ.get('CADRE_TEST_TRIAL') is None: os.abort()")):
+            made.append(folder / f"{name}.py")
+            made[-1].write_text(text)
+        done = programs.run(textwrap.dedent("""
+        import os, sys, time
+        from cadre import tune
+
+        def trains(config):
+            os.environ["CADRE_TEST_TRIAL"] = "1"
+            had = [name for name in sys.modules if name in ("cadre_test_threads", "cadre_test_crashes", "colorsys")]
+            import cadre_test_threads, cadre_test_crashes, colorsys
+            time.sleep(0.2)
+            tune.report({"had": ",".join(had)})
+
+        results = tune.Tuner(trains, tune_config=tune.TuneConfig(num_samples=15, max_concurrent_trials=1),
+                             run_config=tune.RunConfig(storage_path=".", verbose=0)).fit()
+        print("HAD", results[0].metrics["had"], "AT LAST", results[14].metrics["had"], results.num_errors)
+        """))
+        assert "HAD  AT LAST colorsys 0" in done.stdout, done.stdout + done.stderr
+    finally:
+        for file in made:
+            file.unlink()

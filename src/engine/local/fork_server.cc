@@ -125,7 +125,7 @@ std::unique_ptr<ForkServer> ForkServer::fork_or_execute(char** argv, const char*
   return std::unique_ptr<ForkServer>(new ForkServer(server, std::move(ours), std::move(table)));
 }
 
-void ForkServer::run_if_executed(WorkerBody body, std::function<void()> preload) {
+void ForkServer::run_if_executed(WorkerBody body, std::function<void()> preload, ServerInput input) {
   const char* const mark = std::getenv(mark_name);
   if (mark == nullptr) return;
   int control = -1;
@@ -139,7 +139,7 @@ void ForkServer::run_if_executed(WorkerBody body, std::function<void()> preload)
   ::fcntl(table_fd, F_SETFD, FD_CLOEXEC);
   WorkerTable table{base::FileDescriptor(table_fd)};
   collapse_memory();
-  run_fork_server({base::FileDescriptor(control), &table, controller, body, std::move(preload)});
+  run_fork_server({base::FileDescriptor(control), &table, controller, body, std::move(preload), std::move(input)});
 }
 
 ForkServer::ForkServer(pid_t server, base::FileDescriptor control, std::unique_ptr<WorkerTable> table)

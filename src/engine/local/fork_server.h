@@ -94,7 +94,7 @@ class ForkServer final : public ForkServerConnection {
   static std::unique_ptr<ForkServer> execute(std::vector<std::string> command);
   // Becomes the server if this process was executed to be one, otherwise returns. Removes its mark from the
   // environment, also a stale one that was inherited.
-  static void run_if_executed(WorkerBody body, std::function<void()> preload);
+  static void run_if_executed(WorkerBody body, std::function<void()> preload, ServerInput input = {});
 
   // Ends the server and all workers and waits until they are gone.
   ~ForkServer() override;

@@ -130,6 +130,7 @@ class ForkServerMain {
   void end_with_controller(int signal);
   void turn();
   int poll_timeout() const;
+  void take_input();
   void take_signals();
   void look_at_signalled_workers();
   void end_signalled_workers();
@@ -229,7 +230,7 @@ void ForkServerMain::block_signals() {
 }
 
 void ForkServerMain::turn() {
-  std::vector<pollfd> descriptors{{signals_.get(), POLLIN, 0}};
+  std::vector<pollfd> descriptors{{signals_.get(), POLLIN, 0}, {parts_.input.fd, POLLIN, 0}};
   for (const Client& client : clients_) {
     const short events = client.notices.empty() ? POLLIN : POLLIN | POLLOUT;
     descriptors.push_back({client.socket ? client.socket.get() : -1, events, 0});
@@ -237,7 +238,8 @@ void ForkServerMain::turn() {
   const int ready = ::poll(descriptors.data(), descriptors.size(), poll_timeout());
   if (ready < 0 && errno != EINTR) ending_ = true;  // no event would ever be received again
   if (descriptors[0].revents != 0) take_signals();
-  auto polled = descriptors.begin();
+  if (descriptors[1].revents != 0) take_input();
+  auto polled = descriptors.begin() + 1;
   for (auto client = clients_.begin(); ++polled != descriptors.end(); ++client) {  // new clients are at the end
     if (polled->revents & (POLLIN | POLLHUP | POLLERR)) take_requests(*client);
   }
@@ -248,6 +250,16 @@ void ForkServerMain::turn() {
 }
 
 int ForkServerMain::poll_timeout() const { return ended_.empty() && signalled_.empty() ? -1 : group_interval_ms; }
+
+// What fails here costs speed only.
+void ForkServerMain::take_input() {
+  try {
+    parts_.input.handle();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cadre: the fork server loads nothing more: %s\n", error.what());
+    parts_.input.fd = -1;
+  }
+}
 
 void ForkServerMain::take_signals() {
   signalfd_siginfo signal;

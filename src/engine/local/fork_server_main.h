@@ -20,12 +20,19 @@ namespace cadre::engine::local {
 // Body of a worker, called after its setup. Does not return.
 using WorkerBody = void (*)(WorkerParts parts);
 
+// A descriptor that the server watches, and what it calls between two forks when that can be read.
+struct ServerInput {
+  int fd = -1;  // below 0: none
+  std::function<void()> handle = {};
+};
+
 struct ForkServerParts {
   base::FileDescriptor control;  // SOCK_SEQPACKET, to the controller
   WorkerTable* table = nullptr;
   pid_t controller = 0;  // its parent
   WorkerBody body = nullptr;
   std::function<void()> preload = {};  // may be empty
+  ServerInput input = {};
 };
 
 [[noreturn]] void run_fork_server(ForkServerParts parts);
