@@ -34,8 +34,9 @@ endif()
 
 find_program(CADRE_CCACHE ccache)
 if(CADRE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The "sloppiness" is what ccache asks for with precompiled headers.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+  # The "sloppiness" is what ccache asks for with precompiled headers. Paths in the checkout are relative ones, so that a
+  # wheel is made of what the release was made of.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CADRE_CCACHE})
 endif()
 

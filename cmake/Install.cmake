@@ -73,7 +73,8 @@ if(CADRE_TORCH OR CADRE_SHARED)
   cadre_install_licence(torch libcadre-torch-dev)
 endif()
 
-if(CADRE_ARROW)
+# Their archives would bring a second core beside the shared library.
+if(CADRE_ARROW AND NOT CADRE_SHARED)
   install(TARGETS cadre_object_storage LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
   # With Arrow beside it, where it looks first: it works wherever the package is, without Python and a wheel.
   get_target_property(arrow_library cadre::arrow IMPORTED_LOCATION)
@@ -94,7 +95,7 @@ if(CADRE_ARROW)
   cadre_install_licence(data libcadre-data-dev)
 endif()
 
-if(CADRE_ARROW AND CADRE_TORCH)
+if(CADRE_ARROW AND CADRE_TORCH AND NOT CADRE_SHARED)
   install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/data_torch.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT data_torch)
   cadre_install_archive(cadre_data_torch cadreDataTorchTargets data_torch)

@@ -656,13 +656,14 @@ def slow(batch):
     time.sleep(0.05)
     return batch
 rows = data.range(1_000_000).map_batches(slow, batch_size=1)
-print(rows.take(1), flush=True)
 try:
+    print(rows.take(1), flush=True)
     rows.materialize()
 except KeyboardInterrupt:
     print("ended", data.range(3).map_batches(slow).count())
 """)
     assert process.stdout.readline() == "[{'id': 0}]\n"
+    time.sleep(0.5)  # so that it is in materialize(), most probably
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=100)[0].endswith("ended 3\n")
 
