@@ -230,19 +230,21 @@ void ForkServerMain::block_signals() {
 }
 
 void ForkServerMain::turn() {
-  std::vector<pollfd> descriptors{{signals_.get(), POLLIN, 0}, {parts_.input.fd, POLLIN, 0}};
+  std::vector<pollfd> descriptors{{signals_.get(), POLLIN, 0}};
   for (const Client& client : clients_) {
     const short events = client.notices.empty() ? POLLIN : POLLIN | POLLOUT;
     descriptors.push_back({client.socket ? client.socket.get() : -1, events, 0});
   }
+  const std::size_t end_of_clients = descriptors.size();
+  if (parts_.input.fd >= 0) descriptors.push_back({parts_.input.fd, POLLIN, 0});
   const int ready = ::poll(descriptors.data(), descriptors.size(), poll_timeout());
   if (ready < 0 && errno != EINTR) ending_ = true;  // no event would ever be received again
   if (descriptors[0].revents != 0) take_signals();
-  if (descriptors[1].revents != 0) take_input();
-  auto polled = descriptors.begin() + 1;
-  for (auto client = clients_.begin(); ++polled != descriptors.end(); ++client) {  // new clients are at the end
-    if (polled->revents & (POLLIN | POLLHUP | POLLERR)) take_requests(*client);
+  auto polled = clients_.begin();
+  for (std::size_t i = 1; i < end_of_clients; ++i, ++polled) {  // new clients are at the end
+    if (descriptors[i].revents & (POLLIN | POLLHUP | POLLERR)) take_requests(*polled);
   }
+  if (descriptors.size() > end_of_clients && descriptors.back().revents != 0) take_input();
   if (!ended_.empty()) finish_groups();
   end_signalled_workers();
   for (Client& client : clients_) send_notices(client);
