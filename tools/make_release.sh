@@ -17,7 +17,8 @@ if [[ -n "$(git status --porcelain)" ]]; then
 fi
 rm -rf "$release"
 mkdir -p "$release"
-CADRE_WHEELS="$PWD/build/wheels" tools/make_wheels.sh
+rm -f build/wheels/*.whl  # of other commits
+tools/make_wheels.sh
 cp build/wheels/cadre_tune-"$version"-*.whl "$release"
 cp "$build"/*_"$version"_*.deb "$release"
 git archive --prefix="cadre-$version/" -o "$release/cadre-$version.tar.gz" HEAD

@@ -105,8 +105,8 @@ def print_lines(lines, is_error):
 
 def installed_modules(names=None):
     """Returns the names of imported modules that are installed or of the standard library, in the order of their
-    imports, parents first; of these names or of all. Leaves out what a notebook's kernel is made of, and modules that lie where the path does not
-    lead: a debugger has such."""
+    imports, parents first; of these names or of all. Leaves out what a notebook's kernel is made of, and modules that lie
+    where the path does not lead: a debugger has such."""
     folders = tuple(os.path.join(path, "") for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
                                                                                                  "purelib", "platlib")})
     found = []

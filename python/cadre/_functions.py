@@ -1,6 +1,5 @@
 """Functions as values: the pickles by which workers and later programs find them."""
 
-import base64
 import pickle
 import sys
 
@@ -36,7 +35,7 @@ def to_host_function(function, **others):
 def to_inline_function(function, **others):
     """Returns the same in a worker, which cannot put objects: the value has the pickle itself, as text. Raises
     ValueError if it is larger than a value may be."""
-    text = base64.b85encode(_pickle.dumps(function)).decode()
+    text = _pickle.to_text(function)
     if len(text) > 1_000_000:
         raise ValueError(f"{name_of(function)} has {len(text)} bytes as a pickle; at most 1,000,000 go along with a report")
     return {"inline": text, "python": _PYTHON, **others}
@@ -45,7 +44,7 @@ def to_inline_function(function, **others):
 def load(value):
     """Returns the function of a HostFunction's value."""
     if "inline" in value:
-        return pickle.loads(base64.b85decode(value["inline"]))
+        return _pickle.from_text(value["inline"])
     reference = value["pickle"]
     if reference.id not in _loaded:
         if value["python"] != _PYTHON:

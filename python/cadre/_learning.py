@@ -41,16 +41,17 @@ def tell():
 
 def learn():
     """Handles messages, in the server between two forks. Imports what the throw-away process could import."""
-    for kind, names in _messages():
-        if kind == "good":
-            _import(names)
-            gc.collect()
-            gc.freeze()
-        else:
-            wanted = [name for name in names if name not in sys.modules and name not in _tried]
-            _tried.update(wanted)
-            if wanted:
-                _try(wanted)
+    messages = list(_messages())
+    good = [name for kind, names in messages if kind == "good" for name in names]
+    wanted = [name for kind, names in messages if kind == "want" for name in names]
+    if good:
+        _import(good)
+        gc.collect()
+        gc.freeze()  # as at the beginning
+    new = list(dict.fromkeys(name for name in wanted if name not in sys.modules and name not in _tried))
+    if new:
+        _tried.update(new)
+        _try(new)
 
 
 def _try(names):

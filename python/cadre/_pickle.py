@@ -1,6 +1,8 @@
 """Pickles of any object: functions and classes of the program go along by value (cloudpickle)."""
 
+import base64
 import io
+import pickle
 import types
 
 import cloudpickle
@@ -25,3 +27,17 @@ def dumps(value):
     with io.BytesIO() as file:
         _Pickler(file).dump(value)
         return file.getvalue()
+
+
+def to_text(value):
+    """Returns the pickle as text, for values that hold it themselves."""
+    return as_text(dumps(value))
+
+
+def as_text(pickled):
+    return base64.b85encode(pickled).decode()
+
+
+def from_text(text):
+    """Returns the object of a pickle as text."""
+    return pickle.loads(base64.b85decode(text))

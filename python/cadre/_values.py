@@ -1,6 +1,5 @@
 """Any objects in configs: what the core cannot store goes along as a pickle, shown by its repr."""
 
-import base64
 import pickle
 
 from cadre import _core, _pickle
@@ -22,7 +21,7 @@ class PickledObject:
         """Returns the object. Runs what its pickle says, so only of an experiment that one trusts; in a trial, or in the
         program that has made it."""
         if isinstance(self._reference, str):  # the pickle itself
-            return pickle.loads(base64.b85decode(self._reference))
+            return _pickle.from_text(self._reference)
         return pickle.loads(_core.get_bytes(self._reference))
 
     def __repr__(self):
@@ -62,7 +61,7 @@ def encode_inline(value):
 
 
 def _as_text(pickled):
-    text = base64.b85encode(pickled).decode()
+    text = _pickle.as_text(pickled)
     if len(text) > _LONGEST_INLINE:
         raise ValueError(f"it has {len(text)} bytes as a pickle; at most {_LONGEST_INLINE:,} go along with a report")
     return text

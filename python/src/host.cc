@@ -78,8 +78,10 @@ class PythonHost final : public Host {
   int server_input() override { return server_input_; }
   void on_server_input() override {
     PyOS_AfterFork_Parent();
+    struct BeforeNextFork {  // also after an exception
+      ~BeforeNextFork() { PyOS_BeforeFork(); }
+    } const at_the_end;
     with_python([] { nb::module_::import_("cadre._learning").attr("learn")(); });
-    PyOS_BeforeFork();
   }
   void after_fork() override {
     PyOS_AfterFork_Child();

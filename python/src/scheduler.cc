@@ -37,7 +37,7 @@ struct PopulationInCall {
   }
 };
 
-// What Python decides, by the names of tune::Decision.
+// A decision of Python's, by the names of tune::Decision.
 struct PythonDecision {
   tune::Decision::Kind kind = tune::Decision::Kind::go_on;
   std::vector<tune::TrialIndex> stopped = {};

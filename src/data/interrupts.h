@@ -1,4 +1,4 @@
-// What a host wants to check while a thread waits for rows: signals that its interpreter has noted.
+// Checks of a host while a thread waits for rows: of signals that its interpreter has noted.
 #pragma once
 
 #include <condition_variable>

@@ -128,17 +128,22 @@ CONTINUED = """
 """
 
 
-def test_a_killed_experiment_goes_on_with_the_searchers_state(programs, tmp_path):
-    process = programs.start(textwrap.dedent(CONTINUED))
-    store = tmp_path / "counted"
+def killed_and_continued(programs, text, name, trial):
+    """Runs a program until a trial has reported, kills it, and continues its experiment here, with trials that do not wait."""
+    process = programs.start(textwrap.dedent(text))
+    store = programs.folder / name
     deadline = time.monotonic() + 60
-    while not any(path.stat().st_size > 0 for path in store.glob("00003*/result.json")):
+    while not any(path.stat().st_size > 0 for path in store.glob(f"{trial}*/result.json")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.kill()
-    process.wait()
-    (tmp_path / "go_on").touch()
-    results = tune.Tuner.restore(str(store)).fit()
+    process.communicate()
+    (programs.folder / "go_on").touch()
+    return tune.Tuner.restore(str(store)).fit()
+
+
+def test_a_killed_experiment_goes_on_with_the_searchers_state(programs):
+    results = killed_and_continued(programs, CONTINUED, "counted", "00003")
     xs = [result.config["x"] for result in results]
     expected, calls, total = [], 0, 0
     for _ in range(5):
@@ -202,7 +207,7 @@ def test_a_restore_at_any_event_changes_nothing():
             assert told._searcher.events == mirror._searcher.events
 
 
-def test_a_random_searcher_is_warned_about(tmp_path):
+def test_a_random_searcher_is_warned_about():
     searcher = tune._told.ToldSearcher(type("Random", (Searcher,), {
         "suggest": lambda self, trial_id: {"x": random.random()}})())
     searcher.on_trial_add(0, {"x": 0.5})
@@ -303,18 +308,10 @@ OPTUNA = """
 """
 
 
-def test_optuna_searches_and_a_killed_experiment_goes_on_as_it_would_have(programs, tmp_path):
+def test_optuna_searches_and_a_killed_experiment_goes_on_as_it_would_have(programs):
     import optuna
-    process = programs.start(textwrap.dedent(OPTUNA))
-    store = tmp_path / "study"
-    deadline = time.monotonic() + 60
-    while not any(path.stat().st_size > 0 for path in store.glob("00014*/result.json")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.kill()
-    process.wait()
-    (tmp_path / "go_on").touch()
-    results = tune.Tuner.restore(str(store)).fit()
+
+    results = killed_and_continued(programs, OPTUNA, "study", "00014")
     assert len(results) == 30 and results.num_errors == 0
     assert all(set(result.config) == {"x", "model", "kind", "fixed"} for result in results)
     assert results.get_best_result().metrics["loss"] < 1

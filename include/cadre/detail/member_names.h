@@ -79,8 +79,8 @@ constexpr std::size_t count_members() {
   // clang-format on
 }
 
-// What stands in for a base in has_base(). A constructor that takes any class must refuse it: the struct that has such
-// a member first would seem to have a base (g++).
+// Marks the stand-in for a base in has_base(). A constructor that takes any class must refuse it: the struct that has
+// such a member first would seem to have a base (g++).
 struct BaseStandIn {};
 
 template <class Derived>

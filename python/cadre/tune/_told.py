@@ -1,7 +1,5 @@
 """Searchers and schedulers written in Python, as the core calls them (cadre/tune/searcher.h, cadre/tune/scheduler.h)."""
 
-import base64
-import pickle
 import threading
 
 from cadre import _functions, _pickle, _values
@@ -63,12 +61,12 @@ class ToldSearcher:
     def save(self):
         with self._lock:
             self._tell()
-            return _to_text((self._searcher, self._suggested, self._added))
+            return _pickle.to_text((self._searcher, self._suggested, self._added))
 
     def load(self, state):
         if state is not None:
             self._untold.clear()
-            self._searcher, self._suggested, self._added = _from_text(state)
+            self._searcher, self._suggested, self._added = _pickle.from_text(state)
 
     def _tell_or_wait(self, call, *arguments):
         if self._may_load:
@@ -140,12 +138,12 @@ class ToldScheduler:
 
     def save(self):
         self._tell(None)
-        return _to_text((self._scheduler, self._trials))
+        return _pickle.to_text((self._scheduler, self._trials))
 
     def load(self, state):
         if state is not None:
             self._untold.clear()
-            self._scheduler, self._trials = _from_text(state)
+            self._scheduler, self._trials = _pickle.from_text(state)
 
     def _call(self, view, state=None, updates=True):
         controller = _Controller(view, self._trials)
@@ -210,11 +208,3 @@ class _Controller:
 
 def _trial_id(index):
     return f"{index:05d}"
-
-
-def _to_text(state):
-    return base64.b85encode(_pickle.dumps(state)).decode()
-
-
-def _from_text(text):
-    return pickle.loads(base64.b85decode(text))

@@ -253,7 +253,7 @@ void ForkServerMain::turn() {
 
 int ForkServerMain::poll_timeout() const { return ended_.empty() && signalled_.empty() ? -1 : group_interval_ms; }
 
-// What fails here costs speed only.
+// Lets the host load something. A failure costs speed only.
 void ForkServerMain::take_input() {
   try {
     parts_.input.handle();

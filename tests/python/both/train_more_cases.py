@@ -4,19 +4,11 @@ import os
 import pathlib
 import tempfile
 
+from lines import lines_in, write_line
 from ray import train
 from ray.train import Checkpoint, CheckpointConfig, FailureConfig
 from ray.train.torch import TorchConfig, prepare_data_loader, prepare_model
 from train_cases import fit, report, report_step, step_of
-
-
-def write_line(folder, text):
-    with open(os.path.join(folder, "lines"), "a") as file:
-        file.write(text + "\n")
-
-
-def lines_in(folder):
-    return pathlib.Path(folder, "lines").read_text().splitlines()
 
 
 def case_nested_metrics(folder):

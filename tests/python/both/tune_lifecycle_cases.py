@@ -5,19 +5,11 @@ import os
 import pathlib
 import tempfile
 
+from lines import lines_in, write_line
 from ray import tune
 from ray.tune import Checkpoint, CheckpointConfig, FailureConfig, Tuner
 from ray.tune.logger import LoggerCallback
 from tune_cases import Counts, fit, reports, saves, step_of
-
-
-def write_line(folder, text):
-    with open(os.path.join(folder, "lines"), "a") as file:
-        file.write(text + "\n")
-
-
-def lines_in(folder):
-    return pathlib.Path(folder, "lines").read_text().splitlines()
 
 
 # ---- Classes

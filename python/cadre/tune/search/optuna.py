@@ -3,6 +3,7 @@
 import inspect
 
 from cadre import _core
+from cadre._table import flat
 from cadre.tune.search.searcher import Searcher
 from cadre.tune.search_space import Domain, Function
 
@@ -63,7 +64,7 @@ class OptunaSearch(Searcher):
 
     def on_trial_add(self, trial_id, config):
         self._begin()
-        self._study.enqueue_trial(_flat(config))
+        self._study.enqueue_trial(flat(config))
         self._ask(trial_id)
 
     def on_trial_result(self, trial_id, result):
@@ -104,7 +105,7 @@ class OptunaSearch(Searcher):
             self._add_evaluated()
         else:
             for point in self._points:
-                self._study.enqueue_trial(_flat(point))
+                self._study.enqueue_trial(flat(point))
 
     def _add_evaluated(self):
         import optuna
@@ -113,7 +114,7 @@ class OptunaSearch(Searcher):
             raise _core.InvalidArgument("OptunaSearch: evaluated_rewards needs a space that is a dictionary")
         for point, reward in zip(self._points, self._rewards):
             self._study.add_trial(optuna.trial.create_trial(
-                params={name: value for name, value in _flat(point).items() if name in self._space},
+                params={name: value for name, value in flat(point).items() if name in self._space},
                 distributions=self._space, values=reward if isinstance(reward, (list, tuple)) else [reward]))
 
     def _ask(self, trial_id):
@@ -171,17 +172,6 @@ def _distribution(path, domain):
         return optuna.distributions.CategoricalDistribution(members["options"])
     raise _core.InvalidArgument(f"OptunaSearch: {path!r} is {kind}, which Optuna does not have; use uniform, loguniform, randint, "
                                 "lograndint or choice")
-
-
-def _flat(config, prefix=""):
-    """Returns the values of a config by path."""
-    flat = {}
-    for key, value in config.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}/"))
-        else:
-            flat[prefix + key] = value
-    return flat
 
 
 def _nested(values):
