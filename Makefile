@@ -103,8 +103,8 @@ test-versions: | setup
 
 # A test that finds no GPU skips itself, but not here.
 test-gpu: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_torch_tests cadre_torch_preload_tests pbt_mnist fashion_mnist_train
-	@CADRE_REQUIRE_GPU=1 ctest --preset $(PRESET) -R '^torch.*\..*Gpu|^gpu\.'
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_torch_tests cadre_torch_preload_tests pbt_mnist fashion_mnist_train cadre cadre_core
+	@CADRE_REQUIRE_GPU=1 ctest --preset $(PRESET) -R '^torch.*\..*Gpu|^gpu\.|^python\.gpu_test'
 
 # With sanitizers, which do not go together with preloaded libraries, no calls fail.
 soak: $(build_dir)/build.ninja

@@ -112,7 +112,7 @@ def installed_modules(names=None):
     found = []
     for name in list(sys.modules) if names is None else names:
         file = getattr(sys.modules.get(name), "__file__", None) or ""
-        if not file.startswith(folders) or name.startswith(("__", "cadre")) or name.split(".")[0] in _OF_KERNELS:
+        if not file.startswith(folders) or name.startswith("__") or name.split(".")[0] in ("cadre", *_OF_KERNELS):
             continue
         if any(file.startswith(os.path.join(folder, *name.split("."))) for folder in sys.path):
             found.append(name)

@@ -1,5 +1,6 @@
 """What trials import beyond what the fork server has: at its end each trial tells, and the server imports it for those to
-come. A throw-away process tries it first, so that a module that crashes, starts threads or takes a GPU stays out."""
+come. A throw-away process tries it first, so that a module that crashes, starts threads or looks for a GPU
+stays out."""
 
 import gc
 import importlib
@@ -78,12 +79,14 @@ def _try(names):
 
 def _try_together(names):
     """Returns true if the modules are good, and says so."""
+    from cadre import _server
+
     child = os.fork()
     if child == 0:
         try:
             signal.alarm(_PATIENCE_S)
             good = _import(names)
-            if good and not _has_threads() and not _uses_gpu():
+            if good and not _server.has_threads() and not _server.uses_gpu():
                 _write("good", good)
                 os._exit(0)
         finally:
@@ -103,22 +106,6 @@ def _import(names):
         except BaseException:  # a trial that needs it imports it, and sees the error
             pass
     return good
-
-
-def _has_threads():
-    from cadre._server import has_threads
-
-    return has_threads()
-
-
-def _uses_gpu():
-    for descriptor in os.listdir("/proc/self/fd"):
-        try:
-            if os.readlink(f"/proc/self/fd/{descriptor}").startswith("/dev/nvidia"):
-                return True
-        except OSError:
-            pass
-    return False
 
 
 def _write(kind, names):

@@ -15,8 +15,6 @@ def serve(given):
     # A fork takes one thread along. Libraries that start threads when they are imported are asked not to; a trial has
     # as many threads as it has CPUs (_worker.begin).
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
-    # Otherwise torch.cuda.is_available() starts CUDA, which does not survive a fork.
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     if given["imports_ray"]:
         importlib.import_module("cadre.compat.ray").install()
     sys.argv = given["argv"]
@@ -39,7 +37,7 @@ def serve(given):
 
 def _import(name, given):
     """Imports a module. One that fails costs speed only: a trial that needs it imports it, and sees the error. If it
-    starts threads, the server begins anew without it."""
+    starts threads or looks for GPUs, the server begins anew without it."""
     if name in sys.modules:
         return
     try:
@@ -49,9 +47,10 @@ def _import(name, given):
     except BaseException as error:  # also SystemExit, which some modules raise
         print(f"cadre: each trial imports {name} itself, because that failed in the fork server: "
               f"{type(error).__name__}: {error}", file=sys.stderr)
-    if has_threads():
+    if has_threads() or uses_gpu():
         top = name.split(".")[0]
-        print(f"cadre: each trial imports {top} itself, because importing {name} starts a thread", file=sys.stderr)
+        reason = "looks for a GPU" if uses_gpu() else "starts a thread"
+        print(f"cadre: each trial imports {top} itself, because importing {name} {reason}", file=sys.stderr)
         _begin_anew({**given, "excluded": [*given.get("excluded", ()), top]})
 
 
@@ -63,6 +62,18 @@ def has_threads():
             return False
         time.sleep(0.005)
     return True
+
+
+def uses_gpu():
+    """Returns true if something has looked for a GPU. CUDA does not survive a fork, and what a module finds in the server,
+    which sees all GPUs, is not what a trial has."""
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{descriptor}").startswith("/dev/nvidia"):
+                return True
+        except OSError:  # that of the listing
+            pass
+    return False
 
 
 def _names_of_threads():

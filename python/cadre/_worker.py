@@ -2,6 +2,7 @@
 
 import atexit
 import inspect
+import os
 import random
 import signal
 import sys
@@ -38,7 +39,10 @@ def seed_generators():
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % (1 << 32))
     if "torch" in sys.modules:
-        sys.modules["torch"].default_generator.manual_seed(seed % (1 << 63))
+        torch = sys.modules["torch"]
+        torch.default_generator.manual_seed(seed % (1 << 63))
+        if torch.version.cuda:
+            torch.cuda.manual_seed_all(seed % (1 << 63))  # when CUDA starts, if it does
 
 
 def run(value, arguments):
@@ -76,6 +80,18 @@ def make_class(value):
 def _begin_function():
     global _has_function
     _has_function = True
+    take_environment()
+
+
+def take_environment():
+    """Puts into os.environ, which Python filled when the server began, what the core has set for this process: its GPUs and
+    numbers of threads."""
+    environment = _core.environment()
+    for name in os.environb.keys() - environment.keys():
+        del os.environb[name]
+    for name, value in environment.items():
+        if os.environb.get(name) != value:
+            os.environb[name] = value
 
 
 def end():

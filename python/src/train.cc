@@ -23,6 +23,7 @@
 #include "train/options.h"
 #include "train/session.h"
 #include "values.h"
+#include "worker/gpu_claims.h"
 #include "worker/parent_run.h"
 
 namespace nb = nanobind;
@@ -267,6 +268,19 @@ void bind_group(nb::module_& module) {
              bool existed = false;
              with_cadre([&] { existed = keys.store->erase(key); });
              return existed;
+           })
+      .def("claim_gpu",
+           [](const GroupKeys& keys, bool has_gpu, std::int64_t timeout_ms) {
+             std::string obstacle;
+             with_cadre([&] {
+               const train::TrainContext context = train::get_context();
+               const worker::GroupPlace place{.world_rank = static_cast<int>(context.get_world_rank()),
+                                              .world_size = static_cast<int>(context.get_world_size()),
+                                              .node_rank = static_cast<int>(context.get_node_rank())};
+               obstacle = worker::claim_gpu(*keys.store, place, has_gpu ? worker::first_visible_gpu() : "",
+                                            milliseconds(timeout_ms));
+             });
+             return obstacle;
            })
       .def("size", [](const GroupKeys& keys) {
         std::int64_t size = 0;

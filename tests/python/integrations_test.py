@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 os.environ.update({"WANDB_MODE": "offline", "WANDB_SILENT": "true", "MLFLOW_ALLOW_FILE_STORE": "true",
                    "HF_HUB_OFFLINE": "1"})
@@ -210,6 +211,27 @@ def test_a_model_of_transformers_trains_in_two_workers_and_goes_on_from_its_chec
     assert model.config.n_embd == 16
 
 
+def test_a_checkpoint_of_transformers_has_what_each_rank_has_saved(tmp_path):
+    def trains(config):
+        trainer = transformers.Trainer(model=small_model(), args=arguments(str(tmp_path), max_steps=2, save_steps=2),
+                                       train_dataset=Counting())
+        saves = trainer._save_rng_state
+
+        def saves_slowly(folder):
+            unfinished = pathlib.Path(folder) / f"unfinished_{train.get_context().get_world_rank()}"
+            unfinished.touch()
+            time.sleep(0.3 if train.get_context().get_world_rank() == 0 else 0)
+            saves(folder)
+            unfinished.unlink()
+
+        trainer._save_rng_state = saves_slowly
+        trainer.add_callback(huggingface.RayTrainReportCallback())
+        trainer.train()
+
+    saved = os.listdir(os.path.join(run(trains, tmp_path).checkpoint.path, "checkpoint"))
+    assert {"rng_state_0.pth", "rng_state_1.pth"} <= set(saved) and not [name for name in saved if "unfinished" in name]
+
+
 def test_a_prepared_trainer_takes_iterables_of_batches(tmp_path):
     def trains(config):
         class Batches:
@@ -229,6 +251,7 @@ def test_a_prepared_trainer_takes_iterables_of_batches(tmp_path):
 
 SEARCHES = """
 import sys
+import time
 
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments

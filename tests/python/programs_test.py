@@ -290,3 +290,45 @@ def test_a_module_that_starts_a_thread_or_crashes_is_imported_by_each_trial(prog
     finally:
         for file in made:
             file.unlink()
+
+
+def test_the_environment_of_a_trial_has_its_gpus_and_threads(programs):
+    programs.environment.update(CUDA_VISIBLE_DEVICES="3,5", OMP_NUM_THREADS="1")
+    programs.run("""
+import os
+
+import cadre
+from cadre import train, tune
+from cadre.train.torch import TorchTrainer
+
+cadre.init(num_cpus=2)
+
+
+def variables(config=None):
+    return {name.lower(): os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")}
+
+
+def fit(resources):
+    grid = tune.Tuner(tune.with_resources(variables, resources), tune_config=tune.TuneConfig(num_samples=2),
+                      run_config=tune.RunConfig(storage_path="results", verbose=0)).fit()
+    return [(result.metrics["cuda_visible_devices"], result.metrics["omp_num_threads"]) for result in grid]
+
+
+def trains():
+    train.report(variables())
+
+
+def classifies(batch):
+    return {"devices": [os.environ["CUDA_VISIBLE_DEVICES"]]}
+
+
+if __name__ == "__main__":
+    assert fit({"cpu": 2}) == [("", "2")] * 2
+    assert sorted(fit({"cpu": 1, "gpu": 1})) == [("3", "1"), ("5", "1")]
+    assert fit({"cpu": 1, "gpu": 0.5}) == [("3", "1")] * 2
+    result = TorchTrainer(trains, scaling_config=train.ScalingConfig(use_gpu=True, resources_per_worker={"CPU": 2, "GPU": 2}),
+                          run_config=train.RunConfig(storage_path="results", verbose=0)).fit()
+    assert result.metrics == {"cuda_visible_devices": "3,5", "omp_num_threads": "2"}
+    rows = cadre.data.range(4).map_batches(classifies, batch_size=4, num_gpus=1).take_all()
+    assert rows == [{"devices": "3"}]
+""")

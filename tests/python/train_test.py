@@ -64,6 +64,62 @@ def test_data_parallel_training_gives_all_ranks_the_same_model(trainer):
     assert len(result.return_value["weights"]) == 5
 
 
+def test_groups_within_the_group_are_formed_later(trainer):
+    def forms():
+        import gc
+
+        import torch.distributed
+        from torch.distributed.device_mesh import init_device_mesh
+
+        gc.collect()
+        rank = train.get_context().get_world_rank()
+        alone = [torch.distributed.new_group([0]), torch.distributed.new_group([1])][rank]
+        mesh = init_device_mesh("cpu", (2, 1), mesh_dim_names=("replicate", "shard"))
+        store = torch.distributed.distributed_c10d._get_default_store()
+        store.clone().set(f"cloned_{rank}", "yes")
+        torch.distributed.barrier()
+        sums = []
+        for group in (alone, mesh.get_group("replicate"), mesh.get_group("shard"), None):
+            value = torch.tensor([rank + 1])
+            torch.distributed.all_reduce(value, group=group)
+            sums.append(value.item())
+        train.report({"sums": sums, "cloned": [store.get(f"cloned_{each}").decode() for each in (0, 1)]})
+        torch.distributed.destroy_process_group()
+
+    assert trainer(forms).fit().metrics == {"sums": [1, 3, 1, 3], "cloned": ["yes", "yes"]}
+
+
+def test_loaders_keep_what_they_were_given(trainer):
+    def loads():
+        import torch
+
+        data = torch.utils.data.TensorDataset(torch.arange(16.0))
+        generator = torch.Generator().manual_seed(3)
+        loader = prepare_data_loader(torch.utils.data.DataLoader(
+            data, batch_size=2, num_workers=1, persistent_workers=True, prefetch_factor=3, generator=generator))
+
+        class Counts(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter(range(4))
+
+        counts = prepare_data_loader(torch.utils.data.DataLoader(Counts(), batch_size=2))
+        try:
+            prepare_data_loader(torch.utils.data.DataLoader(data, batch_sampler=[[0, 1], [2, 3]]))
+        except ValueError as error:
+            refused = str(error)
+        own = prepare_data_loader(torch.utils.data.DataLoader(data, batch_sampler=[[0, 1], [2, 3]]), add_dist_sampler=False)
+        train.report({"mine": [batch.tolist() for batch, in loader], "persistent": loader.persistent_workers,
+                      "ahead": loader.prefetch_factor, "same": loader.generator is generator,
+                      "counts": [batch.tolist() for batch in counts], "refused": refused,
+                      "own": [batch.tolist() for batch, in own], "length": len(loader),
+                      "is": isinstance(loader, torch.utils.data.DataLoader)})
+
+    found = trainer(loads).fit().metrics
+    assert "batch_sampler" in found.pop("refused")
+    assert found == {"mine": [[0, 2], [4, 6], [8, 10], [12, 14]], "persistent": True, "ahead": 3, "same": True,
+                     "counts": [[0, 1], [2, 3]], "own": [[0, 1], [2, 3]], "length": 4, "is": True}
+
+
 def test_files_of_all_ranks_become_one_checkpoint_and_the_best_are_kept(trainer):
     def trains():
         rank = train.get_context().get_world_rank()

@@ -82,6 +82,8 @@ def to_host_function(call):
 
 def make_call(value):
     """Returns a function of what has __arrow_c_array__, which returns such a one. Called in the worker."""
+    if _worker.is_for_datasets():
+        _worker.take_environment()
     call = _functions.load(value)
     _seed()
     function = call.make()

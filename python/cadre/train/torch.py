@@ -15,7 +15,7 @@ from cadre.train.trainer import DataParallelTrainer
 class TorchConfig:
     """How the process group is formed."""
 
-    backend: Optional[str] = None  # default: nccl with use_gpu, else gloo
+    backend: Optional[str] = None  # default: nccl where each worker has a GPU of its own, else gloo
     init_method: str = "env"  # no meaning here: the group meets over Cadre's own channel, without a port
     timeout_s: int = 1800
 
@@ -33,11 +33,16 @@ class TorchTrainer(DataParallelTrainer):
                          resume_from_checkpoint=resume_from_checkpoint)
 
     def _backend(self, scaling_config):
-        return self._torch_config.backend or ("nccl" if scaling_config.use_gpu else "gloo"), self._torch_config.timeout_s
+        return self._torch_config.backend, scaling_config.use_gpu, self._torch_config.timeout_s
 
     @staticmethod
     def _prologue(backend):
         return _form_group(*backend)
+
+
+# Until the worker ends: groups hold what torch makes of a store in C++, which finds no methods once the object in Python
+# is gone.
+_stores = []
 
 
 def _store_class():
@@ -50,6 +55,10 @@ def _store_class():
             super().__init__()
             self.keys = keys
             self.set_timeout(timeout)
+            _stores.append(self)
+
+        def clone(self):
+            return Store(self.keys, self.timeout)
 
         def set(self, key, value):
             self.keys.set(key, value.encode() if isinstance(value, str) else bytes(value))
@@ -82,7 +91,20 @@ def _store_class():
     return Store
 
 
-def _form_group(backend, timeout_s):
+def _choose_backend(asked, use_gpu, keys, timeout):
+    """Returns the backend of the group: the one that was asked for, or else nccl where each rank has a GPU of its own."""
+    import torch.distributed
+
+    needs_gpus = asked is not None and ("nccl" in asked.split(",") or "cuda:nccl" in asked.split(","))
+    if not needs_gpus and (asked or not use_gpu or not torch.distributed.is_nccl_available()):
+        return asked or "gloo"
+    obstacle = keys.claim_gpu(torch.cuda.is_available(), int(timeout.total_seconds() * 1000))
+    if obstacle and needs_gpus:
+        raise RuntimeError(f"TorchConfig: the backend {asked} needs a GPU for each worker: {obstacle}; gloo does not")
+    return asked or ("gloo" if obstacle else "nccl")
+
+
+def _form_group(asked, use_gpu, timeout_s):
     """Joins the group of this worker; returns what leaves it."""
     import torch.distributed
 
@@ -94,10 +116,18 @@ def _form_group(backend, timeout_s):
     if torch.cuda.is_available():
         torch.cuda.set_device(get_device())
     timeout = datetime.timedelta(seconds=timeout_s)
+    keys = _core.train.group_keys()
     torch.distributed.init_process_group(
-        backend, store=_store_class()(_core.train.group_keys(), timeout), rank=context.get_world_rank(),
+        _choose_backend(asked, use_gpu, keys, timeout), store=_store_class()(keys, timeout), rank=context.get_world_rank(),
         world_size=context.get_world_size(), timeout=timeout)
-    return torch.distributed.destroy_process_group
+    return _leave_group
+
+
+def _leave_group():
+    import torch.distributed
+
+    if torch.distributed.is_initialized():  # unless the function has left it
+        torch.distributed.destroy_process_group()
 
 
 def get_device():
@@ -138,49 +168,17 @@ def prepare_model(model, move_to_device=True, parallel_strategy="ddp", parallel_
 
 def prepare_data_loader(data_loader, add_dist_sampler=True, move_to_device=True, auto_transfer=True):
     """Returns a data loader that gives each rank its share of the samples, on its device. Shuffles as the given one does;
-    call loader.sampler.set_epoch(epoch) for another order in each epoch."""
-    import torch
+    call loader.sampler.set_epoch(epoch) for another order in each epoch.
 
-    del auto_transfer
-    if get_context().get_world_size() > 1 and add_dist_sampler and not isinstance(
-            data_loader.sampler, torch.utils.data.DistributedSampler):
-        shuffles = not isinstance(data_loader.sampler, torch.utils.data.SequentialSampler)
-        data_loader = torch.utils.data.DataLoader(
-            data_loader.dataset, batch_size=data_loader.batch_size, num_workers=data_loader.num_workers,
-            collate_fn=data_loader.collate_fn, pin_memory=data_loader.pin_memory, drop_last=data_loader.drop_last,
-            timeout=data_loader.timeout, worker_init_fn=data_loader.worker_init_fn,
-            sampler=torch.utils.data.DistributedSampler(data_loader.dataset, shuffle=shuffles))
-    return _OnDevice(data_loader, get_device()) if move_to_device else data_loader
+    add_dist_sampler: False, and an IterableDataset, give each rank all samples. auto_transfer: on a GPU, the next batch is
+    copied while the program computes with this one, if the loader has pin_memory=True; the loader is one batch ahead then.
+    Raises ValueError for a loader with a batch_sampler of its own, which cannot be divided.
+    """
+    from cadre.train import _data_loader
 
-
-class _OnDevice:
-    """A data loader whose batches are on a device."""
-
-    def __init__(self, loader, device):
-        self._loader = loader
-        self._device = device
-
-    def __iter__(self):
-        for batch in self._loader:
-            yield _moved(batch, self._device)
-
-    def __len__(self):
-        return len(self._loader)
-
-    def __getattr__(self, name):
-        return getattr(self._loader, name)
-
-
-def _moved(item, device):
-    if hasattr(item, "to"):
-        return item.to(device, non_blocking=True)
-    if isinstance(item, dict):
-        return type(item)((key, _moved(value, device)) for key, value in item.items())
-    if isinstance(item, tuple) and hasattr(item, "_fields"):
-        return type(item)(*(_moved(value, device) for value in item))
-    if isinstance(item, (list, tuple)):
-        return type(item)(_moved(value, device) for value in item)
-    return item
+    if get_context().get_world_size() > 1 and add_dist_sampler and _data_loader.is_divisible(data_loader):
+        data_loader = _data_loader.divided(data_loader)
+    return _data_loader.LoaderOnDevice(data_loader, get_device(), auto_transfer) if move_to_device else data_loader
 
 
 def enable_reproducibility(seed=0):

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "cadre/error.h"
-#include "torch/distributed/gpu_claims.h"
 #include "torch/distributed/nccl_backend.h"
 #include "torch/distributed/process_group.h"
+#include "worker/gpu_claims.h"
 
 namespace cadre::distributed {
 namespace {
@@ -43,7 +43,8 @@ GlooAddress gloo_address(const worker::GroupPlace& place, const JoinOptions& opt
 std::string choose_backend(worker::KeyValueStore& store, const worker::GroupPlace& place, const JoinOptions& options,
                            torch::Device device) {
   if (options.backend == "gloo" || !has_nccl()) return "gloo";
-  const std::string obstacle = claim_gpu(store, place, device.is_cuda() ? first_visible_gpu() : "", options.timeout);
+  const std::string obstacle =
+      worker::claim_gpu(store, place, device.is_cuda() ? worker::first_visible_gpu() : "", options.timeout);
   if (obstacle.empty()) return "nccl";
   if (options.backend.empty()) return "gloo";
   throw InvalidArgument("the backend nccl needs a GPU for each rank: " + obstacle + "; the backend gloo does not");

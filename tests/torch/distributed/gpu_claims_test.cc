@@ -1,5 +1,5 @@
 // Claims of GPUs by the ranks of a group. Needs no GPU: ranks only say which one they see.
-#include "torch/distributed/gpu_claims.h"
+#include "worker/gpu_claims.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "cadre/error.h"
 #include "shared_store.h"
 
-namespace cadre::distributed {
+namespace cadre::worker {
 namespace {
 
 using std::chrono::milliseconds;
@@ -26,9 +26,9 @@ std::vector<std::string> obstacles(const std::vector<Claim>& claims) {
   test_support::SharedStore store;
   std::vector<std::future<std::string>> ranks;
   for (std::size_t rank = 0; rank < claims.size(); ++rank) {
-    const worker::GroupPlace place{.world_rank = static_cast<int>(rank),
-                                   .world_size = static_cast<int>(claims.size()),
-                                   .node_rank = claims[rank].node};
+    const GroupPlace place{.world_rank = static_cast<int>(rank),
+                           .world_size = static_cast<int>(claims.size()),
+                           .node_rank = claims[rank].node};
     ranks.push_back(std::async(std::launch::async, [&store, place, gpu = claims[rank].gpu] {
       return claim_gpu(store, place, gpu, std::chrono::minutes(1));
     }));
@@ -61,4 +61,4 @@ TEST(GpuClaims, DoNotWaitForeverForARankThatMakesNone) {
 }
 
 }  // namespace
-}  // namespace cadre::distributed
+}  // namespace cadre::worker

@@ -7,6 +7,7 @@ import tempfile
 from transformers import TrainerCallback
 from transformers.trainer_utils import get_last_checkpoint
 
+from cadre.train.collective import barrier
 from cadre.train.session import report
 from cadre.tune.checkpoint import Checkpoint
 
@@ -24,6 +25,7 @@ class RayTrainReportCallback(TrainerCallback):
         metrics = {}
         for logged in state.log_history:
             metrics.update(logged)
+        barrier()  # each rank saves a part
         saved = get_last_checkpoint(args.output_dir)
         with tempfile.TemporaryDirectory() as directory:
             if saved is not None:

@@ -1,9 +1,9 @@
-#include "torch/distributed/gpu_claims.h"
+#include "worker/gpu_claims.h"
 
 #include <cstdlib>
 #include <string_view>
 
-namespace cadre::distributed {
+namespace cadre::worker {
 namespace {
 
 const std::string claimed_key = "gpu_claims/count";
@@ -11,7 +11,7 @@ const std::string all_claimed_key = "gpu_claims/all";
 const std::string obstacle_key = "gpu_claims/obstacle";
 
 // Returns why this rank has no GPU of its own; empty if it has one.
-std::string obstacle_of(worker::KeyValueStore& store, const worker::GroupPlace& place, const std::string& gpu) {
+std::string obstacle_of(KeyValueStore& store, const GroupPlace& place, const std::string& gpu) {
   const std::string own = std::to_string(place.world_rank);
   if (gpu.empty()) return "rank " + own + " has no GPU";
   const std::string node = std::to_string(place.node_rank);
@@ -28,7 +28,7 @@ std::string first_visible_gpu() {
   return std::string(text.substr(0, text.find(',')));
 }
 
-std::string claim_gpu(worker::KeyValueStore& store, const worker::GroupPlace& place, const std::string& gpu,
+std::string claim_gpu(KeyValueStore& store, const GroupPlace& place, const std::string& gpu,
                       std::chrono::milliseconds timeout) {
   if (const std::string obstacle = obstacle_of(store, place, gpu); !obstacle.empty())
     store.compare_and_set(obstacle_key, "", obstacle);  // the first one stands for all
@@ -39,4 +39,4 @@ std::string claim_gpu(worker::KeyValueStore& store, const worker::GroupPlace& pl
   return store.contains(obstacle) ? store.get(obstacle_key, timeout) : "";
 }
 
-}  // namespace cadre::distributed
+}  // namespace cadre::worker
