@@ -213,8 +213,8 @@ def test_a_model_of_transformers_trains_in_two_workers_and_goes_on_from_its_chec
 
 def test_a_checkpoint_of_transformers_has_what_each_rank_has_saved(tmp_path):
     def trains(config):
-        trainer = transformers.Trainer(model=small_model(), args=arguments(str(tmp_path), max_steps=2, save_steps=2),
-                                       train_dataset=Counting())
+        trainer = transformers.Trainer(model=small_model(), args=arguments(str(tmp_path), max_steps=4),
+                                       train_dataset=Counting(), eval_dataset=Counting())
         saves = trainer._save_rng_state
 
         def saves_slowly(folder):
