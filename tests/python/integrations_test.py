@@ -215,21 +215,23 @@ def test_a_checkpoint_of_transformers_has_what_each_rank_has_saved(tmp_path):
     def trains(config):
         trainer = transformers.Trainer(model=small_model(), args=arguments(str(tmp_path), max_steps=4),
                                        train_dataset=Counting(), eval_dataset=Counting())
-        saves = trainer._save_rng_state
+        saves = trainer.save_model
 
-        def saves_slowly(folder):
-            unfinished = pathlib.Path(folder) / f"unfinished_{train.get_context().get_world_rank()}"
-            unfinished.touch()
-            time.sleep(0.3 if train.get_context().get_world_rank() == 0 else 0)
-            saves(folder)
-            unfinished.unlink()
+        def saves_slowly(folder, **others):
+            if train.get_context().get_world_rank() == 0:
+                unfinished = pathlib.Path(folder) / "unfinished"
+                unfinished.parent.mkdir(parents=True, exist_ok=True)
+                unfinished.touch()
+                time.sleep(0.5)
+                unfinished.unlink()
+            saves(folder, **others)
 
-        trainer._save_rng_state = saves_slowly
+        trainer.save_model = saves_slowly
         trainer.add_callback(huggingface.RayTrainReportCallback())
         trainer.train()
 
     saved = os.listdir(os.path.join(run(trains, tmp_path).checkpoint.path, "checkpoint"))
-    assert {"rng_state_0.pth", "rng_state_1.pth"} <= set(saved) and not [name for name in saved if "unfinished" in name]
+    assert {"rng_state_0.pth", "rng_state_1.pth"} <= set(saved) and "unfinished" not in saved
 
 
 def test_a_prepared_trainer_takes_iterables_of_batches(tmp_path):
