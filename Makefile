@@ -44,7 +44,8 @@ help:
 	@echo 'make soak      kill, signal and stop experiments and training runs KILLS times at random, then let every single call'
 	@echo '               fail (two hours)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
-	@echo 'make bench-peers  the same work on Ray and on Cadre, in turns; steps of data-parallel training in Python and here'
+	@echo 'make bench-peers  the same work on Ray and on Cadre, in turns; steps of data-parallel training in Python and here;'
+	@echo '               a program in Python'
 	@echo 'make bench-python  what a trial, a report and a start cost in Python (a minute)'
 	@echo 'make bench-search  schedulers and those of Ray, searchers and those of Optuna, 30 seeds each (hours; BENCH_FLAGS="--only tpe --seeds 10")'
 	@echo 'make fuzz      feed parsers and the channel with made-up bytes, SECONDS each (FUZZERS="json wal"; default: all)'
@@ -142,10 +143,11 @@ bench: $(build_dir)/build.ninja
 	@.venv/bin/python benchmarks/run_all.py $(build_dir)/bin $(BENCH_FLAGS)
 
 bench-peers: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_step_time cadre_batch_inference
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_step_time cadre_batch_inference cadre_core
 	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
 	@.venv/bin/python benchmarks/peers/step_time.py $(build_dir)/bin
 	@.venv/bin/python benchmarks/peers/batch_inference.py $(build_dir)/bin
+	@PYTHONPATH=$(build_dir)/python .venv/bin/python benchmarks/python/guide.py
 
 bench-python: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_core cadre_data_python

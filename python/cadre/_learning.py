@@ -2,8 +2,8 @@
 come. A throw-away process tries it first, so that a module that crashes, starts threads or looks for a GPU
 stays out."""
 
-import gc
 import importlib
+import itertools
 import os
 import signal
 import sys
@@ -13,7 +13,7 @@ _MOST = 4096  # bytes of a message: a pipe takes them at once
 _PATIENCE_S = 120  # for all imports of a throw-away process
 
 _read_end = _write_end = None
-_known = set()  # in a trial: modules that it has from the server
+_known = 0  # in a trial: number of modules that it has from the server
 _tried = set()  # in the server
 
 
@@ -27,28 +27,31 @@ def begin():
 
 
 def remember():
-    """Notes which modules there are, at the beginning of a trial."""
-    _known.update(sys.modules)
+    """Notes which modules there are, at the beginning of a trial. Only their number: to touch each name, of thousands, would
+    copy the pages that they share with the server."""
+    global _known
+    _known = len(sys.modules)
 
 
 def tell():
     """Tells the server which further ones were imported, at the end of a trial."""
     from cadre._driver import installed_modules
 
-    new = [name for name in list(sys.modules) if name not in _known]
+    new = list(itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - _known)))
     if new and _write_end is not None:
-        _write("want", installed_modules(new))
+        _write("want", installed_modules(reversed(new)))
 
 
 def learn():
     """Handles messages, in the server between two forks. Imports what the throw-away process could import."""
+    from cadre import _server
+
     messages = list(_messages())
     good = [name for kind, names in messages if kind == "good" for name in names]
     wanted = [name for kind, names in messages if kind == "want" for name in names]
     if good:
         _import(good)
-        gc.collect()
-        gc.freeze()  # as at the beginning
+        _server.settle()
     new = list(dict.fromkeys(name for name in wanted if name not in sys.modules and name not in _tried))
     if new:
         _tried.update(new)

@@ -1,5 +1,6 @@
 """The fork server: a new interpreter, which imports what trials will need, and then forks them."""
 
+import atexit
 import gc
 import importlib
 import os
@@ -29,10 +30,17 @@ def serve(given):
         import cadre.data  # noqa: F401
 
     _core.set_server_input(_learning.begin())
-    gc.collect()
-    gc.freeze()  # so that a collection in a trial does not write to what all share
+    settle()
     _core.init([], **given["options"])
     raise SystemExit("cadre: the fork server was started by hand; cadre.init() starts it")
+
+
+def settle():
+    """Makes the server ready to be forked, after its imports: what it does now, its trials need not do, and so do not copy
+    the pages that it touches."""
+    atexit._clear()  # what modules have registered is the server's
+    gc.collect()
+    gc.freeze()  # so that a collection in a trial does not write to what all share
 
 
 def _import(name, given):

@@ -18,7 +18,8 @@ def begin():
     """Makes a forked process one of its own. Called first."""
     global _has_function
     _has_function = False
-    atexit._clear()  # what the server has registered
+    if atexit._ncallbacks():
+        atexit._clear()  # what the server has registered
     _learning.remember()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a broken connection is an exception, as in every Python
     for stream in (sys.stdout, sys.stderr):
@@ -84,13 +85,12 @@ def _begin_function():
 
 
 def take_environment():
-    """Puts into os.environ, which Python filled when the server began, what the core has set for this process: its GPUs and
+    """Puts into os.environ, a copy that Python made when it started, what the core has set since: a trial's GPUs and
     numbers of threads."""
-    environment = _core.environment()
-    for name in os.environb.keys() - environment.keys():
-        del os.environb[name]
-    for name, value in environment.items():
-        if os.environb.get(name) != value:
+    for name, value in _core.changed_environment().items():
+        if value is None:
+            os.environb.pop(name, None)
+        elif os.environb.get(name) != value:
             os.environb[name] = value
 
 

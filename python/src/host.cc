@@ -74,7 +74,10 @@ class PythonHost final : public Host {
   std::vector<std::string> server_command() override { return command_; }
   // Between its forks the server runs Python only below, so what this locks stays locked there. Without it CPython 3.13
   // aborts each worker at the next call.
-  void before_first_fork() override { PyOS_BeforeFork(); }
+  void before_first_fork() override {
+    with_python([] { worker_module().attr("take_environment")(); });
+    PyOS_BeforeFork();
+  }
   int server_input() override { return server_input_; }
   void on_server_input() override {
     PyOS_AfterFork_Parent();

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "cadre/version.h"
+#include "environment.h"
 #include "errors.h"
 #include "host.h"
 #include "scheduler.h"
@@ -22,6 +23,7 @@ NB_MODULE(_core, module) {
   cadre::python::bind_errors(module);
   cadre::python::bind_values(module);
   cadre::python::bind_host(module);
+  cadre::python::bind_environment(module);
   cadre::python::bind_session(module);
   cadre::python::bind_scheduler(module);
   cadre::python::bind_tune(module);

@@ -2,12 +2,10 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "cadre/stored.h"
 #include "cadre/tune/session.h"
@@ -18,18 +16,6 @@ namespace nb = nanobind;
 
 namespace cadre::python {
 namespace {
-
-// Returns the environment of the process by name, of which os.environ is a copy.
-nb::dict environment() {
-  nb::dict variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::size_t end = text.find('=');
-    if (end == std::string_view::npos) continue;
-    variables[nb::bytes(text.data(), end)] = nb::bytes(text.data() + end + 1, text.size() - end - 1);
-  }
-  return variables;
-}
 
 void report(nb::handle metrics, const std::optional<std::string>& checkpoint) {
   const Metrics row(to_config(metrics).dict());
@@ -72,7 +58,6 @@ void bind_session(nb::module_& module) {
   module.def("trial_name", [] { return tune::get_context().get_trial_name(); });
   module.def("trial_dir", [] { return tune::get_context().get_trial_dir().string(); });
   module.def("trial_resources", [] { return to_python(to_stored(tune::get_context().get_trial_resources())); });
-  module.def("environment", &environment);
   module.def("trial_seed", [] { return tune::get_context().get_seed(); });
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cadre::base {
@@ -32,25 +33,56 @@ std::vector<std::string> loaded_openblas() {
   return files;
 }
 
+// The functions of the libraries that were loaded at the time of the search.
+struct Setters {
+  unsigned long long libraries_ever_loaded = 0;
+  std::vector<SetThreads> functions;
+};
+
+Setters& setters() {
+  static Setters setters;
+  return setters;
+}
+
+unsigned long long libraries_ever_loaded() {
+  unsigned long long count = 0;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* library, std::size_t, void* count) {
+        *static_cast<unsigned long long*>(count) = library->dlpi_adds;
+        return 1;  // the first one knows
+      },
+      &count);
+  return count;
+}
+
 }  // namespace
 
 int thread_count(double cpus) {
   return static_cast<int>(std::clamp(std::floor(cpus), 1.0, static_cast<double>(kMostThreads)));
 }
 
-void set_library_threads(int threads) {
-  for (const char* name : {"omp_set_num_threads", "openblas_set_num_threads"}) {
-    if (const SetThreads set = function_of(RTLD_DEFAULT, name)) set(threads);
-  }
+void find_library_threads() {
+  const unsigned long long loaded = libraries_ever_loaded();
+  if (loaded == setters().libraries_ever_loaded) return;
+  std::vector<SetThreads> functions;
+  const auto add = [&](void* library, const char* name) {
+    if (const SetThreads set = function_of(library, name)) functions.push_back(set);
+  };
+  for (const char* name : {"omp_set_num_threads", "openblas_set_num_threads"}) add(RTLD_DEFAULT, name);
   for (const std::string& file : loaded_openblas()) {
-    void* const library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    void* const library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);  // stays open, with its functions
     if (library == nullptr) continue;
     for (const char* name : {"openblas_set_num_threads", "openblas_set_num_threads64_",
                              "scipy_openblas_set_num_threads", "scipy_openblas_set_num_threads64_"}) {
-      if (const SetThreads set = function_of(library, name)) set(threads);
+      add(library, name);
     }
-    ::dlclose(library);
   }
+  setters() = {.libraries_ever_loaded = loaded, .functions = std::move(functions)};
+}
+
+void set_library_threads(int threads) {
+  find_library_threads();
+  for (const SetThreads set : setters().functions) set(threads);
 }
 
 }  // namespace cadre::base

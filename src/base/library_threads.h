@@ -7,7 +7,11 @@ namespace cadre::base {
 int thread_count(double cpus);
 
 // Sets the number in libraries that are loaded: of the calling thread in OpenMP, which MKL follows too unless it is
-// told otherwise, and of the process in OpenBLAS.
+// told otherwise, and of the process in OpenBLAS. One thread at a time may call this.
 void set_library_threads(int threads);
+
+// Finds what set_library_threads() calls, unless no library was loaded since the last time. A process that forks calls
+// it before: the search touches pages of every library, in each child anew.
+void find_library_threads();
 
 }  // namespace cadre::base

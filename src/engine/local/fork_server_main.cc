@@ -22,6 +22,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/library_threads.h"
 #include "base/system_error.h"
 #include "engine/local/fork_protocol.h"
 #include "engine/local/group_watcher.h"
@@ -353,6 +354,7 @@ void ForkServerMain::spawn(Client& client, const Request& request, base::FileDes
   if (!slot)
     return refuse(client, request, "there are " + std::to_string(WorkerTable::max_workers) + " workers already");
   const std::optional<std::uint64_t> oom_kills = count_oom_kills(oom_kills_age);
+  base::find_library_threads();
   const pid_t process = ::fork();
   if (process == 0) {
     own.first.reset();
